@@ -1,0 +1,7 @@
+//! MongoDB's Connection Monitoring and Pooling as a state machine: inputs in, actions out, no
+//! clock, no socket and no thread inside.
+
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
+extern crate alloc;

@@ -1,0 +1,6 @@
+//! The laboratory of the Cenote connection pool: everything that judges `cenote-core` from
+//! outside.
+
+#![forbid(unsafe_code)]
+
+pub mod conform;
