@@ -54,6 +54,5 @@ pub enum Unreadable {
 pub fn read_json(path: &Path) -> Result<serde_json::Value, Unreadable> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| Unreadable::Io { path: path.to_owned(), source })?;
-    serde_json::from_str(&text)
-        .map_err(|source| Unreadable::Json { path: path.to_owned(), source })
+    serde_json::from_str(&text).map_err(|source| Unreadable::Json { path: path.to_owned(), source })
 }

@@ -1,0 +1,111 @@
+//! Ready and clear: the life of a generation (PRD-01 … PRD-06, CLR-01 … CLR-15, INT-01 … INT-13,
+//! CLB-01 … CLB-07).
+
+use super::action::{Action, ActionSink, Shell};
+use super::connections::{Doing, List};
+use super::error::CheckOutError;
+use super::event::{CloseReason, Event};
+use super::id::ServiceId;
+use super::state::{PoolState, Status, emit};
+
+impl<S: Shell> PoolState<S> {
+    /// Only a paused pool becomes ready (PRD-01, PRD-04), and says so before anything is created
+    /// (PRD-03, T-01): the minimum is seen to after this. The generation stays, so that connections
+    /// from before the clear stay stale (PRD-06).
+    pub(super) fn ready(&mut self, out: &mut impl ActionSink<S>) {
+        if self.status != Status::Paused {
+            return;
+        }
+        self.status = Status::Ready;
+        self.populate_after = None;
+        emit(out, || Event::ConnectionPoolReady);
+    }
+
+    /// A new generation begins, even in a paused pool (CLR-07), and the pool is paused. Then, in
+    /// this order (T-02): PoolCleared, unless the pool was paused already (CLR-06); the requests
+    /// that wait fail, oldest first (CLR-08, CLR-10); connections that are being established or
+    /// used are interrupted, if asked for, in a paused pool, too (INT-12); and available ones, all
+    /// stale by now, are closed at once (CLR-14).
+    pub(super) fn clear(&mut self, cause: S::Cause, interrupt: bool, out: &mut impl ActionSink<S>) {
+        if self.status == Status::Closed {
+            return;
+        }
+        let was = core::mem::replace(&mut self.status, Status::Paused);
+        self.generation += 1;
+        self.cleared_by = Some(cause.clone());
+        let failure = CheckOutError::PoolCleared { cause: Some(cause) };
+        if was == Status::Ready {
+            emit(out, || Event::ConnectionPoolCleared {
+                service_id: None,
+                interrupt_in_use_connections: interrupt,
+            });
+        }
+        self.fail_waiting(&failure, out);
+        if interrupt {
+            self.interrupt(&failure, out);
+        }
+        self.prune_stale(out);
+    }
+
+    /// Everything that exists is of the generation before this clear or older, so it is all
+    /// interrupted (INT-05): pending connections are closed at once (INT-09), those in use when they
+    /// are checked in (SI-12, T-42).
+    fn interrupt(&mut self, failure: &CheckOutError<S::Cause>, out: &mut impl ActionSink<S>) {
+        let cause = self.cleared_by.clone();
+        self.abort_pending(CloseReason::Error, cause.as_ref(), failure, out);
+        for list in [List::Overdue, List::InUse] {
+            let mut next = self.connections.first(list);
+            while let Some(id) = next {
+                next = self.connections.next(id);
+                let Doing::InUse { interrupted, .. } = &mut self.connections.known_mut(id).doing
+                else {
+                    unreachable!("a connection in use")
+                };
+                if !core::mem::replace(interrupted, true) {
+                    out.act(Action::Interrupt { id });
+                }
+            }
+        }
+    }
+
+    /// A new generation of one service begins. The pool is not paused and nobody who waits fails
+    /// (CLB-03 … CLB-05). Without a connection of that service nothing can be stale, and nothing is
+    /// said (SI-17).
+    pub(super) fn clear_service(
+        &mut self,
+        cause: S::Cause,
+        service: ServiceId,
+        out: &mut impl ActionSink<S>,
+    ) {
+        if self.status == Status::Closed || !self.services.clear(service) {
+            return;
+        }
+        self.cleared_by = Some(cause);
+        emit(out, || Event::ConnectionPoolCleared {
+            service_id: Some(service),
+            interrupt_in_use_connections: false,
+        });
+        self.prune_stale(out);
+    }
+
+    /// Empties the wait queue, oldest first.
+    pub(super) fn fail_waiting(
+        &mut self,
+        error: &CheckOutError<S::Cause>,
+        out: &mut impl ActionSink<S>,
+    ) {
+        while let Some(request) = self.queue.pop() {
+            self.fail(request, error.clone(), out);
+        }
+    }
+
+    /// The run that a clear schedules at once (BG-05, BG-10), unless maintenance never runs (T-35).
+    fn prune_stale(&mut self, out: &mut impl ActionSink<S>) {
+        if self.settings.pause_after_failure.is_some() {
+            self.close_available_where(
+                |pool, id| pool.outdated(pool.connections.known(id)).then_some(CloseReason::Stale),
+                out,
+            );
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! When the machine wants to be woken, and why.
+
+use core::fmt;
+
+use super::time::Instant;
+
+/// When to feed `Timer` next, and why.
+///
+/// Absolute, so that it does not age while somebody holds it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Deadline {
+    /// Feed `Timer` at this point or soon after.
+    pub at: Instant,
+    /// What is due then.
+    pub reason: DeadlineReason,
+}
+
+/// What is due at a [`Deadline`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DeadlineReason {
+    /// A request has waited for as long as it may (WQ-05).
+    WaitQueueTimeout,
+    /// A connection has been available for longer than `maxIdleTimeMS` (CO-10).
+    IdleTime,
+    /// A connection reaches the end of its lifetime.
+    Lifetime,
+    /// The pause after a failed establishment ends, and the minimum is not reached (T-37).
+    Populate,
+    /// A connection has been in use for suspiciously long.
+    HeldTooLong,
+}
+
+impl fmt::Display for DeadlineReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::WaitQueueTimeout => "a request times out",
+            Self::IdleTime => "a connection idles out",
+            Self::Lifetime => "a connection reaches its lifetime",
+            Self::Populate => "the minimum is tried again",
+            Self::HeldTooLong => "a connection is held too long",
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! Why a request failed, and why an input was refused.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+use thiserror::Error;
+
+use super::action::Shell;
+use super::event::CheckOutFailedReason;
+use super::id::{ConnId, WaiterId};
+use super::input::Input;
+use super::options::InvalidOptions;
+use super::snapshot::Snapshot;
+
+/// Why a request ended without a connection (OUT-17).
+///
+/// The address of the pool, which the messages of the specification name, is the shell's to add.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckOutError<C> {
+    /// PoolClosedError: the pool was closed before or while the request waited (ER-02).
+    PoolClosed,
+    /// PoolClearedError: the pool was paused or got cleared (ER-03). Retryable; says nothing about
+    /// the server that SDAM does not know already (ER-11).
+    PoolCleared {
+        /// What the most recent clear was fed with (SI-19); `None` when the pool has never been
+        /// ready (ER-08).
+        cause: Option<C>,
+    },
+    /// WaitQueueTimeoutError: the time allowed for waiting ran out (ER-04).
+    WaitQueueTimeout {
+        /// The pool at that moment, before those who time out together left the queue.
+        snapshot: Arc<Snapshot>,
+    },
+    /// The connection that was started for this request could not be established.
+    EstablishFailed {
+        /// As the shell fed it.
+        cause: C,
+    },
+    /// The caller went away (SI-10).
+    Cancelled,
+}
+
+impl<C> CheckOutError<C> {
+    /// The coarse reason that `ConnectionCheckOutFailed` gives (EV-22).
+    pub const fn reason(&self) -> CheckOutFailedReason {
+        match self {
+            Self::PoolClosed => CheckOutFailedReason::PoolClosed,
+            Self::WaitQueueTimeout { .. } => CheckOutFailedReason::Timeout,
+            Self::PoolCleared { .. } | Self::EstablishFailed { .. } | Self::Cancelled => {
+                CheckOutFailedReason::ConnectionError
+            }
+        }
+    }
+}
+
+/// An input that the machine refused. Nothing changed and nothing was emitted.
+pub struct Misuse<S: Shell> {
+    /// The input, so that no payload is lost with it.
+    pub input: Input<S>,
+    /// What is wrong with it.
+    pub reason: MisuseReason,
+}
+
+impl<S: Shell> fmt::Debug for Misuse<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { input, reason } = self;
+        f.debug_struct("Misuse").field("input", &input.name()).field("reason", reason).finish()
+    }
+}
+
+impl<S: Shell> fmt::Display for Misuse<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} refused: {}", self.input.name(), self.reason)
+    }
+}
+
+impl<S: Shell> core::error::Error for Misuse<S> {}
+
+/// What is wrong with a refused input: always a mistake of the shell, never of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MisuseReason {
+    /// Waiter ids must increase strictly.
+    #[error(
+        "waiter ids must increase, but {id} comes after {last}: count them under the pool's lock"
+    )]
+    WaiterIdNotIncreasing {
+        /// The id of the refused request.
+        id: WaiterId,
+        /// The last one accepted.
+        last: WaiterId,
+    },
+    /// The pool has never made such a connection (IN-02, ER-09).
+    #[error("this pool has never made a connection {id} (slot {})", id.slot())]
+    ForeignConnection {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// The connection is not in use: it was checked in before, or has not been checked out (IN-09).
+    #[error("connection {id} is not checked out: was it checked in before?")]
+    NotInUse {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// The connection is not being established: it was answered for before.
+    #[error("connection {id} is not being established: was it answered for before?")]
+    NotPending {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// A connection lies in the pool only once it is established.
+    #[error("connection {id} is still being established: feed EstablishFailed instead")]
+    StillPending {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// Hello is done once.
+    #[error("connection {id} has done its hello already")]
+    HandshakenTwice {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// In load-balanced mode a connection belongs to a service from its hello on (LB-03, LB-12).
+    #[error(
+        "connection {id} of a load-balanced pool has no service: feed Handshaken with its serviceId first"
+    )]
+    ServiceMissing {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// Without a load balancer there are no services.
+    #[error("connection {id} was given a service, but the pool is not load-balanced")]
+    ServiceUnexpected {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// CLX-01.
+    #[error("a load-balanced pool is cleared by service: name the one that failed")]
+    ClearNeedsService,
+    /// CLX-01.
+    #[error("only a load-balanced pool is cleared by service: leave the service out")]
+    ClearTakesNoService,
+    /// SI-21.
+    #[error("a clear by service has no interrupt option: leave it false")]
+    ClearByServiceInterrupts,
+    /// The new options cannot be used.
+    #[error("the new options are invalid: {0}")]
+    InvalidOptions(#[from] InvalidOptions),
+    /// A pool is load-balanced for life.
+    #[error("a pool cannot change into or out of load-balanced mode: make another one")]
+    LoadBalancedIsFixed,
+}

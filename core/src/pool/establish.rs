@@ -1,0 +1,189 @@
+//! Creating and establishing connections (CC-01 … CC-03, ES-01 … ES-07, PO-01 … PO-13).
+
+use super::action::{Action, ActionSink, Shell};
+use super::connections::{Connection, Doing, List};
+use super::error::CheckOutError;
+use super::event::{CloseReason, Event};
+use super::id::{ConnId, ServiceId};
+use super::state::{PoolState, Status, emit};
+use super::wait_queue::Request;
+
+impl<S: Shell> PoolState<S> {
+    /// Whether one more connection is allowed: neither the total nor the number of pending ones is
+    /// at its limit (PS-11, PS-12). Pending ones from before a clear count, too (T-16).
+    pub(super) fn may_create(&self) -> bool {
+        self.status == Status::Ready
+            && self.connections.total() < self.settings.max_total
+            && self.connections.len(List::Pending) < self.settings.max_pending
+    }
+
+    /// Creates a pending connection: counted, numbered and announced, without any I/O yet (CC-02).
+    pub(super) fn create(
+        &mut self,
+        owner: Option<Request<S::Waiter>>,
+        out: &mut impl ActionSink<S>,
+    ) -> ConnId {
+        assert!(self.may_create(), "never above a limit");
+        let id = self.connections.create(self.now, self.generation, owner);
+        emit(out, || Event::ConnectionCreated { connection_id: id.number() });
+        id
+    }
+
+    /// Creates connections ahead of need while there are fewer than the minimum, the pool is ready
+    /// and a permit is free (PO-03, PO-05, PO-09). Runs after every input, and so after every
+    /// establishment that made a permit free (T-36); after one that failed, only when the pause is
+    /// over (T-37).
+    pub(super) fn populate(&mut self, out: &mut impl ActionSink<S>) {
+        if !self.wants_population() {
+            return;
+        }
+        if self.populate_after.is_some_and(|pause_ends| self.now < pause_ends) {
+            return;
+        }
+        self.populate_after = None;
+        while self.wants_population() {
+            let id = self.create(None, out);
+            out.act(Action::StartEstablish { id, deadline: None, background: true });
+        }
+    }
+
+    /// Whether there are too few connections and something could be done about it.
+    pub(super) fn wants_population(&self) -> bool {
+        self.connections.total() < self.settings.min_total
+            && self.settings.pause_after_failure.is_some()
+            && self.may_create()
+    }
+
+    /// In load-balanced mode the connection takes its generation from its service, and is counted
+    /// there, when hello is done (LB-03, T-61).
+    pub(super) fn handshaken(&mut self, id: ConnId, service: Option<ServiceId>) {
+        if self.connections.get(id).is_none() {
+            return;
+        }
+        let generation = service.map(|service| self.services.join(service));
+        let connection = self.connections.known_mut(id);
+        connection.service = service;
+        connection.generation = generation.unwrap_or(connection.generation);
+        if let Doing::Pending { handshaken, .. } = &mut connection.doing {
+            *handshaken = true;
+        }
+    }
+
+    /// ConnectionReady comes first (ES-07, T-10). A connection that became stale on the way is never
+    /// handed out, whatever the state of the pool is by now (SI-07, T-38, T-39). Otherwise it goes to
+    /// the request that started it, or else into the pool, where the oldest request finds it before
+    /// it could find the permit (PO-07, PO-10, T-12).
+    pub(super) fn establish_succeeded(
+        &mut self,
+        id: ConnId,
+        conn: S::Conn,
+        out: &mut impl ActionSink<S>,
+    ) {
+        let Some(connection) = self.connections.get(id) else {
+            // Aborted, and the answer was on its way already.
+            out.act(Action::CloseSocket { id, conn });
+            return;
+        };
+        let duration = self.now.saturating_since(connection.created);
+        let stale = self.outdated(connection);
+        emit(out, || Event::ConnectionReady { connection_id: id.number(), duration });
+        let owner = self.take_owner(id);
+        if stale {
+            self.remove(id, CloseReason::Stale, None, out);
+            out.act(Action::CloseSocket { id, conn });
+            if let Some(request) = owner {
+                self.fail_cleared(request, out);
+            }
+            return;
+        }
+        self.populate_after = None;
+        self.start_lifetime(id);
+        match owner {
+            Some(request) => {
+                self.start_use(id, request.purpose);
+                self.deliver(id, conn, request, out);
+            }
+            None if self.has_surplus() => {
+                self.remove(id, CloseReason::Idle, None, out);
+                out.act(Action::CloseSocket { id, conn });
+            }
+            None => self.make_available(id, conn),
+        }
+    }
+
+    /// ConnectionClosed, then CheckOutFailed (OUT-19, T-05), and the minimum waits for a while
+    /// (T-37). SDAM has had its say already (T-03).
+    pub(super) fn establish_failed(
+        &mut self,
+        id: ConnId,
+        cause: S::Cause,
+        out: &mut impl ActionSink<S>,
+    ) {
+        if self.connections.get(id).is_none() {
+            return;
+        }
+        let owner = self.take_owner(id);
+        self.remove(id, CloseReason::Error, Some(cause.clone()), out);
+        if let Some(request) = owner {
+            self.fail(request, CheckOutError::EstablishFailed { cause }, out);
+        }
+        if let Some(pause) = self.settings.pause_after_failure {
+            self.populate_after = Some(self.now.after(pause));
+        }
+    }
+
+    /// Stops establishing every pending connection, oldest first, and fails the requests that own
+    /// them with `error` (INT-09, SI-06).
+    pub(super) fn abort_pending(
+        &mut self,
+        reason: CloseReason,
+        error: Option<&S::Cause>,
+        outcome: &CheckOutError<S::Cause>,
+        out: &mut impl ActionSink<S>,
+    ) {
+        while let Some(id) = self.connections.first(List::Pending) {
+            let owner = self.take_owner(id);
+            self.remove(id, reason, error.cloned(), out);
+            out.act(Action::AbortEstablish { id });
+            if let Some(request) = owner {
+                self.fail(request, outcome.clone(), out);
+            }
+        }
+        assert!(self.owners.is_empty(), "an owner owns a pending connection");
+    }
+
+    /// Takes the request that a pending connection belongs to.
+    pub(super) fn take_owner(&mut self, id: ConnId) -> Option<Request<S::Waiter>> {
+        let Doing::Pending { owner, .. } = &mut self.connections.known_mut(id).doing else {
+            unreachable!("only pending connections are answered for")
+        };
+        let owner = owner.take()?;
+        if let Ok(index) = self.owners.binary_search_by_key(&owner.id, |&(owner, _)| owner) {
+            self.owners.remove(index);
+        }
+        Some(owner)
+    }
+
+    /// CO-09: a connection is stale when its generation is not that of the pool, or of its service.
+    /// In load-balanced mode it belongs to no service before its hello is done, and nothing can
+    /// have made it stale (LB-04).
+    pub(super) fn outdated(&self, connection: &Connection<S>) -> bool {
+        let current = match connection.service {
+            Some(service) => self.services.generation(service),
+            None => Some(self.generation),
+        };
+        current != Some(connection.generation)
+    }
+
+    /// Whether a connection has reached the end of its lifetime.
+    pub(super) fn outlived(&self, connection: &Connection<S>) -> bool {
+        connection.expires.is_some_and(|expires| self.now >= expires)
+    }
+
+    fn start_lifetime(&mut self, id: ConnId) {
+        if let Some(lifetime) = self.settings.lifetime_of(id.number()) {
+            let expires = self.connections.known(id).created.after(lifetime);
+            self.connections.set_expiry(id, expires);
+        }
+    }
+}

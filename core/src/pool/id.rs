@@ -1,0 +1,70 @@
+//! The names by which a shell and the machine speak of requests, connections and services.
+
+use core::fmt;
+
+/// Names one request to check out; chosen by the shell, strictly increasing within a pool.
+///
+/// Strictly increasing ids let the machine find a waiting request by binary search, and order two
+/// requests without a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WaiterId(pub u64);
+
+impl fmt::Display for WaiterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "w{}", self.0)
+    }
+}
+
+/// Names one connection of a pool; chosen by the machine.
+///
+/// The number is CMAP's connection id: 1, 2, 3, … in the order of creation, never used twice
+/// (CO-05, CO-06). The slot is where the machine keeps the connection; a slot is used again once
+/// its connection is closed, and the number then tells an old id from the present one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnId {
+    number: u64,
+    slot: u32,
+}
+
+impl ConnId {
+    /// Puts an id together from its parts, as a trace or a test does.
+    ///
+    /// An id that the pool never gave out is refused as misuse wherever it is used.
+    pub const fn from_parts(number: u64, slot: u32) -> Self {
+        Self { number, slot }
+    }
+
+    /// CMAP's connection id, from 1 (CO-05).
+    pub const fn number(self) -> u64 {
+        self.number
+    }
+
+    /// Where the machine keeps the connection, from 0.
+    pub const fn slot(self) -> u32 {
+        self.slot
+    }
+}
+
+impl fmt::Display for ConnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "c{}", self.number)
+    }
+}
+
+/// Names one service behind a load balancer: the ObjectId of the `serviceId` that it puts into its
+/// hello reply (LB-01, LB-12).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServiceId(pub [u8; 12]);
+
+impl fmt::Debug for ServiceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Twenty-four hexadecimal digits, as log messages want it (LG-22).
+impl fmt::Display for ServiceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

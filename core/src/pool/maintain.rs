@@ -1,0 +1,114 @@
+//! What a pool does for itself, and when: exact deadlines instead of a background thread's polling
+//! (BG-01 … BG-12).
+
+use super::action::{Action, ActionSink, Shell};
+use super::connections::{Doing, List};
+use super::deadline::{Deadline, DeadlineReason};
+use super::event::CloseReason;
+use super::id::ConnId;
+use super::options::{PoolOptions, Settings};
+use super::state::PoolState;
+use super::time::Instant;
+
+impl<S: Shell> PoolState<S> {
+    /// When to feed `Timer`, and why; `None` while nothing is due, ever. May change with every
+    /// input.
+    pub fn next_deadline(&self) -> Option<Deadline> {
+        let due = |at: Option<Instant>, reason| at.map(|at| Deadline { at, reason });
+        [
+            due(self.queue.next_deadline(), DeadlineReason::WaitQueueTimeout),
+            due(self.next_idle_out(), DeadlineReason::IdleTime),
+            due(self.next_end_of_life(), DeadlineReason::Lifetime),
+            due(self.next_population(), DeadlineReason::Populate),
+            due(self.next_held_too_long(), DeadlineReason::HeldTooLong),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// One run: does what is due by now and ends (BG-07). Requests that are out of time fail, idle
+    /// connections and those at the end of their lives are closed, long holders are reported; the
+    /// minimum is seen to after that, so that pruning comes before populating (BG-11).
+    pub(super) fn run_maintenance(&mut self, out: &mut impl ActionSink<S>) {
+        let now = self.now;
+        self.time_out_requests(|deadline| deadline <= now, out);
+        while self.next_idle_out().is_some_and(|at| at <= now) {
+            let Some(id) = self.connections.first(List::Available) else { return };
+            self.close_available(id, CloseReason::Idle, None, out);
+        }
+        self.close_at_end_of_life(out);
+        while self.next_held_too_long().is_some_and(|at| at <= now) {
+            let Some(id) = self.connections.first(List::InUse) else { return };
+            self.report_held_too_long(id, out);
+        }
+    }
+
+    /// The one that has been available for longest goes first, strictly after its time (CO-10).
+    fn next_idle_out(&self) -> Option<Instant> {
+        let max_idle = self.settings.max_idle.filter(|_| self.runs_maintenance())?;
+        let oldest = self.connections.known(self.connections.first(List::Available)?);
+        let Doing::Available { since, .. } = oldest.doing else {
+            unreachable!("an available connection")
+        };
+        Some(since.after(max_idle).after(1))
+    }
+
+    fn next_end_of_life(&self) -> Option<Instant> {
+        self.connections.next_expiry().filter(|_| self.runs_maintenance())
+    }
+
+    fn close_at_end_of_life(&mut self, out: &mut impl ActionSink<S>) {
+        if !self.runs_maintenance() {
+            return;
+        }
+        let now = self.now;
+        while let Some(id) = self.connections.pop_expired(|at| at <= now) {
+            // One in use is closed when it is checked in.
+            if self.is_available(id) {
+                self.close_available(id, CloseReason::Idle, None, out);
+            }
+        }
+    }
+
+    fn next_population(&self) -> Option<Instant> {
+        self.populate_after.filter(|_| self.wants_population())
+    }
+
+    fn next_held_too_long(&self) -> Option<Instant> {
+        let max_held = self.settings.max_held?;
+        let oldest = self.connections.known(self.connections.first(List::InUse)?);
+        let Doing::InUse { since, .. } = oldest.doing else { unreachable!("a connection in use") };
+        Some(since.after(max_held))
+    }
+
+    fn report_held_too_long(&mut self, id: ConnId, out: &mut impl ActionSink<S>) {
+        let Doing::InUse { since, .. } = self.connections.known(id).doing else {
+            unreachable!("a connection in use")
+        };
+        self.connections.set_overdue(id);
+        out.act(Action::ReportHeldTooLong { id, held: self.now.saturating_since(since) });
+    }
+
+    /// Applies other options. A smaller maximum closes what is available above it, oldest first;
+    /// a larger one is used by the requests that wait and by the minimum right after this.
+    pub(super) fn set_options(&mut self, options: PoolOptions, out: &mut impl ActionSink<S>) {
+        let settings = Settings::new(&options).expect("permitted only if valid");
+        (self.options, self.settings) = (options, settings);
+        while self.has_surplus() {
+            let Some(id) = self.connections.first(List::Available) else { break };
+            let reason = self.perished(id).unwrap_or(CloseReason::Idle);
+            self.close_available(id, reason, None, out);
+        }
+    }
+
+    fn is_available(&self, id: ConnId) -> bool {
+        self.connections
+            .get(id)
+            .is_some_and(|connection| matches!(connection.doing, Doing::Available { .. }))
+    }
+
+    fn runs_maintenance(&self) -> bool {
+        self.settings.pause_after_failure.is_some()
+    }
+}

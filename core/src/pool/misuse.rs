@@ -1,0 +1,134 @@
+//! Which inputs make sense in which state: the preconditions of every transition, in one place.
+//!
+//! They are looked at before anything changes, so that a refused input leaves no trace.
+
+use super::action::Shell;
+use super::connections::{Connection, Doing};
+use super::error::MisuseReason;
+use super::id::{ConnId, ServiceId};
+use super::input::Input;
+use super::options::{PoolOptions, Settings};
+use super::state::PoolState;
+
+impl<S: Shell> PoolState<S> {
+    #[inline]
+    pub(super) fn permit(&self, input: &Input<S>) -> Result<(), MisuseReason> {
+        match input {
+            Input::CheckOutRequested { id, .. } => match self.last_waiter {
+                Some(last) if *id <= last => {
+                    Err(MisuseReason::WaiterIdNotIncreasing { id: *id, last })
+                }
+                Some(_) | None => Ok(()),
+            },
+            Input::CheckedIn { id, .. } => self.permit_check_in(*id),
+            Input::Repurposed { id, .. } => self.permit_in_use(*id),
+            Input::Handshaken { id, service } => self.permit_handshaken(*id, *service),
+            Input::EstablishSucceeded { id, .. } => self.permit_established(*id),
+            Input::EstablishFailed { id, .. } => self.permit_answer(*id).map(drop),
+            Input::IdleClosedByPeer { id, .. } => self.permit_idle_closed(*id),
+            Input::Clear { interrupt, service, .. } => self.permit_clear(*interrupt, *service),
+            Input::SetOptions { options } => self.permit_options(options),
+            Input::CheckOutCancelled { .. }
+            | Input::Ready
+            | Input::Close
+            | Input::Timer
+            | Input::ResetAfterFork => Ok(()),
+        }
+    }
+
+    /// IN-02, IN-09. A connection from before a fork is no longer counted but may come back.
+    fn permit_check_in(&self, id: ConnId) -> Result<(), MisuseReason> {
+        if self.connections.get(id).is_none() && self.is_inherited(id) {
+            return Ok(());
+        }
+        self.permit_in_use(id)
+    }
+
+    fn permit_in_use(&self, id: ConnId) -> Result<(), MisuseReason> {
+        match self.known_or_closed(id)? {
+            Some(Connection { doing: Doing::InUse { .. }, .. }) => Ok(()),
+            Some(_) | None => Err(MisuseReason::NotInUse { id }),
+        }
+    }
+
+    fn permit_handshaken(
+        &self,
+        id: ConnId,
+        service: Option<ServiceId>,
+    ) -> Result<(), MisuseReason> {
+        match (self.settings.load_balanced, service) {
+            (true, None) => return Err(MisuseReason::ServiceMissing { id }),
+            (false, Some(_)) => return Err(MisuseReason::ServiceUnexpected { id }),
+            (true, Some(_)) | (false, None) => {}
+        }
+        match self.permit_answer(id)? {
+            Some(Connection { doing: Doing::Pending { handshaken: true, .. }, .. }) => {
+                Err(MisuseReason::HandshakenTwice { id })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn permit_established(&self, id: ConnId) -> Result<(), MisuseReason> {
+        match self.permit_answer(id)? {
+            Some(connection) if self.settings.load_balanced && connection.service.is_none() => {
+                Err(MisuseReason::ServiceMissing { id })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// An answer is for a pending connection, or late for one that was aborted.
+    fn permit_answer(&self, id: ConnId) -> Result<Option<&Connection<S>>, MisuseReason> {
+        match self.known_or_closed(id)? {
+            Some(connection) if !matches!(connection.doing, Doing::Pending { .. }) => {
+                Err(MisuseReason::NotPending { id })
+            }
+            found => Ok(found),
+        }
+    }
+
+    fn permit_idle_closed(&self, id: ConnId) -> Result<(), MisuseReason> {
+        match self.known_or_closed(id)? {
+            Some(Connection { doing: Doing::Pending { .. }, .. }) => {
+                Err(MisuseReason::StillPending { id })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// CLX-01, SI-21.
+    fn permit_clear(
+        &self,
+        interrupt: bool,
+        service: Option<ServiceId>,
+    ) -> Result<(), MisuseReason> {
+        match (self.settings.load_balanced, service) {
+            (true, None) => Err(MisuseReason::ClearNeedsService),
+            (false, Some(_)) => Err(MisuseReason::ClearTakesNoService),
+            (true, Some(_)) if interrupt => Err(MisuseReason::ClearByServiceInterrupts),
+            (true, Some(_)) | (false, None) => Ok(()),
+        }
+    }
+
+    fn permit_options(&self, options: &PoolOptions) -> Result<(), MisuseReason> {
+        if Settings::new(options)?.load_balanced != self.settings.load_balanced {
+            return Err(MisuseReason::LoadBalancedIsFixed);
+        }
+        Ok(())
+    }
+
+    /// The connection, or `None` when it was closed before; an id that was never given out is
+    /// foreign.
+    fn known_or_closed(&self, id: ConnId) -> Result<Option<&Connection<S>>, MisuseReason> {
+        let connection = self.connections.get(id);
+        if connection.is_none() && !(1..=self.connections.last_number()).contains(&id.number()) {
+            return Err(MisuseReason::ForeignConnection { id });
+        }
+        Ok(connection)
+    }
+
+    fn is_inherited(&self, id: ConnId) -> bool {
+        (1..=self.inherited).contains(&id.number())
+    }
+}

@@ -1,0 +1,59 @@
+//! The machine: CMAP as a function of (state, input, now).
+//!
+//! ```text
+//!              inputs: CheckOutRequested, CheckedIn, EstablishSucceeded, Clear, Timer, …
+//!                  │
+//!      ┌───────────▼───────────┐   misuse    is this input legal here? If not, it comes back
+//!      │ state                 │   check_out find or create a connection, or wait
+//!      │  status, generation   │   check_in  close it, or make it available
+//!      │  connections (slab)   │   establish created → handshaken → ready, or failed
+//!      │  wait_queue (FIFO)    │   clear     ready, and the next generation
+//!      │  service (generations │   close     the end; a fork
+//!      │  behind a balancer)   │   maintain  deadlines, pruning, options
+//!      └───────────┬───────────┘
+//!                  │              after every input: serve who waits, keep up the minimum
+//!                  ▼
+//!              actions: StartEstablish, Deliver, CloseSocket, Interrupt, EmitEvent, …
+//! ```
+//!
+//! Each transition is a short function that reads like the paragraph of the specification that it
+//! implements; the ids in the comments (`OUT-05`, `T-12`, …) are those of `docs/requirements.md`.
+//!
+//! What is deliberately absent: this module knows nothing of the rest of the crate, of `std`, of
+//! clocks, threads, sockets or randomness, and has no hash maps, whose order is not deterministic.
+
+mod action;
+mod check_in;
+mod check_out;
+mod clear;
+mod close;
+mod connections;
+mod deadline;
+mod error;
+mod establish;
+mod event;
+mod fingerprint;
+mod id;
+mod input;
+mod invariants;
+mod maintain;
+mod misuse;
+mod options;
+mod queued;
+mod service;
+mod snapshot;
+mod state;
+mod time;
+mod wait_queue;
+
+pub use action::{Action, ActionSink, Actions, Bare, Shell, WithoutEvents};
+pub use deadline::{Deadline, DeadlineReason};
+pub use error::{CheckOutError, Misuse, MisuseReason};
+pub use event::{CheckOutFailedReason, CloseReason, Event};
+pub use id::{ConnId, ServiceId, WaiterId};
+pub use input::{Health, Input, Purpose};
+pub use options::{InvalidOptions, Maintenance, PoolOptions, ReuseOrder};
+pub use queued::Queued;
+pub use snapshot::{ConnectionInfo, ConnectionState, Snapshot, WaiterInfo, WaitsFor};
+pub use state::{PoolState, Status};
+pub use time::Instant;

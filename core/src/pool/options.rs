@@ -1,0 +1,243 @@
+//! What can be configured about a pool, and what the machine makes of it.
+
+use core::time::Duration;
+
+use thiserror::Error;
+
+use super::time::nanos;
+
+/// The options of a pool (OP-02 … OP-08). `None` means "not set": the default applies, and the
+/// option appears neither in `ConnectionPoolCreated` nor in the log (EV-24, LG-20).
+///
+/// ```
+/// use cenote_core::pool::PoolOptions;
+/// use core::time::Duration;
+///
+/// let options = PoolOptions::default()
+///     .with_max_pool_size(20)
+///     .with_min_pool_size(2)
+///     .with_wait_queue_timeout(Duration::from_secs(5));
+/// options.validate()?;
+/// # Ok::<(), cenote_core::pool::InvalidOptions>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct PoolOptions {
+    /// `maxPoolSize`: how many connections there may be at once, being established, available and
+    /// in use together. 0 means no limit; default 100 (OP-02).
+    pub max_pool_size: Option<u32>,
+    /// `minPoolSize`: up to how many connections are made ahead of need. Default 0; not more than
+    /// the maximum (OP-03).
+    pub min_pool_size: Option<u32>,
+    /// `maxIdleTimeMS`: a connection that was available for longer is closed. 0 means never, which
+    /// is the default (OP-05).
+    pub max_idle_time: Option<Duration>,
+    /// `maxConnecting`: how many connections may be in establishment at once; at least 1,
+    /// default 2 (OP-06).
+    pub max_connecting: Option<u32>,
+    /// `waitQueueTimeoutMS`: how long a request without a deadline of its own waits for an available
+    /// connection or for leave to establish one. 0 means without limit, which is the default
+    /// (OP-07, OP-08).
+    pub wait_queue_timeout: Option<Duration>,
+    /// Whether the pool stands in front of a load balancer: generations are kept for each service,
+    /// and a clear concerns one service (LB-01). Default `false`.
+    pub load_balanced: Option<bool>,
+    /// When the pool looks after itself: closes stale and idle connections and keeps up the minimum.
+    /// Default [`Maintenance::PauseAfterFailure`] with 1 s (BG-01 … BG-08).
+    pub maintenance: Option<Maintenance>,
+    /// Which available connection is handed out first. Default
+    /// [`ReuseOrder::MostRecentlyUsed`] (SI-14).
+    pub reuse_order: Option<ReuseOrder>,
+    /// A connection is closed when it has existed for about as long: at once if it is available,
+    /// otherwise when it is checked in; the reason given is `idle`. Each connection lives up to a
+    /// tenth shorter, by chance from [`jitter_seed`](Self::jitter_seed), so that they do not all go
+    /// together. 0 means for ever, which is the default. No part of CMAP.
+    pub max_lifetime: Option<Duration>,
+    /// The seed of that chance; default 0. The machine has no other source of it.
+    pub jitter_seed: Option<u64>,
+    /// A connection in use for longer is reported once as perhaps leaked. 0 means never, which is
+    /// the default. No part of CMAP.
+    pub held_too_long: Option<Duration>,
+}
+
+/// When a pool looks after itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Maintenance {
+    /// At once, whenever there is something to do; but after a failed establishment the minimum is
+    /// left alone for this long, because the server had reasons to refuse (T-37, SI-13). Not 0.
+    PauseAfterFailure(Duration),
+    /// Never: perished connections are closed when a check-out meets them, the minimum is not kept
+    /// up (BG-09, T-35).
+    Never,
+}
+
+/// Which available connection is handed out first (AV-04).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReuseOrder {
+    /// The one that came back last: few sockets stay busy and the others can idle out.
+    #[default]
+    MostRecentlyUsed,
+    /// The one that has waited longest: use is spread evenly.
+    LeastRecentlyUsed,
+}
+
+/// Why options cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum InvalidOptions {
+    /// SI-22.
+    #[error(
+        "minPoolSize is {min} but maxPoolSize is {max}: lower the minimum or raise the maximum"
+    )]
+    MinAboveMax {
+        /// As it was set.
+        min: u32,
+        /// As it was set, or the default.
+        max: u32,
+    },
+    /// OP-06.
+    #[error("maxConnecting is 0, so nothing could ever connect: set at least 1")]
+    NoConnecting,
+    /// TF-14.
+    #[error("the pause after a failed establishment is 0: set a duration, or Maintenance::Never")]
+    NoPause,
+}
+
+macro_rules! setters {
+    ($($(#[$doc:meta])* $setter:ident, $field:ident: $type:ty;)*) => {
+        $($(#[$doc])*
+        #[must_use]
+        pub const fn $setter(mut self, $field: $type) -> Self {
+            self.$field = Some($field);
+            self
+        })*
+    };
+}
+
+impl PoolOptions {
+    /// The default of `maxPoolSize` (OP-02).
+    pub const DEFAULT_MAX_POOL_SIZE: u32 = 100;
+    /// The default of `maxConnecting` (OP-06).
+    pub const DEFAULT_MAX_CONNECTING: u32 = 2;
+    /// The default pause after a failed establishment.
+    pub const DEFAULT_PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+    setters! {
+        /// Sets [`max_pool_size`](Self::max_pool_size); 0 means no limit.
+        with_max_pool_size, max_pool_size: u32;
+        /// Sets [`min_pool_size`](Self::min_pool_size).
+        with_min_pool_size, min_pool_size: u32;
+        /// Sets [`max_idle_time`](Self::max_idle_time); 0 means never.
+        with_max_idle_time, max_idle_time: Duration;
+        /// Sets [`max_connecting`](Self::max_connecting); at least 1.
+        with_max_connecting, max_connecting: u32;
+        /// Sets [`wait_queue_timeout`](Self::wait_queue_timeout); 0 means without limit.
+        with_wait_queue_timeout, wait_queue_timeout: Duration;
+        /// Sets [`load_balanced`](Self::load_balanced).
+        with_load_balanced, load_balanced: bool;
+        /// Sets [`maintenance`](Self::maintenance).
+        with_maintenance, maintenance: Maintenance;
+        /// Sets [`reuse_order`](Self::reuse_order).
+        with_reuse_order, reuse_order: ReuseOrder;
+        /// Sets [`max_lifetime`](Self::max_lifetime); 0 means for ever.
+        with_max_lifetime, max_lifetime: Duration;
+        /// Sets [`jitter_seed`](Self::jitter_seed).
+        with_jitter_seed, jitter_seed: u64;
+        /// Sets [`held_too_long`](Self::held_too_long); 0 means never.
+        with_held_too_long, held_too_long: Duration;
+    }
+
+    /// Whether a pool can work with these options.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong.
+    pub fn validate(&self) -> Result<(), InvalidOptions> {
+        Settings::new(self).map(drop)
+    }
+}
+
+/// The options with their defaults, in the form in which the machine compares with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Settings {
+    /// "No limit" is the largest number of slots there can be.
+    pub(super) max_total: u32,
+    pub(super) min_total: u32,
+    pub(super) max_pending: u32,
+    /// Nanoseconds, here and below; `None` is "never" or "without limit".
+    pub(super) max_idle: Option<u64>,
+    pub(super) max_wait: Option<u64>,
+    pub(super) max_lifetime: Option<u64>,
+    pub(super) max_held: Option<u64>,
+    /// `None`: maintenance never runs.
+    pub(super) pause_after_failure: Option<u64>,
+    pub(super) jitter_seed: u64,
+    pub(super) reuse_order: ReuseOrder,
+    pub(super) load_balanced: bool,
+}
+
+impl Settings {
+    /// As many connections as slots can be numbered, one number kept free for "none".
+    const UNLIMITED: u32 = u32::MAX - 1;
+
+    pub(super) fn new(options: &PoolOptions) -> Result<Self, InvalidOptions> {
+        let max = options.max_pool_size.unwrap_or(PoolOptions::DEFAULT_MAX_POOL_SIZE);
+        let min = options.min_pool_size.unwrap_or(0);
+        if max != 0 && min > max {
+            return Err(InvalidOptions::MinAboveMax { min, max });
+        }
+        let max_pending = options.max_connecting.unwrap_or(PoolOptions::DEFAULT_MAX_CONNECTING);
+        if max_pending == 0 {
+            return Err(InvalidOptions::NoConnecting);
+        }
+        let pause_after_failure = match options.maintenance {
+            None => Some(nanos(PoolOptions::DEFAULT_PAUSE_AFTER_FAILURE)),
+            Some(Maintenance::Never) => None,
+            Some(Maintenance::PauseAfterFailure(Duration::ZERO)) => {
+                return Err(InvalidOptions::NoPause);
+            }
+            Some(Maintenance::PauseAfterFailure(pause)) => Some(nanos(pause)),
+        };
+        Ok(Self {
+            max_total: if max == 0 { Self::UNLIMITED } else { max.min(Self::UNLIMITED) },
+            min_total: min.min(Self::UNLIMITED),
+            max_pending,
+            max_idle: limit(options.max_idle_time),
+            max_wait: limit(options.wait_queue_timeout),
+            max_lifetime: limit(options.max_lifetime),
+            max_held: limit(options.held_too_long),
+            pause_after_failure,
+            jitter_seed: options.jitter_seed.unwrap_or(0),
+            reuse_order: options.reuse_order.unwrap_or_default(),
+            load_balanced: options.load_balanced.unwrap_or(false),
+        })
+    }
+
+    /// Whether anything but the wait queue depends on what time it is.
+    pub(super) const fn depends_on_time(&self) -> bool {
+        self.max_idle.is_some()
+            || self.max_wait.is_some()
+            || self.max_lifetime.is_some()
+            || self.max_held.is_some()
+    }
+
+    /// How long connection `number` may live: the maximum less up to a tenth of it.
+    pub(super) fn lifetime_of(&self, number: u64) -> Option<u64> {
+        let max = self.max_lifetime?;
+        let spread = max / 10 + 1;
+        Some(max - mix(self.jitter_seed ^ number) % spread)
+    }
+}
+
+/// Zero switches a limit off (OP-05, OP-07).
+fn limit(duration: Option<Duration>) -> Option<u64> {
+    duration.map(nanos).filter(|&nanos| nanos != 0)
+}
+
+/// Spreads the bits of a number: the finalizer of SplitMix64.
+pub(super) const fn mix(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}

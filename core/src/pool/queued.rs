@@ -1,0 +1,61 @@
+//! For those who would rather pull actions than be handed them.
+
+use alloc::collections::VecDeque;
+
+use super::action::{Action, Shell};
+use super::error::Misuse;
+use super::input::Input;
+use super::options::{InvalidOptions, PoolOptions};
+use super::state::PoolState;
+use super::time::Instant;
+
+/// A [`PoolState`] with a queue of actions in front of it.
+///
+/// ```
+/// use cenote_core::pool::{Bare, Input, Instant, PoolOptions, Queued};
+///
+/// let now = Instant::ORIGIN;
+/// let mut pool = Queued::<Bare>::new(now, PoolOptions::default())?;
+/// pool.handle(now, Input::Ready)?;
+/// while let Some(action) = pool.poll_action() {
+///     println!("{action:?}");
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Queued<S: Shell> {
+    state: PoolState<S>,
+    actions: VecDeque<Action<S>>,
+}
+
+impl<S: Shell> Queued<S> {
+    /// As [`PoolState::new`].
+    ///
+    /// # Errors
+    ///
+    /// When no pool can work with these options.
+    pub fn new(now: Instant, options: PoolOptions) -> Result<Self, InvalidOptions> {
+        let mut actions = VecDeque::new();
+        let state = PoolState::new(now, options, &mut actions)?;
+        Ok(Self { state, actions })
+    }
+
+    /// As [`PoolState::handle`]; what follows from the input is queued behind what was not polled
+    /// yet.
+    ///
+    /// # Errors
+    ///
+    /// An input that makes no sense in this state comes back; then nothing is queued.
+    pub fn handle(&mut self, now: Instant, input: Input<S>) -> Result<(), Misuse<S>> {
+        self.state.handle(now, input, &mut self.actions)
+    }
+
+    /// The next action, in order.
+    pub fn poll_action(&mut self) -> Option<Action<S>> {
+        self.actions.pop_front()
+    }
+
+    /// The machine, to look at.
+    pub const fn state(&self) -> &PoolState<S> {
+        &self.state
+    }
+}

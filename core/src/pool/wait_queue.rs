@@ -1,0 +1,217 @@
+//! The wait queue: strictly first come, first served (WQ-01 … WQ-07).
+//!
+//! Requests lie in one ring in the order of their ids. Serving takes from the front; cancelling
+//! and timing out find their request by binary search and leave a gap behind, which goes when it
+//! reaches the front or when gaps become the majority. So enqueueing, serving and giving up cost
+//! the same however long the queue is, but for the search.
+
+use alloc::collections::{BinaryHeap, VecDeque};
+use core::cmp::Reverse;
+
+use super::id::WaiterId;
+use super::input::Purpose;
+use super::time::Instant;
+
+/// A request to check out that has not had its outcome.
+#[derive(Debug)]
+pub(super) struct Request<W> {
+    pub(super) id: WaiterId,
+    pub(super) waiter: W,
+    pub(super) started: Instant,
+    /// When it stops waiting, whoever set the limit.
+    pub(super) deadline: Option<Instant>,
+    /// Whether the caller set it, so that it covers establishment, too (CS-02).
+    pub(super) deadline_is_callers: bool,
+    pub(super) purpose: Purpose,
+}
+
+#[derive(Debug)]
+struct Entry<W> {
+    id: WaiterId,
+    /// `None` is a gap.
+    request: Option<Waiting<W>>,
+}
+
+/// A [`Request`] without the id, which a gap keeps for the binary search.
+#[derive(Debug)]
+struct Waiting<W> {
+    waiter: W,
+    started: Instant,
+    deadline: Option<Instant>,
+    deadline_is_callers: bool,
+    /// Whether its deadline is not before that of any earlier request, or there is none.
+    in_order: bool,
+    purpose: Purpose,
+}
+
+/// See the module.
+///
+/// Deadlines that come in order, as they do when `waitQueueTimeoutMS` sets them all, need no
+/// second structure: the earliest is that of the first request which has one. Only stragglers,
+/// whose deadline is before an earlier request's, are kept in a heap besides.
+#[derive(Debug)]
+pub(super) struct WaitQueue<W> {
+    entries: VecDeque<Entry<W>>,
+    waiting: usize,
+    /// Index of the first entry whose deadline came in order, or the end.
+    first_timed: usize,
+    /// The latest deadline that came in order.
+    latest: Option<Instant>,
+    stragglers: BinaryHeap<Reverse<(Instant, WaiterId)>>,
+}
+
+impl<W> WaitQueue<W> {
+    pub(super) const fn new() -> Self {
+        Self {
+            entries: VecDeque::new(),
+            waiting: 0,
+            first_timed: 0,
+            latest: None,
+            stragglers: BinaryHeap::new(),
+        }
+    }
+
+    /// Puts a request behind all others. Its id must be the greatest so far.
+    pub(super) fn push(&mut self, request: Request<W>) {
+        let Request { id, waiter, started, deadline, deadline_is_callers, purpose } = request;
+        assert!(self.entries.back().is_none_or(|last| last.id < id), "ids increase");
+        let in_order = deadline.is_none() || deadline >= self.latest;
+        if let Some(deadline) = deadline {
+            if in_order {
+                self.latest = Some(deadline);
+            } else {
+                self.stragglers.push(Reverse((deadline, id)));
+            }
+        }
+        let waiting = Waiting { waiter, started, deadline, deadline_is_callers, in_order, purpose };
+        self.entries.push_back(Entry { id, request: Some(waiting) });
+        self.waiting += 1;
+        self.settle();
+    }
+
+    /// Takes the oldest request.
+    pub(super) fn pop(&mut self) -> Option<Request<W>> {
+        (!self.is_empty()).then(|| self.take(0))
+    }
+
+    /// Takes the request of this id, if it waits.
+    pub(super) fn remove(&mut self, id: WaiterId) -> Option<Request<W>> {
+        self.find(id).map(|index| self.take(index))
+    }
+
+    /// Takes the request with the earliest deadline, if that is `due`.
+    pub(super) fn pop_due(&mut self, due: impl FnOnce(Instant) -> bool) -> Option<Request<W>> {
+        let (deadline, id) = self.earliest()?;
+        if due(deadline) { self.remove(id) } else { None }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// How many requests wait.
+    pub(super) const fn len(&self) -> usize {
+        self.waiting
+    }
+
+    /// When the next request times out.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.earliest().map(|(deadline, _)| deadline)
+    }
+
+    /// Id, start and deadline of each request, oldest first.
+    pub(super) fn iter(
+        &self,
+    ) -> impl Iterator<Item = (WaiterId, Instant, Option<Instant>, Purpose)> {
+        self.entries.iter().filter_map(|entry| {
+            let request = entry.request.as_ref()?;
+            Some((entry.id, request.started, request.deadline, request.purpose))
+        })
+    }
+
+    /// Recounts what is kept as a number.
+    pub(super) fn check_invariants(&self) {
+        let Self { entries, waiting, first_timed, latest, stragglers } = self;
+        assert_eq!(entries.iter().filter(|entry| entry.request.is_some()).count(), *waiting);
+        assert!(entries.iter().zip(entries.iter().skip(1)).all(|(a, b)| a.id < b.id), "FIFO");
+        assert!(entries.front().is_none_or(|front| front.request.is_some()), "no gap in front");
+        assert_eq!(
+            entries.iter().position(Entry::is_timed_in_order).unwrap_or(entries.len()),
+            *first_timed
+        );
+        let earliest = self.iter().filter_map(|(_, _, deadline, _)| deadline).min();
+        assert_eq!(self.next_deadline(), earliest, "the earliest deadline is known");
+        assert!(!entries.is_empty() || (latest.is_none() && stragglers.is_empty()), "a clean end");
+    }
+
+    fn earliest(&self) -> Option<(Instant, WaiterId)> {
+        let in_order = self.entries.get(self.first_timed).and_then(Entry::due);
+        let straggler = self.stragglers.peek().map(|&Reverse(due)| due);
+        match (in_order, straggler) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn find(&self, id: WaiterId) -> Option<usize> {
+        let index = self.entries.binary_search_by_key(&id, |entry| entry.id).ok()?;
+        self.entries[index].request.is_some().then_some(index)
+    }
+
+    fn take(&mut self, index: usize) -> Request<W> {
+        let entry = &mut self.entries[index];
+        let Waiting { waiter, started, deadline, deadline_is_callers, purpose, in_order: _ } =
+            entry.request.take().expect("a request, not a gap");
+        let id = entry.id;
+        self.waiting -= 1;
+        self.settle();
+        Request { id, waiter, started, deadline, deadline_is_callers, purpose }
+    }
+
+    /// Restores what the fields promise after a request came or went. Every entry is passed over
+    /// once in its life, so this costs a constant on average.
+    fn settle(&mut self) {
+        while self.entries.front().is_some_and(|front| front.request.is_none()) {
+            self.entries.pop_front();
+            self.first_timed = self.first_timed.saturating_sub(1);
+        }
+        if self.entries.len() - self.waiting > self.waiting + Self::GAPS_TOLERATED {
+            self.entries.retain(|entry| entry.request.is_some());
+            self.first_timed = 0;
+        }
+        while self.entries.get(self.first_timed).is_some_and(|entry| !entry.is_timed_in_order()) {
+            self.first_timed += 1;
+        }
+        self.settle_stragglers();
+        if self.entries.is_empty() {
+            self.latest = None;
+        }
+    }
+
+    fn settle_stragglers(&mut self) {
+        while let Some(&Reverse((_, id))) = self.stragglers.peek() {
+            if self.find(id).is_some() {
+                break;
+            }
+            self.stragglers.pop();
+        }
+        if self.stragglers.len() > 2 * self.waiting + Self::GAPS_TOLERATED {
+            let mut stragglers = core::mem::take(&mut self.stragglers);
+            stragglers.retain(|&Reverse((_, id))| self.find(id).is_some());
+            self.stragglers = stragglers;
+        }
+    }
+
+    /// So few gaps are not worth a sweep.
+    const GAPS_TOLERATED: usize = 32;
+}
+
+impl<W> Entry<W> {
+    fn is_timed_in_order(&self) -> bool {
+        self.request.as_ref().is_some_and(|request| request.in_order && request.deadline.is_some())
+    }
+
+    fn due(&self) -> Option<(Instant, WaiterId)> {
+        Some((self.request.as_ref()?.deadline?, self.id))
+    }
+}
