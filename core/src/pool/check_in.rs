@@ -1,16 +1,18 @@
 //! Checking in a connection (IN-01 … IN-09).
 
 use super::action::{Action, ActionSink, Shell};
-use super::connections::{Doing, List};
+use super::connections::Doing;
 use super::event::{CloseReason, Event};
 use super::id::ConnId;
 use super::input::{Health, Purpose};
+use super::lists::List;
 use super::state::{PoolState, Status, emit};
 
 impl<S: Shell> PoolState<S> {
     /// CheckedIn comes first, whatever follows (T-07). Then the connection is closed if it has
     /// perished or the pool is closed; otherwise it is available, and the oldest request is served
     /// with it at once (OUT-22).
+    #[inline(always)]
     pub(super) fn check_in(
         &mut self,
         id: ConnId,
@@ -18,8 +20,8 @@ impl<S: Shell> PoolState<S> {
         health: Health<S::Cause>,
         out: &mut impl ActionSink<S>,
     ) {
-        if self.connections.get(id).is_none() {
-            // Inherited through a fork, and closed with all the others.
+        if self.is_inherited(id) {
+            // Closed when the child process began, with all the others.
             out.act(Action::CloseSocket { id, conn });
             return;
         }
@@ -35,6 +37,7 @@ impl<S: Shell> PoolState<S> {
 
     /// Why a connection in use cannot go back into the pool, if so: errored before stale before
     /// idle before closed (KX-05, T-45). How long it was in use does not count (IN-07).
+    #[inline(always)]
     fn unfit(
         &self,
         id: ConnId,
@@ -58,6 +61,7 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// AV-03; the idle time starts here (T-53).
+    #[inline]
     pub(super) fn make_available(&mut self, id: ConnId, conn: S::Conn) {
         assert_eq!(self.status, Status::Ready, "only a ready pool has connections to offer");
         let was = self.connections.set(id, Doing::Available { conn, since: self.now });
@@ -65,11 +69,11 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// A purpose counts while the connection is in use (LB-06).
+    #[inline]
     pub(super) fn stop_use(&mut self, was: &Doing<S>) {
         if let Doing::InUse { purpose, .. } = was {
             let count = &mut self.purposes[*purpose as usize];
-            assert!(*count > 0, "counted when the use began");
-            *count -= 1;
+            *count = count.checked_sub(1).expect("counted when the use began");
         }
     }
 
@@ -98,6 +102,7 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// Closes a connection that lies in the pool, socket and all.
+    #[inline(never)]
     pub(super) fn close_available(
         &mut self,
         id: ConnId,
@@ -113,6 +118,7 @@ impl<S: Shell> PoolState<S> {
 
     /// Closing a connection, as far as the pool is concerned: it counts no longer, then
     /// ConnectionClosed is emitted; the socket comes after that (KX-01, KX-03, T-11).
+    #[inline(never)]
     pub(super) fn remove(
         &mut self,
         id: ConnId,
@@ -130,6 +136,7 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// More connections than the maximum, since it shrank.
+    #[inline]
     pub(super) fn has_surplus(&self) -> bool {
         self.connections.total() > self.settings.max_total
     }

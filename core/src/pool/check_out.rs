@@ -3,11 +3,12 @@
 use alloc::sync::Arc;
 
 use super::action::{Action, ActionSink, Shell};
-use super::connections::{Doing, List};
+use super::connections::Doing;
 use super::error::CheckOutError;
 use super::event::{CloseReason, Event};
 use super::id::{ConnId, WaiterId};
 use super::input::Purpose;
+use super::lists::List;
 use super::options::ReuseOrder;
 use super::state::{PoolState, Status, emit};
 use super::time::Instant;
@@ -22,6 +23,7 @@ enum Source {
 impl<S: Shell> PoolState<S> {
     /// CheckOutStarted comes before any look at the state (T-06). A pool that is closed or paused
     /// fails the request; otherwise it is served, if no older one waits (T-19), or waits itself.
+    #[inline(always)]
     pub(super) fn check_out(
         &mut self,
         id: WaiterId,
@@ -47,12 +49,14 @@ impl<S: Shell> PoolState<S> {
         }
     }
 
+    #[inline(always)]
     fn serve_or_queue(&mut self, request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
-        let out_of_time = request.deadline.is_some_and(|deadline| deadline <= self.now);
         let source = if self.queue.is_empty() { self.find_source(out) } else { None };
         match source {
             Some(Source::Available(id)) => self.check_out_available(id, request, out),
-            Some(Source::NewConnection) | None if out_of_time => self.fail_timed_out(request, out),
+            Some(Source::NewConnection) | None if request.is_due(self.now) => {
+                self.fail_timed_out(request, out);
+            }
             Some(Source::NewConnection) => self.establish_for(request, out),
             None => self.queue.push(request),
         }
@@ -60,20 +64,23 @@ impl<S: Shell> PoolState<S> {
 
     /// Serves waiting requests, oldest first, until the oldest cannot be served (WQ-07). Runs after
     /// every input: whatever freed a connection, a place or a permit is a reason (T-21, T-27).
+    #[inline(never)]
     pub(super) fn serve_requests(&mut self, out: &mut impl ActionSink<S>) {
         while !self.queue.is_empty() {
-            let Some(source) = self.find_source(out) else { return };
-            let Some(request) = self.queue.pop() else { return };
+            let Some(source) = self.find_source(out) else { break };
+            let Some(request) = self.queue.pop() else { break };
             match source {
                 Source::Available(id) => self.check_out_available(id, request, out),
                 Source::NewConnection => self.establish_for(request, out),
             }
         }
+        self.check_promises();
     }
 
     /// Walks the available connections for one that has not perished and closes those that have
     /// (OUT-05). If there is none, a new one may be created unless the total or the number of
     /// pending ones is at its limit (OUT-06, OUT-07).
+    #[inline(always)]
     fn find_source(&mut self, out: &mut impl ActionSink<S>) -> Option<Source> {
         while let Some(id) = self.first_choice() {
             match self.perished(id) {
@@ -84,6 +91,7 @@ impl<S: Shell> PoolState<S> {
         self.may_create().then_some(Source::NewConnection)
     }
 
+    #[inline]
     fn first_choice(&self) -> Option<ConnId> {
         match self.settings.reuse_order {
             ReuseOrder::MostRecentlyUsed => self.connections.last(List::Available),
@@ -92,6 +100,7 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// Stale before idle (KX-05). Only an available connection can be idle (CO-10).
+    #[inline]
     pub(super) fn perished(&self, id: ConnId) -> Option<CloseReason> {
         let connection = self.connections.known(id);
         if self.outdated(connection) {
@@ -104,6 +113,7 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// Marks an available connection as in use and hands it over (OUT-15).
+    #[inline(always)]
     fn check_out_available(
         &mut self,
         id: ConnId,
@@ -117,21 +127,23 @@ impl<S: Shell> PoolState<S> {
 
     /// Starts a connection that belongs to the request. The request has left the queue, so that the
     /// next one can be looked at (WQ-13), and no longer times out (T-23).
+    #[inline(never)]
     fn establish_for(&mut self, request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
         let deadline = if request.deadline_is_callers { request.deadline } else { None };
-        let waiter_id = request.id;
-        let id = self.create(Some(request), out);
-        debug_assert!(self.owners.last().is_none_or(|(last, _)| *last < waiter_id), "FIFO");
-        self.owners.push((waiter_id, id));
+        let id = self.create(Some(request.id), out);
+        assert!(self.owners.last().is_none_or(|(last, _)| last.id < request.id), "FIFO");
+        self.owners.push((request, id));
         out.act(Action::StartEstablish { id, deadline, background: false });
     }
 
+    #[inline]
     pub(super) fn start_use(&mut self, id: ConnId, purpose: Purpose) -> Doing<S> {
         self.purposes[purpose as usize] += 1;
         let since = self.now;
         self.connections.set(id, Doing::InUse { since, purpose, interrupted: false })
     }
 
+    #[inline]
     pub(super) fn deliver(
         &mut self,
         id: ConnId,
@@ -150,35 +162,45 @@ impl<S: Shell> PoolState<S> {
     /// it goes to whoever is next, or into the pool (SI-10, SI-11).
     pub(super) fn cancel_check_out(&mut self, id: WaiterId, out: &mut impl ActionSink<S>) {
         let Some(request) = self.queue.remove(id).or_else(|| self.disown(id)) else { return };
-        if request.deadline_is_callers && request.deadline <= Some(self.now) {
+        if request.deadline_is_callers && request.is_due(self.now) {
             self.fail_timed_out(request, out);
         } else {
             self.fail(request, CheckOutError::Cancelled, out);
         }
     }
 
+    /// Takes a request from the pending connection that it owns.
     fn disown(&mut self, id: WaiterId) -> Option<Request<S::Waiter>> {
-        let index = self.owners.binary_search_by_key(&id, |&(owner, _)| owner).ok()?;
-        let (_, connection) = self.owners.remove(index);
+        let index = self.owners.binary_search_by_key(&id, |(request, _)| request.id).ok()?;
+        let (_, connection) = self.owners[index];
         self.take_owner(connection)
     }
 
-    /// Fails the requests whose time is up, earliest deadline first (WQ-05).
-    pub(super) fn time_out_requests(
+    /// Fails the requests that have waited for longer than they may, earliest deadline first
+    /// (WQ-05).
+    #[inline(never)]
+    pub(super) fn time_out_requests(&mut self, out: &mut impl ActionSink<S>) {
+        let now = self.now;
+        self.time_out_requests_if(|deadline| deadline < now, out);
+    }
+
+    /// The same for those that may wait no longer: their time ends with this instant, after
+    /// everything else that happened in it (SI-16).
+    pub(super) fn time_out_requests_now(&mut self, out: &mut impl ActionSink<S>) {
+        let now = self.now;
+        self.time_out_requests_if(|deadline| deadline <= now, out);
+    }
+
+    fn time_out_requests_if(
         &mut self,
         due: impl Fn(Instant) -> bool,
         out: &mut impl ActionSink<S>,
     ) {
-        let mut snapshot = None;
+        let snapshot = self.snapshot();
+        let mut shared = None;
         while let Some(request) = self.queue.pop_due(&due) {
-            let snapshot = snapshot.get_or_insert_with(|| {
-                let mut snapshot = self.snapshot();
-                // The request is one of those that wait in vain.
-                snapshot.waiting += 1;
-                Arc::new(snapshot)
-            });
-            let error = CheckOutError::WaitQueueTimeout { snapshot: Arc::clone(snapshot) };
-            self.fail(request, error, out);
+            let snapshot = Arc::clone(shared.get_or_insert_with(|| Arc::new(snapshot)));
+            self.fail(request, CheckOutError::WaitQueueTimeout { snapshot }, out);
         }
     }
 
@@ -204,7 +226,6 @@ impl<S: Shell> PoolState<S> {
         out: &mut impl ActionSink<S>,
     ) {
         emit(out, || Event::ConnectionCheckOutFailed {
-            reason: error.reason(),
             error: error.clone(),
             duration: self.now.saturating_since(request.started),
         });

@@ -2,10 +2,11 @@
 //! CLB-01 … CLB-07).
 
 use super::action::{Action, ActionSink, Shell};
-use super::connections::{Doing, List};
+use super::connections::Doing;
 use super::error::CheckOutError;
 use super::event::{CloseReason, Event};
 use super::id::ServiceId;
+use super::lists::List;
 use super::state::{PoolState, Status, emit};
 
 impl<S: Shell> PoolState<S> {

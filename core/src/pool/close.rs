@@ -2,9 +2,9 @@
 //! FK-05).
 
 use super::action::{ActionSink, Shell};
-use super::connections::List;
 use super::error::CheckOutError;
 use super::event::{CloseReason, Event};
+use super::lists::List;
 use super::state::{PoolState, Status, emit};
 
 impl<S: Shell> PoolState<S> {

@@ -1,8 +1,8 @@
 //! The connections of a pool: where each of them lies, and how many there are of each kind.
 //!
-//! A connection lives in a slot of a slab and hangs on exactly one list, by what it does at
-//! present. Each list is in order of time, so that the oldest is always first: moving a
-//! connection costs a constant, and pruning costs what is pruned.
+//! A connection lives in a slot of a slab and is on exactly one list, by what it does at present.
+//! Each list is in order of time, so that the oldest is always first: moving a connection costs a
+//! constant, and pruning costs what is pruned.
 
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
@@ -10,10 +10,10 @@ use core::cmp::Reverse;
 use slab::Slab;
 
 use super::action::Shell;
-use super::id::{ConnId, ServiceId};
+use super::id::{ConnId, ServiceId, WaiterId};
 use super::input::Purpose;
+use super::lists::{List, Lists};
 use super::time::Instant;
-use super::wait_queue::Request;
 
 /// One connection (CO-12).
 pub(super) struct Connection<S: Shell> {
@@ -26,48 +26,22 @@ pub(super) struct Connection<S: Shell> {
     /// The end of its lifetime, from establishment on.
     pub(super) expires: Option<Instant>,
     pub(super) doing: Doing<S>,
-    list: List,
-    previous: u32,
-    next: u32,
 }
 
 /// What a connection does at present (CO-13 … CO-15).
 pub(super) enum Doing<S: Shell> {
     /// Being established, for the request that started it if that still wants it.
-    Pending { owner: Option<Request<S::Waiter>>, handshaken: bool },
+    Pending { owner: Option<WaiterId>, handshaken: bool },
     /// Waiting in the pool.
     Available { conn: S::Conn, since: Instant },
     /// Checked out.
     InUse { since: Instant, purpose: Purpose, interrupted: bool },
 }
 
-/// The lists; each connection is on one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum List {
-    /// In the order of creation.
-    Pending,
-    /// In the order in which they became available.
-    Available,
-    /// In the order of check-out.
-    InUse,
-    /// In use, and reported as held too long.
-    Overdue,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    first: u32,
-    last: u32,
-    len: u32,
-}
-
-/// No slot.
-const NONE: u32 = u32::MAX;
-
 /// See the module.
 pub(super) struct Connections<S: Shell> {
     slots: Slab<Connection<S>>,
-    lists: [Ends; 4],
+    lists: Lists,
     last_number: u64,
     /// When connections that have a lifetime reach its end; those that are closed by then are
     /// passed over.
@@ -75,10 +49,10 @@ pub(super) struct Connections<S: Shell> {
 }
 
 impl<S: Shell> Connections<S> {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             slots: Slab::new(),
-            lists: [Ends { first: NONE, last: NONE, len: 0 }; 4],
+            lists: Lists::new(),
             last_number: 0,
             expiries: BinaryHeap::new(),
         }
@@ -89,7 +63,7 @@ impl<S: Shell> Connections<S> {
         &mut self,
         created: Instant,
         generation: u64,
-        owner: Option<Request<S::Waiter>>,
+        owner: Option<WaiterId>,
     ) -> ConnId {
         self.last_number += 1;
         let number = self.last_number;
@@ -100,32 +74,28 @@ impl<S: Shell> Connections<S> {
             created,
             expires: None,
             doing: Doing::Pending { owner, handshaken: false },
-            list: List::Pending,
-            previous: NONE,
-            next: NONE,
         }));
-        self.append(slot, List::Pending);
+        self.lists.append(slot, List::Pending);
         ConnId::from_parts(number, slot)
     }
 
     /// Moves a connection to the end of the list that fits what it does from now on, and tells what
     /// it did before.
+    #[inline(always)]
     pub(super) fn set(&mut self, id: ConnId, doing: Doing<S>) -> Doing<S> {
-        self.detach(id.slot());
-        self.append(id.slot(), doing.list());
-        core::mem::replace(&mut self.at_mut(id.slot()).doing, doing)
+        self.lists.transfer(id.slot(), doing.list());
+        core::mem::replace(&mut self.known_mut(id).doing, doing)
     }
 
     /// Moves a connection that is in use to those that were reported.
     pub(super) fn set_overdue(&mut self, id: ConnId) {
-        assert_eq!(self.at(id.slot()).list, List::InUse, "reported once");
-        self.detach(id.slot());
-        self.append(id.slot(), List::Overdue);
+        assert_eq!(self.lists.list_of(id.slot()), List::InUse, "reported once");
+        self.lists.transfer(id.slot(), List::Overdue);
     }
 
     /// Forgets a connection; its slot is free from now on (KX-03).
     pub(super) fn remove(&mut self, id: ConnId) -> Connection<S> {
-        self.detach(id.slot());
+        self.lists.detach(id.slot());
         let removed = self.slots.remove(id.slot() as usize);
         assert_eq!(removed.number, id.number(), "a connection of this pool");
         if self.expiries.len() > 2 * self.slots.len() + Self::EXPIRIES_TOLERATED {
@@ -138,7 +108,7 @@ impl<S: Shell> Connections<S> {
 
     /// Notes when a connection reaches the end of its lifetime.
     pub(super) fn set_expiry(&mut self, id: ConnId, expires: Instant) {
-        self.at_mut(id.slot()).expires = Some(expires);
+        self.known_mut(id).expires = Some(expires);
         self.expiries.push(Reverse((expires, id)));
     }
 
@@ -157,30 +127,36 @@ impl<S: Shell> Connections<S> {
     }
 
     /// Looks a connection up; `None` when this id is not, or no longer, one of the pool's.
+    #[inline]
     pub(super) fn get(&self, id: ConnId) -> Option<&Connection<S>> {
         self.slots.get(id.slot() as usize).filter(|connection| connection.number == id.number())
     }
 
     /// The connection of an id that is known to be the pool's.
+    #[inline]
     pub(super) fn known(&self, id: ConnId) -> &Connection<S> {
-        self.get(id).expect("a connection of this pool")
+        let connection = &self.slots[id.slot() as usize];
+        debug_assert_eq!(connection.number, id.number(), "a connection of this pool");
+        connection
     }
 
     /// The same, to change it; what it does is changed by [`set`](Self::set).
+    #[inline]
     pub(super) fn known_mut(&mut self, id: ConnId) -> &mut Connection<S> {
-        let connection = self.at_mut(id.slot());
-        assert_eq!(connection.number, id.number(), "a connection of this pool");
+        let connection = &mut self.slots[id.slot() as usize];
+        debug_assert_eq!(connection.number, id.number(), "a connection of this pool");
         connection
     }
 
     /// How many connections are on a list.
     pub(super) const fn len(&self, list: List) -> u32 {
-        self.lists[list as usize].len
+        self.lists.len(list)
     }
 
     /// Pending, available and in use together (PS-20).
-    pub(super) const fn total(&self) -> u32 {
-        self.len(List::Pending) + self.len(List::Available) + self.in_use()
+    #[inline]
+    pub(super) fn total(&self) -> u32 {
+        self.slots.len() as u32
     }
 
     /// In use, whether reported or not.
@@ -195,17 +171,17 @@ impl<S: Shell> Connections<S> {
 
     /// The first of a list.
     pub(super) fn first(&self, list: List) -> Option<ConnId> {
-        self.id_at(self.lists[list as usize].first)
+        self.lists.first(list).map(|slot| self.id_at(slot))
     }
 
     /// The last of a list.
     pub(super) fn last(&self, list: List) -> Option<ConnId> {
-        self.id_at(self.lists[list as usize].last)
+        self.lists.last(list).map(|slot| self.id_at(slot))
     }
 
     /// The one behind `id` on its list.
     pub(super) fn next(&self, id: ConnId) -> Option<ConnId> {
-        self.id_at(self.known(id).next)
+        self.lists.next(id.slot()).map(|slot| self.id_at(slot))
     }
 
     /// Each connection of a list, in its order.
@@ -213,67 +189,22 @@ impl<S: Shell> Connections<S> {
         core::iter::successors(self.first(list), |&id| self.next(id)).map(|id| (id, self.known(id)))
     }
 
-    fn id_at(&self, slot: u32) -> Option<ConnId> {
-        (slot != NONE).then(|| ConnId::from_parts(self.at(slot).number, slot))
-    }
-
-    fn at(&self, slot: u32) -> &Connection<S> {
-        &self.slots[slot as usize]
-    }
-
-    fn at_mut(&mut self, slot: u32) -> &mut Connection<S> {
-        &mut self.slots[slot as usize]
-    }
-
-    fn append(&mut self, slot: u32, list: List) {
-        let ends = &mut self.lists[list as usize];
-        let previous = core::mem::replace(&mut ends.last, slot);
-        ends.len += 1;
-        if previous == NONE {
-            ends.first = slot;
-        } else {
-            self.at_mut(previous).next = slot;
-        }
-        let connection = self.at_mut(slot);
-        (connection.list, connection.previous, connection.next) = (list, previous, NONE);
-    }
-
-    fn detach(&mut self, slot: u32) {
-        let &Connection { list, previous, next, .. } = self.at(slot);
-        let ends = &mut self.lists[list as usize];
-        assert!(ends.len > 0, "the list that it is on");
-        ends.len -= 1;
-        if previous == NONE {
-            ends.first = next;
-        }
-        if next == NONE {
-            ends.last = previous;
-        }
-        if previous != NONE {
-            self.at_mut(previous).next = next;
-        }
-        if next != NONE {
-            self.at_mut(next).previous = previous;
-        }
+    #[inline]
+    fn id_at(&self, slot: u32) -> ConnId {
+        ConnId::from_parts(self.slots[slot as usize].number, slot)
     }
 
     /// Recounts what is kept as a number or a link.
     pub(super) fn check_invariants(&self) {
-        for list in [List::Pending, List::Available, List::InUse, List::Overdue] {
-            let mut previous = NONE;
-            let mut len = 0;
-            for (id, connection) in self.iter(list) {
-                assert_eq!(connection.previous, previous, "linked both ways");
-                assert_eq!(connection.list, list, "on the list it names");
+        self.lists.check_invariants();
+        for list in List::ALL {
+            for (_, connection) in self.iter(list) {
                 assert!(connection.doing.may_be_on(list), "on the list that fits");
                 assert!((1..=self.last_number).contains(&connection.number), "a number given out");
-                previous = id.slot();
-                len += 1;
             }
-            assert_eq!(self.lists[list as usize].last, previous, "the end is the end");
-            assert_eq!(self.len(list), len, "counted right");
         }
-        assert_eq!(self.slots.len(), self.total() as usize, "each connection is on a list");
+        let on_lists = List::ALL.iter().map(|&list| self.len(list)).sum::<u32>();
+        assert_eq!(on_lists, self.total(), "each connection is on a list");
     }
 
     /// So many entries of closed connections are not worth a sweep.
@@ -295,7 +226,5 @@ impl<S: Shell> Doing<S> {
 }
 
 fn slot_number(key: usize) -> u32 {
-    let slot = u32::try_from(key).expect("no more connections than maxPoolSize can say");
-    assert_ne!(slot, NONE, "one number stays free");
-    slot
+    u32::try_from(key).expect("no more connections than maxPoolSize can say")
 }

@@ -1,16 +1,18 @@
 //! Creating and establishing connections (CC-01 … CC-03, ES-01 … ES-07, PO-01 … PO-13).
 
 use super::action::{Action, ActionSink, Shell};
-use super::connections::{Connection, Doing, List};
+use super::connections::{Connection, Doing};
 use super::error::CheckOutError;
 use super::event::{CloseReason, Event};
-use super::id::{ConnId, ServiceId};
+use super::id::{ConnId, ServiceId, WaiterId};
+use super::lists::List;
 use super::state::{PoolState, Status, emit};
 use super::wait_queue::Request;
 
 impl<S: Shell> PoolState<S> {
     /// Whether one more connection is allowed: neither the total nor the number of pending ones is
     /// at its limit (PS-11, PS-12). Pending ones from before a clear count, too (T-16).
+    #[inline]
     pub(super) fn may_create(&self) -> bool {
         self.status == Status::Ready
             && self.connections.total() < self.settings.max_total
@@ -20,7 +22,7 @@ impl<S: Shell> PoolState<S> {
     /// Creates a pending connection: counted, numbered and announced, without any I/O yet (CC-02).
     pub(super) fn create(
         &mut self,
-        owner: Option<Request<S::Waiter>>,
+        owner: Option<WaiterId>,
         out: &mut impl ActionSink<S>,
     ) -> ConnId {
         assert!(self.may_create(), "never above a limit");
@@ -33,10 +35,8 @@ impl<S: Shell> PoolState<S> {
     /// and a permit is free (PO-03, PO-05, PO-09). Runs after every input, and so after every
     /// establishment that made a permit free (T-36); after one that failed, only when the pause is
     /// over (T-37).
+    #[inline(never)]
     pub(super) fn populate(&mut self, out: &mut impl ActionSink<S>) {
-        if !self.wants_population() {
-            return;
-        }
         if self.populate_after.is_some_and(|pause_ends| self.now < pause_ends) {
             return;
         }
@@ -48,6 +48,7 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// Whether there are too few connections and something could be done about it.
+    #[inline]
     pub(super) fn wants_population(&self) -> bool {
         self.connections.total() < self.settings.min_total
             && self.settings.pause_after_failure.is_some()
@@ -158,15 +159,15 @@ impl<S: Shell> PoolState<S> {
             unreachable!("only pending connections are answered for")
         };
         let owner = owner.take()?;
-        if let Ok(index) = self.owners.binary_search_by_key(&owner.id, |&(owner, _)| owner) {
-            self.owners.remove(index);
-        }
-        Some(owner)
+        let index = self.owners.binary_search_by_key(&owner, |(request, _)| request.id);
+        let (request, _) = self.owners.remove(index.expect("an owner is listed"));
+        Some(request)
     }
 
     /// CO-09: a connection is stale when its generation is not that of the pool, or of its service.
     /// In load-balanced mode it belongs to no service before its hello is done, and nothing can
     /// have made it stale (LB-04).
+    #[inline]
     pub(super) fn outdated(&self, connection: &Connection<S>) -> bool {
         let current = match connection.service {
             Some(service) => self.services.generation(service),
@@ -176,6 +177,7 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// Whether a connection has reached the end of its lifetime.
+    #[inline]
     pub(super) fn outlived(&self, connection: &Connection<S>) -> bool {
         connection.expires.is_some_and(|expires| self.now >= expires)
     }

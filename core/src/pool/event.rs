@@ -54,9 +54,7 @@ pub enum Event<C> {
     ConnectionCheckOutStarted,
     /// EV-18: a request ended without a connection.
     ConnectionCheckOutFailed {
-        /// The coarse reason of the specification; it follows from the error.
-        reason: CheckOutFailedReason,
-        /// What the requester is told.
+        /// What the requester is told; [`CheckOutError::reason`] is the event's `reason`.
         error: CheckOutError<C>,
         /// Since its `ConnectionCheckOutStarted` (DU-04).
         duration: Duration,

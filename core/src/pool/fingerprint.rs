@@ -1,8 +1,9 @@
 //! One number for a whole state, to compare two runs by.
 
 use super::action::Shell;
-use super::connections::{Connections, Doing, List};
+use super::connections::{Connections, Doing};
 use super::id::{ConnId, ServiceId};
+use super::lists::List;
 use super::options::{PoolOptions, mix};
 use super::state::PoolState;
 use super::time::Instant;
@@ -47,7 +48,7 @@ impl<S: Shell> PoolState<S> {
             services,
             connections,
             queue,
-            owners: _, // Follows from the connections.
+            owners,
             purposes: _,
             cleared_by,
             populate_after,
@@ -71,8 +72,10 @@ impl<S: Shell> PoolState<S> {
             digest.add(generation);
         }
         add_connections(&mut digest, connections);
-        digest.add(queue.len() as u64);
-        for (id, started, deadline, purpose) in queue.iter() {
+        let owners = owners
+            .iter()
+            .map(|(request, _)| (request.id, request.started, request.deadline, request.purpose));
+        for (id, started, deadline, purpose) in owners.chain(queue.iter()) {
             digest.add(id.0);
             digest.add_time(Some(started));
             digest.add_time(deadline);
@@ -101,7 +104,7 @@ fn add_doing<S: Shell>(digest: &mut Digest, doing: &Doing<S>) {
     match doing {
         Doing::Pending { owner, handshaken } => {
             digest.add(u64::from(*handshaken));
-            digest.add(owner.as_ref().map_or(0, |request| request.id.0.wrapping_add(1)));
+            digest.add(owner.map_or(0, |owner| owner.0.wrapping_add(1)));
         }
         Doing::Available { since, conn: _ } => digest.add_time(Some(*since)),
         Doing::InUse { since, purpose, interrupted } => {

@@ -4,8 +4,9 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::action::Shell;
-use super::connections::{Doing, List};
+use super::connections::Doing;
 use super::input::Purpose;
+use super::lists::List;
 use super::options::Settings;
 use super::state::{PoolState, Status};
 
@@ -59,19 +60,20 @@ impl<S: Shell> PoolState<S> {
     }
 
     fn check_owners(&self) {
-        assert!(self.owners.is_sorted(), "owners are in the order of requests");
+        let listed: Vec<_> = self.owners.iter().map(|(request, id)| (request.id, *id)).collect();
+        assert!(listed.is_sorted(), "owners are in the order of requests");
         let mut owned: Vec<_> = self
             .connections
             .iter(List::Pending)
-            .filter_map(|(id, connection)| match &connection.doing {
-                Doing::Pending { owner, .. } => owner.as_ref().map(|request| (request.id, id)),
+            .filter_map(|(id, connection)| match connection.doing {
+                Doing::Pending { owner, .. } => owner.map(|owner| (owner, id)),
                 Doing::Available { .. } | Doing::InUse { .. } => None,
             })
             .collect();
         owned.sort_unstable();
-        assert_eq!(owned, self.owners, "an owner and its connection know each other");
+        assert_eq!(owned, listed, "an owner and its connection know each other");
         let oldest_waiting = self.queue.iter().next().map(|(id, ..)| id);
-        let youngest_owner = self.owners.last().map(|&(id, _)| id);
+        let youngest_owner = listed.last().map(|&(id, _)| id);
         assert!(
             oldest_waiting.is_none() || youngest_owner < oldest_waiting,
             "who was served came before who waits"

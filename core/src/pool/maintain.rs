@@ -2,10 +2,11 @@
 //! (BG-01 … BG-12).
 
 use super::action::{Action, ActionSink, Shell};
-use super::connections::{Doing, List};
+use super::connections::Doing;
 use super::deadline::{Deadline, DeadlineReason};
 use super::event::CloseReason;
 use super::id::ConnId;
+use super::lists::List;
 use super::options::{PoolOptions, Settings};
 use super::state::PoolState;
 use super::time::Instant;
@@ -32,7 +33,7 @@ impl<S: Shell> PoolState<S> {
     /// minimum is seen to after that, so that pruning comes before populating (BG-11).
     pub(super) fn run_maintenance(&mut self, out: &mut impl ActionSink<S>) {
         let now = self.now;
-        self.time_out_requests(|deadline| deadline <= now, out);
+        self.time_out_requests_now(out);
         while self.next_idle_out().is_some_and(|at| at <= now) {
             let Some(id) = self.connections.first(List::Available) else { return };
             self.close_available(id, CloseReason::Idle, None, out);

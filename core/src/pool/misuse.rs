@@ -11,7 +11,7 @@ use super::options::{PoolOptions, Settings};
 use super::state::PoolState;
 
 impl<S: Shell> PoolState<S> {
-    #[inline]
+    #[inline(always)]
     pub(super) fn permit(&self, input: &Input<S>) -> Result<(), MisuseReason> {
         match input {
             Input::CheckOutRequested { id, .. } => match self.last_waiter {
@@ -37,13 +37,12 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// IN-02, IN-09. A connection from before a fork is no longer counted but may come back.
+    #[inline]
     fn permit_check_in(&self, id: ConnId) -> Result<(), MisuseReason> {
-        if self.connections.get(id).is_none() && self.is_inherited(id) {
-            return Ok(());
-        }
-        self.permit_in_use(id)
+        if self.is_inherited(id) { Ok(()) } else { self.permit_in_use(id) }
     }
 
+    #[inline]
     fn permit_in_use(&self, id: ConnId) -> Result<(), MisuseReason> {
         match self.known_or_closed(id)? {
             Some(Connection { doing: Doing::InUse { .. }, .. }) => Ok(()),
@@ -120,6 +119,7 @@ impl<S: Shell> PoolState<S> {
 
     /// The connection, or `None` when it was closed before; an id that was never given out is
     /// foreign.
+    #[inline]
     fn known_or_closed(&self, id: ConnId) -> Result<Option<&Connection<S>>, MisuseReason> {
         let connection = self.connections.get(id);
         if connection.is_none() && !(1..=self.connections.last_number()).contains(&id.number()) {
@@ -128,7 +128,8 @@ impl<S: Shell> PoolState<S> {
         Ok(connection)
     }
 
-    fn is_inherited(&self, id: ConnId) -> bool {
+    /// Whether a connection was made before a fork; all of those are closed.
+    pub(super) fn is_inherited(&self, id: ConnId) -> bool {
         (1..=self.inherited).contains(&id.number())
     }
 }

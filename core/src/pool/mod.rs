@@ -36,6 +36,7 @@ mod fingerprint;
 mod id;
 mod input;
 mod invariants;
+mod lists;
 mod maintain;
 mod misuse;
 mod options;

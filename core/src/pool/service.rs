@@ -48,6 +48,7 @@ impl Services {
     }
 
     /// The present generation of a service that has connections.
+    #[inline(never)]
     pub(super) fn generation(&self, id: ServiceId) -> Option<u64> {
         self.map.get(&id).map(|service| service.generation)
     }

@@ -4,9 +4,10 @@ use core::fmt;
 use core::time::Duration;
 
 use super::action::Shell;
-use super::connections::{Connection, Doing, List};
+use super::connections::{Connection, Doing};
 use super::id::{ConnId, ServiceId, WaiterId};
 use super::input::Purpose;
+use super::lists::List;
 use super::state::{PoolState, Status};
 use super::time::Instant;
 
@@ -199,10 +200,15 @@ impl<S: Shell> PoolState<S> {
             purpose,
             waits_for,
         });
-        self.owners
-            .iter()
-            .filter_map(|&(_, connection)| self.describe_owner(connection))
-            .chain(queued)
+        let owners = self.owners.iter().map(|(request, connection)| WaiterInfo {
+            id: request.id,
+            started: request.started,
+            age: self.now.saturating_since(request.started),
+            deadline: request.deadline.filter(|_| request.deadline_is_callers),
+            purpose: request.purpose,
+            waits_for: WaitsFor::Establishment(*connection),
+        });
+        owners.chain(queued)
     }
 
     /// In load-balanced mode, each service with its generation and how many connections it has
@@ -223,8 +229,8 @@ impl<S: Shell> PoolState<S> {
     fn describe(&self, id: ConnId, connection: &Connection<S>) -> ConnectionInfo {
         let (state, since) = match &connection.doing {
             Doing::Pending { owner, handshaken } => {
-                let owner = owner.as_ref().map(|request| request.id);
-                (ConnectionState::Pending { owner, handshaken: *handshaken }, connection.created)
+                let state = ConnectionState::Pending { owner: *owner, handshaken: *handshaken };
+                (state, connection.created)
             }
             Doing::Available { since, conn: _ } => (ConnectionState::Available, *since),
             &Doing::InUse { since, purpose, interrupted } => {
@@ -240,19 +246,5 @@ impl<S: Shell> PoolState<S> {
             since,
             age: self.now.saturating_since(connection.created),
         }
-    }
-
-    fn describe_owner(&self, id: ConnId) -> Option<WaiterInfo> {
-        let Doing::Pending { owner: Some(request), .. } = &self.connections.known(id).doing else {
-            return None;
-        };
-        Some(WaiterInfo {
-            id: request.id,
-            started: request.started,
-            age: self.now.saturating_since(request.started),
-            deadline: request.deadline.filter(|_| request.deadline_is_callers),
-            purpose: request.purpose,
-            waits_for: WaitsFor::Establishment(id),
-        })
     }
 }

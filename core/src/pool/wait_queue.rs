@@ -25,6 +25,13 @@ pub(super) struct Request<W> {
     pub(super) purpose: Purpose,
 }
 
+impl<W> Request<W> {
+    /// Whether it may wait no longer.
+    pub(super) fn is_due(&self, now: Instant) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= now)
+    }
+}
+
 #[derive(Debug)]
 struct Entry<W> {
     id: WaiterId,

@@ -1,0 +1,132 @@
+//! Lists of slots: which connections do what, each list in order of time.
+//!
+//! The lists are rings that run through one table, each closed by an anchor, so that moving a slot
+//! from one list to the end of another is a handful of assignments without a case to distinguish.
+
+use alloc::vec::Vec;
+
+/// The lists; each connection is on one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum List {
+    /// In the order of creation.
+    Pending,
+    /// In the order in which they became available.
+    Available,
+    /// In the order of check-out.
+    InUse,
+    /// In use, and reported as held too long.
+    Overdue,
+}
+
+impl List {
+    pub(super) const ALL: [Self; 4] = [Self::Pending, Self::Available, Self::InUse, Self::Overdue];
+
+    /// Where its anchor lies in the table.
+    const fn anchor(self) -> u32 {
+        self as u32
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    previous: u32,
+    next: u32,
+    /// Only for slots: the list that it is on.
+    list: List,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Lists {
+    /// First the anchors, then the slots.
+    table: Vec<Link>,
+    lens: [u32; List::ALL.len()],
+}
+
+const ANCHORS: u32 = List::ALL.len() as u32;
+
+impl Lists {
+    pub(super) fn new() -> Self {
+        let alone = |list: List| Link { previous: list.anchor(), next: list.anchor(), list };
+        Self { table: List::ALL.map(alone).to_vec(), lens: [0; List::ALL.len()] }
+    }
+
+    /// Puts a slot that is on no list at the end of one.
+    pub(super) fn append(&mut self, slot: u32, list: List) {
+        let at = slot + ANCHORS;
+        if at as usize >= self.table.len() {
+            assert_eq!(at as usize, self.table.len(), "slots are taken into use one by one");
+            self.table.push(Link { previous: at, next: at, list });
+        }
+        self.link(at, list);
+    }
+
+    /// Takes a slot from its list and puts it at the end of another.
+    #[inline(always)]
+    pub(super) fn transfer(&mut self, slot: u32, list: List) {
+        self.detach(slot);
+        self.link(slot + ANCHORS, list);
+    }
+
+    /// Takes a slot from its list.
+    #[inline(always)]
+    pub(super) fn detach(&mut self, slot: u32) {
+        let Link { previous, next, list } = self.table[(slot + ANCHORS) as usize];
+        self.table[previous as usize].next = next;
+        self.table[next as usize].previous = previous;
+        self.lens[list as usize] -= 1;
+    }
+
+    #[inline(always)]
+    fn link(&mut self, at: u32, list: List) {
+        let last = core::mem::replace(&mut self.table[list as usize].previous, at);
+        self.table[last as usize].next = at;
+        self.table[at as usize] = Link { previous: last, next: list.anchor(), list };
+        self.lens[list as usize] += 1;
+    }
+
+    /// How many slots are on a list.
+    #[inline]
+    pub(super) const fn len(&self, list: List) -> u32 {
+        self.lens[list as usize]
+    }
+
+    /// The first slot of a list.
+    #[inline]
+    pub(super) fn first(&self, list: List) -> Option<u32> {
+        self.table[list as usize].next.checked_sub(ANCHORS)
+    }
+
+    /// The last slot of a list.
+    #[inline]
+    pub(super) fn last(&self, list: List) -> Option<u32> {
+        self.table[list as usize].previous.checked_sub(ANCHORS)
+    }
+
+    /// The slot behind this one on its list.
+    #[inline]
+    pub(super) fn next(&self, slot: u32) -> Option<u32> {
+        self.table[(slot + ANCHORS) as usize].next.checked_sub(ANCHORS)
+    }
+
+    /// The list that a slot is on.
+    pub(super) fn list_of(&self, slot: u32) -> List {
+        self.table[(slot + ANCHORS) as usize].list
+    }
+
+    /// Walks every ring and recounts it.
+    pub(super) fn check_invariants(&self) {
+        for list in List::ALL {
+            let slots: Vec<u32> =
+                core::iter::successors(self.first(list), |&slot| self.next(slot)).collect();
+            assert_eq!(slots.len(), self.len(list) as usize, "counted right");
+            assert_eq!(slots.last().copied(), self.last(list), "the end is the end");
+            let mut previous = list.anchor();
+            for slot in slots {
+                assert_eq!(self.list_of(slot), list, "on the list that it names");
+                assert_eq!(self.table[(slot + ANCHORS) as usize].previous, previous, "a ring");
+                previous = slot + ANCHORS;
+            }
+        }
+    }
+}

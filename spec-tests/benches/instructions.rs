@@ -1,0 +1,127 @@
+//! Counts instructions under callgrind: the same numbers on every run, however busy the machine.
+//!
+//! Each scene runs twice in a process of its own, with n and with 2n repetitions; the difference
+//! divided by n is what one repetition costs, free of set-up.
+
+use std::process::Command;
+use std::time::Duration;
+
+use cenote::workload::{self, Busy, Crowd, Warm};
+use cenote_core::pool::PoolOptions;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Name, repetitions, most instructions allowed for each (none: no target), and the scene.
+type Scene = (&'static str, u64, Option<u64>, fn(u64));
+
+const SCENES: &[Scene] = &[
+    ("warm pair, events off", 10_000, Some(300), |n| {
+        let mut warm = Warm::new(PoolOptions::default());
+        (0..n).for_each(|_| warm.silent_pair());
+    }),
+    ("warm pair, idle time and wait timeout", 10_000, Some(350), |n| {
+        let options = PoolOptions::default().with_max_idle_time(HOUR).with_wait_queue_timeout(HOUR);
+        let mut warm = Warm::new(options);
+        (0..n).for_each(|_| warm.timed_pair());
+    }),
+    ("warm pair, events into a reused buffer", 10_000, Some(450), |n| {
+        let mut warm = Warm::new(PoolOptions::default());
+        let mut buffer = Vec::with_capacity(16);
+        (0..n).for_each(|_| warm.buffered_pair(&mut buffer));
+    }),
+    ("enqueue one of 1,000", 1_000, None, |n| enqueue(n)),
+    ("enqueue one of 10,000", 10_000, None, |n| enqueue(n)),
+    ("enqueue one of 100,000", 100_000, None, |n| enqueue(n)),
+    ("enqueue one of 1,000,000", 1_000_000, None, |n| enqueue(n)),
+    ("enqueue and serve one of 1,000", 1_000, None, |n| enqueue_and_serve(n)),
+    ("enqueue and serve one of 10,000", 10_000, None, |n| enqueue_and_serve(n)),
+    ("enqueue and serve one of 100,000", 100_000, None, |n| enqueue_and_serve(n)),
+    ("enqueue and serve one of 1,000,000", 1_000_000, None, |n| enqueue_and_serve(n)),
+    ("cancel one of 1,000", 1_000, None, |n| cancel_among(1_000, n)),
+    ("cancel one of 10,000", 1_000, None, |n| cancel_among(10_000, n)),
+    ("cancel one of 100,000", 1_000, None, |n| cancel_among(100_000, n)),
+    ("cancel one of 1,000,000", 1_000, None, |n| cancel_among(1_000_000, n)),
+    ("enqueue and time out one of 1,000", 1_000, None, |n| time_out(n)),
+    ("enqueue and time out one of 10,000", 10_000, None, |n| time_out(n)),
+    ("enqueue and time out one of 100,000", 100_000, None, |n| time_out(n)),
+    ("enqueue and time out one of 1,000,000", 1_000_000, None, |n| time_out(n)),
+    ("enqueue and clear one of 1,000", 1_000, None, |n| clear(n)),
+    ("enqueue and clear one of 10,000", 10_000, None, |n| clear(n)),
+    ("enqueue and clear one of 100,000", 100_000, None, |n| clear(n)),
+    ("enqueue and clear one of 1,000,000", 1_000_000, None, |n| clear(n)),
+    ("prune one of 1,000 connections", 250, None, |n| prune_among(1_000, n)),
+    ("prune one of 10,000 connections", 250, None, |n| prune_among(10_000, n)),
+    ("prune one of 100,000 connections", 250, None, |n| prune_among(100_000, n)),
+];
+
+fn enqueue(n: u64) {
+    Busy::new(PoolOptions::default().with_wait_queue_timeout(HOUR)).enqueue(n);
+}
+
+fn enqueue_and_serve(n: u64) {
+    let mut busy = Busy::new(PoolOptions::default().with_wait_queue_timeout(HOUR));
+    busy.enqueue(n);
+    busy.serve(n);
+}
+
+/// Cancels `n` of `among`, spread over the queue.
+fn cancel_among(among: u64, n: u64) {
+    let mut busy = Busy::new(PoolOptions::default().with_wait_queue_timeout(HOUR));
+    busy.enqueue(2 * among);
+    (1..=n).for_each(|i| busy.cancel(i * 7919 % (2 * among)));
+}
+
+fn time_out(n: u64) {
+    let mut busy = Busy::new(PoolOptions::default().with_wait_queue_timeout(HOUR));
+    busy.enqueue(n);
+    busy.time_out_all();
+}
+
+fn clear(n: u64) {
+    let mut busy = Busy::new(PoolOptions::default().with_wait_queue_timeout(HOUR));
+    busy.enqueue(n);
+    busy.clear();
+}
+
+fn prune_among(among: u64, n: u64) {
+    Crowd::new(among, HOUR).prune(n, HOUR);
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let [_, "--scene", name, n] = arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        let scene = SCENES.iter().find(|scene| scene.0 == name).expect("a scene of this program");
+        return (scene.3)(n.parse().expect("a number"));
+    }
+    for (what, bytes) in workload::sizes() {
+        println!("{:<45} {bytes:>8} bytes", format!("size of an {what}"));
+    }
+    let filter = arguments.iter().skip(1).find(|argument| !argument.starts_with("--"));
+    let mut missed = false;
+    for &(name, n, at_most, _) in SCENES {
+        if filter.is_some_and(|filter| !name.contains(filter.as_str())) {
+            continue;
+        }
+        let each = (count(name, 2 * n) - count(name, n)) / n;
+        let target = at_most.map_or(String::new(), |at_most| format!("  (at most {at_most})"));
+        println!("{name:<45} {each:>8} instructions{target}");
+        missed |= at_most.is_some_and(|at_most| each > at_most);
+    }
+    std::process::exit(i32::from(missed));
+}
+
+/// All instructions of a process that plays the scene with `n` repetitions.
+fn count(name: &str, n: u64) -> u64 {
+    let this = std::env::current_exe().expect("the path of this program");
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(this)
+        .args(["--scene", name, &n.to_string()])
+        .output()
+        .expect("valgrind, which this benchmark needs, could not be started");
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "callgrind failed: {report}");
+    let line = report.lines().find(|line| line.contains("Collected")).expect("a total");
+    let total = line.rsplit(' ').next().expect("a number at the end");
+    total.trim().parse().expect("a number")
+}

@@ -1,0 +1,53 @@
+//! Counts heap allocations: once a pool has been as busy as it gets, there are none.
+//!
+//! Without the usual harness, whose threads allocate as well: the counts are the whole process's.
+
+use std::time::Duration;
+
+use cenote::workload::{Busy, Warm};
+use cenote_core::pool::PoolOptions;
+
+#[global_allocator]
+static ALLOCATOR: dhat::Alloc = dhat::Alloc;
+
+fn main() {
+    let _profiler = dhat::Profiler::builder().testing().build();
+    let hour = Duration::from_secs(3600);
+    let everything = PoolOptions::default()
+        .with_max_idle_time(hour)
+        .with_max_lifetime(hour)
+        .with_held_too_long(hour)
+        .with_wait_queue_timeout(hour);
+
+    for options in [PoolOptions::default(), everything.clone()] {
+        let mut warm = Warm::new(options);
+        let mut buffer = Vec::with_capacity(16);
+        assert_eq!(
+            allocations(|| {
+                for _ in 0..500_000 {
+                    warm.timed_pair();
+                    warm.buffered_pair(&mut buffer);
+                }
+            }),
+            0,
+            "a million pairs"
+        );
+    }
+
+    for options in [PoolOptions::default(), everything] {
+        let mut busy = Busy::new(options);
+        let mut crowd = || {
+            busy.enqueue(10_000);
+            busy.serve(10_000);
+        };
+        assert_ne!(allocations(&mut crowd), 0, "the first time the queue grows");
+        assert_eq!(allocations(&mut crowd), 0, "10,000 waiters, enqueued and served");
+    }
+    println!("a warm pool does not allocate: ok");
+}
+
+fn allocations(work: impl FnOnce()) -> u64 {
+    let before = dhat::HeapStats::get().total_blocks;
+    work();
+    dhat::HeapStats::get().total_blocks - before
+}
