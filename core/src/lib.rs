@@ -5,3 +5,10 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+
+#[cfg(feature = "std")]
+pub mod error;
+#[cfg(feature = "std")]
+mod number;
+#[cfg(feature = "std")]
+pub mod sdam;
