@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+pub mod sdam_errors;
+
 /// What became of one test of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -54,6 +56,5 @@ pub enum Unreadable {
 pub fn read_json(path: &Path) -> Result<serde_json::Value, Unreadable> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| Unreadable::Io { path: path.to_owned(), source })?;
-    serde_json::from_str(&text)
-        .map_err(|source| Unreadable::Json { path: path.to_owned(), source })
+    serde_json::from_str(&text).map_err(|source| Unreadable::Json { path: path.to_owned(), source })
 }
