@@ -142,6 +142,7 @@ Monitoring) follow from the two. The rules are ER-21, ER-22, ER-30 to ER-36, SD-
 * **Verdict** is what happens to the server's description, its pool and its monitor when the failed connection has the
   pool's generation and brings news. An error of another generation, or with a topology version that the description
   already has, changes nothing whatever its row says.
+* The failed connection itself is closed, whatever the verdict; only a refusal in use leaves it healthy.
 * Pool errors (closed, cleared, wait-queue timeout) are not in the table: they never reach SDAM.
 
 Some combinations do not occur (a certificate has no timeout); the functions are total, so they have a row.
@@ -154,7 +155,7 @@ Where the specifications leave room:
   against the monitor's connection.
 * The label decides wherever it came from: a refusal that the server itself labels as overload changes nothing, even if
   its code tells of a change of state.
-* A protocol violation on an established connection closes that connection and nothing else.
+* A protocol violation on an established connection concerns that connection alone.
 
 ## Every stage and kind
 

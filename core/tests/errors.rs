@@ -51,6 +51,19 @@ fn a_cause_is_kept_and_shared_by_all_clones() {
     assert!(error.source().is_some());
 }
 
+/// T-45, T-46: what happens to one connection is another question than what happens to the pool.
+#[test]
+fn a_connection_survives_refusals_in_use_and_nothing_else() {
+    let shutdown = refusal(&rawdoc! { "ok": 0, "code": 11600 });
+    let in_use = ConnectionError::command(Stage::Operation, shutdown.clone());
+    assert!(in_use.leaves_connection_healthy());
+    assert!(!ConnectionError::command(Stage::Hello, shutdown).leaves_connection_healthy());
+
+    let late = ConnectionError::timeout(Stage::Operation, Duration::from_secs(1));
+    assert_eq!(verdict(&DISCOVERED, &late), Verdict::default());
+    assert!(!late.leaves_connection_healthy());
+}
+
 /// ER-21: the client's retryWrites decides, and only while the connection is being established.
 #[test]
 fn retryable_writes_are_labelled_while_establishing() {

@@ -189,6 +189,14 @@ impl ConnectionError {
         }
     }
 
+    /// Whether the connection can serve the next request: only after a complete reply, which a
+    /// refusal is (T-45). After a timeout it may still carry the late reply of somebody else's
+    /// request, so it is closed although the pool is not cleared (T-46).
+    #[must_use]
+    pub fn leaves_connection_healthy(&self) -> bool {
+        !self.stage().is_establishing() && self.command_error().is_some()
+    }
+
     fn can_be_overload(&self) -> bool {
         self.is_network_error() && self.stage().can_be_overload()
     }
