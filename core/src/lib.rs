@@ -7,3 +7,10 @@
 extern crate alloc;
 
 pub mod pool;
+
+#[cfg(feature = "std")]
+pub mod error;
+#[cfg(feature = "std")]
+mod number;
+#[cfg(feature = "std")]
+pub mod sdam;

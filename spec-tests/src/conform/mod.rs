@@ -6,6 +6,8 @@
 
 use std::path::{Path, PathBuf};
 
+pub mod sdam_errors;
+
 /// What became of one test of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {

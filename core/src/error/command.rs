@@ -1,0 +1,146 @@
+use core::fmt;
+
+use bson::{RawBsonRef, RawDocument};
+
+use super::one_line::OneLine;
+use crate::number;
+use crate::sdam::TopologyVersion;
+
+/// A server's reply that says no.
+///
+/// Nothing of the reply is trusted: a field of the wrong type counts as absent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandError {
+    /// Where in the reply the error stands.
+    pub part: ReplyPart,
+    /// The number of the error. It decides alone what the error means, if there is one (SD-30).
+    pub code: Option<i32>,
+    /// The code's name, for people only: names change between server versions.
+    pub code_name: Option<String>,
+    /// What the server says; empty when it says nothing. May hold line breaks, and names of
+    /// databases, collections and users; [`Display`](fmt::Display) shows it as one line.
+    pub message: String,
+    /// The labels that the server attached, each once, in its order.
+    pub labels: Vec<String>,
+    /// How much the server knew of its own state when it answered.
+    pub topology_version: Option<TopologyVersion>,
+}
+
+/// The part of a reply in which an error stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReplyPart {
+    /// The command failed (`ok: 0`).
+    Command,
+    /// The command succeeded and its write concern was not met (`writeConcernError`). The
+    /// application gets its reply; SDAM looks at the error all the same (SD-30).
+    WriteConcern,
+}
+
+impl CommandError {
+    /// Finds the error in a reply; `None` when the command succeeded.
+    ///
+    /// `writeConcernError` counts, `writeErrors` do not: those are about single documents and
+    /// say nothing about the server (SD-30). A reply without a usable `ok` did not succeed.
+    #[must_use]
+    pub fn from_reply(reply: &RawDocument) -> Option<Self> {
+        if !is_ok(reply) {
+            return Some(Self::from_parts(ReplyPart::Command, reply, reply));
+        }
+        let write_concern = field(reply, "writeConcernError")?.as_document()?;
+        Some(Self::from_parts(ReplyPart::WriteConcern, write_concern, reply))
+    }
+
+    /// Whether the server attached this label.
+    #[must_use]
+    pub fn has_label(&self, label: &str) -> bool {
+        self.labels.iter().any(|own| own == label)
+    }
+
+    /// Whether the code is one after which a read may be tried again (ER-22).
+    #[must_use]
+    pub fn has_retryable_code(&self) -> bool {
+        self.code.is_some_and(|code| RETRYABLE_CODES.contains(&code))
+    }
+
+    /// Labels and topology version stand at the top of the reply, wherever the error itself is.
+    fn from_parts(part: ReplyPart, error: &RawDocument, reply: &RawDocument) -> Self {
+        Self {
+            part,
+            code: field(error, "code").and_then(number::as_i32),
+            code_name: text(error, "codeName"),
+            message: text(error, "errmsg").unwrap_or_default(),
+            labels: labels(reply),
+            topology_version: field(reply, "topologyVersion")
+                .and_then(RawBsonRef::as_document)
+                .and_then(TopologyVersion::from_document),
+        }
+    }
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let said =
+            if self.message.is_empty() { "the server gave no reason" } else { &self.message };
+        match self.part {
+            ReplyPart::Command => write!(f, "{}", OneLine(said))?,
+            ReplyPart::WriteConcern => write!(f, "write concern: {}", OneLine(said))?,
+        }
+        match (self.code, &self.code_name) {
+            (Some(code), Some(name)) => write!(f, " (code {code}, {})", OneLine(name)),
+            (Some(code), None) => write!(f, " (code {code})"),
+            (None, Some(name)) => write!(f, " ({})", OneLine(name)),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+impl core::error::Error for CommandError {}
+
+fn is_ok(reply: &RawDocument) -> bool {
+    match field(reply, "ok") {
+        Some(RawBsonRef::Boolean(ok)) => ok,
+        Some(value) => number::as_f64(value).is_some_and(|ok| ok != 0.0 && !ok.is_nan()),
+        None => false,
+    }
+}
+
+fn labels(reply: &RawDocument) -> Vec<String> {
+    let Some(array) = field(reply, "errorLabels").and_then(RawBsonRef::as_array) else {
+        return Vec::new();
+    };
+    let mut labels: Vec<String> = Vec::new();
+    for label in array.into_iter().flatten().filter_map(RawBsonRef::as_str) {
+        if !labels.iter().any(|known| known == label) {
+            labels.push(label.to_owned());
+        }
+    }
+    labels
+}
+
+fn text(document: &RawDocument, key: &str) -> Option<String> {
+    field(document, key).and_then(RawBsonRef::as_str).map(str::to_owned)
+}
+
+/// A damaged document reads like one that ends before the damage: whether it is well formed is
+/// for the wire layer to say, before anybody looks for errors in it.
+fn field<'a>(document: &'a RawDocument, key: &str) -> Option<RawBsonRef<'a>> {
+    document.get(key).ok().flatten()
+}
+
+/// The codes of the retryable-reads specification: the state changes, and trouble behind the
+/// server that may be over at the next attempt.
+const RETRYABLE_CODES: [i32; 13] = [
+    6,     // HostUnreachable
+    7,     // HostNotFound
+    89,    // NetworkTimeout
+    91,    // ShutdownInProgress
+    134,   // ReadConcernMajorityNotAvailableYet
+    189,   // PrimarySteppedDown
+    262,   // ExceededTimeLimit
+    9001,  // SocketException
+    10107, // NotWritablePrimary
+    11600, // InterruptedAtShutdown
+    11602, // InterruptedDueToReplStateChange
+    13435, // NotPrimaryNoSecondaryOk
+    13436, // NotPrimaryOrSecondary
+];

@@ -1,0 +1,218 @@
+use core::fmt;
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::command::CommandError;
+use super::one_line::OneLine;
+use super::{Stage, label};
+
+/// A cause from below: an I/O error, a TLS error, or a plain text.
+pub type BoxError = Box<dyn core::error::Error + Send + Sync>;
+
+/// Why a connection could not be established, or failed in use.
+///
+/// Cheap to clone: the failure that clears a pool fails everyone who waited for it. Shown, it is
+/// one line of bounded length that names the stage and the reason. It holds what the shell and
+/// the server put into it and nothing else: no address, no credential, no payload.
+#[derive(Clone, Debug)]
+pub struct ConnectionError {
+    inner: Arc<Inner>,
+}
+
+/// What went wrong, whatever the stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The other side, or the way to it, failed: refused, reset, unreachable, end of stream, a
+    /// name that does not resolve.
+    Network,
+    /// Nothing came in time.
+    NetworkTimeout {
+        /// How long this side waited.
+        after: Duration,
+    },
+    /// The server replied, and the reply is an error. Never a network error (ER-36).
+    Command(CommandError),
+    /// The other side answered something that must not be accepted: a malformed message, a
+    /// certificate that does not verify, a wrong server signature.
+    Protocol,
+    /// This side cannot go on with what it was told: no such authentication mechanism, a
+    /// server that does not support load balancing (LB-12), a key that cannot be read.
+    Configuration,
+}
+
+#[derive(Debug)]
+struct Inner {
+    stage: Stage,
+    kind: Kind,
+    reason: String,
+    source: Option<BoxError>,
+}
+
+/// One constructor for each kind, as a shell would call them.
+impl ConnectionError {
+    /// The network failed. `source` is the I/O error, or a text such as `"closed by the peer"`.
+    ///
+    /// An operating system's own "timed out" belongs here too: it speaks of a dead peer, not of
+    /// a limit that this side set.
+    #[must_use]
+    pub fn network(stage: Stage, source: impl Into<BoxError>) -> Self {
+        let source = source.into();
+        let reason = source.to_string();
+        Self::new(stage, Kind::Network, &reason, Some(source))
+    }
+
+    /// A limit that this side set ran out after that time: `connectTimeoutMS`, `socketTimeoutMS`
+    /// or the caller's own deadline, which makes no difference to the labels (SI-18).
+    #[must_use]
+    pub fn timeout(stage: Stage, after: Duration) -> Self {
+        let reason = format!("timed out after {after:?}");
+        Self::new(stage, Kind::NetworkTimeout { after }, &reason, None)
+    }
+
+    /// The server refused, as [`CommandError::from_reply`] found it.
+    #[must_use]
+    pub fn command(stage: Stage, reply: CommandError) -> Self {
+        let reason = reply.to_string();
+        Self::new(stage, Kind::Command(reply), &reason, None)
+    }
+
+    /// The other side broke the protocol, in the way that `reason` says.
+    #[must_use]
+    pub fn protocol(stage: Stage, reason: &str) -> Self {
+        Self::new(stage, Kind::Protocol, reason, None)
+    }
+
+    /// TLS refused the server: its certificate, its name, or what it can speak (ER-32). Bytes
+    /// that did not arrive are [`network`](Self::network) at [`Stage::TlsIo`] instead (ER-33).
+    #[must_use]
+    pub fn certificate(source: impl Into<BoxError>) -> Self {
+        let source = source.into();
+        let reason = source.to_string();
+        Self::new(Stage::TlsCertificate, Kind::Protocol, &reason, Some(source))
+    }
+
+    /// This side cannot go on, for the reason given. The reason must not hold a secret.
+    #[must_use]
+    pub fn configuration(stage: Stage, reason: &str) -> Self {
+        Self::new(stage, Kind::Configuration, reason, None)
+    }
+
+    fn new(stage: Stage, kind: Kind, reason: &str, source: Option<BoxError>) -> Self {
+        let reason = OneLine(reason).to_string();
+        Self { inner: Arc::new(Inner { stage, kind, reason, source }) }
+    }
+}
+
+/// What was said, and what follows from it.
+impl ConnectionError {
+    /// How far the connection had come.
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        self.inner.stage
+    }
+
+    /// What went wrong.
+    #[must_use]
+    pub fn kind(&self) -> &Kind {
+        &self.inner.kind
+    }
+
+    /// The reason without the stage, as one line.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.inner.reason
+    }
+
+    /// The server's refusal, if the server was what refused.
+    #[must_use]
+    pub fn command_error(&self) -> Option<&CommandError> {
+        match self.kind() {
+            Kind::Command(error) => Some(error),
+            Kind::Network | Kind::NetworkTimeout { .. } | Kind::Protocol | Kind::Configuration => {
+                None
+            }
+        }
+    }
+
+    /// Whether no reply came, be it for a failure or for a timeout.
+    #[must_use]
+    pub fn is_network_error(&self) -> bool {
+        match self.kind() {
+            Kind::Network | Kind::NetworkTimeout { .. } => true,
+            Kind::Command(_) | Kind::Protocol | Kind::Configuration => false,
+        }
+    }
+
+    /// Whether a limit of this side ran out.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.kind(), Kind::NetworkTimeout { .. })
+    }
+
+    /// The labels for the operation that failed on this account, each once (T-59).
+    ///
+    /// * `SystemOverloadedError` and `RetryableError` on network errors and timeouts of the TCP
+    ///   connect, the bytes of the TLS handshake and hello (ER-30, ER-33); on no other (ER-31,
+    ///   ER-32, ER-36).
+    /// * `RetryableWriteError` on any network error or timeout while establishing, when the
+    ///   client has `retry_writes` (ER-21). On an established connection only the driver knows
+    ///   whether the command was a retryable write, so there the label is the driver's.
+    /// * Whatever labels the server sent.
+    pub fn labels(&self, retry_writes: bool) -> impl Iterator<Item = &str> {
+        // The three sources cannot overlap: a network error has no reply to take labels from.
+        let overload: &[&str] = if self.can_be_overload() { &OVERLOAD_LABELS } else { &[] };
+        let from_server = self.command_error().map_or(&[][..], |error| error.labels.as_slice());
+        let failed_to_connect = self.is_network_error() && self.stage().is_establishing();
+        let for_writes =
+            (retry_writes && failed_to_connect).then_some(label::RETRYABLE_WRITE_ERROR);
+        overload.iter().copied().chain(from_server.iter().map(String::as_str)).chain(for_writes)
+    }
+
+    /// Whether the error says that the server may have too much to do: SDAM then does nothing
+    /// (ER-34).
+    #[must_use]
+    pub fn is_overload(&self) -> bool {
+        self.labels(false).any(|label| label == label::SYSTEM_OVERLOADED_ERROR)
+    }
+
+    /// Whether an operation that may safely run twice is worth another attempt: after a network
+    /// error, after a code that promises better, or when the server says so (ER-22). Refused
+    /// certificates, passwords and settings will be refused again.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self.kind() {
+            Kind::Network | Kind::NetworkTimeout { .. } => true,
+            Kind::Command(error) => {
+                error.has_retryable_code() || error.has_label(label::RETRYABLE_ERROR)
+            }
+            Kind::Protocol | Kind::Configuration => false,
+        }
+    }
+
+    /// Whether the connection can serve the next request: only after a complete reply, which a
+    /// refusal is (T-45). After a timeout it may still carry the late reply of somebody else's
+    /// request, so it is closed although the pool is not cleared (T-46).
+    #[must_use]
+    pub fn leaves_connection_healthy(&self) -> bool {
+        !self.stage().is_establishing() && self.command_error().is_some()
+    }
+
+    fn can_be_overload(&self) -> bool {
+        self.is_network_error() && self.stage().can_be_overload()
+    }
+}
+
+impl fmt::Display for ConnectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.stage(), self.reason())
+    }
+}
+
+impl core::error::Error for ConnectionError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        let source: &(dyn core::error::Error + 'static) = self.inner.source.as_deref()?;
+        Some(source)
+    }
+}
+
+const OVERLOAD_LABELS: [&str; 2] = [label::SYSTEM_OVERLOADED_ERROR, label::RETRYABLE_ERROR];

@@ -1,0 +1,19 @@
+//! What goes wrong on a connection, and what follows from it.
+//!
+//! A shell that fails to open a connection, or to use one, says *where* ([`Stage`]) and *what*
+//! ([`Kind`]). Everything else is derived from the two: the labels that the failed operation
+//! carries, whether it may be tried again, and, in [`crate::sdam`], what happens to the pool.
+//! `docs/errors.md` prints the whole table.
+//!
+//! Errors of the pool itself (closed, cleared, wait-queue timeout) are other types on purpose:
+//! they must never reach SDAM (ER-11), and what is not a [`ConnectionError`] cannot.
+
+mod command;
+mod connection;
+pub mod label;
+mod one_line;
+mod stage;
+
+pub use command::{CommandError, ReplyPart};
+pub use connection::{BoxError, ConnectionError, Kind};
+pub use stage::Stage;
