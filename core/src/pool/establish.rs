@@ -31,10 +31,9 @@ impl<S: Shell> PoolState<S> {
         id
     }
 
-    /// Creates connections ahead of need while there are fewer than the minimum, the pool is ready
-    /// and a permit is free (PO-03, PO-05, PO-09). Runs after every input, and so after every
-    /// establishment that made a permit free (T-36); after one that failed, only when the pause is
-    /// over (T-37).
+    /// Creates connections ahead of need while there are fewer than the minimum and the pool is ready
+    /// (PO-03, PO-05, PO-09). Runs after every input, and so after every establishment that made a
+    /// permit free (T-36); after one that failed, only when the pause is over (T-37).
     #[inline(never)]
     pub(super) fn populate(&mut self, out: &mut impl ActionSink<S>) {
         if self.populate_after.is_some_and(|pause_ends| self.now < pause_ends) {
@@ -47,12 +46,23 @@ impl<S: Shell> PoolState<S> {
         }
     }
 
-    /// Whether there are too few connections and something could be done about it.
+    /// Whether there are too few connections and one more may be made ahead of need.
     #[inline]
     pub(super) fn wants_population(&self) -> bool {
         self.connections.total() < self.settings.min_total
             && self.settings.pause_after_failure.is_some()
             && self.may_create()
+            && self.populating() < self.settings.max_populating()
+    }
+
+    /// How many connections are being made that nobody waits for. One that became stale meanwhile
+    /// will never be of use (SI-07), so it does not hold up the next.
+    fn populating(&self) -> usize {
+        let useful = |connection: &Connection<S>| {
+            matches!(connection.doing, Doing::Pending { owner: None, .. })
+                && !self.outdated(connection)
+        };
+        self.connections.iter(List::Pending).filter(|(_, connection)| useful(connection)).count()
     }
 
     /// In load-balanced mode the connection takes its generation from its service, and is counted

@@ -222,6 +222,14 @@ impl Settings {
             || self.max_held.is_some()
     }
 
+    /// How many connections may be made ahead of need at once: the minimum leaves one permit to those
+    /// who ask for a connection, if there is more than one. If it took them all, a request could
+    /// neither start its own nor get the first that is ready without the next request finding a
+    /// free permit and opening one connection too many.
+    pub(super) const fn max_populating(&self) -> usize {
+        if self.max_pending > 1 { self.max_pending as usize - 1 } else { 1 }
+    }
+
     /// How long connection `number` may live: the maximum less up to a tenth of it.
     pub(super) fn lifetime_of(&self, number: u64) -> Option<u64> {
         let max = self.max_lifetime?;
