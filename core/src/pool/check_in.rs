@@ -61,7 +61,7 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// AV-03; the idle time starts here (T-53).
-    #[inline]
+    #[inline(always)]
     pub(super) fn make_available(&mut self, id: ConnId, conn: S::Conn) {
         assert_eq!(self.status, Status::Ready, "only a ready pool has connections to offer");
         let was = self.connections.set(id, Doing::Available { conn, since: self.now });

@@ -47,12 +47,16 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// Whether there are too few connections and one more may be made ahead of need.
-    #[inline]
     pub(super) fn wants_population(&self) -> bool {
-        self.connections.total() < self.settings.min_total
+        self.is_below_minimum()
             && self.settings.pause_after_failure.is_some()
             && self.may_create()
             && self.populating() < self.settings.max_populating()
+    }
+
+    #[inline]
+    pub(super) fn is_below_minimum(&self) -> bool {
+        self.connections.total() < self.settings.min_total
     }
 
     /// How many connections are being made that nobody waits for. One that became stale meanwhile

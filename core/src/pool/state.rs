@@ -135,7 +135,7 @@ impl<S: Shell> PoolState<S> {
         if !self.queue.is_empty() {
             self.serve_requests(out);
         }
-        if self.wants_population() {
+        if self.is_below_minimum() {
             self.populate(out);
         }
         Ok(())
