@@ -6,4 +6,7 @@
 
 extern crate alloc;
 
+pub mod address;
 pub mod pool;
+#[cfg(feature = "std")]
+pub mod uri;
