@@ -4,6 +4,8 @@
 //! told by its folder (`cmap-format`, `uri-options`, …), as in the repository of the
 //! specifications, and handed to the module that knows its format.
 
+pub mod uri;
+
 use std::path::{Path, PathBuf};
 
 /// What became of one test of one file.
@@ -13,8 +15,29 @@ pub struct Outcome {
     pub file: PathBuf,
     /// The test's own description.
     pub description: String,
-    /// `Ok` when it passed, otherwise what was expected and what was seen instead.
-    pub verdict: Result<(), String>,
+    /// Whether it passed.
+    pub verdict: Verdict,
+}
+
+/// Whether a test passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All that the test expects was seen.
+    Passed,
+    /// What was expected, and what was seen instead.
+    Failed(String),
+    /// Why the test does not concern this project, or cannot be met by any. It does not count as
+    /// passed; each is listed by name in the module that plays it.
+    NotApplicable(String),
+}
+
+impl From<Result<(), String>> for Verdict {
+    fn from(result: Result<(), String>) -> Self {
+        match result {
+            Ok(()) => Self::Passed,
+            Err(difference) => Self::Failed(difference),
+        }
+    }
 }
 
 /// Why a path could not be played at all.
