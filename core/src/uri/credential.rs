@@ -54,30 +54,27 @@ pub(super) fn read(
     let demands = Demands::of(mechanism);
     let wrong = |problem| UriError::Credential { mechanism, problem };
 
-    let (username, password) = match userinfo {
-        Some(Userinfo { username, password }) => {
-            (Some(username).filter(|username| !username.is_empty()), password)
-        }
-        None => (None, None),
-    };
+    let (username, password) = halves(userinfo);
     check_presence(&demands, username.is_some(), password.is_some()).map_err(wrong)?;
     let source = choose_source(&demands, source.as_ref(), database).map_err(wrong)?;
-    let written = properties.is_some();
-    let properties = properties
-        .map_or(Ok(Some(BTreeMap::new())), |pair| read_properties(query, &demands, &pair))
-        .map_err(wrong)?;
-    let ignored = written && properties.is_none();
-    let mut credential = Credential {
-        username,
-        password,
-        source,
-        mechanism,
-        mechanism_properties: properties.unwrap_or_default(),
+    let properties = match properties {
+        Some(pair) => read_properties(query, &demands, &pair).map_err(wrong)?,
+        None => Some(BTreeMap::new()),
     };
+    let ignored = properties.is_none();
+    let mechanism_properties = properties.unwrap_or_default();
+    let mut credential = Credential { username, password, source, mechanism, mechanism_properties };
+    // What a mechanism misses in properties that were ignored has its warning already.
     if !ignored {
         credential.check_properties().map_err(wrong)?;
     }
     Ok(Some(credential))
+}
+
+/// User name and password; an empty user name is none.
+fn halves(userinfo: Option<Userinfo>) -> (Option<String>, Option<Secret>) {
+    let Some(Userinfo { username, password }) = userinfo else { return (None, None) };
+    (Some(username).filter(|username| !username.is_empty()), password)
 }
 
 fn named(pair: &Pair) -> Result<Option<Mechanism>, UriError> {

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 /// A text that is never shown: a password, the passphrase of a key, a session token.
 ///
 /// `Debug` prints a placeholder, there is no `Display`, and the memory is overwritten when the
-/// value is dropped.
+/// value is dropped. The text that a connection string was parsed from stays with the caller.
 ///
 /// ```
 /// use cenote_core::uri::Secret;

@@ -119,7 +119,7 @@ impl fmt::Display for Expected {
             Self::Boolean => f.write_str("`true` or `false`"),
             Self::Integer { min, max } => write!(f, "a whole number from {min} to {max}"),
             Self::OneOf(words) => write!(f, "one of {}", words.join(", ")),
-            Self::Text { max_bytes: usize::MAX } => f.write_str("a text that is not empty"),
+            Self::Text { max_bytes: usize::MAX } => f.write_str("a text of at least one byte"),
             Self::Text { max_bytes } => write!(f, "a text of 1 to {max_bytes} bytes"),
             Self::Pairs => f.write_str("a list of `name:value` pairs separated by commas"),
             Self::WriteConcern => f.write_str("a number of members or a write concern's name"),
