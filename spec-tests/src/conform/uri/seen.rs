@@ -7,7 +7,10 @@ use std::{
 
 use cenote_core::{
     address::ServerAddress,
-    uri::{Compressor, ConnectionString, Credential, Mechanism, Secret, WriteConcern},
+    uri::{
+        Compressor, ConnectionString, Credential, Mechanism, ReadPreferenceMode, Secret,
+        ServerMonitoringMode, WriteConcern,
+    },
 };
 use serde_json::{Map, Value, json};
 
@@ -108,7 +111,7 @@ fn topology(parsed: &ConnectionString, name: &str) -> Option<Value> {
         "serverselectiontryonce" => json!(topology.server_selection_try_once),
         "localthresholdms" => millis(topology.local_threshold),
         "heartbeatfrequencyms" => millis(monitoring.heartbeat_frequency),
-        "servermonitoringmode" => json!(mode.map(|mode| mode.name())),
+        "servermonitoringmode" => json!(mode.map(ServerMonitoringMode::name)),
         _ => return None,
     })
 }
@@ -147,7 +150,7 @@ fn reads_and_writes(parsed: &ConnectionString, name: &str) -> Option<Value> {
         "w" => json!(write_concern),
         "wtimeoutms" => millis(options.write_timeout),
         "journal" => json!(options.journal),
-        "readpreference" => json!(options.read_preference.map(|mode| mode.name())),
+        "readpreference" => json!(options.read_preference.map(ReadPreferenceMode::name)),
         "readpreferencetags" => json!(options.read_preference_tags),
         "maxstalenessseconds" => json!(options.max_staleness.map(|limit| limit.as_secs())),
         "retryreads" => json!(retries.retry_reads),
