@@ -6,6 +6,7 @@
 
 extern crate alloc;
 
+pub mod address;
 pub mod pool;
 
 #[cfg(feature = "std")]
@@ -14,3 +15,5 @@ pub mod error;
 mod number;
 #[cfg(feature = "std")]
 pub mod sdam;
+#[cfg(feature = "std")]
+pub mod uri;

@@ -25,7 +25,7 @@ pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
     let json = read_json(path)?;
     let file: TestFile =
         serde_json::from_value(json).map_err(|error| unreadable(error.to_string()))?;
-    let verdict = play_phases(&file).map_err(|Unsupported(reason)| unreadable(reason))?;
+    let verdict = play_phases(&file).map_err(|Unsupported(reason)| unreadable(reason))?.into();
     Ok(vec![Outcome { file: path.to_owned(), description: file.description, verdict }])
 }
 

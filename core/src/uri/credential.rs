@@ -1,0 +1,216 @@
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use super::{
+    CredentialProblem, Expected, Mechanism, Problem, Secret, UriError,
+    mechanism::{
+        AWS_SESSION_TOKEN, CANONICALIZE_HOST_NAME, Demands, ENVIRONMENT, EXTERNAL, Presence,
+        SERVICE_NAME, TOKEN_RESOURCE,
+    },
+    query::{Pair, Query},
+    split::Userinfo,
+};
+
+/// As whom, and how, each connection of a pool authenticates (AU-01, AU-05).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Credential {
+    /// The user; every mechanism but X.509, AWS and OIDC has one.
+    pub username: Option<String>,
+    /// The password. `None` and an empty one are different things (OP-45).
+    pub password: Option<Secret>,
+    /// `authSource`, or what the mechanism takes in its place: the database that knows the user
+    /// (AU-38, AU-51).
+    pub source: String,
+    /// `authMechanism`; `None`, and `DEFAULT` in the connection string, is the strongest SCRAM that
+    /// the server offers (AU-10, AU-11).
+    pub mechanism: Option<Mechanism>,
+    /// `authMechanismProperties` by name, with the mechanism's defaults. All of them are kept
+    /// secret, because the token of a session is among them.
+    pub mechanism_properties: BTreeMap<&'static str, Secret>,
+}
+
+const PROPERTIES: &str = "authMechanismProperties";
+
+/// The credential that a connection string holds: there is one if an `@` or a mechanism is
+/// written, not because of a database or `authSource` alone (AU-06).
+pub(super) fn read(
+    query: &mut Query,
+    userinfo: Option<Userinfo>,
+    database: Option<&str>,
+) -> Result<Option<Credential>, UriError> {
+    let source = query.take("authSource");
+    if source.as_ref().is_some_and(|source| source.text().is_empty()) {
+        return Err(UriError::AuthSourceEmpty);
+    }
+    let asked = query.take("authMechanism");
+    let properties = query.secret(PROPERTIES);
+    if userinfo.is_none() && asked.is_none() {
+        if let Some(properties) = properties {
+            query.warn(PROPERTIES, &properties, Problem::Useless("a credential"));
+        }
+        return Ok(None);
+    }
+    let mechanism = asked.as_ref().map_or(Ok(None), named)?;
+    let demands = Demands::of(mechanism);
+    let wrong = |problem| UriError::Credential { mechanism, problem };
+
+    let (username, password) = halves(userinfo);
+    check_presence(&demands, username.is_some(), password.is_some()).map_err(wrong)?;
+    let source = choose_source(&demands, source.as_ref(), database).map_err(wrong)?;
+    let properties = match properties {
+        Some(pair) => read_properties(query, &demands, &pair).map_err(wrong)?,
+        None => Some(BTreeMap::new()),
+    };
+    let ignored = properties.is_none();
+    let mechanism_properties = properties.unwrap_or_default();
+    let mut credential = Credential { username, password, source, mechanism, mechanism_properties };
+    // What a mechanism misses in properties that were ignored has its warning already.
+    if !ignored {
+        credential.check_properties().map_err(wrong)?;
+    }
+    Ok(Some(credential))
+}
+
+/// User name and password; an empty user name is none.
+fn halves(userinfo: Option<Userinfo>) -> (Option<String>, Option<Secret>) {
+    let Some(Userinfo { username, password }) = userinfo else { return (None, None) };
+    (Some(username).filter(|username| !username.is_empty()), password)
+}
+
+fn named(pair: &Pair) -> Result<Option<Mechanism>, UriError> {
+    if pair.text() == "DEFAULT" {
+        return Ok(None);
+    }
+    Mechanism::of_name(pair.text()).map(Some).ok_or(UriError::UnknownMechanism)
+}
+
+fn check_presence(
+    demands: &Demands,
+    username: bool,
+    password: bool,
+) -> Result<(), CredentialProblem> {
+    match (demands.username, username) {
+        (Presence::Required, false) => return Err(CredentialProblem::UsernameMissing),
+        (Presence::Forbidden, true) => return Err(CredentialProblem::UsernameGiven),
+        (Presence::Required, true) | (Presence::Forbidden, false) | (Presence::Optional, _) => {}
+    }
+    match (demands.password, password) {
+        (Presence::Required, false) => Err(CredentialProblem::PasswordMissing),
+        (Presence::Forbidden, true) => Err(CredentialProblem::PasswordGiven),
+        (Presence::Required, true) | (Presence::Forbidden, false) | (Presence::Optional, _) => {
+            Ok(())
+        }
+    }
+}
+
+fn choose_source(
+    demands: &Demands,
+    source: Option<&Pair>,
+    database: Option<&str>,
+) -> Result<String, CredentialProblem> {
+    let source = source.map(Pair::text);
+    if demands.external {
+        return match source {
+            None | Some(EXTERNAL) => Ok(EXTERNAL.to_owned()),
+            Some(_) => Err(CredentialProblem::SourceNotExternal),
+        };
+    }
+    Ok(source.or(database).unwrap_or(demands.default_source).to_owned())
+}
+
+/// The properties that are written, or `None` if they are not pairs and therefore ignored (OP-51).
+fn read_properties(
+    query: &mut Query,
+    demands: &Demands,
+    pair: &Pair,
+) -> Result<Option<BTreeMap<&'static str, Secret>>, CredentialProblem> {
+    let mut properties = BTreeMap::new();
+    if !pair.text().split(',').all(|entry| entry.contains(':')) {
+        query.invalid(PROPERTIES, pair, Expected::Pairs);
+        return Ok(None);
+    }
+    let entries = pair.text().split(',').filter_map(|entry| entry.split_once(':'));
+    for ((name, value), position) in entries.zip(1..) {
+        let known = demands.properties;
+        let Some(name) = known.iter().find(|known| known.eq_ignore_ascii_case(name)) else {
+            // The name stays unsaid: behind an unescaped comma it is part of a token.
+            return Err(CredentialProblem::PropertyUnknown { position, known });
+        };
+        match properties.entry(*name) {
+            Entry::Vacant(free) => drop(free.insert(Secret::from(value.to_owned()))),
+            Entry::Occupied(_) => query.warn(PROPERTIES, pair, Problem::Repeated),
+        }
+    }
+    Ok(Some(properties))
+}
+
+impl Credential {
+    /// What a mechanism's properties have to be, together and with the user (AU-07).
+    fn check_properties(&mut self) -> Result<(), CredentialProblem> {
+        match self.mechanism {
+            Some(Mechanism::Gssapi) => self.check_gssapi(),
+            Some(Mechanism::MongodbAws) => self.check_aws(),
+            Some(Mechanism::MongodbOidc) => self.check_oidc(),
+            None
+            | Some(
+                Mechanism::ScramSha1
+                | Mechanism::ScramSha256
+                | Mechanism::MongodbX509
+                | Mechanism::Plain,
+            ) => Ok(()),
+        }
+    }
+
+    fn check_gssapi(&mut self) -> Result<(), CredentialProblem> {
+        let known = &["none", "forward", "forwardAndReverse", "true", "false"];
+        self.check_value(CANONICALIZE_HOST_NAME, known)?;
+        let default = || Secret::from("mongodb".to_owned());
+        self.mechanism_properties.entry(SERVICE_NAME).or_insert_with(default);
+        Ok(())
+    }
+
+    fn check_aws(&self) -> Result<(), CredentialProblem> {
+        let token = self.mechanism_properties.contains_key(AWS_SESSION_TOKEN);
+        match (&self.username, &self.password) {
+            (Some(_), Some(_)) => Ok(()),
+            (None, None) if !token => Ok(()),
+            (None, _) => Err(CredentialProblem::UsernameMissing),
+            (Some(_), None) => Err(CredentialProblem::PasswordMissing),
+        }
+    }
+
+    fn check_oidc(&self) -> Result<(), CredentialProblem> {
+        self.check_value(ENVIRONMENT, &["azure", "gcp", "k8s", "test"])?;
+        let Some(environment) = self.mechanism_properties.get(ENVIRONMENT) else {
+            return Err(CredentialProblem::PropertyMissing { name: ENVIRONMENT });
+        };
+        let needs_resource = matches!(environment.expose(), "azure" | "gcp");
+        match (needs_resource, self.mechanism_properties.contains_key(TOKEN_RESOURCE)) {
+            (true, false) => {
+                return Err(CredentialProblem::PropertyMissing { name: TOKEN_RESOURCE });
+            }
+            (false, true) => {
+                return Err(CredentialProblem::PropertyUseless { name: TOKEN_RESOURCE });
+            }
+            (true, true) | (false, false) => {}
+        }
+        // Only Azure has several identities to choose from.
+        if self.username.is_some() && environment.expose() != "azure" {
+            return Err(CredentialProblem::UsernameGiven);
+        }
+        Ok(())
+    }
+
+    fn check_value(
+        &self,
+        name: &'static str,
+        known: &'static [&'static str],
+    ) -> Result<(), CredentialProblem> {
+        match self.mechanism_properties.get(name) {
+            Some(value) if !known.contains(&value.expose()) => {
+                Err(CredentialProblem::PropertyInvalid { name, known })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,208 @@
+use std::fmt;
+
+use thiserror::Error;
+
+use super::Mechanism;
+use crate::{address::AddressError, pool::InvalidOptions};
+
+/// Why a connection string cannot be used.
+///
+/// Each message says what is wrong, where, and what to do. None repeats a user name, a password, a
+/// host or a value: what stands in the wrong place may be part of a password.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum UriError {
+    /// OP-34.
+    #[error("the connection string does not begin with `mongodb://`: write that first")]
+    Scheme,
+    /// SRV and TXT records are for the caller to look up.
+    #[error(
+        "`mongodb+srv://` is not supported: look up the SRV and TXT records of the host first, \
+         and pass the `mongodb://` string that results, with `tls=true`"
+    )]
+    Srv,
+    /// OP-34.
+    #[error("there is no host behind `mongodb://`: write at least one")]
+    NoHost,
+    /// OP-46, OP-47.
+    #[error("host {position}: {error}")]
+    Host {
+        /// Which one, counted from 1.
+        position: usize,
+        /// What is wrong with it.
+        error: AddressError,
+    },
+    /// A `/` or `?` stands before the last `@`, outside the options (OP-45, OP-46).
+    #[error(
+        "a `/` or `?` stands before the `@`: in a user name or password write them as %2F and %3F"
+    )]
+    UserinfoCut,
+    /// OP-45.
+    #[error(
+        "the user name or password holds an unescaped `{character}`: write it as %{code:02X}",
+        code = u32::from(*character)
+    )]
+    Userinfo {
+        /// One of `:`, `@`, `#`, `[` and `]`.
+        character: char,
+    },
+    /// OP-40, OP-45, OP-33.
+    #[error(
+        "{place}: a `%` must be followed by two hexadecimal digits, and what they stand for must \
+         be UTF-8: write a plain `%` as %25"
+    )]
+    Encoding {
+        /// Where it stands.
+        place: Place,
+    },
+    /// OP-49.
+    #[error("the database name holds the character {character:?}, which no database name may hold")]
+    Database {
+        /// One of `/`, `\`, space, `"`, `$` and NUL.
+        character: char,
+    },
+    /// OP-40.
+    #[error("option {position} is not of the form `name=value`: write a name, `=` and a value")]
+    NotAPair {
+        /// Which one, counted from 1.
+        position: usize,
+    },
+    /// OP-53.
+    #[error("{option} is for `mongodb+srv://` only: remove it")]
+    SrvOnly {
+        /// The option.
+        option: &'static str,
+    },
+    /// Two options that exclude each other (OP-24, TL-03).
+    #[error("{first} and {second} exclude each other: remove one of them")]
+    Conflict {
+        /// The one, with its value if that matters.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+    },
+    /// OP-24, OP-25.
+    #[error("{option}=true needs exactly one host, but there are {hosts}: remove it or the others")]
+    SeveralHosts {
+        /// The option.
+        option: &'static str,
+        /// How many there are.
+        hosts: usize,
+    },
+    /// TL-04.
+    #[error("tls and ssl are two names of one option and have different values: keep one")]
+    TlsDisagrees,
+    /// SX-08.
+    #[error("{option} is given more than once: keep one")]
+    ProxyRepeated {
+        /// The option.
+        option: &'static str,
+    },
+    /// SX-02.
+    #[error("{option} is given without a proxy's host: set proxyHost, or remove it")]
+    ProxyHostMissing {
+        /// The option.
+        option: &'static str,
+    },
+    /// SX-02.
+    #[error("only one of proxyUsername and proxyPassword is given: give both or neither")]
+    ProxyCredentialHalf,
+    /// OP-03, OP-04.
+    #[error(transparent)]
+    Pool(#[from] InvalidOptions),
+    /// OP-54.
+    #[error("authSource is empty: write a database, or remove it")]
+    AuthSourceEmpty,
+    /// To choose another mechanism instead would not be what was asked for (AU-08).
+    #[error("authMechanism is not one of {known}: write one of them, or remove it",
+        known = Mechanism::NAMES.join(", "))]
+    UnknownMechanism,
+    /// AU-07.
+    #[error("{}: {problem}", mechanism.map_or("the default authentication", Mechanism::name))]
+    Credential {
+        /// The mechanism; `None` is the default one.
+        mechanism: Option<Mechanism>,
+        /// What is wrong.
+        problem: CredentialProblem,
+    },
+}
+
+/// A part of a connection string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// The user name.
+    Username,
+    /// The password.
+    Password,
+    /// A host, counted from 1.
+    Host(usize),
+    /// The database name.
+    Database,
+    /// The value of an option; options are counted from 1.
+    Option(usize),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Username => f.write_str("the user name"),
+            Self::Password => f.write_str("the password"),
+            Self::Host(position) => write!(f, "host {position}"),
+            Self::Database => f.write_str("the database name"),
+            Self::Option(position) => write!(f, "option {position}"),
+        }
+    }
+}
+
+/// Why a mechanism cannot work with what the connection string gives it (AU-07).
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CredentialProblem {
+    /// AU-38, AU-51.
+    #[error("a user name is missing: write `user:password@` before the hosts")]
+    UsernameMissing,
+    /// AU-38, AU-51.
+    #[error("a password is missing: write `user:password@` before the hosts")]
+    PasswordMissing,
+    /// This mechanism, or its environment, has no user name.
+    #[error("there is no use for a user name: remove it")]
+    UsernameGiven,
+    /// AU-46.
+    #[error("there is no use for a password: remove it")]
+    PasswordGiven,
+    /// AU-46.
+    #[error("authSource must be `$external`: write that, or remove it")]
+    SourceNotExternal,
+    /// AU-07.
+    #[error(
+        "entry {position} of authMechanismProperties is none of its properties ({}): remove it",
+        if known.is_empty() { "it has none".to_owned() } else { known.join(", ") }
+    )]
+    PropertyUnknown {
+        /// Which entry, counted from 1.
+        position: usize,
+        /// The mechanism's properties.
+        known: &'static [&'static str],
+    },
+    /// A property's value is not one of those it can have.
+    #[error("the property {name} is not one of {}: write one of them", known.join(", "))]
+    PropertyInvalid {
+        /// The property.
+        name: &'static str,
+        /// What it can be.
+        known: &'static [&'static str],
+    },
+    /// A property without which the mechanism cannot work.
+    #[error("the property {name} is missing: add it to authMechanismProperties")]
+    PropertyMissing {
+        /// The property.
+        name: &'static str,
+    },
+    /// A property that has no meaning together with the others.
+    #[error("there is no use for the property {name} here: remove it")]
+    PropertyUseless {
+        /// The property.
+        name: &'static str,
+    },
+}

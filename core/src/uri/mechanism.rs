@@ -1,0 +1,124 @@
+/// A way to prove who one is (AU-08). What is asked for by name is used, or nothing is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mechanism {
+    /// `SCRAM-SHA-1`.
+    ScramSha1,
+    /// `SCRAM-SHA-256`.
+    ScramSha256,
+    /// `MONGODB-X509`: the client certificate of the TLS connection.
+    MongodbX509,
+    /// `PLAIN`: user name and password as they are, for LDAP.
+    Plain,
+    /// `GSSAPI`: Kerberos. Read, but not spoken.
+    Gssapi,
+    /// `MONGODB-AWS`. Read, but not spoken.
+    MongodbAws,
+    /// `MONGODB-OIDC`. Read, but not spoken.
+    MongodbOidc,
+}
+
+/// Whether a part of a credential has to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Presence {
+    Required,
+    Optional,
+    Forbidden,
+}
+
+/// What a mechanism asks of a credential (AU-38, AU-46, AU-51).
+pub(super) struct Demands {
+    pub(super) username: Presence,
+    pub(super) password: Presence,
+    /// What `authSource` is if neither it nor a database is given; `$external` is the only one for
+    /// mechanisms with `external`.
+    pub(super) default_source: &'static str,
+    pub(super) external: bool,
+    pub(super) properties: &'static [&'static str],
+}
+
+/// Where the users of other systems are looked up.
+pub(super) const EXTERNAL: &str = "$external";
+
+pub(super) const SERVICE_NAME: &str = "SERVICE_NAME";
+pub(super) const CANONICALIZE_HOST_NAME: &str = "CANONICALIZE_HOST_NAME";
+pub(super) const AWS_SESSION_TOKEN: &str = "AWS_SESSION_TOKEN";
+pub(super) const ENVIRONMENT: &str = "ENVIRONMENT";
+pub(super) const TOKEN_RESOURCE: &str = "TOKEN_RESOURCE";
+
+impl Mechanism {
+    const ALL: [Self; 7] = [
+        Self::ScramSha1,
+        Self::ScramSha256,
+        Self::MongodbX509,
+        Self::Plain,
+        Self::Gssapi,
+        Self::MongodbAws,
+        Self::MongodbOidc,
+    ];
+    /// The names of all mechanisms, as connection strings and commands write them.
+    pub const NAMES: [&'static str; 7] = [
+        "SCRAM-SHA-1",
+        "SCRAM-SHA-256",
+        "MONGODB-X509",
+        "PLAIN",
+        "GSSAPI",
+        "MONGODB-AWS",
+        "MONGODB-OIDC",
+    ];
+
+    /// As connection strings and commands write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// The mechanism of this name; case matters.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mechanism| mechanism.name() == name)
+    }
+}
+
+impl Demands {
+    /// `None` is the mechanism that is negotiated with the server (AU-10).
+    pub(super) const fn of(mechanism: Option<Mechanism>) -> Self {
+        use Presence::{Forbidden, Optional, Required};
+        let Some(mechanism) = mechanism else {
+            // Connection strings without a password are valid as long as no mechanism is named;
+            // SCRAM will refuse to begin.
+            return Self::internal(Optional);
+        };
+        match mechanism {
+            Mechanism::ScramSha1 | Mechanism::ScramSha256 => Self::internal(Required),
+            Mechanism::Plain => Self { default_source: EXTERNAL, ..Self::internal(Required) },
+            Mechanism::MongodbX509 => Self::external(Optional, Forbidden, &[]),
+            Mechanism::Gssapi => Self::external(
+                Required,
+                Optional,
+                &[SERVICE_NAME, CANONICALIZE_HOST_NAME, "SERVICE_REALM", "SERVICE_HOST"],
+            ),
+            Mechanism::MongodbAws => Self::external(Optional, Optional, &[AWS_SESSION_TOKEN]),
+            Mechanism::MongodbOidc => {
+                Self::external(Optional, Forbidden, &[ENVIRONMENT, TOKEN_RESOURCE])
+            }
+        }
+    }
+
+    const fn internal(password: Presence) -> Self {
+        Self {
+            username: Presence::Required,
+            password,
+            default_source: "admin",
+            external: false,
+            properties: &[],
+        }
+    }
+
+    const fn external(
+        username: Presence,
+        password: Presence,
+        properties: &'static [&'static str],
+    ) -> Self {
+        Self { username, password, default_source: EXTERNAL, external: true, properties }
+    }
+}

@@ -1,0 +1,179 @@
+//! Connection strings: `mongodb://user:password@host:port,…/database?option=value&…`.
+//!
+//! [`ConnectionString::parse`] reads everything that a pool and its connections need. Three rules
+//! hold for all of it:
+//!
+//! * What is not well formed, contradicts itself or lacks what it needs is an error, a
+//!   [`UriError`]. An option that is unknown, or whose value it cannot have, is ignored with a
+//!   [`UriWarning`] (OP-35, OP-36); warnings are collected and never printed.
+//! * A field that is an [`Option`] says whether the option was written. Defaults are up to those
+//!   who use it; the documentation of each field names them.
+//! * Secrets are of type [`Secret`]. No error and no warning repeats a value, and none has the
+//!   password in it, even if the password is what made the connection string invalid.
+//!
+//! Decisions where the specifications leave a choice: the first of several equal options counts
+//! (OP-42); `;` does not separate options and `+` is no space (OP-50); zone identifiers of IPv6
+//! addresses are refused; an unknown `authMechanism` and an empty `proxyHost` are errors, because to
+//! ignore them would connect in another way than was asked for.
+
+mod credential;
+mod error;
+mod mechanism;
+mod options;
+mod proxy;
+mod query;
+mod read_write;
+mod secret;
+mod split;
+mod tls;
+mod warning;
+
+use std::str::FromStr;
+
+use self::{query::Query, split::Parts};
+use crate::{address::ServerAddress, pool::PoolOptions};
+
+pub use self::{
+    credential::Credential,
+    error::{CredentialProblem, Place, UriError},
+    mechanism::Mechanism,
+    options::{
+        CompressionOptions, Compressor, MonitoringOptions, RetryOptions, ServerMonitoringMode,
+        TimeoutOptions, TopologyOptions,
+    },
+    proxy::{ProxyCredential, ProxyOptions},
+    read_write::{ReadPreferenceMode, ReadWriteOptions, WriteConcern},
+    secret::Secret,
+    tls::TlsOptions,
+    warning::{Expected, Problem, UriWarning},
+};
+
+/// What a connection string says.
+///
+/// ```
+/// use cenote_core::uri::ConnectionString;
+///
+/// let uri = "mongodb://app:s3cret@db1.example.com,db2.example.com:27018/shop\
+///            ?replicaSet=rs0&maxPoolSize=20&tls=true&maxConecting=4";
+/// let parsed = ConnectionString::parse(uri)?;
+///
+/// assert_eq!(parsed.hosts[1].to_string(), "db2.example.com:27018");
+/// assert_eq!(parsed.pool.max_pool_size, Some(20));
+/// assert!(parsed.tls.enabled());
+/// assert_eq!(parsed.credential.as_ref().map(|it| it.source.as_str()), Some("shop"));
+/// assert_eq!(parsed.warnings()[0].to_string(), "maxConecting: no such option; it is ignored");
+/// assert!(!format!("{parsed:?}").contains("s3cret"));
+/// # Ok::<(), cenote_core::uri::UriError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConnectionString {
+    /// The hosts in the order of the text; at least one (OP-34, OP-46).
+    pub hosts: Vec<ServerAddress>,
+    /// The database behind the slash. It does not turn authentication on (OP-49).
+    pub database: Option<String>,
+    /// As whom to authenticate; `None` is not at all.
+    pub credential: Option<Credential>,
+    /// `appname`: what the application calls itself, at most 128 bytes (OP-26).
+    pub app_name: Option<String>,
+    /// The options of each host's pool (OP-12, OP-13). They have been validated, and
+    /// `loadBalanced` is among them.
+    pub pool: PoolOptions,
+    /// Which servers there are, and how one is chosen.
+    pub topology: TopologyOptions,
+    /// How servers are watched.
+    pub monitoring: MonitoringOptions,
+    /// How long things may take.
+    pub timeouts: TimeoutOptions,
+    /// How connections are encrypted.
+    pub tls: TlsOptions,
+    /// How messages are compressed.
+    pub compression: CompressionOptions,
+    /// The proxy to go through; `None` is none.
+    pub proxy: Option<ProxyOptions>,
+    /// What is tried again.
+    pub retries: RetryOptions,
+    /// What is read from where, and when a write counts as done.
+    pub read_write: ReadWriteOptions,
+    warnings: Vec<UriWarning>,
+}
+
+impl ConnectionString {
+    /// Reads a connection string.
+    ///
+    /// # Errors
+    ///
+    /// When it is not of the form above, or asks for things that exclude each other.
+    pub fn parse(uri: &str) -> Result<Self, UriError> {
+        let parts = Parts::of(uri)?;
+        let userinfo = parts.userinfo()?;
+        let hosts = parts.hosts()?;
+        let database = parts.database()?;
+        let mut query = Query::of(&parts)?;
+        refuse_srv_options(&query)?;
+
+        let credential = credential::read(&mut query, userinfo, database.as_deref())?;
+        let topology = TopologyOptions::read(&mut query);
+        check_topology(&topology, hosts.len())?;
+        let pool = options::pool(&mut query, &topology);
+        pool.validate()?;
+        Ok(Self {
+            hosts,
+            database,
+            credential,
+            app_name: query.text_of_at_most("appname", options::APP_NAME_MAX),
+            pool,
+            topology,
+            monitoring: MonitoringOptions::read(&mut query),
+            timeouts: TimeoutOptions::read(&mut query),
+            tls: TlsOptions::read(&mut query)?,
+            compression: CompressionOptions::read(&mut query),
+            proxy: ProxyOptions::read(&mut query)?,
+            retries: RetryOptions::read(&mut query),
+            read_write: ReadWriteOptions::read(&mut query),
+            warnings: query.finish(),
+        })
+    }
+
+    /// What was ignored or read with doubt, in the order of the text.
+    #[must_use]
+    pub fn warnings(&self) -> &[UriWarning] {
+        &self.warnings
+    }
+}
+
+impl FromStr for ConnectionString {
+    type Err = UriError;
+
+    fn from_str(uri: &str) -> Result<Self, UriError> {
+        Self::parse(uri)
+    }
+}
+
+/// OP-53.
+fn refuse_srv_options(query: &Query) -> Result<(), UriError> {
+    match ["srvServiceName", "srvMaxHosts"].into_iter().find(|name| query.count(name) > 0) {
+        Some(option) => Err(UriError::SrvOnly { option }),
+        None => Ok(()),
+    }
+}
+
+/// OP-24 and OP-25.
+fn check_topology(topology: &TopologyOptions, hosts: usize) -> Result<(), UriError> {
+    let load_balanced = topology.load_balanced == Some(true);
+    let direct = topology.direct_connection == Some(true);
+    if load_balanced && topology.replica_set.is_some() {
+        return Err(UriError::Conflict { first: "loadBalanced=true", second: "replicaSet" });
+    }
+    if load_balanced && direct {
+        let second = "directConnection=true";
+        return Err(UriError::Conflict { first: "loadBalanced=true", second });
+    }
+    if load_balanced && hosts > 1 {
+        return Err(UriError::SeveralHosts { option: "loadBalanced", hosts });
+    }
+    if direct && hosts > 1 {
+        return Err(UriError::SeveralHosts { option: "directConnection", hosts });
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! Cuts a connection string into its parts, and decodes them (OP-44, OP-45).
+
+use std::str::from_utf8;
+
+use super::{Place, Secret, UriError};
+use crate::address::{ServerAddress, split_port};
+
+/// The parts of a connection string as they are written, still percent-encoded.
+pub(super) struct Parts<'a> {
+    pub(super) userinfo: Option<&'a str>,
+    hosts: &'a str,
+    database: &'a str,
+    /// What follows the first `?`.
+    pub(super) options: &'a str,
+}
+
+/// What stands before the `@`, decoded.
+pub(super) struct Userinfo {
+    pub(super) username: String,
+    /// No password and an empty one are different things.
+    pub(super) password: Option<Secret>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn of(uri: &'a str) -> Result<Self, UriError> {
+        if uri.starts_with("mongodb+srv://") {
+            return Err(UriError::Srv);
+        }
+        let rest = uri.strip_prefix("mongodb://").ok_or(UriError::Scheme)?;
+        let (place, options) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = place.split_once('/').unwrap_or((place, ""));
+        let (userinfo, hosts) = match authority.rsplit_once('@') {
+            Some((userinfo, hosts)) => (Some(userinfo), hosts),
+            None => (None, authority),
+        };
+        // A `/` or `?` in a password ends the authority too early, and an `@` turns up behind it.
+        // In the options an `@` may stand, so there it tells nothing yet.
+        if database.contains('@') {
+            return Err(UriError::UserinfoCut);
+        }
+        Ok(Self { userinfo, hosts, database, options })
+    }
+
+    /// Whether the options may begin in the middle of a password that has a `?` in it.
+    fn options_may_be_secret(&self) -> bool {
+        self.userinfo.is_none() && self.options.contains('@')
+    }
+
+    pub(super) fn userinfo(&self) -> Result<Option<Userinfo>, UriError> {
+        let Some(userinfo) = self.userinfo else { return Ok(None) };
+        let (username, password) = match userinfo.split_once(':') {
+            Some((username, password)) => (username, Some(password)),
+            None => (userinfo, None),
+        };
+        let odd = |character: char| ":@#[]".contains(character);
+        if let Some(character) =
+            username.chars().chain(password.unwrap_or("").chars()).find(|&c| odd(c))
+        {
+            return Err(UriError::Userinfo { character });
+        }
+        let username = decode(username, Place::Username)?;
+        let password = password.map(|password| decode(password, Place::Password)).transpose()?;
+        Ok(Some(Userinfo { username, password: password.map(Secret::from) }))
+    }
+
+    pub(super) fn hosts(&self) -> Result<Vec<ServerAddress>, UriError> {
+        if self.hosts.is_empty() && !self.options_may_be_secret() {
+            return Err(UriError::NoHost);
+        }
+        let hosts: Result<_, _> = self
+            .hosts
+            .split(',')
+            .zip(1..)
+            .map(|(host, position)| address(host, position))
+            .collect();
+        if hosts.is_err() && self.options_may_be_secret() {
+            return Err(UriError::UserinfoCut);
+        }
+        hosts
+    }
+
+    /// The database, if one is named (OP-49).
+    pub(super) fn database(&self) -> Result<Option<String>, UriError> {
+        let database = decode(self.database, Place::Database)?;
+        if let Some(character) = database.chars().find(|&c| "/\\ \"$\0".contains(c)) {
+            return Err(UriError::Database { character });
+        }
+        Ok(Some(database).filter(|database| !database.is_empty()))
+    }
+}
+
+fn address(host: &str, position: usize) -> Result<ServerAddress, UriError> {
+    let place = Place::Host(position);
+    let wrong = |error| UriError::Host { position, error };
+    let decoded = decode(host, place)?;
+    if decoded.contains('/') {
+        return ServerAddress::unix(&decoded).map_err(wrong);
+    }
+    // Cut first and decode then: an encoded colon does not begin a port.
+    let (name, port) = split_port(host).map_err(wrong)?;
+    ServerAddress::tcp(&decode(name, place)?, port).map_err(wrong)
+}
+
+/// Undoes percent-encoding. Stricter than the usual decoders, which let a stray `%` stand.
+pub(super) fn decode(text: &str, place: Place) -> Result<String, UriError> {
+    let escapes_are_whole = text.split('%').skip(1).all(|behind| {
+        behind.len() >= 2 && behind.bytes().take(2).all(|byte| byte.is_ascii_hexdigit())
+    });
+    if !escapes_are_whole {
+        return Err(UriError::Encoding { place });
+    }
+    let bytes =
+        zeroize::Zeroizing::new(percent_encoding::percent_decode_str(text).collect::<Vec<u8>>());
+    from_utf8(&bytes).map(str::to_owned).map_err(|_| UriError::Encoding { place })
+}

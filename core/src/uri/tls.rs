@@ -1,0 +1,93 @@
+use super::{Secret, UriError, query::Query};
+
+/// Whether and how connections are encrypted (TL-01, TL-02). All defaults are the safe side.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TlsOptions {
+    /// `tls`, or `ssl`, its other name (TL-04). See [`enabled`](Self::enabled).
+    pub tls: Option<bool>,
+    /// `tlsCAFile`: the certificates to trust, a PEM file.
+    pub ca_file: Option<String>,
+    /// `tlsCertificateKeyFile`: the client's own certificate and key, a PEM file (TL-11).
+    pub certificate_key_file: Option<String>,
+    /// `tlsCertificateKeyFilePassword`: opens that key.
+    pub certificate_key_file_password: Option<Secret>,
+    /// `tlsAllowInvalidCertificates`: whether certificates that nobody vouches for are accepted;
+    /// default `false`.
+    pub allow_invalid_certificates: Option<bool>,
+    /// `tlsAllowInvalidHostnames`: whether certificates for other hosts are accepted; default
+    /// `false`.
+    pub allow_invalid_hostnames: Option<bool>,
+    /// `tlsInsecure`: whether to relax all that can be relaxed (TL-05); default `false`.
+    pub insecure: Option<bool>,
+    /// `tlsDisableOCSPEndpointCheck`: whether to leave OCSP responders alone; default `false`.
+    pub disable_ocsp_endpoint_check: Option<bool>,
+    /// `tlsDisableCertificateRevocationCheck`: whether revoked certificates pass; default `false`.
+    pub disable_certificate_revocation_check: Option<bool>,
+}
+
+impl TlsOptions {
+    /// Whether connections are encrypted: as `tls` says, and without it when any other option of
+    /// TLS is set, because nobody sets one of those to send plain text (TL-01).
+    #[must_use]
+    pub fn enabled(&self) -> bool {
+        self.tls.unwrap_or(*self != Self::default())
+    }
+
+    pub(super) fn read(query: &mut Query) -> Result<Self, UriError> {
+        refuse_conflicts(query)?;
+        let password = query.secret("tlsCertificateKeyFilePassword");
+        Ok(Self {
+            tls: switch(query)?,
+            ca_file: query.text("tlsCAFile"),
+            certificate_key_file: query.text("tlsCertificateKeyFile"),
+            certificate_key_file_password: password.map(|pair| pair.value),
+            allow_invalid_certificates: query.boolean(ANY_CERTIFICATE),
+            allow_invalid_hostnames: query.boolean(ANY_HOSTNAME),
+            insecure: query.boolean(INSECURE),
+            disable_ocsp_endpoint_check: query.boolean(NO_OCSP),
+            disable_certificate_revocation_check: query.boolean(NO_REVOCATION),
+        })
+    }
+}
+
+const INSECURE: &str = "tlsInsecure";
+const ANY_CERTIFICATE: &str = "tlsAllowInvalidCertificates";
+const ANY_HOSTNAME: &str = "tlsAllowInvalidHostnames";
+const NO_OCSP: &str = "tlsDisableOCSPEndpointCheck";
+const NO_REVOCATION: &str = "tlsDisableCertificateRevocationCheck";
+
+/// Options of which only one may be present, whatever the values (TL-03).
+const CONFLICTS: [(&str, &str); 7] = [
+    (INSECURE, ANY_CERTIFICATE),
+    (INSECURE, ANY_HOSTNAME),
+    (INSECURE, NO_OCSP),
+    (INSECURE, NO_REVOCATION),
+    (ANY_CERTIFICATE, NO_OCSP),
+    (ANY_CERTIFICATE, NO_REVOCATION),
+    (NO_OCSP, NO_REVOCATION),
+];
+
+fn refuse_conflicts(query: &Query) -> Result<(), UriError> {
+    for (first, second) in CONFLICTS {
+        if query.count(first) > 0 && query.count(second) > 0 {
+            return Err(UriError::Conflict { first, second });
+        }
+    }
+    Ok(())
+}
+
+/// `tls` and `ssl`, as often as they come, have to agree (TL-04).
+fn switch(query: &mut Query) -> Result<Option<bool>, UriError> {
+    let mut agreed = None;
+    for name in ["tls", "ssl"] {
+        for pair in query.take_all(name) {
+            let value = query.boolean_of(name, &pair);
+            if value.is_some() && agreed.is_some() && agreed != value {
+                return Err(UriError::TlsDisagrees);
+            }
+            agreed = agreed.or(value);
+        }
+    }
+    Ok(agreed)
+}

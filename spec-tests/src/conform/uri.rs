@@ -1,0 +1,141 @@
+//! Plays the official files about connection strings: the folders `uri-options`,
+//! `connection-string` and `auth/tests/legacy`, which share one format.
+//!
+//! A test gives a connection string and says whether it is valid, whether it causes warnings, and
+//! what it has to mean. What a test leaves out or gives as `null` it does not ask about; the one
+//! exception is `credential`, where `null` asks for none.
+
+mod seen;
+
+use std::path::Path;
+
+use cenote_core::uri::ConnectionString;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::{Outcome, Unreadable, Verdict, read_json};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    tests: Vec<Test>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Test {
+    description: String,
+    uri: String,
+    valid: bool,
+    warning: Option<bool>,
+    hosts: Option<Vec<Value>>,
+    auth: Option<Value>,
+    options: Option<Map<String, Value>>,
+    /// The outer option: whether the test says anything about it.
+    #[serde(default, deserialize_with = "present")]
+    credential: Option<Option<Value>>,
+}
+
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<Value>>, D::Error> {
+    Option::deserialize(value).map(Some)
+}
+
+/// Tests that this parser cannot pass. They are told by their place, and by a part of the
+/// connection string in case the file has changed: then the place holds another test, and that
+/// one counts.
+struct Exception {
+    /// The end of the file's path.
+    file: &'static str,
+    /// Which of its tests, counted from 1.
+    tests: &'static [usize],
+    /// What stands in each of their connection strings.
+    uri: &'static str,
+    reason: &'static str,
+}
+
+const EXCEPTIONS: [Exception; 2] = [
+    Exception {
+        file: "uri-options/tests/srv-options.json",
+        tests: &[1, 3, 4, 5, 9, 10, 11],
+        uri: "mongodb+srv://",
+        reason: "SRV: such a connection string is refused, the caller resolves it first",
+    },
+    Exception {
+        file: "auth/tests/legacy/connection-string.json",
+        tests: &[46],
+        uri: "authMechanism=MONGODB-AWS",
+        reason: "the file contradicts itself: tests 43 and 44 accept a user name and a password \
+                 for this mechanism, this one wants them refused",
+    },
+];
+
+/// Plays one file, its tests in their order.
+///
+/// # Errors
+///
+/// When it cannot be read, or has a field that is not known here.
+pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
+    let file: File = serde_json::from_value(read_json(path)?)
+        .map_err(|error| Unreadable::Format { path: path.to_owned(), reason: error.to_string() })?;
+    let outcome = |(test, position): (Test, usize)| {
+        let verdict = judge(exception(path, position, &test.uri), play_test(&test));
+        Outcome { file: path.to_owned(), description: test.description, verdict }
+    };
+    Ok(file.tests.into_iter().zip(1..).map(outcome).collect())
+}
+
+fn exception(path: &Path, position: usize, uri: &str) -> Option<&'static Exception> {
+    EXCEPTIONS.iter().find(|exception| {
+        path.ends_with(exception.file)
+            && exception.tests.contains(&position)
+            && uri.contains(exception.uri)
+    })
+}
+
+/// An exception that is none any more has to go: it would hide the next failure.
+fn judge(exception: Option<&Exception>, played: Result<(), String>) -> Verdict {
+    match (exception, played) {
+        (None, played) => played.into(),
+        (Some(exception), Err(_)) => Verdict::NotApplicable(exception.reason.to_owned()),
+        (Some(_), Ok(())) => Verdict::Failed("listed as an exception, but it passes".to_owned()),
+    }
+}
+
+fn play_test(test: &Test) -> Result<(), String> {
+    let parsed = match (ConnectionString::parse(&test.uri), test.valid) {
+        (Ok(parsed), true) => parsed,
+        (Err(_), false) => return Ok(()),
+        (Ok(_), false) => return Err("expected an error, got none".to_owned()),
+        (Err(error), true) => return Err(format!("expected no error, got {error}")),
+    };
+    check_warnings(test, &parsed)?;
+    if let Some(hosts) = &test.hosts {
+        same("hosts", &Value::Array(hosts.clone()), &seen::hosts(&parsed, hosts))?;
+    }
+    if let Some(auth) = &test.auth {
+        same("auth", auth, &seen::auth(&parsed))?;
+    }
+    if let Some(credential) = &test.credential {
+        let expected = credential.clone().unwrap_or(Value::Null);
+        same("credential", &expected, &seen::credential(&parsed))?;
+    }
+    for (name, expected) in test.options.iter().flatten() {
+        let name = name.to_ascii_lowercase();
+        let seen = seen::option(&parsed, &name).ok_or(format!("no such option here: {name}"))?;
+        same(&name, expected, &seen)?;
+    }
+    Ok(())
+}
+
+fn check_warnings(test: &Test, parsed: &ConnectionString) -> Result<(), String> {
+    let warnings: Vec<_> = parsed.warnings().iter().map(ToString::to_string).collect();
+    match (test.warning, warnings.is_empty()) {
+        (Some(true), true) => Err("expected a warning, got none".to_owned()),
+        (Some(false), false) => Err(format!("expected no warning, got {warnings:?}")),
+        (Some(true), false) | (Some(false), true) | (None, _) => Ok(()),
+    }
+}
+
+fn same(what: &str, expected: &Value, seen: &Value) -> Result<(), String> {
+    if expected == seen { Ok(()) } else { Err(format!("{what}: expected {expected}, got {seen}")) }
+}
