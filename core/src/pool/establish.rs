@@ -29,8 +29,8 @@ impl<S: Shell> PoolState<S> {
         id
     }
 
-    /// Creates connections ahead of need while there are fewer than the minimum, the pool is ready
-    /// and a permit is free (PO-03, PO-05, PO-09). Runs after every input, and so after every
+    /// Creates a connection ahead of need if there are fewer than the minimum, the pool is ready and
+    /// a permit is free (PO-03, PO-05, PO-09). Runs after every input, and so after every
     /// establishment that made a permit free (T-36); after one that failed, only when the pause is
     /// over (T-37).
     pub(super) fn populate(&mut self, out: &mut impl ActionSink<S>) {
@@ -41,17 +41,31 @@ impl<S: Shell> PoolState<S> {
             return;
         }
         self.populate_after = None;
-        while self.wants_population() {
-            let id = self.create(None, out);
-            out.act(Action::StartEstablish { id, deadline: None, background: true });
-        }
+        let id = self.create(None, out);
+        self.populated = Some(id);
+        out.act(Action::StartEstablish { id, deadline: None, background: true });
     }
 
     /// Whether there are too few connections and something could be done about it.
+    ///
+    /// One at a time, so that with a `maxConnecting` of 2 or more callers always find a permit that
+    /// the minimum does not take. It also is what makes two requests content with the two
+    /// connections of a minimum of 2: were both made at once, the first to finish would give
+    /// its permit to the second request, which would have to open a third (OUT-06).
     pub(super) fn wants_population(&self) -> bool {
         self.connections.total() < self.settings.min_total
             && self.settings.pause_after_failure.is_some()
+            && self.populating().is_none()
             && self.may_create()
+    }
+
+    /// The connection that is being made ahead of need. One that became stale meanwhile will never
+    /// be of use (SI-07), so it does not hold up the next.
+    pub(super) fn populating(&self) -> Option<ConnId> {
+        let id = self.populated?;
+        let connection = self.connections.get(id)?;
+        let pending = matches!(connection.doing, Doing::Pending { .. });
+        (pending && !self.outdated(connection)).then_some(id)
     }
 
     /// In load-balanced mode the connection takes its generation from its service, and is counted

@@ -51,6 +51,7 @@ impl<S: Shell> PoolState<S> {
             purposes: _,
             cleared_by,
             populate_after,
+            populated: _, // Matters only while it is pending.
             inherited,
             last_waiter,
             now,
@@ -62,6 +63,7 @@ impl<S: Shell> PoolState<S> {
         digest.add(*generation);
         digest.add(u64::from(cleared_by.is_some()));
         digest.add_time(*populate_after);
+        digest.add(self.populating().map_or(0, ConnId::number));
         digest.add(*inherited);
         digest.add(last_waiter.map_or(0, |id| id.0.wrapping_add(1)));
         digest.add_time(Some(*now));

@@ -48,6 +48,8 @@ pub struct PoolState<S: Shell> {
     pub(super) cleared_by: Option<S::Cause>,
     /// Until when the minimum is left alone after a failed establishment (T-37).
     pub(super) populate_after: Option<Instant>,
+    /// The connection that was made last ahead of need; see [`populating`](Self::populating).
+    pub(super) populated: Option<ConnId>,
     /// Connections up to this number were inherited through a fork.
     pub(super) inherited: u64,
     pub(super) last_waiter: Option<WaiterId>,
@@ -92,6 +94,7 @@ impl<S: Shell> PoolState<S> {
             purposes: [0; 3],
             cleared_by: None,
             populate_after: None,
+            populated: None,
             inherited: 0,
             last_waiter: None,
             now,
