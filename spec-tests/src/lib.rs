@@ -4,3 +4,5 @@
 #![forbid(unsafe_code)]
 
 pub mod conform;
+pub mod event_json;
+pub mod pool_error;

@@ -4,6 +4,8 @@
 //! told by its folder (`cmap-format`, `uri-options`, …), as in the repository of the
 //! specifications, and handed to the module that knows its format.
 
+pub mod cmap;
+
 use std::path::{Path, PathBuf};
 
 /// What became of one test of one file.
