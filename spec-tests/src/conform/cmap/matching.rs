@@ -61,7 +61,10 @@ pub(super) fn compare_events(
 fn event_differs(index: usize, expected: Option<&Value>, seen: Option<&&Value>) -> Option<String> {
     let what = match (expected, seen) {
         (Some(expected), Some(seen)) => {
-            let what = difference(expected, Some(seen))?;
+            // Another type explains all the rest.
+            let of_type = difference(&expected["type"], seen.get("type"));
+            let of_type = of_type.map(|what| format!("type: {what}"));
+            let what = of_type.or_else(|| difference(expected, Some(seen)))?;
             format!("{what}; expected {expected}, saw {seen}")
         }
         (Some(expected), None) => format!("expected {expected}, but nothing more came"),
