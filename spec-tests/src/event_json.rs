@@ -1,7 +1,7 @@
 //! Events as JSON: the one table of which event shows which field under which key.
 //!
 //! There are two renderings. [`official`] is what the official test files compare with: a duration
-//! is called `duration`, and errors are not told. [`line`] is what the command line writes, one
+//! is called `duration`, and errors are not told. [`line()`] is what the command line writes, one
 //! object a line: a duration is called `durationMS`, errors are told, and `at` says when. Keys that
 //! do not apply are absent from both.
 
