@@ -14,6 +14,7 @@ use cenote_core::sdam::{
 };
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test is told by its environment to rewrite")]
 fn the_page_tells_what_the_code_does() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/errors.md");
     let page = page();

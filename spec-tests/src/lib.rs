@@ -4,4 +4,6 @@
 #![forbid(unsafe_code)]
 
 pub mod conform;
+pub mod event_json;
+pub mod pool_error;
 pub mod workload;

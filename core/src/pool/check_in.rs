@@ -36,7 +36,8 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// Why a connection in use cannot go back into the pool, if so: errored before stale before
-    /// idle before closed (KX-05, T-45). How long it was in use does not count (IN-07).
+    /// idle before closed (KX-05, T-45), and surplus last. How long it was in use does not count
+    /// (IN-07).
     #[inline(always)]
     fn unfit(
         &self,
@@ -54,10 +55,13 @@ impl<S: Shell> PoolState<S> {
         if self.outdated(connection) {
             return Some((CloseReason::Stale, None));
         }
-        if self.outlived(connection) || self.has_surplus() {
+        if self.outlived(connection) {
             return Some((CloseReason::Idle, None));
         }
-        (self.status == Status::Closed).then_some((CloseReason::PoolClosed, None))
+        if self.status == Status::Closed {
+            return Some((CloseReason::PoolClosed, None));
+        }
+        self.has_surplus().then_some((CloseReason::Idle, None))
     }
 
     /// AV-03; the idle time starts here (T-53).

@@ -127,24 +127,30 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// ConnectionClosed, then CheckOutFailed (OUT-19, T-05), and the minimum waits for a while
-    /// (T-37). SDAM has had its say already (T-03).
+    /// (T-37), unless the failure is old news: the connection was of an earlier generation. SDAM has
+    /// had its say already (T-03).
     pub(super) fn establish_failed(
         &mut self,
         id: ConnId,
         cause: S::Cause,
         out: &mut impl ActionSink<S>,
     ) {
-        if self.connections.get(id).is_none() {
-            return;
-        }
+        let Some(connection) = self.connections.get(id) else { return };
+        let stale = self.outdated(connection);
         let owner = self.take_owner(id);
         self.remove(id, CloseReason::Error, Some(cause.clone()), out);
         if let Some(request) = owner {
             self.fail(request, CheckOutError::EstablishFailed { cause }, out);
         }
-        if let Some(pause) = self.settings.pause_after_failure {
-            self.populate_after = Some(self.now.after(pause));
+        if !stale {
+            self.pause_population();
         }
+    }
+
+    /// The server had reasons to refuse, so the minimum, if there is one, is left alone for a while.
+    fn pause_population(&mut self) {
+        let pause = self.settings.pause_after_failure.filter(|_| self.settings.min_total > 0);
+        self.populate_after = pause.map(|pause| self.now.after(pause));
     }
 
     /// Stops establishing every pending connection, oldest first, and fails the requests that own

@@ -4,6 +4,7 @@
 //! told by its folder (`cmap-format`, `uri-options`, …), as in the repository of the
 //! specifications, and handed to the module that knows its format.
 
+pub mod cmap;
 pub mod sdam_errors;
 pub mod uri;
 
@@ -103,7 +104,8 @@ fn play_file(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
 type Runner = fn(&Path) -> Result<Vec<Outcome>, Unreadable>;
 
 /// Which folders hold files of which format.
-const RUNNERS: [(&str, Runner); 4] = [
+const RUNNERS: [(&str, Runner); 5] = [
+    ("cmap-format", cmap::play),
     ("uri-options/tests", uri::play),
     ("connection-string/tests", uri::play),
     ("auth/tests/legacy", uri::play),

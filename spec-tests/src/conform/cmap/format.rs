@@ -1,0 +1,183 @@
+//! What a file looks like. Everything that is not named here is refused, so that nothing in a file
+//! is passed over in silence.
+
+use std::time::Duration;
+
+use cenote_core::pool::{Maintenance, PoolOptions};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::fail_point::FailPoint;
+use super::operation::{self, Operation};
+use crate::event_json::{OFFICIAL_KEYS, TYPES};
+
+/// One file: one test.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct File {
+    version: u64,
+    style: Style,
+    /// What the test is about.
+    pub(super) description: String,
+    /// Which servers the test is for.
+    #[serde(default)]
+    run_on: Vec<RunOn>,
+    /// What the endpoint does wrong.
+    pub(super) fail_point: Option<FailPoint>,
+    /// How the pool is made.
+    #[serde(default)]
+    pub(super) pool_options: Options,
+    /// What the main thread does, in order.
+    pub(super) operations: Vec<Operation>,
+    /// With what the main thread ends; without it, it must end well.
+    pub(super) error: Option<Map<String, Value>>,
+    /// What the pool tells meanwhile, in order.
+    pub(super) events: Vec<Map<String, Value>>,
+    /// What it may tell besides, at any time.
+    #[serde(default)]
+    pub(super) ignore: Vec<EventType>,
+}
+
+/// A unit test gets along with an endpoint that always answers; an integration test may switch a
+/// fail point on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum Style {
+    Unit,
+    Integration,
+}
+
+/// A range of server versions, both ends included. Each of these tests is for all servers that have
+/// the fail points it needs; the endpoint has them.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct RunOn {
+    min_server_version: Option<String>,
+    max_server_version: Option<String>,
+}
+
+/// The options of the pool, and two that exist for tests alone.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Options {
+    max_pool_size: Option<u32>,
+    min_pool_size: Option<u32>,
+    #[serde(rename = "maxIdleTimeMS")]
+    max_idle_time_ms: Option<u64>,
+    max_connecting: Option<u32>,
+    #[serde(rename = "waitQueueTimeoutMS")]
+    wait_queue_timeout_ms: Option<u64>,
+    /// The application, as connections name it in their hello (TF-17).
+    pub(super) app_name: Option<String>,
+    #[serde(rename = "backgroundThreadIntervalMS")]
+    background_thread_interval_ms: Option<i64>,
+}
+
+/// The name of one of the eleven types of events.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct EventType(String);
+
+impl File {
+    /// Reads a document, or says why it is no test file.
+    pub(super) fn from_document(document: Value) -> Result<Self, String> {
+        let file: Self = serde_json::from_value(document).map_err(|error| error.to_string())?;
+        file.check()?;
+        Ok(file)
+    }
+
+    /// What serde cannot see.
+    fn check(&self) -> Result<(), String> {
+        if self.version != 1 {
+            return Err(format!("version {} is unknown, 1 is known", self.version));
+        }
+        if self.style == Style::Unit && (self.fail_point.is_some() || !self.run_on.is_empty()) {
+            return Err("a unit test has neither failPoint nor runOn".to_owned());
+        }
+        self.run_on.iter().try_for_each(RunOn::check)?;
+        if let Some(fail_point) = &self.fail_point {
+            fail_point.check()?;
+        }
+        self.pool_options.to_pool_options().map(drop)?;
+        operation::check(&self.operations)?;
+        if let Some(error) = &self.error {
+            check_keys(error, &["type", "message", "address"]).map_err(in_part("error"))?;
+        }
+        for (index, event) in self.events.iter().enumerate() {
+            check_event(event).map_err(in_part(&format!("event {index}")))?;
+        }
+        Ok(())
+    }
+}
+
+fn check_event(event: &Map<String, Value>) -> Result<(), String> {
+    let name = event.get("type").and_then(Value::as_str).ok_or("it has no type")?;
+    EventType::try_from(name.to_owned())?;
+    check_keys(event, &OFFICIAL_KEYS)
+}
+
+fn check_keys(object: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
+    match object.keys().find(|key| !known.contains(&key.as_str())) {
+        Some(key) => Err(format!("unknown key `{key}`, known are {}", known.join(", "))),
+        None => Ok(()),
+    }
+}
+
+fn in_part(part: &str) -> impl Fn(String) -> String {
+    move |reason| format!("{part}: {reason}")
+}
+
+impl RunOn {
+    fn check(&self) -> Result<(), String> {
+        let is_version = |text: &String| text.split('.').all(|part| part.parse::<u16>().is_ok());
+        let versions = [&self.min_server_version, &self.max_server_version];
+        match versions.into_iter().flatten().find(|text| !is_version(text)) {
+            Some(text) => Err(format!("runOn: `{text}` is not a version")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Options {
+    /// The options as the pool takes them.
+    pub(super) fn to_pool_options(&self) -> Result<PoolOptions, String> {
+        let mut options = PoolOptions::default();
+        options.max_pool_size = self.max_pool_size;
+        options.min_pool_size = self.min_pool_size;
+        options.max_idle_time = self.max_idle_time_ms.map(Duration::from_millis);
+        options.max_connecting = self.max_connecting;
+        options.wait_queue_timeout = self.wait_queue_timeout_ms.map(Duration::from_millis);
+        options.maintenance = self.background_thread_interval_ms.map(maintenance).transpose()?;
+        options.validate().map_err(|reason| format!("poolOptions: {reason}"))?;
+        Ok(options)
+    }
+}
+
+/// The pool has no background thread whose runs could be counted: it does what is due when it is
+/// due. What is left of the interval is the pause after a failure, and that a negative one switches
+/// all of it off (TF-14, BG-09).
+fn maintenance(interval_ms: i64) -> Result<Maintenance, String> {
+    match u64::try_from(interval_ms) {
+        Ok(0) => Err("poolOptions: backgroundThreadIntervalMS must not be 0".to_owned()),
+        Ok(pause) => Ok(Maintenance::PauseAfterFailure(Duration::from_millis(pause))),
+        Err(_negative) => Ok(Maintenance::Never),
+    }
+}
+
+impl EventType {
+    /// As it is spelled.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for EventType {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        if TYPES.contains(&name.as_str()) {
+            return Ok(Self(name));
+        }
+        Err(format!("unknown event `{name}`, known are {}", TYPES.join(", ")))
+    }
+}

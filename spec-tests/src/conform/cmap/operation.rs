@@ -1,0 +1,144 @@
+//! What the threads of a file do.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::format::EventType;
+
+/// One operation, and who carries it out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+pub(super) struct Operation {
+    /// The main thread only hands it to this one; without it, the main thread does it itself
+    /// (TF-07).
+    pub(super) thread: Option<String>,
+    /// What is done.
+    pub(super) task: Task,
+}
+
+/// What can be done (TF-06).
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "name", deny_unknown_fields, rename_all = "camelCase")]
+pub(super) enum Task {
+    /// Starts a thread.
+    Start { target: String },
+    /// Lets time pass.
+    Wait { ms: u64 },
+    /// Waits until a thread has done all it was handed, and fails as it failed (TF-08).
+    WaitForThread { target: String },
+    /// Waits until `count` events of this type were seen since the pool was made, ignored ones, too
+    /// (TF-09).
+    WaitForEvent { event: EventType, count: usize, timeout: Option<u64> },
+    /// Checks a connection out, and remembers it under a name.
+    CheckOut { label: Option<String> },
+    /// Checks in the connection of this name.
+    CheckIn { connection: String },
+    /// Clears the pool.
+    #[serde(rename_all = "camelCase")]
+    Clear {
+        #[serde(default)]
+        interrupt_in_use_connections: bool,
+    },
+    /// Closes the pool.
+    Close {},
+    /// Marks the pool as ready.
+    Ready {},
+}
+
+impl Task {
+    /// How long an event may take if the file does not say.
+    const PATIENCE_WITH_EVENTS: Duration = Duration::from_secs(10);
+    /// How long anything else may take: longer than any file wants, but not for ever.
+    const PATIENCE: Duration = Duration::from_secs(600);
+
+    /// After how long the operation ends at the latest: a wait ends well then, everything else in
+    /// vain.
+    pub(super) fn limit(&self) -> Duration {
+        match self {
+            Self::Wait { ms } | Self::WaitForEvent { timeout: Some(ms), .. } => {
+                Duration::from_millis(*ms)
+            }
+            Self::WaitForEvent { timeout: None, .. } => Self::PATIENCE_WITH_EVENTS,
+            Self::Start { .. }
+            | Self::WaitForThread { .. }
+            | Self::CheckOut { .. }
+            | Self::CheckIn { .. }
+            | Self::Clear { .. }
+            | Self::Close {}
+            | Self::Ready {} => Self::PATIENCE,
+        }
+    }
+}
+
+impl TryFrom<Map<String, Value>> for Operation {
+    type Error = String;
+
+    // A flattened struct could not refuse unknown keys.
+    fn try_from(mut object: Map<String, Value>) -> Result<Self, String> {
+        let thread = match object.remove("thread") {
+            Some(Value::String(thread)) => Some(thread),
+            Some(other) => return Err(format!("operation: `{other}` does not name a thread")),
+            None => None,
+        };
+        let text = Value::Object(object.clone()).to_string();
+        let task = serde_json::from_value(Value::Object(object))
+            .map_err(|reason| format!("operation {text}: {reason}"))?;
+        Ok(Self { thread, task })
+    }
+}
+
+/// Whether each thread is started before it is used, and joined after that; and whether each
+/// connection that is checked in was checked out under that name further up.
+pub(super) fn check(operations: &[Operation]) -> Result<(), String> {
+    let mut names = Names::default();
+    for (index, operation) in operations.iter().enumerate() {
+        names.check(operation).map_err(|reason| format!("operation {index}: {reason}"))?;
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Names {
+    /// Each thread, and whether it was joined.
+    threads: BTreeMap<String, bool>,
+    labels: BTreeSet<String>,
+}
+
+impl Names {
+    fn check(&mut self, operation: &Operation) -> Result<(), String> {
+        if let Some(thread) = &operation.thread {
+            self.running(thread)?;
+        }
+        match &operation.task {
+            Task::Start { target } => {
+                if self.threads.insert(target.clone(), false).is_some() {
+                    return Err(format!("thread {target} is started twice"));
+                }
+            }
+            Task::WaitForThread { target } => *self.running(target)? = true,
+            Task::CheckOut { label } => self.labels.extend(label.clone()),
+            Task::CheckIn { connection } => {
+                if !self.labels.contains(connection) {
+                    return Err(format!("nothing is checked out as {connection} before"));
+                }
+            }
+            Task::Wait { .. }
+            | Task::WaitForEvent { .. }
+            | Task::Clear { .. }
+            | Task::Close {}
+            | Task::Ready {} => {}
+        }
+        Ok(())
+    }
+
+    fn running(&mut self, thread: &str) -> Result<&mut bool, String> {
+        match self.threads.get_mut(thread) {
+            Some(joined) if !*joined => Ok(joined),
+            Some(_) => Err(format!("thread {thread} has been waited for already")),
+            None => Err(format!("thread {thread} was not started")),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! Events as JSON: the one table of which event shows which field under which key.
+//!
+//! There are two renderings. [`official`] is what the official test files compare with: a duration
+//! is called `duration`, and errors are not told. [`line()`] is what the command line writes, one
+//! object a line: a duration is called `durationMS`, errors are told, and `at` says when. Keys that
+//! do not apply are absent from both.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use cenote_core::pool::{Event, PoolOptions};
+use serde::Serialize;
+
+use crate::pool_error::PoolError;
+
+/// The types of events (EV-02).
+pub const TYPES: [&str; 11] = [
+    "ConnectionPoolCreated",
+    "ConnectionPoolReady",
+    "ConnectionPoolCleared",
+    "ConnectionPoolClosed",
+    "ConnectionCreated",
+    "ConnectionReady",
+    "ConnectionClosed",
+    "ConnectionCheckOutStarted",
+    "ConnectionCheckOutFailed",
+    "ConnectionCheckedOut",
+    "ConnectionCheckedIn",
+];
+
+/// Every key that the [`official`] rendering can have.
+pub const OFFICIAL_KEYS: [&str; 8] = [
+    "type",
+    "address",
+    "connectionId",
+    "duration",
+    "reason",
+    "serviceId",
+    "interruptInUseConnections",
+    "options",
+];
+
+/// An event, ready to be serialized; its fields stand in the order in which they are written.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventJson<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at: Option<f64>,
+    r#type: &'static str,
+    address: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connection_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration: Option<Milliseconds>,
+    #[serde(rename = "durationMS", skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<Milliseconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interrupt_in_use_connections: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<OptionsJson>,
+}
+
+/// The options that were set, under the names of the specification (EV-24).
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OptionsJson {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_pool_size: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_pool_size: Option<u32>,
+    #[serde(rename = "maxIdleTimeMS", skip_serializing_if = "Option::is_none")]
+    max_idle_time_ms: Option<Milliseconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_connecting: Option<u32>,
+    #[serde(rename = "waitQueueTimeoutMS", skip_serializing_if = "Option::is_none")]
+    wait_queue_timeout_ms: Option<Milliseconds>,
+}
+
+/// A whole number where there is one, as files and people write it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+enum Milliseconds {
+    Whole(u64),
+    Broken(f64),
+}
+
+/// The event as the official test files see it.
+pub fn official<'a, C: Display>(event: &Event<C>, address: &'a str) -> EventJson<'a> {
+    EventJson { duration_ms: None, error: None, ..table(event, address) }
+}
+
+/// The event as a line of the command line's `--events`; `at` counts from the start.
+pub fn line<'a, C: Display>(event: &Event<C>, address: &'a str, at: Duration) -> EventJson<'a> {
+    EventJson { at: Some(at.as_secs_f64()), duration: None, ..table(event, address) }
+}
+
+/// Everything that an event has to tell.
+fn table<'a, C: Display>(event: &Event<C>, address: &'a str) -> EventJson<'a> {
+    let json = EventJson::empty(event.name(), address);
+    match event {
+        Event::ConnectionPoolCreated { options } => {
+            EventJson { options: Some(OptionsJson::new(options)), ..json }
+        }
+        Event::ConnectionPoolReady
+        | Event::ConnectionPoolClosed
+        | Event::ConnectionCheckOutStarted => json,
+        Event::ConnectionPoolCleared { service_id, interrupt_in_use_connections } => EventJson {
+            service_id: service_id.map(|id| id.to_string()),
+            interrupt_in_use_connections: Some(*interrupt_in_use_connections),
+            ..json
+        },
+        Event::ConnectionCreated { connection_id }
+        | Event::ConnectionCheckedIn { connection_id } => {
+            EventJson { connection_id: Some(*connection_id), ..json }
+        }
+        Event::ConnectionReady { connection_id, duration }
+        | Event::ConnectionCheckedOut { connection_id, duration } => {
+            EventJson { connection_id: Some(*connection_id), ..json }.lasting(*duration)
+        }
+        Event::ConnectionClosed { connection_id, reason, error } => EventJson {
+            connection_id: Some(*connection_id),
+            reason: Some(reason.as_str()),
+            error: error.as_ref().map(ToString::to_string),
+            ..json
+        },
+        Event::ConnectionCheckOutFailed { error, duration } => EventJson {
+            reason: Some(error.reason().as_str()),
+            error: Some(PoolError::new(error, address).to_string()),
+            ..json
+        }
+        .lasting(*duration),
+    }
+}
+
+impl<'a> EventJson<'a> {
+    const fn empty(r#type: &'static str, address: &'a str) -> Self {
+        Self {
+            at: None,
+            r#type,
+            address,
+            connection_id: None,
+            duration: None,
+            duration_ms: None,
+            reason: None,
+            error: None,
+            service_id: None,
+            interrupt_in_use_connections: None,
+            options: None,
+        }
+    }
+
+    /// Under both names; each rendering keeps one.
+    fn lasting(self, duration: Duration) -> Self {
+        let milliseconds = Some(Milliseconds::from(duration));
+        Self { duration: milliseconds, duration_ms: milliseconds, ..self }
+    }
+}
+
+impl OptionsJson {
+    fn new(options: &PoolOptions) -> Self {
+        Self {
+            max_pool_size: options.max_pool_size,
+            min_pool_size: options.min_pool_size,
+            max_idle_time_ms: options.max_idle_time.map(Milliseconds::from),
+            max_connecting: options.max_connecting,
+            wait_queue_timeout_ms: options.wait_queue_timeout.map(Milliseconds::from),
+        }
+    }
+}
+
+impl From<Duration> for Milliseconds {
+    fn from(duration: Duration) -> Self {
+        if duration.subsec_nanos() % 1_000_000 == 0 {
+            Self::Whole(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+        } else {
+            Self::Broken(duration.as_secs_f64() * 1_000.0)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cenote_core::pool::{CheckOutError, CloseReason, ServiceId};
+    use serde_json::json;
+
+    use super::*;
+
+    fn both(event: &Event<&str>) -> [String; 2] {
+        let at = Duration::from_millis(1500);
+        [official(event, "a:1"), line(event, "a:1", at)]
+            .map(|json| serde_json::to_string(&json).unwrap())
+    }
+
+    #[test]
+    fn lines_begin_with_the_time_and_name_the_unit_of_durations() {
+        let duration = Duration::from_micros(410);
+        assert_eq!(
+            both(&Event::ConnectionCheckedOut { connection_id: 3, duration }),
+            [
+                r#"{"type":"ConnectionCheckedOut","address":"a:1","connectionId":3,"duration":0.41}"#,
+                r#"{"at":1.5,"type":"ConnectionCheckedOut","address":"a:1","connectionId":3,"durationMS":0.41}"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn only_lines_tell_errors() {
+        let closed = Event::ConnectionClosed {
+            connection_id: 1,
+            reason: CloseReason::Error,
+            error: Some("eof"),
+        };
+        assert_eq!(
+            both(&closed),
+            [
+                r#"{"type":"ConnectionClosed","address":"a:1","connectionId":1,"reason":"error"}"#,
+                r#"{"at":1.5,"type":"ConnectionClosed","address":"a:1","connectionId":1,"reason":"error","error":"eof"}"#,
+            ]
+        );
+        let error = CheckOutError::PoolClosed;
+        let failed = Event::ConnectionCheckOutFailed { error, duration: Duration::ZERO };
+        assert_eq!(
+            both(&failed),
+            [
+                r#"{"type":"ConnectionCheckOutFailed","address":"a:1","duration":0,"reason":"poolClosed"}"#,
+                r#"{"at":1.5,"type":"ConnectionCheckOutFailed","address":"a:1","durationMS":0,"reason":"poolClosed","error":"PoolClosedError: Attempted to check out a connection from closed connection pool"}"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn options_are_those_that_were_set() {
+        let created = |options: PoolOptions| {
+            let event = Event::<&str>::ConnectionPoolCreated { options: Box::new(options) };
+            serde_json::to_value(official(&event, "a:1")).unwrap()["options"].clone()
+        };
+        assert_eq!(created(PoolOptions::default()), json!({}));
+        let options = PoolOptions::default()
+            .with_max_pool_size(0)
+            .with_min_pool_size(1)
+            .with_max_idle_time(Duration::from_millis(100))
+            .with_max_connecting(3)
+            .with_wait_queue_timeout(Duration::from_secs(1))
+            .with_jitter_seed(7);
+        assert_eq!(
+            created(options),
+            json!({
+                "maxPoolSize": 0,
+                "minPoolSize": 1,
+                "maxIdleTimeMS": 100,
+                "maxConnecting": 3,
+                "waitQueueTimeoutMS": 1000,
+            })
+        );
+    }
+
+    #[test]
+    fn a_clear_always_says_whether_it_interrupts() {
+        let cleared = |service_id| Event::ConnectionPoolCleared {
+            service_id,
+            interrupt_in_use_connections: false,
+        };
+        assert_eq!(
+            both(&cleared(None))[0],
+            r#"{"type":"ConnectionPoolCleared","address":"a:1","interruptInUseConnections":false}"#
+        );
+        assert_eq!(
+            both(&cleared(Some(ServiceId([10; 12]))))[0],
+            r#"{"type":"ConnectionPoolCleared","address":"a:1","serviceId":"0a0a0a0a0a0a0a0a0a0a0a0a","interruptInUseConnections":false}"#
+        );
+    }
+}
