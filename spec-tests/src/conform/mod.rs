@@ -29,7 +29,7 @@ pub enum Verdict {
     /// What was expected, and what was seen instead.
     Failed(String),
     /// Why the test does not concern this project, or cannot be met by any. It does not count as
-    /// passed; each is listed by name in the module that plays it.
+    /// passed; each is listed in the module that plays it.
     NotApplicable(String),
 }
 
