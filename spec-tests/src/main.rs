@@ -1,3 +1,35 @@
-//! The command line `cenote`.
+//! The command line `cenote`: human output by default, `--json` for machines; exit status 0 is
+//! good, 1 says that what was checked does not hold, 2 is bad usage or unreadable input, with one
+//! clear line on standard error.
 
-fn main() {}
+use std::process::ExitCode;
+
+use cenote::command::conform;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cenote", version, about = "The laboratory of the Cenote connection pool")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Play official test files of MongoDB's specifications
+    Conform(conform::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Conform(arguments) => conform::run(&arguments),
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("cenote: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

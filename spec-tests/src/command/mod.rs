@@ -1,0 +1,4 @@
+//! The commands of `cenote`. Each has `Arguments` and `run`, which says whether what was checked
+//! holds, or why it could not be checked.
+
+pub mod conform;
