@@ -17,3 +17,8 @@ mod number;
 pub mod sdam;
 #[cfg(feature = "std")]
 pub mod uri;
+
+/// The README's examples, compiled and run as documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
