@@ -4,6 +4,8 @@
 //! present. Each list is in order of time, so that the oldest is always first: moving a
 //! connection costs a constant, and pruning costs what is pruned.
 
+mod clone;
+
 use alloc::collections::BinaryHeap;
 use core::cmp::Reverse;
 

@@ -5,12 +5,12 @@ use alloc::collections::BTreeMap;
 use super::id::ServiceId;
 
 /// CMAP's map from a service to its generation and the number of its connections.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Services {
     map: BTreeMap<ServiceId, Service>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Service {
     generation: u64,
     connections: u32,

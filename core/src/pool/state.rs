@@ -185,6 +185,51 @@ impl<S: Shell> PoolState<S> {
     }
 }
 
+/// Where the payloads can be copied, as in exploration and simulation, so can the whole machine: the
+/// copy goes its own way from here on. By hand, so that it does not ask for `Clone` of the shell.
+impl<S: Shell> Clone for PoolState<S>
+where
+    S::Conn: Clone,
+    S::Waiter: Clone,
+{
+    fn clone(&self) -> Self {
+        let Self {
+            options,
+            settings,
+            status,
+            generation,
+            services,
+            connections,
+            queue,
+            owners,
+            purposes,
+            cleared_by,
+            populate_after,
+            inherited,
+            last_waiter,
+            now,
+            clock_regressions,
+        } = self;
+        Self {
+            options: options.clone(),
+            settings: *settings,
+            status: *status,
+            generation: *generation,
+            services: services.clone(),
+            connections: connections.clone(),
+            queue: queue.clone(),
+            owners: owners.clone(),
+            purposes: *purposes,
+            cleared_by: cleared_by.clone(),
+            populate_after: *populate_after,
+            inherited: *inherited,
+            last_waiter: *last_waiter,
+            now: *now,
+            clock_regressions: *clock_regressions,
+        }
+    }
+}
+
 /// Emits an event, if anybody would look at it.
 #[inline]
 pub(super) fn emit<S: Shell>(
