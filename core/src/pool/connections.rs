@@ -71,8 +71,8 @@ pub(super) struct Connections<S: Shell> {
     slots: Slab<Connection<S>>,
     lists: [Ends; 4],
     last_number: u64,
-    /// When connections that have a lifetime reach its end; those that are closed by then are
-    /// passed over.
+    /// When connections that have a lifetime reach its end; those of closed connections go when
+    /// they would be next, or when they become the majority.
     expiries: BinaryHeap<Reverse<(Instant, ConnId)>>,
 }
 
@@ -130,12 +130,24 @@ impl<S: Shell> Connections<S> {
         self.detach(id.slot());
         let removed = self.slots.remove(id.slot() as usize);
         assert_eq!(removed.number, id.number(), "a connection of this pool");
+        self.settle_expiries();
+        removed
+    }
+
+    /// The earliest expiry is always one of a connection that exists: a closed one is no reason to
+    /// be woken.
+    fn settle_expiries(&mut self) {
+        while let Some(&Reverse((_, id))) = self.expiries.peek() {
+            if self.get(id).is_some() {
+                break;
+            }
+            self.expiries.pop();
+        }
         if self.expiries.len() > 2 * self.slots.len() + Self::EXPIRIES_TOLERATED {
             let mut expiries = core::mem::take(&mut self.expiries);
             expiries.retain(|&Reverse((_, id))| self.get(id).is_some());
             self.expiries = expiries;
         }
-        removed
     }
 
     /// Notes when a connection reaches the end of its lifetime.
@@ -147,10 +159,12 @@ impl<S: Shell> Connections<S> {
     /// Takes the next connection that reaches the end of its lifetime, if `due`.
     pub(super) fn pop_expired(&mut self, due: impl FnOnce(Instant) -> bool) -> Option<ConnId> {
         let &Reverse((expires, id)) = self.expiries.peek()?;
-        due(expires).then(|| {
-            self.expiries.pop();
-            id
-        })
+        if !due(expires) {
+            return None;
+        }
+        self.expiries.pop();
+        self.settle_expiries();
+        Some(id)
     }
 
     /// When the next connection reaches the end of its lifetime.
@@ -276,6 +290,8 @@ impl<S: Shell> Connections<S> {
             assert_eq!(self.len(list), len, "counted right");
         }
         assert_eq!(self.slots.len(), self.total() as usize, "each connection is on a list");
+        let next = self.expiries.peek().map(|&Reverse((_, id))| id);
+        assert!(next.is_none_or(|id| self.get(id).is_some()), "only who exists can expire");
     }
 
     /// So many entries of closed connections are not worth a sweep.
