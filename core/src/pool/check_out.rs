@@ -52,7 +52,9 @@ impl<S: Shell> PoolState<S> {
         let source = if self.queue.is_empty() { self.find_source(out) } else { None };
         match source {
             Some(Source::Available(id)) => self.check_out_available(id, request, out),
-            Some(Source::NewConnection) | None if out_of_time => self.fail_timed_out(request, out),
+            Some(Source::NewConnection) | None if out_of_time => {
+                self.fail_timed_out(request, false, out);
+            }
             Some(Source::NewConnection) => self.establish_for(request, out),
             None => self.queue.push(request),
         }
@@ -149,9 +151,11 @@ impl<S: Shell> PoolState<S> {
     /// The caller went away: its request leaves the queue, and a connection that was being made for
     /// it goes to whoever is next, or into the pool (SI-10, SI-11).
     pub(super) fn cancel_check_out(&mut self, id: WaiterId, out: &mut impl ActionSink<S>) {
-        let Some(request) = self.queue.remove(id).or_else(|| self.disown(id)) else { return };
+        let waited = self.queue.remove(id);
+        let left_queue = waited.is_some();
+        let Some(request) = waited.or_else(|| self.disown(id)) else { return };
         if request.deadline_is_callers && request.deadline <= Some(self.now) {
-            self.fail_timed_out(request, out);
+            self.fail_timed_out(request, left_queue, out);
         } else {
             self.fail(request, CheckOutError::Cancelled, out);
         }
@@ -182,8 +186,16 @@ impl<S: Shell> PoolState<S> {
         }
     }
 
-    fn fail_timed_out(&mut self, request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
-        let snapshot = Arc::new(self.snapshot());
+    /// The snapshot shows the pool as it was before the request left the queue, if it was in there.
+    fn fail_timed_out(
+        &mut self,
+        request: Request<S::Waiter>,
+        left_queue: bool,
+        out: &mut impl ActionSink<S>,
+    ) {
+        let mut snapshot = self.snapshot();
+        snapshot.waiting += u64::from(left_queue);
+        let snapshot = Arc::new(snapshot);
         self.fail(request, CheckOutError::WaitQueueTimeout { snapshot }, out);
     }
 
