@@ -90,11 +90,13 @@ impl<S: Shell> PoolState<S> {
         out.act(Action::ReportHeldTooLong { id, held: self.now.saturating_since(since) });
     }
 
-    /// Applies other options. A smaller maximum closes what is available above it, oldest first;
+    /// Applies other options. A pool that begins to look after itself closes what went stale while it
+    /// did not (BG-10), or the minimum would count it (T-34). A smaller maximum closes what is available above it, oldest first;
     /// a larger one is used by the requests that wait and by the minimum right after this.
     pub(super) fn set_options(&mut self, options: PoolOptions, out: &mut impl ActionSink<S>) {
         let settings = Settings::new(&options).expect("permitted only if valid");
         (self.options, self.settings) = (options, settings);
+        self.prune_stale(out);
         while self.has_surplus() {
             let Some(id) = self.connections.first(List::Available) else { break };
             let reason = self.perished(id).unwrap_or(CloseReason::Idle);
