@@ -52,7 +52,7 @@ impl<S: Shell> PoolState<S> {
     /// are checked in (SI-12, T-42).
     fn interrupt(&mut self, failure: &CheckOutError<S::Cause>, out: &mut impl ActionSink<S>) {
         let cause = self.cleared_by.clone();
-        self.abort_pending(CloseReason::Error, cause.as_ref(), failure, out);
+        self.abort_pending(|_, _| CloseReason::Error, cause.as_ref(), failure, out);
         for list in [List::Overdue, List::InUse] {
             let mut next = self.connections.first(list);
             while let Some(id) = next {

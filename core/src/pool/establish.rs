@@ -136,13 +136,14 @@ impl<S: Shell> PoolState<S> {
     /// them with `error` (INT-09, SI-06).
     pub(super) fn abort_pending(
         &mut self,
-        reason: CloseReason,
+        reason: impl Fn(&Self, ConnId) -> CloseReason,
         error: Option<&S::Cause>,
         outcome: &CheckOutError<S::Cause>,
         out: &mut impl ActionSink<S>,
     ) {
         while let Some(id) = self.connections.first(List::Pending) {
             let owner = self.take_owner(id);
+            let reason = reason(self, id);
             self.remove(id, reason, error.cloned(), out);
             out.act(Action::AbortEstablish { id });
             if let Some(request) = owner {
