@@ -4,3 +4,6 @@
 #![forbid(unsafe_code)]
 
 pub mod conform;
+pub mod fuzzing;
+pub mod lockstep;
+pub mod model;
