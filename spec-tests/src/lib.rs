@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod conform;
+pub mod explore;
 pub mod fuzzing;
 pub mod lockstep;
 pub mod model;
