@@ -6,5 +6,9 @@
 pub mod command;
 pub mod conform;
 pub mod event_json;
+pub mod explore;
+pub mod fuzzing;
+pub mod lockstep;
+pub mod model;
 pub mod pool_error;
 pub mod workload;

@@ -78,7 +78,7 @@ pub enum Action<S: Shell> {
         /// A connection in use.
         id: ConnId,
     },
-    /// A connection has been in use for longer than the configured time: perhaps it leaks.
+    /// A connection has been in use for as long as was configured: perhaps it leaks.
     /// Reported once for each check-out; a hint, no part of CMAP.
     ReportHeldTooLong {
         /// A connection in use.

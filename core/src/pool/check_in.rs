@@ -74,7 +74,7 @@ impl<S: Shell> PoolState<S> {
 
     /// A purpose counts while the connection is in use (LB-06).
     #[inline]
-    pub(super) fn stop_use(&mut self, was: &Doing<S>) {
+    pub(super) fn stop_use(&mut self, was: &Doing<S::Conn>) {
         if let Doing::InUse { purpose, .. } = was {
             let count = &mut self.purposes[*purpose as usize];
             *count = count.checked_sub(1).expect("counted when the use began");
@@ -92,7 +92,8 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// A peer may close what lies in the pool; whoever holds a connection finds out himself
-    /// (SI-20).
+    /// (SI-20). The minimum pauses, or a peer that takes connections and drops them at once would be
+    /// asked again and again (T-37).
     pub(super) fn idle_closed_by_peer(
         &mut self,
         id: ConnId,
@@ -102,6 +103,7 @@ impl<S: Shell> PoolState<S> {
         let Some(connection) = self.connections.get(id) else { return };
         if matches!(connection.doing, Doing::Available { .. }) {
             self.close_available(id, CloseReason::Error, Some(cause), out);
+            self.pause_population();
         }
     }
 
@@ -129,7 +131,7 @@ impl<S: Shell> PoolState<S> {
         reason: CloseReason,
         error: Option<S::Cause>,
         out: &mut impl ActionSink<S>,
-    ) -> Doing<S> {
+    ) -> Doing<S::Conn> {
         let connection = self.connections.remove(id);
         self.stop_use(&connection.doing);
         if let Some(service) = connection.service {

@@ -10,6 +10,7 @@ use super::id::{ConnId, WaiterId};
 use super::input::Purpose;
 use super::lists::List;
 use super::options::ReuseOrder;
+use super::snapshot::Snapshot;
 use super::state::{PoolState, Status, emit};
 use super::time::Instant;
 use super::wait_queue::Request;
@@ -44,7 +45,7 @@ impl<S: Shell> PoolState<S> {
         };
         match self.status {
             Status::Closed => self.fail(request, CheckOutError::PoolClosed, out),
-            Status::Paused => self.fail_cleared(request, out),
+            Status::Paused => self.fail_cleared(request, self.cleared_by.clone(), out),
             Status::Ready => self.serve_or_queue(request, out),
         }
     }
@@ -55,7 +56,7 @@ impl<S: Shell> PoolState<S> {
         match source {
             Some(Source::Available(id)) => self.check_out_available(id, request, out),
             Some(Source::NewConnection) | None if request.is_due(self.now) => {
-                self.fail_timed_out(request, out);
+                self.fail_timed_out(request, self.snapshot(), out);
             }
             Some(Source::NewConnection) => self.establish_for(request, out),
             None => self.queue.push(request),
@@ -126,10 +127,12 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// Starts a connection that belongs to the request. The request has left the queue, so that the
-    /// next one can be looked at (WQ-13), and no longer times out (T-23).
+    /// next one can be looked at (WQ-13), and is limited by nothing but its caller's own deadline from
+    /// now on (T-23).
     #[inline(never)]
-    fn establish_for(&mut self, request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
-        let deadline = if request.deadline_is_callers { request.deadline } else { None };
+    fn establish_for(&mut self, mut request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
+        let deadline = request.deadline.filter(|_| request.deadline_is_callers);
+        request.deadline = deadline;
         let id = self.create(Some(request.id), out);
         assert!(self.owners.last().is_none_or(|(last, _)| last.id < request.id), "FIFO");
         self.owners.push((request, id));
@@ -137,7 +140,7 @@ impl<S: Shell> PoolState<S> {
     }
 
     #[inline]
-    pub(super) fn start_use(&mut self, id: ConnId, purpose: Purpose) -> Doing<S> {
+    pub(super) fn start_use(&mut self, id: ConnId, purpose: Purpose) -> Doing<S::Conn> {
         self.purposes[purpose as usize] += 1;
         let since = self.now;
         self.connections.set(id, Doing::InUse { since, purpose, interrupted: false })
@@ -161,9 +164,10 @@ impl<S: Shell> PoolState<S> {
     /// The caller went away: its request leaves the queue, and a connection that was being made for
     /// it goes to whoever is next, or into the pool (SI-10, SI-11).
     pub(super) fn cancel_check_out(&mut self, id: WaiterId, out: &mut impl ActionSink<S>) {
+        let snapshot = self.snapshot();
         let Some(request) = self.queue.remove(id).or_else(|| self.disown(id)) else { return };
-        if request.deadline_is_callers && request.is_due(self.now) {
-            self.fail_timed_out(request, out);
+        if request.is_due(self.now) {
+            self.fail_timed_out(request, snapshot, out);
         } else {
             self.fail(request, CheckOutError::Cancelled, out);
         }
@@ -204,18 +208,24 @@ impl<S: Shell> PoolState<S> {
         }
     }
 
-    fn fail_timed_out(&mut self, request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
-        let snapshot = Arc::new(self.snapshot());
+    /// The snapshot is of the pool in which the request waited.
+    fn fail_timed_out(
+        &self,
+        request: Request<S::Waiter>,
+        snapshot: Snapshot,
+        out: &mut impl ActionSink<S>,
+    ) {
+        let snapshot = Arc::new(snapshot);
         self.fail(request, CheckOutError::WaitQueueTimeout { snapshot }, out);
     }
 
     /// Paused, cleared while it waited, or given a connection that became stale on the way.
     pub(super) fn fail_cleared(
-        &mut self,
+        &self,
         request: Request<S::Waiter>,
+        cause: Option<S::Cause>,
         out: &mut impl ActionSink<S>,
     ) {
-        let cause = self.cleared_by.clone();
         self.fail(request, CheckOutError::PoolCleared { cause }, out);
     }
 

@@ -53,7 +53,7 @@ impl<S: Shell> PoolState<S> {
     /// are checked in (SI-12, T-42).
     fn interrupt(&mut self, failure: &CheckOutError<S::Cause>, out: &mut impl ActionSink<S>) {
         let cause = self.cleared_by.clone();
-        self.abort_pending(CloseReason::Error, cause.as_ref(), failure, out);
+        self.abort_pending(|_, _| CloseReason::Error, cause.as_ref(), failure, out);
         for list in [List::Overdue, List::InUse] {
             let mut next = self.connections.first(list);
             while let Some(id) = next {
@@ -78,10 +78,9 @@ impl<S: Shell> PoolState<S> {
         service: ServiceId,
         out: &mut impl ActionSink<S>,
     ) {
-        if self.status == Status::Closed || !self.services.clear(service) {
+        if self.status == Status::Closed || !self.services.clear(service, cause) {
             return;
         }
-        self.cleared_by = Some(cause);
         emit(out, || Event::ConnectionPoolCleared {
             service_id: Some(service),
             interrupt_in_use_connections: false,

@@ -18,12 +18,10 @@ impl<S: Shell> PoolState<S> {
         }
         self.status = Status::Closed;
         self.populate_after = None;
-        self.abort_pending(CloseReason::PoolClosed, None, &CheckOutError::PoolClosed, out);
+        let reason = |pool: &Self, id| pool.perished(id).unwrap_or(CloseReason::PoolClosed);
+        self.abort_pending(reason, None, &CheckOutError::PoolClosed, out);
         self.fail_waiting(&CheckOutError::PoolClosed, out);
-        self.close_available_where(
-            |pool, id| Some(pool.perished(id).unwrap_or(CloseReason::PoolClosed)),
-            out,
-        );
+        self.close_available_where(|pool, id| Some(reason(pool, id)), out);
         emit(out, || Event::ConnectionPoolClosed);
     }
 
@@ -36,7 +34,7 @@ impl<S: Shell> PoolState<S> {
         self.populate_after = None;
         self.inherited = self.connections.last_number();
         let outcome = CheckOutError::PoolCleared { cause: self.cleared_by.clone() };
-        self.abort_pending(CloseReason::Stale, None, &outcome, out);
+        self.abort_pending(|_, _| CloseReason::Stale, None, &outcome, out);
         self.fail_waiting(&outcome, out);
         self.close_available_where(|_, _| Some(CloseReason::Stale), out);
         for list in [List::Overdue, List::InUse] {

@@ -9,14 +9,14 @@ use core::cmp::Reverse;
 
 use slab::Slab;
 
-use super::action::Shell;
 use super::id::{ConnId, ServiceId, WaiterId};
 use super::input::Purpose;
 use super::lists::{List, Lists};
 use super::time::Instant;
 
 /// One connection (CO-12).
-pub(super) struct Connection<S: Shell> {
+#[derive(Clone)]
+pub(super) struct Connection<C> {
     number: u64,
     /// The pool's generation when it was created; in load-balanced mode its service's when hello
     /// was done (CO-09, LB-03).
@@ -25,30 +25,32 @@ pub(super) struct Connection<S: Shell> {
     pub(super) created: Instant,
     /// The end of its lifetime, from establishment on.
     pub(super) expires: Option<Instant>,
-    pub(super) doing: Doing<S>,
+    pub(super) doing: Doing<C>,
 }
 
 /// What a connection does at present (CO-13 … CO-15).
-pub(super) enum Doing<S: Shell> {
+#[derive(Clone)]
+pub(super) enum Doing<C> {
     /// Being established, for the request that started it if that still wants it.
     Pending { owner: Option<WaiterId>, handshaken: bool },
     /// Waiting in the pool.
-    Available { conn: S::Conn, since: Instant },
+    Available { conn: C, since: Instant },
     /// Checked out.
     InUse { since: Instant, purpose: Purpose, interrupted: bool },
 }
 
 /// See the module.
-pub(super) struct Connections<S: Shell> {
-    slots: Slab<Connection<S>>,
+#[derive(Clone)]
+pub(super) struct Connections<C> {
+    slots: Slab<Connection<C>>,
     lists: Lists,
     last_number: u64,
-    /// When connections that have a lifetime reach its end; those that are closed by then are
-    /// passed over.
+    /// When connections that have a lifetime reach its end; those of closed connections go when
+    /// they would be next, or when they become the majority.
     expiries: BinaryHeap<Reverse<(Instant, ConnId)>>,
 }
 
-impl<S: Shell> Connections<S> {
+impl<C> Connections<C> {
     pub(super) fn new() -> Self {
         Self {
             slots: Slab::new(),
@@ -82,7 +84,7 @@ impl<S: Shell> Connections<S> {
     /// Moves a connection to the end of the list that fits what it does from now on, and tells what
     /// it did before.
     #[inline(always)]
-    pub(super) fn set(&mut self, id: ConnId, doing: Doing<S>) -> Doing<S> {
+    pub(super) fn set(&mut self, id: ConnId, doing: Doing<C>) -> Doing<C> {
         self.lists.transfer(id.slot(), doing.list());
         core::mem::replace(&mut self.known_mut(id).doing, doing)
     }
@@ -94,16 +96,28 @@ impl<S: Shell> Connections<S> {
     }
 
     /// Forgets a connection; its slot is free from now on (KX-03).
-    pub(super) fn remove(&mut self, id: ConnId) -> Connection<S> {
+    pub(super) fn remove(&mut self, id: ConnId) -> Connection<C> {
         self.lists.detach(id.slot());
         let removed = self.slots.remove(id.slot() as usize);
         assert_eq!(removed.number, id.number(), "a connection of this pool");
+        self.settle_expiries();
+        removed
+    }
+
+    /// The earliest expiry is always one of a connection that exists: a closed one is no reason to
+    /// be woken.
+    fn settle_expiries(&mut self) {
+        while let Some(&Reverse((_, id))) = self.expiries.peek() {
+            if self.get(id).is_some() {
+                break;
+            }
+            self.expiries.pop();
+        }
         if self.expiries.len() > 2 * self.slots.len() + Self::EXPIRIES_TOLERATED {
             let mut expiries = core::mem::take(&mut self.expiries);
             expiries.retain(|&Reverse((_, id))| self.get(id).is_some());
             self.expiries = expiries;
         }
-        removed
     }
 
     /// Notes when a connection reaches the end of its lifetime.
@@ -115,10 +129,12 @@ impl<S: Shell> Connections<S> {
     /// Takes the next connection that reaches the end of its lifetime, if `due`.
     pub(super) fn pop_expired(&mut self, due: impl FnOnce(Instant) -> bool) -> Option<ConnId> {
         let &Reverse((expires, id)) = self.expiries.peek()?;
-        due(expires).then(|| {
-            self.expiries.pop();
-            id
-        })
+        if !due(expires) {
+            return None;
+        }
+        self.expiries.pop();
+        self.settle_expiries();
+        Some(id)
     }
 
     /// When the next connection reaches the end of its lifetime.
@@ -128,13 +144,13 @@ impl<S: Shell> Connections<S> {
 
     /// Looks a connection up; `None` when this id is not, or no longer, one of the pool's.
     #[inline]
-    pub(super) fn get(&self, id: ConnId) -> Option<&Connection<S>> {
+    pub(super) fn get(&self, id: ConnId) -> Option<&Connection<C>> {
         self.slots.get(id.slot() as usize).filter(|connection| connection.number == id.number())
     }
 
     /// The connection of an id that is known to be the pool's.
     #[inline]
-    pub(super) fn known(&self, id: ConnId) -> &Connection<S> {
+    pub(super) fn known(&self, id: ConnId) -> &Connection<C> {
         let connection = &self.slots[id.slot() as usize];
         debug_assert_eq!(connection.number, id.number(), "a connection of this pool");
         connection
@@ -142,7 +158,7 @@ impl<S: Shell> Connections<S> {
 
     /// The same, to change it; what it does is changed by [`set`](Self::set).
     #[inline]
-    pub(super) fn known_mut(&mut self, id: ConnId) -> &mut Connection<S> {
+    pub(super) fn known_mut(&mut self, id: ConnId) -> &mut Connection<C> {
         let connection = &mut self.slots[id.slot() as usize];
         debug_assert_eq!(connection.number, id.number(), "a connection of this pool");
         connection
@@ -185,7 +201,7 @@ impl<S: Shell> Connections<S> {
     }
 
     /// Each connection of a list, in its order.
-    pub(super) fn iter(&self, list: List) -> impl Iterator<Item = (ConnId, &Connection<S>)> {
+    pub(super) fn iter(&self, list: List) -> impl Iterator<Item = (ConnId, &Connection<C>)> {
         core::iter::successors(self.first(list), |&id| self.next(id)).map(|id| (id, self.known(id)))
     }
 
@@ -205,13 +221,15 @@ impl<S: Shell> Connections<S> {
         }
         let on_lists = List::ALL.iter().map(|&list| self.len(list)).sum::<u32>();
         assert_eq!(on_lists, self.total(), "each connection is on a list");
+        let next = self.expiries.peek().map(|&Reverse((_, id))| id);
+        assert!(next.is_none_or(|id| self.get(id).is_some()), "only who exists can expire");
     }
 
     /// So many entries of closed connections are not worth a sweep.
     const EXPIRIES_TOLERATED: usize = 32;
 }
 
-impl<S: Shell> Doing<S> {
+impl<C> Doing<C> {
     const fn list(&self) -> List {
         match self {
             Self::Pending { .. } => List::Pending,

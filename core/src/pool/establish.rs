@@ -62,7 +62,7 @@ impl<S: Shell> PoolState<S> {
     /// How many connections are being made that nobody waits for. One that became stale meanwhile
     /// will never be of use (SI-07), so it does not hold up the next.
     fn populating(&self) -> usize {
-        let useful = |connection: &Connection<S>| {
+        let useful = |connection: &Connection<S::Conn>| {
             matches!(connection.doing, Doing::Pending { owner: None, .. })
                 && !self.outdated(connection)
         };
@@ -104,10 +104,11 @@ impl<S: Shell> PoolState<S> {
         emit(out, || Event::ConnectionReady { connection_id: id.number(), duration });
         let owner = self.take_owner(id);
         if stale {
+            let cause = self.made_stale_by(id);
             self.remove(id, CloseReason::Stale, None, out);
             out.act(Action::CloseSocket { id, conn });
             if let Some(request) = owner {
-                self.fail_cleared(request, out);
+                self.fail_cleared(request, cause, out);
             }
             return;
         }
@@ -147,8 +148,9 @@ impl<S: Shell> PoolState<S> {
         }
     }
 
-    /// The server had reasons to refuse, so the minimum, if there is one, is left alone for a while.
-    fn pause_population(&mut self) {
+    /// The server had reasons to refuse, so the minimum, if there is one, is left alone for a while
+    /// (T-37).
+    pub(super) fn pause_population(&mut self) {
         let pause = self.settings.pause_after_failure.filter(|_| self.settings.min_total > 0);
         self.populate_after = pause.map(|pause| self.now.after(pause));
     }
@@ -157,13 +159,14 @@ impl<S: Shell> PoolState<S> {
     /// them with `error` (INT-09, SI-06).
     pub(super) fn abort_pending(
         &mut self,
-        reason: CloseReason,
+        reason: impl Fn(&Self, ConnId) -> CloseReason,
         error: Option<&S::Cause>,
         outcome: &CheckOutError<S::Cause>,
         out: &mut impl ActionSink<S>,
     ) {
         while let Some(id) = self.connections.first(List::Pending) {
             let owner = self.take_owner(id);
+            let reason = reason(self, id);
             self.remove(id, reason, error.cloned(), out);
             out.act(Action::AbortEstablish { id });
             if let Some(request) = owner {
@@ -188,7 +191,7 @@ impl<S: Shell> PoolState<S> {
     /// In load-balanced mode it belongs to no service before its hello is done, and nothing can
     /// have made it stale (LB-04).
     #[inline]
-    pub(super) fn outdated(&self, connection: &Connection<S>) -> bool {
+    pub(super) fn outdated(&self, connection: &Connection<S::Conn>) -> bool {
         let current = match connection.service {
             Some(service) => self.services.generation(service),
             None => Some(self.generation),
@@ -196,9 +199,17 @@ impl<S: Shell> PoolState<S> {
         current != Some(connection.generation)
     }
 
+    /// The most recent clear of the pool, or of the connection's service (SI-19).
+    fn made_stale_by(&self, id: ConnId) -> Option<S::Cause> {
+        match self.connections.known(id).service {
+            Some(service) => self.services.cleared_by(service).cloned(),
+            None => self.cleared_by.clone(),
+        }
+    }
+
     /// Whether a connection has reached the end of its lifetime.
     #[inline]
-    pub(super) fn outlived(&self, connection: &Connection<S>) -> bool {
+    pub(super) fn outlived(&self, connection: &Connection<S::Conn>) -> bool {
         connection.expires.is_some_and(|expires| self.now >= expires)
     }
 

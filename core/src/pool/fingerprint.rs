@@ -85,7 +85,7 @@ impl<S: Shell> PoolState<S> {
     }
 }
 
-fn add_connections<S: Shell>(digest: &mut Digest, connections: &Connections<S>) {
+fn add_connections<C>(digest: &mut Digest, connections: &Connections<C>) {
     digest.add(connections.last_number());
     for list in [List::Pending, List::Available, List::InUse, List::Overdue] {
         digest.add(u64::from(connections.len(list)));
@@ -100,7 +100,7 @@ fn add_connections<S: Shell>(digest: &mut Digest, connections: &Connections<S>) 
     }
 }
 
-fn add_doing<S: Shell>(digest: &mut Digest, doing: &Doing<S>) {
+fn add_doing<C>(digest: &mut Digest, doing: &Doing<C>) {
     match doing {
         Doing::Pending { owner, handshaken } => {
             digest.add(u64::from(*handshaken));

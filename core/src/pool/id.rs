@@ -29,7 +29,8 @@ pub struct ConnId {
 impl ConnId {
     /// Puts an id together from its parts, as a trace or a test does.
     ///
-    /// An id that the pool never gave out is refused as misuse wherever it is used.
+    /// A number that the pool never gave out is refused as misuse wherever it is used. With a number
+    /// that was given out but another slot, the id counts as that of a closed connection.
     pub const fn from_parts(number: u64, slot: u32) -> Self {
         Self { number, slot }
     }

@@ -78,7 +78,7 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// An answer is for a pending connection, or late for one that was aborted.
-    fn permit_answer(&self, id: ConnId) -> Result<Option<&Connection<S>>, MisuseReason> {
+    fn permit_answer(&self, id: ConnId) -> Result<Option<&Connection<S::Conn>>, MisuseReason> {
         match self.known_or_closed(id)? {
             Some(connection) if !matches!(connection.doing, Doing::Pending { .. }) => {
                 Err(MisuseReason::NotPending { id })
@@ -120,7 +120,7 @@ impl<S: Shell> PoolState<S> {
     /// The connection, or `None` when it was closed before; an id that was never given out is
     /// foreign.
     #[inline]
-    fn known_or_closed(&self, id: ConnId) -> Result<Option<&Connection<S>>, MisuseReason> {
+    fn known_or_closed(&self, id: ConnId) -> Result<Option<&Connection<S::Conn>>, MisuseReason> {
         let connection = self.connections.get(id);
         if connection.is_none() && !(1..=self.connections.last_number()).contains(&id.number()) {
             return Err(MisuseReason::ForeignConnection { id });

@@ -55,7 +55,7 @@ pub struct PoolOptions {
     pub max_lifetime: Option<Duration>,
     /// The seed of that chance; default 0. The machine has no other source of it.
     pub jitter_seed: Option<u64>,
-    /// A connection in use for longer is reported once as perhaps leaked. 0 means never, which is
+    /// A connection that has been in use for this long is reported once as perhaps leaked. 0 means never, which is
     /// the default. No part of CMAP.
     pub held_too_long: Option<Duration>,
 }

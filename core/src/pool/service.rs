@@ -5,22 +5,29 @@ use alloc::collections::BTreeMap;
 use super::id::ServiceId;
 
 /// CMAP's map from a service to its generation and the number of its connections.
-#[derive(Debug, Default)]
-pub(super) struct Services {
-    map: BTreeMap<ServiceId, Service>,
+#[derive(Clone, Debug)]
+pub(super) struct Services<C> {
+    map: BTreeMap<ServiceId, Service<C>>,
 }
 
-#[derive(Debug)]
-struct Service {
+#[derive(Clone, Debug)]
+struct Service<C> {
     generation: u64,
     connections: u32,
+    /// What the most recent clear of this service was fed with.
+    cleared_by: Option<C>,
 }
 
-impl Services {
+impl<C> Services<C> {
+    pub(super) const fn new() -> Self {
+        Self { map: BTreeMap::new() }
+    }
+
     /// A connection has finished its hello with this service: counts it and tells the generation
     /// that it belongs to (LB-03).
     pub(super) fn join(&mut self, id: ServiceId) -> u64 {
-        let service = self.map.entry(id).or_insert(Service { generation: 0, connections: 0 });
+        let new = Service { generation: 0, connections: 0, cleared_by: None };
+        let service = self.map.entry(id).or_insert(new);
         service.connections += 1;
         service.generation
     }
@@ -37,10 +44,11 @@ impl Services {
 
     /// Starts a new generation of this service (CLB-02). `false` when there is no such entry: then
     /// nothing can be stale (SI-17).
-    pub(super) fn clear(&mut self, id: ServiceId) -> bool {
+    pub(super) fn clear(&mut self, id: ServiceId, cause: C) -> bool {
         match self.map.get_mut(&id) {
             Some(service) => {
                 service.generation += 1;
+                service.cleared_by = Some(cause);
                 true
             }
             None => false,
@@ -51,6 +59,11 @@ impl Services {
     #[inline(never)]
     pub(super) fn generation(&self, id: ServiceId) -> Option<u64> {
         self.map.get(&id).map(|service| service.generation)
+    }
+
+    /// What the most recent clear of a service was fed with.
+    pub(super) fn cleared_by(&self, id: ServiceId) -> Option<&C> {
+        self.map.get(&id)?.cleared_by.as_ref()
     }
 
     /// Each service with its generation and how many connections it has, in the order of ids.

@@ -204,7 +204,7 @@ impl<S: Shell> PoolState<S> {
             id: request.id,
             started: request.started,
             age: self.now.saturating_since(request.started),
-            deadline: request.deadline.filter(|_| request.deadline_is_callers),
+            deadline: request.deadline,
             purpose: request.purpose,
             waits_for: WaitsFor::Establishment(*connection),
         });
@@ -226,7 +226,7 @@ impl<S: Shell> PoolState<S> {
         self.connections.total() < self.settings.max_total
     }
 
-    fn describe(&self, id: ConnId, connection: &Connection<S>) -> ConnectionInfo {
+    fn describe(&self, id: ConnId, connection: &Connection<S::Conn>) -> ConnectionInfo {
         let (state, since) = match &connection.doing {
             Doing::Pending { owner, handshaken } => {
                 let state = ConnectionState::Pending { owner: *owner, handshaken: *handshaken };

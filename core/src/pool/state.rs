@@ -37,14 +37,14 @@ pub struct PoolState<S: Shell> {
     pub(super) status: Status,
     /// Of the pool; in load-balanced mode it stays 0 but for forks, and services have their own.
     pub(super) generation: u64,
-    pub(super) services: Services,
-    pub(super) connections: Connections<S>,
+    pub(super) services: Services<S::Cause>,
+    pub(super) connections: Connections<S::Conn>,
     pub(super) queue: WaitQueue<S::Waiter>,
     /// The requests that own a pending connection, in the order in which they came.
     pub(super) owners: Vec<(Request<S::Waiter>, ConnId)>,
     /// How many connections are in use for each purpose.
     pub(super) purposes: [u32; 3],
-    /// What the most recent clear was fed with (SI-19).
+    /// What the most recent clear of the whole pool was fed with (SI-19).
     pub(super) cleared_by: Option<S::Cause>,
     /// Until when the minimum is left alone after a failed establishment (T-37).
     pub(super) populate_after: Option<Instant>,
@@ -85,7 +85,7 @@ impl<S: Shell> PoolState<S> {
             settings,
             status: Status::Paused,
             generation: 0,
-            services: Services::default(),
+            services: Services::new(),
             connections: Connections::new(),
             queue: WaitQueue::new(),
             owners: Vec::new(),
@@ -201,6 +201,51 @@ impl<S: Shell> PoolState<S> {
             self.clock_regressions += 1;
         } else {
             self.now = now;
+        }
+    }
+}
+
+/// Where the payloads can be copied, as in exploration and simulation, so can the whole machine: the
+/// copy goes its own way from here on. By hand, so that it does not ask for `Clone` of the shell.
+impl<S: Shell> Clone for PoolState<S>
+where
+    S::Conn: Clone,
+    S::Waiter: Clone,
+{
+    fn clone(&self) -> Self {
+        let Self {
+            options,
+            settings,
+            status,
+            generation,
+            services,
+            connections,
+            queue,
+            owners,
+            purposes,
+            cleared_by,
+            populate_after,
+            inherited,
+            last_waiter,
+            now,
+            clock_regressions,
+        } = self;
+        Self {
+            options: options.clone(),
+            settings: *settings,
+            status: *status,
+            generation: *generation,
+            services: services.clone(),
+            connections: connections.clone(),
+            queue: queue.clone(),
+            owners: owners.clone(),
+            purposes: *purposes,
+            cleared_by: cleared_by.clone(),
+            populate_after: *populate_after,
+            inherited: *inherited,
+            last_waiter: *last_waiter,
+            now: *now,
+            clock_regressions: *clock_regressions,
         }
     }
 }

@@ -13,7 +13,7 @@ use super::input::Purpose;
 use super::time::Instant;
 
 /// A request to check out that has not had its outcome.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Request<W> {
     pub(super) id: WaiterId,
     pub(super) waiter: W,
@@ -32,7 +32,7 @@ impl<W> Request<W> {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry<W> {
     id: WaiterId,
     /// `None` is a gap.
@@ -40,7 +40,7 @@ struct Entry<W> {
 }
 
 /// A [`Request`] without the id, which a gap keeps for the binary search.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiting<W> {
     waiter: W,
     started: Instant,
@@ -56,7 +56,7 @@ struct Waiting<W> {
 /// Deadlines that come in order, as they do when `waitQueueTimeoutMS` sets them all, need no
 /// second structure: the earliest is that of the first request which has one. Only stragglers,
 /// whose deadline is before an earlier request's, are kept in a heap besides.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct WaitQueue<W> {
     entries: VecDeque<Entry<W>>,
     waiting: usize,

@@ -1,0 +1,237 @@
+//! Every sequence of inputs up to a depth, on small pools.
+//!
+//! Random runs find what is likely; this finds what is possible. From a new pool, every step that
+//! a shell could take, legal or not, is taken and judged as in [`lockstep`](crate::lockstep); from
+//! every state that was not met before, the same again, until the depth is reached.
+//!
+//! **Distinct.** Two states are the same if they answer every future alike, but for a shift of
+//! time and of the numbers of connections and requests: [`Model::write_key`] says what counts,
+//! and besides which options are in force and how many requests may still come. So times count as
+//! distances from now, a generation as current or stale, a closed connection only as "there is
+//! one". The slots count, because the machine's behaviour could depend on them. Keys are compared
+//! by 64 bits of hash: among ten million states two share one by chance with a probability of
+//! about 3 in a million, and then a part of the space would be visited once less.
+//!
+//! A failing path is the shortest there is in its configuration.
+//!
+//! [`Model::write_key`]: crate::model::Model::write_key
+
+mod search;
+mod steps;
+
+use std::fmt;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
+
+use crate::lockstep::Failure;
+
+/// A pool to explore, and what may be done to it.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    /// For the report.
+    pub name: &'static str,
+    /// Of the pool.
+    pub options: PoolOptions,
+    /// What the options may be changed to; from there, back to the first ones, too.
+    pub other_options: Vec<PoolOptions>,
+    /// How many requests there may be in one run.
+    pub requests: u64,
+    /// The deadlines that callers give, in nanoseconds from now.
+    pub deadlines: Vec<Option<u64>>,
+    /// Whether time passes. If not, everything happens at once, and less has to be told apart.
+    pub timed: bool,
+    /// How many services there are, in load-balanced mode.
+    pub services: u8,
+}
+
+/// What was explored in one configuration.
+#[derive(Debug)]
+pub struct Line {
+    /// Of the configuration.
+    pub name: &'static str,
+    /// How long sequences were.
+    pub depth: u32,
+    /// How many distinct states were met.
+    pub states: u64,
+    /// How many inputs were accepted, from distinct states, and judged.
+    pub transitions: u64,
+    /// How many inputs were refused, and judged.
+    pub refusals: u64,
+    /// The shortest sequence after which something is wrong.
+    pub failure: Option<Box<Failure>>,
+}
+
+/// What was explored.
+#[derive(Debug)]
+pub struct Report {
+    /// A line for each configuration, in their order.
+    pub lines: Vec<Line>,
+}
+
+/// Explores each configuration up to a depth, on so many threads. The report is the same whatever
+/// their number.
+pub fn explore(configurations: &[Configuration], depth: u32, threads: usize) -> Report {
+    let todo = Mutex::new((0..configurations.len()).rev().collect::<Vec<_>>());
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, configurations.len().max(1)) {
+            scope.spawn(|| {
+                while let Some(index) = pop(&todo) {
+                    let line = search::search(&configurations[index], depth);
+                    lock(&done).push((index, line));
+                }
+            });
+        }
+    });
+    let mut lines = done.into_inner().expect("no thread panicked");
+    lines.sort_by_key(|(index, _)| *index);
+    Report { lines: lines.into_iter().map(|(_, line)| line).collect() }
+}
+
+fn pop(todo: &Mutex<Vec<usize>>) -> Option<usize> {
+    lock(todo).pop()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().expect("no thread panicked")
+}
+
+impl Report {
+    /// How many distinct states there were in all configurations.
+    pub fn states(&self) -> u64 {
+        self.lines.iter().map(|line| line.states).sum()
+    }
+
+    /// How many inputs were judged, accepted and refused.
+    pub fn judged(&self) -> u64 {
+        self.lines.iter().map(|line| line.transitions + line.refusals).sum()
+    }
+
+    /// What is wrong, if anything is.
+    pub fn failures(&self) -> impl Iterator<Item = &Failure> {
+        self.lines.iter().filter_map(|line| line.failure.as_deref())
+    }
+}
+
+/// A table, and below it the scripts of what is wrong.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<36} {:>5} {:>12} {:>12} {:>12}",
+            "configuration", "depth", "states", "transitions", "refusals"
+        )?;
+        for line in &self.lines {
+            let Line { name, depth, states, transitions, refusals, failure } = line;
+            write!(f, "{name:<36} {depth:>5} {states:>12} {transitions:>12} {refusals:>12}")?;
+            writeln!(f, "{}", if failure.is_some() { "  FAILED" } else { "" })?;
+        }
+        let (transitions, refusals): (u64, u64) = self
+            .lines
+            .iter()
+            .fold((0, 0), |(a, b), line| (a + line.transitions, b + line.refusals));
+        writeln!(
+            f,
+            "{:<36} {:>5} {:>12} {transitions:>12} {refusals:>12}",
+            "all",
+            "",
+            self.states()
+        )?;
+        for line in &self.lines {
+            if let Some(failure) = &line.failure {
+                writeln!(f, "\n{}: {failure}", line.name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Configuration {
+    /// Pools of size 0 (without limit), 1 and 2, with and without a load balancer, in time and
+    /// outside of it. Those with the most states come first, so that two threads share them.
+    pub fn standard() -> Vec<Self> {
+        vec![
+            Self::new("no limit, life 3 ns, held 2 ns", {
+                small(0).with_max_lifetime(nanos(3)).with_held_too_long(nanos(2))
+            })
+            .timed(&[None]),
+            Self::new("balanced, no limit, min 1, timed", {
+                let options = small(0).with_load_balanced(true).with_min_pool_size(1);
+                options.with_max_idle_time(nanos(1))
+            })
+            .balanced()
+            .timed(&[None, Some(1)]),
+            Self::new("max 2, min 1, all limits on time", {
+                let options = small(2).with_min_pool_size(1).with_max_connecting(1);
+                let options = options.with_max_idle_time(nanos(2)).with_held_too_long(nanos(1));
+                options.with_wait_queue_timeout(nanos(3))
+            })
+            .timed(&[None, Some(1)]),
+            Self::new("max 1", small(1)),
+            Self::new("max 2, connecting 1, options change", small(2).with_max_connecting(1))
+                .changing(vec![
+                    small(1).with_max_connecting(2),
+                    small(2).with_maintenance(Maintenance::Never),
+                ]),
+            Self::new("no limit, min 2, oldest first", {
+                small(0).with_min_pool_size(2).with_reuse_order(ReuseOrder::LeastRecentlyUsed)
+            }),
+            Self::new("balanced, max 2", small(2).with_load_balanced(true)).balanced(),
+            Self::new("max 1, wait 2 ns, deadlines", small(1).with_wait_queue_timeout(nanos(2)))
+                .timed(&[None, Some(0), Some(1)]),
+            Self::new("max 2, min 1, idle 1 ns", {
+                small(2).with_min_pool_size(1).with_max_idle_time(nanos(1))
+            })
+            .timed(&[None]),
+            Self::new("max 1, idle 1 ns, no maintenance", {
+                let options = small(1).with_max_idle_time(nanos(1)).with_min_pool_size(1);
+                options.with_maintenance(Maintenance::Never)
+            })
+            .timed(&[None])
+            .changing(vec![small(1).with_max_lifetime(nanos(2))]),
+        ]
+    }
+
+    fn new(name: &'static str, options: PoolOptions) -> Self {
+        Self {
+            name,
+            options,
+            other_options: Vec::new(),
+            requests: 4,
+            deadlines: vec![None],
+            timed: false,
+            services: 0,
+        }
+    }
+
+    fn balanced(mut self) -> Self {
+        self.services = 2;
+        self
+    }
+
+    fn changing(mut self, to: Vec<PoolOptions>) -> Self {
+        self.other_options = to;
+        self
+    }
+
+    fn timed(mut self, deadlines: &[Option<u64>]) -> Self {
+        self.timed = true;
+        self.deadlines = deadlines.to_vec();
+        self
+    }
+
+    fn all_options(&self) -> impl Iterator<Item = &PoolOptions> {
+        std::iter::once(&self.options).chain(&self.other_options)
+    }
+}
+
+fn small(max: u32) -> PoolOptions {
+    let pause = Maintenance::PauseAfterFailure(nanos(2));
+    PoolOptions::default().with_max_pool_size(max).with_maintenance(pause)
+}
+
+fn nanos(nanos: u64) -> Duration {
+    Duration::from_nanos(nanos)
+}

@@ -1,0 +1,107 @@
+//! Which steps can be taken in a state: all that make sense, and some of every kind that do not.
+
+use cenote_core::pool::{Bare, PoolState, Purpose};
+
+use super::Configuration;
+use crate::lockstep::{Clock, Op, Pick, Step};
+
+/// All steps from here. `requests` is how many there were on the way.
+pub(super) fn steps(
+    configuration: &Configuration,
+    machine: &PoolState<Bare>,
+    requests: u64,
+) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut add = |clock, op| steps.push(Step { clock, op });
+    let mut now = |op| add(Clock::Forward(0), op);
+    requests_ops(configuration, machine, requests, &mut now);
+    connections_ops(configuration, machine, &mut now);
+    pool_ops(configuration, machine, &mut now);
+    add(Clock::Back(1), Op::CancelUnknown);
+    if configuration.timed {
+        // Time passes, and nobody comes to the pool about it but somebody who does not matter.
+        add(Clock::Forward(1), Op::CancelUnknown);
+        if machine.next_deadline().is_some_and(|deadline| deadline.at > machine.now()) {
+            add(Clock::ToDeadline, Op::CancelUnknown);
+            add(Clock::ToDeadline, Op::Timer);
+            add(Clock::ShortOfDeadline, Op::Timer);
+        }
+    }
+    steps
+}
+
+fn requests_ops(
+    configuration: &Configuration,
+    machine: &PoolState<Bare>,
+    requests: u64,
+    add: &mut impl FnMut(Op),
+) {
+    if requests < configuration.requests {
+        for &deadline in &configuration.deadlines {
+            add(Op::CheckOut { deadline, purpose: Purpose::Other });
+        }
+    }
+    if requests > 0 {
+        add(Op::CheckOutUnderOldId);
+    }
+    for place in 0..machine.waiters().count() {
+        add(Op::Cancel(u8::try_from(place).expect("few requests")));
+    }
+}
+
+fn connections_ops(
+    configuration: &Configuration,
+    machine: &PoolState<Bare>,
+    add: &mut impl FnMut(Op),
+) {
+    for number in interesting_numbers(machine) {
+        let conn = Pick::Number(number);
+        add(Op::CheckIn { conn, errored: false });
+        add(Op::CheckIn { conn, errored: true });
+        add(Op::Succeed(conn));
+        add(Op::Fail(conn));
+        add(Op::PeerClose(conn));
+        add(Op::Repurpose { conn, purpose: Purpose::Cursor });
+        for service in services(configuration) {
+            add(Op::Handshake { conn, service });
+        }
+    }
+    if machine.connections().next().is_some() {
+        add(Op::Succeed(Pick::WrongSlot(0)));
+        add(Op::CheckIn { conn: Pick::WrongSlot(0), errored: false });
+    }
+}
+
+/// Those that are there, the first and the last of those that are not any more, and two that never
+/// were.
+fn interesting_numbers(machine: &PoolState<Bare>) -> Vec<u64> {
+    let mut numbers: Vec<u64> =
+        machine.connections().map(|connection| connection.id.number()).collect();
+    let created = machine.snapshot().connections_created;
+    let mut closed = (1..=created).filter(|number| !numbers.contains(number));
+    let (first, last) = (closed.next(), closed.next_back());
+    numbers.extend(first.into_iter().chain(last).chain([0, created + 1]));
+    numbers
+}
+
+fn pool_ops(configuration: &Configuration, machine: &PoolState<Bare>, add: &mut impl FnMut(Op)) {
+    for op in [Op::Ready, Op::Close, Op::Timer, Op::Fork] {
+        add(op);
+    }
+    for service in services(configuration) {
+        add(Op::Clear { interrupt: false, service });
+        add(Op::Clear { interrupt: true, service });
+    }
+    for options in configuration.all_options() {
+        if options != machine.options() {
+            add(Op::SetOptions(Box::new(options.clone())));
+        }
+    }
+    let misfit = configuration.options.clone().with_load_balanced(configuration.services == 0);
+    add(Op::SetOptions(Box::new(misfit)));
+}
+
+/// Each service there is, and none; without a balancer one that there is not, too.
+fn services(configuration: &Configuration) -> impl Iterator<Item = Option<u8>> {
+    std::iter::once(None).chain((0..configuration.services.max(1)).map(Some))
+}

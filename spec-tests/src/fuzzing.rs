@@ -1,0 +1,164 @@
+//! What the fuzzer runs, as ordinary functions: they compile with every build and cannot rot.
+//!
+//! Bytes are read by position: the first twelve are the options, then every four are one step. So
+//! a mutation changes one thing and leaves the rest of the run as it is, and there is no input
+//! that means nothing.
+
+use std::time::Duration;
+
+use cenote_core::pool::{Maintenance, PoolOptions, Purpose, ReuseOrder};
+
+use crate::lockstep::{Clock, Op, Pick, Step, run, run_alone};
+
+/// The machine alone: its invariants, and the sum of its events.
+///
+/// # Panics
+///
+/// When something is wrong, with the script that shows it.
+pub fn pool_ops(data: &[u8]) {
+    let (options, steps) = decode(data);
+    run_alone(&options, &steps).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// The machine against the model, with all there is to compare.
+///
+/// # Panics
+///
+/// When something is wrong, with the script that shows it.
+pub fn pool_vs_model(data: &[u8]) {
+    let (options, steps) = decode(data);
+    run(&options, &steps).unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// The run that these bytes mean. Total: what is missing at the end counts as zeros.
+pub fn decode(data: &[u8]) -> (PoolOptions, Vec<Step>) {
+    let (head, tail) = data.split_at(data.len().min(OPTIONS_LEN));
+    let mut options = [0; OPTIONS_LEN];
+    options[..head.len()].copy_from_slice(head);
+    let steps = tail.chunks(STEP_LEN).take(STEPS_MAX).map(|chunk| {
+        let mut bytes = [0; STEP_LEN];
+        bytes[..chunk.len()].copy_from_slice(chunk);
+        decode_step(bytes)
+    });
+    (decode_options(options), steps.collect())
+}
+
+/// Small numbers of connections, and times of a few nanoseconds, so that things meet.
+fn decode_options(bytes: [u8; OPTIONS_LEN]) -> PoolOptions {
+    let [max, min, connecting, idle, wait, lifetime, seed, held, pause, order, balanced, _] = bytes;
+    let mut options = PoolOptions::default();
+    options.max_pool_size = some(max, 6);
+    options.min_pool_size = some(min, 4);
+    options.max_connecting = some(connecting, 4);
+    options.max_idle_time = nanos(idle, 8);
+    options.wait_queue_timeout = nanos(wait, 8);
+    options.max_lifetime = nanos(lifetime, 60);
+    options.jitter_seed = some(seed, 16).map(u64::from);
+    options.held_too_long = nanos(held, 8);
+    options.maintenance = match pause % 8 {
+        0 => None,
+        1 => Some(Maintenance::Never),
+        other => Some(Maintenance::PauseAfterFailure(Duration::from_nanos(u64::from(other) - 2))),
+    };
+    options.reuse_order = match order % 3 {
+        0 => None,
+        1 => Some(ReuseOrder::MostRecentlyUsed),
+        _ => Some(ReuseOrder::LeastRecentlyUsed),
+    };
+    options.load_balanced = match balanced % 3 {
+        0 => None,
+        1 => Some(false),
+        _ => Some(true),
+    };
+    options
+}
+
+fn decode_step([clock, kind, which, how]: [u8; STEP_LEN]) -> Step {
+    Step { clock: decode_clock(clock), op: decode_op(kind, which, how) }
+}
+
+fn decode_clock(byte: u8) -> Clock {
+    match byte % 16 {
+        nanos @ 0..=9 => Clock::Forward(u64::from(nanos)),
+        10 => Clock::Forward(u64::from(byte) + 20),
+        11 | 12 => Clock::Back(u64::from(byte / 16)),
+        13 => Clock::ShortOfDeadline,
+        _ => Clock::ToDeadline,
+    }
+}
+
+/// What keeps a pool busy comes up more often than what ends it.
+fn decode_op(kind: u8, which: u8, how: u8) -> Op {
+    let service = (how % 4).checked_sub(1);
+    match kind % 32 {
+        0..=6 => Op::CheckOut {
+            deadline: (how % 16).checked_sub(8).map(u64::from),
+            purpose: decode_purpose(which),
+        },
+        7 => Op::CheckOutUnderOldId,
+        8 | 9 => Op::Cancel(which),
+        10 => Op::CancelUnknown,
+        11..=15 => Op::CheckIn { conn: decode_pick(how, which, Pick::InUse), errored: how >= 192 },
+        16 => Op::Repurpose {
+            conn: decode_pick(how, which, Pick::InUse),
+            purpose: decode_purpose(how / 16),
+        },
+        17 | 18 => Op::Handshake { conn: decode_pick(how / 4, which, Pick::Pending), service },
+        19..=22 => Op::Succeed(decode_pick(how, which, Pick::Pending)),
+        23 => Op::Fail(decode_pick(how, which, Pick::Pending)),
+        24 => Op::PeerClose(decode_pick(how, which, Pick::Available)),
+        25 | 26 => Op::Ready,
+        27 => Op::Timer,
+        28 | 29 => Op::Clear { interrupt: how >= 128, service },
+        30 => decode_rare(which, how),
+        _ => Op::Timer,
+    }
+}
+
+/// What ends or changes a pool as a whole.
+fn decode_rare(which: u8, how: u8) -> Op {
+    if which % 4 == 0 {
+        return if how % 2 == 0 { Op::Close } else { Op::Fork };
+    }
+    let mut bytes = [0; OPTIONS_LEN];
+    // Two bytes choose among many sets of options, each like those of a new pool.
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        let index = u8::try_from(index).expect("a short array");
+        *byte = which.wrapping_mul(index + 3) ^ how.wrapping_mul(7 * index + 1) >> (index % 3);
+    }
+    Op::SetOptions(Box::new(decode_options(bytes)))
+}
+
+/// Mostly one of the kind for which it makes sense.
+fn decode_pick(kind: u8, place: u8, usual: fn(u8) -> Pick) -> Pick {
+    match kind % 16 {
+        0 => Pick::Pending(place),
+        1 => Pick::Available(place),
+        2 => Pick::InUse(place),
+        3 => Pick::Closed(place),
+        4 => Pick::Number(u64::from(place)),
+        5 => Pick::WrongSlot(place),
+        _ => usual(place),
+    }
+}
+
+fn decode_purpose(byte: u8) -> Purpose {
+    match byte % 3 {
+        0 => Purpose::Other,
+        1 => Purpose::Cursor,
+        _ => Purpose::Transaction,
+    }
+}
+
+fn some(byte: u8, limit: u8) -> Option<u32> {
+    (byte % limit).checked_sub(1).map(u32::from)
+}
+
+fn nanos(byte: u8, limit: u8) -> Option<Duration> {
+    some(byte, limit).map(|nanos| Duration::from_nanos(u64::from(nanos)))
+}
+
+const OPTIONS_LEN: usize = 12;
+const STEP_LEN: usize = 4;
+/// Longer runs find nothing new and cost the fuzzer its speed.
+const STEPS_MAX: usize = 256;

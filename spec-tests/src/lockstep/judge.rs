@@ -1,0 +1,170 @@
+//! One input, judged in every way there is.
+
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use cenote_core::pool::{Action, Input, Instant, MisuseReason, PoolState, Shell};
+
+use super::ledger::Ledger;
+use crate::model::Model;
+
+/// A shell whose payloads can be copied and compared.
+pub trait Comparable:
+    Shell<
+        Conn: Clone + PartialEq + Debug,
+        Waiter: Clone + PartialEq + Debug,
+        Cause: PartialEq + Debug,
+    > + Clone
+    + PartialEq
+    + Debug
+{
+}
+
+impl<S> Comparable for S where
+    S: Shell<
+            Conn: Clone + PartialEq + Debug,
+            Waiter: Clone + PartialEq + Debug,
+            Cause: PartialEq + Debug,
+        > + Clone
+        + PartialEq
+        + Debug
+{
+}
+
+/// Feeds one input to the machine and to the model and compares all that can be seen: the actions
+/// or the refusal, the deadline, and the state in every detail. Besides, without the model: the
+/// machine's own invariants, the sum of the events, and that a refusal leaves no trace.
+///
+/// `Ok(Some(..))` are the actions; `Ok(None)` is a refusal on which all agree.
+///
+/// # Errors
+///
+/// What is wrong, in words.
+pub fn judge<S: Comparable>(
+    machine: &mut PoolState<S>,
+    model: &mut Model<S>,
+    now: Instant,
+    input: Input<S>,
+) -> Result<Option<Vec<Action<S>>>, String> {
+    let expected = model.handle(now, input.clone());
+    if let Err(reason) = expected {
+        return judge_refusal(machine, now, input, reason).map(|()| None);
+    }
+    let before = machine.snapshot();
+    let ledger = Ledger::of(machine);
+    let actions = feed(machine, now, input)?
+        .map_err(|(reason, _)| format!("the machine refuses: {reason}\nthe model does not"))?;
+    let expected = expected.expect("refusals were dealt with");
+    let expected = learn_slots(model, expected, &actions);
+    if actions != expected {
+        return Err(format!("the machine: {actions:#?}\nthe model: {expected:#?}"));
+    }
+    compare_views(machine, model)?;
+    ledger.fold(&before, &actions, machine)?;
+    Ok(Some(actions))
+}
+
+/// Nothing changed, nothing was emitted, and the input came back whole.
+pub(crate) fn judge_refusal<S: Comparable>(
+    machine: &mut PoolState<S>,
+    now: Instant,
+    input: Input<S>,
+    expected: MisuseReason,
+) -> Result<(), String> {
+    let before = (machine.fingerprint(), machine.snapshot(), machine.next_deadline());
+    let given = input.clone();
+    let (reason, returned) = match feed(machine, now, input)? {
+        Ok(actions) => {
+            return Err(format!("the model refuses: {expected}\nthe machine does {actions:#?}"));
+        }
+        Err(refusal) => refusal,
+    };
+    if reason != expected {
+        return Err(format!("the machine refuses because {reason}\nthe model because {expected}"));
+    }
+    if *returned != given {
+        return Err(format!("a refused input came back as {returned:?}"));
+    }
+    if before != (machine.fingerprint(), machine.snapshot(), machine.next_deadline()) {
+        return Err("a refused input left a trace".to_owned());
+    }
+    Ok(())
+}
+
+type Refusal<S> = (MisuseReason, Box<Input<S>>);
+
+/// Feeds the machine alone; a panic, its own or of its invariants, is told as an error.
+pub(super) fn feed<S: Comparable>(
+    machine: &mut PoolState<S>,
+    now: Instant,
+    input: Input<S>,
+) -> Result<Result<Vec<Action<S>>, Refusal<S>>, String> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let mut actions = Vec::new();
+        let outcome = machine.handle(now, input, &mut actions);
+        // A refusal leaves what was looked at before, which others see to.
+        if outcome.is_ok() {
+            machine.check_invariants();
+        }
+        (outcome, actions)
+    }));
+    match outcome {
+        Ok((Ok(()), actions)) => Ok(Ok(actions)),
+        Ok((Err(misuse), actions)) if actions.is_empty() => {
+            Ok(Err((misuse.reason, Box::new(misuse.input))))
+        }
+        Ok((Err(misuse), actions)) => Err(format!("refused ({misuse}), but emitted {actions:#?}")),
+        Err(panic) => Err(format!("the machine panicked: {}", message(panic.as_ref()))),
+    }
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
+}
+
+/// The machine alone decides where a connection lies: tells the model, and puts the slots into
+/// what the model expected. Numbers stay to be compared.
+fn learn_slots<S: Comparable>(
+    model: &mut Model<S>,
+    expected: Vec<Action<S>>,
+    actions: &[Action<S>],
+) -> Vec<Action<S>> {
+    let mut expected = expected;
+    for (expected, action) in expected.iter_mut().zip(actions) {
+        if let (Action::StartEstablish { id, .. }, Action::StartEstablish { id: told, .. }) =
+            (expected, action)
+        {
+            if id.number() == told.number() {
+                *id = *told;
+                model.learn(*told);
+            }
+        }
+    }
+    expected
+}
+
+fn compare_views<S: Comparable>(machine: &PoolState<S>, model: &Model<S>) -> Result<(), String> {
+    compare("next_deadline", &machine.next_deadline(), &model.next_deadline())?;
+    compare("snapshot", &machine.snapshot(), &model.snapshot())?;
+    let connections = model.connections();
+    compare("connections", &machine.connections().collect(), &connections)?;
+    compare("waiters", &machine.waiters().collect(), &model.waiters())?;
+    compare("services", &machine.services().collect(), &model.services())?;
+    compare("now", &machine.now(), &model.now())?;
+    for info in connections {
+        compare("is_stale", &machine.is_stale(info.id), &info.stale)?;
+        compare("service_of", &machine.service_of(info.id), &info.service)?;
+    }
+    if !machine.needs_now() && machine.next_deadline().is_some() {
+        return Err("a deadline runs, but needs_now is false".to_owned());
+    }
+    Ok(())
+}
+
+fn compare<T: PartialEq + Debug>(what: &str, machine: &T, model: &T) -> Result<(), String> {
+    if machine == model {
+        return Ok(());
+    }
+    Err(format!("{what}, the machine: {machine:#?}\n{what}, the model: {model:#?}"))
+}

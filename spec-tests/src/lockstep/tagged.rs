@@ -1,0 +1,79 @@
+//! A shell whose payloads can be told apart, and how it looks without them.
+
+use cenote_core::pool::{Action, Bare, CheckOutError, Health, Input, Shell};
+
+/// Every payload is a number, so that one which is lost, doubled or mixed up is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tagged {}
+
+impl Shell for Tagged {
+    type Conn = u64;
+    type Waiter = u64;
+    type Cause = u64;
+}
+
+/// The same input without its payloads.
+pub(super) fn strip_input(input: Input<Tagged>) -> Input<Bare> {
+    match input {
+        Input::CheckOutRequested { id, waiter: _, deadline, purpose } => {
+            Input::CheckOutRequested { id, waiter: (), deadline, purpose }
+        }
+        Input::CheckOutCancelled { id } => Input::CheckOutCancelled { id },
+        Input::CheckedIn { id, conn: _, health } => {
+            let health = match health {
+                Health::Healthy => Health::Healthy,
+                Health::Errored(_) => Health::Errored(()),
+            };
+            Input::CheckedIn { id, conn: (), health }
+        }
+        Input::Repurposed { id, purpose } => Input::Repurposed { id, purpose },
+        Input::Handshaken { id, service } => Input::Handshaken { id, service },
+        Input::EstablishSucceeded { id, conn: _ } => Input::EstablishSucceeded { id, conn: () },
+        Input::EstablishFailed { id, cause: _ } => Input::EstablishFailed { id, cause: () },
+        Input::IdleClosedByPeer { id, cause: _ } => Input::IdleClosedByPeer { id, cause: () },
+        Input::Ready => Input::Ready,
+        Input::Close => Input::Close,
+        Input::Timer => Input::Timer,
+        Input::ResetAfterFork => Input::ResetAfterFork,
+        Input::Clear { cause: _, interrupt, service } => {
+            Input::Clear { cause: (), interrupt, service }
+        }
+        Input::SetOptions { options } => Input::SetOptions { options },
+    }
+}
+
+/// The same action without its payloads; `None` for an event, which a sink that does not want
+/// events is never given.
+pub(super) fn strip_action(action: &Action<Tagged>) -> Option<Action<Bare>> {
+    Some(match action {
+        &Action::StartEstablish { id, deadline, background } => {
+            Action::StartEstablish { id, deadline, background }
+        }
+        &Action::AbortEstablish { id } => Action::AbortEstablish { id },
+        Action::Deliver { waiter: _, outcome } => {
+            let outcome = match outcome {
+                Ok((id, _)) => Ok((*id, ())),
+                Err(error) => Err(strip_error(error)),
+            };
+            Action::Deliver { waiter: (), outcome }
+        }
+        &Action::CloseSocket { id, conn: _ } => Action::CloseSocket { id, conn: () },
+        &Action::Interrupt { id } => Action::Interrupt { id },
+        &Action::ReportHeldTooLong { id, held } => Action::ReportHeldTooLong { id, held },
+        Action::EmitEvent(_) => return None,
+    })
+}
+
+fn strip_error(error: &CheckOutError<u64>) -> CheckOutError<()> {
+    match error {
+        CheckOutError::PoolClosed => CheckOutError::PoolClosed,
+        CheckOutError::PoolCleared { cause } => {
+            CheckOutError::PoolCleared { cause: cause.map(|_| ()) }
+        }
+        CheckOutError::WaitQueueTimeout { snapshot } => {
+            CheckOutError::WaitQueueTimeout { snapshot: snapshot.clone() }
+        }
+        CheckOutError::EstablishFailed { cause: _ } => CheckOutError::EstablishFailed { cause: () },
+        CheckOutError::Cancelled => CheckOutError::Cancelled,
+    }
+}

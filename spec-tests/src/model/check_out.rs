@@ -1,0 +1,200 @@
+//! Checking out, waiting, giving up (OUT-01 … OUT-25, WQ-01 … WQ-13).
+
+use std::sync::Arc;
+
+use cenote_core::pool::{
+    Action, CheckOutError, CloseReason, ConnId, Event, Instant, Purpose, ReuseOrder, Shell,
+    Snapshot, Status, WaiterId,
+};
+
+use super::{Model, Phase, Request};
+
+impl<S: Shell> Model<S> {
+    /// OUT-16.
+    pub(super) fn check_out(
+        &mut self,
+        id: WaiterId,
+        waiter: S::Waiter,
+        deadline: Option<Instant>,
+        purpose: Purpose,
+    ) {
+        self.last_waiter = Some(id);
+        // T-06: before any look at the state.
+        self.emit(Event::ConnectionCheckOutStarted);
+        // CS-07: a deadline of the caller's replaces waitQueueTimeoutMS, for which 0 is no limit.
+        let timeout = self.options.wait_queue_timeout.filter(|timeout| !timeout.is_zero());
+        let by_options = timeout.map(|timeout| self.now + timeout);
+        let request = Request {
+            id,
+            waiter,
+            started: self.now,
+            deadline: deadline.or(by_options),
+            callers: deadline.is_some(),
+            purpose,
+        };
+        match self.status {
+            Status::Closed => self.fail(request, CheckOutError::PoolClosed),
+            Status::Paused => self.fail_cleared(request, self.cleared_by.clone()),
+            Status::Ready => self.check_out_of_ready_pool(request),
+        }
+    }
+
+    fn check_out_of_ready_pool(&mut self, request: Request<S::Waiter>) {
+        let out_of_time = request.deadline.is_some_and(|deadline| deadline <= self.now);
+        // T-19, WQ-07: nobody overtakes those who wait.
+        let nobody_waits = self.queue.is_empty();
+        if let Some(id) = nobody_waits.then(|| self.choose_available()).flatten() {
+            return self.hand_over_available(id, request);
+        }
+        // Without time, an idle connection or nothing.
+        if out_of_time {
+            let snapshot = self.snapshot();
+            return self.fail_timed_out(request, &Arc::new(snapshot));
+        }
+        if nobody_waits && self.may_create() {
+            return self.establish_for(request);
+        }
+        self.queue.push(request);
+    }
+
+    /// WQ-03, OUT-07: oldest first, until the oldest cannot be served.
+    pub(super) fn serve_waiting(&mut self) {
+        while !self.queue.is_empty() {
+            if let Some(id) = self.choose_available() {
+                let request = self.queue.remove(0);
+                self.hand_over_available(id, request);
+            } else if self.may_create() {
+                let request = self.queue.remove(0);
+                self.establish_for(request);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// OUT-04, OUT-05: walks the available connections in the order of reuse and closes the
+    /// perished ones that it meets before a good one.
+    fn choose_available(&mut self) -> Option<ConnId> {
+        loop {
+            let available = self.available();
+            let id = match self.reuse_order() {
+                ReuseOrder::MostRecentlyUsed => *available.last()?,
+                ReuseOrder::LeastRecentlyUsed => *available.first()?,
+            };
+            match self.perished(id) {
+                Some(reason) => self.close_available(id, reason, None),
+                None => return Some(id),
+            }
+        }
+    }
+
+    /// KX-05: stale before idle.
+    pub(super) fn perished(&self, id: ConnId) -> Option<CloseReason> {
+        if self.is_stale(id) {
+            return Some(CloseReason::Stale);
+        }
+        let Phase::Available { since, .. } = &self.connection(id).phase else { return None };
+        // CO-10: for longer than allowed, strictly.
+        let idle = self.max_idle().is_some_and(|max_idle| self.now > *since + max_idle);
+        (idle || self.is_past_lifetime(id)).then_some(CloseReason::Idle)
+    }
+
+    /// OUT-15.
+    fn hand_over_available(&mut self, id: ConnId, request: Request<S::Waiter>) {
+        let was = self.enter(id, self.in_use_for(request.purpose));
+        let Phase::Available { conn, .. } = was else { panic!("c{} is available", id.number()) };
+        self.deliver(id, conn, request);
+    }
+
+    pub(super) fn in_use_for<C, W>(&self, purpose: Purpose) -> Phase<C, W> {
+        Phase::InUse { since: self.now, purpose, interrupted: false, reported: false }
+    }
+
+    /// OUT-06; the request has left the queue (WQ-13). Only a deadline of the caller's covers
+    /// establishment (T-23).
+    fn establish_for(&mut self, request: Request<S::Waiter>) {
+        let deadline = request.deadline.filter(|_| request.callers);
+        let id = self.create(Some(Request { deadline, ..request }));
+        self.actions.push(Action::StartEstablish { id, deadline, background: false });
+    }
+
+    /// DU-03.
+    pub(super) fn deliver(&mut self, id: ConnId, conn: S::Conn, request: Request<S::Waiter>) {
+        let duration = self.now.saturating_since(request.started);
+        self.emit(Event::ConnectionCheckedOut { connection_id: id.number(), duration });
+        self.actions.push(Action::Deliver { waiter: request.waiter, outcome: Ok((id, conn)) });
+    }
+
+    /// SI-10: the caller went away; `timeout` if its time is up just now. What was being established
+    /// for it goes on (SI-11).
+    pub(super) fn cancel(&mut self, id: WaiterId) {
+        let snapshot = self.snapshot();
+        let Some(request) = self.take_waiting(id).or_else(|| self.take_owner_by_id(id)) else {
+            return;
+        };
+        if request.deadline.is_some_and(|deadline| deadline <= self.now) {
+            self.fail_timed_out(request, &Arc::new(snapshot));
+        } else {
+            self.fail(request, CheckOutError::Cancelled);
+        }
+    }
+
+    fn take_waiting(&mut self, id: WaiterId) -> Option<Request<S::Waiter>> {
+        let index = self.queue.iter().position(|request| request.id == id)?;
+        Some(self.queue.remove(index))
+    }
+
+    fn take_owner_by_id(&mut self, id: WaiterId) -> Option<Request<S::Waiter>> {
+        for connection in &mut self.connections {
+            if let Phase::Pending { owner, .. } = &mut connection.phase {
+                if owner.as_ref().is_some_and(|request| request.id == id) {
+                    return owner.take();
+                }
+            }
+        }
+        None
+    }
+
+    /// WQ-05: the earliest deadline first, of equal ones the older request first. Each is told how
+    /// the pool was before any of them left.
+    pub(super) fn time_out(&mut self, due: impl Fn(Instant, Instant) -> bool) {
+        let snapshot = Arc::new(self.snapshot());
+        loop {
+            let overdue = |request: &Request<S::Waiter>| {
+                request.deadline.filter(|&deadline| due(deadline, self.now))
+            };
+            let earliest = self.queue.iter().filter_map(overdue).min();
+            let Some(earliest) = earliest else { return };
+            let index = self.queue.iter().position(|request| request.deadline == Some(earliest));
+            let request = self.queue.remove(index.expect("the deadline of a waiting request"));
+            self.fail_timed_out(request, &snapshot);
+        }
+    }
+
+    /// WQ-10, CLR-10: all of them, oldest first.
+    pub(super) fn fail_waiting(&mut self, error: &CheckOutError<S::Cause>) {
+        while !self.queue.is_empty() {
+            let request = self.queue.remove(0);
+            self.fail(request, error.clone());
+        }
+    }
+
+    fn fail_timed_out(&mut self, request: Request<S::Waiter>, snapshot: &Arc<Snapshot>) {
+        let snapshot = Arc::clone(snapshot);
+        self.fail(request, CheckOutError::WaitQueueTimeout { snapshot });
+    }
+
+    /// ER-03.
+    pub(super) fn fail_cleared(&mut self, request: Request<S::Waiter>, cause: Option<S::Cause>) {
+        self.fail(request, CheckOutError::PoolCleared { cause });
+    }
+
+    /// OUT-17, DU-04: the event, then the outcome.
+    pub(super) fn fail(&mut self, request: Request<S::Waiter>, error: CheckOutError<S::Cause>) {
+        self.emit(Event::ConnectionCheckOutFailed {
+            error: error.clone(),
+            duration: self.now.saturating_since(request.started),
+        });
+        self.actions.push(Action::Deliver { waiter: request.waiter, outcome: Err(error) });
+    }
+}

@@ -1,0 +1,262 @@
+//! The life of one connection: created, established, checked in, closed.
+
+use std::time::Duration;
+
+use cenote_core::pool::{
+    Action, CheckOutError, CloseReason, ConnId, Event, Health, Purpose, ServiceId, Shell, Status,
+};
+
+use super::{Connection, Model, Phase, Request, Service};
+
+impl<S: Shell> Model<S> {
+    /// PS-11, PS-12, T-14, T-16.
+    pub(super) fn may_create(&self) -> bool {
+        self.status == Status::Ready
+            && self.max_total().is_none_or(|max| self.connections.len() < max)
+            && self.pending().len() < self.max_pending()
+    }
+
+    /// CC-02, CO-05.
+    pub(super) fn create(&mut self, owner: Option<Request<S::Waiter>>) -> ConnId {
+        self.created += 1;
+        let id = ConnId::from_parts(self.created, u32::MAX);
+        self.connections.push(Connection {
+            id,
+            generation: self.generation,
+            service: None,
+            created: self.now,
+            expires: None,
+            expiry_seen: false,
+            phase: Phase::Pending { owner, handshaken: false },
+        });
+        self.emit(Event::ConnectionCreated { connection_id: id.number() });
+        id
+    }
+
+    /// LB-03: joins its service and takes its generation from there.
+    pub(super) fn handshaken(&mut self, id: ConnId, service: Option<ServiceId>) {
+        if !self.has(id) {
+            return;
+        }
+        if let Some(service) = service {
+            if self.generation_of(service).is_none() {
+                self.services.push(Service { id: service, generation: 0, cleared_by: None });
+            }
+            let generation = self.generation_of(service).expect("just made sure of");
+            let connection = self.connection_mut(id);
+            connection.generation = generation;
+            connection.service = Some(service);
+        }
+        if let Phase::Pending { handshaken, .. } = &mut self.connection_mut(id).phase {
+            *handshaken = true;
+        }
+    }
+
+    /// ES-07, then SI-07 for a stale one, the request that it belongs to, or the pool.
+    pub(super) fn established(&mut self, id: ConnId, conn: S::Conn) {
+        if !self.has(id) {
+            return self.actions.push(Action::CloseSocket { id, conn });
+        }
+        let duration = self.now.saturating_since(self.connection(id).created);
+        self.emit(Event::ConnectionReady { connection_id: id.number(), duration });
+        let owner = self.take_owner(id);
+        if self.is_stale(id) {
+            let cause = self.made_stale_by(id);
+            self.close_with(id, conn, CloseReason::Stale, None);
+            if let Some(request) = owner {
+                self.fail_cleared(request, cause);
+            }
+            return;
+        }
+        // T-37: the server answers again.
+        self.populate_after = None;
+        self.start_lifetime(id);
+        match owner {
+            Some(request) => {
+                self.enter(id, self.in_use_for(request.purpose));
+                self.deliver(id, conn, request);
+            }
+            None if self.has_surplus() => self.close_with(id, conn, CloseReason::Idle, None),
+            None => self.make_available(id, conn),
+        }
+    }
+
+    /// OUT-19, T-05, T-37.
+    pub(super) fn establish_failed(&mut self, id: ConnId, cause: S::Cause) {
+        if !self.has(id) {
+            return;
+        }
+        let stale = self.is_stale(id);
+        let owner = self.take_owner(id);
+        self.close_connection(id, CloseReason::Error, Some(cause.clone()));
+        if let Some(request) = owner {
+            self.fail(request, CheckOutError::EstablishFailed { cause });
+        }
+        // What an earlier generation met says nothing about this one.
+        if !stale {
+            self.pause_population();
+        }
+    }
+
+    /// INT-09, SI-06: oldest first, each with its request.
+    pub(super) fn abort_pending(
+        &mut self,
+        reason: impl Fn(&Self, ConnId) -> CloseReason,
+        error: Option<&S::Cause>,
+        outcome: &CheckOutError<S::Cause>,
+    ) {
+        for id in self.pending() {
+            let owner = self.take_owner(id);
+            let reason = reason(self, id);
+            self.close_connection(id, reason, error.cloned());
+            self.actions.push(Action::AbortEstablish { id });
+            if let Some(request) = owner {
+                self.fail(request, outcome.clone());
+            }
+        }
+    }
+
+    /// IN-03, IN-04, T-07.
+    pub(super) fn check_in(&mut self, id: ConnId, conn: S::Conn, health: Health<S::Cause>) {
+        if !self.has(id) {
+            // Inherited from the parent of this process: counts nowhere any more.
+            return self.actions.push(Action::CloseSocket { id, conn });
+        }
+        self.emit(Event::ConnectionCheckedIn { connection_id: id.number() });
+        match self.unfit(id, health) {
+            Some((reason, error)) => self.close_with(id, conn, reason, error),
+            None => self.make_available(id, conn),
+        }
+    }
+
+    /// SI-01: error, stale, idle, poolClosed. An interrupted one met an error (SI-12).
+    fn unfit(
+        &self,
+        id: ConnId,
+        health: Health<S::Cause>,
+    ) -> Option<(CloseReason, Option<S::Cause>)> {
+        if let Health::Errored(cause) = health {
+            return Some((CloseReason::Error, Some(cause)));
+        }
+        if matches!(self.connection(id).phase, Phase::InUse { interrupted: true, .. }) {
+            return Some((CloseReason::Error, self.cleared_by.clone()));
+        }
+        if self.is_stale(id) {
+            return Some((CloseReason::Stale, None));
+        }
+        // IN-07: how long it was in use does not matter, but how long it has lived, and whether
+        // there are too many.
+        if self.is_past_lifetime(id) {
+            return Some((CloseReason::Idle, None));
+        }
+        if self.status == Status::Closed {
+            return Some((CloseReason::PoolClosed, None));
+        }
+        self.has_surplus().then_some((CloseReason::Idle, None))
+    }
+
+    /// AV-03.
+    fn make_available(&mut self, id: ConnId, conn: S::Conn) {
+        self.enter(id, Phase::Available { conn, since: self.now });
+    }
+
+    /// LB-30.
+    pub(super) fn repurpose(&mut self, id: ConnId, to: Purpose) {
+        if let Phase::InUse { purpose, .. } = &mut self.connection_mut(id).phase {
+            *purpose = to;
+        }
+    }
+
+    /// SI-20.
+    pub(super) fn closed_by_peer(&mut self, id: ConnId, cause: S::Cause) {
+        if self.available().contains(&id) {
+            self.close_available(id, CloseReason::Error, Some(cause));
+            self.pause_population();
+        }
+    }
+
+    /// KX-01: first it counts no longer, then the socket.
+    pub(super) fn close_available(
+        &mut self,
+        id: ConnId,
+        reason: CloseReason,
+        error: Option<S::Cause>,
+    ) {
+        let closed = self.close_connection(id, reason, error);
+        let Phase::Available { conn, .. } = closed else { panic!("c{} is available", id.number()) };
+        self.actions.push(Action::CloseSocket { id, conn });
+    }
+
+    fn close_with(
+        &mut self,
+        id: ConnId,
+        conn: S::Conn,
+        reason: CloseReason,
+        error: Option<S::Cause>,
+    ) {
+        self.close_connection(id, reason, error);
+        self.actions.push(Action::CloseSocket { id, conn });
+    }
+
+    /// KX-03; LB-02: the last connection of a service takes the generation of the service along.
+    pub(super) fn close_connection(
+        &mut self,
+        id: ConnId,
+        reason: CloseReason,
+        error: Option<S::Cause>,
+    ) -> Phase<S::Conn, S::Waiter> {
+        let closed = self.connections.remove(self.index(id));
+        let connections = &self.connections;
+        self.services.retain(|service| {
+            connections.iter().any(|connection| connection.service == Some(service.id))
+        });
+        self.emit(Event::ConnectionClosed { connection_id: id.number(), reason, error });
+        closed.phase
+    }
+
+    /// Begins something else, behind all that did so before.
+    pub(super) fn enter(
+        &mut self,
+        id: ConnId,
+        phase: Phase<S::Conn, S::Waiter>,
+    ) -> Phase<S::Conn, S::Waiter> {
+        let mut connection = self.connections.remove(self.index(id));
+        let was = std::mem::replace(&mut connection.phase, phase);
+        self.connections.push(connection);
+        was
+    }
+
+    fn take_owner(&mut self, id: ConnId) -> Option<Request<S::Waiter>> {
+        match &mut self.connection_mut(id).phase {
+            Phase::Pending { owner, .. } => owner.take(),
+            Phase::Available { .. } | Phase::InUse { .. } => None,
+        }
+    }
+
+    pub(super) fn has_surplus(&self) -> bool {
+        self.max_total().is_some_and(|max| self.connections.len() > max)
+    }
+
+    pub(super) fn is_past_lifetime(&self, id: ConnId) -> bool {
+        self.connection(id).expires.is_some_and(|expires| self.now >= expires)
+    }
+
+    /// Up to a tenth shorter than the maximum, by chance from the seed and the number.
+    fn start_lifetime(&mut self, id: ConnId) {
+        let Some(max) = self.options.max_lifetime.filter(|max| !max.is_zero()) else { return };
+        let nanos = u64::try_from(max.as_nanos()).unwrap_or(u64::MAX);
+        let chance = split_mix(self.options.jitter_seed.unwrap_or(0) ^ id.number());
+        let lifetime = nanos - chance % (nanos / 10 + 1);
+        let connection = self.connection_mut(id);
+        connection.expires = Some(connection.created + Duration::from_nanos(lifetime));
+    }
+}
+
+/// One step of the generator SplitMix64.
+fn split_mix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    for (shift, factor) in [(30, 0xBF58_476D_1CE4_E5B9), (27, 0x94D0_49BB_1331_11EB)] {
+        z = (z ^ (z >> shift)).wrapping_mul(factor);
+    }
+    z ^ (z >> 31)
+}

@@ -1,0 +1,118 @@
+//! The life of the pool: ready, cleared, closed, forked.
+
+use cenote_core::pool::{Action, CheckOutError, CloseReason, Event, ServiceId, Shell, Status};
+
+use super::{Model, Phase};
+
+impl<S: Shell> Model<S> {
+    /// PRD-01, PRD-02, PRD-04.
+    pub(super) fn ready(&mut self) {
+        if self.status == Status::Paused {
+            self.status = Status::Ready;
+            self.populate_after = None;
+            self.emit(Event::ConnectionPoolReady);
+        }
+    }
+
+    /// CLR-01 … CLR-14, INT-01 … INT-12; nothing happens to a closed pool (SI-02).
+    pub(super) fn clear(&mut self, cause: &S::Cause, interrupt: bool) {
+        if self.status == Status::Closed {
+            return;
+        }
+        // CLR-06: only a ready pool says that it was cleared.
+        let announce = self.status == Status::Ready;
+        self.status = Status::Paused;
+        // CLR-07: even if it was paused.
+        self.generation += 1;
+        self.cleared_by = Some(cause.clone());
+        if announce {
+            self.emit(Event::ConnectionPoolCleared {
+                service_id: None,
+                interrupt_in_use_connections: interrupt,
+            });
+        }
+        let failure = CheckOutError::PoolCleared { cause: Some(cause.clone()) };
+        self.fail_waiting(&failure);
+        if interrupt {
+            self.abort_pending(|_, _| CloseReason::Error, Some(cause), &failure);
+            self.interrupt_in_use();
+        }
+        self.prune_stale();
+    }
+
+    /// INT-02: each once, the one held longest first.
+    fn interrupt_in_use(&mut self) {
+        for connection in &mut self.connections {
+            if let Phase::InUse { interrupted: interrupted @ false, .. } = &mut connection.phase {
+                *interrupted = true;
+                self.actions.push(Action::Interrupt { id: connection.id });
+            }
+        }
+    }
+
+    /// CLB-01 … CLB-05; nothing to say about a service without connections (SI-17).
+    pub(super) fn clear_service(&mut self, cause: &S::Cause, service: ServiceId) {
+        if self.status == Status::Closed || self.generation_of(service).is_none() {
+            return;
+        }
+        for known in &mut self.services {
+            if known.id == service {
+                known.generation += 1;
+                known.cleared_by = Some(cause.clone());
+            }
+        }
+        self.emit(Event::ConnectionPoolCleared {
+            service_id: Some(service),
+            interrupt_in_use_connections: false,
+        });
+        self.prune_stale();
+    }
+
+    /// BG-05, BG-10: closes stale available connections, oldest first, unless no run ever happens
+    /// (T-35).
+    pub(super) fn prune_stale(&mut self) {
+        for id in self.available() {
+            if self.runs() && self.is_stale(id) {
+                self.close_available(id, CloseReason::Stale, None);
+            }
+        }
+    }
+
+    /// PCL-04, SI-05, SI-06: requests in the order in which they came, then what is available, then
+    /// PoolClosed (T-08).
+    pub(super) fn close(&mut self) {
+        if self.status == Status::Closed {
+            return;
+        }
+        self.status = Status::Closed;
+        self.populate_after = None;
+        // SI-01: stale comes before poolClosed.
+        self.abort_pending(
+            |model, id| model.perished(id).unwrap_or(CloseReason::PoolClosed),
+            None,
+            &CheckOutError::PoolClosed,
+        );
+        self.fail_waiting(&CheckOutError::PoolClosed);
+        for id in self.available() {
+            let reason = self.perished(id).unwrap_or(CloseReason::PoolClosed);
+            self.close_available(id, reason, None);
+        }
+        self.emit(Event::ConnectionPoolClosed);
+    }
+
+    /// FK-01, T-74: nothing is left, and the status stays.
+    pub(super) fn reset_after_fork(&mut self) {
+        self.generation += 1;
+        self.populate_after = None;
+        self.inherited = self.created;
+        let outcome = CheckOutError::PoolCleared { cause: self.cleared_by.clone() };
+        self.abort_pending(|_, _| CloseReason::Stale, None, &outcome);
+        self.fail_waiting(&outcome);
+        for id in self.available() {
+            self.close_available(id, CloseReason::Stale, None);
+        }
+        for id in self.in_use() {
+            self.close_connection(id, CloseReason::Stale, None);
+        }
+    }
+}

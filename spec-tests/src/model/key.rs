@@ -1,0 +1,110 @@
+//! When two states of a pool count as the same.
+
+use cenote_core::pool::{Instant, ServiceId, Shell, Status};
+
+use super::{Model, Phase, Request};
+
+impl<S: Shell> Model<S> {
+    /// Writes down everything that can make a difference to what comes, and nothing else: two
+    /// models with the same key answer every future alike, but for a shift of time and of the
+    /// numbers of connections and requests.
+    ///
+    /// So times are told as distances from now, connections by their slot and in the order of
+    /// what they do, generations only as stale or not, requests by their place in the queue.
+    pub fn write_key(&self, key: &mut Vec<u64>) {
+        let Self {
+            options: _, // One set of options in one key: whoever changes them adds which.
+            status,
+            generation: _, // What counts is whether a connection is of it.
+            services,
+            connections,
+            queue,
+            cleared_by,
+            populate_after,
+            created,
+            inherited,
+            last_waiter: _,       // Every new id is above it.
+            now: _,               // Times are told as distances.
+            clock_regressions: _, // Nothing depends on it.
+            blank: _,
+            actions: _, // Handed out.
+        } = self;
+        key.push(match status {
+            Status::Paused => 0,
+            Status::Ready => 1,
+            Status::Closed => 2,
+        });
+        key.push(u64::from(cleared_by.is_some()));
+        key.push(self.distance(*populate_after));
+        key.push(u64::from(*inherited > 0) + 2 * u64::from(created > inherited));
+        key.push(services.len() as u64);
+        for service in services {
+            key.push(service_key(Some(service.id)));
+            key.push(u64::from(service.cleared_by.is_some()));
+        }
+        for connection in connections {
+            key.push(u64::from(connection.id.slot()));
+            key.push(self.rank(connection.id.number()));
+            key.push(u64::from(self.is_stale(connection.id)));
+            key.push(service_key(connection.service));
+            key.push(self.distance(connection.expires));
+            key.push(u64::from(connection.expiry_seen));
+            // Once it is established, nothing depends on when it was created.
+            if let Phase::Pending { .. } = connection.phase {
+                key.push(self.distance(Some(connection.created)));
+            }
+            self.write_phase(&connection.phase, key);
+        }
+        key.push(queue.len() as u64);
+        for request in queue {
+            self.write_request(request, key);
+        }
+    }
+
+    fn write_phase(&self, phase: &Phase<S::Conn, S::Waiter>, key: &mut Vec<u64>) {
+        match phase {
+            Phase::Pending { owner, handshaken } => {
+                key.extend([0, u64::from(*handshaken), u64::from(owner.is_some())]);
+                if let Some(request) = owner {
+                    key.push(self.rank_of_owner(request.id.0));
+                    self.write_request(request, key);
+                }
+            }
+            Phase::Available { conn: _, since } => key.extend([1, self.distance(Some(*since))]),
+            Phase::InUse { since, purpose, interrupted, reported } => {
+                key.extend([2, self.distance(Some(*since)), *purpose as u64]);
+                key.push(u64::from(*interrupted) + 2 * u64::from(*reported));
+            }
+        }
+    }
+
+    fn write_request(&self, request: &Request<S::Waiter>, key: &mut Vec<u64>) {
+        key.push(self.distance(Some(request.started)));
+        key.push(self.distance(request.deadline));
+        key.push(u64::from(request.callers));
+        key.push(request.purpose as u64);
+    }
+
+    /// How many connections that are not closed are older.
+    fn rank(&self, number: u64) -> u64 {
+        self.connections.iter().filter(|other| other.id.number() < number).count() as u64
+    }
+
+    fn rank_of_owner(&self, id: u64) -> u64 {
+        let older = |request: &Request<_>| request.id.0 < id;
+        let owned = self.connections.iter().filter(|connection| match &connection.phase {
+            Phase::Pending { owner, .. } => owner.as_ref().is_some_and(older),
+            Phase::Available { .. } | Phase::InUse { .. } => false,
+        });
+        owned.count() as u64
+    }
+
+    /// From now, in either direction; 0 is "never".
+    fn distance(&self, at: Option<Instant>) -> u64 {
+        at.map_or(0, |at| at.as_nanos().wrapping_sub(self.now.as_nanos()).wrapping_add(1 << 32))
+    }
+}
+
+fn service_key(service: Option<ServiceId>) -> u64 {
+    service.map_or(0, |ServiceId(bytes)| u64::from(bytes[11]) + 1)
+}

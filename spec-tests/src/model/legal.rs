@@ -1,0 +1,150 @@
+//! Which inputs make no sense, and what is wrong with them.
+
+use std::time::Duration;
+
+use cenote_core::pool::{
+    ConnId, Input, InvalidOptions, Maintenance, MisuseReason, PoolOptions, ServiceId, Shell,
+};
+
+use super::{Connection, Model, Phase};
+
+/// SI-22, OP-06, TF-14.
+pub(super) fn options(options: &PoolOptions) -> Result<(), InvalidOptions> {
+    let max = options.max_pool_size.unwrap_or(100);
+    let min = options.min_pool_size.unwrap_or(0);
+    if min > max && max != 0 {
+        return Err(InvalidOptions::MinAboveMax { min, max });
+    }
+    if options.max_connecting == Some(0) {
+        return Err(InvalidOptions::NoConnecting);
+    }
+    if options.maintenance == Some(Maintenance::PauseAfterFailure(Duration::ZERO)) {
+        return Err(InvalidOptions::NoPause);
+    }
+    Ok(())
+}
+
+type ConnectionOf<S> = Connection<<S as Shell>::Conn, <S as Shell>::Waiter>;
+
+impl<S: Shell> Model<S> {
+    /// Whether the input makes sense here. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn judge(&self, input: &Input<S>) -> Result<(), MisuseReason> {
+        match input {
+            Input::CheckOutRequested { id, .. } => {
+                if let Some(last) = self.last_waiter.filter(|last| *id <= *last) {
+                    return Err(MisuseReason::WaiterIdNotIncreasing { id: *id, last });
+                }
+                Ok(())
+            }
+            Input::CheckedIn { id, .. } => self.judge_check_in(*id),
+            Input::Repurposed { id, .. } => self.judge_in_use(*id),
+            Input::Handshaken { id, service } => self.judge_handshaken(*id, *service),
+            Input::EstablishSucceeded { id, .. } => self.judge_established(*id),
+            Input::EstablishFailed { id, .. } => self.judge_answer(*id),
+            Input::IdleClosedByPeer { id, .. } => self.judge_closed_by_peer(*id),
+            Input::Clear { interrupt, service, .. } => self.judge_clear(*interrupt, *service),
+            Input::SetOptions { options: new } => {
+                options(new)?;
+                if new.load_balanced.unwrap_or(false) != self.load_balanced() {
+                    return Err(MisuseReason::LoadBalancedIsFixed);
+                }
+                Ok(())
+            }
+            Input::CheckOutCancelled { .. }
+            | Input::Ready
+            | Input::Close
+            | Input::Timer
+            | Input::ResetAfterFork => Ok(()),
+        }
+    }
+
+    /// IN-02, IN-09; what the parent of this process had checked out may come back (FK-01).
+    fn judge_check_in(&self, id: ConnId) -> Result<(), MisuseReason> {
+        if self.look_up(id)?.is_none() && id.number() <= self.inherited {
+            return Ok(());
+        }
+        self.judge_in_use(id)
+    }
+
+    fn judge_in_use(&self, id: ConnId) -> Result<(), MisuseReason> {
+        match self.look_up(id)?.map(|connection| &connection.phase) {
+            Some(Phase::InUse { .. }) => Ok(()),
+            Some(Phase::Pending { .. } | Phase::Available { .. }) | None => {
+                Err(MisuseReason::NotInUse { id })
+            }
+        }
+    }
+
+    /// LB-03, LB-12.
+    fn judge_handshaken(&self, id: ConnId, service: Option<ServiceId>) -> Result<(), MisuseReason> {
+        if self.load_balanced() && service.is_none() {
+            return Err(MisuseReason::ServiceMissing { id });
+        }
+        if !self.load_balanced() && service.is_some() {
+            return Err(MisuseReason::ServiceUnexpected { id });
+        }
+        self.judge_answer(id)?;
+        match self.look_up(id)?.map(|connection| &connection.phase) {
+            Some(Phase::Pending { handshaken: true, .. }) => {
+                Err(MisuseReason::HandshakenTwice { id })
+            }
+            Some(Phase::Pending { .. } | Phase::Available { .. } | Phase::InUse { .. }) | None => {
+                Ok(())
+            }
+        }
+    }
+
+    fn judge_established(&self, id: ConnId) -> Result<(), MisuseReason> {
+        self.judge_answer(id)?;
+        match self.look_up(id)? {
+            Some(connection) if self.load_balanced() && connection.service.is_none() => {
+                Err(MisuseReason::ServiceMissing { id })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// An answer to StartEstablish; for a closed connection it is late, and that is all.
+    fn judge_answer(&self, id: ConnId) -> Result<(), MisuseReason> {
+        match self.look_up(id)?.map(|connection| &connection.phase) {
+            Some(Phase::Pending { .. }) | None => Ok(()),
+            Some(Phase::Available { .. } | Phase::InUse { .. }) => {
+                Err(MisuseReason::NotPending { id })
+            }
+        }
+    }
+
+    fn judge_closed_by_peer(&self, id: ConnId) -> Result<(), MisuseReason> {
+        match self.look_up(id)?.map(|connection| &connection.phase) {
+            Some(Phase::Pending { .. }) => Err(MisuseReason::StillPending { id }),
+            Some(Phase::Available { .. } | Phase::InUse { .. }) | None => Ok(()),
+        }
+    }
+
+    /// CLX-01, SI-21.
+    fn judge_clear(&self, interrupt: bool, service: Option<ServiceId>) -> Result<(), MisuseReason> {
+        if self.load_balanced() && service.is_none() {
+            return Err(MisuseReason::ClearNeedsService);
+        }
+        if !self.load_balanced() && service.is_some() {
+            return Err(MisuseReason::ClearTakesNoService);
+        }
+        if service.is_some() && interrupt {
+            return Err(MisuseReason::ClearByServiceInterrupts);
+        }
+        Ok(())
+    }
+
+    /// The connection, or `None` if it is closed by now. A number that was never given out is
+    /// foreign (IN-02).
+    fn look_up(&self, id: ConnId) -> Result<Option<&ConnectionOf<S>>, MisuseReason> {
+        if id.number() == 0 || id.number() > self.created {
+            return Err(MisuseReason::ForeignConnection { id });
+        }
+        Ok(self.connections.iter().find(|connection| connection.id == id))
+    }
+}

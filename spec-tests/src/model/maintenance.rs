@@ -1,0 +1,144 @@
+//! What a pool does for itself (BG-01 … BG-12, PO-01 … PO-12), and when.
+
+use std::time::Duration;
+
+use cenote_core::pool::{
+    Action, CloseReason, ConnId, Deadline, DeadlineReason, Instant, PoolOptions, Shell,
+};
+
+use super::{Model, Phase};
+
+impl<S: Shell> Model<S> {
+    /// BG-07: everything that is due by now, pruning first (BG-11).
+    pub(super) fn run(&mut self) {
+        self.time_out(|deadline, now| deadline <= now);
+        if self.runs() {
+            self.close_idle();
+            self.close_at_end_of_life();
+        }
+        self.report_held_too_long();
+    }
+
+    /// CO-10, oldest first.
+    fn close_idle(&mut self) {
+        for id in self.available() {
+            if self.idles_out_at(id).is_some_and(|at| at <= self.now) {
+                self.close_available(id, CloseReason::Idle, None);
+            }
+        }
+    }
+
+    /// The one whose life ended first goes first. One in use is closed when it is checked in.
+    fn close_at_end_of_life(&mut self) {
+        let mut due: Vec<(Instant, ConnId)> = self
+            .connections
+            .iter()
+            .filter(|connection| !connection.expiry_seen)
+            .filter_map(|connection| Some((connection.expires?, connection.id)))
+            .filter(|(expires, _)| *expires <= self.now)
+            .collect();
+        due.sort();
+        for (_, id) in due {
+            self.connection_mut(id).expiry_seen = true;
+            if self.available().contains(&id) {
+                self.close_available(id, CloseReason::Idle, None);
+            }
+        }
+    }
+
+    /// Once for each check-out, the one held longest first.
+    fn report_held_too_long(&mut self) {
+        let Some(max_held) = self.max_held() else { return };
+        for connection in &mut self.connections {
+            let Phase::InUse { since, reported: reported @ false, .. } = &mut connection.phase
+            else {
+                continue;
+            };
+            if *since + max_held <= self.now {
+                *reported = true;
+                let held = self.now.saturating_since(*since);
+                self.actions.push(Action::ReportHeldTooLong { id: connection.id, held });
+            }
+        }
+    }
+
+    /// PO-03, PO-05, T-18; T-37: not while the pause after a failure lasts.
+    pub(super) fn populate(&mut self) {
+        while self.wants_population() && self.populate_after.is_none_or(|end| end <= self.now) {
+            self.populate_after = None;
+            let id = self.create(None);
+            self.actions.push(Action::StartEstablish { id, deadline: None, background: true });
+        }
+    }
+
+    fn wants_population(&self) -> bool {
+        self.runs()
+            && self.connections.len() < self.min_total()
+            && self.may_create()
+            && self.populating() < usize::max(1, self.max_pending() - 1)
+    }
+
+    /// the minimum leaves one permit to those who ask. What is stale already does not count.
+    fn populating(&self) -> usize {
+        let ownerless = self.which(|phase| matches!(phase, Phase::Pending { owner: None, .. }));
+        ownerless.into_iter().filter(|&id| !self.is_stale(id)).count()
+    }
+
+    /// T-37: the minimum is left alone for a while, if there is one.
+    pub(super) fn pause_population(&mut self) {
+        let pause = self.pause_after_failure().filter(|_| self.min_total() > 0);
+        self.populate_after = pause.map(|pause| self.now + pause);
+    }
+
+    /// Everything but timeouts and lifetimes applies at once: what a pool that never looked after
+    /// itself has kept although it is stale goes, and then what is above the maximum, oldest first.
+    pub(super) fn set_options(&mut self, options: PoolOptions) {
+        self.options = options;
+        self.prune_stale();
+        for id in self.available() {
+            if self.has_surplus() {
+                let reason = self.perished(id).unwrap_or(CloseReason::Idle);
+                self.close_available(id, reason, None);
+            }
+        }
+    }
+
+    /// The first thing that will be due; of several at once the first in the order of reasons.
+    pub fn next_deadline(&self) -> Option<Deadline> {
+        let mut due = Vec::new();
+        for deadline in self.queue.iter().filter_map(|request| request.deadline) {
+            due.push((deadline, DeadlineReason::WaitQueueTimeout));
+        }
+        for connection in &self.connections {
+            if let Some(at) = self.idles_out_at(connection.id) {
+                due.push((at, DeadlineReason::IdleTime));
+            }
+            if let Some(at) = connection.expires.filter(|_| self.runs() && !connection.expiry_seen)
+            {
+                due.push((at, DeadlineReason::Lifetime));
+            }
+            if let Some(at) = self.held_too_long_at(connection.id) {
+                due.push((at, DeadlineReason::HeldTooLong));
+            }
+        }
+        if let Some(at) = self.populate_after.filter(|_| self.wants_population()) {
+            due.push((at, DeadlineReason::Populate));
+        }
+        due.into_iter().map(|(at, reason)| Deadline { at, reason }).min()
+    }
+
+    /// Strictly after the time allowed.
+    fn idles_out_at(&self, id: ConnId) -> Option<Instant> {
+        let max_idle = self.max_idle().filter(|_| self.runs())?;
+        let Phase::Available { since, .. } = &self.connection(id).phase else { return None };
+        Some(*since + max_idle + Duration::from_nanos(1))
+    }
+
+    fn held_too_long_at(&self, id: ConnId) -> Option<Instant> {
+        let max_held = self.max_held()?;
+        let Phase::InUse { since, reported: false, .. } = &self.connection(id).phase else {
+            return None;
+        };
+        Some(*since + max_held)
+    }
+}

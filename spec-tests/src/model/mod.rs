@@ -1,0 +1,251 @@
+//! The pool once more, as naively as possible: an executable reading of the requirements.
+//!
+//! The model answers every input with the exact list of actions, the exact refusal, and the exact
+//! next deadline. It shares nothing with the machine but the vocabulary of inputs and actions:
+//! everything lies in plain `Vec`s, is found by looking at all of it, and is counted anew each
+//! time somebody asks. Slow and obvious on purpose; where the two disagree, one of them is wrong.
+//!
+//! The ids in the comments are those of `docs/requirements.md`. Two things are learnt or repeated
+//! from the machine because they are its own to choose: the slot in a `ConnId`
+//! ([`Model::learn`]), and the chance that shortens lifetimes.
+
+mod check_out;
+mod connection;
+mod generation;
+mod key;
+mod legal;
+mod maintenance;
+mod view;
+
+use std::time::Duration;
+
+use cenote_core::pool::{
+    Action, Bare, ConnId, Event, Input, Instant, InvalidOptions, Maintenance, MisuseReason,
+    PoolOptions, PoolState, Purpose, ReuseOrder, ServiceId, Shell, Snapshot, Status, WaiterId,
+};
+
+pub(crate) use view::reason_of;
+
+/// A pool that does everything the slow way.
+#[derive(Clone)]
+pub struct Model<S: Shell> {
+    options: PoolOptions,
+    status: Status,
+    /// PS-14: of the pool.
+    generation: u64,
+    /// LB-01: each service that has connections. How many is counted when asked.
+    services: Vec<Service<S::Cause>>,
+    /// Every connection that is not closed, ordered by when it began what it does now: so the
+    /// pending ones are in order of creation, the available ones oldest first, those in use in
+    /// order of check-out.
+    connections: Vec<Connection<S::Conn, S::Waiter>>,
+    /// WQ-01: oldest first.
+    queue: Vec<Request<S::Waiter>>,
+    /// SI-19.
+    cleared_by: Option<S::Cause>,
+    /// T-37: the minimum is left alone until then.
+    populate_after: Option<Instant>,
+    /// CO-05: how many connections there have ever been, and so the number of the last.
+    created: u64,
+    /// FK-01: connections up to this number belong to the parent of this process.
+    inherited: u64,
+    last_waiter: Option<WaiterId>,
+    now: Instant,
+    clock_regressions: u64,
+    /// A snapshot to fill in: the type cannot be made outside its crate.
+    blank: Snapshot,
+    actions: Vec<Action<S>>,
+}
+
+#[derive(Clone)]
+struct Connection<C, W> {
+    id: ConnId,
+    /// CO-09, LB-03.
+    generation: u64,
+    service: Option<ServiceId>,
+    created: Instant,
+    expires: Option<Instant>,
+    /// Whether a run has seen the end of its lifetime already, so that it asks for no other.
+    expiry_seen: bool,
+    phase: Phase<C, W>,
+}
+
+#[derive(Clone)]
+struct Service<E> {
+    id: ServiceId,
+    generation: u64,
+    cleared_by: Option<E>,
+}
+
+#[derive(Clone)]
+enum Phase<C, W> {
+    Pending { owner: Option<Request<W>>, handshaken: bool },
+    Available { conn: C, since: Instant },
+    InUse { since: Instant, purpose: Purpose, interrupted: bool, reported: bool },
+}
+
+#[derive(Clone)]
+struct Request<W> {
+    id: WaiterId,
+    waiter: W,
+    started: Instant,
+    deadline: Option<Instant>,
+    /// CS-02: whether the caller set the deadline, which then covers establishment, too.
+    callers: bool,
+    purpose: Purpose,
+}
+
+impl<S: Shell> Model<S> {
+    /// PCR-04: generation 0, paused, PoolCreated with the options that were set (EV-24).
+    ///
+    /// # Errors
+    ///
+    /// When no pool can work with these options.
+    pub fn new(
+        now: Instant,
+        options: PoolOptions,
+    ) -> Result<(Self, Vec<Action<S>>), InvalidOptions> {
+        legal::options(&options)?;
+        let created = Event::ConnectionPoolCreated { options: Box::new(options.clone()) };
+        let model = Self {
+            options,
+            status: Status::Paused,
+            generation: 0,
+            services: Vec::new(),
+            connections: Vec::new(),
+            queue: Vec::new(),
+            cleared_by: None,
+            populate_after: None,
+            created: 0,
+            inherited: 0,
+            last_waiter: None,
+            now,
+            clock_regressions: 0,
+            blank: blank_snapshot()?,
+            actions: Vec::new(),
+        };
+        Ok((model, vec![Action::EmitEvent(created)]))
+    }
+
+    /// What the machine has to do with this input.
+    ///
+    /// A connection that is new in the answer has the slot `u32::MAX`, until
+    /// [`learn`](Self::learn) says where the machine put it.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the input; then nothing has changed.
+    pub fn handle(
+        &mut self,
+        now: Instant,
+        input: Input<S>,
+    ) -> Result<Vec<Action<S>>, MisuseReason> {
+        self.judge(&input)?;
+        self.move_clock(now);
+        // WQ-05; a deadline that is just now may still be met by this input (SI-16).
+        self.time_out(|deadline, now| deadline < now);
+        self.apply(input);
+        // OUT-07, T-21, T-27: whatever happened may have freed something for those who wait.
+        self.serve_waiting();
+        // PO-05, after pruning (BG-11) and after those who wait (T-12).
+        self.populate();
+        Ok(std::mem::take(&mut self.actions))
+    }
+
+    /// Where the machine put the connection of this number.
+    pub fn learn(&mut self, id: ConnId) {
+        for connection in &mut self.connections {
+            if connection.id.number() == id.number() {
+                connection.id = id;
+            }
+        }
+    }
+
+    fn apply(&mut self, input: Input<S>) {
+        match input {
+            Input::CheckOutRequested { id, waiter, deadline, purpose } => {
+                self.check_out(id, waiter, deadline, purpose);
+            }
+            Input::CheckOutCancelled { id } => self.cancel(id),
+            Input::CheckedIn { id, conn, health } => self.check_in(id, conn, health),
+            Input::Repurposed { id, purpose: to } => self.repurpose(id, to),
+            Input::Handshaken { id, service } => self.handshaken(id, service),
+            Input::EstablishSucceeded { id, conn } => self.established(id, conn),
+            Input::EstablishFailed { id, cause } => self.establish_failed(id, cause),
+            Input::IdleClosedByPeer { id, cause } => self.closed_by_peer(id, cause),
+            Input::Ready => self.ready(),
+            Input::Close => self.close(),
+            Input::Timer => self.run(),
+            Input::ResetAfterFork => self.reset_after_fork(),
+            Input::Clear { cause, interrupt, service: None } => self.clear(&cause, interrupt),
+            Input::Clear { cause, interrupt: _, service: Some(service) } => {
+                self.clear_service(&cause, service);
+            }
+            Input::SetOptions { options } => self.set_options(*options),
+        }
+    }
+
+    /// Time never runs backwards; attempts are counted.
+    fn move_clock(&mut self, now: Instant) {
+        if now < self.now {
+            self.clock_regressions += 1;
+        } else {
+            self.now = now;
+        }
+    }
+
+    fn emit(&mut self, event: Event<S::Cause>) {
+        self.actions.push(Action::EmitEvent(event));
+    }
+
+    /// OP-02, T-15: 0 is no limit.
+    fn max_total(&self) -> Option<usize> {
+        let max = self.options.max_pool_size.unwrap_or(PoolOptions::DEFAULT_MAX_POOL_SIZE);
+        (max != 0).then_some(max as usize)
+    }
+
+    /// OP-03.
+    fn min_total(&self) -> usize {
+        self.options.min_pool_size.unwrap_or(0) as usize
+    }
+
+    /// OP-06.
+    fn max_pending(&self) -> usize {
+        self.options.max_connecting.unwrap_or(PoolOptions::DEFAULT_MAX_CONNECTING) as usize
+    }
+
+    /// OP-05, T-55: 0 is never.
+    fn max_idle(&self) -> Option<Duration> {
+        self.options.max_idle_time.filter(|time| !time.is_zero())
+    }
+
+    fn max_held(&self) -> Option<Duration> {
+        self.options.held_too_long.filter(|time| !time.is_zero())
+    }
+
+    /// BG-09: how long the minimum is left alone after a failure; `None` if no run ever happens.
+    fn pause_after_failure(&self) -> Option<Duration> {
+        match self.options.maintenance {
+            None => Some(PoolOptions::DEFAULT_PAUSE_AFTER_FAILURE),
+            Some(Maintenance::PauseAfterFailure(pause)) => Some(pause),
+            Some(Maintenance::Never) => None,
+        }
+    }
+
+    fn runs(&self) -> bool {
+        self.pause_after_failure().is_some()
+    }
+
+    fn reuse_order(&self) -> ReuseOrder {
+        self.options.reuse_order.unwrap_or(ReuseOrder::MostRecentlyUsed)
+    }
+
+    fn load_balanced(&self) -> bool {
+        self.options.load_balanced == Some(true)
+    }
+}
+
+fn blank_snapshot() -> Result<Snapshot, InvalidOptions> {
+    let nobody = &mut |_: Action<Bare>| {};
+    Ok(PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), nobody)?.snapshot())
+}

@@ -1,0 +1,200 @@
+//! Looking at the model, always by counting anew.
+
+use cenote_core::pool::{
+    CheckOutError, CheckOutFailedReason, ConnId, ConnectionInfo, ConnectionState, Instant, Purpose,
+    ServiceId, Shell, Snapshot, WaiterInfo, WaitsFor,
+};
+
+use super::{Connection, Model, Phase, Request, Service};
+
+/// EV-22.
+pub(crate) fn reason_of<C>(error: &CheckOutError<C>) -> CheckOutFailedReason {
+    match error {
+        CheckOutError::PoolClosed => CheckOutFailedReason::PoolClosed,
+        CheckOutError::WaitQueueTimeout { .. } => CheckOutFailedReason::Timeout,
+        CheckOutError::PoolCleared { .. }
+        | CheckOutError::EstablishFailed { .. }
+        | CheckOutError::Cancelled => CheckOutFailedReason::ConnectionError,
+    }
+}
+
+impl<S: Shell> Model<S> {
+    /// The counts, the state and the generation.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut snapshot = self.blank;
+        snapshot.status = self.status;
+        snapshot.generation = self.generation;
+        snapshot.total = count(self.connections.len());
+        snapshot.available = count(self.available().len());
+        snapshot.in_use = count(self.in_use().len());
+        snapshot.pending = count(self.pending().len());
+        snapshot.waiting = self.queue.len() as u64;
+        snapshot.max_pool_size = self.max_total().map(count);
+        snapshot.min_pool_size = count(self.min_total());
+        snapshot.max_connecting = count(self.max_pending());
+        snapshot.load_balanced = self.load_balanced();
+        snapshot.in_use_by_cursors = self.in_use_by(Purpose::Cursor);
+        snapshot.in_use_by_transactions = self.in_use_by(Purpose::Transaction);
+        snapshot.in_use_by_others = self.in_use_by(Purpose::Other);
+        snapshot.connections_created = self.created;
+        snapshot.clock_regressions = self.clock_regressions;
+        snapshot
+    }
+
+    /// Each connection: pending ones, available ones, those in use, each kind from the oldest.
+    pub fn connections(&self) -> Vec<ConnectionInfo> {
+        let mut all = self.pending();
+        all.extend(self.available());
+        all.extend(self.in_use());
+        all.into_iter().map(|id| self.describe(id)).collect()
+    }
+
+    /// Each request without an outcome, in the order in which they came.
+    pub fn waiters(&self) -> Vec<WaiterInfo> {
+        let room = self.max_total().is_none_or(|max| self.connections.len() < max);
+        let waits_for = if room { WaitsFor::Permit } else { WaitsFor::Connection };
+        let mut all = Vec::new();
+        for connection in &self.connections {
+            if let Phase::Pending { owner: Some(request), .. } = &connection.phase {
+                let mut info = self.describe_request(request);
+                info.deadline = request.deadline.filter(|_| request.callers);
+                info.waits_for = WaitsFor::Establishment(connection.id);
+                all.push(info);
+            }
+        }
+        for request in &self.queue {
+            all.push(WaiterInfo { waits_for, ..self.describe_request(request) });
+        }
+        all.sort_by_key(|info| info.id);
+        all
+    }
+
+    /// LB-01, in the order of ids.
+    pub fn services(&self) -> Vec<(ServiceId, u64, u32)> {
+        let mut all = Vec::new();
+        for service in &self.services {
+            let of_service =
+                |connection: &&Connection<_, _>| connection.service == Some(service.id);
+            all.push((
+                service.id,
+                service.generation,
+                count(self.connections.iter().filter(of_service).count()),
+            ));
+        }
+        all.sort();
+        all
+    }
+
+    /// The time of the last input.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    pub(super) fn pending(&self) -> Vec<ConnId> {
+        self.which(|phase| matches!(phase, Phase::Pending { .. }))
+    }
+
+    pub(super) fn available(&self) -> Vec<ConnId> {
+        self.which(|phase| matches!(phase, Phase::Available { .. }))
+    }
+
+    pub(super) fn in_use(&self) -> Vec<ConnId> {
+        self.which(|phase| matches!(phase, Phase::InUse { .. }))
+    }
+
+    fn in_use_by(&self, of: Purpose) -> u32 {
+        count(
+            self.which(|phase| matches!(phase, Phase::InUse { purpose, .. } if *purpose == of))
+                .len(),
+        )
+    }
+
+    pub(super) fn which(&self, wanted: impl Fn(&Phase<S::Conn, S::Waiter>) -> bool) -> Vec<ConnId> {
+        let wanted = self.connections.iter().filter(|connection| wanted(&connection.phase));
+        wanted.map(|connection| connection.id).collect()
+    }
+
+    pub(super) fn has(&self, id: ConnId) -> bool {
+        self.connections.iter().any(|connection| connection.id == id)
+    }
+
+    pub(super) fn index(&self, id: ConnId) -> usize {
+        let index = self.connections.iter().position(|connection| connection.id == id);
+        index.expect("a connection that is not closed")
+    }
+
+    pub(super) fn connection(&self, id: ConnId) -> &Connection<S::Conn, S::Waiter> {
+        &self.connections[self.index(id)]
+    }
+
+    pub(super) fn connection_mut(&mut self, id: ConnId) -> &mut Connection<S::Conn, S::Waiter> {
+        let index = self.index(id);
+        &mut self.connections[index]
+    }
+
+    /// CO-09, T-47: not of the present generation of its service, or else of the pool.
+    pub(super) fn is_stale(&self, id: ConnId) -> bool {
+        let connection = self.connection(id);
+        let current = match connection.service {
+            Some(service) => self.generation_of(service),
+            None => Some(self.generation),
+        };
+        current != Some(connection.generation)
+    }
+
+    pub(super) fn generation_of(&self, service: ServiceId) -> Option<u64> {
+        self.service(service).map(|service| service.generation)
+    }
+
+    /// SI-19: the most recent clear that concerned this connection.
+    pub(super) fn made_stale_by(&self, id: ConnId) -> Option<S::Cause> {
+        match self.connection(id).service {
+            Some(service) => self.service(service)?.cleared_by.clone(),
+            None => self.cleared_by.clone(),
+        }
+    }
+
+    fn service(&self, id: ServiceId) -> Option<&Service<S::Cause>> {
+        self.services.iter().find(|service| service.id == id)
+    }
+
+    fn describe(&self, id: ConnId) -> ConnectionInfo {
+        let connection = self.connection(id);
+        let (state, since) = match &connection.phase {
+            Phase::Pending { owner, handshaken } => {
+                let owner = owner.as_ref().map(|request| request.id);
+                let state = ConnectionState::Pending { owner, handshaken: *handshaken };
+                (state, connection.created)
+            }
+            Phase::Available { since, .. } => (ConnectionState::Available, *since),
+            Phase::InUse { since, purpose, interrupted, .. } => {
+                let (purpose, interrupted) = (*purpose, *interrupted);
+                (ConnectionState::InUse { purpose, interrupted }, *since)
+            }
+        };
+        ConnectionInfo {
+            id,
+            state,
+            stale: self.is_stale(id),
+            service: connection.service,
+            created: connection.created,
+            since,
+            age: self.now.saturating_since(connection.created),
+        }
+    }
+
+    fn describe_request(&self, request: &Request<S::Waiter>) -> WaiterInfo {
+        WaiterInfo {
+            id: request.id,
+            started: request.started,
+            age: self.now.saturating_since(request.started),
+            deadline: request.deadline,
+            purpose: request.purpose,
+            waits_for: WaitsFor::Permit,
+        }
+    }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).expect("a small pool")
+}
