@@ -2,9 +2,10 @@
 //! good, 1 says that what was checked does not hold, 2 is bad usage or unreadable input, with one
 //! clear line on standard error.
 
+use std::error::Error;
 use std::process::ExitCode;
 
-use cenote::command::conform;
+use cenote::command::{conform, explore};
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -18,11 +19,14 @@ struct Cli {
 enum Command {
     /// Play official test files of MongoDB's specifications
     Conform(conform::Arguments),
+    /// Feed every sequence of inputs, up to a length, to small pools and to their model
+    Explore(explore::Arguments),
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Conform(arguments) => conform::run(&arguments),
+    let result: Result<bool, Box<dyn Error>> = match Cli::parse().command {
+        Command::Conform(arguments) => conform::run(&arguments).map_err(Into::into),
+        Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

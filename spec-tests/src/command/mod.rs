@@ -2,3 +2,4 @@
 //! holds, or why it could not be checked.
 
 pub mod conform;
+pub mod explore;
