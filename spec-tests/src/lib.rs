@@ -4,4 +4,5 @@
 #![forbid(unsafe_code)]
 
 pub mod conform;
+pub mod transcript;
 pub mod workload;
