@@ -101,7 +101,7 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// The run that a clear schedules at once (BG-05, BG-10), unless maintenance never runs (T-35).
-    fn prune_stale(&mut self, out: &mut impl ActionSink<S>) {
+    pub(super) fn prune_stale(&mut self, out: &mut impl ActionSink<S>) {
         if self.settings.pause_after_failure.is_some() {
             self.close_available_where(
                 |pool, id| pool.outdated(pool.connections.known(id)).then_some(CloseReason::Stale),

@@ -92,10 +92,12 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// Applies other options. A smaller maximum closes what is available above it, oldest first;
-    /// a larger one is used by the requests that wait and by the minimum right after this.
+    /// a larger one is used by the requests that wait and by the minimum right after this. Stale
+    /// connections may lie in the pool from when maintenance never ran; once it does, they go.
     pub(super) fn set_options(&mut self, options: PoolOptions, out: &mut impl ActionSink<S>) {
         let settings = Settings::new(&options).expect("permitted only if valid");
         (self.options, self.settings) = (options, settings);
+        self.prune_stale(out);
         while self.has_surplus() {
             let Some(id) = self.connections.first(List::Available) else { break };
             let reason = self.perished(id).unwrap_or(CloseReason::Idle);
