@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cenote_core::pool::{
     Action, ConnId, Deadline, Health, Input, Instant, MisuseReason, PoolOptions, PoolState,
-    Purpose, WaiterId,
+    Purpose, Status, WaiterId,
 };
 
 use super::Story;
@@ -19,7 +19,7 @@ pub enum Reply {
     Acted(Action<Story>),
     /// The machine refused the input.
     Refused(MisuseReason),
-    /// The machine was woken because it had asked for it.
+    /// The machine was woken at this time, because it had asked for it.
     Woken(Deadline),
     /// An answer to a question, or about the story itself.
     Told(String),
@@ -32,7 +32,7 @@ pub struct Player {
     now: Duration,
     ids: BTreeMap<u64, ConnId>,
     waiters: BTreeMap<String, WaiterId>,
-    last_input: Option<&'static str>,
+    last_input: Option<Input<Story>>,
 }
 
 impl Player {
@@ -95,9 +95,14 @@ impl Player {
         }
     }
 
-    /// The name of the input that was fed last, whether it was refused or not.
-    pub const fn last_input(&self) -> Option<&'static str> {
-        self.last_input
+    /// The input that was fed last, whether it was refused or not.
+    pub const fn last_input(&self) -> Option<&Input<Story>> {
+        self.last_input.as_ref()
+    }
+
+    /// The state of the pool, if there is one.
+    pub fn status(&self) -> Option<Status> {
+        self.pool.as_ref().map(|pool| pool.snapshot().status)
     }
 
     fn begin(&mut self, options: PoolOptions) -> Vec<Reply> {
@@ -160,7 +165,7 @@ impl Player {
             if woken.replace(deadline) == Some(deadline) {
                 return Err(format!("woken for {deadline:?}, the machine asks for it again"));
             }
-            replies.push(Reply::Woken(deadline));
+            replies.push(Reply::Woken(Deadline { at: self.instant(), ..deadline }));
             replies.extend(self.feed(Input::Timer)?);
         }
         self.now = end;
@@ -169,7 +174,7 @@ impl Player {
 
     fn feed(&mut self, input: Input<Story>) -> Result<Vec<Reply>, String> {
         self.pool()?;
-        self.last_input = Some(input.name());
+        self.last_input = Some(input.clone());
         let now = self.instant();
         let Some(pool) = &mut self.pool else { unreachable!("looked at above") };
         let mut out = Vec::new();
