@@ -4,5 +4,6 @@
 #![forbid(unsafe_code)]
 
 pub mod conform;
+pub mod state_machine;
 pub mod transcript;
 pub mod workload;
