@@ -81,9 +81,11 @@ pub fn page() -> String {
     }
     page.push_str(include_str!("connections.md"));
     write_head(&mut page, &["input"], CONNECTION_STATES.iter().map(|state| state.name));
-    for &(kind, what, input) in rows::ABOUT_CONNECTIONS {
-        let cells = CONNECTION_STATES.iter().map(|state| cell(kind, &state.script(), input));
-        write_row(&mut page, &[&format!("{}{what}", kind.name())], cells);
+    for &kind in Kind::ALL {
+        for (what, input) in rows::about_connection(kind) {
+            let cells = CONNECTION_STATES.iter().map(|state| cell(kind, &state.script(), input));
+            write_row(&mut page, &[&format!("{}{what}", kind.name())], cells);
+        }
     }
     page
 }

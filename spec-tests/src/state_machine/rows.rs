@@ -183,13 +183,23 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
     }
 }
 
-/// The inputs that name a connection, all about connection 1.
-pub(super) const ABOUT_CONNECTIONS: &[(Kind, &str, &str)] = &[
-    (Kind::Handshaken, "", "handshaken 1"),
-    (Kind::EstablishSucceeded, "", "established 1"),
-    (Kind::EstablishFailed, "", "failed 1 refused"),
-    (Kind::CheckedIn, ", healthy", "in 1"),
-    (Kind::CheckedIn, ", errored", "in 1 error=reset"),
-    (Kind::Repurposed, "", "purpose 1 cursor"),
-    (Kind::IdleClosedByPeer, "", "peer closed 1"),
-];
+/// The inputs of this kind that name a connection, all about connection 1; each with what tells it
+/// from others of its kind.
+pub(super) const fn about_connection(kind: Kind) -> &'static [(&'static str, &'static str)] {
+    match kind {
+        Kind::CheckedIn => &[(", healthy", "in 1"), (", errored", "in 1 error=reset")],
+        Kind::Repurposed => &[("", "purpose 1 cursor")],
+        Kind::Handshaken => &[("", "handshaken 1")],
+        Kind::EstablishSucceeded => &[("", "established 1")],
+        Kind::EstablishFailed => &[("", "failed 1 refused")],
+        Kind::IdleClosedByPeer => &[("", "peer closed 1")],
+        Kind::CheckOutRequested
+        | Kind::CheckOutCancelled
+        | Kind::Ready
+        | Kind::Clear
+        | Kind::Close
+        | Kind::Timer
+        | Kind::SetOptions
+        | Kind::ResetAfterFork => &[],
+    }
+}
