@@ -11,4 +11,6 @@ pub mod fuzzing;
 pub mod lockstep;
 pub mod model;
 pub mod pool_error;
+pub mod state_machine;
+pub mod transcript;
 pub mod workload;

@@ -1,0 +1,205 @@
+//! The situations in which each input is tried.
+
+use super::Kind;
+
+/// One situation. Commands are parted by `; `.
+pub(super) struct Row {
+    pub(super) when: &'static str,
+    /// Makes the pool.
+    pub(super) pool: &'static str,
+    /// In the ready pool, before it goes into the state of the column.
+    pub(super) there: &'static str,
+    /// In that state, right before the input.
+    pub(super) late: &'static str,
+    pub(super) input: &'static str,
+}
+
+const fn row(
+    when: &'static str,
+    pool: &'static str,
+    there: &'static str,
+    input: &'static str,
+) -> Row {
+    Row { when, pool, there, late: "", input }
+}
+
+const SMALL: &str = "pool max=2 connecting=1";
+const MINIMUM: &str = "pool max=2 min=1 connecting=1";
+const TIMED: &str = "pool max=1 connecting=1 wait=50ms idle=50ms held=50ms";
+const BALANCED: &str = "pool balanced";
+/// Connection 1 in use, 2 pending for b, c waits.
+const BUSY: &str = "out a; established 1; out b c";
+/// Connection 1 pending for nobody.
+const ORPHAN: &str = "out x; cancel x";
+const IDLE: &str = "out a; established 1; in 1";
+
+pub(super) fn of(kind: Kind) -> Vec<Row> {
+    match kind {
+        Kind::CheckOutRequested => vec![
+            row("a connection is available", SMALL, IDLE, "out z"),
+            row(
+                "only one that idled out",
+                "pool idle=10ms",
+                "out a; established 1; in 1; +11ms",
+                "out z",
+            ),
+            row("room and a permit", SMALL, "", "out z"),
+            row("no permit", SMALL, "out a", "out z"),
+            row("no room", SMALL, "out a; established 1; out b; established 2", "out z"),
+            row("older requests wait", SMALL, BUSY, "out z"),
+            row("deadline over, nothing available", SMALL, "", "out z deadline=+0ms"),
+        ],
+        Kind::CheckOutCancelled => vec![
+            row("it waits", SMALL, BUSY, "cancel c"),
+            row("it owns a pending connection", SMALL, BUSY, "cancel b"),
+            row("it has had its outcome", SMALL, BUSY, "cancel a"),
+        ],
+        Kind::CheckedIn => vec![
+            row("healthy, nobody waits", SMALL, "out a; established 1", "in 1"),
+            row("healthy, somebody waits", SMALL, BUSY, "in 1"),
+            row("healthy, but stale", SMALL, "out a; established 1; clear old; ready", "in 1"),
+            row(
+                "healthy, but interrupted",
+                SMALL,
+                "out a; established 1; clear old interrupt; ready",
+                "in 1",
+            ),
+            row(
+                "healthy, but over its lifetime",
+                "pool lifetime=10ms",
+                "out a; established 1; +10ms",
+                "in 1",
+            ),
+            row(
+                "healthy, but surplus",
+                SMALL,
+                "out a; established 1; out b; established 2; options max=1",
+                "in 1",
+            ),
+            row("errored, nobody waits", SMALL, "out a; established 1", "in 1 error=reset"),
+            row("errored, somebody waits", SMALL, BUSY, "in 1 error=reset"),
+        ],
+        Kind::Repurposed => vec![row("in use", SMALL, "out a; established 1", "purpose 1 cursor")],
+        Kind::Handshaken => vec![
+            row("pending", SMALL, "out a", "handshaken 1"),
+            row("pending, load balanced", BALANCED, "out a", "handshaken 1 service=S1"),
+        ],
+        Kind::EstablishSucceeded => vec![
+            row("for its request", SMALL, "out a", "established 1"),
+            row("for nobody", SMALL, ORPHAN, "established 1"),
+            row("for nobody, somebody waits", SMALL, "out x y; cancel x", "established 1"),
+            row(
+                "for nobody, minimum not reached",
+                "pool max=2 min=2 connecting=1",
+                "",
+                "established 1",
+            ),
+            row("stale, for its request", SMALL, "out a; clear old; ready", "established 1"),
+            row("stale, for nobody", SMALL, "out x; cancel x; clear old; ready", "established 1"),
+            row(
+                "aborted by an interrupt",
+                SMALL,
+                "out a; clear old interrupt; ready",
+                "established 1",
+            ),
+        ],
+        Kind::EstablishFailed => vec![
+            row("for its request", SMALL, "out a", "failed 1 refused"),
+            row("for its request, somebody waits", SMALL, "out a b", "failed 1 refused"),
+            row("for nobody, minimum not reached", MINIMUM, "", "failed 1 refused"),
+            row(
+                "aborted by an interrupt",
+                SMALL,
+                "out a; clear old interrupt; ready",
+                "failed 1 refused",
+            ),
+        ],
+        Kind::IdleClosedByPeer => vec![
+            row("available", SMALL, IDLE, "peer closed 1"),
+            row("available, minimum not reached then", MINIMUM, "established 1", "peer closed 1"),
+            row("in use", SMALL, "out a; established 1", "peer closed 1"),
+        ],
+        Kind::Ready => vec![
+            row("no minimum", SMALL, "", "ready"),
+            row("minimum not reached", MINIMUM, "failed 1 refused", "ready"),
+        ],
+        Kind::Clear => vec![
+            row("empty", SMALL, "", "clear z"),
+            row("one available", SMALL, IDLE, "clear z"),
+            row("one in use, one pending, one waits", SMALL, BUSY, "clear z"),
+            row("the same, with interrupt", SMALL, BUSY, "clear z interrupt"),
+            row(
+                "a service that has an idle connection",
+                BALANCED,
+                "out a; handshaken 1 service=S1; established 1; in 1",
+                "clear z service=S1",
+            ),
+            row("a service that has none", BALANCED, "", "clear z service=S1"),
+        ],
+        Kind::Close => vec![
+            row("empty", SMALL, "", "close"),
+            row("one available", SMALL, IDLE, "close"),
+            row("one in use, one pending, one waits", SMALL, BUSY, "close"),
+        ],
+        Kind::Timer => vec![
+            row("nothing due", SMALL, BUSY, "timer"),
+            Row { late: "+51ms", ..row("a request is out of time", TIMED, "out a b", "timer") },
+            Row { late: "+51ms", ..row("a connection idled out", TIMED, IDLE, "timer") },
+            Row {
+                late: "+51ms",
+                ..row("a connection is over its lifetime", "pool lifetime=50ms", IDLE, "timer")
+            },
+            Row {
+                late: "+51ms",
+                ..row("a connection is held too long", TIMED, "out a; established 1", "timer")
+            },
+            Row {
+                late: "+1s",
+                ..row("the pause after a failure is over", MINIMUM, "failed 1 refused", "timer")
+            },
+        ],
+        Kind::SetOptions => vec![
+            row(
+                "larger maximum, somebody waits",
+                "pool max=1",
+                "out a; established 1; out b",
+                "options max=2",
+            ),
+            row(
+                "smaller maximum, two available",
+                SMALL,
+                "out a; established 1; out b; established 2; in 1; in 2",
+                "options max=1",
+            ),
+            row("larger minimum", SMALL, "", "options min=1"),
+            row("maintenance begins, one available", "pool maintenance=never", IDLE, "options"),
+            row("invalid", SMALL, "", "options max=1 min=2"),
+        ],
+        Kind::ResetAfterFork => vec![
+            row("one available", SMALL, IDLE, "fork"),
+            row("one in use, one pending, one waits", SMALL, BUSY, "fork"),
+            row("minimum", MINIMUM, "established 1", "fork"),
+        ],
+    }
+}
+
+/// The inputs of this kind that name a connection, all about connection 1; each with what tells it
+/// from others of its kind.
+pub(super) const fn about_connection(kind: Kind) -> &'static [(&'static str, &'static str)] {
+    match kind {
+        Kind::CheckedIn => &[(", healthy", "in 1"), (", errored", "in 1 error=reset")],
+        Kind::Repurposed => &[("", "purpose 1 cursor")],
+        Kind::Handshaken => &[("", "handshaken 1")],
+        Kind::EstablishSucceeded => &[("", "established 1")],
+        Kind::EstablishFailed => &[("", "failed 1 refused")],
+        Kind::IdleClosedByPeer => &[("", "peer closed 1")],
+        Kind::CheckOutRequested
+        | Kind::CheckOutCancelled
+        | Kind::Ready
+        | Kind::Clear
+        | Kind::Close
+        | Kind::Timer
+        | Kind::SetOptions
+        | Kind::ResetAfterFork => &[],
+    }
+}

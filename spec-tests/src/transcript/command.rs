@@ -1,0 +1,192 @@
+//! The commands of a transcript.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use cenote_core::pool::{PoolOptions, Purpose, ServiceId};
+
+use super::options;
+use super::words::{Words, duration, number, purpose, service, text};
+
+/// One command. Durations are written `50ms`, connections by their number, services `S1`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// `pool max=2 min=1 connecting=2 idle=10ms wait=50ms …`: a new pool; time starts at 0.
+    Pool(PoolOptions),
+    /// `out a b`, with `deadline=+50ms`, `purpose=cursor`, `id=7`: a and b want a connection.
+    Out {
+        /// Who wants one, in this order.
+        names: Vec<String>,
+        /// How long from now the caller waits.
+        deadline: Option<Duration>,
+        /// What for.
+        purpose: Purpose,
+        /// The waiter id, if it is not simply the next.
+        id: Option<u64>,
+    },
+    /// `cancel a`: a goes away.
+    Cancel(String),
+    /// `in 1 2`, with `error="reset"`: connections come back.
+    In {
+        /// The connections.
+        ids: Vec<u64>,
+        /// What they met, if they must not be used again.
+        error: Option<String>,
+    },
+    /// `purpose 1 transaction`: a connection in use serves another purpose.
+    Repurpose(u64, Purpose),
+    /// `handshaken 1`, with `service=S1`: hello is done.
+    Handshaken(u64, Option<ServiceId>),
+    /// `established 1 2`: connections finished establishment.
+    Established(Vec<u64>),
+    /// `failed 1 "connection refused"`: a connection could not be established.
+    Failed(u64, String),
+    /// `peer closed 1`, with `error="eof"`: an idle connection was closed from the other side.
+    PeerClosed(u64, String),
+    /// `ready`: the server can be used.
+    Ready,
+    /// `clear "cause"`, with `interrupt`, `service=S1`.
+    Clear {
+        /// Why.
+        cause: String,
+        /// Whether to break what is in use.
+        interrupt: bool,
+        /// Whose connections.
+        service: Option<ServiceId>,
+    },
+    /// `close`: for good.
+    Close,
+    /// `options max=5 …`: other options; those that are left out return to their defaults.
+    Options(PoolOptions),
+    /// `fork`: this is the child now.
+    Fork,
+    /// `timer`: wakes the machine now, whether it asked for that or not.
+    Timer,
+    /// `+5ms`: time passes and nobody wakes the machine.
+    Pass(Duration),
+    /// `-5ms`: the clock runs backwards.
+    Back(Duration),
+    /// `advance 50ms`: time passes, and the machine is woken exactly when it asked for it.
+    Advance(Duration),
+    /// A question about the pool; no input.
+    Ask(Question),
+}
+
+/// What a story may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// `state`: the snapshot's line.
+    State,
+    /// `connections`: one a line.
+    Connections,
+    /// `waiters`: one a line.
+    Waiters,
+    /// `services`: one a line.
+    Services,
+    /// `deadline`: when the machine wants to be woken, and why.
+    Deadline,
+}
+
+impl FromStr for Command {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let mut words = Words::new(rest)?;
+        let command = match verb {
+            "pool" => Self::Pool(options::read(&mut words)?),
+            "options" => Self::Options(options::read(&mut words)?),
+            "out" => out(&mut words)?,
+            "in" => Self::In { ids: connections(&mut words)?, error: words.key("error", text)? },
+            "clear" => clear(&mut words)?,
+            "cancel" => Self::Cancel(words.next("who")?),
+            "purpose" => Self::Repurpose(connection(&mut words)?, purpose(&words.next("what")?)?),
+            "handshaken" => {
+                Self::Handshaken(connection(&mut words)?, words.key("service", service)?)
+            }
+            "established" => Self::Established(connections(&mut words)?),
+            "failed" => Self::Failed(connection(&mut words)?, words.next("the cause")?),
+            "peer" if words.flag("closed") => peer_closed(&mut words)?,
+            "advance" => Self::Advance(duration(&words.next("how far")?)?),
+            _ => alone(verb)?,
+        };
+        words.end()?;
+        Ok(command)
+    }
+}
+
+/// Commands of one word.
+fn alone(verb: &str) -> Result<Command, String> {
+    match verb {
+        "ready" => Ok(Command::Ready),
+        "close" => Ok(Command::Close),
+        "timer" => Ok(Command::Timer),
+        "fork" => Ok(Command::Fork),
+        "state" => Ok(Command::Ask(Question::State)),
+        "connections" => Ok(Command::Ask(Question::Connections)),
+        "waiters" => Ok(Command::Ask(Question::Waiters)),
+        "services" => Ok(Command::Ask(Question::Services)),
+        "deadline" => Ok(Command::Ask(Question::Deadline)),
+        _ => time(verb),
+    }
+}
+
+fn time(verb: &str) -> Result<Command, String> {
+    if let Some(forwards) = verb.strip_prefix('+') {
+        return duration(forwards).map(Command::Pass);
+    }
+    if let Some(backwards) = verb.strip_prefix('-') {
+        return duration(backwards).map(Command::Back);
+    }
+    Err(format!("unknown command: {verb}"))
+}
+
+fn out(words: &mut Words) -> Result<Command, String> {
+    Ok(Command::Out {
+        names: words.rest("who")?,
+        deadline: words.key("deadline", from_now)?,
+        purpose: words.key("purpose", purpose)?.unwrap_or_default(),
+        id: words.key("id", number)?,
+    })
+}
+
+fn from_now(text: &str) -> Result<Duration, String> {
+    let distance = text.strip_prefix('+').ok_or_else(|| format!("not as +50ms: {text}"))?;
+    duration(distance)
+}
+
+fn clear(words: &mut Words) -> Result<Command, String> {
+    Ok(Command::Clear {
+        cause: words.next("the cause")?,
+        interrupt: words.flag("interrupt"),
+        service: words.key("service", service)?,
+    })
+}
+
+fn peer_closed(words: &mut Words) -> Result<Command, String> {
+    let id = connection(words)?;
+    let cause = words.key("error", text)?.unwrap_or_else(|| "closed by peer".to_owned());
+    Ok(Command::PeerClosed(id, cause))
+}
+
+fn connection(words: &mut Words) -> Result<u64, String> {
+    words.number("the connection")
+}
+
+fn connections(words: &mut Words) -> Result<Vec<u64>, String> {
+    words.numbers("the connection")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_a_command_is_said_so() {
+        let refused = |line: &str| line.parse::<Command>().unwrap_err();
+        assert_eq!(refused("opne 1"), "unknown command: opne");
+        assert_eq!(refused("in"), "the connection is missing");
+        assert_eq!(refused("ready now"), "not understood: now");
+        assert_eq!(refused("pool maximum=3"), "not understood: maximum=");
+    }
+}

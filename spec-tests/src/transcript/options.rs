@@ -1,0 +1,77 @@
+//! Options of a pool, as a story writes them and as the answer shows them.
+
+use std::time::Duration;
+
+use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
+
+use super::words::{Words, duration, number};
+
+/// Takes every option out of a command: `max= min= connecting= idle= wait= lifetime= seed= held=`,
+/// `reuse=mru|lru`, `maintenance=never` or `pause=`, and the word `balanced`.
+pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
+    let mut options = PoolOptions::default();
+    options.max_pool_size = words.key("max", number)?;
+    options.min_pool_size = words.key("min", number)?;
+    options.max_connecting = words.key("connecting", number)?;
+    options.max_idle_time = words.key("idle", duration)?;
+    options.wait_queue_timeout = words.key("wait", duration)?;
+    options.max_lifetime = words.key("lifetime", duration)?;
+    options.jitter_seed = words.key("seed", number)?;
+    options.held_too_long = words.key("held", duration)?;
+    options.reuse_order = words.key("reuse", reuse_order)?;
+    options.maintenance = words.key("maintenance", never)?;
+    if let Some(pause) = words.key("pause", duration)? {
+        options.maintenance = Some(Maintenance::PauseAfterFailure(pause));
+    }
+    options.load_balanced = words.flag("balanced").then_some(true);
+    Ok(options)
+}
+
+fn reuse_order(text: &str) -> Result<ReuseOrder, String> {
+    match text {
+        "mru" => Ok(ReuseOrder::MostRecentlyUsed),
+        "lru" => Ok(ReuseOrder::LeastRecentlyUsed),
+        _ => Err(format!("not mru or lru: {text}")),
+    }
+}
+
+fn never(text: &str) -> Result<Maintenance, String> {
+    match text {
+        "never" => Ok(Maintenance::Never),
+        _ => Err(format!("maintenance=never, or pause= and a duration: {text}")),
+    }
+}
+
+/// The options that were set, each with a space in front.
+pub(super) fn show(options: &PoolOptions) -> String {
+    let count = |key, value: Option<u32>| value.map(|value| format!(" {key}={value}"));
+    let time = |key, value: Option<Duration>| value.map(|value| format!(" {key}={value:?}"));
+    let parts = [
+        count("max", options.max_pool_size),
+        count("min", options.min_pool_size),
+        count("connecting", options.max_connecting),
+        time("idle", options.max_idle_time),
+        time("wait", options.wait_queue_timeout),
+        time("lifetime", options.max_lifetime),
+        options.jitter_seed.map(|seed| format!(" seed={seed}")),
+        time("held", options.held_too_long),
+        options.reuse_order.map(show_reuse_order),
+        options.maintenance.map(show_maintenance),
+        options.load_balanced.map(|_| " balanced".to_owned()),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+fn show_reuse_order(order: ReuseOrder) -> String {
+    match order {
+        ReuseOrder::MostRecentlyUsed => " reuse=mru".to_owned(),
+        ReuseOrder::LeastRecentlyUsed => " reuse=lru".to_owned(),
+    }
+}
+
+fn show_maintenance(maintenance: Maintenance) -> String {
+    match maintenance {
+        Maintenance::Never => " maintenance=never".to_owned(),
+        Maintenance::PauseAfterFailure(pause) => format!(" pause={pause:?}"),
+    }
+}

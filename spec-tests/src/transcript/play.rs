@@ -1,0 +1,213 @@
+//! Performs commands on a pool.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cenote_core::pool::{
+    Action, ConnId, Deadline, Health, Input, Instant, MisuseReason, PoolOptions, PoolState,
+    Purpose, Status, WaiterId,
+};
+
+use super::Story;
+use super::command::{Command, Question};
+use super::questions;
+
+/// One line of an answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// The machine acted.
+    Acted(Action<Story>),
+    /// The machine refused the input.
+    Refused(MisuseReason),
+    /// The machine was woken at this time, because it had asked for it.
+    Woken(Deadline),
+    /// An answer to a question, or about the story itself.
+    Told(String),
+}
+
+/// A pool and the time; what a story has named so far.
+#[derive(Default)]
+pub struct Player {
+    pool: Option<PoolState<Story>>,
+    now: Duration,
+    ids: BTreeMap<u64, ConnId>,
+    waiters: BTreeMap<String, WaiterId>,
+    last_input: Option<Input<Story>>,
+}
+
+impl Player {
+    /// Performs one command and returns what follows from it.
+    ///
+    /// # Errors
+    ///
+    /// When the command makes no sense in the story: there is no pool yet, or nobody of that name.
+    ///
+    /// # Panics
+    ///
+    /// When an invariant of the machine does not hold.
+    pub fn perform(&mut self, command: Command) -> Result<Vec<Reply>, String> {
+        match command {
+            Command::Pool(options) => Ok(self.begin(options)),
+            Command::Out { names, deadline, purpose, id } => {
+                self.each(names, |player, name| player.out(name, deadline, purpose, id))
+            }
+            Command::In { ids, error } => self.each(ids, |player, id| {
+                player.feed(Input::CheckedIn {
+                    id: player.id(id),
+                    conn: socket(id),
+                    health: error.clone().map_or(Health::Healthy, Health::Errored),
+                })
+            }),
+            Command::Established(ids) => self.each(ids, |player, id| {
+                let (id, conn) = (player.id(id), socket(id));
+                player.feed(Input::EstablishSucceeded { id, conn })
+            }),
+            Command::Cancel(name) => {
+                let id = self.waiters.get(&name).ok_or_else(|| format!("nobody is {name}"))?;
+                self.feed(Input::CheckOutCancelled { id: *id })
+            }
+            Command::Repurpose(id, purpose) => {
+                self.feed(Input::Repurposed { id: self.id(id), purpose })
+            }
+            Command::Handshaken(id, service) => {
+                self.feed(Input::Handshaken { id: self.id(id), service })
+            }
+            Command::Failed(id, cause) => {
+                self.feed(Input::EstablishFailed { id: self.id(id), cause })
+            }
+            Command::PeerClosed(id, cause) => {
+                self.feed(Input::IdleClosedByPeer { id: self.id(id), cause })
+            }
+            Command::Ready => self.feed(Input::Ready),
+            Command::Clear { cause, interrupt, service } => {
+                self.feed(Input::Clear { cause, interrupt, service })
+            }
+            Command::Close => self.feed(Input::Close),
+            Command::Options(options) => {
+                self.feed(Input::SetOptions { options: Box::new(options) })
+            }
+            Command::Fork => self.feed(Input::ResetAfterFork),
+            Command::Timer => self.feed(Input::Timer),
+            Command::Pass(time) => self.pass(self.now + time),
+            Command::Back(time) => self.pass(self.now.saturating_sub(time)),
+            Command::Advance(time) => self.advance(time),
+            Command::Ask(question) => self.ask(question),
+        }
+    }
+
+    /// The input that was fed last, whether it was refused or not.
+    pub const fn last_input(&self) -> Option<&Input<Story>> {
+        self.last_input.as_ref()
+    }
+
+    /// The state of the pool, if there is one.
+    pub fn status(&self) -> Option<Status> {
+        self.pool.as_ref().map(|pool| pool.snapshot().status)
+    }
+
+    fn begin(&mut self, options: PoolOptions) -> Vec<Reply> {
+        *self = Self::default();
+        let mut out = Vec::new();
+        match PoolState::new(Instant::ORIGIN, options, &mut out) {
+            Ok(pool) => {
+                pool.check_invariants();
+                self.pool = Some(pool);
+                out.into_iter().map(Reply::Acted).collect()
+            }
+            Err(invalid) => vec![Reply::Told(format!("invalid: {invalid}"))],
+        }
+    }
+
+    fn each<T>(
+        &mut self,
+        all: Vec<T>,
+        feed: impl Fn(&mut Self, T) -> Result<Vec<Reply>, String>,
+    ) -> Result<Vec<Reply>, String> {
+        let mut replies = Vec::new();
+        for one in all {
+            replies.extend(feed(self, one)?);
+        }
+        Ok(replies)
+    }
+
+    fn out(
+        &mut self,
+        name: String,
+        deadline: Option<Duration>,
+        purpose: Purpose,
+        id: Option<u64>,
+    ) -> Result<Vec<Reply>, String> {
+        let next = self.waiters.values().max().map_or(1, |last| last.0 + 1);
+        let id = WaiterId(id.unwrap_or(next));
+        let deadline = deadline.map(|deadline| self.instant() + deadline);
+        if self.waiters.insert(name.clone(), id).is_some() {
+            return Err(format!("{name} has asked before: take another name"));
+        }
+        self.feed(Input::CheckOutRequested { id, waiter: name, deadline, purpose })
+    }
+
+    fn pass(&mut self, to: Duration) -> Result<Vec<Reply>, String> {
+        self.pool()?;
+        self.now = to;
+        Ok(Vec::new())
+    }
+
+    /// Feeds `Timer` at each deadline on the way, as a shell does whose clock is exact.
+    fn advance(&mut self, time: Duration) -> Result<Vec<Reply>, String> {
+        let end = self.now + time;
+        let mut replies = Vec::new();
+        let mut woken = None;
+        while let Some(deadline) = self.pool()?.next_deadline() {
+            if deadline.at > Instant::ORIGIN + end {
+                break;
+            }
+            self.now = self.now.max(Duration::from_nanos(deadline.at.as_nanos()));
+            if woken.replace(deadline) == Some(deadline) {
+                return Err(format!("woken for {deadline:?}, the machine asks for it again"));
+            }
+            replies.push(Reply::Woken(Deadline { at: self.instant(), ..deadline }));
+            replies.extend(self.feed(Input::Timer)?);
+        }
+        self.now = end;
+        Ok(replies)
+    }
+
+    fn feed(&mut self, input: Input<Story>) -> Result<Vec<Reply>, String> {
+        self.pool()?;
+        self.last_input = Some(input.clone());
+        let now = self.instant();
+        let Some(pool) = &mut self.pool else { unreachable!("looked at above") };
+        let mut out = Vec::new();
+        let handled = pool.handle(now, input, &mut out);
+        pool.check_invariants();
+        for action in &out {
+            if let Action::StartEstablish { id, .. } = action {
+                self.ids.insert(id.number(), *id);
+            }
+        }
+        let refused = handled.err().map(|misuse| Reply::Refused(misuse.reason));
+        Ok(out.into_iter().map(Reply::Acted).chain(refused).collect())
+    }
+
+    fn ask(&self, question: Question) -> Result<Vec<Reply>, String> {
+        let lines = questions::answer(question, self.pool()?, &self.waiters);
+        Ok(lines.into_iter().map(Reply::Told).collect())
+    }
+
+    fn pool(&self) -> Result<&PoolState<Story>, String> {
+        self.pool.as_ref().ok_or_else(|| "there is no pool yet: begin with pool".to_owned())
+    }
+
+    /// The connection of this number; if there never was one, an id that is foreign.
+    fn id(&self, number: u64) -> ConnId {
+        self.ids.get(&number).copied().unwrap_or(ConnId::from_parts(number, 0))
+    }
+
+    fn instant(&self) -> Instant {
+        Instant::ORIGIN + self.now
+    }
+}
+
+fn socket(number: u64) -> String {
+    format!("s{number}")
+}

@@ -1,0 +1,108 @@
+//! The answers of the machine as lines of text.
+
+use std::time::Duration;
+
+use cenote_core::pool::{Action, CheckOutError, Event, Instant, ServiceId, Snapshot};
+
+use super::play::Reply;
+use super::{Story, options};
+
+pub(super) fn reply(reply: &Reply) -> String {
+    match reply {
+        Reply::Acted(action) => self::action(action),
+        Reply::Refused(reason) => format!("misuse: {reason}"),
+        Reply::Woken(deadline) => format!("@ {} timer: {}", time(deadline.at), deadline.reason),
+        Reply::Told(text) => text.clone(),
+    }
+}
+
+fn action(action: &Action<Story>) -> String {
+    match action {
+        Action::StartEstablish { id, deadline, background } => {
+            let until = deadline.map(|at| format!(" until {}", time(at))).unwrap_or_default();
+            let background = if *background { " in the background" } else { "" };
+            format!("-> establish {}{until}{background}", id.number())
+        }
+        Action::AbortEstablish { id } => format!("-> abort {}", id.number()),
+        Action::Deliver { waiter, outcome: Ok((id, conn)) } => {
+            format!("-> {waiter} gets {} ({conn})", id.number())
+        }
+        Action::Deliver { waiter, outcome: Err(error) } => {
+            format!("-> {waiter} fails: {}", failure(error))
+        }
+        Action::CloseSocket { id, conn } => format!("-> close {} ({conn})", id.number()),
+        Action::Interrupt { id } => format!("-> interrupt {}", id.number()),
+        Action::ReportHeldTooLong { id, held } => {
+            format!("-> report {}: held for {}", id.number(), span(*held))
+        }
+        Action::EmitEvent(event) => self::event(event),
+    }
+}
+
+fn event(event: &Event<String>) -> String {
+    let name = event.name().trim_start_matches("Connection");
+    match event {
+        Event::ConnectionPoolCreated { options } => format!("{name}{}", options::show(options)),
+        Event::ConnectionPoolCleared { service_id, interrupt_in_use_connections } => {
+            let service = service_id.map(|id| format!(" service={}", service(id)));
+            let service = service.unwrap_or_default();
+            format!("{name} interrupt={interrupt_in_use_connections}{service}")
+        }
+        Event::ConnectionPoolReady
+        | Event::ConnectionPoolClosed
+        | Event::ConnectionCheckOutStarted => name.to_owned(),
+        Event::ConnectionCreated { connection_id }
+        | Event::ConnectionCheckedIn { connection_id } => format!("{name} {connection_id}"),
+        Event::ConnectionReady { connection_id, duration }
+        | Event::ConnectionCheckedOut { connection_id, duration } => {
+            format!("{name} {connection_id} ({})", span(*duration))
+        }
+        Event::ConnectionClosed { connection_id, reason, error } => {
+            let error = error.as_ref().map(|error| format!(" {error:?}")).unwrap_or_default();
+            format!("{name} {connection_id} {}{error}", reason.as_str())
+        }
+        Event::ConnectionCheckOutFailed { error, duration } => {
+            format!("{name} {} ({})", error.reason().as_str(), span(*duration))
+        }
+    }
+}
+
+fn failure(error: &CheckOutError<String>) -> String {
+    match error {
+        CheckOutError::PoolClosed => "pool closed".to_owned(),
+        CheckOutError::PoolCleared { cause: Some(cause) } => format!("pool cleared by {cause:?}"),
+        CheckOutError::PoolCleared { cause: None } => "pool paused".to_owned(),
+        CheckOutError::WaitQueueTimeout { snapshot } => {
+            format!("timed out, {}", self::snapshot(snapshot))
+        }
+        CheckOutError::EstablishFailed { cause } => format!("not established, {cause:?}"),
+        CheckOutError::Cancelled => "cancelled".to_owned(),
+    }
+}
+
+/// The snapshot's own line, with what it leaves out when that is not nothing.
+pub(super) fn snapshot(snapshot: &Snapshot) -> String {
+    let mut line = snapshot.to_string();
+    if snapshot.load_balanced {
+        line += &format!(
+            " | cursors {} transactions {} others {}",
+            snapshot.in_use_by_cursors, snapshot.in_use_by_transactions, snapshot.in_use_by_others
+        );
+    }
+    if snapshot.clock_regressions > 0 {
+        line += &format!(" | clock ran backwards {}", snapshot.clock_regressions);
+    }
+    line
+}
+
+pub(super) fn service(id: ServiceId) -> String {
+    format!("S{}", id.0[11])
+}
+
+pub(super) fn time(at: Instant) -> String {
+    span(at.saturating_since(Instant::ORIGIN))
+}
+
+pub(super) fn span(span: Duration) -> String {
+    if span.is_zero() { "0".to_owned() } else { format!("{span:?}") }
+}
