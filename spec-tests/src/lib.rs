@@ -5,5 +5,4 @@
 
 pub mod conform;
 pub mod event_json;
-pub mod pool_error;
 pub mod workload;
