@@ -12,6 +12,8 @@ pub mod pool;
 #[cfg(feature = "std")]
 pub mod error;
 #[cfg(feature = "std")]
+pub mod log;
+#[cfg(feature = "std")]
 mod number;
 #[cfg(feature = "std")]
 pub mod sdam;

@@ -8,10 +8,10 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use cenote_core::address::ServerAddress;
+use cenote_core::error::PoolError;
 use cenote_core::pool::{Event, PoolOptions};
-use serde::Serialize;
-
-use crate::pool_error::PoolError;
+use serde::{Serialize, Serializer};
 
 /// The types of events (EV-02).
 pub const TYPES: [&str; 11] = [
@@ -47,7 +47,8 @@ pub struct EventJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<f64>,
     r#type: &'static str,
-    address: &'a str,
+    #[serde(serialize_with = "as_text")]
+    address: &'a ServerAddress,
     #[serde(skip_serializing_if = "Option::is_none")]
     connection_id: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,17 +92,21 @@ enum Milliseconds {
 }
 
 /// The event as the official test files see it.
-pub fn official<'a, C: Display>(event: &Event<C>, address: &'a str) -> EventJson<'a> {
+pub fn official<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJson<'a> {
     EventJson { duration_ms: None, error: None, ..table(event, address) }
 }
 
 /// The event as a line of the command line's `--events`; `at` counts from the start.
-pub fn line<'a, C: Display>(event: &Event<C>, address: &'a str, at: Duration) -> EventJson<'a> {
+pub fn line<'a, C: Display>(
+    event: &Event<C>,
+    address: &'a ServerAddress,
+    at: Duration,
+) -> EventJson<'a> {
     EventJson { at: Some(at.as_secs_f64()), duration: None, ..table(event, address) }
 }
 
 /// Everything that an event has to tell.
-fn table<'a, C: Display>(event: &Event<C>, address: &'a str) -> EventJson<'a> {
+fn table<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJson<'a> {
     let json = EventJson::empty(event.name(), address);
     match event {
         Event::ConnectionPoolCreated { options } => {
@@ -131,7 +136,7 @@ fn table<'a, C: Display>(event: &Event<C>, address: &'a str) -> EventJson<'a> {
         },
         Event::ConnectionCheckOutFailed { error, duration } => EventJson {
             reason: Some(error.reason().as_str()),
-            error: Some(PoolError::new(error, address).to_string()),
+            error: Some(PoolError::explain(error, address).to_string()),
             ..json
         }
         .lasting(*duration),
@@ -139,7 +144,7 @@ fn table<'a, C: Display>(event: &Event<C>, address: &'a str) -> EventJson<'a> {
 }
 
 impl<'a> EventJson<'a> {
-    const fn empty(r#type: &'static str, address: &'a str) -> Self {
+    const fn empty(r#type: &'static str, address: &'a ServerAddress) -> Self {
         Self {
             at: None,
             r#type,
@@ -174,6 +179,10 @@ impl OptionsJson {
     }
 }
 
+fn as_text<S: Serializer>(address: &ServerAddress, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(address)
+}
+
 impl From<Duration> for Milliseconds {
     fn from(duration: Duration) -> Self {
         if duration.subsec_nanos() % 1_000_000 == 0 {
@@ -192,8 +201,8 @@ mod tests {
     use super::*;
 
     fn both(event: &Event<&str>) -> [String; 2] {
-        let at = Duration::from_millis(1500);
-        [official(event, "a:1"), line(event, "a:1", at)]
+        let (address, at) = ("a:1".parse().unwrap(), Duration::from_millis(1500));
+        [official(event, &address), line(event, &address, at)]
             .map(|json| serde_json::to_string(&json).unwrap())
     }
 
@@ -229,7 +238,7 @@ mod tests {
             both(&failed),
             [
                 r#"{"type":"ConnectionCheckOutFailed","address":"a:1","duration":0,"reason":"poolClosed"}"#,
-                r#"{"at":1.5,"type":"ConnectionCheckOutFailed","address":"a:1","durationMS":0,"reason":"poolClosed","error":"PoolClosedError: Attempted to check out a connection from closed connection pool"}"#,
+                r#"{"at":1.5,"type":"ConnectionCheckOutFailed","address":"a:1","durationMS":0,"reason":"poolClosed","error":"Attempted to check out a connection from closed connection pool"}"#,
             ]
         );
     }
@@ -238,7 +247,8 @@ mod tests {
     fn options_are_those_that_were_set() {
         let created = |options: PoolOptions| {
             let event = Event::<&str>::ConnectionPoolCreated { options: Box::new(options) };
-            serde_json::to_value(official(&event, "a:1")).unwrap()["options"].clone()
+            let address = "a:1".parse().unwrap();
+            serde_json::to_value(official(&event, &address)).unwrap()["options"].clone()
         };
         assert_eq!(created(PoolOptions::default()), json!({}));
         let options = PoolOptions::default()

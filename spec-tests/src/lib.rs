@@ -10,7 +10,6 @@ pub mod explore;
 pub mod fuzzing;
 pub mod lockstep;
 pub mod model;
-pub mod pool_error;
 pub mod state_machine;
 pub mod transcript;
 pub mod workload;

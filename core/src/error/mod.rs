@@ -5,15 +5,20 @@
 //! carries, whether it may be tried again, and, in [`crate::sdam`], what happens to the pool.
 //! `docs/errors.md` prints the whole table.
 //!
-//! Errors of the pool itself (closed, cleared, wait-queue timeout) are other types on purpose:
-//! they must never reach SDAM (ER-11), and what is not a [`ConnectionError`] cannot.
+//! Errors of the pool itself (closed, cleared, wait-queue timeout: [`PoolError`]; connection broken
+//! by a clear: [`InterruptedError`]) are other types on purpose: they must never reach SDAM (ER-11),
+//! and what is not a [`ConnectionError`] cannot.
 
 mod command;
 mod connection;
+mod interrupted;
 pub mod label;
 mod one_line;
+mod pool;
 mod stage;
 
 pub use command::{CommandError, ReplyPart};
 pub use connection::{BoxError, ConnectionError, Kind};
+pub use interrupted::InterruptedError;
+pub use pool::PoolError;
 pub use stage::Stage;

@@ -87,15 +87,17 @@ pub(super) fn compare_error(
     match (expected, failure) {
         (_, Some(Failure::Script(what))) => Err(what.clone()),
         (None, None) => Ok(()),
-        (None, Some(Failure::Pool(error))) => Err(format!("expected no error, saw {error}")),
+        (None, Some(Failure::Pool(error))) => {
+            Err(format!("expected no error, saw {}: {error}", error.name()))
+        }
         (Some(expected), None) => {
             Err(format!("expected an error {}, saw none", Value::Object(expected.clone())))
         }
         (Some(expected), Some(Failure::Pool(error))) => {
             let seen = serde_json::json!({
-                "type": error.kind,
-                "message": error.message,
-                "address": error.address,
+                "type": error.name(),
+                "message": error.message().to_string(),
+                "address": error.address().to_string(),
             });
             let expected = Value::Object(expected.clone());
             match difference(&expected, Some(&seen)) {

@@ -9,11 +9,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use cenote_core::error::PoolError;
 use cenote_core::pool::{ConnId, Instant};
 
+use super::endpoint::Cause;
 use super::operation::{Operation, Task};
 use super::world::{Outcome, Socket, World};
-use crate::pool_error::PoolError;
 
 /// The main thread, the others, and what they hold.
 pub(super) struct Script {
@@ -37,7 +38,7 @@ struct Thread {
 #[derive(Clone, Debug)]
 pub(super) enum Failure {
     /// An error of the pool, which the file may expect.
-    Pool(PoolError),
+    Pool(PoolError<Cause>),
     /// The script could not go on, which no file expects.
     Script(String),
 }
@@ -162,8 +163,7 @@ impl Script {
     }
 
     fn checked_out(&mut self, label: Option<String>, outcome: Outcome) -> Result<(), Failure> {
-        let connection =
-            outcome.map_err(|error| Failure::Pool(PoolError::new(&error, World::ADDRESS)))?;
+        let connection = outcome.map_err(Failure::Pool)?;
         let displaced = match label {
             Some(label) => self.labels.insert(label, connection),
             None => Some(connection),

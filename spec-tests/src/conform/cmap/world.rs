@@ -5,10 +5,13 @@
 //! own timer, and answers come in the order in which they were asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use cenote_core::address::ServerAddress;
+use cenote_core::error::PoolError;
 use cenote_core::pool::{
-    Action, CheckOutError, ConnId, Event, Health, Input, Instant, InvalidOptions, PoolState,
-    Purpose, Shell, WaiterId,
+    Action, ConnId, Event, Health, Input, Instant, InvalidOptions, PoolState, Purpose, Shell,
+    WaiterId,
 };
 use serde_json::Value;
 
@@ -36,10 +39,11 @@ pub(super) struct Socket(u64);
 pub(super) type Caller = usize;
 
 /// What became of a check-out.
-pub(super) type Outcome = Result<(ConnId, Socket), CheckOutError<Cause>>;
+pub(super) type Outcome = Result<(ConnId, Socket), PoolError<Cause>>;
 
 /// A pool, its endpoint, and the time.
 pub(super) struct World {
+    address: Arc<ServerAddress>,
     now: Instant,
     pool: PoolState<Simulated>,
     endpoint: Endpoint,
@@ -59,7 +63,7 @@ pub(super) struct World {
 
 impl World {
     /// What all files are told the endpoint is called.
-    pub(super) const ADDRESS: &str = "localhost:27017";
+    const ADDRESS: &str = "localhost:27017";
 
     /// Makes the pool of a file; it has told by then that it was made.
     pub(super) fn new(options: &Options, endpoint: Endpoint) -> Result<Self, String> {
@@ -67,6 +71,7 @@ impl World {
         let pool = PoolState::new(Instant::ORIGIN, options.to_pool_options()?, &mut actions)
             .map_err(|reason: InvalidOptions| reason.to_string())?;
         let mut world = Self {
+            address: Arc::new(Self::ADDRESS.parse().expect("an address")),
             now: Instant::ORIGIN,
             pool,
             endpoint,
@@ -222,7 +227,10 @@ impl World {
                 Action::AbortEstablish { id } => {
                     self.answers.retain(|_, (answered, _)| *answered != id);
                 }
-                Action::Deliver { waiter, outcome } => self.deliver(waiter, outcome),
+                Action::Deliver { waiter, outcome } => {
+                    let explain = |error| PoolError::new(Arc::clone(&self.address), error);
+                    self.deliver(waiter, outcome.map_err(explain));
+                }
                 Action::CloseSocket { id, conn: Socket(number) } => {
                     assert_eq!(id.number(), number, "each connection has its own socket");
                     self.ledger.closed(number);
@@ -250,7 +258,7 @@ impl World {
 
     fn tell(&mut self, event: &Event<Cause>) {
         self.ledger.told(event);
-        let json = serde_json::to_value(event_json::official(event, Self::ADDRESS));
+        let json = serde_json::to_value(event_json::official(event, &self.address));
         self.events.push(json.expect("an event is plain data"));
     }
 }

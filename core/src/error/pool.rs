@@ -1,0 +1,232 @@
+use core::fmt;
+use std::sync::Arc;
+
+use super::{ConnectionError, label};
+use crate::address::ServerAddress;
+use crate::pool::{CheckOutError, Snapshot};
+
+/// Why a check-out failed, as an application gets to see it (ER-01 to ER-06).
+///
+/// The pool's own [`CheckOutError`] together with the address of the pool, which the machine does
+/// not know. `C` is what the shell feeds as the cause of a failure; with [`ConnectionError`], labels
+/// and the question whether to try again are answered, too.
+///
+/// `Display` is the [`message`](Self::message), and after a wait-queue timeout also what the pool
+/// looked like at that moment:
+///
+/// ```text
+/// Timed out while checking out a connection from connection pool [ready  gen 0 | total 1/1 min 0 | idle 0 | in use 1 | pending 0/2 | waiting 3]
+/// ```
+///
+/// It must never be fed to SDAM: it tells nothing about the server that SDAM has not been told
+/// (ER-11, T-60). [`crate::sdam`] takes a [`ConnectionError`] only, so it cannot be.
+///
+/// ```
+/// use std::sync::Arc;
+/// use cenote_core::{error::PoolError, pool::CheckOutError};
+///
+/// let address = Arc::new("db1.example.com".parse()?);
+/// let error: PoolError = PoolError::new(address, CheckOutError::PoolCleared { cause: None });
+/// assert_eq!(error.name(), "PoolClearedError");
+/// assert!(error.is_retryable());
+/// # Ok::<(), cenote_core::address::AddressError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolError<C = ConnectionError> {
+    address: Arc<ServerAddress>,
+    error: CheckOutError<C>,
+}
+
+impl<C> PoolError<C> {
+    /// A check-out from the pool of `address` failed.
+    #[must_use]
+    pub const fn new(address: Arc<ServerAddress>, error: CheckOutError<C>) -> Self {
+        Self { address, error }
+    }
+
+    /// The server that the pool is for.
+    #[must_use]
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
+    }
+
+    /// What the pool delivered.
+    #[must_use]
+    pub const fn error(&self) -> &CheckOutError<C> {
+        &self.error
+    }
+
+    /// The type's name in the specification and in the official test files (ER-02 to ER-04). For
+    /// what the specification has no name for: `ConnectionError` and `CheckOutCancelledError`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self.error {
+            CheckOutError::PoolClosed => "PoolClosedError",
+            CheckOutError::PoolCleared { .. } => "PoolClearedError",
+            CheckOutError::WaitQueueTimeout { .. } => "WaitQueueTimeoutError",
+            CheckOutError::EstablishFailed { .. } => "ConnectionError",
+            CheckOutError::Cancelled => "CheckOutCancelledError",
+        }
+    }
+}
+
+impl<C: fmt::Display> PoolError<C> {
+    /// What the specification has the error say, with a small "connection" as in the official test
+    /// files (ER-05, CF-13).
+    pub fn message(&self) -> impl fmt::Display {
+        Message { address: &self.address, error: &self.error }
+    }
+
+    /// What the error of such a check-out shows, without an error being made of it: for logs and
+    /// events, which only borrow what they tell.
+    pub fn explain<'a>(
+        error: &'a CheckOutError<C>,
+        address: &'a ServerAddress,
+    ) -> impl fmt::Display + use<'a, C> {
+        Explanation(Message { address, error })
+    }
+}
+
+impl PoolError {
+    /// Whether an operation that may safely run twice is worth another attempt: after the pool was
+    /// cleared (ER-03, ER-22), and after a failed establishment that says so itself.
+    ///
+    /// A retry loop that meets a cleared pool leaves SDAM alone and keeps the first such error, to
+    /// raise it if the later attempts fail, too (ER-23).
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match &self.error {
+            CheckOutError::PoolCleared { .. } => true,
+            CheckOutError::EstablishFailed { cause } => cause.is_retryable(),
+            CheckOutError::PoolClosed
+            | CheckOutError::WaitQueueTimeout { .. }
+            | CheckOutError::Cancelled => false,
+        }
+    }
+
+    /// Whether a limit of this side ran out: in the queue, or during the establishment of the
+    /// connection that was started for this request. A driver with `timeoutMS` then raises its
+    /// timeout error around this one (ER-12, SI-18). A pool that a timeout cleared has not timed
+    /// out for those who came later (ER-10).
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        match &self.error {
+            CheckOutError::WaitQueueTimeout { .. } => true,
+            CheckOutError::EstablishFailed { cause } => cause.is_timeout(),
+            CheckOutError::PoolClosed
+            | CheckOutError::PoolCleared { .. }
+            | CheckOutError::Cancelled => false,
+        }
+    }
+
+    /// The labels for the operation that wanted the connection, each once.
+    ///
+    /// * `RetryableWriteError` when the pool was cleared and the client has `retry_writes` (ER-20).
+    /// * Those of the [cause](ConnectionError::labels) when the establishment failed (ER-21, ER-30).
+    /// * None otherwise. The cause of a clear passes none on: its labels are about another
+    ///   operation.
+    ///
+    /// `TransientTransactionError` (ER-24) is left to the driver, which knows whether the operation
+    /// belongs to a transaction and is not its commit: it adds the label if
+    /// [`is_retryable`](Self::is_retryable) on a cleared pool, and on network errors.
+    pub fn labels(&self, retry_writes: bool) -> impl Iterator<Item = &str> {
+        let (own, cause) = match &self.error {
+            CheckOutError::PoolCleared { .. } => {
+                (retry_writes.then_some(label::RETRYABLE_WRITE_ERROR), None)
+            }
+            CheckOutError::EstablishFailed { cause } => (None, Some(cause)),
+            CheckOutError::PoolClosed
+            | CheckOutError::WaitQueueTimeout { .. }
+            | CheckOutError::Cancelled => (None, None),
+        };
+        own.into_iter().chain(cause.into_iter().flat_map(move |cause| cause.labels(retry_writes)))
+    }
+}
+
+impl<C: fmt::Display> fmt::Display for PoolError<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Self::explain(&self.error, &self.address).fmt(f)
+    }
+}
+
+impl<C: core::error::Error + 'static> core::error::Error for PoolError<C> {
+    /// The failure that cleared the pool, or the failed establishment. The message repeats it,
+    /// because the specification wants it there.
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        match &self.error {
+            CheckOutError::PoolCleared { cause: Some(cause) }
+            | CheckOutError::EstablishFailed { cause } => Some(cause),
+            CheckOutError::PoolCleared { cause: None }
+            | CheckOutError::PoolClosed
+            | CheckOutError::WaitQueueTimeout { .. }
+            | CheckOutError::Cancelled => None,
+        }
+    }
+}
+
+/// The message, and for a timeout the pool that it happened in.
+struct Explanation<'a, C>(Message<'a, C>);
+
+impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)?;
+        match self.0.error {
+            CheckOutError::WaitQueueTimeout { snapshot } => write!(f, " [{snapshot}]"),
+            CheckOutError::PoolClosed
+            | CheckOutError::PoolCleared { .. }
+            | CheckOutError::EstablishFailed { .. }
+            | CheckOutError::Cancelled => Ok(()),
+        }
+    }
+}
+
+struct Message<'a, C> {
+    address: &'a ServerAddress,
+    error: &'a CheckOutError<C>,
+}
+
+impl<C: fmt::Display> fmt::Display for Message<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, error } = self;
+        match error {
+            CheckOutError::PoolClosed => {
+                f.write_str("Attempted to check out a connection from closed connection pool")
+            }
+            CheckOutError::PoolCleared { cause: Some(cause) } => write!(
+                f,
+                "Connection pool for {address} was cleared because another operation failed \
+                 with: {cause}"
+            ),
+            // No pool is paused without a cause but one that was never ready (ER-08).
+            CheckOutError::PoolCleared { cause: None } => {
+                write!(f, "Connection pool for {address} has not been marked ready yet")
+            }
+            CheckOutError::WaitQueueTimeout { snapshot } if snapshot.load_balanced => {
+                timed_out_behind_a_load_balancer(snapshot, f)
+            }
+            CheckOutError::WaitQueueTimeout { snapshot: _ } => {
+                f.write_str("Timed out while checking out a connection from connection pool")
+            }
+            CheckOutError::EstablishFailed { cause } => cause.fmt(f),
+            CheckOutError::Cancelled => f.write_str("The check-out was given up by its caller"),
+        }
+    }
+}
+
+/// ER-06, LB-06: cursors and transactions keep their connections there, so they are the first to
+/// ask when none is left. 0 is how the option spells that there is no limit.
+fn timed_out_behind_a_load_balancer(
+    snapshot: &Snapshot,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    write!(
+        f,
+        "Timeout waiting for connection from the connection pool. maxPoolSize: {}, connections in \
+         use by cursors: {}, connections in use by transactions: {}, connections in use by other \
+         operations: {}",
+        snapshot.max_pool_size.unwrap_or(0),
+        snapshot.in_use_by_cursors,
+        snapshot.in_use_by_transactions,
+        snapshot.in_use_by_others,
+    )
+}

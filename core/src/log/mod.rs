@@ -1,0 +1,44 @@
+//! What a pool writes to the log, as values: shells hand them to a logging framework, or print them.
+//!
+//! Each event has one message, at the moment of the event (LG-01, LG-02, T-72); what is not told
+//! as an event is not logged (LG-38). So a shell that logs each event as it carries out
+//! [`EmitEvent`](crate::pool::Action::EmitEvent) has nothing else to remember:
+//!
+//! ```
+//! use cenote_core::address::ServerAddress;
+//! use cenote_core::log::{LogRecord, LogSettings, Threshold};
+//! use cenote_core::pool::Event;
+//!
+//! let threshold = Threshold::from_variables(Some("debug"), None);
+//! let settings = LogSettings::default();
+//! let address: ServerAddress = "db1.example.com".parse()?;
+//!
+//! let event = Event::<&str>::ConnectionCreated { connection_id: 7 };
+//! if threshold.admits(LogRecord::SEVERITY) {
+//!     let record = LogRecord::new(&event, &address, &settings);
+//!     assert_eq!(
+//!         record.to_string(),
+//!         "Connection created: address=db1.example.com:27017, driver-generated ID=7"
+//!     );
+//! }
+//! # Ok::<(), cenote_core::address::AddressError>(())
+//! ```
+//!
+//! `docs/logging.md` shows an example of each record.
+//!
+//! No secret can get into a record (LG-56): it holds the address, numbers, the options of the pool,
+//! fixed texts, and what the `Display` of an error says. A [`PoolError`](crate::error::PoolError)
+//! adds nothing to its cause but the address, and a
+//! [`ConnectionError`](crate::error::ConnectionError) says what the shell and the server put into
+//! it, on one line. A shell with causes of its own answers for what they show.
+
+mod record;
+mod settings;
+mod severity;
+mod template;
+mod value;
+
+pub use record::LogRecord;
+pub use settings::LogSettings;
+pub use severity::{Severity, Threshold};
+pub use value::LogValue;

@@ -1,0 +1,170 @@
+use core::fmt;
+
+/// How severe a message is, from the most to the least severe (LG-45). A greater one is less severe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// 0.
+    Emergency,
+    /// 1.
+    Alert,
+    /// 2.
+    Critical,
+    /// 3.
+    Error,
+    /// 4.
+    Warn,
+    /// 5.
+    Notice,
+    /// 6.
+    Info,
+    /// 7: all messages of pools.
+    Debug,
+    /// 8.
+    Trace,
+}
+
+/// From which severity on messages are wanted (LG-42).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Threshold {
+    /// None at all, which is the default.
+    #[default]
+    Off,
+    /// Those of this severity, and whatever is more severe.
+    From(Severity),
+}
+
+impl Severity {
+    /// Every severity, the most severe one first.
+    pub const ALL: [Self; 9] = [
+        Self::Emergency,
+        Self::Alert,
+        Self::Critical,
+        Self::Error,
+        Self::Warn,
+        Self::Notice,
+        Self::Info,
+        Self::Debug,
+        Self::Trace,
+    ];
+
+    /// As the values of variables spell it, in lower case (LG-45).
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Emergency => "emergency",
+            Self::Alert => "alert",
+            Self::Critical => "critical",
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Notice => "notice",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+
+    /// What stands for this severity in a framework that has only the `available` ones: itself, or
+    /// else the next less severe one, or else the next more severe one (LG-46). `None` if there are
+    /// none.
+    ///
+    /// ```
+    /// use cenote_core::log::Severity::{Critical, Error, Info, Notice, Trace, Warn};
+    ///
+    /// assert_eq!(Critical.closest_of(&[Error, Warn, Info]), Some(Error));
+    /// assert_eq!(Notice.closest_of(&[Error, Warn, Info]), Some(Info));
+    /// assert_eq!(Trace.closest_of(&[Error, Warn, Info]), Some(Info));
+    /// ```
+    #[must_use]
+    pub fn closest_of(self, available: &[Self]) -> Option<Self> {
+        let less_severe = available.iter().filter(|&&other| other >= self).min();
+        less_severe.or_else(|| available.iter().max()).copied()
+    }
+}
+
+impl Threshold {
+    /// The name of the environment variable for the component of pools, and of the one for all
+    /// components. The core reads neither.
+    pub const VARIABLES: [&'static str; 2] = ["MONGODB_LOG_CONNECTION", "MONGODB_LOG_ALL"];
+
+    /// What the values of [`VARIABLES`](Self::VARIABLES) ask for: the component's own counts before
+    /// the one for all (LG-42). One that is not valid counts as not set and is no error (LG-44).
+    #[must_use]
+    pub fn from_variables(own: Option<&str>, all: Option<&str>) -> Self {
+        let valid = |value: Option<&str>| value.and_then(Self::parse);
+        valid(own).or_else(|| valid(all)).unwrap_or_default()
+    }
+
+    /// Reads `off` or the name of a severity, in any case (LG-45).
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.eq_ignore_ascii_case("off") {
+            return Some(Self::Off);
+        }
+        let named = |severity: &Severity| severity.as_str().eq_ignore_ascii_case(text);
+        Severity::ALL.into_iter().find(named).map(Self::From)
+    }
+
+    /// Whether messages of this severity are wanted. To be asked before a record is made (LG-52).
+    #[must_use]
+    pub fn admits(self, severity: Severity) -> bool {
+        match self {
+            Self::Off => false,
+            Self::From(least) => severity <= least,
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Severity, Threshold};
+
+    #[test]
+    fn names_are_read_in_any_case() {
+        for severity in Severity::ALL {
+            let from = Some(Threshold::From(severity));
+            assert_eq!(Threshold::parse(severity.as_str()), from);
+            assert_eq!(Threshold::parse(&severity.to_string().to_uppercase()), from);
+        }
+        assert_eq!(Threshold::parse("Off"), Some(Threshold::Off));
+        for invalid in ["", "warning", " debug", "7"] {
+            assert_eq!(Threshold::parse(invalid), None, "{invalid}");
+        }
+    }
+
+    #[test]
+    fn the_component_counts_before_all_and_silence_is_the_default() {
+        let debug = Threshold::From(Severity::Debug);
+        let variables = Threshold::from_variables;
+        assert_eq!(variables(Some("debug"), Some("off")), debug);
+        assert_eq!(variables(Some("off"), Some("debug")), Threshold::Off);
+        assert_eq!(variables(Some("loud"), Some("debug")), debug);
+        assert_eq!(variables(None, Some("debug")), debug);
+        assert_eq!(variables(Some("loud"), None), Threshold::Off);
+    }
+
+    #[test]
+    fn a_threshold_admits_itself_and_what_is_more_severe() {
+        for (at, severity) in Severity::ALL.into_iter().enumerate() {
+            let admitted = Severity::ALL.map(|other| Threshold::From(severity).admits(other));
+            assert_eq!(admitted.iter().filter(|&&it| it).count(), at + 1, "{severity}");
+            assert!(!Threshold::Off.admits(severity));
+        }
+    }
+
+    #[test]
+    fn a_missing_severity_has_a_stand_in() {
+        use Severity::{Alert, Debug, Emergency, Error, Info, Notice, Trace};
+        let framework = [Info, Error, Debug];
+        let table = [(Emergency, Error), (Alert, Error), (Notice, Info), (Trace, Debug)];
+        for (severity, expected) in table {
+            assert_eq!(severity.closest_of(&framework), Some(expected), "{severity}");
+        }
+        assert_eq!(Error.closest_of(&[]), None);
+    }
+}

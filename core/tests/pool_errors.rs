@@ -1,0 +1,217 @@
+//! What an application sees when a check-out fails: names, texts, labels, and what may be tried
+//! again (ER-01 … ER-25).
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bson::rawdoc;
+use cenote_core::address::ServerAddress;
+use cenote_core::error::{CommandError, ConnectionError, InterruptedError, PoolError, Stage};
+use cenote_core::pool::{
+    Action, Bare, CheckOutError, ConnId, Input, Instant, PoolOptions, PoolState, Purpose,
+    ServiceId, WaiterId,
+};
+
+fn error(error: CheckOutError<ConnectionError>) -> PoolError {
+    PoolError::new(address(), error)
+}
+
+fn address() -> Arc<ServerAddress> {
+    Arc::new("db1.example.com".parse().expect("an address"))
+}
+
+fn cleared(cause: ConnectionError) -> PoolError {
+    error(CheckOutError::PoolCleared { cause: Some(cause) })
+}
+
+fn not_connected(cause: ConnectionError) -> PoolError {
+    error(CheckOutError::EstablishFailed { cause })
+}
+
+fn reset() -> ConnectionError {
+    ConnectionError::network(Stage::Tcp, "connection reset")
+}
+
+fn refused(code: i32) -> ConnectionError {
+    let reply = rawdoc! { "ok": 0, "code": code, "errmsg": "no" };
+    ConnectionError::command(Stage::Hello, CommandError::from_reply(&reply).expect("no"))
+}
+
+/// The one connection of a pool is in use by a cursor; a second request waits in vain.
+fn timed_out(load_balanced: bool) -> PoolError {
+    let options = PoolOptions::default()
+        .with_max_pool_size(1)
+        .with_load_balanced(load_balanced)
+        .with_wait_queue_timeout(Duration::from_millis(20));
+    let (start, mut actions) = (Instant::ORIGIN, Vec::<Action<Bare>>::new());
+    let mut pool = PoolState::new(start, options, &mut actions).expect("valid options");
+    let id = ConnId::from_parts(1, 0);
+    let service = load_balanced.then_some(ServiceId([1; 12]));
+    let inputs = [
+        (start, Input::Ready),
+        (start, request(1, Purpose::Cursor)),
+        (start, Input::Handshaken { id, service }),
+        (start, Input::EstablishSucceeded { id, conn: () }),
+        (start, request(2, Purpose::Other)),
+        (start + Duration::from_millis(20), Input::Timer),
+    ];
+    for (at, input) in inputs {
+        pool.handle(at, input, &mut actions).expect("no misuse");
+    }
+    let outcome = actions.into_iter().find_map(|action| match action {
+        Action::Deliver { outcome: Err(CheckOutError::WaitQueueTimeout { snapshot }), .. } => {
+            Some(CheckOutError::WaitQueueTimeout { snapshot })
+        }
+        Action::Deliver { .. }
+        | Action::StartEstablish { .. }
+        | Action::AbortEstablish { .. }
+        | Action::CloseSocket { .. }
+        | Action::Interrupt { .. }
+        | Action::ReportHeldTooLong { .. }
+        | Action::EmitEvent(_) => None,
+    });
+    error(outcome.expect("a timeout"))
+}
+
+fn request(id: u64, purpose: Purpose) -> Input<Bare> {
+    Input::CheckOutRequested { id: WaiterId(id), waiter: (), deadline: None, purpose }
+}
+
+#[test]
+fn each_has_the_name_and_the_message_of_the_specification() {
+    let table = [
+        (
+            error(CheckOutError::PoolClosed),
+            "PoolClosedError",
+            "Attempted to check out a connection from closed connection pool",
+        ),
+        (
+            cleared(refused(91)),
+            "PoolClearedError",
+            "Connection pool for db1.example.com:27017 was cleared because another operation \
+             failed with: hello: no (code 91)",
+        ),
+        (
+            error(CheckOutError::PoolCleared { cause: None }),
+            "PoolClearedError",
+            "Connection pool for db1.example.com:27017 has not been marked ready yet",
+        ),
+        (not_connected(reset()), "ConnectionError", "TCP connect: connection reset"),
+        (
+            error(CheckOutError::Cancelled),
+            "CheckOutCancelledError",
+            "The check-out was given up by its caller",
+        ),
+    ];
+    for (error, name, message) in table {
+        assert_eq!(error.name(), name);
+        assert_eq!(error.message().to_string(), message);
+        assert_eq!(error.to_string(), message, "only a timeout has more to show");
+        assert_eq!(error.address(), &*address());
+    }
+}
+
+#[test]
+fn a_timeout_shows_the_pool_that_it_happened_in() {
+    let error = timed_out(false);
+    let message = "Timed out while checking out a connection from connection pool";
+    assert_eq!(error.name(), "WaitQueueTimeoutError");
+    assert_eq!(error.message().to_string(), message);
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{message} [ready  gen 0 | total 1/1 min 0 | idle 0 | in use 1 | pending 0/2 | \
+             waiting 1]"
+        )
+    );
+}
+
+/// ER-06, CF-49.
+#[test]
+fn behind_a_load_balancer_a_timeout_says_what_connections_are_in_use_for() {
+    let message = timed_out(true).message().to_string();
+    assert_eq!(
+        message,
+        "Timeout waiting for connection from the connection pool. maxPoolSize: 1, connections in \
+         use by cursors: 1, connections in use by transactions: 0, connections in use by other \
+         operations: 0"
+    );
+}
+
+/// ER-10, ER-12, ER-22, SI-18.
+#[test]
+fn what_may_be_tried_again_and_what_is_a_timeout() {
+    let slow = || ConnectionError::timeout(Stage::Hello, Duration::from_millis(250));
+    let table = [
+        // error, retryable, timeout
+        (error(CheckOutError::PoolClosed), false, false),
+        (error(CheckOutError::PoolCleared { cause: None }), true, false),
+        (cleared(slow()), true, false),
+        (cleared(refused(18)), true, false),
+        (not_connected(reset()), true, false),
+        (not_connected(slow()), true, true),
+        (not_connected(refused(18)), false, false),
+        (not_connected(refused(91)), true, false),
+        (timed_out(false), false, true),
+        (error(CheckOutError::Cancelled), false, false),
+    ];
+    for (error, retryable, timeout) in table {
+        assert_eq!(error.is_retryable(), retryable, "{error}");
+        assert_eq!(error.is_timeout(), timeout, "{error}");
+    }
+}
+
+/// ER-20, ER-21, ER-30.
+#[test]
+fn labels_are_of_the_operation_that_failed() {
+    let labels = |error: &PoolError, retry_writes| -> Vec<String> {
+        error.labels(retry_writes).map(str::to_owned).collect()
+    };
+    let cleared = cleared(reset());
+    assert_eq!(labels(&cleared, true), ["RetryableWriteError"]);
+    assert_eq!(labels(&cleared, false), [""; 0]);
+
+    let refused = not_connected(reset());
+    assert_eq!(
+        labels(&refused, true),
+        ["SystemOverloadedError", "RetryableError", "RetryableWriteError"]
+    );
+    assert_eq!(labels(&refused, false), ["SystemOverloadedError", "RetryableError"]);
+
+    for error in
+        [timed_out(false), error(CheckOutError::PoolClosed), error(CheckOutError::Cancelled)]
+    {
+        assert_eq!(labels(&error, true), [""; 0], "{error}");
+    }
+}
+
+#[test]
+fn the_cause_is_the_source() {
+    for error in [cleared(reset()), not_connected(reset())] {
+        let source = error.source().expect("there is a cause");
+        assert_eq!(source.to_string(), "TCP connect: connection reset");
+        assert!(source.is::<ConnectionError>());
+    }
+    assert!(timed_out(false).source().is_none());
+    assert!(error(CheckOutError::PoolClosed).source().is_none());
+}
+
+/// ER-07, INT-06, INT-07.
+#[test]
+fn an_interrupted_operation_may_be_tried_again() {
+    let error = InterruptedError::new(address());
+    assert_eq!(
+        error.to_string(),
+        "Connection to db1.example.com:27017 interrupted due to server monitor timeout"
+    );
+    assert_eq!(InterruptedError::NAME, "PoolClearedError");
+    assert!(error.is_retryable());
+}
+
+/// A shell with causes of its own has names and messages all the same.
+#[test]
+fn other_causes_will_do() {
+    let error = PoolError::new(address(), CheckOutError::EstablishFailed { cause: "no route" });
+    assert_eq!((error.name(), error.to_string().as_str()), ("ConnectionError", "no route"));
+}
