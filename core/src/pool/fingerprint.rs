@@ -6,6 +6,7 @@ use super::id::{ConnId, ServiceId};
 use super::options::{PoolOptions, mix};
 use super::state::PoolState;
 use super::time::Instant;
+use super::wait_queue::Request;
 
 /// Takes in numbers, in order.
 struct Digest(u64);
@@ -72,10 +73,11 @@ impl<S: Shell> PoolState<S> {
         }
         add_connections(&mut digest, connections);
         digest.add(queue.len() as u64);
-        for (id, started, deadline, purpose) in queue.iter() {
+        for ((id, started, deadline, purpose), callers) in queue.iter().zip(queue.iter_callers()) {
             digest.add(id.0);
             digest.add_time(Some(started));
             digest.add_time(deadline);
+            digest.add(u64::from(callers));
             digest.add(purpose as u64);
         }
         digest.0
@@ -84,6 +86,7 @@ impl<S: Shell> PoolState<S> {
 
 fn add_connections<S: Shell>(digest: &mut Digest, connections: &Connections<S>) {
     digest.add(connections.last_number());
+    digest.add_time(connections.next_expiry());
     for list in [List::Pending, List::Available, List::InUse, List::Overdue] {
         digest.add(u64::from(connections.len(list)));
         for (id, connection) in connections.iter(list) {
@@ -101,7 +104,10 @@ fn add_doing<S: Shell>(digest: &mut Digest, doing: &Doing<S>) {
     match doing {
         Doing::Pending { owner, handshaken } => {
             digest.add(u64::from(*handshaken));
-            digest.add(owner.as_ref().map_or(0, |request| request.id.0.wrapping_add(1)));
+            digest.add(u64::from(owner.is_some()));
+            if let Some(request) = owner {
+                add_request(digest, request);
+            }
         }
         Doing::Available { since, conn: _ } => digest.add_time(Some(*since)),
         Doing::InUse { since, purpose, interrupted } => {
@@ -110,6 +116,15 @@ fn add_doing<S: Shell>(digest: &mut Digest, doing: &Doing<S>) {
             digest.add(u64::from(*interrupted));
         }
     }
+}
+
+fn add_request<W>(digest: &mut Digest, request: &Request<W>) {
+    let Request { id, waiter: _, started, deadline, deadline_is_callers, purpose } = request;
+    digest.add(id.0);
+    digest.add_time(Some(*started));
+    digest.add_time(*deadline);
+    digest.add(u64::from(*deadline_is_callers));
+    digest.add(*purpose as u64);
 }
 
 /// Lets the options, which derive `Hash`, enter a digest that is the same on every machine: the

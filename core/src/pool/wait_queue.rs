@@ -119,6 +119,12 @@ impl<W> WaitQueue<W> {
         self.earliest().map(|(deadline, _)| deadline)
     }
 
+    /// Whether the caller itself set the deadline, of each request, oldest first.
+    pub(super) fn iter_callers(&self) -> impl Iterator<Item = bool> {
+        let requests = self.entries.iter().filter_map(|entry| entry.request.as_ref());
+        requests.map(|request| request.deadline_is_callers)
+    }
+
     /// Id, start and deadline of each request, oldest first.
     pub(super) fn iter(
         &self,
