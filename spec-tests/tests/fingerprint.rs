@@ -10,14 +10,14 @@ use cenote_core::pool::{
 const FIRST: ConnId = ConnId::from_parts(1, 0);
 
 fn pool(options: PoolOptions) -> PoolState<Bare> {
-    let mut pool = PoolState::new(Instant::ORIGIN, options, &mut |_| {}).unwrap();
+    let mut pool = PoolState::new(Instant::ORIGIN, options, &mut |_| {}).expect("usable options");
     feed(&mut pool, 0, Input::Ready);
     assert_eq!(pool.snapshot().status, Status::Ready);
     pool
 }
 
 fn feed(pool: &mut PoolState<Bare>, now: u64, input: Input<Bare>) {
-    pool.handle(Instant::from_nanos(now), input, &mut |_| {}).unwrap();
+    pool.handle(Instant::from_nanos(now), input, &mut |_| {}).expect("an input that makes sense");
 }
 
 fn check_out(pool: &mut PoolState<Bare>, id: u64, deadline: Option<u64>, purpose: Purpose) {
