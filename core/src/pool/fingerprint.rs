@@ -7,6 +7,7 @@ use super::lists::List;
 use super::options::{PoolOptions, mix};
 use super::state::PoolState;
 use super::time::Instant;
+use super::wait_queue::Summary;
 
 /// Takes in numbers, in order.
 struct Digest(u64);
@@ -70,16 +71,12 @@ impl<S: Shell> PoolState<S> {
         for (id, generation, _) in services.iter() {
             digest.add_service(Some(id));
             digest.add(generation);
+            digest.add(u64::from(services.cleared_by(id).is_some()));
         }
         add_connections(&mut digest, connections);
-        let owners = owners
-            .iter()
-            .map(|(request, _)| (request.id, request.started, request.deadline, request.purpose));
-        for (id, started, deadline, purpose) in owners.chain(queue.iter()) {
-            digest.add(id.0);
-            digest.add_time(Some(started));
-            digest.add_time(deadline);
-            digest.add(purpose as u64);
+        let owners = owners.iter().map(|(request, _)| request.summary());
+        for request in owners.chain(queue.iter()) {
+            add_request(&mut digest, &request);
         }
         digest.0
     }
@@ -87,6 +84,7 @@ impl<S: Shell> PoolState<S> {
 
 fn add_connections<C>(digest: &mut Digest, connections: &Connections<C>) {
     digest.add(connections.last_number());
+    digest.add_time(connections.next_expiry());
     for list in [List::Pending, List::Available, List::InUse, List::Overdue] {
         digest.add(u64::from(connections.len(list)));
         for (id, connection) in connections.iter(list) {
@@ -113,6 +111,15 @@ fn add_doing<C>(digest: &mut Digest, doing: &Doing<C>) {
             digest.add(u64::from(*interrupted));
         }
     }
+}
+
+fn add_request(digest: &mut Digest, request: &Summary) {
+    let &Summary { id, started, deadline, deadline_is_callers, purpose } = request;
+    digest.add(id.0);
+    digest.add_time(Some(started));
+    digest.add_time(deadline);
+    digest.add(u64::from(deadline_is_callers));
+    digest.add(purpose as u64);
 }
 
 /// Lets the options, which derive `Hash`, enter a digest that is the same on every machine: the

@@ -72,7 +72,7 @@ impl<S: Shell> PoolState<S> {
             .collect();
         owned.sort_unstable();
         assert_eq!(owned, listed, "an owner and its connection know each other");
-        let oldest_waiting = self.queue.iter().next().map(|(id, ..)| id);
+        let oldest_waiting = self.queue.iter().next().map(|request| request.id);
         let youngest_owner = listed.last().map(|&(id, _)| id);
         assert!(
             oldest_waiting.is_none() || youngest_owner < oldest_waiting,

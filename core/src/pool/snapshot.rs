@@ -10,6 +10,7 @@ use super::input::Purpose;
 use super::lists::List;
 use super::state::{PoolState, Status};
 use super::time::Instant;
+use super::wait_queue::Summary;
 
 /// The counts, the state and the generation of a pool, at one moment.
 ///
@@ -192,22 +193,11 @@ impl<S: Shell> PoolState<S> {
     /// Each request that has not had its outcome, in the order in which they came.
     pub fn waiters(&self) -> impl Iterator<Item = WaiterInfo> {
         let waits_for = if self.has_room() { WaitsFor::Permit } else { WaitsFor::Connection };
-        let queued = self.queue.iter().map(move |(id, started, deadline, purpose)| WaiterInfo {
-            id,
-            started,
-            age: self.now.saturating_since(started),
-            deadline,
-            purpose,
-            waits_for,
+        let owners = self.owners.iter().map(|(request, connection)| {
+            self.describe_request(&request.summary(), WaitsFor::Establishment(*connection))
         });
-        let owners = self.owners.iter().map(|(request, connection)| WaiterInfo {
-            id: request.id,
-            started: request.started,
-            age: self.now.saturating_since(request.started),
-            deadline: request.deadline,
-            purpose: request.purpose,
-            waits_for: WaitsFor::Establishment(*connection),
-        });
+        let queued =
+            self.queue.iter().map(move |request| self.describe_request(&request, waits_for));
         owners.chain(queued)
     }
 
@@ -224,6 +214,17 @@ impl<S: Shell> PoolState<S> {
 
     fn has_room(&self) -> bool {
         self.connections.total() < self.settings.max_total
+    }
+
+    fn describe_request(&self, request: &Summary, waits_for: WaitsFor) -> WaiterInfo {
+        WaiterInfo {
+            id: request.id,
+            started: request.started,
+            age: self.now.saturating_since(request.started),
+            deadline: request.deadline,
+            purpose: request.purpose,
+            waits_for,
+        }
     }
 
     fn describe(&self, id: ConnId, connection: &Connection<S::Conn>) -> ConnectionInfo {

@@ -25,7 +25,22 @@ pub(super) struct Request<W> {
     pub(super) purpose: Purpose,
 }
 
+/// A request without its waiter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Summary {
+    pub(super) id: WaiterId,
+    pub(super) started: Instant,
+    pub(super) deadline: Option<Instant>,
+    pub(super) deadline_is_callers: bool,
+    pub(super) purpose: Purpose,
+}
+
 impl<W> Request<W> {
+    pub(super) fn summary(&self) -> Summary {
+        let &Self { id, waiter: _, started, deadline, deadline_is_callers, purpose } = self;
+        Summary { id, started, deadline, deadline_is_callers, purpose }
+    }
+
     /// Whether it may wait no longer.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= now)
@@ -126,13 +141,12 @@ impl<W> WaitQueue<W> {
         self.earliest().map(|(deadline, _)| deadline)
     }
 
-    /// Id, start and deadline of each request, oldest first.
-    pub(super) fn iter(
-        &self,
-    ) -> impl Iterator<Item = (WaiterId, Instant, Option<Instant>, Purpose)> {
+    /// Each request, oldest first.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Summary> {
         self.entries.iter().filter_map(|entry| {
-            let request = entry.request.as_ref()?;
-            Some((entry.id, request.started, request.deadline, request.purpose))
+            let &Waiting { started, deadline, deadline_is_callers, purpose, .. } =
+                entry.request.as_ref()?;
+            Some(Summary { id: entry.id, started, deadline, deadline_is_callers, purpose })
         })
     }
 
@@ -146,7 +160,7 @@ impl<W> WaitQueue<W> {
             entries.iter().position(Entry::is_timed_in_order).unwrap_or(entries.len()),
             *first_timed
         );
-        let earliest = self.iter().filter_map(|(_, _, deadline, _)| deadline).min();
+        let earliest = self.iter().filter_map(|request| request.deadline).min();
         assert_eq!(self.next_deadline(), earliest, "the earliest deadline is known");
         assert!(!entries.is_empty() || (latest.is_none() && stragglers.is_empty()), "a clean end");
     }

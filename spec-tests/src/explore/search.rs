@@ -11,7 +11,9 @@ use cenote_core::pool::{Bare, Input, Instant, PoolState};
 
 use super::steps::steps;
 use super::{Configuration, Line};
-use crate::lockstep::{Clock, Failure, Ids, Op, Step, create, judge, judge_refusal, resolve};
+use crate::lockstep::{
+    Clock, Failure, Ids, Op, Step, Trace, create, judge, judge_refusal, resolve,
+};
 use crate::model::Model;
 
 /// Explores one configuration, up to the depth or to the first thing that is wrong.
@@ -97,8 +99,9 @@ impl Search<'_> {
 
     /// Takes every step from a state; if there will be more, notes what is new.
     fn go_on_from(&mut self, index: usize, mut node: Node, note: bool) -> Result<(), Box<Failure>> {
+        let trace = Trace::of(&node.machine);
         for step in steps(self.configuration, &node.machine, node.requests) {
-            let is_new = match self.take(&mut node, &step) {
+            let is_new = match self.take(&mut node, &trace, &step) {
                 Ok(is_new) => is_new,
                 Err(complaint) => return Err(self.failure(index, Some(step), complaint)),
             };
@@ -110,11 +113,11 @@ impl Search<'_> {
     }
 
     /// Whether the step leads to a state that was not met before.
-    fn take(&mut self, node: &mut Node, step: &Step) -> Result<bool, String> {
+    fn take(&mut self, node: &mut Node, trace: &Trace, step: &Step) -> Result<bool, String> {
         let (now, input) = node.resolve(step);
         if let Err(reason) = node.model.judge(&input) {
             self.refusals += 1;
-            return judge_refusal(&mut node.machine, now, input, reason).map(|()| false);
+            return judge_refusal(&mut node.machine, trace, now, input, reason).map(|()| false);
         }
         self.transitions += 1;
         let mut next = node.clone();

@@ -18,6 +18,8 @@ pub(super) fn steps(
     connections_ops(configuration, machine, &mut now);
     pool_ops(configuration, machine, &mut now);
     add(Clock::Back(1), Op::CancelUnknown);
+    // Not even the time of a refused input counts.
+    add(Clock::Forward(1), Op::CheckIn { conn: Pick::Number(0), errored: false });
     if configuration.timed {
         // Time passes, and nobody comes to the pool about it but somebody who does not matter.
         add(Clock::Forward(1), Op::CancelUnknown);

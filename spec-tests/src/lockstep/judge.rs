@@ -3,7 +3,9 @@
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use cenote_core::pool::{Action, Input, Instant, MisuseReason, PoolState, Shell};
+use cenote_core::pool::{
+    Action, Deadline, Input, Instant, MisuseReason, PoolState, Shell, Snapshot,
+};
 
 use super::ledger::Ledger;
 use crate::model::Model;
@@ -48,7 +50,8 @@ pub fn judge<S: Comparable>(
 ) -> Result<Option<Vec<Action<S>>>, String> {
     let expected = model.handle(now, input.clone());
     if let Err(reason) = expected {
-        return judge_refusal(machine, now, input, reason).map(|()| None);
+        let before = Trace::of(machine);
+        return judge_refusal(machine, &before, now, input, reason).map(|()| None);
     }
     let before = machine.snapshot();
     let ledger = Ledger::of(machine);
@@ -67,11 +70,11 @@ pub fn judge<S: Comparable>(
 /// Nothing changed, nothing was emitted, and the input came back whole.
 pub(crate) fn judge_refusal<S: Comparable>(
     machine: &mut PoolState<S>,
+    before: &Trace,
     now: Instant,
     input: Input<S>,
     expected: MisuseReason,
 ) -> Result<(), String> {
-    let before = (machine.fingerprint(), machine.snapshot(), machine.next_deadline());
     let given = input.clone();
     let (reason, returned) = match feed(machine, now, input)? {
         Ok(actions) => {
@@ -85,10 +88,28 @@ pub(crate) fn judge_refusal<S: Comparable>(
     if *returned != given {
         return Err(format!("a refused input came back as {returned:?}"));
     }
-    if before != (machine.fingerprint(), machine.snapshot(), machine.next_deadline()) {
+    if *before != Trace::of(machine) {
         return Err("a refused input left a trace".to_owned());
     }
     Ok(())
+}
+
+/// Where anything that a refused input changed would show.
+#[derive(PartialEq)]
+pub(crate) struct Trace {
+    fingerprint: u64,
+    snapshot: Snapshot,
+    deadline: Option<Deadline>,
+}
+
+impl Trace {
+    pub(crate) fn of<S: Shell>(machine: &PoolState<S>) -> Self {
+        Self {
+            fingerprint: machine.fingerprint(),
+            snapshot: machine.snapshot(),
+            deadline: machine.next_deadline(),
+        }
+    }
 }
 
 type Refusal<S> = (MisuseReason, Box<Input<S>>);

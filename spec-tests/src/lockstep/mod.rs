@@ -18,8 +18,8 @@ use self::payload::Payloads;
 use self::tagged::{strip_action, strip_input};
 use crate::model::Model;
 
-pub(crate) use judge::judge_refusal;
 pub use judge::{Comparable, judge};
+pub(crate) use judge::{Trace, judge_refusal};
 pub use ledger::Ledger;
 pub use step::{Brief, Clock, Op, Pick, Step, service};
 pub use tagged::Tagged;

@@ -1,0 +1,18 @@
+//! The bodies of the fuzz targets are in `cenote::fuzzing`, so that they compile with every build;
+//! this package adds the fuzzer and the corpora.
+
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+
+/// A body: takes any bytes, and panics when something is wrong.
+pub type Body = fn(&[u8]);
+
+/// Every target, by the name of its file.
+pub const TARGETS: [(&str, Body); 2] =
+    [("pool_ops", cenote::fuzzing::pool_ops), ("pool_vs_model", cenote::fuzzing::pool_vs_model)];
+
+/// Where the inputs of a target are kept.
+pub fn corpus(target: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target)
+}
