@@ -1,0 +1,66 @@
+//! All eleven log messages, to the letter: keys, their order, values and the line (LG-01 … LG-38).
+
+mod page;
+mod rows;
+mod rules;
+
+use std::fmt::Write as _;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::log::{LogRecord, LogSettings, LogValue, Severity};
+
+use self::rows::{Row, rows};
+
+/// Address, the fields that follow from it, and how it stands in lines.
+const ADDRESSES: [(&str, &str, &str); 4] = [
+    (
+        "db1.example.com:27018",
+        r#"serverHost="db1.example.com" serverPort=27018"#,
+        "db1.example.com:27018",
+    ),
+    (
+        "DB1.example.com",
+        r#"serverHost="db1.example.com" serverPort=27017"#,
+        "db1.example.com:27017",
+    ),
+    ("[::1]", r#"serverHost="::1" serverPort=27017"#, "[::1]:27017"),
+    (
+        "/run/mongodb-27017.sock",
+        r#"serverHost="/run/mongodb-27017.sock""#,
+        "/run/mongodb-27017.sock",
+    ),
+];
+
+#[test]
+fn every_event_has_its_record() {
+    let rows = rows();
+    for (address, address_fields, address_in_line) in ADDRESSES {
+        let address: ServerAddress = address.parse().unwrap();
+        for Row { event, message, fields, line } in &rows {
+            let record = LogRecord::new(event, &address, &LogSettings::default());
+            assert_eq!(record.message(), *message);
+            let fields = format!("{address_fields} {fields}").replace('@', address_in_line);
+            assert_eq!(shown(&record), fields.trim_end());
+            assert_eq!(record.to_string(), line.replace('@', address_in_line));
+        }
+    }
+    let mut types: Vec<&str> = rows.iter().map(|row| row.event.name()).collect();
+    types.dedup();
+    assert_eq!(types.len(), 11, "of all types, together: {types:?}");
+    assert_eq!((LogRecord::SEVERITY, LogRecord::COMPONENT), (Severity::Debug, "connection"));
+}
+
+/// The fields of a record in their order; what is a double looks like one.
+fn shown(record: &LogRecord<'_>) -> String {
+    let mut shown = String::new();
+    for (key, value) in record.fields() {
+        let value = match value {
+            LogValue::Int(number) => number.to_string(),
+            LogValue::Double(number) => format!("{number:?}"),
+            LogValue::Text(text) => format!("{text:?}"),
+        };
+        write!(shown, "{key}={value} ").expect("a String takes everything");
+    }
+    shown.truncate(shown.trim_end().len());
+    shown
+}
