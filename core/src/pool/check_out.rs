@@ -200,10 +200,13 @@ impl<S: Shell> PoolState<S> {
         due: impl Fn(Instant) -> bool,
         out: &mut impl ActionSink<S>,
     ) {
-        let snapshot = self.snapshot();
-        let mut shared = None;
+        if !self.queue.next_deadline().is_some_and(&due) {
+            return;
+        }
+        // Each is told how the pool was before any of them left.
+        let snapshot = Arc::new(self.snapshot());
         while let Some(request) = self.queue.pop_due(&due) {
-            let snapshot = Arc::clone(shared.get_or_insert_with(|| Arc::new(snapshot)));
+            let snapshot = Arc::clone(&snapshot);
             self.fail(request, CheckOutError::WaitQueueTimeout { snapshot }, out);
         }
     }
