@@ -14,3 +14,5 @@ pub mod error;
 mod number;
 #[cfg(feature = "std")]
 pub mod sdam;
+#[cfg(feature = "std")]
+pub mod wire;
