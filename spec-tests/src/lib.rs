@@ -4,4 +4,5 @@
 #![forbid(unsafe_code)]
 
 pub mod conform;
+pub mod fuzzing_wire;
 pub mod workload;
