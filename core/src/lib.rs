@@ -19,6 +19,8 @@ mod number;
 pub mod sdam;
 #[cfg(feature = "std")]
 pub mod uri;
+#[cfg(feature = "std")]
+pub mod wire;
 
 /// The README's examples, compiled and run as documentation tests.
 #[cfg(doctest)]

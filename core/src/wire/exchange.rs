@@ -1,0 +1,220 @@
+use super::{Flags, Header, WireError};
+
+/// Numbers for the requests of one connection: 1, 2, 3, … and 1 again after 2,147,483,647.
+///
+/// Never 0, which in `responseTo` means that nothing is answered.
+#[derive(Clone, Debug, Default)]
+pub struct RequestIds {
+    last: i32,
+}
+
+impl RequestIds {
+    /// Goes on after `last`, so that a trace or a test can begin anywhere. Negative is as 0.
+    #[must_use]
+    pub const fn after(last: i32) -> Self {
+        Self { last }
+    }
+
+    /// The next one.
+    pub fn next_id(&mut self) -> i32 {
+        self.last = self.last.max(0).checked_add(1).unwrap_or(1);
+        self.last
+    }
+}
+
+/// Whose turn it is on one connection: a request, its reply, and any more replies that it allowed.
+///
+/// Feed it every request before its first byte is written and every reply that was read. It
+/// refuses what the protocol does, and knows whether the connection may go back to its pool
+/// (CO-19): only [`is_reusable`](Self::is_reusable), with an [empty
+/// framer](super::Framer::is_empty), is healthy. An operation that is given up in the middle
+/// leaves it as it is, which is not reusable.
+///
+/// ```
+/// use cenote_core::wire::{Exchange, Flags, WireError};
+///
+/// // An unacknowledged write: no reply will come (MS-08).
+/// let mut exchange = Exchange::default();
+/// exchange.begin_request(1, Flags::MORE_TO_COME)?;
+/// assert!(!exchange.is_reusable());
+/// exchange.request_written();
+/// assert!(exchange.is_reusable());
+///
+/// // Anything else waits for its reply.
+/// exchange.begin_request(2, Flags::NONE)?;
+/// exchange.request_written();
+/// assert_eq!(exchange.begin_request(3, Flags::NONE), Err(WireError::NotYourTurn));
+/// assert!(!exchange.is_reusable());
+/// # Ok::<(), WireError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Exchange {
+    turn: Turn,
+}
+
+/// Whether a reply was the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Progress {
+    /// It was: the next request may be sent.
+    Complete,
+    /// Another one follows: read on, and send nothing (MS-09).
+    MoreToCome,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Turn {
+    #[default]
+    Ours,
+    /// A request is on its way, perhaps in part.
+    Writing { request_id: i32, flags: Flags },
+    /// A reply to that message must come next.
+    Theirs { expected: i32, exhaust: bool },
+    /// The other side broke the protocol.
+    Broken,
+}
+
+impl Exchange {
+    /// A request is about to be written. From now on nobody else can use the connection.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::NotYourTurn`] while another exchange is under way, or after an error; nothing
+    /// changes.
+    pub fn begin_request(&mut self, request_id: i32, flags: Flags) -> Result<(), WireError> {
+        if self.turn != Turn::Ours {
+            return Err(WireError::NotYourTurn);
+        }
+        self.turn = Turn::Writing { request_id, flags };
+        Ok(())
+    }
+
+    /// The last byte of the request has been written.
+    ///
+    /// # Panics
+    ///
+    /// When no request was begun.
+    pub fn request_written(&mut self) {
+        let Turn::Writing { request_id, flags } = self.turn else {
+            panic!("no request is being written");
+        };
+        self.turn = if flags.more_to_come {
+            Turn::Ours
+        } else {
+            Turn::Theirs { expected: request_id, exhaust: flags.exhaust_allowed }
+        };
+    }
+
+    /// A reply was read. It must answer the request, or, after one with `moreToCome`, the reply
+    /// before it (MS-09, MS-15). For an OP_REPLY the flags are [`Flags::NONE`].
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::Unsolicited`], [`WireError::ResponseTo`], [`WireError::ExhaustNotAllowed`].
+    /// After each the connection has perished.
+    pub fn reply(&mut self, header: Header, flags: Flags) -> Result<Progress, WireError> {
+        let outcome = self.judge(header, flags);
+        self.turn = match outcome {
+            Ok(Progress::Complete) => Turn::Ours,
+            Ok(Progress::MoreToCome) => {
+                Turn::Theirs { expected: header.ids.request_id, exhaust: true }
+            }
+            Err(_) => Turn::Broken,
+        };
+        outcome
+    }
+
+    /// Nothing is under way, nothing is unread, nothing was wrong (CO-19).
+    #[must_use]
+    pub fn is_reusable(&self) -> bool {
+        self.turn == Turn::Ours
+    }
+
+    fn judge(&self, header: Header, flags: Flags) -> Result<Progress, WireError> {
+        let got = header.ids.response_to;
+        let Turn::Theirs { expected, exhaust } = self.turn else {
+            return Err(WireError::Unsolicited { response_to: got });
+        };
+        if got != expected {
+            return Err(WireError::ResponseTo { expected, got });
+        }
+        match (flags.more_to_come, exhaust) {
+            (false, _) => Ok(Progress::Complete),
+            (true, true) => Ok(Progress::MoreToCome),
+            (true, false) => Err(WireError::ExhaustNotAllowed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Exchange, Progress, RequestIds};
+    use crate::wire::{Flags, Header, Ids, OpCode, WireError};
+
+    fn reply(request_id: i32, response_to: i32) -> Header {
+        let ids = Ids { request_id, response_to };
+        Header { message_length: 26, ids, op_code: OpCode::Msg }
+    }
+
+    fn asked(request_id: i32, flags: Flags) -> Exchange {
+        let mut exchange = Exchange::default();
+        exchange.begin_request(request_id, flags).unwrap();
+        assert!(!exchange.is_reusable());
+        exchange.request_written();
+        exchange
+    }
+
+    #[test]
+    fn ids_go_round_without_zero() {
+        let mut ids = RequestIds::after(i32::MAX - 1);
+        assert_eq!([ids.next_id(), ids.next_id(), ids.next_id()], [i32::MAX, 1, 2]);
+        assert_eq!(RequestIds::default().next_id(), 1);
+        assert_eq!(RequestIds::after(-5).next_id(), 1);
+    }
+
+    #[test]
+    fn replies_follow_each_other_until_one_is_the_last() {
+        let mut exchange = asked(1, Flags::EXHAUST_ALLOWED);
+        assert_eq!(exchange.reply(reply(70, 1), Flags::MORE_TO_COME), Ok(Progress::MoreToCome));
+        assert!(!exchange.is_reusable());
+        assert_eq!(exchange.begin_request(2, Flags::NONE), Err(WireError::NotYourTurn));
+        assert_eq!(exchange.reply(reply(71, 70), Flags::MORE_TO_COME), Ok(Progress::MoreToCome));
+        assert_eq!(exchange.reply(reply(72, 71), Flags::NONE), Ok(Progress::Complete));
+        assert!(exchange.is_reusable());
+    }
+
+    #[test]
+    fn what_nobody_asked_for_breaks_the_connection() {
+        let mut idle = Exchange::default();
+        let mut other = asked(1, Flags::NONE);
+        let mut exhaust = asked(1, Flags::EXHAUST_ALLOWED);
+        let mut plain = asked(1, Flags::NONE);
+        assert_eq!(exhaust.reply(reply(70, 1), Flags::MORE_TO_COME), Ok(Progress::MoreToCome));
+        let outcomes = [
+            idle.reply(reply(70, 1), Flags::NONE),
+            other.reply(reply(70, 2), Flags::NONE),
+            exhaust.reply(reply(71, 1), Flags::NONE),
+            plain.reply(reply(70, 1), Flags::MORE_TO_COME),
+        ];
+        let expected = [
+            WireError::Unsolicited { response_to: 1 },
+            WireError::ResponseTo { expected: 1, got: 2 },
+            WireError::ResponseTo { expected: 70, got: 1 },
+            WireError::ExhaustNotAllowed,
+        ];
+        assert_eq!(outcomes.map(Result::unwrap_err), expected);
+        for mut broken in [idle, other, exhaust, plain] {
+            assert!(!broken.is_reusable());
+            assert_eq!(broken.begin_request(2, Flags::NONE), Err(WireError::NotYourTurn));
+        }
+    }
+
+    #[test]
+    fn half_a_request_is_not_reusable_even_without_a_reply() {
+        let mut exchange = Exchange::default();
+        exchange.begin_request(1, Flags::MORE_TO_COME).unwrap();
+        assert!(!exchange.is_reusable());
+        exchange.request_written();
+        assert!(exchange.is_reusable());
+    }
+}

@@ -1,0 +1,97 @@
+use bson::{RawBsonRef, RawDocument};
+
+use super::reader::Reader;
+use super::sequence::check_sections;
+use super::{DocumentSequence, Flags, Frame, HEADER_LENGTH, Header, OpCode, Sequences, WireError};
+
+/// Bytes of the checksum at the end of a message that has one.
+pub(super) const CHECKSUM_LENGTH: usize = 4;
+
+/// An OP_MSG that was received: one body, and any number of document sequences.
+///
+/// All of it was checked, and all of it still lies where it was received.
+#[derive(Clone, Debug)]
+pub struct Message<'a> {
+    header: Header,
+    flags: Flags,
+    body: &'a RawDocument,
+    sections: Reader<'a>,
+}
+
+impl<'a> Message<'a> {
+    /// Reads a message and checks everything in it: flags (MS-07), checksum (MS-14), sections
+    /// (MS-04, MS-05) and each document, as [`check_document`](super::check_document) does. Takes
+    /// one pass (two with a checksum); allocates only for more than four document sequences.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::UnexpectedOpCode`] for anything but OP_MSG; a compressed one goes through
+    /// [`decompress`](super::decompress) first. Otherwise what the checks find.
+    pub fn parse(frame: Frame<'a>) -> Result<Self, WireError> {
+        frame.expect(OpCode::Msg)?;
+        let mut reader = Reader::new(frame.bytes(), HEADER_LENGTH);
+        let flags = Flags::from_bits(reader.u32("flagBits")?)?;
+        let checksum = if flags.checksum_present { CHECKSUM_LENGTH } else { 0 };
+        let length = reader.left().saturating_sub(checksum);
+        let sections = reader.split(length, "sections")?;
+        if flags.checksum_present {
+            check_checksum(frame.bytes(), reader)?;
+        }
+        let body = check_sections(sections.clone())?;
+        Ok(Self { header: frame.header(), flags, body, sections })
+    }
+
+    /// As it was received.
+    #[must_use]
+    pub fn header(&self) -> Header {
+        self.header
+    }
+
+    /// Those that are known.
+    #[must_use]
+    pub fn flags(&self) -> Flags {
+        self.flags
+    }
+
+    /// The document of the section of kind 0: the command, or the reply.
+    #[must_use]
+    pub fn body(&self) -> &'a RawDocument {
+        self.body
+    }
+
+    /// The sections of kind 1.
+    #[must_use]
+    pub fn sequences(&self) -> Sequences<'a> {
+        Sequences::of_checked(self.sections.clone())
+    }
+
+    /// The section of kind 1 with that name.
+    #[must_use]
+    pub fn sequence(&self, identifier: &str) -> Option<DocumentSequence<'a>> {
+        self.sequences().find(|sequence| sequence.identifier() == identifier)
+    }
+
+    /// The name of the command: its first key (MS-11). `None` when there is none, or no UTF-8.
+    #[must_use]
+    pub fn command_name(&self) -> Option<&'a str> {
+        command_name(self.body)
+    }
+
+    /// The `$db` of a command (MS-11); `None` when it is missing or no string.
+    #[must_use]
+    pub fn database(&self) -> Option<&'a str> {
+        self.body.get("$db").ok().flatten().and_then(RawBsonRef::as_str)
+    }
+}
+
+pub(super) fn command_name(command: &RawDocument) -> Option<&str> {
+    let (name, _) = command.iter().next()?.ok()?;
+    Some(name.as_str())
+}
+
+fn check_checksum(message: &[u8], mut end: Reader<'_>) -> Result<(), WireError> {
+    let covered = end.offset();
+    let expected = end.u32("checksum")?;
+    let got = crc32c::crc32c(&message[..covered]);
+    if got == expected { Ok(()) } else { Err(WireError::Checksum { expected, got }) }
+}

@@ -1,0 +1,98 @@
+//! Any bytes at all, as a stream of messages: nothing panics, nothing differs by how the stream is
+//! cut, and what is understood can be written again and means the same.
+
+use cenote_core::wire::{
+    Flags, Frame, Framer, HEADER_LENGTH, Ids, Message, MessageLimit, MessageWriter, OpCode, Query,
+    Reply, WireError, decompress,
+};
+
+/// The first byte chooses how the rest is cut.
+pub fn wire(data: &[u8]) {
+    let Some((cut, stream)) = data.split_first() else { return };
+    let whole = frames(stream, stream.len().max(1));
+    let pieces = frames(stream, usize::from(*cut).max(1));
+    assert_eq!(whole, pieces, "a cut is seen");
+    for frame in whole.0 {
+        message(&frame);
+    }
+}
+
+/// All messages, and how the stream ends.
+fn frames(stream: &[u8], cut: usize) -> (Vec<Vec<u8>>, Result<(), WireError>) {
+    let mut framer = Framer::new(limit());
+    let mut found = Vec::new();
+    for piece in stream.chunks(cut) {
+        framer.push(piece);
+        while let Ok(Some(frame)) = framer.next_frame() {
+            found.push(frame.bytes().to_vec());
+        }
+        let most = stream.len().max(4096) * 2;
+        assert!(framer.capacity() <= most, "memory follows what came");
+    }
+    (found, framer.finish())
+}
+
+fn message(bytes: &[u8]) {
+    let frame = Frame::new(bytes, limit()).expect("the framer has accepted it");
+    let mut scratch = Vec::new();
+    let Ok(frame) = decompress(frame, limit(), &mut scratch) else { return };
+    match frame.header().op_code {
+        OpCode::Msg => drop(Message::parse(frame).map(|message| again(&message))),
+        OpCode::Query => drop(Query::parse(frame).map(|query| query_again(&query))),
+        OpCode::Reply => drop(Reply::parse(frame).map(|reply| reply.documents().count())),
+        OpCode::Compressed => panic!("decompressed, and compressed still"),
+    }
+}
+
+fn again(message: &Message<'_>) {
+    let flags = Flags { checksum_present: true, ..message.flags() };
+    let mut bytes = vec![0; HEADER_LENGTH];
+    let mut writer = MessageWriter::new(&mut bytes, message.header().ids, flags, message.body());
+    for sequence in message.sequences() {
+        writer.sequence(sequence.identifier(), sequence.documents()).expect("a name that was read");
+    }
+    // Only the checksum is new.
+    let largest = MessageLimit::new(i64::from(i32::MAX)).expect("a length that a field can say");
+    writer.finish(largest).expect("as large as before");
+    let frame = Frame::new(&bytes[HEADER_LENGTH..], largest);
+    let second = Message::parse(frame.expect("a whole message")).expect("as it was written");
+    assert_eq!(second.body(), message.body());
+    assert_eq!(second.flags(), flags);
+    assert_eq!(second.command_name(), message.command_name());
+    let sequences = second.sequences().zip(message.sequences());
+    assert_eq!(second.sequences().count(), message.sequences().count());
+    for (a, b) in sequences {
+        assert_eq!(a.identifier(), b.identifier());
+        assert!(a.documents().eq(b.documents()));
+    }
+}
+
+fn query_again(query: &Query<'_>) {
+    let mut bytes = Vec::new();
+    let ids = Ids::request(1);
+    let largest = MessageLimit::new(i64::from(i32::MAX)).expect("a length that a field can say");
+    query.write(ids, largest, &mut bytes).expect("as large as before");
+    let frame = Frame::new(&bytes, largest).expect("a whole message");
+    assert_eq!(Query::parse(frame).as_ref(), Ok(query));
+}
+
+/// Small, so that a fuzzer comes near it.
+fn limit() -> MessageLimit {
+    MessageLimit::new(1 << 20).expect("a header fits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wire;
+
+    #[test]
+    fn a_few_streams_by_hand() {
+        let ping = b"\x1a\0\0\0\x01\0\0\0\0\0\0\0\xdd\x07\0\0\0\0\0\0\0\x05\0\0\0\0";
+        for cut in [0, 1, 7, 25, 255] {
+            wire(&[&[cut], &ping[..], &ping[..], &ping[..9]].concat());
+        }
+        wire(&[]);
+        wire(&[3]);
+        wire(&[0xFF; 100]);
+    }
+}
