@@ -5,12 +5,18 @@
 
 use std::path::{Path, PathBuf};
 
+use cenote::fuzzing;
+
 /// A body: takes any bytes, and panics when something is wrong.
 pub type Body = fn(&[u8]);
 
 /// Every target, by the name of its file.
-pub const TARGETS: [(&str, Body); 2] =
-    [("pool_ops", cenote::fuzzing::pool_ops), ("pool_vs_model", cenote::fuzzing::pool_vs_model)];
+pub const TARGETS: [(&str, Body); 4] = [
+    ("pool_ops", fuzzing::pool_ops),
+    ("pool_vs_model", fuzzing::pool_vs_model),
+    ("uri", fuzzing::uri),
+    ("wire", fuzzing::wire),
+];
 
 /// Where the inputs of a target are kept.
 pub fn corpus(target: &str) -> PathBuf {

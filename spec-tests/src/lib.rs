@@ -8,7 +8,6 @@ pub mod conform;
 pub mod event_json;
 pub mod explore;
 pub mod fuzzing;
-pub mod fuzzing_wire;
 pub mod lockstep;
 pub mod model;
 pub mod state_machine;

@@ -1,4 +1,4 @@
-//! What the fuzzer runs, as ordinary functions: they compile with every build and cannot rot.
+//! The pool.
 //!
 //! Bytes are read by position: the first twelve are the options, then every four are one step. So
 //! a mutation changes one thing and leaves the rest of the run as it is, and there is no input
@@ -31,7 +31,7 @@ pub fn pool_vs_model(data: &[u8]) {
 }
 
 /// The run that these bytes mean. Total: what is missing at the end counts as zeros.
-pub fn decode(data: &[u8]) -> (PoolOptions, Vec<Step>) {
+fn decode(data: &[u8]) -> (PoolOptions, Vec<Step>) {
     let (head, tail) = data.split_at(data.len().min(OPTIONS_LEN));
     let mut options = [0; OPTIONS_LEN];
     options[..head.len()].copy_from_slice(head);

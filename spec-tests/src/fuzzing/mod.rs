@@ -1,0 +1,9 @@
+//! What the fuzzer runs, as ordinary functions: they compile with every build and cannot rot.
+
+mod pool;
+mod uri;
+mod wire;
+
+pub use pool::{pool_ops, pool_vs_model};
+pub use uri::uri;
+pub use wire::wire;
