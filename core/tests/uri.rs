@@ -137,6 +137,7 @@ fn what_is_ignored_is_said() {
     let cases: &[(&str, &str, &[&str])] = &[
         ("OP-35", "maxPolSize=5", &["maxPolSize: no such option; it is ignored"]),
         ("OP-17", "waitQueueMultiple=5", &["waitQueueMultiple: no such option; it is ignored"]),
+        ("OP-32", "apiVersion=1", &["apiVersion: no such option; it is ignored"]),
         ("OP-35", "x%20y=5", &["option 1: no such option; it is ignored"]),
         ("OP-36", "maxPoolSize=-1", &["maxPoolSize: not a whole number from 0 to 2147483647"]),
         (
@@ -155,6 +156,24 @@ fn what_is_ignored_is_said() {
         (
             "OP-22",
             "heartbeatFrequencyMS=499",
+            &["heartbeatFrequencyMS: not a whole number from 500 to 2147483647"],
+        ),
+        (
+            "OP-29",
+            "maxAdaptiveRetries=-1&enableOverloadRetargeting=often",
+            &[
+                "maxAdaptiveRetries: not a whole number from 0 to 2147483647",
+                "enableOverloadRetargeting: not `true` or `false`",
+            ],
+        ),
+        (
+            "OP-55",
+            "connectTimeoutMS=soon",
+            &["connectTimeoutMS: not a whole number from 0 to 2147483647"],
+        ),
+        (
+            "OP-55",
+            "heartbeatFrequencyMS=-2",
             &["heartbeatFrequencyMS: not a whole number from 500 to 2147483647"],
         ),
         ("OP-20", "timeoutMS=-1", &["timeoutMS: not a whole number from 0 to 9223372036854775807"]),
@@ -281,6 +300,13 @@ fn credentials_are_read() {
         assert_eq!(seen, *expected, "{rule} {rest}");
         assert_eq!(parsed.warnings(), [], "{rule} {rest}");
     }
+}
+
+/// OP-49.
+#[test]
+fn a_database_alone_is_no_credential() {
+    let parsed = parse("mongodb://db/shop");
+    assert_eq!((parsed.database.as_deref(), parsed.credential), (Some("shop"), None));
 }
 
 #[test]

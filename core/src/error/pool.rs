@@ -19,7 +19,15 @@ use crate::pool::{CheckOutError, Snapshot};
 /// ```
 ///
 /// It must never be fed to SDAM: it tells nothing about the server that SDAM has not been told
-/// (ER-11, T-60). [`crate::sdam`] takes a [`ConnectionError`] only, so it cannot be.
+/// (ER-11, T-60). [`crate::sdam`] takes a [`ConnectionError`] only, so it cannot be:
+///
+/// ```compile_fail,E0308
+/// use cenote_core::{error::PoolError, sdam};
+///
+/// fn feed(context: &sdam::Context, error: &PoolError) -> sdam::Verdict {
+///     sdam::verdict(context, error)
+/// }
+/// ```
 ///
 /// ```
 /// use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Checking out a connection (OUT-01 … OUT-25).
+//! Checking out a connection (OUT-01 … OUT-23).
 
 use alloc::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Ready and clear: the life of a generation (PRD-01 … PRD-06, CLR-01 … CLR-15, INT-01 … INT-13,
+//! Ready and clear: the life of a generation (PRD-01 … PRD-06, CLR-01 … CLR-14, INT-01 … INT-13,
 //! CLB-01 … CLB-07).
 
 use super::action::{Action, ActionSink, Shell};

@@ -1,5 +1,5 @@
-//! The end of a pool, and the end of what a child process inherited (PCL-01 … PCL-09, FK-01 …
-//! FK-05).
+//! The end of a pool, and the end of what a child process inherited (PCL-01 … PCL-09, FK-01,
+//! FK-04).
 
 use super::action::{ActionSink, Shell};
 use super::error::CheckOutError;

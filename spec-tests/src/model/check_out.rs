@@ -1,4 +1,4 @@
-//! Checking out, waiting, giving up (OUT-01 … OUT-25, WQ-01 … WQ-13).
+//! Checking out, waiting, giving up (OUT-01 … OUT-23, WQ-01 … WQ-13).
 
 use std::sync::Arc;
 

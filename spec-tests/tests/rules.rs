@@ -1,0 +1,79 @@
+//! Rules that no story tells: what one asks a pool between two inputs, and large numbers.
+
+use cenote_core::pool::{
+    Action, Bare, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, ServiceId,
+    WaiterId,
+};
+
+const NOW: Instant = Instant::ORIGIN;
+const FIRST: ConnId = ConnId::from_parts(1, 0);
+
+fn ready_pool(options: PoolOptions) -> PoolState<Bare> {
+    let mut pool = PoolState::new(NOW, options, &mut |_| {}).expect("usable options");
+    feed(&mut pool, Input::Ready);
+    pool
+}
+
+fn feed(pool: &mut PoolState<Bare>, input: Input<Bare>) {
+    pool.handle(NOW, input, &mut |_| {}).expect("an input that makes sense");
+}
+
+fn request(id: u64) -> Input<Bare> {
+    let (id, purpose) = (WaiterId(id), Purpose::Other);
+    Input::CheckOutRequested { id, waiter: (), deadline: None, purpose }
+}
+
+/// CO-18, CLB-07, SD-20: whether an error of a connection is news, from its creation on and after
+/// its end.
+#[test]
+fn an_error_of_an_older_connection_is_old_news() {
+    let mut pool = ready_pool(PoolOptions::default());
+    feed(&mut pool, request(1));
+    assert!(!pool.is_stale(FIRST), "its attempt started in this generation");
+    feed(&mut pool, Input::Clear { cause: (), interrupt: false, service: None });
+    assert!(pool.is_stale(FIRST), "and ends in another");
+    feed(&mut pool, Input::EstablishFailed { id: FIRST, cause: () });
+    assert!(pool.is_stale(FIRST), "whoever is closed has been heard");
+}
+
+/// CLB-07, T-62: the same for a service, also when the service is forgotten and begins anew.
+#[test]
+fn an_error_of_an_older_connection_of_a_service_is_old_news() {
+    let service = Some(ServiceId([1; 12]));
+    let mut pool = ready_pool(PoolOptions::default().with_load_balanced(true));
+    feed(&mut pool, request(1));
+    assert_eq!((pool.service_of(FIRST), pool.is_stale(FIRST)), (None, false));
+    feed(&mut pool, Input::Handshaken { id: FIRST, service });
+    feed(&mut pool, Input::EstablishSucceeded { id: FIRST, conn: () });
+    assert_eq!((pool.service_of(FIRST), pool.is_stale(FIRST)), (service, false));
+
+    let clear = || Input::Clear { cause: (), interrupt: false, service };
+    feed(&mut pool, clear());
+    assert_eq!((pool.service_of(FIRST), pool.is_stale(FIRST)), (service, true));
+
+    feed(&mut pool, Input::CheckedIn { id: FIRST, conn: (), health: Health::Errored(()) });
+    assert_eq!(pool.services().count(), 0, "forgotten with its last connection");
+    feed(&mut pool, request(2));
+    let second = ConnId::from_parts(2, FIRST.slot());
+    feed(&mut pool, Input::Handshaken { id: second, service });
+    assert_eq!((pool.is_stale(FIRST), pool.is_stale(second)), (true, false));
+}
+
+/// WQ-16.
+#[test]
+fn the_wait_queue_has_no_limit() {
+    const MANY: u64 = 50_000;
+    let mut pool = ready_pool(PoolOptions::default().with_max_pool_size(1));
+    for id in 1..=MANY {
+        feed(&mut pool, request(id));
+    }
+    let snapshot = pool.snapshot();
+    assert_eq!((snapshot.waiting, snapshot.pending), (MANY - 1, 1));
+
+    let mut failed = 0;
+    let mut count = |action: Action<Bare>| {
+        failed += u64::from(matches!(action, Action::Deliver { outcome: Err(_), .. }));
+    };
+    pool.handle(NOW, Input::Close, &mut count).expect("an input that makes sense");
+    assert_eq!(failed, MANY, "nobody is forgotten");
+}
