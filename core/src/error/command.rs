@@ -86,11 +86,16 @@ impl fmt::Display for CommandError {
             ReplyPart::WriteConcern => write!(f, "write concern: {}", OneLine(said))?,
         }
         match (self.code, &self.code_name) {
-            (Some(code), Some(name)) => write!(f, " (code {code}, {})", OneLine(name)),
-            (Some(code), None) => write!(f, " (code {code})"),
-            (None, Some(name)) => write!(f, " ({})", OneLine(name)),
-            (None, None) => Ok(()),
+            (Some(code), Some(name)) => write!(f, " (code {code}, {})", OneLine(name))?,
+            (Some(code), None) => write!(f, " (code {code})")?,
+            (None, Some(name)) => write!(f, " ({})", OneLine(name))?,
+            (None, None) => {}
         }
+        // All that the error reports is shown (LG-50).
+        if self.labels.is_empty() {
+            return Ok(());
+        }
+        write!(f, " [{}]", OneLine(&self.labels.join(", ")))
     }
 }
 
