@@ -15,13 +15,8 @@ fn main() {
         let mut busy = Busy::new(PoolOptions::default().with_wait_queue_timeout(HOUR));
         let before = dhat::HeapStats::get().curr_bytes;
         busy.enqueue(waiting);
-        let after = dhat::HeapStats::get();
-        let each = |bytes: usize| (bytes - before) as f64 / waiting as f64;
-        println!(
-            "{waiting:>10}  {:>22.1}  {:>22.1}",
-            each(after.curr_bytes),
-            each(after.max_bytes)
-        );
+        let after = dhat::HeapStats::get().curr_bytes;
+        println!("{waiting:>10}  {:>10.1}", (after - before) as f64 / waiting as f64);
     }
 }
 
