@@ -1,6 +1,7 @@
 //! For those who would rather pull actions than be handed them.
 
 use alloc::collections::VecDeque;
+use core::fmt;
 
 use super::action::{Action, Shell};
 use super::error::Misuse;
@@ -57,5 +58,12 @@ impl<S: Shell> Queued<S> {
     /// The machine, to look at.
     pub const fn state(&self) -> &PoolState<S> {
         &self.state
+    }
+}
+
+impl<S: Shell> fmt::Debug for Queued<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { state, actions } = self;
+        write!(f, "Queued({}, {} actions)", state.snapshot(), actions.len())
     }
 }

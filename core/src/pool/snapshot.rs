@@ -249,3 +249,10 @@ impl<S: Shell> PoolState<S> {
         }
     }
 }
+
+/// One line: the snapshot. Payloads are never shown.
+impl<S: Shell> fmt::Debug for PoolState<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PoolState({})", self.snapshot())
+    }
+}
