@@ -77,3 +77,16 @@ fn the_wait_queue_has_no_limit() {
     pool.handle(NOW, Input::Close, &mut count).expect("an input that makes sense");
     assert_eq!(failed, MANY, "nobody is forgotten");
 }
+
+/// T-37: a shell that spares the clock whenever it may, and whose peer refuses after five seconds,
+/// is made to pause all the same.
+#[test]
+fn sparing_the_clock_does_not_shorten_the_pause() {
+    let seconds = |seconds: u64| Instant::from_nanos(seconds * 1_000_000_000);
+    let mut pool = ready_pool(PoolOptions::default().with_min_pool_size(1));
+    let now = if pool.needs_now() { seconds(5) } else { pool.now() };
+    let failed = Input::EstablishFailed { id: FIRST, cause: () };
+    pool.handle(now, failed, &mut |_| {}).expect("an input that makes sense");
+    let pause = PoolOptions::DEFAULT_PAUSE_AFTER_FAILURE;
+    assert_eq!(pool.next_deadline().map(|due| due.at), Some(seconds(5) + pause));
+}

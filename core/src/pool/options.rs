@@ -214,9 +214,11 @@ impl Settings {
         })
     }
 
-    /// Whether anything but the wait queue depends on what time it is.
+    /// Whether anything but callers' deadlines depends on what time it is. The minimum does: its
+    /// pause begins with a failure that may be the very next input.
     pub(super) const fn depends_on_time(&self) -> bool {
-        self.max_idle.is_some()
+        (self.min_total > 0 && self.pause_after_failure.is_some())
+            || self.max_idle.is_some()
             || self.max_wait.is_some()
             || self.max_lifetime.is_some()
             || self.max_held.is_some()

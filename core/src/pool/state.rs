@@ -167,7 +167,9 @@ impl<S: Shell> PoolState<S> {
     }
 
     /// Whether the next input needs a fresh `now` even if nobody looks at events: some limit on time
-    /// is set or running. If not, the shell may pass the last `now` again and spare the clock.
+    /// is set or running. If not, the shell may pass the last `now` again and spare the clock, unless
+    /// the input brings a deadline or is `SetOptions`. An idle time that is set then counts from the
+    /// last fresh `now` before the connection came back.
     pub fn needs_now(&self) -> bool {
         self.settings.depends_on_time()
             || self.populate_after.is_some()
