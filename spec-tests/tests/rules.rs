@@ -1,8 +1,8 @@
 //! Rules that no story tells: what one asks a pool between two inputs, and large numbers.
 
 use cenote_core::pool::{
-    Action, Bare, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, ServiceId,
-    WaiterId,
+    Action, Bare, CloseReason, ConnId, Event, Health, Input, Instant, Maintenance, PoolOptions,
+    PoolState, Purpose, ServiceId, WaiterId,
 };
 
 const NOW: Instant = Instant::ORIGIN;
@@ -89,4 +89,58 @@ fn sparing_the_clock_does_not_shorten_the_pause() {
     pool.handle(now, failed, &mut |_| {}).expect("an input that makes sense");
     let pause = PoolOptions::DEFAULT_PAUSE_AFTER_FAILURE;
     assert_eq!(pool.next_deadline().map(|due| due.at), Some(seconds(5) + pause));
+}
+
+/// WQ-05, T-27: a queue from which most have gone away keeps its order and its deadlines, however
+/// large the gaps are that they left.
+#[test]
+fn a_queue_full_of_gaps_keeps_its_order_and_its_deadlines() {
+    let mut pool = ready_pool(PoolOptions::default().with_max_pool_size(1));
+    feed(&mut pool, request(0));
+    let at = |nanos| Some(Instant::from_nanos(nanos));
+    for id in 1..=1000 {
+        // Every third has no deadline, every seventh one before its elders'.
+        let deadline = match (id % 3, id % 7) {
+            (0, _) => None,
+            (_, 0) => at(5_000 - id),
+            (_, _) => at(10_000 + id),
+        };
+        let (id, purpose) = (WaiterId(id), Purpose::Other);
+        feed(&mut pool, Input::CheckOutRequested { id, waiter: (), deadline, purpose });
+    }
+    for id in (1..=1000).filter(|id| id % 11 != 0) {
+        feed(&mut pool, Input::CheckOutCancelled { id: WaiterId(id) });
+        pool.check_invariants();
+    }
+    let left: Vec<u64> = pool.waiters().skip(1).map(|waiter| waiter.id.0).collect();
+    assert_eq!(left, (1..=1000).filter(|id| id % 11 == 0).collect::<Vec<_>>());
+    let stragglers = left.iter().filter(|id| *id % 3 != 0 && *id % 7 == 0).count() as u64;
+    pool.handle(Instant::from_nanos(5_000), Input::Timer, &mut |_| {}).expect("a timer");
+    pool.check_invariants();
+    assert_eq!(pool.snapshot().waiting, left.len() as u64 - stragglers);
+}
+
+/// KX-05: what is stale is closed as stale, even where it goes because it is surplus.
+#[test]
+fn stale_surplus_is_stale() {
+    let never = PoolOptions::default().with_maintenance(Maintenance::Never);
+    let mut pool = ready_pool(never.clone().with_max_pool_size(2));
+    for (id, slot) in [(1, 0), (2, 1)] {
+        feed(&mut pool, request(id));
+        let id = ConnId::from_parts(id, slot);
+        feed(&mut pool, Input::EstablishSucceeded { id, conn: () });
+    }
+    for id in [FIRST, ConnId::from_parts(2, 1)] {
+        feed(&mut pool, Input::CheckedIn { id, conn: (), health: Health::Healthy });
+    }
+    feed(&mut pool, Input::Clear { cause: (), interrupt: false, service: None });
+    let mut reasons = Vec::new();
+    let options = Box::new(never.with_max_pool_size(1));
+    let mut closed = |action| {
+        if let Action::EmitEvent(Event::ConnectionClosed { reason, .. }) = action {
+            reasons.push(reason);
+        }
+    };
+    pool.handle(NOW, Input::SetOptions { options }, &mut closed).expect("valid options");
+    assert_eq!(reasons, [CloseReason::Stale]);
 }

@@ -40,9 +40,15 @@ impl<S: Shell> PoolState<S> {
             return;
         }
         self.populate_after = None;
-        while self.wants_population() {
+        if !self.wants_population() {
+            return;
+        }
+        for _ in self.populating()..self.settings.max_populating() {
             let id = self.create(None, out);
             out.act(Action::StartEstablish { id, deadline: None, background: true });
+            if !self.is_below_minimum() || !self.may_create() {
+                return;
+            }
         }
     }
 
