@@ -173,6 +173,7 @@ impl<S: Shell> PoolState<S> {
     pub fn needs_now(&self) -> bool {
         self.settings.depends_on_time()
             || self.populate_after.is_some()
+            || !self.owners.is_empty()
             || self.connections.next_expiry().is_some()
             || self.queue.next_deadline().is_some()
     }
