@@ -1,4 +1,4 @@
-//! A shell on plain threads and TCP in about a hundred lines, and a demonstration of it:
+//! A shell on plain threads and TCP in little more than a hundred lines, and a demonstration of it:
 //! `cargo run -p cenote-core --example blocking`.
 //!
 //! Everything that a shell owes the machine is here: a clock read under the lock, one outbox that

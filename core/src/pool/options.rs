@@ -27,7 +27,7 @@ pub struct PoolOptions {
     /// in use together. 0 means no limit; default 100 (OP-02).
     pub max_pool_size: Option<u32>,
     /// `minPoolSize`: up to how many connections are made ahead of need. Default 0; not more than
-    /// the maximum (OP-03).
+    /// the maximum (OP-03). One input starts as many of them as `maxConnecting` allows.
     pub min_pool_size: Option<u32>,
     /// `maxIdleTimeMS`: a connection that was available for longer is closed. 0 means never, which
     /// is the default (OP-05).
@@ -55,8 +55,8 @@ pub struct PoolOptions {
     pub max_lifetime: Option<Duration>,
     /// The seed of that chance; default 0. The machine has no other source of it.
     pub jitter_seed: Option<u64>,
-    /// A connection that has been in use for this long is reported once as perhaps leaked. 0 means never, which is
-    /// the default. No part of CMAP.
+    /// A connection that has been in use for this long is reported once as perhaps leaked. 0 means
+    /// never, which is the default. No part of CMAP.
     pub held_too_long: Option<Duration>,
 }
 
