@@ -33,9 +33,10 @@ pub(super) enum Progress {
 pub(super) fn check(credential: &Credential) -> Result<(), ConnectionError> {
     let mechanism = credential.mechanism.unwrap_or(Mechanism::ScramSha256);
     match mechanism {
-        Mechanism::ScramSha1 | Mechanism::ScramSha256 | Mechanism::Plain => {
+        Mechanism::ScramSha1 | Mechanism::ScramSha256 => {
             user_and_password(credential, mechanism).map(drop)
         }
+        Mechanism::Plain => plain_payload(credential).map(drop),
         Mechanism::MongodbX509 => Ok(()),
         Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::MongodbOidc => {
             Err(unsupported(mechanism))

@@ -91,3 +91,49 @@ impl Entry {
             && self.secret.as_slice() == secret
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Question, ScramCache};
+    use crate::connect::scram::hash::Hash;
+
+    fn question(salt: &[u8]) -> Question<'_> {
+        Question { hash: Hash::Sha256, secret: b"pencil", salt, iterations: 1 }
+    }
+
+    /// AU-36: everything that a result depends on counts.
+    #[test]
+    fn each_question_has_its_own_answer() {
+        let mut cache = ScramCache::default();
+        let first = question(b"salt");
+        let others = [
+            Question { hash: Hash::Sha1, ..first },
+            Question { secret: b"pen", ..first },
+            Question { salt: b"pepper", ..first },
+            Question { iterations: 2, ..first },
+        ];
+        for question in others.into_iter().chain([first]) {
+            let length = cache.len();
+            cache.keys(question);
+            assert_eq!(cache.len(), length + 1);
+        }
+        for question in others.into_iter().chain([first]) {
+            let fresh = ScramCache::default().keys(question);
+            assert_eq!(cache.keys(question).client_proof(b"x"), fresh.client_proof(b"x"));
+            assert_eq!(cache.len(), 5);
+        }
+    }
+
+    #[test]
+    fn what_was_not_used_for_long_is_forgotten() {
+        let mut cache = ScramCache::default();
+        let salts: Vec<_> = (0..ScramCache::CAPACITY + 1).map(|salt| [salt as u8]).collect();
+        for salt in &salts {
+            cache.keys(question(salt));
+            cache.keys(question(&salts[0]));
+            assert!(cache.len() <= ScramCache::CAPACITY);
+        }
+        let has = |salt: &[u8]| cache.entries.iter().any(|entry| entry.answers(question(salt)));
+        assert!(has(&salts[0]) && !has(&salts[1]) && has(&salts[2]));
+    }
+}
