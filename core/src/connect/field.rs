@@ -4,6 +4,7 @@ use bson::oid::ObjectId;
 use bson::{RawArray, RawBsonRef, RawDocument};
 use thiserror::Error;
 
+use crate::error::{CommandError, ReplyPart};
 use crate::number;
 
 /// Why a reply cannot be understood.
@@ -18,6 +19,14 @@ pub(super) enum FieldError {
 }
 
 pub(super) type Field<T> = Result<T, FieldError>;
+
+/// What the server refuses; `None` when it does not. A reply that says neither is no reply: it
+/// would otherwise pass for a refusal without a reason.
+pub(super) fn refusal(reply: &RawDocument) -> Field<Option<CommandError>> {
+    required("ok", boolean(reply, "ok")?)?;
+    let error = CommandError::from_reply(reply);
+    Ok(error.filter(|error| error.part == ReplyPart::Command))
+}
 
 /// Makes a field that may be absent one that must be there.
 pub(super) fn required<T>(name: &'static str, value: Option<T>) -> Field<T> {

@@ -2,9 +2,9 @@ use bson::{RawBsonRef, RawDocument};
 
 use super::{
     ConnectionDescription, EstablishOptions, Limits, ServerKind,
-    field::{self, Field},
+    field::{self, Field, FieldError},
 };
-use crate::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use crate::error::{ConnectionError, Stage};
 use crate::pool::ServiceId;
 use crate::sdam::TopologyVersion;
 use crate::uri::{Compressor, Mechanism};
@@ -34,14 +34,12 @@ impl<'a> HelloReply<'a> {
         reply: &'a RawDocument,
         options: &EstablishOptions,
     ) -> Result<Self, ConnectionError> {
-        match CommandError::from_reply(reply) {
-            Some(error) if error.part == ReplyPart::Command => {
-                return Err(ConnectionError::command(Stage::Hello, error));
-            }
-            Some(_) | None => {}
+        let broken =
+            |error: FieldError| ConnectionError::protocol(Stage::Hello, &error.to_string());
+        if let Some(error) = field::refusal(reply).map_err(broken)? {
+            return Err(ConnectionError::command(Stage::Hello, error));
         }
-        let read = Self::read_fields(reply, options)
-            .map_err(|error| ConnectionError::protocol(Stage::Hello, &error.to_string()))?;
+        let read = Self::read_fields(reply, options).map_err(broken)?;
         if options.load_balanced && read.description.service_id.is_none() {
             return Err(ConnectionError::configuration(Stage::Hello, LOAD_BALANCING_UNSUPPORTED));
         }

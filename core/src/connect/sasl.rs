@@ -27,9 +27,10 @@ impl<'a> SaslReply<'a> {
     }
 }
 
-/// SCRAM asks to be spared an empty exchange at the end (AU-21).
-pub(super) fn start(mechanism: Mechanism, payload: &[u8]) -> Draft {
-    let draft = Draft::new(cstr!("saslStart"), payload.len() + DATABASE_ROOM)
+/// SCRAM asks to be spared an empty exchange at the end (AU-21). There is room for the name of the
+/// database, which is still to come.
+pub(super) fn start(mechanism: Mechanism, payload: &[u8], database: &str) -> Draft {
+    let draft = Draft::new(cstr!("saslStart"), payload.len() + database.len())
         .with(cstr!("mechanism"), mechanism.name())
         .with(cstr!("payload"), binary(payload))
         .with(cstr!("autoAuthorize"), 1);
@@ -45,14 +46,11 @@ pub(super) fn start(mechanism: Mechanism, payload: &[u8]) -> Draft {
     }
 }
 
-pub(super) fn go_on(conversation: i32, payload: &[u8]) -> Draft {
-    Draft::new(cstr!("saslContinue"), payload.len() + DATABASE_ROOM)
+pub(super) fn go_on(conversation: i32, payload: &[u8], database: &str) -> Draft {
+    Draft::new(cstr!("saslContinue"), payload.len() + database.len())
         .with(cstr!("conversationId"), conversation)
         .with(cstr!("payload"), binary(payload))
 }
-
-/// Names of databases are shorter: servers take up to 63 bytes.
-const DATABASE_ROOM: usize = 256;
 
 const fn binary(bytes: &[u8]) -> RawBinaryRef<'_> {
     RawBinaryRef { subtype: BinarySubtype::Generic, bytes }

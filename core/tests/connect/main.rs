@@ -7,6 +7,7 @@
 
 mod bad_input;
 mod conversations;
+mod credentials;
 mod hello;
 mod metadata;
 mod refused;
