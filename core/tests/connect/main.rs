@@ -10,6 +10,7 @@ mod conversations;
 mod credentials;
 mod hello;
 mod metadata;
+mod on_the_wire;
 mod refused;
 mod secrecy;
 mod server;
