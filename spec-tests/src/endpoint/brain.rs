@@ -192,6 +192,7 @@ impl Server {
     /// the topology is another process's; documents, users, fail point and faults stay.
     pub fn restart(&mut self, now: Duration) {
         self.break_connections(now, Ending::Reset, None);
+        self.world.cursors.clear();
         self.world.topology.restart(&mut self.world.entropy);
         self.told = self.world.topology.counter();
         self.shut_down = false;

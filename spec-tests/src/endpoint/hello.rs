@@ -7,6 +7,7 @@ use bson::raw::{RawArrayBuf, cstr};
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use cenote_core::wire::CompressorId;
 
+use super::auth;
 use super::commands::{Answer, Context};
 use super::refusal::{Refusal, code};
 use super::request::{self, mismatch, whole};
@@ -105,7 +106,7 @@ fn describe(
 
 /// The answers to what the client offers: compression, mechanisms, a first step of authentication,
 /// and the service behind the load balancer.
-fn negotiate(context: &Context<'_>, reply: &mut RawDocumentBuf) -> Result<(), Refusal> {
+fn negotiate(context: &mut Context<'_>, reply: &mut RawDocumentBuf) -> Result<(), Refusal> {
     if let Some(names) = offered(context.request.get("compression")?)? {
         let agreed = |name: &&str| {
             let id = CompressorId::from_name(name);
@@ -114,9 +115,21 @@ fn negotiate(context: &Context<'_>, reply: &mut RawDocumentBuf) -> Result<(), Re
         let agreed: RawArrayBuf = names.into_iter().filter(agreed).collect();
         reply.append(cstr!("compression"), agreed);
     }
+    if let Some(user) = context.request.text("saslSupportedMechs")? {
+        if let Some(names) = context.world.users.mechanisms(user) {
+            let names: RawArrayBuf = names.into_iter().collect();
+            reply.append(cstr!("saslSupportedMechs"), names);
+        }
+    }
     if context.world.topology.is_load_balanced() {
         let service = context.session.service;
         reply.append(cstr!("serviceId"), context.world.topology.process_id(service));
+    }
+    let request = context.request;
+    if let Some(command) = request.document("speculativeAuthenticate")? {
+        if let Some(answer) = auth::speculate(context, command) {
+            reply.append(cstr!("speculativeAuthenticate"), answer);
+        }
     }
     Ok(())
 }

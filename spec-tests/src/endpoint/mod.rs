@@ -31,12 +31,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#![expect(dead_code, reason = "data and authentication come next")]
-
+mod auth;
 mod bombs;
 mod brain;
 mod commands;
 mod connection;
+mod data;
 mod entropy;
 mod fail_point;
 mod fault;

@@ -19,18 +19,21 @@ pub struct Refusal {
 /// The errors that this server has reason for.
 pub(super) mod code {
     pub(in super::super) const BAD_VALUE: i32 = 2;
+    pub(in super::super) const FAILED_TO_PARSE: i32 = 9;
     pub(in super::super) const UNAUTHORIZED: i32 = 13;
     pub(in super::super) const TYPE_MISMATCH: i32 = 14;
+    pub(in super::super) const INVALID_LENGTH: i32 = 16;
     pub(in super::super) const PROTOCOL_ERROR: i32 = 17;
     pub(in super::super) const AUTHENTICATION_FAILED: i32 = 18;
+    pub(in super::super) const ILLEGAL_OPERATION: i32 = 20;
     pub(in super::super) const INVALID_BSON: i32 = 22;
     pub(in super::super) const CURSOR_NOT_FOUND: i32 = 43;
     pub(in super::super) const NAMESPACE_EXISTS: i32 = 48;
     pub(in super::super) const MAX_TIME_MS_EXPIRED: i32 = 50;
     pub(in super::super) const COMMAND_NOT_FOUND: i32 = 59;
+    pub(in super::super) const IMMUTABLE_FIELD: i32 = 66;
     pub(in super::super) const INVALID_OPTIONS: i32 = 72;
     pub(in super::super) const INVALID_NAMESPACE: i32 = 73;
-    pub(in super::super) const SHUTDOWN_IN_PROGRESS: i32 = 91;
     pub(in super::super) const OPERATION_FAILED: i32 = 96;
     pub(in super::super) const METADATA_MISSING_FIELD: i32 = 183;
     pub(in super::super) const METADATA_TOO_LARGE: i32 = 184;
@@ -52,11 +55,10 @@ pub(super) mod code {
     pub(in super::super) const NEGATIVE_WAIT: i32 = 31373;
     pub(in super::super) const COUNTER_AHEAD: i32 = 31382;
     pub(in super::super) const MISSING_DATABASE: i32 = 40571;
-    pub(in super::super) const FAILED_BY_FAIL_POINT: i32 = 50985;
 }
 
 /// The names of codes, those that fail points are often told to give included.
-const NAMES: [(i32, &str); 59] = [
+const NAMES: [(i32, &str); 61] = [
     (1, "InternalError"),
     (2, "BadValue"),
     (6, "HostUnreachable"),
@@ -66,6 +68,7 @@ const NAMES: [(i32, &str); 59] = [
     (11, "UserNotFound"),
     (13, "Unauthorized"),
     (14, "TypeMismatch"),
+    (16, "InvalidLength"),
     (17, "ProtocolError"),
     (18, "AuthenticationFailed"),
     (20, "IllegalOperation"),
@@ -77,6 +80,7 @@ const NAMES: [(i32, &str); 59] = [
     (59, "CommandNotFound"),
     (63, "StaleShardVersion"),
     (64, "WriteConcernFailed"),
+    (66, "ImmutableField"),
     (72, "InvalidOptions"),
     (73, "InvalidNamespace"),
     (79, "UnknownReplWriteConcern"),
@@ -157,6 +161,13 @@ impl Refusal {
         reply.append(cstr!("code"), self.code);
         reply.append(cstr!("codeName"), code_name(self.code).as_str());
         reply
+    }
+}
+
+/// A document with a key or a text that is not UTF-8: the rest of it was checked when it came.
+impl From<bson::error::Error> for Refusal {
+    fn from(error: bson::error::Error) -> Self {
+        Self::new(code::INVALID_BSON, error.to_string())
     }
 }
 

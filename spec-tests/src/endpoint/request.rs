@@ -142,7 +142,7 @@ pub(super) fn get<'a>(
     document: &'a RawDocument,
     key: &str,
 ) -> Result<Option<RawBsonRef<'a>>, Refusal> {
-    document.get(key).map_err(|error| Refusal::new(code::INVALID_BSON, error.to_string()))
+    document.get(key).map_err(Refusal::from)
 }
 
 pub(super) fn mismatch(what: &str, kind: &str) -> Refusal {

@@ -1,6 +1,7 @@
 //! What the server knows of one connection.
 
 use super::ConnectionId;
+use super::auth::Conversation;
 use super::fault::ScramFault;
 use super::faults::{Seen, Suspect};
 use super::output::Peer;
@@ -15,6 +16,9 @@ pub(super) struct Session {
     /// Client metadata came, and may not come again.
     pub(super) introduced: bool,
     pub(super) app_name: Option<String>,
+    /// A login under way.
+    pub(super) conversation: Option<Conversation>,
+    pub(super) conversations: i32,
     /// Who has logged in: user and database.
     pub(super) authenticated: Vec<(String, String)>,
     pub(super) seen: Seen,
@@ -30,6 +34,8 @@ impl Session {
             service,
             introduced: false,
             app_name: None,
+            conversation: None,
+            conversations: 0,
             authenticated: Vec::new(),
             seen: Seen::new(),
             scram_fault: None,

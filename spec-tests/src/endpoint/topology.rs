@@ -160,7 +160,12 @@ impl TopologyState {
         }
     }
 
-    fn is_primary(&self) -> bool {
+    pub(super) fn is_router(&self) -> bool {
+        matches!(self.topology, Topology::Mongos | Topology::LoadBalanced(_))
+    }
+
+    /// Whether it is the primary of a replica set.
+    pub(super) fn is_primary(&self) -> bool {
         matches!(&self.topology, Topology::ReplicaSet(set) if set.role == Role::Primary)
     }
 

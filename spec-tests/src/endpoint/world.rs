@@ -5,6 +5,8 @@ use std::time::Duration;
 use bson::DateTime;
 use cenote_core::wire::{CompressorId, MessageLimit, RequestIds};
 
+use super::auth::Users;
+use super::data::{Cursors, Store};
 use super::entropy::Entropy;
 use super::fail_point::FailPoint;
 use super::faults::Faults;
@@ -17,6 +19,9 @@ use super::topology::TopologyState;
 pub(super) struct World {
     pub(super) entropy: Entropy,
     pub(super) topology: TopologyState,
+    pub(super) users: Users,
+    pub(super) store: Store,
+    pub(super) cursors: Cursors,
     pub(super) fail_point: FailPoint,
     pub(super) faults: Faults,
     pub(super) statistics: Statistics,
@@ -43,12 +48,16 @@ impl World {
         let message_limit = MessageLimit::new(i64::from(message_size))
             .ok_or(SettingsError::MessageSize { got: message_size })?;
         let mut entropy = Entropy::new(settings.seed.ok_or(SettingsError::NoSeed)?);
+        let users = Users::new(&settings, &mut entropy)?;
         let mut faults = Faults::default();
         for script in settings.scripts {
             faults.set(script);
         }
         Ok(Self {
             topology: TopologyState::new(settings.topology, &settings.address, &mut entropy),
+            users,
+            store: Store::new(settings.limits.stored_bytes),
+            cursors: Cursors::new(settings.limits.cursors, settings.limits.stored_bytes),
             fail_point: FailPoint::default(),
             faults,
             statistics: Statistics::default(),

@@ -1,11 +1,19 @@
 //! The commands: what there is, who may run it, and where.
 
+mod admin;
+mod catalog;
+mod cursors;
 mod handshake;
+mod read;
+mod update;
+mod write;
 
 use std::time::Duration;
 
 use bson::RawDocumentBuf;
 
+use super::auth;
+use super::data::Namespace;
 use super::hello::{self, Wait};
 use super::refusal::{Refusal, code};
 use super::request::Request;
@@ -96,6 +104,35 @@ static DEFINITIONS: &[Definition] = &[
         .also_called(&["buildinfo"])
         .before_authentication(),
     Definition::new("whatsmyuri", handshake::whats_my_uri).before_authentication(),
+    Definition::new("saslStart", auth::sasl_start).before_authentication(),
+    Definition::new("saslContinue", auth::sasl_continue).before_authentication(),
+    Definition::new("authenticate", auth::authenticate).before_authentication(),
+    Definition::new("logout", admin::logout).before_authentication(),
+    Definition::new("connectionStatus", admin::connection_status).before_authentication(),
+    Definition::new("insert", write::insert).needing(Needs::Primary),
+    Definition::new("update", update::update).needing(Needs::Primary),
+    Definition::new("delete", write::delete).needing(Needs::Primary),
+    Definition::new("find", read::find).needing(Needs::Data),
+    Definition::new("count", read::count_documents).needing(Needs::Data),
+    Definition::new("aggregate", read::aggregate).needing(Needs::Data),
+    Definition::new("getMore", cursors::get_more),
+    Definition::new("killCursors", cursors::kill_cursors),
+    Definition::new("create", catalog::create).needing(Needs::Primary),
+    Definition::new("drop", catalog::drop_collection).needing(Needs::Primary),
+    Definition::new("dropDatabase", catalog::drop_database).needing(Needs::Primary),
+    Definition::new("listCollections", catalog::list_collections).needing(Needs::Data),
+    Definition::new("listDatabases", catalog::list_databases).in_admin().needing(Needs::Data),
+    Definition::new("startSession", admin::nothing_to_do),
+    Definition::new("refreshSessions", admin::nothing_to_do),
+    Definition::new("endSessions", admin::nothing_to_do),
+    Definition::new("killSessions", admin::nothing_to_do),
+    Definition::new("killAllSessions", admin::nothing_to_do),
+    Definition::new("commitTransaction", admin::nothing_to_do).in_admin(),
+    Definition::new("abortTransaction", admin::nothing_to_do).in_admin(),
+    Definition::new("configureFailPoint", admin::configure_fail_point).in_admin(),
+    Definition::new("getParameter", admin::get_parameter).in_admin(),
+    Definition::new("serverStatus", admin::server_status),
+    Definition::new("replSetStepDown", admin::step_down).in_admin(),
 ];
 
 /// The command of that name.
@@ -139,6 +176,10 @@ pub(super) fn admit(
         let message = format!("{name} may only be run against the admin database.");
         return Err(Refusal::new(code::UNAUTHORIZED, message));
     }
+    if world.topology.is_standalone() && request.whole("txnNumber")?.is_some() {
+        let message = "Transaction numbers are only allowed on a replica set member or mongos";
+        return Err(Refusal::new(code::ILLEGAL_OPERATION, message));
+    }
     if world.options.auth && session.authenticated.is_empty() && !known.open {
         let message = format!("Command {name} requires authentication");
         return Err(Refusal::new(code::UNAUTHORIZED, message));
@@ -172,6 +213,17 @@ impl Needs {
             }
         }
     }
+}
+
+/// The collection that a command names first.
+fn namespace(request: &Request) -> Result<Namespace, Refusal> {
+    let database = request.database.clone().unwrap_or_default();
+    let collection = request.first().and_then(bson::RawBsonRef::as_str).unwrap_or_default();
+    if collection.is_empty() || collection.starts_with('.') || collection.contains('\0') {
+        let message = format!("Invalid namespace specified '{database}.{collection}'");
+        return Err(Refusal::new(code::INVALID_NAMESPACE, message));
+    }
+    Ok(Namespace { database, collection: collection.to_owned() })
 }
 
 /// Whether the client can do with a secondary.
