@@ -11,9 +11,12 @@ use cenote::fuzzing;
 pub type Body = fn(&[u8]);
 
 /// Every target, by the name of its file.
-pub const TARGETS: [(&str, Body); 4] = [
+pub const TARGETS: [(&str, Body); 7] = [
+    ("hello_reply", fuzzing::hello_reply),
     ("pool_ops", fuzzing::pool_ops),
     ("pool_vs_model", fuzzing::pool_vs_model),
+    ("scram", fuzzing::scram),
+    ("socks5", fuzzing::socks5),
     ("uri", fuzzing::uri),
     ("wire", fuzzing::wire),
 ];

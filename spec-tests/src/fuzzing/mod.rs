@@ -1,9 +1,11 @@
 //! What the fuzzer runs, as ordinary functions: they compile with every build and cannot rot.
 
+mod connect;
 mod pool;
 mod uri;
 mod wire;
 
+pub use connect::{hello_reply, scram, socks5};
 pub use pool::{pool_ops, pool_vs_model};
 pub use uri::uri;
 pub use wire::wire;

@@ -1,0 +1,229 @@
+use bson::raw::{RawDocument, RawDocumentBuf, cstr};
+use zeroize::Zeroizing;
+
+use super::{
+    EstablishOptions, Nonce, ScramCache,
+    command::Draft,
+    field::FieldError,
+    sasl::{self, SaslReply},
+    scram::{Scram, ScramError, ScramMechanism},
+};
+use crate::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use crate::uri::{Credential, Mechanism, Secret};
+
+/// One conversation in which the client proves who it is. Each ends after at most three replies.
+pub(super) struct Authentication {
+    source: String,
+    method: Method,
+}
+
+enum Method {
+    Scram { scram: Box<Scram>, conversation: Option<i32> },
+    X509 { username: Option<String> },
+    Plain { payload: Zeroizing<Vec<u8>> },
+}
+
+/// What follows a reply.
+pub(super) enum Progress {
+    Send(Draft),
+    Authenticated,
+}
+
+/// Says whether a credential can be used, before anything is sent (AU-07).
+pub(super) fn check(credential: &Credential) -> Result<(), ConnectionError> {
+    let mechanism = credential.mechanism.unwrap_or(Mechanism::ScramSha256);
+    match mechanism {
+        Mechanism::ScramSha1 | Mechanism::ScramSha256 => {
+            user_and_password(credential, mechanism).map(drop)
+        }
+        Mechanism::Plain => plain_payload(credential).map(drop),
+        Mechanism::MongodbX509 => Ok(()),
+        Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::MongodbOidc => {
+            Err(unsupported(mechanism))
+        }
+    }
+}
+
+impl Authentication {
+    /// # Errors
+    ///
+    /// When the mechanism is not one that is spoken here, or the credential does not have what it
+    /// needs.
+    pub(super) fn new(
+        mechanism: Mechanism,
+        credential: &Credential,
+        options: &EstablishOptions,
+        nonce: &Nonce,
+    ) -> Result<Self, ConnectionError> {
+        let scram = |variant| {
+            let (username, password) = user_and_password(credential, mechanism)?;
+            let max_iterations = options.max_scram_iterations;
+            let scram = Scram::new(variant, username, password, nonce.clone(), max_iterations);
+            let scram = Box::new(scram.map_err(|error| from_scram(&error))?);
+            Ok(Method::Scram { scram, conversation: None })
+        };
+        let method = match mechanism {
+            Mechanism::ScramSha1 => scram(ScramMechanism::Sha1)?,
+            Mechanism::ScramSha256 => scram(ScramMechanism::Sha256)?,
+            Mechanism::MongodbX509 => Method::X509 { username: credential.username.clone() },
+            Mechanism::Plain => Method::Plain { payload: plain_payload(credential)? },
+            Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::MongodbOidc => {
+                return Err(unsupported(mechanism));
+            }
+        };
+        Ok(Self { source: credential.source.clone(), method })
+    }
+
+    pub(super) fn mechanism(&self) -> Mechanism {
+        match &self.method {
+            Method::Scram { scram, .. } => scram.mechanism(),
+            Method::X509 { .. } => Mechanism::MongodbX509,
+            Method::Plain { .. } => Mechanism::Plain,
+        }
+    }
+
+    /// The database that the commands go to.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
+    pub(super) fn first(&self) -> Draft {
+        match &self.method {
+            Method::Scram { scram, .. } => sasl::start(scram.mechanism(), &scram.first_payload()),
+            Method::Plain { payload } => sasl::start(Mechanism::Plain, payload),
+            Method::X509 { username } => x509_command(username.as_deref()),
+        }
+    }
+
+    /// The first command as hello carries it: SCRAM's has to name its database (HS-44).
+    pub(super) fn speculative(&self) -> RawDocumentBuf {
+        let first = match &self.method {
+            Method::Scram { .. } => self.first().with(cstr!("db"), self.source()),
+            Method::X509 { .. } | Method::Plain { .. } => self.first(),
+        };
+        first.into_document()
+    }
+
+    /// A reply to a command of its own.
+    ///
+    /// # Errors
+    ///
+    /// Each ends the conversation, at [`Stage::Authentication`].
+    pub(super) fn reply(
+        &mut self,
+        reply: &RawDocument,
+        cache: &mut ScramCache,
+    ) -> Result<Progress, ConnectionError> {
+        match CommandError::from_reply(reply) {
+            Some(error) if error.part == ReplyPart::Command => {
+                Err(ConnectionError::command(Stage::Authentication, error))
+            }
+            Some(_) | None => self.speculative_reply(reply, cache),
+        }
+    }
+
+    /// A reply inside the one to hello: it has the same fields without `ok` (HS-45).
+    ///
+    /// # Errors
+    ///
+    /// As [`reply`](Self::reply).
+    pub(super) fn speculative_reply(
+        &mut self,
+        reply: &RawDocument,
+        cache: &mut ScramCache,
+    ) -> Result<Progress, ConnectionError> {
+        match &mut self.method {
+            Method::X509 { .. } => Ok(Progress::Authenticated),
+            Method::Plain { .. } => {
+                let done = SaslReply::read(reply).map_err(from_field)?.done;
+                if done {
+                    Ok(Progress::Authenticated)
+                } else {
+                    Err(from_scram(&ScramError::Endless))
+                }
+            }
+            Method::Scram { scram, conversation } => {
+                let reply = SaslReply::read(reply).map_err(from_field)?;
+                let id = *conversation.get_or_insert(reply.conversation);
+                if id != reply.conversation {
+                    return Err(protocol("the server answers in another conversation"));
+                }
+                let payload = scram.reply(&reply, cache).map_err(|error| from_scram(&error))?;
+                Ok(payload.map_or(Progress::Authenticated, |payload| {
+                    Progress::Send(sasl::go_on(id, &payload))
+                }))
+            }
+        }
+    }
+}
+
+/// AU-45. The certificate has shown who this is; the name is sent only if the user gave one.
+fn x509_command(username: Option<&str>) -> Draft {
+    let room = username.map_or(0, str::len);
+    let draft = Draft::new(cstr!("authenticate"), room)
+        .with(cstr!("mechanism"), Mechanism::MongodbX509.name());
+    match username {
+        Some(username) => draft.with(cstr!("user"), username),
+        None => draft,
+    }
+}
+
+/// AU-50: nobody else is acted for, so that the first part is empty.
+fn plain_payload(credential: &Credential) -> Result<Zeroizing<Vec<u8>>, ConnectionError> {
+    let (username, password) = user_and_password(credential, Mechanism::Plain)?;
+    let password = password.expose();
+    if username.contains('\0') || password.contains('\0') {
+        let reason = "user name and password must not contain NUL with PLAIN";
+        return Err(configuration(reason));
+    }
+    let mut payload = Zeroizing::new(Vec::with_capacity(username.len() + password.len() + 2));
+    for part in [username, password] {
+        payload.push(0);
+        payload.extend_from_slice(part.as_bytes());
+    }
+    Ok(payload)
+}
+
+/// AU-38, AU-51.
+fn user_and_password(
+    credential: &Credential,
+    mechanism: Mechanism,
+) -> Result<(&str, &Secret), ConnectionError> {
+    let missing = |what| configuration(&format!("{} needs a {what}", mechanism.name()));
+    let username = credential.username.as_deref().filter(|username| !username.is_empty());
+    let username = username.ok_or_else(|| missing("user name"))?;
+    let password = credential.password.as_ref().ok_or_else(|| missing("password"))?;
+    Ok((username, password))
+}
+
+fn unsupported(mechanism: Mechanism) -> ConnectionError {
+    configuration(&format!("the mechanism {} is not supported", mechanism.name()))
+}
+
+fn from_scram(error: &ScramError) -> ConnectionError {
+    let reason = error.to_string();
+    match error {
+        ScramError::Password => configuration(&reason),
+        ScramError::Malformed { .. }
+        | ScramError::Extension
+        | ScramError::Nonce
+        | ScramError::TooFewIterations { .. }
+        | ScramError::TooManyIterations { .. }
+        | ScramError::Refused(_)
+        | ScramError::Signature
+        | ScramError::NotProven
+        | ScramError::Endless => protocol(&reason),
+    }
+}
+
+fn from_field(error: FieldError) -> ConnectionError {
+    protocol(&error.to_string())
+}
+
+fn protocol(reason: &str) -> ConnectionError {
+    ConnectionError::protocol(Stage::Authentication, reason)
+}
+
+fn configuration(reason: &str) -> ConnectionError {
+    ConnectionError::configuration(Stage::Authentication, reason)
+}

@@ -1,0 +1,82 @@
+use core::fmt;
+
+use bson::raw::{BindRawBsonRef, CStr, RawDocument, RawDocumentBuf, cstr};
+use zeroize::Zeroizing;
+
+use super::ServerApi;
+
+/// A command to send, as the only document of a message.
+///
+/// It may hold a password or a proof, so that `Debug` shows its name alone (AU-60) and the body is
+/// overwritten when it is dropped. Copies of the body are the embedder's to overwrite. None of
+/// these commands may be compressed (CM-10).
+pub struct Command {
+    name: &'static str,
+    body: Zeroizing<Vec<u8>>,
+}
+
+/// A command that still lacks what all commands end with.
+pub(super) struct Draft {
+    name: &'static str,
+    document: RawDocumentBuf,
+}
+
+/// What names, lengths and numbers around the variable parts of a command take, generously.
+const OVERHEAD: usize = 512;
+
+impl Command {
+    /// The name of the command: the first key of its body.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The command itself, `$db` included.
+    #[must_use]
+    pub fn body(&self) -> &RawDocument {
+        RawDocument::from_bytes(self.body.as_slice()).expect("made of a document")
+    }
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Draft {
+    /// `room` is the length of all texts and payloads together: a document that has to grow would
+    /// leave copies of a secret behind.
+    pub(super) fn new(name: &'static CStr, room: usize) -> Self {
+        const EMPTY: [u8; 5] = [5, 0, 0, 0, 0];
+        let mut bytes = Vec::with_capacity(OVERHEAD + room);
+        bytes.extend_from_slice(&EMPTY);
+        let document = RawDocumentBuf::from_bytes(bytes).expect("an empty document");
+        Self { name: name.as_str(), document }.with(name, 1)
+    }
+
+    pub(super) fn with(mut self, key: &CStr, value: impl BindRawBsonRef) -> Self {
+        self.document.append(key, value);
+        self
+    }
+
+    /// For a command inside another one.
+    pub(super) fn into_document(self) -> RawDocumentBuf {
+        self.document
+    }
+
+    /// Names the database and, if the user declared one, the API's version (HS-12).
+    pub(super) fn send_to(self, database: &str, api: Option<ServerApi>) -> Command {
+        let Self { name, mut document } = self.with(cstr!("$db"), database);
+        if let Some(ServerApi { strict, deprecation_errors }) = api {
+            document.append(cstr!("apiVersion"), "1");
+            if let Some(strict) = strict {
+                document.append(cstr!("apiStrict"), strict);
+            }
+            if let Some(deprecation_errors) = deprecation_errors {
+                document.append(cstr!("apiDeprecationErrors"), deprecation_errors);
+            }
+        }
+        Command { name, body: Zeroizing::new(document.into_bytes()) }
+    }
+}

@@ -1,0 +1,76 @@
+use crate::pool::ServiceId;
+use crate::sdam::TopologyVersion;
+use crate::uri::{Compressor, Mechanism};
+
+/// What is at the other end of a connection, as its hello said (HS-11).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConnectionDescription {
+    /// What the server is.
+    pub kind: ServerKind,
+    /// `helloOk`: whether monitors may use `hello` instead of its old name (HS-07).
+    pub hello_ok: bool,
+    /// `minWireVersion`; 0 when the server does not say.
+    pub min_wire_version: i32,
+    /// `maxWireVersion`; 0 when the server does not say.
+    pub max_wire_version: i32,
+    /// How much the server takes at once.
+    pub limits: Limits,
+    /// `setName`: the replica set that the server belongs to.
+    pub set_name: Option<String>,
+    /// `logicalSessionTimeoutMinutes`: how long sessions last; `None` when there are none.
+    pub session_timeout_minutes: Option<i64>,
+    /// `connectionId`: how the server's log calls this connection.
+    pub connection_id: Option<i64>,
+    /// `serviceId`: the service behind the load balancer; always there with `loadBalanced`, and
+    /// never without (LB-12).
+    pub service_id: Option<ServiceId>,
+    /// `topologyVersion`: how much the server knew of its own state.
+    pub topology_version: Option<TopologyVersion>,
+    /// With what to compress; `None` is not at all, which is no error (CM-05, CM-06).
+    pub compressor: Option<Compressor>,
+    /// How the connection was authenticated; `None` until then, and if it never is.
+    pub mechanism: Option<Mechanism>,
+}
+
+/// What a server is, as Server Discovery and Monitoring distinguishes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ServerKind {
+    /// A server of its own.
+    Standalone,
+    /// A router of a sharded cluster.
+    Mongos,
+    /// The primary of a replica set.
+    RsPrimary,
+    /// A secondary.
+    RsSecondary,
+    /// An arbiter. It knows no users, so that nobody authenticates there (AU-02).
+    RsArbiter,
+    /// Another member: hidden, starting, recovering.
+    RsOther,
+    /// A member that has no configuration yet.
+    RsGhost,
+    /// Whatever is behind a load balancer.
+    LoadBalancer,
+}
+
+/// How much a server takes at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// `maxBsonObjectSize`: the longest document to be stored, in bytes; default 16 MiB.
+    pub max_bson_object_size: u32,
+    /// `maxMessageSizeBytes`: the longest message, in bytes; default 48,000,000.
+    pub max_message_size: u32,
+    /// `maxWriteBatchSize`: the most writes in one command; default 100,000.
+    pub max_write_batch_size: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_bson_object_size: 16 * 1024 * 1024,
+            max_message_size: 48_000_000,
+            max_write_batch_size: 100_000,
+        }
+    }
+}

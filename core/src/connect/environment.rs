@@ -1,0 +1,180 @@
+use std::collections::BTreeMap;
+
+use bson::raw::{RawDocumentBuf, cstr};
+
+/// Where the client runs. The embedder finds it out: the core reads no environment.
+///
+/// ```
+/// use cenote_core::connect::Environment;
+///
+/// let environment = Environment {
+///     os_type: Some("Linux".to_owned()),
+///     architecture: Some("x86_64".to_owned()),
+///     variables: Environment::VARIABLES
+///         .iter()
+///         .filter_map(|name| Some((name.to_string(), std::env::var(name).ok()?)))
+///         .collect(),
+///     has_dockerenv: std::path::Path::new("/.dockerenv").exists(),
+///     ..Environment::default()
+/// };
+/// # drop(environment);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// The operating system as `uname -s` calls it; `None` becomes `unknown` (HS-22).
+    pub os_type: Option<String>,
+    /// What the operating system calls itself in full.
+    pub os_name: Option<String>,
+    /// The machine's architecture.
+    pub architecture: Option<String>,
+    /// The operating system's version.
+    pub os_version: Option<String>,
+    /// Those of [`VARIABLES`](Self::VARIABLES) that are set. An empty value counts as none.
+    pub variables: BTreeMap<String, String>,
+    /// Whether there is a file `/.dockerenv` (HS-26).
+    pub has_dockerenv: bool,
+}
+
+impl Environment {
+    /// The environment variables that tell where the client runs (HS-24 to HS-26).
+    pub const VARIABLES: [&str; 13] = [
+        "AWS_EXECUTION_ENV",
+        "AWS_LAMBDA_RUNTIME_API",
+        "FUNCTIONS_WORKER_RUNTIME",
+        "K_SERVICE",
+        "FUNCTION_NAME",
+        "VERCEL",
+        "AWS_REGION",
+        "AWS_LAMBDA_FUNCTION_MEMORY_SIZE",
+        "FUNCTION_MEMORY_MB",
+        "FUNCTION_TIMEOUT_SEC",
+        "FUNCTION_REGION",
+        "VERCEL_REGION",
+        "KUBERNETES_SERVICE_HOST",
+    ];
+
+    fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    fn is_set(&self, name: &str) -> bool {
+        self.variable(name).is_some()
+    }
+}
+
+/// The `env` of the client's metadata.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Surroundings {
+    function: Option<Function>,
+    docker: bool,
+    kubernetes: bool,
+}
+
+/// A service that runs functions, and what it says of this one (HS-24, HS-25).
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Function {
+    name: &'static str,
+    region: Option<String>,
+    memory_mb: Option<i32>,
+    timeout_sec: Option<i32>,
+}
+
+impl Surroundings {
+    pub(super) fn of(environment: &Environment) -> Self {
+        Self {
+            function: Function::of(environment),
+            docker: environment.has_dockerenv,
+            kubernetes: environment.is_set("KUBERNETES_SERVICE_HOST"),
+        }
+    }
+
+    /// Leaves the name of the service alone.
+    pub(super) fn drop_details(&mut self) {
+        *self = Self {
+            function: self.function.take().map(Function::without_details),
+            ..Self::default()
+        };
+    }
+
+    /// `None` when there is nothing to say (HS-26).
+    pub(super) fn to_document(&self) -> Option<RawDocumentBuf> {
+        let mut document = RawDocumentBuf::new();
+        if let Some(function) = &self.function {
+            function.append_to(&mut document);
+        }
+        let mut container = RawDocumentBuf::new();
+        if self.docker {
+            container.append(cstr!("runtime"), "docker");
+        }
+        if self.kubernetes {
+            container.append(cstr!("orchestrator"), "kubernetes");
+        }
+        if !container.is_empty() {
+            document.append(cstr!("container"), container);
+        }
+        (!document.is_empty()).then_some(document)
+    }
+}
+
+impl Function {
+    fn of(environment: &Environment) -> Option<Self> {
+        let text = |name| environment.variable(name).map(str::to_owned);
+        let number = |name| environment.variable(name)?.parse().ok();
+        let name = service(environment)?;
+        let mut function = Self { name, region: None, memory_mb: None, timeout_sec: None };
+        match name {
+            LAMBDA => {
+                function.region = text("AWS_REGION");
+                function.memory_mb = number("AWS_LAMBDA_FUNCTION_MEMORY_SIZE");
+            }
+            GOOGLE => {
+                function.region = text("FUNCTION_REGION");
+                function.memory_mb = number("FUNCTION_MEMORY_MB");
+                function.timeout_sec = number("FUNCTION_TIMEOUT_SEC");
+            }
+            VERCEL => function.region = text("VERCEL_REGION"),
+            _ => {}
+        }
+        Some(function)
+    }
+
+    fn without_details(self) -> Self {
+        Self { name: self.name, region: None, memory_mb: None, timeout_sec: None }
+    }
+
+    fn append_to(&self, document: &mut RawDocumentBuf) {
+        document.append(cstr!("name"), self.name);
+        if let Some(timeout) = self.timeout_sec {
+            document.append(cstr!("timeout_sec"), timeout);
+        }
+        if let Some(memory) = self.memory_mb {
+            document.append(cstr!("memory_mb"), memory);
+        }
+        if let Some(region) = &self.region {
+            document.append(cstr!("region"), region.as_str());
+        }
+    }
+}
+
+const LAMBDA: &str = "aws.lambda";
+const AZURE: &str = "azure.func";
+const GOOGLE: &str = "gcp.func";
+const VERCEL: &str = "vercel";
+
+/// Vercel runs on Lambda, so that both are there; any other two contradict each other.
+fn service(environment: &Environment) -> Option<&'static str> {
+    let is_set = |name| environment.is_set(name);
+    let lambda = is_set("AWS_LAMBDA_RUNTIME_API")
+        || environment
+            .variable("AWS_EXECUTION_ENV")
+            .is_some_and(|value| value.starts_with("AWS_Lambda_"));
+    let azure = is_set("FUNCTIONS_WORKER_RUNTIME");
+    let google = is_set("K_SERVICE") || is_set("FUNCTION_NAME");
+    match (is_set("VERCEL"), lambda, azure, google) {
+        (true, _, false, false) => Some(VERCEL),
+        (false, true, false, false) => Some(LAMBDA),
+        (false, false, true, false) => Some(AZURE),
+        (false, false, false, true) => Some(GOOGLE),
+        _ => None,
+    }
+}

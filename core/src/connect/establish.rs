@@ -1,0 +1,294 @@
+use core::{fmt, time::Duration};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bson::RawDocument;
+
+use super::{
+    Command, ConnectionDescription, EstablishOptions, Nonce, ScramCache, ServerKind,
+    authentication::{self, Authentication, Progress},
+    hello,
+    hello_reply::HelloReply,
+};
+use crate::error::{BoxError, ConnectionError, Stage};
+use crate::uri::{Credential, Mechanism};
+
+/// Everything that happens on a connection between TLS and its first use, without I/O.
+///
+/// Ask for the [next step](Self::next_step) until it is [`Step::Done`] or an error; feed what
+/// comes from outside in between. It never waits, never panics whatever the server answers, and
+/// ends after at most five replies.
+///
+/// ```
+/// use std::sync::Arc;
+/// use bson::rawdoc;
+/// use cenote_core::connect::{
+///     ClientMetadata, Environment, Establish, EstablishOptions, Nonce, ScramCache, Step,
+/// };
+/// use cenote_core::uri::ConnectionString;
+///
+/// let uri = ConnectionString::parse("mongodb://db.example.com")?;
+/// let client = ClientMetadata::new(None, &Environment::default())?;
+/// let options = Arc::new(EstablishOptions::new(&uri, &client));
+/// let mut cache = ScramCache::default();
+///
+/// // From a secure source, in earnest.
+/// let nonces = [[1; 24], [2; 24]].map(Nonce::from_random);
+/// let mut establish = Establish::new(options, nonces)?;
+/// let description = loop {
+///     match establish.next_step()? {
+///         // Frame and write `command.body()`.
+///         Step::Send(command) => assert_eq!(command.name(), "isMaster"),
+///         // Read a message, and feed its document.
+///         Step::Receive => {
+///             establish.reply(&rawdoc! { "ok": 1, "maxWireVersion": 25 }, &mut cache);
+///         }
+///         // Tell the pool.
+///         Step::Handshaken(description) => assert_eq!(description.max_wire_version, 25),
+///         Step::Done(description) => break description,
+///     }
+/// };
+/// assert_eq!(description.mechanism, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Establish {
+    options: Arc<EstablishOptions>,
+    /// For a second conversation, when what the first one began was of no use.
+    second_nonce: Nonce,
+    phase: Phase,
+    /// What the embedder has not been told yet.
+    steps: VecDeque<Step>,
+}
+
+/// What is to be done next.
+#[derive(Debug)]
+#[must_use]
+pub enum Step {
+    /// Send this, as one message.
+    Send(Command),
+    /// Wait for the reply: nothing else is to be done until [`Establish::reply`],
+    /// [`Establish::failed`] or [`Establish::timed_out`].
+    Receive,
+    /// Hello is answered. Tell the pool, which may want to know the service, and go on (LB-03).
+    Handshaken(Box<ConnectionDescription>),
+    /// The connection can be used. Asked again, the same again.
+    Done(Box<ConnectionDescription>),
+}
+
+enum Phase {
+    /// Hello is under way, with the first command of this conversation.
+    Hello {
+        speculation: Option<Authentication>,
+    },
+    Authentication {
+        conversation: Authentication,
+        description: Box<ConnectionDescription>,
+    },
+    Done(Box<ConnectionDescription>),
+    Failed(ConnectionError),
+}
+
+impl Establish {
+    /// A machine for one connection, whose first step is to send hello.
+    ///
+    /// The two nonces must never have been used. The second is for the case that hello's attempt to
+    /// authenticate was for nothing, so that no nonce is ever used twice.
+    ///
+    /// # Errors
+    ///
+    /// When the credential asks for what is not supported or lacks what it needs, or its password
+    /// cannot be one: a configuration error at [`Stage::Authentication`]. Nothing was sent then.
+    pub fn new(
+        options: Arc<EstablishOptions>,
+        nonces: [Nonce; 2],
+    ) -> Result<Self, ConnectionError> {
+        let [first, second_nonce] = nonces;
+        let speculation = match &options.credential {
+            Some(credential) => speculation(&options, credential, &first)?,
+            None => None,
+        };
+        let document = speculation.as_ref().map(Authentication::speculative);
+        let hello = hello::hello(&options, document.as_ref());
+        Ok(Self {
+            options,
+            second_nonce,
+            phase: Phase::Hello { speculation },
+            steps: VecDeque::from([Step::Send(hello)]),
+        })
+    }
+
+    /// What to do now.
+    ///
+    /// # Errors
+    ///
+    /// Why the connection has to be closed. Asked again, the same again.
+    pub fn next_step(&mut self) -> Result<Step, ConnectionError> {
+        if let Some(step) = self.steps.pop_front() {
+            return Ok(step);
+        }
+        match &self.phase {
+            Phase::Hello { .. } | Phase::Authentication { .. } => Ok(Step::Receive),
+            Phase::Done(description) => Ok(Step::Done(description.clone())),
+            Phase::Failed(error) => Err(error.clone()),
+        }
+    }
+
+    /// The server's reply: the document of a whole message. It may take as long as one PBKDF2 with
+    /// [`max_scram_iterations`](EstablishOptions::max_scram_iterations), if `cache` does not know
+    /// the answer.
+    pub fn reply(&mut self, reply: &RawDocument, cache: &mut ScramCache) {
+        let is_expected = self.steps.is_empty() && !matches!(self.phase, Phase::Done(_));
+        let outcome = if is_expected {
+            self.proceed(reply, cache)
+        } else {
+            Err(ConnectionError::protocol(self.stage(), "a reply to nothing that was sent"))
+        };
+        if let Err(error) = outcome {
+            self.fail(error);
+        }
+    }
+
+    /// The connection failed: an I/O error, or a text such as `"closed by the peer"`.
+    pub fn failed(&mut self, source: impl Into<BoxError>) {
+        self.fail(ConnectionError::network(self.stage(), source));
+    }
+
+    /// The time for establishing connections ran out, `after` so long.
+    pub fn timed_out(&mut self, after: Duration) {
+        self.fail(ConnectionError::timeout(self.stage(), after));
+    }
+
+    /// What came is not a message: refused by the wire format, for this reason.
+    pub fn garbled(&mut self, reason: &str) {
+        self.fail(ConnectionError::protocol(self.stage(), reason));
+    }
+
+    /// Whose fault a failure would be now. Everything up to the reply to hello is hello, also an
+    /// authentication that began in it (T-57).
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        match &self.phase {
+            Phase::Hello { .. } => Stage::Hello,
+            Phase::Authentication { .. } => Stage::Authentication,
+            Phase::Done(_) => Stage::Operation,
+            Phase::Failed(error) => error.stage(),
+        }
+    }
+}
+
+impl fmt::Debug for Establish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Establish").field("stage", &self.stage()).finish_non_exhaustive()
+    }
+}
+
+impl Establish {
+    /// The first failure counts. What was learnt before it is still told: behind a load balancer
+    /// the pool must know which service failed (LB-21).
+    fn fail(&mut self, error: ConnectionError) {
+        self.steps.retain(|step| matches!(step, Step::Handshaken(_)));
+        if !matches!(self.phase, Phase::Failed(_)) {
+            self.phase = Phase::Failed(error);
+        }
+    }
+
+    fn proceed(
+        &mut self,
+        reply: &RawDocument,
+        cache: &mut ScramCache,
+    ) -> Result<(), ConnectionError> {
+        match &mut self.phase {
+            Phase::Hello { speculation } => {
+                let speculation = speculation.take();
+                self.hello_reply(reply, speculation, cache)
+            }
+            Phase::Authentication { conversation, .. } => {
+                let progress = conversation.reply(reply, cache)?;
+                self.advance(progress);
+                Ok(())
+            }
+            Phase::Done(_) | Phase::Failed(_) => Ok(()),
+        }
+    }
+
+    fn hello_reply(
+        &mut self,
+        reply: &RawDocument,
+        speculation: Option<Authentication>,
+        cache: &mut ScramCache,
+    ) -> Result<(), ConnectionError> {
+        let options = Arc::clone(&self.options);
+        let reply = HelloReply::read(reply, &options)?;
+        let description = Box::new(reply.description.clone());
+        self.steps.push_back(Step::Handshaken(description.clone()));
+        match &options.credential {
+            Some(credential) if description.kind != ServerKind::RsArbiter => {
+                self.authenticate(credential, &reply, speculation, cache)
+            }
+            Some(_) | None => {
+                self.phase = Phase::Done(description);
+                Ok(())
+            }
+        }
+    }
+
+    /// Goes on with what hello began, or begins anew: when the server did not take part (HS-45), or
+    /// when it was the wrong mechanism (HS-47).
+    fn authenticate(
+        &mut self,
+        credential: &Credential,
+        reply: &HelloReply<'_>,
+        speculation: Option<Authentication>,
+        cache: &mut ScramCache,
+    ) -> Result<(), ConnectionError> {
+        let mechanism = credential.mechanism.unwrap_or(if reply.offers_scram_sha_256 {
+            Mechanism::ScramSha256
+        } else {
+            Mechanism::ScramSha1
+        });
+        let speculation = speculation.filter(|it| it.mechanism() == mechanism);
+        let (conversation, progress) = match speculation.zip(reply.speculative) {
+            Some((mut conversation, reply)) => {
+                let progress = conversation.speculative_reply(reply, cache)?;
+                (conversation, progress)
+            }
+            None => {
+                let nonce = &self.second_nonce;
+                let conversation =
+                    Authentication::new(mechanism, credential, &self.options, nonce)?;
+                let first = Progress::Send(conversation.first());
+                (conversation, first)
+            }
+        };
+        let description = Box::new(reply.description.clone());
+        self.phase = Phase::Authentication { conversation, description };
+        self.advance(progress);
+        Ok(())
+    }
+
+    fn advance(&mut self, progress: Progress) {
+        let Phase::Authentication { conversation, description } = &mut self.phase else { return };
+        match progress {
+            Progress::Send(draft) => {
+                let command = draft.send_to(conversation.source(), self.options.server_api);
+                self.steps.push_back(Step::Send(command));
+            }
+            Progress::Authenticated => {
+                description.mechanism = Some(conversation.mechanism());
+                self.phase = Phase::Done(description.clone());
+            }
+        }
+    }
+}
+
+/// The conversation to begin in hello, if the mechanism allows it (HS-42 to HS-44).
+fn speculation(
+    options: &EstablishOptions,
+    credential: &Credential,
+    nonce: &Nonce,
+) -> Result<Option<Authentication>, ConnectionError> {
+    authentication::check(credential)?;
+    let conversation = hello::speculates_with(credential)
+        .map(|mechanism| Authentication::new(mechanism, credential, options, nonce));
+    conversation.transpose()
+}

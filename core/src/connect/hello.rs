@@ -1,0 +1,67 @@
+use bson::raw::{RawArrayBuf, RawDocumentBuf, cstr};
+
+use super::{
+    EstablishOptions,
+    command::{Command, Draft},
+};
+use crate::uri::{Credential, Mechanism};
+
+/// The first command on every connection (HS-01), `speculative` with it (HS-42).
+///
+/// It is called `hello` where the server is known to know that: behind a load balancer, or when
+/// an API version was declared (HS-03).
+pub(super) fn hello(options: &EstablishOptions, speculative: Option<&RawDocumentBuf>) -> Command {
+    let modern = options.load_balanced || options.server_api.is_some();
+    let room = options.client.as_bytes().len()
+        + speculative.map_or(0, |command| command.as_bytes().len())
+        + options.credential.as_ref().map_or(0, |it| user_in_database(it).map_or(0, |it| it.len()));
+    let mut draft = if modern {
+        Draft::new(cstr!("hello"), room)
+    } else {
+        Draft::new(cstr!("isMaster"), room).with(cstr!("helloOk"), true)
+    };
+    draft = draft
+        .with(cstr!("backpressure"), "2")
+        .with(cstr!("client"), &options.client)
+        .with(cstr!("compression"), compression(options));
+    if options.load_balanced {
+        draft = draft.with(cstr!("loadBalanced"), true);
+    }
+    if let Some(user) = options.credential.as_ref().and_then(asked_for) {
+        draft = draft.with(cstr!("saslSupportedMechs"), user.as_str());
+    }
+    if let Some(speculative) = speculative {
+        draft = draft.with(cstr!("speculativeAuthenticate"), speculative);
+    }
+    draft.send_to("admin", options.server_api)
+}
+
+/// Which mechanism hello speculates with: the best one where it is still to be negotiated (HS-43),
+/// and none for PLAIN, which would send the password before anything is known (HS-44).
+pub(super) fn speculates_with(credential: &Credential) -> Option<Mechanism> {
+    match credential.mechanism.unwrap_or(Mechanism::ScramSha256) {
+        mechanism @ (Mechanism::ScramSha1 | Mechanism::ScramSha256 | Mechanism::MongodbX509) => {
+            Some(mechanism)
+        }
+        Mechanism::Plain | Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::MongodbOidc => {
+            None
+        }
+    }
+}
+
+fn compression(options: &EstablishOptions) -> RawArrayBuf {
+    options.compressors.iter().map(|compressor| compressor.name()).collect()
+}
+
+/// Whose mechanisms to ask for, if none was given (AU-10).
+fn asked_for(credential: &Credential) -> Option<String> {
+    match credential.mechanism {
+        None => user_in_database(credential),
+        Some(_) => None,
+    }
+}
+
+fn user_in_database(credential: &Credential) -> Option<String> {
+    let username = credential.username.as_deref()?;
+    Some(format!("{}.{username}", credential.source))
+}

@@ -1,0 +1,238 @@
+use bson::raw::{RawDocumentBuf, cstr};
+use thiserror::Error;
+
+use super::{Environment, environment::Surroundings};
+
+/// What a server is told of the client that connects (HS-20 to HS-29).
+///
+/// The driver's name and version are this crate's; a driver or library around it adds its own.
+///
+/// ```
+/// use cenote_core::connect::{ClientMetadata, DriverInfo, Environment};
+///
+/// let mut client = ClientMetadata::new(Some("shop"), &Environment::default())?;
+/// client.append(DriverInfo::new("orm", Some("2.0"), None)?);
+/// let document = client.to_document();
+/// let driver = document.get_document("driver")?;
+/// assert_eq!(driver.get_str("name")?, "cenote|orm");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientMetadata {
+    application: Option<String>,
+    appended: Vec<DriverInfo>,
+    fields: Fields,
+}
+
+/// What a driver or library that embeds this one calls itself (HS-29).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriverInfo {
+    name: String,
+    version: Option<String>,
+    platform: Option<String>,
+}
+
+/// Why something cannot be part of the metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MetadataError {
+    /// HS-20, OP-26.
+    #[error("the name of the application has {length} bytes, of which {max} are allowed", max = ClientMetadata::MAX_APP_NAME)]
+    AppNameTooLong {
+        /// Its length in bytes.
+        length: usize,
+    },
+    /// HS-29.
+    #[error("the {field} of a driver contains `|`, which separates several")]
+    Delimiter {
+        /// `name`, `version` or `platform`.
+        field: &'static str,
+    },
+    /// HS-29.
+    #[error("a driver without a name cannot be added")]
+    NameMissing,
+}
+
+/// Everything that can be shortened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Fields {
+    name: String,
+    version: String,
+    platform: String,
+    os_type: String,
+    os_name: Option<String>,
+    os_architecture: Option<String>,
+    os_version: Option<String>,
+    env: Surroundings,
+}
+
+const DELIMITER: char = '|';
+
+impl ClientMetadata {
+    /// The most that a server takes: the length of the whole document, in bytes (HS-27).
+    pub const MAX_LENGTH: usize = 512;
+    /// The longest name of an application, in bytes.
+    pub const MAX_APP_NAME: usize = 128;
+
+    /// The metadata of a client in this environment. An empty name is none.
+    ///
+    /// # Errors
+    ///
+    /// [`MetadataError::AppNameTooLong`].
+    pub fn new(app_name: Option<&str>, environment: &Environment) -> Result<Self, MetadataError> {
+        let application = app_name.filter(|name| !name.is_empty()).map(str::to_owned);
+        match &application {
+            Some(name) if name.len() > Self::MAX_APP_NAME => {
+                Err(MetadataError::AppNameTooLong { length: name.len() })
+            }
+            Some(_) | None => {
+                Ok(Self { application, appended: Vec::new(), fields: Fields::of(environment) })
+            }
+        }
+    }
+
+    /// Adds a driver or library to those that are there, unless it is one of them; says whether it
+    /// was new. What is there already is never replaced (HS-29).
+    pub fn append(&mut self, driver: DriverInfo) -> bool {
+        let is_new = !self.appended.contains(&driver);
+        if is_new {
+            self.fields.append(&driver);
+            self.appended.push(driver);
+        }
+        is_new
+    }
+
+    /// The document for hello, at most [`MAX_LENGTH`](Self::MAX_LENGTH) bytes: what does not fit is
+    /// left out in the order that HS-28 says. Should that not be enough, the ends of the driver's
+    /// versions, of its names and of the operating system's type go, too.
+    #[must_use]
+    pub fn to_document(&self) -> RawDocumentBuf {
+        let mut fields = self.fields.clone();
+        for shorten in Fields::SHORTER {
+            let document = fields.to_document(self.application.as_deref());
+            let excess = document.as_bytes().len().saturating_sub(Self::MAX_LENGTH);
+            if excess == 0 {
+                return document;
+            }
+            shorten(&mut fields, excess);
+        }
+        fields.to_document(self.application.as_deref())
+    }
+}
+
+impl DriverInfo {
+    /// A driver or library; an empty version or platform is none.
+    ///
+    /// # Errors
+    ///
+    /// When there is no name, or one of the texts contains `|`.
+    pub fn new(
+        name: &str,
+        version: Option<&str>,
+        platform: Option<&str>,
+    ) -> Result<Self, MetadataError> {
+        let part = |field, text: Option<&str>| match text {
+            Some(text) if text.contains(DELIMITER) => Err(MetadataError::Delimiter { field }),
+            Some("") | None => Ok(None),
+            Some(text) => Ok(Some(text.to_owned())),
+        };
+        Ok(Self {
+            name: part("name", Some(name))?.ok_or(MetadataError::NameMissing)?,
+            version: part("version", version)?,
+            platform: part("platform", platform)?,
+        })
+    }
+}
+
+impl Fields {
+    /// What to do, one after the other, until the document fits; the number is how many bytes it
+    /// is too long.
+    const SHORTER: [fn(&mut Self, usize); 7] = [
+        |fields, _| fields.env.drop_details(),
+        |fields, _| {
+            fields.os_name = None;
+            fields.os_architecture = None;
+            fields.os_version = None;
+        },
+        |fields, _| fields.env = Surroundings::default(),
+        |fields, excess| cut(&mut fields.platform, excess),
+        |fields, excess| cut(&mut fields.version, excess),
+        |fields, excess| cut(&mut fields.name, excess),
+        |fields, excess| cut(&mut fields.os_type, excess),
+    ];
+
+    fn of(environment: &Environment) -> Self {
+        Self {
+            name: "cenote".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            platform: "Rust".to_owned(),
+            os_type: environment.os_type.clone().unwrap_or_else(|| "unknown".to_owned()),
+            os_name: environment.os_name.clone(),
+            os_architecture: environment.architecture.clone(),
+            os_version: environment.os_version.clone(),
+            env: Surroundings::of(environment),
+        }
+    }
+
+    fn append(&mut self, driver: &DriverInfo) {
+        join(&mut self.name, Some(&driver.name));
+        join(&mut self.version, driver.version.as_deref());
+        join(&mut self.platform, driver.platform.as_deref());
+    }
+
+    fn to_document(&self, application: Option<&str>) -> RawDocumentBuf {
+        let mut document = RawDocumentBuf::new();
+        if let Some(name) = application {
+            let mut application = RawDocumentBuf::new();
+            application.append(cstr!("name"), name);
+            document.append(cstr!("application"), application);
+        }
+        document.append(cstr!("driver"), self.driver());
+        document.append(cstr!("os"), self.os());
+        if !self.platform.is_empty() {
+            document.append(cstr!("platform"), self.platform.as_str());
+        }
+        if let Some(env) = self.env.to_document() {
+            document.append(cstr!("env"), env);
+        }
+        document
+    }
+
+    fn driver(&self) -> RawDocumentBuf {
+        let mut driver = RawDocumentBuf::new();
+        driver.append(cstr!("name"), self.name.as_str());
+        driver.append(cstr!("version"), self.version.as_str());
+        driver
+    }
+
+    fn os(&self) -> RawDocumentBuf {
+        let mut os = RawDocumentBuf::new();
+        os.append(cstr!("type"), self.os_type.as_str());
+        if let Some(name) = &self.os_name {
+            os.append(cstr!("name"), name.as_str());
+        }
+        if let Some(architecture) = &self.os_architecture {
+            os.append(cstr!("architecture"), architecture.as_str());
+        }
+        if let Some(version) = &self.os_version {
+            os.append(cstr!("version"), version.as_str());
+        }
+        os
+    }
+}
+
+fn join(text: &mut String, part: Option<&str>) {
+    if let Some(part) = part {
+        text.push(DELIMITER);
+        text.push_str(part);
+    }
+}
+
+/// Takes at least so many bytes off the end, or all of them.
+fn cut(text: &mut String, excess: usize) {
+    let mut keep = text.len().saturating_sub(excess);
+    while !text.is_char_boundary(keep) {
+        keep -= 1;
+    }
+    text.truncate(keep);
+}

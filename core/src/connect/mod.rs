@@ -1,0 +1,45 @@
+//! Establishing a connection, without I/O: hello, authentication, and the way through a proxy.
+//!
+//! [`Establish`] is a machine that is fed replies and gives commands. It speaks documents: whoever
+//! embeds it frames them as messages ([`Command::body`] goes out, a reply's body comes in) and
+//! keeps the time. In this order:
+//!
+//! 1. [`Socks5`], if there is a proxy: bytes in, bytes out, before TLS.
+//! 2. Hello: who the client is ([`ClientMetadata`]), what it can do, and, to save a round trip,
+//!    the first command of the authentication.
+//! 3. [`Step::Handshaken`]: what the server is. The pool is told before authentication begins.
+//! 4. SCRAM-SHA-256, SCRAM-SHA-1, X.509 or PLAIN, if there is a credential.
+//! 5. [`Step::Done`]: the connection can be used.
+//!
+//! Whatever a server answers, each conversation ends after a handful of replies, the work it can
+//! ask for is bounded, and what goes wrong is a [`ConnectionError`](crate::error::ConnectionError)
+//! that names stage and reason. Passwords, keys, payloads and nonces are never shown, and what is
+//! secret for longer than a message is overwritten when it is dropped.
+
+mod authentication;
+mod command;
+mod description;
+mod environment;
+mod establish;
+mod field;
+mod hello;
+mod hello_reply;
+mod metadata;
+mod nonce;
+mod options;
+mod sasl;
+mod scram;
+mod socks5;
+
+pub use self::{
+    command::Command,
+    description::{ConnectionDescription, Limits, ServerKind},
+    environment::Environment,
+    establish::{Establish, Step},
+    hello_reply::LOAD_BALANCING_UNSUPPORTED,
+    metadata::{ClientMetadata, DriverInfo, MetadataError},
+    nonce::Nonce,
+    options::{EstablishOptions, ServerApi},
+    scram::{MAX_ITERATIONS, MIN_ITERATIONS, ScramCache},
+    socks5::{ProxyBytes, ProxyStep, Socks5},
+};

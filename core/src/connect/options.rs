@@ -1,0 +1,61 @@
+use bson::RawDocumentBuf;
+
+use super::{ClientMetadata, MAX_ITERATIONS};
+use crate::uri::{Compressor, ConnectionString, Credential};
+
+/// How a client's connections are established: what stays the same from one to the next.
+///
+/// ```
+/// use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions};
+/// use cenote_core::uri::ConnectionString;
+///
+/// let uri = ConnectionString::parse("mongodb://app:s3cret@db/?appname=shop&compressors=zstd")?;
+/// let client = ClientMetadata::new(uri.app_name.as_deref(), &Environment::default())?;
+/// let options = EstablishOptions::new(&uri, &client);
+/// assert!(options.credential.is_some());
+/// assert!(!format!("{options:?}").contains("s3cret"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct EstablishOptions {
+    /// What the server is told of the client: [`ClientMetadata::to_document`], at most 512 bytes.
+    /// Metadata that was added later counts for connections that are opened later (HS-30).
+    pub client: RawDocumentBuf,
+    /// The compressors to offer, the preferred one first; default none, which is said, too (CM-01,
+    /// CM-02).
+    pub compressors: Vec<Compressor>,
+    /// Whether the server is behind a load balancer; default `false` (LB-10).
+    pub load_balanced: bool,
+    /// The version of the server's API that the user declared; default none (HS-12).
+    pub server_api: Option<ServerApi>,
+    /// As whom to authenticate; `None` is not at all, as monitors do (AU-01).
+    pub credential: Option<Credential>,
+    /// How many iterations of PBKDF2 a server may ask for; default [`MAX_ITERATIONS`]. It bounds
+    /// the time that one reply can cost.
+    pub max_scram_iterations: u32,
+}
+
+/// Version 1 of the server's API, and how strictly it holds (HS-12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerApi {
+    /// `apiStrict`: refuse what is not part of it; `None` leaves it to the server.
+    pub strict: Option<bool>,
+    /// `apiDeprecationErrors`: refuse what is deprecated in it; `None` leaves it to the server.
+    pub deprecation_errors: Option<bool>,
+}
+
+impl EstablishOptions {
+    /// What a connection string asks for.
+    #[must_use]
+    pub fn new(uri: &ConnectionString, client: &ClientMetadata) -> Self {
+        Self {
+            client: client.to_document(),
+            compressors: uri.compression.compressors.clone().unwrap_or_default(),
+            load_balanced: uri.topology.load_balanced == Some(true),
+            server_api: None,
+            credential: uri.credential.clone(),
+            max_scram_iterations: MAX_ITERATIONS,
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! SCRAM, RFC 5802 and RFC 7677, as MongoDB speaks it (AU-30 to AU-39).
+
+mod cache;
+mod hash;
+mod message;
+
+use thiserror::Error;
+use zeroize::Zeroizing;
+
+pub use self::cache::ScramCache;
+use self::{
+    cache::Question,
+    hash::{Hash, Keys},
+    message::{ServerFinal, ServerFirst, escaped},
+};
+use super::{Nonce, sasl::SaslReply};
+use crate::uri::{Mechanism, Secret};
+
+/// How many iterations of PBKDF2 a server must ask for at least: fewer would let whoever listens
+/// guess passwords too fast (AU-33).
+pub const MIN_ITERATIONS: u32 = 4096;
+
+/// How many iterations a server may ask for, unless
+/// [`max_scram_iterations`](super::EstablishOptions::max_scram_iterations) says otherwise. Servers
+/// ask for 10,000 or 15,000; this is some seventy times as much, and still ends within seconds.
+pub const MAX_ITERATIONS: u32 = 1_000_000;
+
+/// Why a SCRAM conversation cannot go on. No message holds a secret.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(super) enum ScramError {
+    #[error("the password has characters that SASLprep prohibits")]
+    Password,
+    #[error("the server's {what} message is malformed: {problem}")]
+    Malformed { what: &'static str, problem: &'static str },
+    #[error("the server asks for an extension of SCRAM that is not supported")]
+    Extension,
+    #[error("the server's nonce does not continue the client's")]
+    Nonce,
+    #[error("the server asks for {got} iterations, fewer than {MIN_ITERATIONS}")]
+    TooFewIterations { got: u32 },
+    #[error("the server asks for {got} iterations, more than {max}")]
+    TooManyIterations { got: u32, max: u32 },
+    #[error("the server refuses: {0}")]
+    Refused(String),
+    #[error("the server's signature is wrong: it does not know the password")]
+    Signature,
+    #[error("the conversation ended before the server proved that it knows the password")]
+    NotProven,
+    #[error("the conversation goes on after its end")]
+    Endless,
+}
+
+/// The client's side of one conversation.
+pub(super) struct Scram {
+    hash: Hash,
+    /// What the password is to PBKDF2.
+    secret: Zeroizing<Vec<u8>>,
+    max_iterations: u32,
+    nonce: Nonce,
+    /// The first message without its header, as both sides sign it.
+    first_bare: Zeroizing<String>,
+    state: State,
+}
+
+enum State {
+    /// Our first message is under way.
+    First,
+    /// Our proof is under way; this is what the server must sign, and with which key.
+    Proof { keys: Keys, signed: Zeroizing<String> },
+    /// The server has proved itself and insists on an empty message (AU-22).
+    Proven,
+}
+
+/// No channel binding (AU-34); encoded, it is the `c=biws` of the final message.
+const HEADER: &str = "n,,";
+
+impl Scram {
+    /// # Errors
+    ///
+    /// [`ScramError::Password`].
+    pub(super) fn new(
+        mechanism: ScramMechanism,
+        username: &str,
+        password: &Secret,
+        nonce: Nonce,
+        max_iterations: u32,
+    ) -> Result<Self, ScramError> {
+        let hash = match mechanism {
+            ScramMechanism::Sha1 => Hash::Sha1,
+            ScramMechanism::Sha256 => Hash::Sha256,
+        };
+        let secret = hash.secret(username, password.expose()).ok_or(ScramError::Password)?;
+        // The name goes as it is, apart from what would end it (AU-30, AU-37).
+        let first_bare = format!("n={},r={}", escaped(username), nonce.as_str()).into();
+        Ok(Self { hash, secret, max_iterations, nonce, first_bare, state: State::First })
+    }
+
+    pub(super) const fn mechanism(&self) -> Mechanism {
+        match self.hash {
+            Hash::Sha1 => Mechanism::ScramSha1,
+            Hash::Sha256 => Mechanism::ScramSha256,
+        }
+    }
+
+    pub(super) fn first_payload(&self) -> Zeroizing<Vec<u8>> {
+        [HEADER.as_bytes(), self.first_bare.as_bytes()].concat().into()
+    }
+
+    /// The payload to send next; `None` at the end. At most three replies are taken.
+    ///
+    /// # Errors
+    ///
+    /// Each ends the conversation.
+    pub(super) fn reply(
+        &mut self,
+        reply: &SaslReply<'_>,
+        cache: &mut ScramCache,
+    ) -> Result<Option<Zeroizing<Vec<u8>>>, ScramError> {
+        match &self.state {
+            State::First if reply.done => Err(ScramError::NotProven),
+            State::First => self.prove(reply.payload, cache).map(Some),
+            State::Proof { keys, signed } => {
+                if reply.done && reply.payload.is_empty() {
+                    return Err(ScramError::NotProven);
+                }
+                let signature = ServerFinal::parse(reply.payload)?.signature;
+                if !keys.is_server_signature(signed.as_bytes(), &signature) {
+                    return Err(ScramError::Signature);
+                }
+                self.state = State::Proven;
+                Ok((!reply.done).then(Zeroizing::default))
+            }
+            State::Proven if reply.done => Ok(None),
+            State::Proven => Err(ScramError::Endless),
+        }
+    }
+
+    fn prove(
+        &mut self,
+        payload: &[u8],
+        cache: &mut ScramCache,
+    ) -> Result<Zeroizing<Vec<u8>>, ScramError> {
+        let challenge = ServerFirst::parse(payload)?;
+        self.check(&challenge)?;
+        let keys = cache.keys(Question {
+            hash: self.hash,
+            secret: &self.secret,
+            salt: &challenge.salt,
+            iterations: challenge.iterations,
+        });
+        let unproven = Zeroizing::new(format!("c=biws,r={}", challenge.nonce));
+        let signed = [&self.first_bare, challenge.text, &unproven].join(",");
+        let signed = Zeroizing::new(signed);
+        let proof = keys.client_proof(signed.as_bytes());
+        let message = format!("{},p={}", *unproven, message::encoded(&proof));
+        self.state = State::Proof { keys, signed };
+        Ok(message.into_bytes().into())
+    }
+
+    fn check(&self, challenge: &ServerFirst<'_>) -> Result<(), ScramError> {
+        let added = challenge.nonce.strip_prefix(self.nonce.as_str());
+        // A nonce that only repeats ours would let an old conversation be played again.
+        if added.is_none_or(str::is_empty) {
+            return Err(ScramError::Nonce);
+        }
+        let got = challenge.iterations;
+        if got < MIN_ITERATIONS {
+            return Err(ScramError::TooFewIterations { got });
+        }
+        if got > self.max_iterations {
+            return Err(ScramError::TooManyIterations { got, max: self.max_iterations });
+        }
+        Ok(())
+    }
+}
+
+/// The mechanisms that are SCRAM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ScramMechanism {
+    Sha1,
+    Sha256,
+}

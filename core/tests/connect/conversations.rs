@@ -1,0 +1,254 @@
+//! Authentication that succeeds, or is refused by the server.
+
+use std::sync::Arc;
+
+use bson::{Document, doc, oid::ObjectId};
+use cenote_core::connect::{Establish, ScramCache, ServerKind, Step};
+use cenote_core::error::{Kind, Stage};
+use cenote_core::pool::ServiceId;
+use cenote_core::uri::Mechanism;
+
+use crate::server::{Outcome, Server, converse, establish, nonces, options};
+
+const SCRAM: [Mechanism; 2] = [Mechanism::ScramSha1, Mechanism::ScramSha256];
+
+fn play(uri: &str, mut server: Server) -> Outcome {
+    converse(establish(uri), &mut ScramCache::default(), |command| server.answer(command))
+}
+
+fn names(commands: &[Document]) -> Vec<&str> {
+    commands.iter().filter_map(|command| command.keys().next()).map(String::as_str).collect()
+}
+
+/// AU-20 to AU-22, AU-37, HS-45.
+#[test]
+fn scram_in_all_its_lengths() {
+    for mechanism in SCRAM {
+        let uri = format!("mongodb://user:pencil@db/shop?authMechanism={}", mechanism.name());
+        for (speculates, empty_exchange) in
+            [(true, false), (true, true), (false, false), (false, true)]
+        {
+            let mut expected = vec!["isMaster", "saslStart", "saslContinue", "saslContinue"];
+            expected.truncate(if empty_exchange { 4 } else { 3 });
+            if speculates {
+                expected.remove(1);
+            }
+            let server = Server { speculates, empty_exchange, ..Server::new(mechanism) };
+            let outcome = play(&uri, server);
+            assert_eq!(outcome.result.unwrap().mechanism, Some(mechanism));
+            assert_eq!(outcome.handshaken.unwrap().mechanism, None, "not yet");
+            assert_eq!(names(&outcome.commands), expected);
+            assert!(outcome.commands[1..].iter().all(|it| it.get_str("$db").ok() == Some("shop")));
+        }
+    }
+}
+
+/// AU-10, AU-11, HS-43, HS-47.
+#[test]
+fn without_a_mechanism_the_server_is_asked() {
+    let uri = "mongodb://user:pencil@db";
+    let lists = [
+        (doc! { "saslSupportedMechs": ["SCRAM-SHA-1", "SCRAM-SHA-256"] }, Mechanism::ScramSha256),
+        (doc! { "saslSupportedMechs": ["NEW", 5, "SCRAM-SHA-256"] }, Mechanism::ScramSha256),
+        (doc! { "saslSupportedMechs": ["SCRAM-SHA-1"] }, Mechanism::ScramSha1),
+        (doc! { "saslSupportedMechs": ["PLAIN"] }, Mechanism::ScramSha1),
+        (doc! { "saslSupportedMechs": "SCRAM-SHA-256" }, Mechanism::ScramSha1),
+        (doc! {}, Mechanism::ScramSha1),
+    ];
+    for (list, mechanism) in lists {
+        let mut server = Server::new(mechanism);
+        server.hello.extend(list);
+        let outcome = play(uri, server);
+        assert_eq!(outcome.result.unwrap().mechanism, Some(mechanism));
+        let hello = &outcome.commands[0];
+        assert_eq!(hello.get_str("saslSupportedMechs").ok(), Some("admin.user"));
+        let speculative = hello.get_document("speculativeAuthenticate").unwrap();
+        assert_eq!(speculative.get_str("mechanism").ok(), Some("SCRAM-SHA-256"));
+    }
+}
+
+/// HS-47: a conversation that was dropped is not gone on with, and no nonce is used twice.
+#[test]
+fn what_was_speculated_in_vain_is_dropped() {
+    let mut server = Server::new(Mechanism::ScramSha1);
+    server.hello = doc! {
+        "ok": 1, "saslSupportedMechs": ["SCRAM-SHA-1"],
+        "speculativeAuthenticate": { "conversationId": 99, "done": "nonsense" },
+    };
+    let outcome = play("mongodb://user:pencil@db", server);
+    assert_eq!(outcome.result.unwrap().mechanism, Some(Mechanism::ScramSha1));
+    assert_eq!(names(&outcome.commands), ["isMaster", "saslStart", "saslContinue"]);
+    let speculative = outcome.commands[0].get_document("speculativeAuthenticate").unwrap();
+    assert_ne!(speculative.get("payload"), outcome.commands[1].get("payload"));
+}
+
+/// AU-36.
+#[test]
+fn a_result_is_computed_once() {
+    let mut cache = ScramCache::default();
+    for _ in 0..3 {
+        for mechanism in SCRAM {
+            let uri = format!("mongodb://user:pencil@db/?authMechanism={}", mechanism.name());
+            let mut server = Server::new(mechanism);
+            let outcome = converse(establish(&uri), &mut cache, |it| server.answer(it));
+            assert!(outcome.result.is_ok());
+        }
+        assert_eq!(cache.len(), 2, "one for each mechanism");
+    }
+}
+
+/// AU-12, ER-31: a refusal after hello is authentication's.
+#[test]
+fn a_wrong_password_is_refused_by_the_server() {
+    for mechanism in SCRAM {
+        let uri = format!("mongodb://user:wrong@db/?authMechanism={}", mechanism.name());
+        let error = play(&uri, Server::new(mechanism)).result.unwrap_err();
+        assert_eq!(error.stage(), Stage::Authentication);
+        assert_eq!(error.command_error().and_then(|it| it.code), Some(18));
+        assert_eq!(error.labels(true).count(), 0);
+    }
+}
+
+/// AU-45 to AU-47.
+#[test]
+fn x509() {
+    let cases = [
+        ("mongodb://db/?authMechanism=MONGODB-X509", doc! {}),
+        ("mongodb://CN%3Dme@db/?authMechanism=MONGODB-X509", doc! { "user": "CN=me" }),
+    ];
+    for (uri, user) in cases {
+        let mut authenticate = doc! { "authenticate": 1, "mechanism": "MONGODB-X509" };
+        authenticate.extend(user);
+        for speculates in [true, false] {
+            let outcome = converse(establish(uri), &mut ScramCache::default(), |command| {
+                match command.get_document("speculativeAuthenticate") {
+                    Ok(speculative) if speculates => {
+                        assert_eq!(speculative, &authenticate);
+                        doc! { "ok": 1, "speculativeAuthenticate": { "dbname": "$external" } }
+                    }
+                    _ => doc! { "ok": 1 },
+                }
+            });
+            assert_eq!(outcome.result.unwrap().mechanism, Some(Mechanism::MongodbX509));
+            assert_eq!(outcome.commands.len(), if speculates { 1 } else { 2 });
+            if !speculates {
+                authenticate.insert("$db", "$external");
+                assert_eq!(outcome.commands[1], authenticate);
+            }
+        }
+    }
+}
+
+/// AU-50, AU-51, CF-47: and never within hello (HS-44).
+#[test]
+fn plain() {
+    let databases = [("", "$external"), ("/shop", "shop"), ("/shop?authSource=ldap", "ldap")];
+    for (path, source) in databases {
+        let option = if path.contains('?') {
+            "&"
+        } else if path.is_empty() {
+            "/?"
+        } else {
+            "?"
+        };
+        let uri = format!("mongodb://us,er:pen=cil@db{path}{option}authMechanism=PLAIN");
+        let outcome = converse(
+            establish(&uri),
+            &mut ScramCache::default(),
+            |command| match command.keys().next().map(String::as_str) {
+                Some("saslStart") => doc! {
+                    "ok": 1, "conversationId": 1, "done": true, "payload": crate::server::binary(b""),
+                },
+                _ => doc! { "ok": 1 },
+            },
+        );
+        assert_eq!(outcome.result.unwrap().mechanism, Some(Mechanism::Plain));
+        assert!(!outcome.commands[0].contains_key("speculativeAuthenticate"));
+        assert!(!outcome.commands[0].contains_key("saslSupportedMechs"));
+        let payload = crate::server::binary(b"\0us,er\0pen=cil");
+        let expected = doc! {
+            "saslStart": 1, "mechanism": "PLAIN", "payload": payload, "autoAuthorize": 1,
+            "$db": source,
+        };
+        assert_eq!(outcome.commands[1], expected);
+    }
+}
+
+/// AU-30, AU-37: names are not prepared, and cannot end an attribute.
+#[test]
+fn names_are_escaped_and_otherwise_left_alone() {
+    let uri = "mongodb://%E2%85%A8%2C%3D%C2%AD:pencil@db/?authMechanism=SCRAM-SHA-256";
+    let mut establish = establish(uri);
+    let Ok(Step::Send(hello)) = establish.next_step() else { panic!("hello comes first") };
+    let hello = Document::try_from(hello.body()).unwrap();
+    let speculative = hello.get_document("speculativeAuthenticate").unwrap();
+    let payload = speculative.get_binary_generic("payload").unwrap();
+    let expected = "n,,n=\u{2168}=2C=3D\u{AD},r=";
+    assert!(payload.starts_with(expected.as_bytes()), "{}", String::from_utf8_lossy(payload));
+}
+
+/// AU-32, AU-40.
+#[test]
+fn passwords_are_prepared_for_sha_256() {
+    // All of them are `pencil` after SASLprep: a soft hyphen goes, a wide letter becomes narrow.
+    for password in ["pencil", "pen%C2%ADcil", "%EF%BD%90encil"] {
+        let uri = format!("mongodb://user:{password}@db/?authMechanism=SCRAM-SHA-256");
+        assert!(play(&uri, Server::new(Mechanism::ScramSha256)).result.is_ok(), "{password}");
+    }
+    let uri = "mongodb://user:pen%C2%ADcil@db/?authMechanism=SCRAM-SHA-1";
+    assert!(play(uri, Server::new(Mechanism::ScramSha1)).result.is_err(), "not for SHA-1 (AU-31)");
+}
+
+/// AU-02: an arbiter knows no users.
+#[test]
+fn nobody_authenticates_at_an_arbiter() {
+    let mut server = Server::new(Mechanism::ScramSha256);
+    server.hello = doc! { "ok": 1, "setName": "rs", "arbiterOnly": true };
+    let outcome = play("mongodb://user:pencil@db", server);
+    assert_eq!(outcome.commands.len(), 1);
+    let description = outcome.result.unwrap();
+    assert_eq!((description.kind, description.mechanism), (ServerKind::RsArbiter, None));
+}
+
+/// LB-21: the pool learns of the service before the failure that concerns it.
+#[test]
+fn the_service_is_known_when_authentication_fails() {
+    let service = ObjectId::from_bytes([5; 12]);
+    let mut server = Server {
+        lie: Box::new(|_, it| drop(it.remove("done"))),
+        ..Server::new(Mechanism::ScramSha256)
+    };
+    server.hello = doc! { "ok": 1, "serviceId": service };
+    let outcome =
+        play("mongodb://user:pencil@db/?loadBalanced=true&authMechanism=SCRAM-SHA-256", server);
+    assert_eq!(outcome.handshaken.unwrap().service_id, Some(ServiceId([5; 12])));
+    let error = outcome.result.unwrap_err();
+    assert_eq!(error.to_string(), "authentication: the reply has no `done`");
+}
+
+/// AU-07, AU-55: before anything is sent.
+#[test]
+fn what_is_not_spoken_is_a_configuration_error() {
+    let cases = [
+        ("mongodb://u:p@db/?authMechanism=GSSAPI", "the mechanism GSSAPI is not supported"),
+        (
+            "mongodb://u:p@db/?authMechanism=MONGODB-AWS",
+            "the mechanism MONGODB-AWS is not supported",
+        ),
+        (
+            "mongodb://db/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:test",
+            "the mechanism MONGODB-OIDC is not supported",
+        ),
+        ("mongodb://u@db", "SCRAM-SHA-256 needs a password"),
+        ("mongodb://u:%07@db", "the password has characters that SASLprep prohibits"),
+        (
+            "mongodb://u:%00@db/?authMechanism=PLAIN",
+            "user name and password must not contain NUL with PLAIN",
+        ),
+    ];
+    for (uri, reason) in cases {
+        let error = Establish::new(Arc::new(options(uri)), nonces()).unwrap_err();
+        assert_eq!(error.to_string(), format!("authentication: {reason}"));
+        assert_eq!(error.kind(), &Kind::Configuration);
+    }
+}

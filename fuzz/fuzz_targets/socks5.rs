@@ -1,0 +1,4 @@
+//! See `cenote::fuzzing::socks5`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote::fuzzing::socks5(data));

@@ -1,0 +1,169 @@
+//! Any bytes at all, from servers and proxies that a client connects to: nothing panics, and every
+//! conversation ends.
+
+use std::sync::Arc;
+
+use bson::spec::BinarySubtype;
+use bson::{Binary, RawDocument, RawDocumentBuf, rawdoc};
+use cenote_core::address::ServerAddress;
+use cenote_core::connect::{
+    ClientMetadata, Environment, Establish, EstablishOptions, MIN_ITERATIONS, Nonce, ProxyStep,
+    ScramCache, Socks5, Step,
+};
+use cenote_core::error::Stage;
+use cenote_core::uri::{ConnectionString, ProxyCredential};
+
+/// Bytes as the reply to hello and to whatever comes after it. The first one chooses what the
+/// client is. The length and the end of the document are put right, because the wire format looks
+/// at them.
+pub fn hello_reply(data: &[u8]) {
+    const URIS: [&str; 5] = [
+        "mongodb://db/?compressors=zstd,zlib,snappy",
+        "mongodb://db/?loadBalanced=true",
+        "mongodb://user:pencil@db",
+        "mongodb://user:pencil@db/?authMechanism=PLAIN",
+        "mongodb://db/?authMechanism=MONGODB-X509",
+    ];
+    let Some((choice, bytes)) = data.split_first() else { return };
+    let Some(reply) = with_honest_frame(bytes) else { return };
+    let reply = RawDocument::from_bytes(&reply).expect("its frame is honest");
+    run(URIS[usize::from(*choice) % URIS.len()], |_| reply.to_owned());
+}
+
+/// Bytes as the server's side of a SCRAM conversation: payloads with NUL between them, `@` for the
+/// client's nonce. The first byte chooses the mechanism, whether hello begins it, and which
+/// payload claims to be the last.
+pub fn scram(data: &[u8]) {
+    let Some((choice, payloads)) = data.split_first() else { return };
+    let (speculates, sha_1) = (choice & 1 == 0, choice & 2 == 0);
+    let last = usize::from(choice >> 2) % 4;
+    let nonce = if speculates { FIRST_NONCE } else { SECOND_NONCE };
+    let payloads: Vec<_> = payloads.split(|byte| *byte == 0).map(|it| expand(it, nonce)).collect();
+    let mut told = 0;
+    let mut answer = || {
+        let bytes = payloads.get(told).cloned().unwrap_or_default();
+        let payload = Binary { subtype: BinarySubtype::Generic, bytes };
+        told += 1;
+        rawdoc! { "ok": 1, "conversationId": 1, "done": told > last, "payload": payload }
+    };
+    let mechanism = if sha_1 { "SCRAM-SHA-1" } else { "SCRAM-SHA-256" };
+    let uri = format!("mongodb://user:pencil@db/?authMechanism={mechanism}");
+    run(&uri, |command| match command {
+        "isMaster" if speculates => rawdoc! { "ok": 1, "speculativeAuthenticate": answer() },
+        "isMaster" => rawdoc! { "ok": 1 },
+        _ => answer(),
+    });
+}
+
+/// Bytes from a proxy. The first one chooses how they are cut, and whether there is a login.
+pub fn socks5(data: &[u8]) {
+    let Some((choice, mut bytes)) = data.split_first() else { return };
+    let credential = (choice & 1 == 0).then(credential);
+    let server = ServerAddress::tcp("db.example.com", 27017).expect("a name");
+    let mut socks5 = Socks5::new(&server, credential.as_ref()).expect("it fits");
+    let mut requests = 0;
+    loop {
+        match socks5.next_step() {
+            Ok(ProxyStep::Send(bytes)) => {
+                requests += 1;
+                assert!(requests <= 3 && !bytes.as_slice().is_empty());
+            }
+            Ok(ProxyStep::Receive) if bytes.is_empty() => return,
+            Ok(ProxyStep::Receive) => {
+                let (piece, rest) =
+                    bytes.split_at(bytes.len().min(usize::from(choice >> 1).max(1)));
+                let taken = socks5.received(piece);
+                assert!(taken == piece.len() || connected(&mut socks5));
+                bytes = rest;
+            }
+            Ok(ProxyStep::Connected) => {
+                assert_eq!(socks5.received(bytes), 0, "the rest is the server's");
+                return;
+            }
+            Err(error) => {
+                assert_eq!(error.stage(), Stage::Proxy);
+                return;
+            }
+        }
+    }
+}
+
+fn connected(socks5: &mut Socks5) -> bool {
+    matches!(socks5.next_step(), Ok(ProxyStep::Connected))
+}
+
+fn credential() -> ProxyCredential {
+    let uri = "mongodb://db/?proxyHost=p&proxyUsername=user&proxyPassword=pencil";
+    let proxy = ConnectionString::parse(uri).expect("one of ours").proxy;
+    proxy.and_then(|proxy| proxy.credential).expect("as it says")
+}
+
+const FIRST_NONCE: &str = "first-nonce";
+const SECOND_NONCE: &str = "second-nonce";
+
+/// Until it is over, which is soon. The bound on iterations is low, so that a run is short.
+fn run(uri: &str, mut answer: impl FnMut(&str) -> RawDocumentBuf) {
+    let uri = ConnectionString::parse(uri).expect("one of ours");
+    let client = ClientMetadata::new(None, &Environment::default()).expect("no name");
+    let mut options = EstablishOptions::new(&uri, &client);
+    options.max_scram_iterations = MIN_ITERATIONS;
+    let nonces = [FIRST_NONCE, SECOND_NONCE].map(|text| Nonce::from_text(text).expect("ASCII"));
+    let mut establish = Establish::new(Arc::new(options), nonces).expect("it can be done");
+    let mut cache = ScramCache::default();
+    let mut command = "";
+    for _ in 0..16 {
+        match establish.next_step() {
+            Ok(Step::Send(next)) => command = next.name(),
+            Ok(Step::Receive) => establish.reply(&answer(command), &mut cache),
+            Ok(Step::Handshaken(description)) => assert_eq!(description.mechanism, None),
+            Ok(Step::Done(_)) => return,
+            Err(error) => {
+                assert!(error.stage().is_establishing());
+                assert_eq!(error.to_string().lines().count(), 1);
+                return;
+            }
+        }
+    }
+    panic!("the conversation does not end");
+}
+
+/// A payload in which `@` is the nonce that the client has chosen, so that it need not be guessed.
+fn expand(payload: &[u8], nonce: &str) -> Vec<u8> {
+    let mut expanded = Vec::new();
+    for byte in payload {
+        match byte {
+            b'@' => expanded.extend_from_slice(nonce.as_bytes()),
+            other => expanded.push(*other),
+        }
+    }
+    expanded
+}
+
+/// `None` when there is no room for a document.
+fn with_honest_frame(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut framed = bytes.to_vec();
+    let length = i32::try_from(framed.len()).ok()?;
+    framed.first_chunk_mut::<4>()?.copy_from_slice(&length.to_le_bytes());
+    *framed.get_mut(4..)?.last_mut()? = 0;
+    Some(framed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{hello_reply, scram, socks5};
+
+    /// Each body gets as far as it can with what it is given to begin with.
+    #[test]
+    fn seeds() {
+        for choice in 0..=u8::MAX {
+            hello_reply(&[&[choice][..], &bson::rawdoc! { "ok": 1 }.into_bytes()].concat());
+            scram(&[&[choice][..], b"r=@x,s=MDEy,i=4096\0v=MDEy\0\0"].concat());
+            socks5(&[&[choice][..], &[5, 2, 1, 0, 5, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7]].concat());
+        }
+        for few in [&[][..], &[0], &[0; 5]] {
+            hello_reply(few);
+            scram(few);
+            socks5(few);
+        }
+    }
+}
