@@ -42,6 +42,7 @@ mod fail_point;
 mod fault;
 mod faults;
 mod hello;
+mod listen;
 mod mangle;
 mod output;
 mod refusal;
@@ -55,6 +56,10 @@ mod world;
 
 pub use brain::Server;
 pub use fault::{Ending, Fault, FaultId, Moment, ScramFault, Script};
+pub use listen::{
+    CertificateError, Certificates, Endpoint, ListenOptions, Place, ServerCertificate, StartError,
+    TlsFault, TlsOptions,
+};
 pub use output::{ConnectionId, Output, Peer};
 pub use refusal::Refusal;
 pub use settings::{Limits, Mechanism, ScramSettings, Settings, SettingsError, User};
