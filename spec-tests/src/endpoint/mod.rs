@@ -51,12 +51,14 @@ mod session;
 mod settings;
 mod statistics;
 mod topology;
+mod user;
 mod world;
 
 pub use brain::Server;
 pub use fault::{Ending, Fault, FaultId, Moment, ScramFault, Script};
 pub use output::{ConnectionId, Output, Peer};
 pub use refusal::Refusal;
-pub use settings::{Limits, Mechanism, ScramSettings, Settings, SettingsError, User};
+pub use settings::{Limits, ScramSettings, Settings, SettingsError};
 pub use statistics::Statistics;
 pub use topology::{LoadBalanced, ReplicaSet, Role, Topology};
+pub use user::{Mechanism, User};
