@@ -52,6 +52,7 @@ mod session;
 mod settings;
 mod statistics;
 mod topology;
+mod user;
 mod world;
 
 pub use brain::Server;
@@ -62,6 +63,7 @@ pub use listen::{
 };
 pub use output::{ConnectionId, Output, Peer};
 pub use refusal::Refusal;
-pub use settings::{Limits, Mechanism, ScramSettings, Settings, SettingsError, User};
+pub use settings::{Limits, ScramSettings, Settings, SettingsError};
 pub use statistics::Statistics;
 pub use topology::{LoadBalanced, ReplicaSet, Role, Topology};
+pub use user::{Mechanism, User};

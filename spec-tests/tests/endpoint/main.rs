@@ -1,5 +1,10 @@
 //! The endpoint as a client sees it, in virtual time and without a socket.
 
+mod auth;
 mod client;
+mod data;
+mod fail_points;
+mod faults;
 mod hello;
+mod scram_client;
 mod streaming;

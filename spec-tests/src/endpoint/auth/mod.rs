@@ -1,6 +1,7 @@
 //! Authentication, as commands and within hello. Written from the specifications alone and without
 //! the client's side in `cenote-core`, so that no mistake of one hides a mistake of the other.
 
+mod credential;
 mod plain;
 mod scram;
 mod users;
@@ -10,13 +11,14 @@ use bson::raw::{RawDocumentBuf, cstr};
 use bson::spec::BinarySubtype;
 use bson::{Binary, RawBsonRef, RawDocument};
 
-use self::scram::{Exchange, Hash};
+use self::credential::Hash;
+use self::scram::Exchange;
 pub(super) use self::users::Users;
 use super::commands::{Answer, Context};
 use super::fault::ScramFault;
 use super::refusal::{Refusal, code};
 use super::request::{self, first_key, mismatch, truth};
-use super::settings::Mechanism;
+use super::user::Mechanism;
 
 /// A login under way.
 #[derive(Debug)]

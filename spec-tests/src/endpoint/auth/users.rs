@@ -5,9 +5,10 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use super::scram::{Credential, Hash, same};
+use super::credential::{Credential, Hash, same};
 use crate::endpoint::entropy::Entropy;
-use crate::endpoint::settings::{EXTERNAL, Mechanism, Settings, SettingsError, User};
+use crate::endpoint::settings::{Settings, SettingsError};
+use crate::endpoint::user::{EXTERNAL, Mechanism, User};
 
 /// Who can log in, without their passwords.
 #[derive(Debug)]

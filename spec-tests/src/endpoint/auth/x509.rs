@@ -6,7 +6,7 @@ use super::{Login, fail, logged_in, mechanism};
 use crate::endpoint::commands::Context;
 use crate::endpoint::refusal::{Refusal, code};
 use crate::endpoint::request;
-use crate::endpoint::settings::{EXTERNAL, Mechanism};
+use crate::endpoint::user::{EXTERNAL, Mechanism};
 
 pub(super) fn log_in(
     context: &mut Context<'_>,

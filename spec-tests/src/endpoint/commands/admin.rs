@@ -7,8 +7,8 @@ use super::handshake::VERSION;
 use super::{Answer, Context};
 use crate::endpoint::refusal::{Refusal, code};
 use crate::endpoint::replies;
-use crate::endpoint::settings::Mechanism;
 use crate::endpoint::topology::Role;
+use crate::endpoint::user::Mechanism;
 
 /// Sessions and transactions are taken note of by nobody: writes stand as soon as they are made.
 pub(super) fn nothing_to_do(_: &mut Context<'_>) -> Result<Answer, Refusal> {
