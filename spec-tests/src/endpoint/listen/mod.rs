@@ -151,7 +151,13 @@ impl Endpoint {
         Ok(Self { host, place, user, tls, certificates, thread: Some((stop, thread)) })
     }
 
-    /// Where it listens: with the port that it got.
+    /// Where it listens, with the port that it got.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// Where it listens, as a MongoDB address.
     ///
     /// # Panics
     ///
