@@ -1,5 +1,6 @@
 //! The endpoint as a client sees it, in virtual time and without a socket.
 
+mod anything;
 mod auth;
 mod client;
 mod data;
