@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use thiserror::Error;
+use tokio::runtime::{self, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::endpoint::{
     Certificates, Endpoint, ListenOptions, LoadBalanced, Place, ReplicaSet, Settings, StartError,
@@ -96,6 +98,8 @@ pub enum EndpointError {
 ///
 /// When the place is taken, or standard output is closed.
 pub fn run(arguments: &Arguments) -> Result<bool, EndpointError> {
+    // Before anybody can know that it runs, and end it.
+    let end = End::expect()?;
     let endpoint = Endpoint::start(settings(arguments)?, listen_options(arguments))?;
     let mut out = io::stdout().lock();
     writeln!(out, "{}", endpoint.uri())?;
@@ -103,7 +107,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, EndpointError> {
     for line in offers(arguments, &endpoint) {
         eprintln!("{line}");
     }
-    wait_for_the_end()?;
+    end.wait();
     Ok(true)
 }
 
@@ -168,18 +172,31 @@ impl Login {
     }
 }
 
-fn wait_for_the_end() -> io::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let mut interrupted = signal(SignalKind::interrupt())?;
-        let mut terminated = signal(SignalKind::terminate())?;
-        tokio::select! {
-            _ = interrupted.recv() => {}
-            _ = terminated.recv() => {}
-        }
-        Ok(())
-    })
+/// The signals that end it.
+struct End {
+    runtime: Runtime,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl End {
+    fn expect() -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let context = runtime.enter();
+        let interrupt = signal(SignalKind::interrupt())?;
+        let terminate = signal(SignalKind::terminate())?;
+        drop(context);
+        Ok(Self { runtime, interrupt, terminate })
+    }
+
+    fn wait(mut self) {
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+        });
+    }
 }
 
 fn compressor(name: &str) -> Result<CompressorId, String> {

@@ -56,7 +56,7 @@ pub(super) enum Listener {
     Unix(UnixListener),
 }
 
-/// A place that nobody else can take, at which connections are refused.
+/// A place at which connections are refused, and which nobody else gets by chance.
 #[derive(Debug)]
 enum Reserved {
     Tcp(TcpSocket),

@@ -47,7 +47,7 @@ struct Listening {
 
 impl Host {
     pub(super) fn new(server: Server, started: Instant) -> Self {
-        let host = Self {
+        Self {
             started,
             desk: Mutex::new(Desk { server, orders: BTreeMap::new(), deadline: None }),
             rescheduled: Notify::new(),
@@ -57,10 +57,7 @@ impl Host {
                 obeyed: Condvar::new(),
             },
             tls_fault: Mutex::new(None),
-        };
-        // A script may refuse connections from the start on.
-        host.run(|_, _, _| ());
-        host
+        }
     }
 
     /// For whoever is not a connection. Returns when the acceptor has done what this changed.
