@@ -47,7 +47,10 @@ pub(super) fn run(context: &mut Context<'_>) -> Result<Answer, Refusal> {
         modern: request.name == "hello",
         hello_ok: request.boolean("helloOk")? == Some(true),
     };
-    check_load_balancing(world, request.boolean("loadBalanced")? == Some(true))?;
+    if !session.said_hello {
+        check_load_balancing(world, request.boolean("loadBalanced")? == Some(true))?;
+    }
+    session.said_hello = true;
     let asked = Asked::read(request)?;
     let wait = match asked {
         Some(asked) => {
@@ -121,7 +124,8 @@ fn negotiate(context: &mut Context<'_>, reply: &mut RawDocumentBuf) -> Result<()
             reply.append(cstr!("saslSupportedMechs"), names);
         }
     }
-    if context.world.topology.is_load_balanced() {
+    let knows = context.request.boolean("loadBalanced")? == Some(true);
+    if knows && context.world.topology.is_load_balanced() {
         let service = context.session.service;
         reply.append(cstr!("serviceId"), context.world.topology.process_id(service));
     }
@@ -147,7 +151,8 @@ fn offered(value: Option<RawBsonRef<'_>>) -> Result<Option<Vec<&str>>, Refusal> 
     }
 }
 
-/// A router behind a load balancer needs clients that know of it; any other server has no field
+/// A router behind a load balancer needs clients that know of it, and say so in the first hello
+/// of a connection; clients that log in say hello again without it. Any other server has no field
 /// for those who do, from which they see it (LB-12).
 fn check_load_balancing(world: &World, client_knows: bool) -> Result<(), Refusal> {
     if world.topology.is_load_balanced() && !client_knows {

@@ -13,6 +13,8 @@ pub(super) struct Session {
     pub(super) id: ConnectionId,
     pub(super) peer: Peer,
     pub(super) service: Service,
+    /// A hello was understood.
+    pub(super) said_hello: bool,
     /// Client metadata came, and may not come again.
     pub(super) introduced: bool,
     pub(super) app_name: Option<String>,
@@ -32,6 +34,7 @@ impl Session {
             id,
             peer,
             service,
+            said_hello: false,
             introduced: false,
             app_name: None,
             conversation: None,

@@ -182,6 +182,9 @@ fn behind_a_load_balancer_services_take_turns() {
             let id = world.connect();
             let reply = world.good(id, "admin", &hello);
             assert_eq!(reply.get_str("msg").unwrap(), "isdbgrid");
+            // PyMongo says hello again to log in.
+            let again = world.good(id, "admin", &rawdoc! { "hello": 1 });
+            assert!(!again.contains_key("serviceId"));
             reply.get_object_id("serviceId").unwrap()
         })
         .collect();
