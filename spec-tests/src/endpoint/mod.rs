@@ -67,3 +67,8 @@ pub use settings::{Limits, ScramSettings, Settings, SettingsError};
 pub use statistics::Statistics;
 pub use topology::{LoadBalanced, ReplicaSet, Role, Topology};
 pub use user::{Mechanism, User};
+
+/// The examples of the book's page compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/endpoint.md")]
+struct Page;

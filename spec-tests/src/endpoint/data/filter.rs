@@ -160,6 +160,7 @@ mod tests {
 
     use super::Filter;
 
+    #[expect(clippy::needless_pass_by_value, reason = "literals read better without a borrow")]
     fn matches(filter: RawDocumentBuf, document: RawDocumentBuf) -> bool {
         Filter::read(&filter).unwrap().matches(&document)
     }
