@@ -5,6 +5,7 @@
 
 pub mod command;
 pub mod conform;
+pub mod conversation;
 pub mod endpoint;
 pub mod event_json;
 pub mod explore;
