@@ -5,7 +5,7 @@ use bson::spec::BinarySubtype;
 
 use super::{
     command::Draft,
-    field::{self, Field},
+    field::{self, Field, Fields},
 };
 use crate::uri::Mechanism;
 
@@ -18,11 +18,12 @@ pub(super) struct SaslReply<'a> {
 
 impl<'a> SaslReply<'a> {
     pub(super) fn read(reply: &'a RawDocument) -> Field<Self> {
-        let conversation = field::small_number(reply, "conversationId")?;
+        let reply = Fields::of(reply, &["conversationId", "done", "payload"])?;
+        let conversation = field::small_number(&reply, "conversationId")?;
         Ok(Self {
             conversation: field::required("conversationId", conversation)?,
-            done: field::required("done", field::boolean(reply, "done")?)?,
-            payload: field::required("payload", field::binary(reply, "payload")?)?,
+            done: field::required("done", field::boolean(&reply, "done")?)?,
+            payload: field::required("payload", field::binary(&reply, "payload")?)?,
         })
     }
 }
