@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod blocking;
 pub mod command;
 pub mod conform;
 pub mod event_json;
