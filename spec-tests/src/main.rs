@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use cenote::command::{conform, explore};
+use cenote::command::{conform, endpoint, explore};
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -19,6 +19,8 @@ struct Cli {
 enum Command {
     /// Play official test files of MongoDB's specifications
     Conform(conform::Arguments),
+    /// A server with fail points and faults that real clients can connect to
+    Endpoint(endpoint::Arguments),
     /// Feed every sequence of inputs, up to a length, to small pools and to their model
     Explore(explore::Arguments),
 }
@@ -26,6 +28,7 @@ enum Command {
 fn main() -> ExitCode {
     let result: Result<bool, Box<dyn Error>> = match Cli::parse().command {
         Command::Conform(arguments) => conform::run(&arguments).map_err(Into::into),
+        Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
         Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
     };
     match result {

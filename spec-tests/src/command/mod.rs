@@ -2,4 +2,5 @@
 //! holds, or why it could not be checked.
 
 pub mod conform;
+pub mod endpoint;
 pub mod explore;

@@ -1,0 +1,217 @@
+//! `cenote endpoint`
+
+use std::convert::Infallible;
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+use thiserror::Error;
+use tokio::runtime::{self, Runtime};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::endpoint::{
+    Certificates, Endpoint, ListenOptions, LoadBalanced, Place, ReplicaSet, Settings, StartError,
+    TlsOptions, Topology, User,
+};
+use cenote_core::wire::CompressorId;
+
+/// What `cenote endpoint` can be told.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// The port on 127.0.0.1; 0 is any that is free
+    #[arg(long, default_value_t = 0)]
+    port: u16,
+    /// Listen on this UNIX domain socket instead; its name has to end in .sock
+    #[arg(long, value_name = "PATH", conflicts_with = "port")]
+    socket: Option<PathBuf>,
+    /// TLS, with certificates of a throw-away authority
+    #[arg(long)]
+    tls: bool,
+    /// Turn clients away that show no certificate of that authority
+    #[arg(long, requires = "tls")]
+    require_client_certificate: bool,
+    /// Clients have to authenticate as this user, by SCRAM-SHA-256 or SCRAM-SHA-1
+    #[arg(long, value_name = "USER:PASSWORD", value_parser = Login::read)]
+    auth: Option<Login>,
+    /// Clients have to authenticate, and can by the client certificate (MONGODB-X509)
+    #[arg(long, requires = "tls")]
+    x509: bool,
+    /// The compressors to agree to: snappy, zlib, zstd; none without a name
+    #[arg(
+        long,
+        value_delimiter = ',',
+        num_args = 0..,
+        default_value = "snappy,zlib,zstd",
+        value_parser = compressor
+    )]
+    compressors: Vec<CompressorId>,
+    /// What the server is part of
+    #[arg(long, value_enum, default_value_t = Kind::Standalone)]
+    topology: Kind,
+    /// So many routers behind one port, as behind a load balancer; 1 without a number
+    #[arg(long, value_name = "SERVICES", num_args = 0..=1, default_missing_value = "1")]
+    #[arg(conflicts_with = "topology")]
+    load_balanced: Option<NonZeroUsize>,
+    /// Draw nonces, salts and ids from this number, and not from the operating system
+    #[arg(long)]
+    seed: Option<u64>,
+}
+
+/// A user, or something that is none: it may hold a password all the same, so that it is not for
+/// the parser of arguments to refuse, which would repeat it.
+#[derive(Clone, Debug)]
+struct Login(Option<User>);
+
+/// What the server is part of.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kind {
+    /// One server by itself
+    Standalone,
+    /// The primary, and only member, of the replica set `cenote`
+    ReplicaSet,
+    /// A router of a sharded cluster
+    Mongos,
+}
+
+/// Why there is no endpoint.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum EndpointError {
+    /// It says nobody who could log in.
+    #[error("--auth wants USER:PASSWORD, neither of them empty")]
+    Login,
+    /// It did not start.
+    #[error("{}", with_cause(.0))]
+    Start(#[from] StartError),
+    /// It started, but nobody can be told or asked.
+    #[error("cannot tell the connection string, or wait for a signal: {0}")]
+    Terminal(#[from] io::Error),
+}
+
+/// Serves until it is told to end: by SIGINT (Ctrl-C) or SIGTERM.
+///
+/// The first line of standard output is a connection string that any client can use as it is.
+/// What else can be done with the endpoint is told on standard error.
+///
+/// # Errors
+///
+/// When the place is taken, or standard output is closed.
+pub fn run(arguments: &Arguments) -> Result<bool, EndpointError> {
+    // Before anybody can know that it runs, and end it.
+    let end = End::expect()?;
+    let endpoint = Endpoint::start(settings(arguments)?, listen_options(arguments))?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "{}", endpoint.uri())?;
+    out.flush()?;
+    for line in offers(arguments, &endpoint) {
+        eprintln!("{line}");
+    }
+    end.wait();
+    Ok(true)
+}
+
+fn settings(arguments: &Arguments) -> Result<Settings, EndpointError> {
+    let mut users = Vec::new();
+    if let Some(Login(user)) = &arguments.auth {
+        users.push(user.clone().ok_or(EndpointError::Login)?);
+    }
+    if arguments.x509 {
+        users.push(User::x509(Certificates::CLIENT_SUBJECT));
+    }
+    Ok(Settings {
+        seed: arguments.seed,
+        topology: match (arguments.load_balanced, arguments.topology) {
+            (Some(services), _) => {
+                Topology::LoadBalanced(LoadBalanced { services: services.get() })
+            }
+            (None, Kind::Standalone) => Topology::Standalone,
+            (None, Kind::ReplicaSet) => Topology::ReplicaSet(ReplicaSet::primary("cenote")),
+            (None, Kind::Mongos) => Topology::Mongos,
+        },
+        auth: !users.is_empty(),
+        users,
+        compressors: arguments.compressors.clone(),
+        ..Settings::default()
+    })
+}
+
+fn listen_options(arguments: &Arguments) -> ListenOptions {
+    let place = match &arguments.socket {
+        Some(path) => Place::Unix { path: path.clone() },
+        None => Place::Tcp { port: arguments.port },
+    };
+    let requires_client_certificate = arguments.require_client_certificate;
+    let tls = TlsOptions { requires_client_certificate, ..TlsOptions::default() };
+    ListenOptions { place, tls: arguments.tls.then_some(tls), ..ListenOptions::default() }
+}
+
+/// What is on offer, a line each.
+fn offers(arguments: &Arguments, endpoint: &Endpoint) -> Vec<String> {
+    let mut lines = vec![format!("listening on {}", endpoint.place())];
+    if let Some(certificates) = endpoint.certificates() {
+        lines.push(format!("tlsCAFile: {}", certificates.ca_file().display()));
+        lines.push(format!("tlsCertificateKeyFile: {}", certificates.client_file().display()));
+    }
+    if arguments.x509 && arguments.auth.is_some() {
+        let user = User::x509(Certificates::CLIENT_SUBJECT);
+        lines.push(format!("MONGODB-X509: {}", endpoint.uri_of(Some(&user))));
+    }
+    let names: Vec<_> = arguments.compressors.iter().map(|it| it.name()).collect();
+    lines.push(format!("compressors: {}", names.join(",")));
+    lines.push("Ctrl-C ends it".to_owned());
+    lines
+}
+
+impl Login {
+    #[expect(clippy::unnecessary_wraps, reason = "the parser of arguments wants a result")]
+    fn read(text: &str) -> Result<Self, Infallible> {
+        let parts = text.split_once(':');
+        let parts = parts.filter(|(name, password)| !name.is_empty() && !password.is_empty());
+        Ok(Self(parts.map(|(name, password)| User::new(name, password))))
+    }
+}
+
+/// The signals that end it.
+struct End {
+    runtime: Runtime,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl End {
+    fn expect() -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let context = runtime.enter();
+        let interrupt = signal(SignalKind::interrupt())?;
+        let terminate = signal(SignalKind::terminate())?;
+        drop(context);
+        Ok(Self { runtime, interrupt, terminate })
+    }
+
+    fn wait(mut self) {
+        self.runtime.block_on(async {
+            tokio::select! {
+                _ = self.interrupt.recv() => {}
+                _ = self.terminate.recv() => {}
+            }
+        });
+    }
+}
+
+fn compressor(name: &str) -> Result<CompressorId, String> {
+    CompressorId::from_name(name)
+        .filter(|compressor| *compressor != CompressorId::Noop)
+        .ok_or_else(|| "expected snappy, zlib or zstd".to_owned())
+}
+
+/// On one line, whatever was the cause of the cause.
+fn with_cause(error: &StartError) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

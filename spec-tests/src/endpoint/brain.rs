@@ -1,0 +1,271 @@
+//! The server as a machine.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use bson::RawDocument;
+
+use super::connection::{Connection, Hub};
+use super::fault::{Ending, FaultId, Script};
+use super::output::{ConnectionId, Output, Peer};
+use super::refusal::Refusal;
+use super::session::Session;
+use super::settings::{Settings, SettingsError};
+use super::statistics::Statistics;
+use super::topology::{Role, Topology};
+use super::world::World;
+
+/// The whole server: users, collections, fail points, topology, and all connections.
+///
+/// Times are since the server's start. One that is before an earlier one counts as that. Nothing
+/// blocks. Inputs for a connection that has ended do nothing, so that whoever has the sockets need
+/// not know yet.
+///
+/// After each input, [`poll_output`](Self::poll_output) until there is nothing more, and feed
+/// [`timer`](Self::timer) at [`next_deadline`](Self::next_deadline).
+#[derive(Debug)]
+pub struct Server {
+    world: World,
+    connections: BTreeMap<ConnectionId, Connection>,
+    /// When each connection goes on by itself.
+    deadlines: BTreeSet<(Duration, ConnectionId)>,
+    outputs: VecDeque<Output>,
+    now: Duration,
+    listens: bool,
+    shut_down: bool,
+    /// The count of changes of the topology that waiting clients were told of.
+    told: i64,
+}
+
+impl Server {
+    /// A server without connections; it listens, unless a script refuses.
+    ///
+    /// # Errors
+    ///
+    /// Settings that make no sense, or have no seed.
+    pub fn new(settings: Settings) -> Result<Self, SettingsError> {
+        let world = World::new(settings)?;
+        let mut server = Self {
+            told: world.topology.counter(),
+            world,
+            connections: BTreeMap::new(),
+            deadlines: BTreeSet::new(),
+            outputs: VecDeque::new(),
+            now: Duration::ZERO,
+            listens: true,
+            shut_down: false,
+        };
+        server.listen();
+        Ok(server)
+    }
+
+    /// A socket was accepted, and TLS, where there is any, is done. Gives the connection's name.
+    ///
+    /// A server that was shut down resets it at once.
+    pub fn accepted(&mut self, now: Duration, peer: Peer) -> ConnectionId {
+        self.clock(now);
+        self.world.statistics.accepted += 1;
+        let id = ConnectionId(self.world.statistics.accepted);
+        if self.shut_down {
+            self.outputs.push_back(Output::Reset { id });
+            return id;
+        }
+        let service = self.world.topology.next_service();
+        let connection = Connection::new(Session::new(id, peer, service), &self.world);
+        self.connections.insert(id, connection);
+        self.world.statistics.open += 1;
+        self.with(id, Connection::accept);
+        id
+    }
+
+    /// Bytes came from the peer, in any cut.
+    pub fn received(&mut self, now: Duration, id: ConnectionId, bytes: &[u8]) {
+        self.clock(now);
+        self.with(id, |connection, hub| connection.receive(hub, bytes));
+        self.settle();
+    }
+
+    /// The peer closed the connection or reset it, or an error of the socket ended it.
+    pub fn closed(&mut self, now: Duration, id: ConnectionId) {
+        self.clock(now);
+        let Some(connection) = self.connections.remove(&id) else { return };
+        self.world.statistics.open -= 1;
+        if let Some(deadline) = connection.deadline() {
+            self.deadlines.remove(&(deadline, id));
+        }
+    }
+
+    /// Time went on. May come early, late, and more often than needed.
+    pub fn timer(&mut self, now: Duration) {
+        self.clock(now);
+        let late = self.deadlines.range(..=(self.now, ConnectionId(u64::MAX)));
+        let due: Vec<_> = late.map(|(_, id)| *id).collect();
+        for id in due {
+            self.with(id, Connection::wake);
+        }
+        self.settle();
+    }
+
+    /// When to feed [`timer`](Self::timer); `None` when nothing waits for a time.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Duration> {
+        self.deadlines.first().map(|(deadline, _)| *deadline)
+    }
+
+    /// What to do next, in order; `None` when all is done.
+    pub fn poll_output(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+}
+
+/// What tests and `--chaos` order.
+impl Server {
+    /// From now on this goes wrong. Where two scripts fit, the one that was set first happens.
+    pub fn set_fault(&mut self, now: Duration, script: Script) -> FaultId {
+        self.clock(now);
+        let id = self.world.faults.set(script);
+        self.listen();
+        id
+    }
+
+    /// This goes wrong no more. What has gone wrong stays so: a stalled connection says nothing
+    /// ever after.
+    pub fn clear_fault(&mut self, now: Duration, id: FaultId) {
+        self.clock(now);
+        self.world.faults.clear(id);
+        self.listen();
+    }
+
+    /// Nothing goes wrong any more.
+    pub fn clear_faults(&mut self, now: Duration) {
+        self.clock(now);
+        self.world.faults.clear_all();
+        self.listen();
+    }
+
+    /// Does what the command `configureFailPoint` says, whether or not clients may send it.
+    ///
+    /// # Errors
+    ///
+    /// What a client would be told.
+    pub fn set_fail_point(&mut self, command: &RawDocument) -> Result<(), Refusal> {
+        self.world.fail_point.configure(command).map(|_| ())
+    }
+
+    /// The topology as it is now.
+    #[must_use]
+    pub fn topology(&self) -> &Topology {
+        self.world.topology.topology()
+    }
+
+    /// Changes the topology, and tells every client that waits for that.
+    pub fn set_topology(&mut self, now: Duration, topology: Topology) {
+        self.clock(now);
+        self.world.topology.change(topology, &mut self.world.entropy);
+        self.settle();
+    }
+
+    /// A primary becomes a secondary; nothing happens to others.
+    pub fn step_down(&mut self, now: Duration) {
+        self.change_role(now, Role::Secondary);
+    }
+
+    /// A member of a replica set becomes its primary; nothing happens to others.
+    pub fn step_up(&mut self, now: Duration) {
+        self.change_role(now, Role::Primary);
+    }
+
+    /// Ends every open connection of an application, or every one at all. `Stall` keeps them open
+    /// and silent.
+    pub fn break_connections(&mut self, now: Duration, ending: Ending, app_name: Option<&str>) {
+        self.clock(now);
+        let concerned = self
+            .connections
+            .values()
+            .filter(|connection| app_name.is_none_or(|name| connection.app_name() == name));
+        for id in concerned.map(Connection::id).collect::<Vec<_>>() {
+            self.with(id, |connection, hub| connection.break_off(hub, ending));
+        }
+    }
+
+    /// As if the process had died and been started again: connections are reset, cursors are gone,
+    /// the topology is another process's; documents, users, fail point and faults stay.
+    pub fn restart(&mut self, now: Duration) {
+        self.break_connections(now, Ending::Reset, None);
+        self.world.cursors.clear();
+        self.world.topology.restart(&mut self.world.entropy);
+        self.told = self.world.topology.counter();
+        self.shut_down = false;
+        self.listen();
+    }
+
+    /// Listens no more and closes every connection in good order, until
+    /// [`restart`](Self::restart).
+    pub fn shut_down(&mut self, now: Duration) {
+        self.shut_down = true;
+        self.listen();
+        self.break_connections(now, Ending::Close, None);
+    }
+
+    /// What the server has seen so far.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        let mut statistics = self.world.statistics.clone();
+        for connection in self.connections.values() {
+            let name = connection.app_name().to_owned();
+            *statistics.open_by_app_name.entry(name).or_default() += 1;
+        }
+        statistics
+    }
+}
+
+impl Server {
+    /// Time does not run backwards.
+    fn clock(&mut self, now: Duration) {
+        self.now = self.now.max(now);
+    }
+
+    /// Lets a connection do something, and keeps its deadline and whether it is still there.
+    fn with(&mut self, id: ConnectionId, act: impl FnOnce(&mut Connection, &mut Hub<'_>)) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let before = connection.deadline();
+        let Self { world, outputs, now, .. } = self;
+        act(connection, &mut Hub { now: *now, world, outputs });
+        let after = connection.deadline();
+        if connection.has_ended() {
+            self.connections.remove(&id);
+            self.world.statistics.open -= 1;
+        }
+        if before != after {
+            self.deadlines.extend(after.map(|after| (after, id)));
+            if let Some(before) = before {
+                self.deadlines.remove(&(before, id));
+            }
+        }
+    }
+
+    fn change_role(&mut self, now: Duration, role: Role) {
+        self.clock(now);
+        self.world.topology.change_role(role, &mut self.world.entropy);
+        self.settle();
+    }
+
+    /// Tells of a change of the topology, whoever caused it.
+    fn settle(&mut self) {
+        // Whoever is woken may have sent the next command already, which changes it again.
+        while self.told != self.world.topology.counter() {
+            self.told = self.world.topology.counter();
+            for id in self.connections.keys().copied().collect::<Vec<_>>() {
+                self.with(id, Connection::wake);
+            }
+        }
+    }
+
+    fn listen(&mut self) {
+        let listens = !self.shut_down && !self.world.faults.refuses();
+        if listens != self.listens {
+            self.listens = listens;
+            self.outputs.push_back(Output::Listen(listens));
+        }
+    }
+}

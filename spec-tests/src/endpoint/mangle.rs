@@ -1,0 +1,194 @@
+//! Replies as a fault has them.
+
+use std::time::Duration;
+
+use bson::RawDocument;
+use cenote_core::wire::{Flags, OpCode, WireError};
+
+use super::bombs;
+use super::connection::Hub;
+use super::entropy::Entropy;
+use super::fault::{Ending, Fault};
+use super::replies::Envelope;
+use super::request::Form;
+
+/// What becomes of the connection after some bytes.
+#[derive(Debug)]
+pub(super) enum After {
+    GoOn,
+    Close,
+    Reset,
+    HalfClose,
+    Silence,
+    Drip(Drip),
+}
+
+/// Bytes that go out in pieces.
+#[derive(Debug)]
+pub(super) struct Drip {
+    /// When the next one does.
+    pub(super) next: Duration,
+    bytes: Vec<u8>,
+    sent: usize,
+    piece: usize,
+    every: Duration,
+}
+
+/// Where the fields of a header stand (MS-02).
+const LENGTH_AT: usize = 0;
+const RESPONSE_TO_AT: usize = 8;
+const OP_CODE_AT: usize = 12;
+
+/// What a fault does where there is no reply to spoil; `None` if it needs one.
+pub(super) fn without_reply(fault: &Fault, entropy: &mut Entropy) -> Option<(Vec<u8>, After)> {
+    match fault {
+        Fault::Close => Some((Vec::new(), After::Close)),
+        Fault::Reset => Some((Vec::new(), After::Reset)),
+        Fault::HalfClose => Some((Vec::new(), After::HalfClose)),
+        Fault::Stall => Some((Vec::new(), After::Silence)),
+        Fault::Garbage { bytes } => Some((garbage(*bytes, entropy), After::GoOn)),
+        Fault::Refuse
+        | Fault::Cut { .. }
+        | Fault::Drip { .. }
+        | Fault::Length { .. }
+        | Fault::OpCode { .. }
+        | Fault::Checksum
+        | Fault::ResponseTo { .. }
+        | Fault::CompressorId { .. }
+        | Fault::Bomb { .. }
+        | Fault::DeepBson { .. }
+        | Fault::Twice
+        | Fault::Scram(_) => None,
+    }
+}
+
+/// A reply's bytes, with what goes wrong with it.
+///
+/// # Errors
+///
+/// Those of [`Envelope::write`].
+pub(super) fn reply(
+    fault: Option<&Fault>,
+    envelope: &Envelope<'_>,
+    body: &RawDocument,
+    hub: &mut Hub<'_>,
+) -> Result<(Vec<u8>, After), WireError> {
+    let Some(fault) = fault else { return Ok((envelope.write(body)?, After::GoOn)) };
+    if let Some(instead) = without_reply(fault, &mut hub.world.entropy) {
+        return Ok(instead);
+    }
+    if let Fault::Cut { bytes, then } = fault {
+        let mut reply = envelope.write(body)?;
+        reply.truncate(*bytes);
+        return Ok((reply, (*then).into()));
+    }
+    if let Fault::Drip { bytes, every } = fault {
+        return Ok(drip(envelope.write(body)?, *bytes, *every, hub.now));
+    }
+    Ok((spoil(fault, envelope, body)?, After::GoOn))
+}
+
+/// The faults that change nothing but bytes.
+fn spoil(fault: &Fault, envelope: &Envelope<'_>, body: &RawDocument) -> Result<Vec<u8>, WireError> {
+    match fault {
+        Fault::Length { value } => Ok(patched(envelope.write(body)?, LENGTH_AT, *value)),
+        Fault::OpCode { value } => Ok(patched(envelope.write(body)?, OP_CODE_AT, *value)),
+        Fault::ResponseTo { off_by } => {
+            let value = envelope.ids.response_to.wrapping_add(*off_by);
+            Ok(patched(envelope.write(body)?, RESPONSE_TO_AT, value))
+        }
+        Fault::Checksum => wrong_checksum(envelope, body),
+        Fault::CompressorId { value } => Ok(wrapped(&plain(envelope).write(body)?, *value)),
+        Fault::Bomb { bytes, claimed } => bombs::inflating(envelope.ids, *bytes, *claimed),
+        Fault::DeepBson { levels } => plain(envelope).write(&bombs::deep(*levels)),
+        Fault::Twice => Ok(envelope.write(body)?.repeat(2)),
+        Fault::Refuse
+        | Fault::Close
+        | Fault::Reset
+        | Fault::HalfClose
+        | Fault::Stall
+        | Fault::Cut { .. }
+        | Fault::Garbage { .. }
+        | Fault::Drip { .. }
+        | Fault::Scram(_) => envelope.write(body),
+    }
+}
+
+/// The same reply, but not compressed.
+fn plain<'a>(envelope: &Envelope<'a>) -> Envelope<'a> {
+    let form = Form { compressor: None, ..envelope.form };
+    Envelope { form, ..*envelope }
+}
+
+fn patched(mut message: Vec<u8>, at: usize, value: i32) -> Vec<u8> {
+    if let Some(field) = message.get_mut(at..at + 4) {
+        field.copy_from_slice(&value.to_le_bytes());
+    }
+    message
+}
+
+fn wrong_checksum(envelope: &Envelope<'_>, body: &RawDocument) -> Result<Vec<u8>, WireError> {
+    let flags = Flags { checksum_present: true, ..envelope.form.flags };
+    let form = Form { flags, compressor: None, legacy: false, ..envelope.form };
+    let mut message = Envelope { form, ..*envelope }.write(body)?;
+    if let Some(last) = message.last_mut() {
+        *last ^= 0xFF;
+    }
+    Ok(message)
+}
+
+/// As an OP_COMPRESSED whose bytes were not compressed at all (CM-07).
+fn wrapped(message: &[u8], compressor: u8) -> Vec<u8> {
+    let Some((header, payload)) = message.split_at_checked(cenote_core::wire::HEADER_LENGTH) else {
+        return message.to_vec();
+    };
+    let mut bytes = header.to_vec();
+    bytes.extend_from_slice(&header[OP_CODE_AT..]);
+    bytes.extend((payload.len() as u32).to_le_bytes());
+    bytes.push(compressor);
+    bytes.extend_from_slice(payload);
+    let length = i32::try_from(bytes.len()).unwrap_or(i32::MAX);
+    patched(patched(bytes, OP_CODE_AT, OpCode::Compressed.number()), LENGTH_AT, length)
+}
+
+/// Bytes whose header, if they are enough for one, has an opcode that nobody knows.
+fn garbage(count: usize, entropy: &mut Entropy) -> Vec<u8> {
+    const MOST: usize = 1024 * 1024;
+    let mut bytes = vec![0; count.min(MOST)];
+    entropy.fill(&mut bytes);
+    if let Some(most_significant) = bytes.get_mut(OP_CODE_AT + 3) {
+        *most_significant |= 0x40;
+    }
+    bytes
+}
+
+fn drip(bytes: Vec<u8>, piece: usize, every: Duration, now: Duration) -> (Vec<u8>, After) {
+    let mut drip = Drip { next: now, bytes, sent: 0, piece: piece.max(1), every };
+    let first = drip.next_piece(now);
+    let after = if drip.is_over() { After::GoOn } else { After::Drip(drip) };
+    (first, after)
+}
+
+impl Drip {
+    pub(super) fn next_piece(&mut self, now: Duration) -> Vec<u8> {
+        let rest = self.bytes.get(self.sent..).unwrap_or_default();
+        let piece = rest[..self.piece.min(rest.len())].to_vec();
+        self.sent += piece.len();
+        self.next = now.saturating_add(self.every);
+        piece
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.sent >= self.bytes.len()
+    }
+}
+
+impl From<Ending> for After {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Close => Self::Close,
+            Ending::Reset => Self::Reset,
+            Ending::Stall => Self::Silence,
+        }
+    }
+}

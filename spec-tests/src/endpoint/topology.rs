@@ -1,0 +1,279 @@
+//! What the server is part of, and how it says so.
+
+use std::time::Duration;
+
+use bson::oid::ObjectId;
+use bson::raw::{RawArrayBuf, RawDocumentBuf, cstr};
+use bson::{DateTime, Timestamp, rawdoc};
+
+use super::entropy::Entropy;
+
+/// What the server is part of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Topology {
+    /// One server by itself.
+    Standalone,
+    /// A router of a sharded cluster.
+    Mongos,
+    /// A member of a replica set.
+    ReplicaSet(ReplicaSet),
+    /// Several routers behind one load balancer.
+    LoadBalanced(LoadBalanced),
+}
+
+/// The replica set as one member sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplicaSet {
+    /// Its name.
+    pub name: String,
+    /// What this member is in it.
+    pub role: Role,
+    /// `host:port` of the members; empty for only this one.
+    pub hosts: Vec<String>,
+    /// `host:port` of the primary, if it is another member that this one knows of.
+    pub other_primary: Option<String>,
+}
+
+/// What a member is in its replica set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Takes writes.
+    Primary,
+    /// Takes reads of those who say that they do not need the primary.
+    Secondary,
+    /// Has a vote and no data.
+    Arbiter,
+    /// Starting or recovering.
+    Other,
+    /// Not yet initiated: `isreplicaset`.
+    Ghost,
+}
+
+/// Several routers behind one load balancer, which is one port here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadBalanced {
+    /// How many there are: one at least. Connections go to them in turn, and each has its own
+    /// `serviceId` and its own cursors.
+    pub services: usize,
+}
+
+impl ReplicaSet {
+    /// A replica set of this member alone, which is its primary.
+    #[must_use]
+    pub fn primary(name: &str) -> Self {
+        Self { name: name.to_owned(), role: Role::Primary, hosts: Vec::new(), other_primary: None }
+    }
+}
+
+/// The router that a connection goes to; 0 where there is but one server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Service(pub(super) usize);
+
+/// The topology now, and the count of its changes.
+#[derive(Debug)]
+pub(super) struct TopologyState {
+    topology: Topology,
+    address: String,
+    /// One for each service.
+    process_ids: Vec<ObjectId>,
+    counter: i64,
+    election: ObjectId,
+    elections: i32,
+    accepted: usize,
+}
+
+impl TopologyState {
+    pub(super) fn new(topology: Topology, address: &str, entropy: &mut Entropy) -> Self {
+        let mut state = Self {
+            topology,
+            address: address.to_owned(),
+            process_ids: Vec::new(),
+            counter: 0,
+            election: ObjectId::from_bytes([0; 12]),
+            elections: 0,
+            accepted: 0,
+        };
+        state.restart(entropy);
+        state
+    }
+
+    /// New processes: nothing of before compares with them.
+    pub(super) fn restart(&mut self, entropy: &mut Entropy) {
+        let services = match &self.topology {
+            Topology::LoadBalanced(balanced) => balanced.services,
+            Topology::Standalone | Topology::Mongos | Topology::ReplicaSet(_) => 1,
+        };
+        self.process_ids = (0..services).map(|_| entropy.object_id()).collect();
+        self.counter = match &self.topology {
+            Topology::ReplicaSet(_) => 6,
+            Topology::Standalone | Topology::Mongos | Topology::LoadBalanced(_) => 0,
+        };
+        self.elect();
+    }
+
+    pub(super) fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    pub(super) fn counter(&self) -> i64 {
+        self.counter
+    }
+
+    /// Another topology, which clients are told of at once.
+    pub(super) fn change(&mut self, topology: Topology, entropy: &mut Entropy) {
+        let was_primary = self.is_primary();
+        self.topology = topology;
+        self.counter += 1;
+        let services = match &self.topology {
+            Topology::LoadBalanced(balanced) => balanced.services.max(1),
+            Topology::Standalone | Topology::Mongos | Topology::ReplicaSet(_) => 1,
+        };
+        while self.process_ids.len() < services {
+            self.process_ids.push(entropy.object_id());
+        }
+        if !was_primary {
+            self.elect();
+        }
+    }
+
+    /// The same topology with another role; nothing changes outside a replica set.
+    pub(super) fn change_role(&mut self, role: Role, entropy: &mut Entropy) {
+        match self.topology.clone() {
+            Topology::ReplicaSet(set) if set.role != role => {
+                self.change(Topology::ReplicaSet(ReplicaSet { role, ..set }), entropy);
+            }
+            Topology::ReplicaSet(_)
+            | Topology::Standalone
+            | Topology::Mongos
+            | Topology::LoadBalanced(_) => {}
+        }
+    }
+
+    /// Election ids only have to rise.
+    fn elect(&mut self) {
+        if self.is_primary() {
+            self.elections += 1;
+            let mut bytes = [0; 12];
+            bytes[..4].copy_from_slice(&0x7FFF_FFFF_u32.to_be_bytes());
+            bytes[8..].copy_from_slice(&self.elections.to_be_bytes());
+            self.election = ObjectId::from_bytes(bytes);
+        }
+    }
+
+    pub(super) fn is_router(&self) -> bool {
+        matches!(self.topology, Topology::Mongos | Topology::LoadBalanced(_))
+    }
+
+    /// Whether it is the primary of a replica set.
+    pub(super) fn is_primary(&self) -> bool {
+        matches!(&self.topology, Topology::ReplicaSet(set) if set.role == Role::Primary)
+    }
+
+    /// The router that the next connection goes to: in turn.
+    pub(super) fn next_service(&mut self) -> Service {
+        match &self.topology {
+            Topology::LoadBalanced(balanced) => {
+                let service = Service(self.accepted % balanced.services.max(1));
+                self.accepted = self.accepted.wrapping_add(1);
+                service
+            }
+            Topology::Standalone | Topology::Mongos | Topology::ReplicaSet(_) => Service::default(),
+        }
+    }
+
+    pub(super) fn is_load_balanced(&self) -> bool {
+        matches!(self.topology, Topology::LoadBalanced(_))
+    }
+
+    /// Whether there are other servers than one by itself: sessions have transactions then.
+    pub(super) fn is_standalone(&self) -> bool {
+        self.topology == Topology::Standalone
+    }
+
+    /// What a client takes for the service: the process itself.
+    pub(super) fn process_id(&self, service: Service) -> ObjectId {
+        // A topology may have been changed to one with fewer services than connections know of.
+        let index = service.0 % self.process_ids.len().max(1);
+        self.process_ids.get(index).copied().unwrap_or(self.election)
+    }
+
+    pub(super) fn version(&self, service: Service) -> RawDocumentBuf {
+        rawdoc! { "processId": self.process_id(service), "counter": self.counter }
+    }
+
+    /// Whether writes are taken here, and if not, whether reads are.
+    pub(super) fn takes(&self) -> Takes {
+        let Topology::ReplicaSet(set) = &self.topology else { return Takes::Everything };
+        match set.role {
+            Role::Primary => Takes::Everything,
+            Role::Secondary => Takes::ReadsOnRequest,
+            Role::Arbiter | Role::Other | Role::Ghost => Takes::Nothing,
+        }
+    }
+
+    /// The part of a hello reply that tells what the server is; `modern` is the command's name
+    /// `hello`, which calls the primary otherwise.
+    pub(super) fn describe(&self, modern: bool, wall_clock: Duration, reply: &mut RawDocumentBuf) {
+        let writable = if modern { cstr!("isWritablePrimary") } else { cstr!("ismaster") };
+        match &self.topology {
+            Topology::Standalone => reply.append(writable, true),
+            Topology::Mongos | Topology::LoadBalanced(_) => {
+                reply.append(writable, true);
+                reply.append(cstr!("msg"), "isdbgrid");
+            }
+            Topology::ReplicaSet(set) => {
+                reply.append(writable, set.role == Role::Primary);
+                self.describe_member(set, wall_clock, reply);
+            }
+        }
+    }
+
+    fn describe_member(&self, set: &ReplicaSet, wall_clock: Duration, reply: &mut RawDocumentBuf) {
+        if set.role == Role::Ghost {
+            reply.append(cstr!("secondary"), false);
+            reply.append(cstr!("info"), "Does not have a valid replica set config");
+            reply.append(cstr!("isreplicaset"), true);
+            return;
+        }
+        let hosts: RawArrayBuf = match set.hosts.as_slice() {
+            [] => [self.address.as_str()].into_iter().collect(),
+            hosts => hosts.iter().map(String::as_str).collect(),
+        };
+        reply.append(cstr!("hosts"), hosts);
+        reply.append(cstr!("setName"), set.name.as_str());
+        reply.append(cstr!("setVersion"), 1);
+        reply.append(cstr!("secondary"), set.role == Role::Secondary);
+        if set.role == Role::Arbiter {
+            reply.append(cstr!("arbiterOnly"), true);
+        }
+        let own = (set.role == Role::Primary).then_some(&self.address);
+        if let Some(primary) = own.or(set.other_primary.as_ref()) {
+            reply.append(cstr!("primary"), primary.as_str());
+        }
+        reply.append(cstr!("me"), self.address.as_str());
+        if set.role == Role::Primary {
+            reply.append(cstr!("electionId"), self.election);
+        }
+        reply.append(cstr!("lastWrite"), last_write(wall_clock));
+    }
+}
+
+/// What a member takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    Everything,
+    ReadsOnRequest,
+    Nothing,
+}
+
+fn last_write(wall_clock: Duration) -> RawDocumentBuf {
+    let time = u32::try_from(wall_clock.as_secs()).unwrap_or(u32::MAX);
+    let op_time = rawdoc! { "ts": Timestamp { time, increment: 1 }, "t": 1_i64 };
+    let date = DateTime::from_millis(i64::from(time) * 1000);
+    rawdoc! {
+        "opTime": op_time.clone(),
+        "lastWriteDate": date,
+        "majorityOpTime": op_time,
+        "majorityWriteDate": date,
+    }
+}

@@ -1,0 +1,109 @@
+//! Who can authenticate, and how.
+
+/// Somebody who can authenticate.
+#[derive(Clone, PartialEq, Eq)]
+pub struct User {
+    /// The name as it is sent. For MONGODB-X509 the subject of the certificate, as RFC 2253
+    /// writes it.
+    pub name: String,
+    /// Empty for MONGODB-X509.
+    pub password: String,
+    /// The database that the user belongs to: `authSource`.
+    pub database: String,
+    /// The ways that work for this user.
+    pub mechanisms: Vec<Mechanism>,
+}
+
+/// A way to authenticate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mechanism {
+    /// `SCRAM-SHA-1`.
+    ScramSha1,
+    /// `SCRAM-SHA-256`.
+    ScramSha256,
+    /// `MONGODB-X509`, for users of `$external`.
+    MongodbX509,
+    /// `PLAIN`, for users of `$external`.
+    Plain,
+}
+
+/// The database of users that other systems know.
+pub(super) const EXTERNAL: &str = "$external";
+
+impl User {
+    /// A user of `admin` who can use both kinds of SCRAM.
+    #[must_use]
+    pub fn new(name: &str, password: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            password: password.to_owned(),
+            database: "admin".to_owned(),
+            mechanisms: vec![Mechanism::ScramSha1, Mechanism::ScramSha256],
+        }
+    }
+
+    /// A user of `$external` who has a certificate with this subject.
+    #[must_use]
+    pub fn x509(subject: &str) -> Self {
+        Self {
+            database: EXTERNAL.to_owned(),
+            mechanisms: vec![Mechanism::MongodbX509],
+            ..Self::new(subject, "")
+        }
+    }
+
+    /// A user of `$external` who sends the password as it is.
+    #[must_use]
+    pub fn plain(name: &str, password: &str) -> Self {
+        Self {
+            database: EXTERNAL.to_owned(),
+            mechanisms: vec![Mechanism::Plain],
+            ..Self::new(name, password)
+        }
+    }
+
+    /// The same user with these mechanisms.
+    #[must_use]
+    pub fn with_mechanisms(self, mechanisms: &[Mechanism]) -> Self {
+        Self { mechanisms: mechanisms.to_vec(), ..self }
+    }
+
+    /// The same user in another database.
+    #[must_use]
+    pub fn in_database(self, database: &str) -> Self {
+        Self { database: database.to_owned(), ..self }
+    }
+}
+
+impl std::fmt::Debug for User {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, password: _, database, mechanisms } = self;
+        f.debug_struct("User")
+            .field("name", name)
+            .field("database", database)
+            .field("mechanisms", mechanisms)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Mechanism {
+    /// Every mechanism.
+    pub const ALL: [Self; 4] = [Self::ScramSha1, Self::ScramSha256, Self::MongodbX509, Self::Plain];
+
+    /// The name in commands.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ScramSha1 => "SCRAM-SHA-1",
+            Self::ScramSha256 => "SCRAM-SHA-256",
+            Self::MongodbX509 => "MONGODB-X509",
+            Self::Plain => "PLAIN",
+        }
+    }
+
+    /// The mechanism of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|mechanism| mechanism.name() == name)
+    }
+}
