@@ -9,7 +9,7 @@ use cenote::endpoint::{
 };
 use cenote_core::error::label::{RETRYABLE_ERROR, SYSTEM_OVERLOADED_ERROR};
 use cenote_core::error::{ConnectionError, Kind, Stage};
-use cenote_core::uri::{ConnectionString, Mechanism};
+use cenote_core::uri::{Compressor, ConnectionString, Mechanism};
 use cenote_core::wire::{Flags, Progress};
 
 const OVERLOAD: [&str; 2] = [SYSTEM_OVERLOADED_ERROR, RETRYABLE_ERROR];
@@ -60,7 +60,7 @@ fn what_is_agreed_is_compressed() {
         start(Settings { auth: true, users, ..Settings::default() }, ListenOptions::default());
     for name in ["snappy", "zlib", "zstd"] {
         let mut connection = open(&endpoint.uri(), &format!("compressors={name}&")).unwrap();
-        assert_eq!(connection.description().compressor.map(|it| it.name()), Some(name));
+        assert_eq!(connection.description().compressor.map(Compressor::name), Some(name));
         let birds: Vec<_> = (0..500).map(|n| rawdoc! { "name": "wren ".repeat(n) }).collect();
         let insert = rawdoc! { "insert": name };
         let reply = connection.command_with("zoo", &insert, "documents", &birds).unwrap();
