@@ -2,7 +2,9 @@
 
 use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 use cenote::endpoint::{LoadBalanced, ReplicaSet, Role, Settings, Topology};
-use cenote_core::wire::{Ids, MessageLimit, Query, Reply};
+use cenote_core::wire::{
+    Compressor, CompressorId, Flags, Frame, Ids, MessageLimit, Query, Reply, ZlibLevel,
+};
 
 use crate::client::{End, World};
 
@@ -154,7 +156,7 @@ fn an_old_client_says_hello_with_an_op_query() {
         query.write(Ids::request(9), MessageLimit::DEFAULT, &mut bytes).unwrap();
         world.push(id, &bytes);
         let bytes = std::mem::take(&mut world.socket(id).received);
-        let frame = cenote_core::wire::Frame::new(&bytes, MessageLimit::DEFAULT).unwrap();
+        let frame = Frame::new(&bytes, MessageLimit::DEFAULT).unwrap();
         let reply = Reply::parse(frame).unwrap();
         assert_eq!(reply.header().ids.response_to, 9);
         Document::try_from(reply.documents().next().unwrap()).unwrap()
@@ -221,4 +223,42 @@ fn what_is_no_message_closes_the_connection() {
         assert_eq!(world.server.statistics().protocol_errors, count);
     }
     assert_eq!(world.server.statistics().open, 0);
+}
+
+#[test]
+fn checksums_are_given_back_and_verified() {
+    let mut world = World::seeded();
+    let id = world.connect();
+    world.send(id, "admin", &rawdoc! { "ping": 1 }, Flags::CHECKSUM_PRESENT);
+    assert!(world.answer(id).expect("a whole reply").flags.checksum_present);
+    let ping = rawdoc! { "ping": 1 };
+    let (_, mut damaged) = world.message("admin", &ping, Flags::CHECKSUM_PRESENT, &[]);
+    damaged[30] ^= 1;
+    world.push(id, &damaged);
+    assert_eq!(world.socket(id).end, Some(End::Closed));
+}
+
+#[test]
+fn what_is_too_much_closes_the_connection() {
+    let mut nested = rawdoc! {};
+    for _ in 0..300 {
+        nested = rawdoc! { "d": nested };
+    }
+    let mut world = World::seeded();
+    let id = world.connect();
+    world.send(id, "admin", &rawdoc! { "ping": nested }, Flags::NONE);
+    assert_eq!(world.socket(id).end, Some(End::Closed));
+    // A megabyte of zeros is a kilobyte, and says that it is ten bytes.
+    let zeros = rawdoc! { "ping": "0".repeat(1 << 20) };
+    let (_, plain) = world.message("admin", &zeros, Flags::NONE, &[]);
+    let frame = Frame::new(&plain, MessageLimit::DEFAULT).unwrap();
+    let zlib = Compressor::new(CompressorId::Zlib, ZlibLevel::DEFAULT).unwrap();
+    let mut bomb = Vec::new();
+    zlib.compress(frame, MessageLimit::DEFAULT, &mut bomb).unwrap();
+    bomb[20..24].copy_from_slice(&10_i32.to_le_bytes());
+    let id = world.connect();
+    world.push(id, &bomb);
+    assert_eq!(world.socket(id).end, Some(End::Closed));
+    let problem = world.server.statistics().last_protocol_error.unwrap();
+    assert!(problem.contains("10 uncompressed bytes"), "{problem}");
 }

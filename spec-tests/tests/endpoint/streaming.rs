@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bson::{Document, RawDocumentBuf, rawdoc};
-use cenote::endpoint::{ConnectionId, ReplicaSet, Settings, Topology};
+use cenote::endpoint::{ConnectionId, Fault, ReplicaSet, Script, Settings, Topology};
 use cenote_core::wire::{CompressorId, Flags, ZlibLevel};
 
 use crate::client::World;
@@ -177,4 +177,37 @@ fn replies_are_compressed_as_requests_are_but_never_hello() {
     let noop = cenote_core::wire::Compressor::new(CompressorId::Noop, ZlibLevel::DEFAULT).unwrap();
     server.send_compressed(id, "admin", &rawdoc! { "ping": 1 }, noop);
     assert_eq!(server.socket(id).end, Some(crate::client::End::Closed));
+}
+
+/// A stream on a connection whose second hello has that fault.
+fn faulty_stream(fault: Fault) -> (World, ConnectionId, i32) {
+    let mut world = replica_set();
+    let script = Script::new(fault).at_command("hello", 1);
+    world.server.set_fault(world.now, script);
+    let id = world.connect();
+    let known = first(&mut world, id);
+    let request = world.send(id, "admin", &waiting(&known, 1_000), Flags::EXHAUST_ALLOWED);
+    (world, id, request)
+}
+
+#[test]
+fn a_stream_that_stalls_says_nothing_more() {
+    let (mut world, id, _) = faulty_stream(Fault::Stall);
+    world.pass_ms(10_000);
+    assert!(world.answer(id).is_none());
+    assert_eq!((world.socket(id).end, world.server.next_deadline()), (None, None));
+}
+
+#[test]
+fn a_stream_that_drips_goes_on_when_it_is_through() {
+    let every = Duration::from_millis(300);
+    let (mut world, id, request) = faulty_stream(Fault::Drip { bytes: 200, every });
+    world.pass_ms(1_000);
+    assert!(world.answer(id).is_none());
+    world.pass_ms(900);
+    let slow = world.answer(id).expect("the last piece has come");
+    assert_eq!(slow.header.ids.response_to, request);
+    world.pass_ms(1_000);
+    let next = world.answer(id).expect("the next heartbeat");
+    assert_eq!(next.header.ids.response_to, slow.header.ids.request_id);
 }
