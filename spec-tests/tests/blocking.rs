@@ -139,18 +139,18 @@ fn bad_certificates() {
 #[test]
 fn tls_handshakes_that_go_wrong() {
     let endpoint = start(Settings::default(), ListenOptions::with_tls());
-    let fail = |fault| {
+    let fail = |fault, more| {
         endpoint.set_tls_fault(Some(fault));
-        open(&endpoint.uri(), "connectTimeoutMS=100&").unwrap_err()
+        open(&endpoint.uri(), more).unwrap_err()
     };
-    let stalled = fail(TlsFault::Stall);
+    let stalled = fail(TlsFault::Stall, "connectTimeoutMS=100&");
     assert!(stalled.stage() == Stage::TlsIo && stalled.is_timeout(), "{stalled}");
-    let closed = fail(TlsFault::CloseAfter { bytes: 40 });
+    let closed = fail(TlsFault::CloseAfter { bytes: 40 }, "");
     assert_eq!((closed.stage(), closed.kind()), (Stage::TlsIo, &Kind::Network), "{closed}");
     for error in [stalled, closed] {
         assert_eq!(error.labels(false).collect::<Vec<_>>(), OVERLOAD);
     }
-    let garbage = fail(TlsFault::Garbage);
+    let garbage = fail(TlsFault::Garbage, "");
     assert_eq!(garbage.stage(), Stage::TlsCertificate, "{garbage}");
     assert_eq!(garbage.labels(false).count(), 0);
     endpoint.set_tls_fault(None);
@@ -161,19 +161,19 @@ fn tls_handshakes_that_go_wrong() {
 #[test]
 fn hellos_that_go_wrong() {
     let endpoint = start(Settings::default(), ListenOptions::default());
-    let fail = |fault| {
+    let fail = |fault, more| {
         let script = Script::new(fault).at_command("isMaster", 0).times(1);
         endpoint.with(|server, now| server.set_fault(now, script));
-        let error = open(&endpoint.uri(), "connectTimeoutMS=100&").unwrap_err();
+        let error = open(&endpoint.uri(), more).unwrap_err();
         assert_eq!(error.stage(), Stage::Hello, "{error}");
         error
     };
     for fault in [Fault::Close, Fault::Reset, Fault::HalfClose] {
-        let error = fail(fault);
+        let error = fail(fault, "");
         assert_eq!(error.kind(), &Kind::Network, "{error}");
         assert_eq!(error.labels(false).collect::<Vec<_>>(), OVERLOAD);
     }
-    let stalled = fail(Fault::Stall);
+    let stalled = fail(Fault::Stall, "connectTimeoutMS=500&");
     assert!(stalled.is_timeout());
     assert_eq!(stalled.labels(false).collect::<Vec<_>>(), OVERLOAD);
     for fault in [
@@ -182,7 +182,7 @@ fn hellos_that_go_wrong() {
         Fault::Checksum,
         Fault::ResponseTo { off_by: 1 },
     ] {
-        let error = fail(fault);
+        let error = fail(fault, "");
         assert_eq!(error.kind(), &Kind::Protocol, "{error}");
         assert_eq!(error.labels(false).count(), 0);
     }

@@ -94,7 +94,7 @@ async fn bad_certificates_are_refused() {
         let tls = Some(TlsOptions { certificate, ..TlsOptions::default() });
         let endpoint =
             start(Settings::default(), ListenOptions { tls, ..ListenOptions::default() });
-        let client = connect(&endpoint.uri(), &["serverSelectionTimeoutMS=300"]).await;
+        let client = connect(&endpoint.uri(), &["serverSelectionTimeoutMS=1000"]).await;
         let error = ping(&client).await.unwrap_err();
         assert!(matches!(*error.kind, ErrorKind::ServerSelection { .. }), "{error}");
         assert!(error.to_string().contains("certificate"), "{certificate:?}: {error}");

@@ -56,8 +56,8 @@ fn the_connection_is_closed_at_hello() {
 /// ER-30, ER-37.
 #[test]
 fn hello_takes_too_long() {
-    let data = rawdoc! { "blockConnection": true, "blockTimeMS": 1000 };
-    let error = fail_hello(data, "&connectTimeoutMS=250");
+    let data = rawdoc! { "blockConnection": true, "blockTimeMS": 30_000 };
+    let error = fail_hello(data, "&connectTimeoutMS=500");
     assert_eq!(error.stage(), Stage::Hello);
     assert!(error.is_timeout(), "{error}");
     assert_eq!(labels(&error), OVERLOAD);
@@ -96,8 +96,8 @@ fn the_connection_is_closed_while_authenticating() {
 
 #[test]
 fn authentication_takes_too_long() {
-    let data = rawdoc! { "blockConnection": true, "blockTimeMS": 1500 };
-    let error = fail_authentication(data, "&connectTimeoutMS=750");
+    let data = rawdoc! { "blockConnection": true, "blockTimeMS": 30_000 };
+    let error = fail_authentication(data, "&connectTimeoutMS=2000");
     assert_eq!(error.stage(), Stage::Authentication);
     assert!(error.is_timeout(), "{error}");
     assert_eq!(labels(&error), [RETRYABLE_WRITE_ERROR]);
@@ -107,8 +107,8 @@ fn authentication_takes_too_long() {
 #[test]
 fn a_command_takes_too_long() {
     let server = Server::plain();
-    server.fail(&["ping"], rawdoc! { "blockConnection": true, "blockTimeMS": 1000 });
-    let mut connection = open(&server.uri("appname=fails&socketTimeoutMS=250")).unwrap();
+    server.fail(&["ping"], rawdoc! { "blockConnection": true, "blockTimeMS": 30_000 });
+    let mut connection = open(&server.uri("appname=fails&socketTimeoutMS=500")).unwrap();
     let error = connection.command("admin", &rawdoc! { "ping": 1 }).unwrap_err();
     assert!(error.is_timeout() && error.stage() == Stage::Operation, "{error}");
     assert!(!connection.is_reusable() && !error.leaves_connection_healthy());

@@ -4,6 +4,10 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// For what takes less than a second, on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Process {
     child: Child,
@@ -31,14 +35,14 @@ impl Process {
 
     /// Reads the log until a line has what is looked for. Panics with the log if it ends first.
     pub(crate) fn wait_for<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> T {
-        while let Ok(line) = self.lines.recv() {
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
             let found = find(&line);
             self.seen.push(line);
             if let Some(found) = found {
                 return found;
             }
         }
-        panic!("the process ended before it was ready")
+        panic!("the process ended or fell silent before it was ready")
     }
 
     /// For a process that says nothing when it is ready.
