@@ -4,110 +4,20 @@ Every check prints a line. The first that fails ends it with exit status 1, the 
 endpoint said. `.ci/clients` installs PyMongo with its three compressors and runs this.
 """
 
-import subprocess
 import sys
-import threading
-import time
-import traceback
-import warnings
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from tempfile import TemporaryDirectory
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
-import pymongo
-from pymongo import MongoClient, monitoring
-from pymongo.errors import (
-    AutoReconnect,
-    DuplicateKeyError,
-    NetworkTimeout,
-    OperationFailure,
-    ServerSelectionTimeoutError,
-)
+from harness import check, connected, endpoint, fails, option, refused, run, wait_until
+from pymongo import monitoring
+from pymongo.errors import AutoReconnect, DuplicateKeyError, NetworkTimeout, OperationFailure
 
 USER, PASSWORD = "app", "pen/c:il"
 LOGIN = ["--auth", f"{USER}:{PASSWORD}"]
 COMPRESSORS = ["zlib", "snappy", "zstd"]
 DOCUMENTS, THREADS = 10_000, 32
-PATIENCE = 20  # Seconds for what takes milliseconds, on the slowest machine.
-
-CHECKS = []
-
-
-def check(function):
-    CHECKS.append(function)
-    return function
-
-
-@contextmanager
-def endpoint(*arguments):
-    """A running endpoint: its connection string. It must end well when it is asked to."""
-    process = subprocess.Popen(
-        [sys.argv[1], "endpoint", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    said = []
-    reader = threading.Thread(target=lambda: said.extend(process.stderr))
-    reader.start()
-    try:
-        uri = process.stdout.readline().strip()
-        assert uri.startswith("mongodb://"), f"the first line is {uri!r}"
-        yield uri
-    except BaseException as error:
-        process.terminate()
-        reader.join()
-        error.add_note("the endpoint said:\n" + "".join(said))
-        raise
-    else:
-        process.terminate()
-        status = process.wait(PATIENCE)
-        reader.join()
-        assert status == 0, f"the endpoint ended with {status}:\n" + "".join(said)
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-        process.stderr.close()
-
-
-@contextmanager
-def connected(uri, **options):
-    options = {"serverSelectionTimeoutMS": PATIENCE * 1000, **options}
-    with MongoClient(uri, **options) as client:
-        yield client
-
-
-def option(uri, name):
-    """The value of an option of a connection string."""
-    return parse_qs(urlsplit(uri).query)[name][0]
-
-
-def refused(uri, **options):
-    """Why no server can be had."""
-    try:
-        with connected(uri, **{"serverSelectionTimeoutMS": 1500, **options}) as client:
-            client.admin.command("ping")
-    except ServerSelectionTimeoutError as error:
-        return str(error)
-    raise AssertionError("the connection was accepted")
-
-
-def fails(kind, action):
-    try:
-        action()
-    except kind as error:
-        return error
-    raise AssertionError(f"no {kind.__name__} was raised")
-
-
-def wait_until(what, condition):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, f"{what}: it did not happen"
-        time.sleep(0.01)
 
 
 def fail_point(client, mode, **data):
@@ -377,26 +287,8 @@ def a_unix_domain_socket_serves_as_well():
             assert client.admin.command("ping")["ok"] == 1
 
 
-def main():
-    # A missing compressor is a warning of PyMongo's, and would make a check worthless.
-    warnings.simplefilter("error")
-    print(f"PyMongo {pymongo.version} against {sys.argv[1]} endpoint")
-    for function in CHECKS:
-        name = function.__name__.replace("_", " ")
-        start = time.monotonic()
-        try:
-            function()
-        except Exception as error:
-            traceback.print_exc()
-            print(f"FAILED {name}: {error!r}")
-            return 1
-        print(f"passed {name} ({time.monotonic() - start:.1f} s)", flush=True)
-    print(f"{len(CHECKS)} passed, 0 failed")
-    return 0
-
-
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         print(__doc__.splitlines()[0], file=sys.stderr)
         sys.exit(2)
-    sys.exit(main())
+    sys.exit(run())
