@@ -1,6 +1,5 @@
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
@@ -55,17 +54,6 @@ pub struct Target {
     pub deadline: Option<Instant>,
     /// Whether it is made for the minimum and not for a request (CS-08).
     pub background: bool,
-}
-
-impl Target {
-    /// When it is too late: the caller's deadline or `limit` from now, whichever comes first. A
-    /// limit of zero is none (CS-01).
-    #[must_use]
-    pub fn deadline_within(&self, limit: Duration) -> Option<Instant> {
-        let own = Some(limit).filter(|limit| !limit.is_zero());
-        let own = own.and_then(|limit| Instant::now().checked_add(limit));
-        self.deadline.into_iter().chain(own).min()
-    }
 }
 
 /// How a connector tells what it knows before it is done.

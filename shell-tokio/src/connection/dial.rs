@@ -28,38 +28,40 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 /// By when something has to be done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limit {
-    began: Instant,
-    deadline: Option<Instant>,
+    all: Option<Deadline>,
     /// For each wait anew, besides.
     each: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Deadline {
+    at: Instant,
+    /// How long that is after the beginning.
+    after: Duration,
 }
 
 impl Limit {
     /// For everything about one connection: `connectTimeoutMS` or the caller's deadline, whichever
     /// comes first (CS-03, CS-08).
     pub(super) fn of(target: &Target, connect_timeout: Duration) -> Self {
-        let deadline = target.deadline_within(connect_timeout);
-        Self { began: Instant::now(), deadline, each: None }
+        let now = Instant::now();
+        let own = Deadline::after(now, connect_timeout);
+        let callers = target.deadline.map(|at| Deadline { at, after: at - now });
+        Self { all: own.into_iter().chain(callers).min(), each: None }
     }
 
-    pub(super) fn none() -> Self {
-        Self { began: Instant::now(), deadline: None, each: None }
-    }
-
-    /// `each` is for one wait.
-    pub(super) fn or_each(self, each: Option<Duration>) -> Self {
-        Self { each, ..self }
+    /// This long for each wait.
+    pub(super) fn each(each: Option<Duration>) -> Self {
+        Self { all: None, each }
     }
 
     /// What becomes of `work`, or after how long it was given up.
     pub(super) async fn hold<R>(self, work: impl Future<Output = R>) -> Result<R, Duration> {
-        let each = self.each.and_then(|each| Instant::now().checked_add(each));
-        let (began, deadline) = match (each, self.deadline) {
-            (Some(each), deadline) => (Instant::now(), deadline.map_or(each, |it| it.min(each))),
-            (None, Some(deadline)) => (self.began, deadline),
-            (None, None) => return Ok(work.await),
-        };
-        timeout_at(deadline, work).await.map_err(|_| deadline.saturating_duration_since(began))
+        let each = self.each.and_then(|each| Deadline::after(Instant::now(), each));
+        match each.into_iter().chain(self.all).min() {
+            Some(Deadline { at, after }) => timeout_at(at, work).await.map_err(|_| after),
+            None => Ok(work.await),
+        }
     }
 
     /// As [`hold`](Self::hold), for what fails as I/O does, at one stage of establishing.
@@ -73,6 +75,14 @@ impl Limit {
             Ok(Err(error)) => Err(ConnectionError::network(stage, error)),
             Err(after) => Err(ConnectionError::timeout(stage, after)),
         }
+    }
+}
+
+impl Deadline {
+    /// Zero is without limit (CS-01), and so is what the clock does not reach.
+    fn after(now: Instant, after: Duration) -> Option<Self> {
+        let at = now.checked_add(after).filter(|_| !after.is_zero());
+        at.map(|at| Self { at, after })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cenote_core::connect::{Establish, Nonce, Step};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::wire::MessageLimit;
+use cenote_core::wire::{MessageLimit, WireError};
 
 use super::dial::Limit;
 use super::messages::{Failure, Messages};
@@ -50,6 +50,8 @@ fn fail(establish: &mut Establish, failure: Failure) {
         Failure::Io(error) => establish.failed(error),
         Failure::Closed => establish.failed("closed by the peer"),
         Failure::TimedOut(after) => establish.timed_out(after),
+        // The end in the middle of a message is an end, and not the protocol's fault.
+        Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
         Failure::Wire(error) => establish.garbled(&error.to_string()),
     }
 }

@@ -137,7 +137,7 @@ impl Failure {
             Self::Io(error) => ConnectionError::network(stage, error),
             Self::Closed => ConnectionError::network(stage, "closed by the peer"),
             Self::TimedOut(after) => ConnectionError::timeout(stage, after),
-            // The stream ended in the middle of a message: that is the network, not the protocol.
+            // The end in the middle of a message is an end, and not the protocol's fault.
             Self::Wire(error @ WireError::EndOfStream { .. }) => {
                 ConnectionError::network(stage, error)
             }

@@ -166,7 +166,7 @@ impl Connection {
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, ConnectionError> {
-        let limit = dial::Limit::none().or_each(self.socket_timeout);
+        let limit = dial::Limit::each(self.socket_timeout);
         let reply = self.messages.command(database, command, limit).await;
         let reply = reply.map_err(|failure| failure.at(Stage::Operation))?;
         match CommandError::from_reply(&reply) {
