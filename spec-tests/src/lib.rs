@@ -15,3 +15,9 @@ pub mod model;
 pub mod state_machine;
 pub mod transcript;
 pub mod workload;
+
+/// The README's examples, compiled and run as documentation tests. Here, because they are about
+/// several packages.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
