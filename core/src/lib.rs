@@ -24,8 +24,3 @@ pub mod sdam;
 pub mod uri;
 #[cfg(feature = "std")]
 pub mod wire;
-
-/// The README's examples, compiled and run as documentation tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct Readme;

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod blocking;
 pub mod command;
 pub mod conform;
 pub mod conversation;
@@ -15,3 +16,9 @@ pub mod model;
 pub mod state_machine;
 pub mod transcript;
 pub mod workload;
+
+/// The README's examples, compiled and run as documentation tests. Here, because they are about
+/// several packages.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -15,6 +15,9 @@ pub struct Statistics {
     pub open_by_app_name: BTreeMap<String, u64>,
     /// Commands that came, by name (`isMaster` for both its spellings), whatever became of them.
     pub commands: BTreeMap<&'static str, u64>,
+    /// Commands that came compressed, by the name of the compressor. All but a few replies are
+    /// compressed as their commands were.
+    pub compressed_commands: BTreeMap<&'static str, u64>,
     /// Commands that the server does not know.
     pub unknown_commands: u64,
     /// Connections that were closed because what came was no message.

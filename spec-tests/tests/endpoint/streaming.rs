@@ -169,6 +169,9 @@ fn replies_are_compressed_as_requests_are_but_never_hello() {
             assert_eq!(answer.header.ids.response_to, request);
         }
     }
+    let status = world.good(id, "admin", &rawdoc! { "serverStatus": 1 });
+    let counts = status.get_document("cenote").unwrap().get_document("compressedCommands");
+    assert_eq!(counts.unwrap(), &bson::doc! { "snappy": 2_i64, "zlib": 2_i64, "zstd": 2_i64 });
     let mut server = World::new(Settings { compressors: Vec::new(), ..Settings::seeded(1) });
     let id = server.connect();
     let noop = cenote_core::wire::Compressor::new(CompressorId::Noop, ZlibLevel::DEFAULT).unwrap();

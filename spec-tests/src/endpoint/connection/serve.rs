@@ -47,6 +47,9 @@ impl Connection {
             Some(known) => *statistics.commands.entry(known.name).or_default() += 1,
             None => statistics.unknown_commands += 1,
         }
+        if let Some(compressor) = request.form.compressor {
+            *statistics.compressed_commands.entry(compressor.id().name()).or_default() += 1;
+        }
         if known.is_some_and(Definition::is_handshake) && !self.session.introduced {
             self.session.app_name = hello::app_name_of(&request);
         }

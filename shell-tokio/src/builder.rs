@@ -1,0 +1,114 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{Instant, InvalidOptions, PoolOptions, PoolState};
+use cenote_core::uri::{ConnectionString, UriError};
+use thiserror::Error;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::connection::Mongo;
+use crate::connector::Connector;
+use crate::desk::Desk;
+use crate::event::{PoolEvent, Subscriber};
+use crate::pool::Pool;
+use crate::shared::Shared;
+
+/// Makes a [`Pool`].
+pub struct Builder<K: Connector> {
+    address: ServerAddress,
+    connector: K,
+    options: PoolOptions,
+    subscribers: Vec<Subscriber>,
+}
+
+/// Why there is no pool.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The connection string is none.
+    #[error(transparent)]
+    Uri(#[from] UriError),
+    /// The options contradict each other.
+    #[error(transparent)]
+    Options(#[from] InvalidOptions),
+    /// No connection could ever be made: a file that cannot be read, a credential that cannot be
+    /// used.
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+}
+
+impl Builder<Mongo> {
+    /// A pool for the first host of a connection string.
+    ///
+    /// # Errors
+    ///
+    /// A connection string that is none, or files of it that cannot be read.
+    pub fn from_uri(uri: &str) -> Result<Self, BuildError> {
+        let uri = ConnectionString::parse(uri)?;
+        let address = uri.hosts.first().cloned();
+        let address = address.unwrap_or_else(|| unreachable!("a connection string has a host"));
+        Ok(Self::new(address, Mongo::new(&uri)?).options(uri.pool))
+    }
+}
+
+impl<K: Connector> Builder<K> {
+    /// A pool of what `connector` makes.
+    #[must_use]
+    pub fn new(address: ServerAddress, connector: K) -> Self {
+        Self { address, connector, options: PoolOptions::default(), subscribers: Vec::new() }
+    }
+
+    /// Takes these options and no others: those of a connection string are forgotten.
+    #[must_use]
+    pub fn options(mut self, options: PoolOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Tells `subscriber` every event, in the machine's order and never under a lock. It runs on the
+    /// thread of whoever uses the pool, one call at a time: what it waits for, others wait for, too.
+    /// It may use the pool. If it panics, nobody else notices.
+    #[must_use]
+    pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
+        self.subscribers.push(Box::new(subscriber));
+        self
+    }
+
+    /// Sends every event into a channel, until its receiver is dropped.
+    #[must_use]
+    pub fn event_channel(self, sender: UnboundedSender<PoolEvent>) -> Self {
+        self.on_event(move |event| drop(sender.send(event.clone())))
+    }
+
+    /// Makes the pool, which is paused.
+    ///
+    /// # Errors
+    ///
+    /// Options that contradict each other.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime. Connections are opened on that one, whoever asks for them.
+    pub fn build(self) -> Result<Pool<K>, BuildError> {
+        let Self { address, connector, options, subscribers } = self;
+        let mut outbox = VecDeque::new();
+        let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
+        let desk = Desk::new(state, outbox);
+        let shared =
+            Shared::new(Arc::new(address), connector, subscribers, Handle::current(), desk);
+        Ok(Pool::start(shared))
+    }
+}
+
+impl<K: Connector> fmt::Debug for Builder<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("address", &self.address)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,66 @@
+//! Hello and authentication, as the machine in the core has them.
+
+use std::sync::Arc;
+
+use cenote_core::connect::{Establish, Nonce, Step};
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::wire::{MessageLimit, WireError};
+
+use super::dial::Limit;
+use super::messages::{Failure, Messages};
+use super::{Connection, Mongo};
+use crate::connector::Progress;
+
+/// From an open stream to a connection that is ready.
+pub(super) async fn establish(
+    mongo: &Mongo,
+    mut messages: Messages,
+    limit: Limit,
+    progress: Progress<Mongo>,
+) -> Result<Connection, ConnectionError> {
+    let mut establish = Establish::new(Arc::clone(&mongo.options), [nonce()?, nonce()?])?;
+    loop {
+        match establish.next_step()? {
+            Step::Send(command) => {
+                if let Err(failure) = messages.send(command.body(), None, limit).await {
+                    fail(&mut establish, failure);
+                }
+            }
+            Step::Receive => match messages.receive(limit).await {
+                Ok(reply) => establish.reply(&reply, &mut mongo.scram()),
+                Err(failure) => fail(&mut establish, failure),
+            },
+            Step::Handshaken(description) => {
+                let size = MessageLimit::new(description.limits.max_message_size.into());
+                let agreed = description.compressor.and_then(|it| mongo.compressor(it));
+                messages.agree(size.unwrap_or(MessageLimit::DEFAULT), agreed);
+                let service = description.service_id.filter(|_| mongo.options.load_balanced);
+                service.into_iter().for_each(|service| progress.handshaken(service));
+            }
+            Step::Done(description) => {
+                let socket_timeout = mongo.socket_timeout;
+                return Ok(Connection { messages, description, socket_timeout });
+            }
+        }
+    }
+}
+
+fn fail(establish: &mut Establish, failure: Failure) {
+    match failure {
+        Failure::Io(error) => establish.failed(error),
+        Failure::Closed => establish.failed("closed by the peer"),
+        Failure::TimedOut(after) => establish.timed_out(after),
+        // The end in the middle of a message is an end, and not the protocol's fault.
+        Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
+        Failure::Wire(error) => establish.garbled(&error.to_string()),
+    }
+}
+
+/// AU-35: from the operating system.
+fn nonce() -> Result<Nonce, ConnectionError> {
+    let mut bytes = [0; Nonce::RANDOM_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        ConnectionError::configuration(Stage::Authentication, &error.to_string())
+    })?;
+    Ok(Nonce::from_random(bytes))
+}

@@ -1,0 +1,201 @@
+//! Connections to a MongoDB server, as a connection string describes them.
+
+mod dial;
+mod handshake;
+mod messages;
+mod proxy;
+mod stream;
+mod tls;
+mod verifier;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::connect::{
+    ClientMetadata, ConnectionDescription, Environment, EstablishOptions, ScramCache,
+};
+use cenote_core::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use cenote_core::uri::{self, ConnectionString, ProxyOptions};
+use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
+
+use self::messages::Messages;
+use self::tls::Tls;
+use crate::connector::{Connector, Progress, Target};
+use crate::error::OperationError;
+use crate::guard::PooledConnection;
+
+/// `connectTimeoutMS` where the connection string has none (OP-18).
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Opens connections as a connection string says: TCP or a UNIX domain socket, through a SOCKS5
+/// proxy or not, with TLS or without, hello, compression, authentication.
+///
+/// `connectTimeoutMS`, 10 s by default, is for all of that together.
+pub struct Mongo {
+    options: Arc<EstablishOptions>,
+    connect_timeout: Duration,
+    socket_timeout: Option<Duration>,
+    zlib_level: ZlibLevel,
+    proxy: Option<ProxyOptions>,
+    tls: Option<Tls>,
+    scram: Mutex<ScramCache>,
+}
+
+impl Mongo {
+    /// Reads the files that the connection string names, and nothing else: no connection is made.
+    ///
+    /// # Errors
+    ///
+    /// A file of TLS that cannot be read, or that is not what it should be; an application's name
+    /// that is too long.
+    pub fn new(uri: &ConnectionString) -> Result<Self, ConnectionError> {
+        let client = ClientMetadata::new(uri.app_name.as_deref(), &environment())
+            .map_err(|error| ConnectionError::configuration(Stage::Hello, &error.to_string()))?;
+        Self::with_client(uri, &client)
+    }
+
+    /// As [`new`](Self::new), for a driver that tells servers its own name (HS-21, HS-29).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_client(
+        uri: &ConnectionString,
+        client: &ClientMetadata,
+    ) -> Result<Self, ConnectionError> {
+        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls)).transpose()?;
+        Ok(Self {
+            options: Arc::new(EstablishOptions::new(uri, client)),
+            connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
+            socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
+            zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
+                .unwrap_or(ZlibLevel::DEFAULT),
+            proxy: uri.proxy.clone(),
+            tls,
+            scram: Mutex::default(),
+        })
+    }
+
+    /// What hello has settled, as the wire format has it.
+    fn compressor(&self, agreed: uri::Compressor) -> Option<Compressor> {
+        let id = CompressorId::from_name(agreed.name())?;
+        Compressor::new(id, self.zlib_level).ok()
+    }
+
+    fn scram(&self) -> MutexGuard<'_, ScramCache> {
+        self.scram.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where the process runs, as far as servers are told (HS-22, HS-24, HS-26).
+fn environment() -> Environment {
+    let name = match std::env::consts::OS {
+        "linux" => "Linux",
+        "macos" => "Darwin",
+        "windows" => "Windows",
+        other => other,
+    };
+    let variable = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
+    Environment {
+        os_type: Some(name.to_owned()),
+        architecture: Some(std::env::consts::ARCH.to_owned()),
+        variables: Environment::VARIABLES.iter().filter_map(variable).collect(),
+        has_dockerenv: Path::new("/.dockerenv").exists(),
+        ..Environment::default()
+    }
+}
+
+impl Connector for Mongo {
+    type Connection = Connection;
+
+    async fn connect(
+        &self,
+        target: Target,
+        progress: Progress<Self>,
+    ) -> Result<Connection, ConnectionError> {
+        let limit = dial::Limit::of(&target, self.connect_timeout);
+        let stream = dial::dial(&target.address, self.proxy.as_ref(), limit).await?;
+        let stream = match &self.tls {
+            Some(tls) => tls.connect(stream, &target.address, limit).await?,
+            None => stream,
+        };
+        handshake::establish(self, Messages::new(stream), limit, progress).await
+    }
+
+    /// Something is under way, unread, or broken (CO-19).
+    fn fault(&self, connection: &Connection) -> Option<ConnectionError> {
+        let reason = "checked in in the middle of a command";
+        let is_reusable = connection.messages.is_reusable();
+        (!is_reusable).then(|| ConnectionError::protocol(Stage::Operation, reason))
+    }
+}
+
+impl fmt::Debug for Mongo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mongo").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// A connection to a server, authenticated and ready.
+pub struct Connection {
+    messages: Messages,
+    description: Box<ConnectionDescription>,
+    socket_timeout: Option<Duration>,
+}
+
+impl Connection {
+    /// What the server said of itself and of this connection.
+    #[must_use]
+    pub fn description(&self) -> &ConnectionDescription {
+        &self.description
+    }
+
+    /// Sends a command and waits for its reply.
+    ///
+    /// Dropping the future in the middle leaves a connection that must not be used again; its guard
+    /// sees to that.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, or the server's reply is `ok: 0`. A write concern error is a reply.
+    pub async fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, ConnectionError> {
+        let limit = dial::Limit::each(self.socket_timeout);
+        let reply = self.messages.command(database, command, limit).await;
+        let reply = reply.map_err(|failure| failure.at(Stage::Operation))?;
+        match CommandError::from_reply(&reply) {
+            Some(error) if error.part == ReplyPart::Command => {
+                Err(ConnectionError::command(Stage::Operation, error))
+            }
+            Some(_) | None => Ok(reply),
+        }
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("description", &self.description).finish_non_exhaustive()
+    }
+}
+
+impl PooledConnection<Mongo> {
+    /// Sends a command and waits for its reply, until the pool breaks the connection off.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, the server's reply is `ok: 0`, or the pool was cleared with an
+    /// interrupt meanwhile. What leaves the connection unfit marks it.
+    pub async fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, OperationError> {
+        self.run(|connection| connection.command(database, command)).await
+    }
+}

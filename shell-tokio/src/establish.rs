@@ -1,0 +1,76 @@
+//! Connections that are being opened, each in a task of its own.
+
+use std::sync::Arc;
+
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::pool::{ConnId, Input, Instant};
+
+use crate::connector::{Connector, Progress, Target};
+use crate::desk::Held;
+use crate::interrupt::Interrupt;
+use crate::shared::Shared;
+
+/// Opens a connection on the pool's runtime. Whatever becomes of the task, the machine is answered.
+pub(crate) fn start<K: Connector>(
+    shared: &Arc<Shared<K>>,
+    id: ConnId,
+    deadline: Option<Instant>,
+    background: bool,
+) {
+    let opening = Opening { shared: Arc::clone(shared), id, is_answered: false };
+    let target = Target {
+        address: Arc::clone(&shared.address),
+        connection_id: id.number(),
+        deadline: deadline.and_then(|deadline| shared.time_of(deadline)),
+        background,
+    };
+    // The task may be over before it is known how to stop it: it takes its entry away then. It is
+    // not spawned under the lock, because a runtime that has ended drops it at once.
+    shared.lock().opening.insert(id, None);
+    let task = shared.runtime.spawn(opening.run(target)).abort_handle();
+    if let Some(entry) = shared.lock().opening.get_mut(&id) {
+        *entry = Some(task);
+    }
+}
+
+/// Owes the machine an answer.
+struct Opening<K: Connector> {
+    shared: Arc<Shared<K>>,
+    id: ConnId,
+    is_answered: bool,
+}
+
+impl<K: Connector> Opening<K> {
+    async fn run(mut self, target: Target) {
+        let progress = Progress { shared: Arc::clone(&self.shared), id: self.id };
+        match self.shared.connector.connect(target, progress).await {
+            Ok(connection) => self.succeed(connection),
+            Err(cause) => self.fail(cause),
+        }
+    }
+
+    fn succeed(&mut self, connection: K::Connection) {
+        self.is_answered = true;
+        let interrupt = Arc::new(Interrupt::default());
+        let id = self.id;
+        Shared::opened(&mut self.shared.lock(), id, Arc::clone(&interrupt));
+        let conn = Box::new(Held { connection, interrupt });
+        self.shared.feed(Input::EstablishSucceeded { id, conn });
+    }
+
+    fn fail(&mut self, cause: ConnectionError) {
+        self.is_answered = true;
+        self.shared.lock().opening.remove(&self.id);
+        self.shared.feed(Input::EstablishFailed { id: self.id, cause });
+    }
+}
+
+impl<K: Connector> Drop for Opening<K> {
+    /// The task was stopped, its runtime ended, or the connector panicked.
+    fn drop(&mut self) {
+        if !self.is_answered {
+            let reason = "given up: the task that opened it was stopped";
+            self.fail(ConnectionError::network(Stage::Tcp, reason));
+        }
+    }
+}

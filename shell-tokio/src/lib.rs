@@ -1,0 +1,68 @@
+//! MongoDB's connection pool on tokio: the shell of [`cenote_core::pool`], with real sockets.
+//!
+//! The machine in the core takes every decision; this crate reads the clock, keeps the lock, opens
+//! sockets, wakes whoever waits, and tells what happened.
+//!
+//! * [`Pool`] hands out [`PooledConnection`]s, which come back when they are dropped.
+//! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
+//!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
+//!   A driver with sockets of its own brings its own.
+//! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
+//!
+//! ```no_run
+//! use bson::rawdoc;
+//! use cenote_tokio::Pool;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let pool = Pool::connect_to("mongodb://db.example.com/?maxPoolSize=20")?;
+//! pool.ready(); // A pool begins paused: somebody has to say that the server is there.
+//! let mut connection = pool.check_out().await?;
+//! let reply = connection.command("admin", &rawdoc! { "ping": 1 }).await?;
+//! assert_eq!(reply.get_f64("ok")?, 1.0);
+//! drop(connection); // Comes back.
+//! pool.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Cancellation and drop
+//!
+//! Every future here can be dropped at any point where it waits, and nothing is lost.
+//!
+//! | dropped | what happens |
+//! |---|---|
+//! | [`Pool::check_out`] before its turn came | the request leaves the queue; a connection that was started for it is finished for the others |
+//! | [`Pool::check_out`] when a connection was on its way | that connection goes back to the pool, and to whoever waits next |
+//! | a command | the connection comes back as broken when its guard is dropped, and is closed |
+//! | a [`PooledConnection`] | it comes back: without waiting, without a task, without blocking |
+//! | [`Pool::close`] | the pool is closed all the same; nobody waits for what is still out |
+//! | the last [`Pool`] | the pool closes; guards that are still out come back to be closed |
+//! | the runtime that made the pool | connections that were being opened fail; checked-out ones can still come back |
+
+mod builder;
+mod connection;
+mod connector;
+mod desk;
+mod error;
+mod establish;
+mod event;
+mod guard;
+mod interrupt;
+mod log;
+mod pool;
+mod request;
+mod shared;
+mod timer;
+
+pub use builder::{BuildError, Builder};
+pub use connection::{Connection, Mongo};
+pub use connector::{Connector, Progress, Target};
+pub use error::OperationError;
+pub use event::PoolEvent;
+pub use guard::PooledConnection;
+pub use pool::Pool;
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,228 @@
+use std::fmt;
+use std::sync::Arc;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::{ConnectionError, PoolError};
+use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot, Status};
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+
+use crate::builder::{BuildError, Builder};
+use crate::connection::Mongo;
+use crate::connector::Connector;
+use crate::desk::Delivery;
+use crate::guard::PooledConnection;
+use crate::request::Request;
+use crate::shared::Shared;
+
+/// A pool of connections to one server. A clone is the same pool; when the last one is dropped, it
+/// closes.
+///
+/// A pool begins paused (PCR-04): nothing is handed out until somebody who watches the server says
+/// [`ready`](Self::ready), and again after each [`clear`](Self::clear).
+pub struct Pool<K: Connector = Mongo> {
+    shared: Arc<Shared<K>>,
+    life: Arc<Life<K>>,
+}
+
+/// Ends with the last handle.
+struct Life<K: Connector> {
+    shared: Arc<Shared<K>>,
+    timer: AbortHandle,
+}
+
+impl Pool {
+    /// A pool for the first host of a connection string, with its options.
+    ///
+    /// # Errors
+    ///
+    /// A connection string that is none, or files of it that cannot be read.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime, or in one without time and I/O.
+    pub fn connect_to(uri: &str) -> Result<Self, BuildError> {
+        Builder::from_uri(uri)?.build()
+    }
+
+    /// A pool as a connection string says, with more besides.
+    ///
+    /// # Errors
+    ///
+    /// A connection string that is none.
+    pub fn builder(uri: &str) -> Result<Builder<Mongo>, BuildError> {
+        Builder::from_uri(uri)
+    }
+}
+
+impl<K: Connector> Pool<K> {
+    pub(crate) fn start(shared: Arc<Shared<K>>) -> Self {
+        let timer = shared.runtime.spawn(crate::timer::run(Arc::clone(&shared))).abort_handle();
+        let life = Arc::new(Life { shared: Arc::clone(&shared), timer });
+        Self { shared, life }
+    }
+
+    /// Checks a connection out: one that is available, or a new one, or whatever comes first for
+    /// who has to wait, in the order of asking (OUT-01 …).
+    ///
+    /// Waits for `waitQueueTimeoutMS` at most for its turn, and without limit if there is none.
+    /// Dropping the future gives up, and loses nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError`]: the pool is paused, closed or was cleared, the time ran out, or the connection
+    /// that was made for this request failed.
+    pub async fn check_out(&self) -> Result<PooledConnection<K>, PoolError> {
+        self.check_out_for(Purpose::Other, None).await
+    }
+
+    /// As [`check_out`](Self::check_out), but gives up at `deadline`, whatever `waitQueueTimeoutMS`
+    /// says (CS-02, CS-07). The deadline covers a connection that is made for this request, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_out`](Self::check_out).
+    pub async fn check_out_before(
+        &self,
+        deadline: Instant,
+    ) -> Result<PooledConnection<K>, PoolError> {
+        self.check_out_for(Purpose::Other, Some(deadline)).await
+    }
+
+    /// As [`check_out_before`](Self::check_out_before), and says what the connection is for: cursors
+    /// and transactions pin theirs in load-balanced mode, and are counted (LB-06).
+    ///
+    /// # Errors
+    ///
+    /// As [`check_out`](Self::check_out).
+    pub async fn check_out_for(
+        &self,
+        purpose: Purpose,
+        deadline: Option<Instant>,
+    ) -> Result<PooledConnection<K>, PoolError> {
+        let shared = &self.shared;
+        let delivery = match shared.request(deadline, purpose) {
+            Ok(delivery) => delivery,
+            Err((place, id)) => Request { shared, place, id, is_answered: false }.await,
+        };
+        self.guard(delivery)
+    }
+
+    /// Checks a connection out, does something with it, and checks it in.
+    ///
+    /// # Errors
+    ///
+    /// That of the check-out, or of `operation`.
+    pub async fn with_connection<R, E: From<PoolError>>(
+        &self,
+        operation: impl AsyncFnOnce(&mut PooledConnection<K>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let mut connection = self.check_out().await?;
+        operation(&mut connection).await
+    }
+
+    /// The server is there: connections may be made and handed out (PRD-01). Does nothing on a pool
+    /// that is ready or closed.
+    pub fn ready(&self) {
+        self.shared.feed(Input::Ready);
+    }
+
+    /// The server is not as it was: no connection that was made before is handed out any more, and
+    /// the pool pauses until it is [`ready`](Self::ready) again (CLR-01). With `interrupt`,
+    /// connections in use are broken off (CLR-30).
+    ///
+    /// # Panics
+    ///
+    /// In load-balanced mode, where a [service](Self::clear_service) is cleared.
+    pub fn clear(&self, cause: ConnectionError, interrupt: bool) {
+        self.shared.feed(Input::Clear { cause, interrupt, service: None });
+    }
+
+    /// One service behind the load balancer is not as it was (CLR-10). The pool stays ready.
+    ///
+    /// # Panics
+    ///
+    /// When the pool is not in load-balanced mode.
+    pub fn clear_service(&self, cause: ConnectionError, service: ServiceId) {
+        self.shared.feed(Input::Clear { cause, interrupt: false, service: Some(service) });
+    }
+
+    /// Closes the pool for good, and waits until everything that is checked out has come home
+    /// (PCL-01). Dropping the future, or a timeout around it, leaves the pool closed.
+    pub async fn close(&self) {
+        self.shared.feed(Input::Close);
+        loop {
+            let mut emptied = std::pin::pin!(self.shared.emptied.notified());
+            // Before the count is looked at, so that the last one is not missed.
+            emptied.as_mut().enable();
+            if self.snapshot().total == 0 {
+                return;
+            }
+            emptied.await;
+        }
+    }
+
+    /// Changes options of the running pool. What is not set takes its default.
+    ///
+    /// # Errors
+    ///
+    /// Options that contradict each other; nothing changes then.
+    ///
+    /// # Panics
+    ///
+    /// When `loadBalanced` changes.
+    pub fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
+        options.validate()?;
+        self.shared.feed(Input::SetOptions { options: Box::new(options) });
+        Ok(())
+    }
+
+    /// The options as they were set.
+    #[must_use]
+    pub fn options(&self) -> PoolOptions {
+        self.shared.options()
+    }
+
+    /// The state and the counts at this moment.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.shared.snapshot()
+    }
+
+    /// The server that the pool is for.
+    #[must_use]
+    pub fn address(&self) -> &ServerAddress {
+        &self.shared.address
+    }
+
+    fn guard(&self, delivery: Delivery<K>) -> Result<PooledConnection<K>, PoolError> {
+        match delivery {
+            Ok((id, held)) => Ok(PooledConnection::new(Arc::clone(&self.shared), id, held)),
+            Err(error) => Err(PoolError::new(Arc::clone(&self.shared.address), error)),
+        }
+    }
+}
+
+impl<K: Connector> Clone for Pool<K> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), life: Arc::clone(&self.life) }
+    }
+}
+
+impl<K: Connector> fmt::Debug for Pool<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("address", &self.shared.address)
+            .field("snapshot", &self.snapshot().to_string())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Connector> Drop for Life<K> {
+    fn drop(&mut self) {
+        if self.shared.snapshot().status != Status::Closed {
+            self.shared.feed(Input::Close);
+        }
+        self.timer.abort();
+    }
+}

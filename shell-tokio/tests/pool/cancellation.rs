@@ -1,0 +1,204 @@
+//! Every future is dropped after each of its polls, with the answer early and late; nothing is
+//! lost.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+use cenote_core::pool::{PoolOptions, Snapshot};
+use tokio::time::{Duration, Instant};
+
+use crate::world::{Gate, at_most, failure, ready, settle};
+
+/// Polls so often, with everything that can go on going on in between. `true` if it was ready
+/// before.
+async fn poll_times(future: impl Future, times: usize) -> bool {
+    let mut future = pin!(future);
+    for _ in 0..times {
+        if future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            return true;
+        }
+        settle().await;
+    }
+    false
+}
+
+/// What must be the same before and after, whatever was given up.
+fn counts(snapshot: &Snapshot) -> (u32, u32, u64) {
+    (snapshot.in_use, snapshot.pending, snapshot.waiting)
+}
+
+/// When the answer comes, as the one who gives up sees it.
+#[derive(Clone, Copy, Debug)]
+enum Answer {
+    Early,
+    BetweenPolls,
+    Late,
+    Never,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_out_that_makes_a_connection() {
+    for answer in [Answer::Early, Answer::BetweenPolls, Answer::Late, Answer::Never] {
+        for polls in 0..4 {
+            let gate = Gate::closed();
+            let (pool, _) = ready(&gate, at_most(1));
+            if matches!(answer, Answer::Early) {
+                gate.admit(1);
+            }
+            {
+                let check_out = pool.check_out();
+                let mut check_out = pin!(check_out);
+                let first = poll_times(check_out.as_mut(), polls.min(1)).await;
+                if matches!(answer, Answer::BetweenPolls) {
+                    gate.admit(1);
+                    settle().await;
+                }
+                if !first {
+                    let _ = poll_times(check_out, polls.saturating_sub(1)).await;
+                }
+            }
+            if matches!(answer, Answer::Late) {
+                gate.admit(1);
+            }
+            settle().await;
+            let snapshot = pool.snapshot();
+            let context = format!("{answer:?}, {polls} polls: {snapshot}");
+            assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "{context}");
+            assert_eq!(gate.alive().len() as u32, snapshot.available, "{context}");
+            // Whatever became of it, the pool still serves.
+            gate.admit(10);
+            drop(pool.check_out().await.expect(&context));
+            pool.close().await;
+            settle().await;
+            assert_eq!(gate.alive(), [0; 0], "{context}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_check_out_that_waits_for_another_ones_connection() {
+    for returned_after in 0..4 {
+        for polls in 0..4 {
+            let gate = Gate::open();
+            let (pool, _) = ready(&gate, at_most(1));
+            let mut held = Some(pool.check_out().await.unwrap());
+            {
+                let mut check_out = pin!(pool.check_out());
+                for poll in 0..polls {
+                    if poll == returned_after {
+                        held = None;
+                    }
+                    if poll_times(check_out.as_mut(), 1).await {
+                        break;
+                    }
+                }
+            }
+            drop(held);
+            settle().await;
+            let context = format!("returned after {returned_after}, {polls} polls");
+            assert_eq!(counts(&pool.snapshot()), (0, 0, 0), "{context}");
+            assert_eq!(pool.snapshot().available, 1, "{context}");
+            assert_eq!(pool.check_out().await.unwrap().number, 1, "{context}");
+        }
+    }
+}
+
+/// The one behind it in the queue gets what the first one does not take any more.
+#[tokio::test(start_paused = true)]
+async fn what_was_on_its_way_goes_to_the_next() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(1));
+    let held = pool.check_out().await.unwrap();
+    let mut first = Box::pin(pool.check_out());
+    assert!(!poll_times(first.as_mut(), 1).await);
+    let second = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.check_out().await.unwrap().number }
+    });
+    settle().await;
+    drop(held); // For the first one: it has an answer, and never looks at it.
+    assert_eq!(pool.snapshot().waiting, 1);
+    drop(first);
+    assert_eq!(second.await.unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation() {
+    for polls in 0..4 {
+        for is_interrupted in [false, true] {
+            let gate = Gate::open();
+            let (pool, _) = ready(&gate, at_most(1));
+            let mut connection = pool.check_out().await.unwrap();
+            {
+                let operation = connection.run(async |connection| {
+                    connection.broken = true; // The first half is out.
+                    tokio::task::yield_now().await;
+                    tokio::task::yield_now().await;
+                    connection.broken = false; // So is the second.
+                    Ok(())
+                });
+                let mut operation = pin!(operation);
+                let _ = poll_times(operation.as_mut(), polls.min(1)).await;
+                if is_interrupted {
+                    pool.clear(failure(), true);
+                }
+                let _ = polls > 1 && poll_times(operation, polls - 1).await;
+            }
+            let is_half_done = connection.broken;
+            drop(connection);
+            settle().await;
+            let expected = usize::from(!is_half_done && !is_interrupted);
+            let context = format!("{polls} polls, interrupted: {is_interrupted}");
+            assert_eq!(gate.alive().len(), expected, "{context}");
+            assert_eq!(counts(&pool.snapshot()), (0, 0, 0), "{context}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing() {
+    for polls in 0..3 {
+        let gate = Gate::open();
+        let (pool, _) = ready(&gate, PoolOptions::default());
+        let held = pool.check_out().await.unwrap();
+        assert!(!poll_times(pool.close(), polls).await, "one is still out");
+        drop(held);
+        settle().await;
+        assert_eq!(gate.alive().len(), usize::from(polls == 0), "not closed before it is polled");
+        pool.close().await;
+        assert_eq!(gate.alive(), [0; 0]);
+    }
+}
+
+/// A queue in which every other one gives up at some time, for many mixtures of times.
+#[tokio::test(start_paused = true)]
+async fn many_at_any_time() {
+    for seed in 0..200_u64 {
+        let gate = Gate::open();
+        let (pool, _) = ready(&gate, at_most(2));
+        let began = Instant::now();
+        let tasks: Vec<_> = (0..12_u64)
+            .map(|number| {
+                let pool = pool.clone();
+                let patience = Duration::from_millis((seed * 7 + number * 13) % 17);
+                let use_time = Duration::from_millis((seed + number * 5) % 7);
+                tokio::spawn(async move {
+                    let hold = async {
+                        let connection = pool.check_out().await.unwrap();
+                        tokio::time::sleep(use_time).await;
+                        drop(connection);
+                    };
+                    let _ = tokio::time::timeout(patience, hold).await;
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        settle().await;
+        assert!(began.elapsed() < Duration::from_millis(20));
+        assert_eq!(counts(&pool.snapshot()), (0, 0, 0), "seed {seed}: {}", pool.snapshot());
+        assert_eq!(gate.alive().len() as u32, pool.snapshot().available);
+    }
+}

@@ -1,0 +1,8 @@
+//! The shell with a connector that does what a test says, in virtual time.
+
+mod cancellation;
+mod lifecycle;
+mod many;
+mod subscribers;
+mod waiting;
+mod world;

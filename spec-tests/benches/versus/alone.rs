@@ -1,0 +1,67 @@
+//! One task that checks out and in again and again.
+
+use std::hint::black_box;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{Contestant, bare::HandMade, pools};
+
+const PAIRS: u32 = 20_000;
+
+pub(crate) fn contestants() -> Vec<Contestant> {
+    let runtime = Arc::new(Builder::new_current_thread().enable_all().build().expect("a runtime"));
+    let list = Mutex::new((0..10_u64).collect::<Vec<_>>());
+    let bare = move || {
+        time(|| {
+            for _ in 0..PAIRS {
+                let taken = list.lock().expect("no panic").pop();
+                list.lock().expect("no panic").extend(black_box(taken));
+            }
+        })
+    };
+    let made = HandMade::new(10);
+    let silent = runtime.block_on(pools::cenote(pools::plain(10), false));
+    let timed = runtime.block_on(pools::cenote(pools::timed(10), false));
+    let counted = runtime.block_on(pools::cenote(pools::timed(10), true));
+    let deadpool = runtime.block_on(pools::deadpool(10, None));
+    let limited = runtime.block_on(pools::deadpool(10, Some(Duration::from_secs(30))));
+    let bb8 = runtime.block_on(pools::bb8(10));
+    let cenote = |pool: cenote_tokio::Pool<pools::Numbers>| {
+        on(&runtime, async move || drop(black_box(pool.check_out().await)))
+    };
+    vec![
+        ("bare: Mutex<Vec> pop and push", Box::new(bare)),
+        ("semaphore and mutex, by hand", on(&runtime, async move || made.with(async || ()).await)),
+        ("cenote, events off, nothing timed", cenote(silent)),
+        ("cenote, idle times and a 30 s limit", cenote(timed)),
+        ("cenote, the same and a subscriber", cenote(counted)),
+        ("deadpool", on(&runtime, async move || drop(black_box(deadpool.get().await)))),
+        (
+            "deadpool with a timeout",
+            on(&runtime, async move || drop(black_box(limited.get().await))),
+        ),
+        ("bb8", on(&runtime, async move || drop(black_box(bb8.get().await)))),
+    ]
+}
+
+/// The time for one pair of many.
+fn on(runtime: &Arc<Runtime>, pair: impl AsyncFn() + 'static) -> Box<dyn FnMut() -> Duration> {
+    let runtime = Arc::clone(runtime);
+    Box::new(move || {
+        runtime.block_on(async {
+            let began = Instant::now();
+            for _ in 0..PAIRS {
+                pair().await;
+            }
+            began.elapsed() / PAIRS
+        })
+    })
+}
+
+fn time(work: impl FnOnce()) -> Duration {
+    let began = Instant::now();
+    work();
+    began.elapsed() / PAIRS
+}

@@ -1,0 +1,118 @@
+//! The pools, each with connections that cost nothing, full and ready.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{Maintenance, PoolOptions};
+use cenote_tokio::{Builder, Connector, Pool, Progress, Target};
+
+/// Connections are numbers.
+#[derive(Debug)]
+pub(crate) struct Numbers;
+
+impl Connector for Numbers {
+    type Connection = u64;
+
+    async fn connect(&self, target: Target, _: Progress<Self>) -> Result<u64, ConnectionError> {
+        Ok(target.connection_id)
+    }
+}
+
+/// With nothing that needs the time.
+pub(crate) fn plain(connections: u32) -> PoolOptions {
+    PoolOptions::default()
+        .with_max_pool_size(connections)
+        .with_max_connecting(connections)
+        .with_maintenance(Maintenance::Never)
+}
+
+/// With idle times and a limit for waiting, as services have them.
+pub(crate) fn timed(connections: u32) -> PoolOptions {
+    plain(connections)
+        .with_max_idle_time(Duration::from_secs(600))
+        .with_wait_queue_timeout(Duration::from_secs(30))
+}
+
+/// Every connection exists and is idle.
+pub(crate) async fn cenote(options: PoolOptions, counts_events: bool) -> Pool<Numbers> {
+    let address = "localhost".parse().expect("an address");
+    let connections = options.max_pool_size.expect("it is set");
+    let mut builder = Builder::new(address, Numbers).options(options);
+    if counts_events {
+        let count = std::sync::atomic::AtomicU64::new(0);
+        builder = builder.on_event(move |_| {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
+    let pool = builder.build().expect("good options");
+    pool.ready();
+    let mut all = Vec::new();
+    for _ in 0..connections {
+        all.push(pool.check_out().await.expect("a connection"));
+    }
+    drop(all);
+    pool
+}
+
+impl deadpool::managed::Manager for Numbers {
+    type Type = u64;
+    type Error = Infallible;
+
+    async fn create(&self) -> Result<u64, Infallible> {
+        Ok(1)
+    }
+
+    async fn recycle(
+        &self,
+        _: &mut u64,
+        _: &deadpool::managed::Metrics,
+    ) -> deadpool::managed::RecycleResult<Infallible> {
+        Ok(())
+    }
+}
+
+pub(crate) async fn deadpool(
+    connections: usize,
+    wait: Option<Duration>,
+) -> deadpool::managed::Pool<Numbers> {
+    let pool = deadpool::managed::Pool::builder(Numbers)
+        .max_size(connections)
+        .wait_timeout(wait)
+        .runtime(deadpool::Runtime::Tokio1)
+        .build()
+        .expect("good options");
+    let mut all = Vec::new();
+    for _ in 0..connections {
+        all.push(pool.get().await.expect("a connection"));
+    }
+    drop(all);
+    pool
+}
+
+impl bb8::ManageConnection for Numbers {
+    type Connection = u64;
+    type Error = Infallible;
+
+    async fn connect(&self) -> Result<u64, Infallible> {
+        Ok(1)
+    }
+
+    async fn is_valid(&self, _: &mut u64) -> Result<(), Infallible> {
+        Ok(())
+    }
+
+    fn has_broken(&self, _: &mut u64) -> bool {
+        false
+    }
+}
+
+pub(crate) async fn bb8(connections: u32) -> bb8::Pool<Numbers> {
+    bb8::Pool::builder()
+        .max_size(connections)
+        .min_idle(connections)
+        .test_on_check_out(false)
+        .build(Numbers)
+        .await
+        .expect("it connects")
+}
