@@ -1,9 +1,10 @@
 //! Time to write, frame and read a message, beside the least that any client has to do.
 //!
-//! The official driver keeps its wire path to itself, so that it cannot be called from here (a whole
-//! ping of its is in `official.rs`). The floor beside each figure is what it, too, cannot do without: the document as bytes, a header of
-//! 16 bytes before it, one copy into what the socket takes, and the header read at the other end
-//! with the body's length and terminator. The floor checks nothing else; Cenote checks everything.
+//! The official driver keeps its wire path to itself, so that it cannot be called from here (a
+//! whole ping of its is in `official.rs`). The floor beside each figure is what it, too, cannot do
+//! without: the document as bytes, a header of 16 bytes before it, one copy into what the socket
+//! takes, and the header read at the other end with the body's length and terminator. The floor
+//! checks nothing else; Cenote checks everything.
 
 use std::hint::black_box;
 
