@@ -158,19 +158,27 @@ impl<K: Connector> Shared<K> {
 
     /// Gives the lock back, wakes, and drains the outbox unless somebody does so already.
     pub(crate) fn settle(self: &Arc<Self>, mut desk: MutexGuard<'_, Desk<K>>, wakers: Wakers) {
-        let due = desk.state.next_deadline().map(|deadline| deadline.at);
-        if let Some(due) = due {
-            if desk.armed.is_none_or(|armed| due < armed) {
-                desk.armed = Some(due);
-                self.rescheduled.notify_one();
-            }
-        }
+        self.arm(&mut desk);
         let is_left_to_others = desk.outbox.is_empty() || desk.is_drained;
         drop(desk);
         // Those who wait have their answers, and need not wait for subscribers.
-        wakers.into_iter().for_each(Waker::wake);
+        if !wakers.is_empty() {
+            wakers.into_iter().for_each(Waker::wake);
+        }
         if !is_left_to_others {
             self.drain();
+        }
+    }
+
+    /// Has the timer fire earlier, if it has to. Nothing is due where nothing depends on the time.
+    fn arm(&self, desk: &mut Desk<K>) {
+        if !desk.state.needs_now() {
+            return;
+        }
+        let Some(due) = desk.state.next_deadline().map(|deadline| deadline.at) else { return };
+        if desk.armed.is_none_or(|armed| due < armed) {
+            desk.armed = Some(due);
+            self.rescheduled.notify_one();
         }
     }
 
