@@ -75,6 +75,16 @@ fn retryable_writes_are_labelled_while_establishing() {
     assert!(labels(&error, true).is_empty());
 }
 
+/// A message has room for millions: as long as they are, and no longer, is how long it takes.
+#[test]
+fn a_flood_of_labels_is_cut() {
+    let labels: Vec<_> = (0..300_000).map(|number| number.to_string()).collect();
+    let reply =
+        rawdoc! { "ok": 0 , "errorLabels": labels.into_iter().collect::<bson::RawArrayBuf>() };
+    let error = CommandError::from_reply(&reply).expect("a refusal");
+    assert_eq!((error.labels.len(), error.labels[99].as_str()), (100, "99"));
+}
+
 #[test]
 fn labels_of_the_server_are_passed_on_each_once() {
     let reply = rawdoc! { "ok": 0, "errorLabels": ["RetryableWriteError", 7, "Own", "Own"] };

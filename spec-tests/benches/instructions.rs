@@ -6,7 +6,9 @@
 use std::process::Command;
 use std::time::Duration;
 
+use cenote::conversation::Conversation;
 use cenote::workload::{self, Busy, Crowd, Warm};
+use cenote_core::connect::ScramCache;
 use cenote_core::pool::PoolOptions;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -52,7 +54,34 @@ const SCENES: &[Scene] = &[
     ("prune one of 1,000 connections", 250, None, |n| prune_among(1_000, n)),
     ("prune one of 10,000 connections", 250, None, |n| prune_among(10_000, n)),
     ("prune one of 100,000 connections", 250, None, |n| prune_among(100_000, n)),
+    ("establish: hello to be sent", 1_000, None, |n| {
+        let conversation = Conversation::without_credential();
+        (0..n).for_each(|_| assert_ne!(conversation.hello(), 0));
+    }),
+    ("establish: hello and its reply", 1_000, None, |n| {
+        play(&Conversation::without_credential(), n);
+    }),
+    ("establish: SCRAM-SHA-256, result known", 1_000, None, |n| {
+        play(&Conversation::scram_sha_256(), n);
+    }),
+    ("establish: SCRAM-SHA-1, result known", 1_000, None, |n| {
+        play(&Conversation::scram_sha_1(), n);
+    }),
+    ("establish: SCRAM-SHA-256 on the wire", 1_000, None, |n| {
+        let (conversation, mut cache) = (Conversation::scram_sha_256(), ScramCache::default());
+        (0..n).for_each(|_| assert_ne!(conversation.play_on_the_wire(&mut cache), 0));
+    }),
+    ("establish: SCRAM-SHA-256 with PBKDF2", 10, None, |n| {
+        let conversation = Conversation::scram_sha_256();
+        (0..n).for_each(|_| assert_ne!(conversation.play(&mut ScramCache::default()), 0));
+    }),
 ];
+
+/// With the result of PBKDF2 from the first time.
+fn play(conversation: &Conversation, n: u64) {
+    let mut cache = ScramCache::default();
+    (0..n).for_each(|_| assert_ne!(conversation.play(&mut cache), 0));
+}
 
 fn enqueue(n: u64) {
     Busy::new(PoolOptions::default().with_wait_queue_timeout(HOUR)).enqueue(n);

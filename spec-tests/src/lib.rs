@@ -6,6 +6,7 @@
 pub mod blocking;
 pub mod command;
 pub mod conform;
+pub mod conversation;
 pub mod endpoint;
 pub mod event_json;
 pub mod explore;

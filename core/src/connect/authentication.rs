@@ -4,11 +4,11 @@ use zeroize::Zeroizing;
 use super::{
     EstablishOptions, Nonce, ScramCache,
     command::Draft,
-    field::FieldError,
+    field::{self, FieldError},
     sasl::{self, SaslReply},
     scram::{Scram, ScramError, ScramMechanism},
 };
-use crate::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use crate::error::{ConnectionError, Stage};
 use crate::uri::{Credential, Mechanism, Secret};
 
 /// One conversation in which the client proves who it is. Each ends after at most three replies.
@@ -29,19 +29,40 @@ pub(super) enum Progress {
     Authenticated,
 }
 
-/// Says whether a credential can be used, before anything is sent (AU-07).
+/// Says whether a credential can be used, before anything is sent (AU-07). One that was read from
+/// a connection string has been looked at already; its fields can have been changed since.
 pub(super) fn check(credential: &Credential) -> Result<(), ConnectionError> {
-    let mechanism = credential.mechanism.unwrap_or(Mechanism::ScramSha256);
-    match mechanism {
-        Mechanism::ScramSha1 | Mechanism::ScramSha256 => {
-            user_and_password(credential, mechanism).map(drop)
+    match credential.mechanism {
+        None => user_and_password(credential, Mechanism::ScramSha256).map(drop)?,
+        Some(mechanism @ Mechanism::ScramSha1) => {
+            user_and_password(credential, mechanism).map(drop)?;
         }
-        Mechanism::Plain => plain_payload(credential).map(drop),
-        Mechanism::MongodbX509 => Ok(()),
-        Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::MongodbOidc => {
-            Err(unsupported(mechanism))
+        Some(mechanism @ Mechanism::ScramSha256) => {
+            let (username, password) = user_and_password(credential, mechanism)?;
+            let checked = Scram::check(ScramMechanism::Sha256, username, password);
+            checked.map_err(|error| from_scram(&error))?;
+        }
+        Some(Mechanism::Plain) => plain_payload(credential).map(drop)?,
+        Some(Mechanism::MongodbX509) => check_x509(credential)?,
+        Some(mechanism @ (Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::MongodbOidc)) => {
+            return Err(unsupported(mechanism));
         }
     }
+    match credential.mechanism_properties.is_empty() {
+        true => Ok(()),
+        false => Err(configuration("SCRAM, X.509 and PLAIN have no mechanism properties")),
+    }
+}
+
+/// AU-46.
+fn check_x509(credential: &Credential) -> Result<(), ConnectionError> {
+    if credential.password.is_some() {
+        return Err(configuration("MONGODB-X509 takes no password"));
+    }
+    if credential.source != "$external" {
+        return Err(configuration("MONGODB-X509 has users in $external only"));
+    }
+    Ok(())
 }
 
 impl Authentication {
@@ -59,13 +80,15 @@ impl Authentication {
             let (username, password) = user_and_password(credential, mechanism)?;
             let max_iterations = options.max_scram_iterations;
             let scram = Scram::new(variant, username, password, nonce.clone(), max_iterations);
-            let scram = Box::new(scram.map_err(|error| from_scram(&error))?);
-            Ok(Method::Scram { scram, conversation: None })
+            Ok(Method::Scram { scram: Box::new(scram), conversation: None })
         };
         let method = match mechanism {
             Mechanism::ScramSha1 => scram(ScramMechanism::Sha1)?,
             Mechanism::ScramSha256 => scram(ScramMechanism::Sha256)?,
-            Mechanism::MongodbX509 => Method::X509 { username: credential.username.clone() },
+            Mechanism::MongodbX509 => {
+                let username = credential.username.clone();
+                Method::X509 { username: username.filter(|it| !it.is_empty()) }
+            }
             Mechanism::Plain => Method::Plain { payload: plain_payload(credential)? },
             Mechanism::Gssapi | Mechanism::MongodbAws | Mechanism::MongodbOidc => {
                 return Err(unsupported(mechanism));
@@ -89,8 +112,10 @@ impl Authentication {
 
     pub(super) fn first(&self) -> Draft {
         match &self.method {
-            Method::Scram { scram, .. } => sasl::start(scram.mechanism(), &scram.first_payload()),
-            Method::Plain { payload } => sasl::start(Mechanism::Plain, payload),
+            Method::Scram { scram, .. } => {
+                sasl::start(scram.mechanism(), &scram.first_payload(), &self.source)
+            }
+            Method::Plain { payload } => sasl::start(Mechanism::Plain, payload, &self.source),
             Method::X509 { username } => x509_command(username.as_deref()),
         }
     }
@@ -114,11 +139,9 @@ impl Authentication {
         reply: &RawDocument,
         cache: &mut ScramCache,
     ) -> Result<Progress, ConnectionError> {
-        match CommandError::from_reply(reply) {
-            Some(error) if error.part == ReplyPart::Command => {
-                Err(ConnectionError::command(Stage::Authentication, error))
-            }
-            Some(_) | None => self.speculative_reply(reply, cache),
+        match field::refusal(reply).map_err(from_field)? {
+            Some(error) => Err(ConnectionError::command(Stage::Authentication, error)),
+            None => self.speculative_reply(reply, cache),
         }
     }
 
@@ -150,7 +173,7 @@ impl Authentication {
                 }
                 let payload = scram.reply(&reply, cache).map_err(|error| from_scram(&error))?;
                 Ok(payload.map_or(Progress::Authenticated, |payload| {
-                    Progress::Send(sasl::go_on(id, &payload))
+                    Progress::Send(sasl::go_on(id, &payload, &self.source))
                 }))
             }
         }

@@ -45,8 +45,8 @@ impl fmt::Debug for Command {
 }
 
 impl Draft {
-    /// `room` is the length of all texts and payloads together: a document that has to grow would
-    /// leave copies of a secret behind.
+    /// `room` is the length of all texts and payloads together, the database's name included: a
+    /// document that has to grow would leave copies of a secret behind.
     pub(super) fn new(name: &'static CStr, room: usize) -> Self {
         const EMPTY: [u8; 5] = [5, 0, 0, 0, 0];
         let mut bytes = Vec::with_capacity(OVERHEAD + room);
@@ -56,7 +56,9 @@ impl Draft {
     }
 
     pub(super) fn with(mut self, key: &CStr, value: impl BindRawBsonRef) -> Self {
+        let place = self.document.as_bytes().as_ptr();
         self.document.append(key, value);
+        debug_assert_eq!(self.document.as_bytes().as_ptr(), place, "there was room");
         self
     }
 
@@ -67,16 +69,16 @@ impl Draft {
 
     /// Names the database and, if the user declared one, the API's version (HS-12).
     pub(super) fn send_to(self, database: &str, api: Option<ServerApi>) -> Command {
-        let Self { name, mut document } = self.with(cstr!("$db"), database);
+        let mut draft = self.with(cstr!("$db"), database);
         if let Some(ServerApi { strict, deprecation_errors }) = api {
-            document.append(cstr!("apiVersion"), "1");
+            draft = draft.with(cstr!("apiVersion"), "1");
             if let Some(strict) = strict {
-                document.append(cstr!("apiStrict"), strict);
+                draft = draft.with(cstr!("apiStrict"), strict);
             }
             if let Some(deprecation_errors) = deprecation_errors {
-                document.append(cstr!("apiDeprecationErrors"), deprecation_errors);
+                draft = draft.with(cstr!("apiDeprecationErrors"), deprecation_errors);
             }
         }
-        Command { name, body: Zeroizing::new(document.into_bytes()) }
+        Command { name: draft.name, body: Zeroizing::new(draft.document.into_bytes()) }
     }
 }

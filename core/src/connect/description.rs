@@ -11,6 +11,10 @@ pub struct ConnectionDescription {
     /// `helloOk`: whether monitors may use `hello` instead of its old name (HS-07).
     pub hello_ok: bool,
     /// `minWireVersion`; 0 when the server does not say.
+    ///
+    /// Wire versions are told, not judged: which of them can be used is a question to the driver's
+    /// commands, and SDAM has it answer for the whole topology. What is spoken here (OP_MSG) every
+    /// server understands that could answer it, whatever its versions.
     pub min_wire_version: i32,
     /// `maxWireVersion`; 0 when the server does not say.
     pub max_wire_version: i32,

@@ -11,11 +11,13 @@ use crate::uri::{Credential, Mechanism};
 /// It is called `hello` where the server is known to know that: behind a load balancer, or when
 /// an API version was declared (HS-03).
 pub(super) fn hello(options: &EstablishOptions, speculative: Option<&RawDocumentBuf>) -> Command {
-    let modern = options.load_balanced || options.server_api.is_some();
+    let user = options.credential.as_ref().and_then(asked_for);
+    let compression = compression(options);
     let room = options.client.as_bytes().len()
         + speculative.map_or(0, |command| command.as_bytes().len())
-        + options.credential.as_ref().map_or(0, |it| user_in_database(it).map_or(0, |it| it.len()));
-    let mut draft = if modern {
+        + user.as_ref().map_or(0, String::len)
+        + compression.as_bytes().len();
+    let mut draft = if options.speaks_hello() {
         Draft::new(cstr!("hello"), room)
     } else {
         Draft::new(cstr!("isMaster"), room).with(cstr!("helloOk"), true)
@@ -23,11 +25,11 @@ pub(super) fn hello(options: &EstablishOptions, speculative: Option<&RawDocument
     draft = draft
         .with(cstr!("backpressure"), "2")
         .with(cstr!("client"), &options.client)
-        .with(cstr!("compression"), compression(options));
+        .with(cstr!("compression"), compression);
     if options.load_balanced {
         draft = draft.with(cstr!("loadBalanced"), true);
     }
-    if let Some(user) = options.credential.as_ref().and_then(asked_for) {
+    if let Some(user) = user {
         draft = draft.with(cstr!("saslSupportedMechs"), user.as_str());
     }
     if let Some(speculative) = speculative {
@@ -55,13 +57,8 @@ fn compression(options: &EstablishOptions) -> RawArrayBuf {
 
 /// Whose mechanisms to ask for, if none was given (AU-10).
 fn asked_for(credential: &Credential) -> Option<String> {
-    match credential.mechanism {
-        None => user_in_database(credential),
-        Some(_) => None,
+    match (credential.mechanism, credential.username.as_deref()) {
+        (None, Some(username)) => Some(format!("{}.{username}", credential.source)),
+        (None, None) | (Some(_), _) => None,
     }
-}
-
-fn user_in_database(credential: &Credential) -> Option<String> {
-    let username = credential.username.as_deref()?;
-    Some(format!("{}.{username}", credential.source))
 }

@@ -2,9 +2,9 @@ use bson::{RawBsonRef, RawDocument};
 
 use super::{
     ConnectionDescription, EstablishOptions, Limits, ServerKind,
-    field::{self, Field},
+    field::{self, Field, FieldError, Fields},
 };
-use crate::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use crate::error::{ConnectionError, Stage};
 use crate::pool::ServiceId;
 use crate::sdam::TopologyVersion;
 use crate::uri::{Compressor, Mechanism};
@@ -13,6 +13,31 @@ use crate::uri::{Compressor, Mechanism};
 /// one (LB-12).
 pub const LOAD_BALANCING_UNSUPPORTED: &str = "Driver attempted to initialize in load balancing \
                                               mode, but the server does not support this mode.";
+
+/// All that is read of it.
+const FIELDS: [&str; 21] = [
+    "isreplicaset",
+    "msg",
+    "setName",
+    "isWritablePrimary",
+    "ismaster",
+    "hidden",
+    "secondary",
+    "arbiterOnly",
+    "helloOk",
+    "minWireVersion",
+    "maxWireVersion",
+    "maxBsonObjectSize",
+    "maxMessageSizeBytes",
+    "maxWriteBatchSize",
+    "logicalSessionTimeoutMinutes",
+    "connectionId",
+    "serviceId",
+    "topologyVersion",
+    "compression",
+    "speculativeAuthenticate",
+    "saslSupportedMechs",
+];
 
 /// A server's answer to hello, in both its shapes.
 pub(super) struct HelloReply<'a> {
@@ -34,14 +59,12 @@ impl<'a> HelloReply<'a> {
         reply: &'a RawDocument,
         options: &EstablishOptions,
     ) -> Result<Self, ConnectionError> {
-        match CommandError::from_reply(reply) {
-            Some(error) if error.part == ReplyPart::Command => {
-                return Err(ConnectionError::command(Stage::Hello, error));
-            }
-            Some(_) | None => {}
+        let broken =
+            |error: FieldError| ConnectionError::protocol(Stage::Hello, &error.to_string());
+        if let Some(error) = field::refusal(reply).map_err(broken)? {
+            return Err(ConnectionError::command(Stage::Hello, error));
         }
-        let read = Self::read_fields(reply, options)
-            .map_err(|error| ConnectionError::protocol(Stage::Hello, &error.to_string()))?;
+        let read = Self::read_fields(reply, options).map_err(broken)?;
         if options.load_balanced && read.description.service_id.is_none() {
             return Err(ConnectionError::configuration(Stage::Hello, LOAD_BALANCING_UNSUPPORTED));
         }
@@ -49,6 +72,7 @@ impl<'a> HelloReply<'a> {
     }
 
     fn read_fields(reply: &'a RawDocument, options: &EstablishOptions) -> Field<Self> {
+        let reply = &Fields::of(reply, &FIELDS)?;
         let description = ConnectionDescription {
             kind: kind(reply, options.load_balanced)?,
             hello_ok: field::boolean(reply, "helloOk")? == Some(true),
@@ -71,7 +95,7 @@ impl<'a> HelloReply<'a> {
     }
 }
 
-fn kind(reply: &RawDocument, load_balanced: bool) -> Field<ServerKind> {
+fn kind(reply: &Fields<'_>, load_balanced: bool) -> Field<ServerKind> {
     let is = |name| field::boolean(reply, name).map(|flag| flag == Some(true));
     if load_balanced {
         return Ok(ServerKind::LoadBalancer);
@@ -102,7 +126,7 @@ fn kind(reply: &RawDocument, load_balanced: bool) -> Field<ServerKind> {
     })
 }
 
-fn limits(reply: &RawDocument) -> Field<Limits> {
+fn limits(reply: &Fields<'_>) -> Field<Limits> {
     let Limits { max_bson_object_size, max_message_size, max_write_batch_size } = Limits::default();
     let or = |name, default| field::count(reply, name).map(|count| count.unwrap_or(default));
     Ok(Limits {
@@ -113,7 +137,7 @@ fn limits(reply: &RawDocument) -> Field<Limits> {
 }
 
 /// Without `loadBalanced` the field has no meaning, whatever it holds.
-fn service_id(reply: &RawDocument, load_balanced: bool) -> Field<Option<ServiceId>> {
+fn service_id(reply: &Fields<'_>, load_balanced: bool) -> Field<Option<ServiceId>> {
     if !load_balanced {
         return Ok(None);
     }
@@ -121,13 +145,13 @@ fn service_id(reply: &RawDocument, load_balanced: bool) -> Field<Option<ServiceI
     Ok(id.map(|id| ServiceId(id.bytes())))
 }
 
-fn topology_version(reply: &RawDocument) -> Field<Option<TopologyVersion>> {
+fn topology_version(reply: &Fields<'_>) -> Field<Option<TopologyVersion>> {
     let version = field::document(reply, "topologyVersion")?;
     Ok(version.and_then(TopologyVersion::from_document))
 }
 
 /// The first of ours that is among theirs (CM-05); names that nobody knows do not matter.
-fn compressor(reply: &RawDocument, ours: &[Compressor]) -> Field<Option<Compressor>> {
+fn compressor(reply: &Fields<'_>, ours: &[Compressor]) -> Field<Option<Compressor>> {
     let Some(theirs) = field::array(reply, "compression")? else { return Ok(None) };
     let has = |ours: &Compressor| {
         theirs.into_iter().flatten().any(|theirs| theirs.as_str() == Some(ours.name()))
@@ -136,8 +160,8 @@ fn compressor(reply: &RawDocument, ours: &[Compressor]) -> Field<Option<Compress
 }
 
 /// What else is in the list is not looked at, nor whether it is a list (HS-46).
-fn offers(reply: &RawDocument, mechanism: Mechanism) -> bool {
-    let list = reply.get("saslSupportedMechs").ok().flatten().and_then(RawBsonRef::as_array);
+fn offers(reply: &Fields<'_>, mechanism: Mechanism) -> bool {
+    let list = field::any(reply, "saslSupportedMechs").and_then(RawBsonRef::as_array);
     let mut names = list.into_iter().flatten().flatten();
     names.any(|name| name.as_str() == Some(mechanism.name()))
 }

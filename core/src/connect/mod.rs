@@ -11,12 +11,16 @@
 //! 4. SCRAM-SHA-256, SCRAM-SHA-1, X.509 or PLAIN, if there is a credential.
 //! 5. [`Step::Done`]: the connection can be used.
 //!
+//! A monitor goes the same way without a credential, and then asks again and again
+//! ([`Command::check`], [`Command::awaited_check`]).
+//!
 //! Whatever a server answers, each conversation ends after a handful of replies, the work it can
 //! ask for is bounded, and what goes wrong is a [`ConnectionError`](crate::error::ConnectionError)
 //! that names stage and reason. Passwords, keys, payloads and nonces are never shown, and what is
 //! secret for longer than a message is overwritten when it is dropped.
 
 mod authentication;
+mod check;
 mod command;
 mod description;
 mod environment;

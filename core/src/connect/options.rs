@@ -50,12 +50,35 @@ impl EstablishOptions {
     #[must_use]
     pub fn new(uri: &ConnectionString, client: &ClientMetadata) -> Self {
         Self {
-            client: client.to_document(),
             compressors: uri.compression.compressors.clone().unwrap_or_default(),
             load_balanced: uri.topology.load_balanced == Some(true),
-            server_api: None,
             credential: uri.credential.clone(),
+            ..Self::for_client(client)
+        }
+    }
+
+    /// The defaults, for a driver that has its own way to be configured.
+    #[must_use]
+    pub fn for_client(client: &ClientMetadata) -> Self {
+        Self {
+            client: client.to_document(),
+            compressors: Vec::new(),
+            load_balanced: false,
+            server_api: None,
+            credential: None,
             max_scram_iterations: MAX_ITERATIONS,
         }
+    }
+
+    /// The same for the connections of a monitor: nobody authenticates there or asks how to
+    /// (SD-51, AU-01), and of what a monitor sends nothing may be compressed (CM-10).
+    #[must_use]
+    pub fn for_monitor(&self) -> Self {
+        Self { credential: None, compressors: Vec::new(), ..self.clone() }
+    }
+
+    /// Whether any server that can be meant knows `hello` by that name (HS-03).
+    pub(super) const fn speaks_hello(&self) -> bool {
+        self.load_balanced || self.server_api.is_some()
     }
 }

@@ -5,7 +5,7 @@ use bson::spec::BinarySubtype;
 
 use super::{
     command::Draft,
-    field::{self, Field},
+    field::{self, Field, Fields},
 };
 use crate::uri::Mechanism;
 
@@ -18,18 +18,20 @@ pub(super) struct SaslReply<'a> {
 
 impl<'a> SaslReply<'a> {
     pub(super) fn read(reply: &'a RawDocument) -> Field<Self> {
-        let conversation = field::small_number(reply, "conversationId")?;
+        let reply = Fields::of(reply, &["conversationId", "done", "payload"])?;
+        let conversation = field::small_number(&reply, "conversationId")?;
         Ok(Self {
             conversation: field::required("conversationId", conversation)?,
-            done: field::required("done", field::boolean(reply, "done")?)?,
-            payload: field::required("payload", field::binary(reply, "payload")?)?,
+            done: field::required("done", field::boolean(&reply, "done")?)?,
+            payload: field::required("payload", field::binary(&reply, "payload")?)?,
         })
     }
 }
 
-/// SCRAM asks to be spared an empty exchange at the end (AU-21).
-pub(super) fn start(mechanism: Mechanism, payload: &[u8]) -> Draft {
-    let draft = Draft::new(cstr!("saslStart"), payload.len() + DATABASE_ROOM)
+/// SCRAM asks to be spared an empty exchange at the end (AU-21). There is room for the name of the
+/// database, which is still to come.
+pub(super) fn start(mechanism: Mechanism, payload: &[u8], database: &str) -> Draft {
+    let draft = Draft::new(cstr!("saslStart"), payload.len() + database.len())
         .with(cstr!("mechanism"), mechanism.name())
         .with(cstr!("payload"), binary(payload))
         .with(cstr!("autoAuthorize"), 1);
@@ -45,14 +47,11 @@ pub(super) fn start(mechanism: Mechanism, payload: &[u8]) -> Draft {
     }
 }
 
-pub(super) fn go_on(conversation: i32, payload: &[u8]) -> Draft {
-    Draft::new(cstr!("saslContinue"), payload.len() + DATABASE_ROOM)
+pub(super) fn go_on(conversation: i32, payload: &[u8], database: &str) -> Draft {
+    Draft::new(cstr!("saslContinue"), payload.len() + database.len())
         .with(cstr!("conversationId"), conversation)
         .with(cstr!("payload"), binary(payload))
 }
-
-/// Names of databases are shorter: servers take up to 63 bytes.
-const DATABASE_ROOM: usize = 256;
 
 const fn binary(bytes: &[u8]) -> RawBinaryRef<'_> {
     RawBinaryRef { subtype: BinarySubtype::Generic, bytes }

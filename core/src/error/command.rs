@@ -20,7 +20,8 @@ pub struct CommandError {
     /// What the server says; empty when it says nothing. May hold line breaks, and names of
     /// databases, collections and users; [`Display`](fmt::Display) shows it as one line.
     pub message: String,
-    /// The labels that the server attached, each once, in its order.
+    /// The labels that the server attached, each once, in its order; the first 100 if it sends
+    /// more.
     pub labels: Vec<String>,
     /// How much the server knew of its own state when it answered.
     pub topology_version: Option<TopologyVersion>,
@@ -115,12 +116,19 @@ fn labels(reply: &RawDocument) -> Vec<String> {
     };
     let mut labels: Vec<String> = Vec::new();
     for label in array.into_iter().flatten().filter_map(RawBsonRef::as_str) {
+        if labels.len() == LABELS_MAX {
+            break;
+        }
         if !labels.iter().any(|known| known == label) {
             labels.push(label.to_owned());
         }
     }
     labels
 }
+
+/// Servers send one or two. A message has room for millions, each of which would be compared with
+/// all the others.
+const LABELS_MAX: usize = 100;
 
 fn text(document: &RawDocument, key: &str) -> Option<String> {
     field(document, key).and_then(RawBsonRef::as_str).map(str::to_owned)

@@ -145,6 +145,28 @@ fn read_properties(
 }
 
 impl Credential {
+    /// A credential of a mechanism, with nothing but its source; the rest is to be set. For a driver
+    /// that has its own way to be configured. Whether it is complete is looked at when a connection
+    /// is established ([`Establish::new`](crate::connect::Establish::new)).
+    ///
+    /// ```
+    /// use cenote_core::uri::{Credential, Secret};
+    ///
+    /// let mut credential = Credential::new(None, "admin");
+    /// credential.username = Some("app".to_owned());
+    /// credential.password = Some(Secret::from("s3cret".to_owned()));
+    /// ```
+    #[must_use]
+    pub fn new(mechanism: Option<Mechanism>, source: &str) -> Self {
+        Self {
+            username: None,
+            password: None,
+            source: source.to_owned(),
+            mechanism,
+            mechanism_properties: BTreeMap::new(),
+        }
+    }
+
     /// What a mechanism's properties have to be, together and with the user (AU-07).
     fn check_properties(&mut self) -> Result<(), CredentialProblem> {
         match self.mechanism {

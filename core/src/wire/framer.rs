@@ -1,9 +1,9 @@
-use core::ops::Range;
+use core::{fmt, ops::Range};
 
 use super::{HEADER_LENGTH, Header, MessageLimit, OpCode, WireError};
 
-/// One whole message as it was received, with its header read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// One whole message as it was received, with its header read, which is all that `Debug` shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     header: Header,
     bytes: &'a [u8],
@@ -42,6 +42,12 @@ impl<'a> Frame<'a> {
     }
 }
 
+impl fmt::Debug for Frame<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Frame").field("header", &self.header).finish_non_exhaustive()
+    }
+}
+
 /// Puts messages together from bytes in any cut.
 ///
 /// Bytes go in by [`push`](Self::push), or without a copy by reading into [`spare`](Self::spare)
@@ -63,7 +69,6 @@ impl<'a> Frame<'a> {
 /// assert_eq!((frame.header().op_code, frame.bytes()[16]), (OpCode::Msg, 42));
 /// # Ok::<(), cenote_core::wire::WireError>(())
 /// ```
-#[derive(Debug)]
 pub struct Framer {
     /// Initialised memory. What was received and not taken yet is `received`.
     buffer: Vec<u8>,
@@ -175,6 +180,17 @@ impl Framer {
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.buffer.capacity()
+    }
+}
+
+/// What is in a message may be a secret: how much of it there is, is none.
+impl fmt::Debug for Framer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Framer")
+            .field("received", &self.received.len())
+            .field("limit", &self.limit)
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
     }
 }
 

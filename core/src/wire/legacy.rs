@@ -1,13 +1,15 @@
 //! The two messages from before OP_MSG, as far as a hello from an old client needs them. Cenote's
 //! own clients never send one (CF-22); its endpoint answers them.
 
+use core::fmt;
+
 use bson::RawDocument;
 
 use super::reader::Reader;
 use super::{Documents, Frame, HEADER_LENGTH, Header, Ids, MessageLimit, OpCode, WireError};
 
-/// An OP_QUERY that was received, or is to be sent.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// An OP_QUERY that was received, or is to be sent. `Debug` does not show its document.
+#[derive(Clone, Copy, PartialEq)]
 pub struct Query<'a> {
     /// As they came: none of them means anything to a hello.
     pub flags: u32,
@@ -69,6 +71,17 @@ impl<'a> Query<'a> {
         let name = self.collection.as_bytes();
         let parts = [&flags, name, &[0], &skip, &limit_field, self.document.as_bytes()];
         write(OpCode::Query, ids, limit, &parts, buffer)
+    }
+}
+
+impl fmt::Debug for Query<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Query")
+            .field("flags", &self.flags)
+            .field("collection", &self.collection)
+            .field("skip", &self.skip)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
     }
 }
 

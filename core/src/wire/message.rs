@@ -1,3 +1,5 @@
+use core::fmt;
+
 use bson::{RawBsonRef, RawDocument};
 
 use super::reader::Reader;
@@ -9,8 +11,9 @@ pub(super) const CHECKSUM_LENGTH: usize = 4;
 
 /// An OP_MSG that was received: one body, and any number of document sequences.
 ///
-/// All of it was checked, and all of it still lies where it was received.
-#[derive(Clone, Debug)]
+/// All of it was checked, and all of it still lies where it was received. `Debug` shows header and
+/// flags.
+#[derive(Clone)]
 pub struct Message<'a> {
     header: Header,
     flags: Flags,
@@ -81,6 +84,15 @@ impl<'a> Message<'a> {
     #[must_use]
     pub fn database(&self) -> Option<&'a str> {
         self.body.get("$db").ok().flatten().and_then(RawBsonRef::as_str)
+    }
+}
+
+impl fmt::Debug for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message")
+            .field("header", &self.header)
+            .field("flags", &self.flags)
+            .finish_non_exhaustive()
     }
 }
 

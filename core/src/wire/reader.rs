@@ -1,13 +1,25 @@
+use core::fmt;
+
 use bson::RawDocument;
 
 use super::document::document_length;
 use super::{WireError, check_document};
 
 /// Takes a message apart from front to back, and knows where it is.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+}
+
+/// Where it is, and not what it reads.
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader")
+            .field("offset", &self.offset())
+            .field("left", &self.left())
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> Reader<'a> {

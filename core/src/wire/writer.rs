@@ -1,3 +1,5 @@
+use core::fmt;
+
 use bson::RawDocument;
 
 use super::message::{CHECKSUM_LENGTH, command_name};
@@ -8,7 +10,7 @@ use super::{Flags, HEADER_LENGTH, Header, Ids, MessageLimit, OpCode, WireError};
 ///
 /// Nothing is written until [`finish`](Self::finish): a writer that is dropped, or that fails,
 /// leaves the buffer as it was. Documents are copied once, straight to where they belong; nothing
-/// but the buffer grows.
+/// but the buffer grows. `Debug` shows how long the message is so far, and not what it says.
 ///
 /// ```
 /// use bson::rawdoc;
@@ -22,7 +24,6 @@ use super::{Flags, HEADER_LENGTH, Header, Ids, MessageLimit, OpCode, WireError};
 /// assert_eq!(message.finish(MessageLimit::DEFAULT), Ok(buffer.len()));
 /// # Ok::<(), cenote_core::wire::WireError>(())
 /// ```
-#[derive(Debug)]
 pub struct MessageWriter<'b> {
     buffer: &'b mut Vec<u8>,
     start: usize,
@@ -113,6 +114,16 @@ impl<'b> MessageWriter<'b> {
         }
         self.finished = true;
         Ok(got)
+    }
+}
+
+impl fmt::Debug for MessageWriter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MessageWriter")
+            .field("ids", &self.ids)
+            .field("flags", &self.flags)
+            .field("message_length", &self.message_length())
+            .finish_non_exhaustive()
     }
 }
 

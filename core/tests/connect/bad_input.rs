@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use bson::{Bson, Document, RawDocument};
 use cenote_core::connect::{Establish, ProxyStep, ScramCache, Socks5, Step};
+use cenote_core::uri::Mechanism;
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 
-use crate::server::{binary, nonces, options, raw};
+use crate::server::{Server, binary, converse, establish, nonces, options, raw};
 
 const URIS: [&str; 5] = [
     "mongodb://db/?compressors=zstd",
@@ -79,6 +81,41 @@ proptest! {
         }
         prop_assert!(false, "it does not end");
     }
+}
+
+/// An honest server up to there, which is how far most inputs do not get by themselves.
+#[test]
+fn any_reply_at_any_point() {
+    let uri = |mechanism: Mechanism| {
+        format!("mongodb://user:pencil@db/?authMechanism={}", mechanism.name())
+    };
+    // What the honest server asks for is not computed again in each case.
+    let mut cache = ScramCache::default();
+    for mechanism in [Mechanism::ScramSha1, Mechanism::ScramSha256] {
+        let mut server = Server::new(mechanism);
+        let outcome = converse(establish(&uri(mechanism)), &mut cache, |it| server.answer(it));
+        assert!(outcome.result.is_ok());
+    }
+    let mechanism = prop::sample::select(vec![Mechanism::ScramSha1, Mechanism::ScramSha256]);
+    let cases = (mechanism, any::<bool>(), any::<bool>(), 0_usize..5, reply());
+    let run = |(mechanism, speculates, empty_exchange, honest, reply)| {
+        let mut server = Server { speculates, empty_exchange, ..Server::new(mechanism) };
+        let mut answered = 0;
+        let outcome = converse(establish(&uri(mechanism)), &mut cache.clone(), |command| {
+            answered += 1;
+            if answered <= honest { server.answer(command) } else { Document::clone(&reply) }
+        });
+        match outcome.result {
+            Ok(description) => prop_assert_eq!(description.mechanism, Some(mechanism)),
+            Err(error) => {
+                prop_assert!(answered > honest, "the server was honest: {}", error);
+                prop_assert_eq!(error.to_string().lines().count(), 1);
+                prop_assert!(error.stage().is_establishing());
+            }
+        }
+        Ok(())
+    };
+    TestRunner::default().run(&cases, run).unwrap();
 }
 
 /// A reply of any size is looked through, not kept.

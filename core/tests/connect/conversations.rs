@@ -1,22 +1,20 @@
 //! Authentication that succeeds, or is refused by the server.
 
-use std::sync::Arc;
-
 use bson::{Document, doc, oid::ObjectId};
-use cenote_core::connect::{Establish, ScramCache, ServerKind, Step};
-use cenote_core::error::{Kind, Stage};
+use cenote_core::connect::{Establish, ProxyStep, ScramCache, ServerKind, Socks5, Step};
+use cenote_core::error::Stage;
 use cenote_core::pool::ServiceId;
 use cenote_core::uri::Mechanism;
 
-use crate::server::{Outcome, Server, converse, establish, nonces, options};
+use crate::server::{Outcome, Server, converse, establish};
 
 const SCRAM: [Mechanism; 2] = [Mechanism::ScramSha1, Mechanism::ScramSha256];
 
-fn play(uri: &str, mut server: Server) -> Outcome {
+pub(crate) fn play(uri: &str, mut server: Server) -> Outcome {
     converse(establish(uri), &mut ScramCache::default(), |command| server.answer(command))
 }
 
-fn names(commands: &[Document]) -> Vec<&str> {
+pub(crate) fn names(commands: &[Document]) -> Vec<&str> {
     commands.iter().filter_map(|command| command.keys().next()).map(String::as_str).collect()
 }
 
@@ -199,6 +197,34 @@ fn passwords_are_prepared_for_sha_256() {
     assert!(play(uri, Server::new(Mechanism::ScramSha1)).result.is_err(), "not for SHA-1 (AU-31)");
 }
 
+/// Results that were computed side by side are of use to everybody (AU-36).
+#[test]
+fn caches_come_together() {
+    let mut shared = ScramCache::default();
+    let mut clones = [shared.clone(), shared.clone()];
+    for (mechanism, clone) in SCRAM.into_iter().zip(&mut clones) {
+        let uri = format!("mongodb://user:pencil@db/?authMechanism={}", mechanism.name());
+        let mut server = Server::new(mechanism);
+        assert!(converse(establish(&uri), clone, |it| server.answer(it)).result.is_ok());
+    }
+    assert!(shared.is_empty());
+    for clone in clones {
+        shared.absorb(clone);
+    }
+    assert_eq!(shared.len(), 2);
+}
+
+/// PBKDF2 can be left to another thread, with everything that belongs to it.
+#[test]
+fn everything_can_go_to_another_thread() {
+    const fn goes<T: Send + Sync + 'static>() {}
+    goes::<Establish>();
+    goes::<Step>();
+    goes::<ScramCache>();
+    goes::<Socks5>();
+    goes::<ProxyStep>();
+}
+
 /// AU-02: an arbiter knows no users.
 #[test]
 fn nobody_authenticates_at_an_arbiter() {
@@ -224,31 +250,4 @@ fn the_service_is_known_when_authentication_fails() {
     assert_eq!(outcome.handshaken.unwrap().service_id, Some(ServiceId([5; 12])));
     let error = outcome.result.unwrap_err();
     assert_eq!(error.to_string(), "authentication: the reply has no `done`");
-}
-
-/// AU-07, AU-55: before anything is sent.
-#[test]
-fn what_is_not_spoken_is_a_configuration_error() {
-    let cases = [
-        ("mongodb://u:p@db/?authMechanism=GSSAPI", "the mechanism GSSAPI is not supported"),
-        (
-            "mongodb://u:p@db/?authMechanism=MONGODB-AWS",
-            "the mechanism MONGODB-AWS is not supported",
-        ),
-        (
-            "mongodb://db/?authMechanism=MONGODB-OIDC&authMechanismProperties=ENVIRONMENT:test",
-            "the mechanism MONGODB-OIDC is not supported",
-        ),
-        ("mongodb://u@db", "SCRAM-SHA-256 needs a password"),
-        ("mongodb://u:%07@db", "the password has characters that SASLprep prohibits"),
-        (
-            "mongodb://u:%00@db/?authMechanism=PLAIN",
-            "user name and password must not contain NUL with PLAIN",
-        ),
-    ];
-    for (uri, reason) in cases {
-        let error = Establish::new(Arc::new(options(uri)), nonces()).unwrap_err();
-        assert_eq!(error.to_string(), format!("authentication: {reason}"));
-        assert_eq!(error.kind(), &Kind::Configuration);
-    }
 }

@@ -1,18 +1,19 @@
 //! The first command, and what its reply means.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bson::{Bson, Document, doc, oid::ObjectId};
 use cenote_core::connect::{
-    ConnectionDescription, Establish, EstablishOptions, LOAD_BALANCING_UNSUPPORTED, Limits,
-    ScramCache, ServerApi, ServerKind, Step,
+    Command, ConnectionDescription, Establish, EstablishOptions, LOAD_BALANCING_UNSUPPORTED,
+    Limits, ScramCache, ServerApi, ServerKind, Step,
 };
 use cenote_core::error::{ConnectionError, Kind, Stage};
 use cenote_core::pool::ServiceId;
 use cenote_core::sdam::TopologyVersion;
 use cenote_core::uri::{Compressor, Mechanism};
 
-use crate::server::{Server, converse, establish, nonces, options};
+use crate::server::{Server, converse, establish, nonces, options, raw};
 
 fn hello(options: EstablishOptions) -> Document {
     let establish = Establish::new(Arc::new(options), nonces());
@@ -176,9 +177,74 @@ fn a_refused_hello() {
         assert_eq!(error.command_error().and_then(|it| it.code), Some(code));
         assert_eq!(error.labels(true).count(), 0);
     }
-    assert!(read("mongodb://db", &doc! {}).is_err(), "without `ok`");
     let warned = doc! { "ok": 1, "writeConcernError": { "code": 64 } };
     assert!(read("mongodb://db", &warned).is_ok(), "which is no refusal");
+}
+
+/// A reply that neither succeeds nor fails is not taken for a refusal without a reason.
+#[test]
+fn a_reply_that_says_nothing() {
+    for reply in [doc! {}, doc! { "ok": null }, doc! { "maxWireVersion": 25 }] {
+        let error = read("mongodb://db", &reply).unwrap_err();
+        assert_eq!(error.to_string(), "hello: the reply has no `ok`");
+        assert_eq!(error.kind(), &Kind::Protocol);
+    }
+}
+
+/// SD-51, AU-01, CM-10: whatever the client is configured to do.
+#[test]
+fn a_monitor_does_not_authenticate() {
+    let options = options("mongodb://user:pencil@db/?compressors=zlib").for_monitor();
+    let client = Document::try_from(options.client.clone()).unwrap();
+    let expected = doc! {
+        "isMaster": 1, "helloOk": true, "backpressure": "2", "client": client, "compression": [],
+        "$db": "admin",
+    };
+    assert_eq!(hello(options), expected);
+}
+
+/// HS-07, HS-08.
+#[test]
+fn a_monitor_asks_again() {
+    let process_id = ObjectId::from_bytes([3; 12]);
+    let version = doc! { "processId": process_id, "counter": 6_i64 };
+    let old = doc! { "ok": 1, "ismaster": true, "connectionId": 4 };
+    let new = doc! { "ok": 1, "helloOk": true, "topologyVersion": version.clone() };
+    let mut declared = options("mongodb://db");
+    declared.server_api = Some(ServerApi::default());
+    let cases = [
+        (options("mongodb://db"), &old, "isMaster", doc! {}),
+        (options("mongodb://db"), &new, "hello", doc! {}),
+        (declared, &old, "hello", doc! { "apiVersion": "1" }),
+    ];
+    for (options, reply, name, api) in cases {
+        let last = ConnectionDescription::from_reply(&raw(reply), &options).unwrap();
+        let mut expected = doc! { name: 1, "helloOk": true };
+        let check = Command::check(&options, &last);
+        let mut full = expected.clone();
+        full.extend(doc! { "$db": "admin" }.into_iter().chain(api.clone()));
+        assert_eq!(Document::try_from(check.body()).unwrap(), full);
+
+        let awaited = Command::awaited_check(&options, &last, Duration::from_micros(10_000_999));
+        assert_eq!(awaited.is_some(), reply.contains_key("topologyVersion"));
+        if let Some(awaited) = awaited {
+            expected.insert("topologyVersion", version.clone());
+            expected.insert("maxAwaitTimeMS", 10_000_i64);
+            expected.extend(doc! { "$db": "admin" }.into_iter().chain(api));
+            assert_eq!(Document::try_from(awaited.body()).unwrap(), expected);
+        }
+    }
+}
+
+/// A later reply negotiates nothing, and is refused as a first one is.
+#[test]
+fn what_a_monitor_is_answered() {
+    let options = options("mongodb://db/?compressors=zlib");
+    let read = |reply| ConnectionDescription::from_reply(&raw(&reply), &options);
+    let description = read(doc! { "ok": 1, "setName": "rs", "compression": ["zlib"] }).unwrap();
+    assert_eq!((description.kind, description.compressor), (ServerKind::RsOther, None));
+    let error = read(doc! { "ok": 0, "code": 91 }).unwrap_err();
+    assert_eq!(error.to_string(), "hello: the server gave no reason (code 91)");
 }
 
 #[test]
@@ -187,6 +253,7 @@ fn fields_of_the_wrong_type() {
     let small = "a whole number of 32 bits";
     let count = "a whole number from 1 to 2147483647";
     let cases = [
+        ("ok", Bson::from("yes"), "a boolean"),
         ("helloOk", Bson::from("yes"), "a boolean"),
         ("isreplicaset", Bson::from("yes"), "a boolean"),
         ("msg", Bson::from(5), "a string"),

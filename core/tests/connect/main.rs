@@ -7,8 +7,10 @@
 
 mod bad_input;
 mod conversations;
+mod credentials;
 mod hello;
 mod metadata;
+mod on_the_wire;
 mod refused;
 mod secrecy;
 mod server;

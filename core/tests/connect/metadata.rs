@@ -1,7 +1,9 @@
 //! What a server is told of the client.
 
 use bson::{Document, doc};
-use cenote_core::connect::{ClientMetadata, DriverInfo, Environment, MetadataError};
+use cenote_core::connect::{
+    ClientMetadata, DriverInfo, Environment, EstablishOptions, MetadataError,
+};
 use proptest::prelude::*;
 
 fn environment(variables: &[(&str, &str)]) -> Environment {
@@ -116,6 +118,19 @@ fn drivers_are_appended_once() {
     let version = format!("{}|1.2|2.0|2.0", env!("CARGO_PKG_VERSION"));
     assert_eq!(driver.get_str("version").ok(), Some(version.as_str()));
     assert_eq!(document.get_str("platform").ok(), Some("Rust|Library Platform"));
+}
+
+/// HS-30: connections that are being established are not told.
+#[test]
+fn later_metadata_is_for_later_connections() {
+    let mut client = ClientMetadata::new(None, &Environment::default()).unwrap();
+    let before = EstablishOptions::for_client(&client);
+    assert!(client.append(DriverInfo::new("orm", None, None).unwrap()));
+    let after = EstablishOptions::for_client(&client);
+    let name = |options: &EstablishOptions| {
+        options.client.get_document("driver").unwrap().get_str("name").unwrap().to_owned()
+    };
+    assert_eq!([name(&before), name(&after)], ["cenote", "cenote|orm"]);
 }
 
 /// HS-20, HS-29.

@@ -52,7 +52,7 @@ fn replace(document: &mut Document, from: &str, to: &str) {
 /// AU-33, AU-37.
 #[test]
 fn lies_in_the_first_reply() {
-    const LIES: [(Lie, &str); 25] = [
+    const LIES: [(Lie, &str); 27] = [
         (|it| drop(it.remove("conversationId")), "the reply has no `conversationId`"),
         (|it| drop(it.remove("done")), "the reply has no `done`"),
         (|it| drop(it.remove("payload")), "the reply has no `payload`"),
@@ -76,6 +76,14 @@ fn lies_in_the_first_reply() {
             "the server's first message is malformed: it is longer than 4096 bytes",
         ),
         (|it| set_payload(it, "e=other-error"), "the server refuses: other-error"),
+        (
+            |it| {
+                set_payload(it, "e=unknown-user,x");
+                it.insert("done", true);
+            },
+            "the server refuses: unknown-user",
+        ),
+        (|it| replace(it, "r=", "e="), "the server refuses: for a reason that SCRAM does not know"),
         (
             |it| replace(it, "r=", "m=x,r="),
             "the server asks for an extension of SCRAM that is not supported",
@@ -178,6 +186,30 @@ fn a_conversation_ends() {
     let nothing: Lie = |it| set_payload(it, "");
     let reason = "the server's final message is malformed: there is no signature";
     assert_eq!(error_of(2, nothing, true).reason(), reason);
+}
+
+/// Only inside hello a reply has no `ok` of its own (HS-45).
+#[test]
+fn a_reply_to_authentication_succeeds_or_fails() {
+    let cases = [
+        (doc! {}, "the reply has no `ok`"),
+        (doc! { "ok": "yes" }, "`ok` in the reply is not a boolean"),
+        (doc! { "ok": 0, "errmsg": "no" }, "no"),
+    ];
+    for mechanism in ["SCRAM-SHA-256", "MONGODB-X509", "PLAIN"] {
+        let user = if mechanism == "MONGODB-X509" { "" } else { "user:pencil@" };
+        let uri = format!("mongodb://{user}db/?authMechanism={mechanism}");
+        for (reply, reason) in &cases {
+            let outcome = converse(establish(&uri), &mut ScramCache::default(), |command| {
+                match command.contains_key("client") {
+                    true => doc! { "ok": 1 },
+                    false => reply.clone(),
+                }
+            });
+            let error = outcome.result.unwrap_err();
+            assert_eq!((error.stage(), error.reason()), (Stage::Authentication, *reason));
+        }
+    }
 }
 
 /// A bound of one's own.

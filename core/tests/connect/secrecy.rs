@@ -1,26 +1,37 @@
 //! Nothing that can be shown shows a secret.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
 
-use bson::{Document, doc};
+use bson::{Bson, Document, RawDocument, doc};
 use cenote_core::connect::{Establish, Nonce, ScramCache, Socks5, Step};
 use cenote_core::uri::{ConnectionString, Mechanism};
+use cenote_core::wire::{Flags, Framer, Ids, Message, MessageLimit, MessageWriter, Query};
 
 use crate::server::{Server, options, raw};
 
 const NONCE: &str = "hunter2nonce";
 const SECRETS: [&str; 3] = [NONCE, "pencil", "hunter2proxy"];
 
-/// A text, and bytes however they may be printed.
 fn check(shown: &str) {
     for secret in SECRETS {
-        let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-        let list = format!("{:?}", secret.as_bytes());
-        let list = list.trim_matches(['[', ']']);
-        for form in [secret, hex.as_str(), list] {
-            assert!(!shown.contains(form), "{secret} in {shown}");
-        }
+        check_bytes(shown, secret.as_bytes());
+    }
+}
+
+/// However they may be printed. What is shorter than a secret is somewhere by chance.
+fn check_bytes(shown: &str, secret: &[u8]) {
+    if secret.len() < 6 {
+        return;
+    }
+    let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    let list = format!("{secret:?}");
+    let lines = format!("{secret:#?}").replace("    ", "");
+    let text = String::from_utf8_lossy(secret);
+    let forms = [&*text, &hex, list.trim_matches(['[', ']']), lines.trim_matches(['[', ']'])];
+    let flat = shown.replace("    ", "");
+    for form in forms {
+        assert!(!flat.contains(form) && !shown.contains(form), "{form} in {shown}");
     }
 }
 
@@ -28,32 +39,48 @@ fn look(value: &impl Debug) {
     check(&format!("{value:?} {value:#?}"));
 }
 
+/// Everything that is shown on the way, to be looked through once all secrets are known.
+#[derive(Default)]
+struct Shown(String);
+
+impl Shown {
+    fn look(&mut self, value: &impl Debug) {
+        writeln!(self.0, "{value:?} {value:#?}").expect("into memory");
+    }
+}
+
 #[test]
 fn a_conversation_shows_nothing() {
     for mechanism in ["SCRAM-SHA-1", "SCRAM-SHA-256", "PLAIN"] {
         let uri = format!("mongodb://user:pencil@db/?authMechanism={mechanism}");
         let options = Arc::new(options(&uri));
-        look(&options);
         let nonces = [NONCE, NONCE].map(|text| Nonce::from_text(text).unwrap());
-        look(&nonces);
+        let (mut shown, mut payloads) = (Shown::default(), Vec::new());
+        shown.look(&options);
+        shown.look(&nonces);
         let mut establish = Establish::new(options, nonces).unwrap();
         let mut server = Server::new(Mechanism::of_name(mechanism).unwrap());
         let mut cache = ScramCache::default();
         loop {
-            look(&establish);
-            look(&cache);
+            shown.look(&establish);
+            shown.look(&cache);
             let step = establish.next_step();
-            look(&step);
+            shown.look(&step);
             match step.unwrap() {
                 Step::Send(command) => {
+                    look_at_message(command.body(), &mut shown);
                     let command = Document::try_from(command.body()).unwrap();
                     let reply = if mechanism == "PLAIN" {
-                        let payload = crate::server::binary(b"");
+                        let payload = crate::server::binary(b"server's");
                         doc! { "ok": 1, "conversationId": 1, "done": true, "payload": payload }
                     } else {
                         server.answer(&command)
                     };
-                    establish.reply(&raw(&reply), &mut cache);
+                    collect_payloads(&command, &mut payloads);
+                    collect_payloads(&reply, &mut payloads);
+                    let reply = raw(&reply);
+                    look_at_message(&reply, &mut shown);
+                    establish.reply(&reply, &mut cache);
                 }
                 Step::Receive => panic!("answered at once"),
                 Step::Handshaken(_) => {}
@@ -61,6 +88,43 @@ fn a_conversation_shows_nothing() {
             }
         }
         assert_eq!(cache.len(), usize::from(mechanism != "PLAIN"));
+        assert!(payloads.len() >= 2, "both sides have spoken");
+        check(&shown.0);
+        for payload in payloads {
+            check_bytes(&shown.0, &payload);
+            // And what a payload is made of: nonces, salts, proofs, signatures.
+            for part in payload.split(|byte| *byte == b',').filter_map(|part| part.get(2..)) {
+                check_bytes(&shown.0, part);
+            }
+        }
+    }
+}
+
+/// A command or reply as the wire format has it, which is shown as well.
+fn look_at_message(body: &RawDocument, shown: &mut Shown) {
+    let mut bytes = Vec::new();
+    let writer = MessageWriter::new(&mut bytes, Ids::request(1), Flags::NONE, body);
+    shown.look(&writer);
+    writer.finish(MessageLimit::DEFAULT).expect("short");
+    let mut framer = Framer::new(MessageLimit::DEFAULT);
+    framer.push(&bytes);
+    shown.look(&framer);
+    let frame = framer.next_frame().expect("ours").expect("whole");
+    shown.look(&frame);
+    let message = Message::parse(frame).expect("ours");
+    shown.look(&message);
+    let query = Query { flags: 0, collection: "admin.$cmd", skip: 0, limit: 1, document: body };
+    shown.look(&query);
+}
+
+fn collect_payloads(document: &Document, payloads: &mut Vec<Vec<u8>>) {
+    for (key, value) in document {
+        if let Bson::Document(inner) = value {
+            collect_payloads(inner, payloads);
+        }
+        if let (Bson::Binary(binary), "payload") = (value, key.as_str()) {
+            payloads.push(binary.bytes.clone());
+        }
     }
 }
 
@@ -68,7 +132,8 @@ fn a_conversation_shows_nothing() {
 /// of its own.
 #[test]
 fn errors_show_nothing() {
-    let lies: [fn(usize, &mut Document); 4] = [
+    let lies: [fn(usize, &mut Document); 5] = [
+        |_, it| drop(it.insert("payload", crate::server::binary(b"e=hunter2nonce"))),
         |_, it| drop(it.insert("payload", "pencil")),
         |_, it| drop(it.insert("payload", crate::server::binary(b"r=hunter2nonce"))),
         |_, it| drop(it.insert("payload", crate::server::binary(b"r=hunter2nonceX,s=!,i=1"))),

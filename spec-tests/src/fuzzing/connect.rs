@@ -2,13 +2,14 @@
 //! conversation ends.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bson::spec::BinarySubtype;
 use bson::{Binary, RawDocument, RawDocumentBuf, rawdoc};
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{
-    ClientMetadata, Environment, Establish, EstablishOptions, MIN_ITERATIONS, Nonce, ProxyStep,
-    ScramCache, Socks5, Step,
+    ClientMetadata, Command, ConnectionDescription, Environment, Establish, EstablishOptions,
+    MIN_ITERATIONS, Nonce, ProxyStep, ScramCache, Socks5, Step,
 };
 use cenote_core::error::Stage;
 use cenote_core::uri::{ConnectionString, ProxyCredential};
@@ -27,7 +28,18 @@ pub fn hello_reply(data: &[u8]) {
     let Some((choice, bytes)) = data.split_first() else { return };
     let Some(reply) = with_honest_frame(bytes) else { return };
     let reply = RawDocument::from_bytes(&reply).expect("its frame is honest");
+    ask_again(reply);
     run(URIS[usize::from(*choice) % URIS.len()], |_| reply.to_owned());
+}
+
+/// As a monitor takes it, and what it asks then.
+fn ask_again(reply: &RawDocument) {
+    let options = options("mongodb://db");
+    let Ok(server) = ConnectionDescription::from_reply(reply, &options) else { return };
+    let name = if server.hello_ok { "hello" } else { "isMaster" };
+    assert_eq!(Command::check(&options, &server).name(), name);
+    let awaited = Command::awaited_check(&options, &server, Duration::from_secs(10));
+    assert_eq!(awaited.is_some(), server.topology_version.is_some());
 }
 
 /// Bytes as the server's side of a SCRAM conversation: payloads with NUL between them, `@` for the
@@ -103,9 +115,7 @@ const SECOND_NONCE: &str = "second-nonce";
 
 /// Until it is over, which is soon. The bound on iterations is low, so that a run is short.
 fn run(uri: &str, mut answer: impl FnMut(&str) -> RawDocumentBuf) {
-    let uri = ConnectionString::parse(uri).expect("one of ours");
-    let client = ClientMetadata::new(None, &Environment::default()).expect("no name");
-    let mut options = EstablishOptions::new(&uri, &client);
+    let mut options = options(uri);
     options.max_scram_iterations = MIN_ITERATIONS;
     let nonces = [FIRST_NONCE, SECOND_NONCE].map(|text| Nonce::from_text(text).expect("ASCII"));
     let mut establish = Establish::new(Arc::new(options), nonces).expect("it can be done");
@@ -125,6 +135,12 @@ fn run(uri: &str, mut answer: impl FnMut(&str) -> RawDocumentBuf) {
         }
     }
     panic!("the conversation does not end");
+}
+
+fn options(uri: &str) -> EstablishOptions {
+    let uri = ConnectionString::parse(uri).expect("one of ours");
+    let client = ClientMetadata::new(None, &Environment::default()).expect("no name");
+    EstablishOptions::new(&uri, &client)
 }
 
 /// A payload in which `@` is the nonce that the client has chosen, so that it need not be guessed.

@@ -15,7 +15,7 @@ use self::citations::trouble_with_citations;
 use self::page::trouble_with_page;
 
 /// The rules that have a row each.
-const RULES: [(&str, &[RangeInclusive<u32>]); 26] = [
+const RULES: [(&str, &[RangeInclusive<u32>]); 33] = [
     ("OP", &[1..=55]),
     ("CO", &[1..=21]),
     ("WQ", &[1..=16]),
@@ -41,7 +41,14 @@ const RULES: [(&str, &[RangeInclusive<u32>]); 26] = [
     ("WC", &[1..=2]),
     ("DU", &[1..=8]),
     ("ER", &[1..=12, 20..=25, 30..=43]),
+    ("SD", &[1..=10, 20..=33, 40..=42, 50..=54]),
     ("LB", &[1..=8, 10..=12, 20..=23, 30..=40]),
+    ("HS", &[1..=12, 20..=30, 40..=48]),
+    ("CM", &[1..=14]),
+    ("AU", &[1..=12, 20..=22, 30..=41, 45..=47, 50..=51, 55..=55, 60..=60]),
+    ("MS", &[1..=15]),
+    ("TL", &[1..=11]),
+    ("SX", &[1..=8]),
 ];
 
 #[test]

@@ -7,6 +7,8 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
+use super::saslprep::saslprep;
+
 /// What a variant of SCRAM is built on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hash {
@@ -28,16 +30,10 @@ pub(super) struct Keys {
 
 impl Hash {
     /// The password as PBKDF2 takes it (AU-31, AU-32); `None` if SASLprep does not allow it.
-    ///
-    /// SASLprep works on copies of its own where the password is not plain ASCII; those are not
-    /// overwritten.
     pub(super) fn secret(self, username: &str, password: &str) -> Option<SecretBytes> {
         match self {
             Self::Sha1 => Some(password_digest(username, password)),
-            Self::Sha256 => {
-                let prepared = stringprep::saslprep(password).ok()?;
-                Some(prepared.into_owned().into_bytes().into())
-            }
+            Self::Sha256 => saslprep(password),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use zeroize::Zeroizing;
 
 use super::ScramError;
 
@@ -29,7 +30,7 @@ impl<'a> ServerFirst<'a> {
     pub(super) fn parse(payload: &'a [u8]) -> Result<Self, ScramError> {
         let malformed = |problem| ScramError::Malformed { what: "first", problem };
         let text = text(payload).map_err(malformed)?;
-        refuse_error(text)?;
+        refusal(payload).map_or(Ok(()), Err)?;
         if text.starts_with("m=") {
             return Err(ScramError::Extension);
         }
@@ -55,7 +56,7 @@ impl ServerFinal {
     pub(super) fn parse(payload: &[u8]) -> Result<Self, ScramError> {
         let malformed = |problem| ScramError::Malformed { what: "final", problem };
         let text = text(payload).map_err(malformed)?;
-        refuse_error(text)?;
+        refusal(payload).map_or(Ok(()), Err)?;
         let signature = text.split(',').next().and_then(|it| it.strip_prefix("v="));
         let signature = signature.ok_or_else(|| malformed("there is no signature"))?;
         let signature =
@@ -73,8 +74,8 @@ pub(super) fn escaped(name: &str) -> Cow<'_, str> {
     }
 }
 
-pub(super) fn encoded(bytes: &[u8]) -> String {
-    STANDARD.encode(bytes)
+pub(super) fn encoded(bytes: &[u8]) -> Zeroizing<String> {
+    STANDARD.encode(bytes).into()
 }
 
 fn text(payload: &[u8]) -> Result<&str, &'static str> {
@@ -84,12 +85,28 @@ fn text(payload: &[u8]) -> Result<&str, &'static str> {
     core::str::from_utf8(payload).map_err(|_| "it is not UTF-8")
 }
 
-fn refuse_error(text: &str) -> Result<(), ScramError> {
-    match text.strip_prefix("e=") {
-        Some(reason) => Err(ScramError::Refused(reason.to_owned())),
-        None => Ok(()),
-    }
+/// What the server says instead of an answer. Only a reason that is known is repeated: a server
+/// could say what it was told, which would then stand in a log.
+pub(super) fn refusal(payload: &[u8]) -> Option<ScramError> {
+    let said = payload.strip_prefix(b"e=")?.split(|byte| *byte == b',').next();
+    let known = REASONS.into_iter().find(|reason| said == Some(reason.as_bytes()));
+    Some(ScramError::Refused(known.unwrap_or("for a reason that SCRAM does not know")))
 }
+
+/// Those of RFC 5802, section 7.
+const REASONS: [&str; 11] = [
+    "invalid-encoding",
+    "extensions-not-supported",
+    "invalid-proof",
+    "channel-bindings-dont-match",
+    "server-does-support-channel-binding",
+    "channel-binding-not-supported",
+    "unsupported-channel-binding-type",
+    "unknown-user",
+    "invalid-username-encoding",
+    "no-resources",
+    "other-error",
+];
 
 /// Digits and nothing else: no sign, no space.
 fn number(text: &str) -> Option<u32> {

@@ -3,6 +3,7 @@
 mod cache;
 mod hash;
 mod message;
+mod saslprep;
 
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -10,7 +11,7 @@ use zeroize::Zeroizing;
 pub use self::cache::ScramCache;
 use self::{
     cache::Question,
-    hash::{Hash, Keys},
+    hash::{Hash, Keys, SecretBytes},
     message::{ServerFinal, ServerFirst, escaped},
 };
 use super::{Nonce, sasl::SaslReply};
@@ -41,7 +42,7 @@ pub(super) enum ScramError {
     #[error("the server asks for {got} iterations, more than {max}")]
     TooManyIterations { got: u32, max: u32 },
     #[error("the server refuses: {0}")]
-    Refused(String),
+    Refused(&'static str),
     #[error("the server's signature is wrong: it does not know the password")]
     Signature,
     #[error("the conversation ended before the server proved that it knows the password")]
@@ -53,8 +54,8 @@ pub(super) enum ScramError {
 /// The client's side of one conversation.
 pub(super) struct Scram {
     hash: Hash,
-    /// What the password is to PBKDF2.
-    secret: Zeroizing<Vec<u8>>,
+    /// What the password is to PBKDF2; `None` if it cannot be a password of this mechanism.
+    secret: Option<SecretBytes>,
     max_iterations: u32,
     nonce: Nonce,
     /// The first message without its header, as both sides sign it.
@@ -75,24 +76,34 @@ enum State {
 const HEADER: &str = "n,,";
 
 impl Scram {
-    /// # Errors
-    ///
-    /// [`ScramError::Password`].
+    /// A password that SASLprep does not allow matters only when it is asked for: until then the
+    /// server may say that it wants SCRAM-SHA-1, which takes it (HS-43, AU-11).
     pub(super) fn new(
         mechanism: ScramMechanism,
         username: &str,
         password: &Secret,
         nonce: Nonce,
         max_iterations: u32,
-    ) -> Result<Self, ScramError> {
-        let hash = match mechanism {
-            ScramMechanism::Sha1 => Hash::Sha1,
-            ScramMechanism::Sha256 => Hash::Sha256,
-        };
-        let secret = hash.secret(username, password.expose()).ok_or(ScramError::Password)?;
+    ) -> Self {
+        let hash = mechanism.hash();
+        let secret = hash.secret(username, password.expose());
         // The name goes as it is, apart from what would end it (AU-30, AU-37).
-        let first_bare = format!("n={},r={}", escaped(username), nonce.as_str()).into();
-        Ok(Self { hash, secret, max_iterations, nonce, first_bare, state: State::First })
+        let first_bare = ["n=", &escaped(username), ",r=", nonce.as_str()].concat().into();
+        Self { hash, secret, max_iterations, nonce, first_bare, state: State::First }
+    }
+
+    /// Says whether this can be a password, before anything is sent.
+    ///
+    /// # Errors
+    ///
+    /// [`ScramError::Password`].
+    pub(super) fn check(
+        mechanism: ScramMechanism,
+        username: &str,
+        password: &Secret,
+    ) -> Result<(), ScramError> {
+        let secret = mechanism.hash().secret(username, password.expose());
+        secret.map(drop).ok_or(ScramError::Password)
     }
 
     pub(super) const fn mechanism(&self) -> Mechanism {
@@ -117,7 +128,9 @@ impl Scram {
         cache: &mut ScramCache,
     ) -> Result<Option<Zeroizing<Vec<u8>>>, ScramError> {
         match &self.state {
-            State::First if reply.done => Err(ScramError::NotProven),
+            State::First if reply.done => {
+                Err(message::refusal(reply.payload).unwrap_or(ScramError::NotProven))
+            }
             State::First => self.prove(reply.payload, cache).map(Some),
             State::Proof { keys, signed } => {
                 if reply.done && reply.payload.is_empty() {
@@ -140,24 +153,25 @@ impl Scram {
         payload: &[u8],
         cache: &mut ScramCache,
     ) -> Result<Zeroizing<Vec<u8>>, ScramError> {
+        let secret = self.secret.as_ref().ok_or(ScramError::Password)?;
         let challenge = ServerFirst::parse(payload)?;
-        self.check(&challenge)?;
+        self.judge(&challenge)?;
         let keys = cache.keys(Question {
             hash: self.hash,
-            secret: &self.secret,
+            secret,
             salt: &challenge.salt,
             iterations: challenge.iterations,
         });
-        let unproven = Zeroizing::new(format!("c=biws,r={}", challenge.nonce));
+        let unproven = Zeroizing::new(["c=biws,r=", challenge.nonce].concat());
         let signed = [&self.first_bare, challenge.text, &unproven].join(",");
         let signed = Zeroizing::new(signed);
-        let proof = keys.client_proof(signed.as_bytes());
-        let message = format!("{},p={}", *unproven, message::encoded(&proof));
+        let proof = message::encoded(&keys.client_proof(signed.as_bytes()));
+        let message = [unproven.as_bytes(), b",p=", proof.as_bytes()].concat();
         self.state = State::Proof { keys, signed };
-        Ok(message.into_bytes().into())
+        Ok(message.into())
     }
 
-    fn check(&self, challenge: &ServerFirst<'_>) -> Result<(), ScramError> {
+    fn judge(&self, challenge: &ServerFirst<'_>) -> Result<(), ScramError> {
         let added = challenge.nonce.strip_prefix(self.nonce.as_str());
         // A nonce that only repeats ours would let an old conversation be played again.
         if added.is_none_or(str::is_empty) {
@@ -179,4 +193,13 @@ impl Scram {
 pub(super) enum ScramMechanism {
     Sha1,
     Sha256,
+}
+
+impl ScramMechanism {
+    const fn hash(self) -> Hash {
+        match self {
+            Self::Sha1 => Hash::Sha1,
+            Self::Sha256 => Hash::Sha256,
+        }
+    }
 }
