@@ -14,8 +14,9 @@ use crate::connection::Mongo;
 use crate::connector::Connector;
 use crate::desk::Desk;
 use crate::event::{PoolEvent, Subscriber};
+use crate::failure::{Failure, Watcher};
 use crate::pool::Pool;
-use crate::shared::Shared;
+use crate::shared::{Audience, Shared};
 
 /// Makes a [`Pool`].
 pub struct Builder<K: Connector> {
@@ -23,6 +24,7 @@ pub struct Builder<K: Connector> {
     connector: K,
     options: PoolOptions,
     subscribers: Vec<Subscriber>,
+    watcher: Option<Watcher<K>>,
 }
 
 /// Why there is no pool.
@@ -59,7 +61,8 @@ impl<K: Connector> Builder<K> {
     /// A pool of what `connector` makes.
     #[must_use]
     pub fn new(address: ServerAddress, connector: K) -> Self {
-        Self { address, connector, options: PoolOptions::default(), subscribers: Vec::new() }
+        let (options, subscribers) = (PoolOptions::default(), Vec::new());
+        Self { address, connector, options, subscribers, watcher: None }
     }
 
     /// Takes these options and no others: those of a connection string are forgotten.
@@ -84,6 +87,21 @@ impl<K: Connector> Builder<K> {
         self.on_event(move |event| drop(sender.send(event.clone())))
     }
 
+    /// Shows `watcher` every connection that could not be established, and every error of one that
+    /// is in use, before the pool and the caller hear of it: so that SDAM may mark the server as
+    /// unknown and [clear the pool](Failure::clear) first, as the specification orders (ES-05). Not
+    /// shown is what says nothing about the server: that the pool gave a connection up, or
+    /// interrupted it, or that somebody stopped in the middle of a command.
+    ///
+    /// It runs on the thread where the failure was noticed, several calls at a time, never under a
+    /// lock, and must not block. It may use the pool. If it panics, nobody else notices. The last one
+    /// that is set counts.
+    #[must_use]
+    pub fn on_failure(mut self, watcher: impl Fn(&Failure<'_, K>) + Send + Sync + 'static) -> Self {
+        self.watcher = Some(Box::new(watcher));
+        self
+    }
+
     /// Makes the pool, which is paused.
     ///
     /// # Errors
@@ -94,12 +112,12 @@ impl<K: Connector> Builder<K> {
     ///
     /// Outside of a tokio runtime. Connections are opened on that one, whoever asks for them.
     pub fn build(self) -> Result<Pool<K>, BuildError> {
-        let Self { address, connector, options, subscribers } = self;
+        let Self { address, connector, options, subscribers, watcher } = self;
         let mut outbox = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
         let desk = Desk::new(state, outbox);
-        let shared =
-            Shared::new(Arc::new(address), connector, subscribers, Handle::current(), desk);
+        let audience = Audience { subscribers, watcher };
+        let shared = Shared::new(Arc::new(address), connector, audience, Handle::current(), desk);
         Ok(Pool::start(shared))
     }
 }

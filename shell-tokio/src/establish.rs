@@ -7,6 +7,7 @@ use cenote_core::pool::{ConnId, Input, Instant};
 
 use crate::connector::{Connector, Progress, Target};
 use crate::desk::Held;
+use crate::failure;
 use crate::interrupt::Interrupt;
 use crate::shared::Shared;
 
@@ -45,7 +46,10 @@ impl<K: Connector> Opening<K> {
         let progress = Progress { shared: Arc::clone(&self.shared), id: self.id };
         match self.shared.connector.connect(target, progress).await {
             Ok(connection) => self.succeed(connection),
-            Err(cause) => self.fail(cause),
+            Err(cause) => {
+                failure::show(&self.shared, self.id, &cause);
+                self.fail(cause);
+            }
         }
     }
 

@@ -9,6 +9,7 @@ use cenote_core::pool::{ConnId, Health, Input, Purpose, ServiceId};
 use crate::connector::Connector;
 use crate::desk::Held;
 use crate::error::OperationError;
+use crate::failure;
 use crate::shared::Shared;
 
 /// A connection that is checked out. Dropped, it comes back: without waiting, without a task.
@@ -48,8 +49,10 @@ impl<K: Connector> PooledConnection<K> {
         self.shared.lock().state.is_stale(self.id)
     }
 
-    /// The connection must not be used again. The first reason counts.
+    /// The connection must not be used again. The first reason counts; each is shown to
+    /// [`Builder::on_failure`](crate::Builder::on_failure).
     pub fn mark_errored(&mut self, error: ConnectionError) {
+        failure::show(&self.shared, self.id, &error);
         self.error.get_or_insert(error);
     }
 
@@ -69,7 +72,8 @@ impl<K: Connector> PooledConnection<K> {
     }
 
     /// Does something with the connection that fails when the pool breaks it off. A
-    /// [`ConnectionError`] that leaves the connection unfit marks it.
+    /// [`ConnectionError`] that leaves the connection unfit marks it; every one is shown to
+    /// [`Builder::on_failure`](crate::Builder::on_failure) before this returns.
     ///
     /// # Errors
     ///
@@ -81,7 +85,7 @@ impl<K: Connector> PooledConnection<K> {
     where
         F: Future<Output = Result<R, ConnectionError>>,
     {
-        let Self { shared, held, error, .. } = self;
+        let Self { shared, id, held, error } = self;
         let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
         let Held { connection, interrupt } = &mut **held;
         if interrupt.has_happened() {
@@ -95,6 +99,7 @@ impl<K: Connector> PooledConnection<K> {
             outcome = operation(connection) => outcome,
         };
         if let Err(cause) = &outcome {
+            failure::show(shared, *id, cause);
             if !cause.leaves_connection_healthy() {
                 error.get_or_insert_with(|| cause.clone());
             }

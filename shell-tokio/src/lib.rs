@@ -8,6 +8,7 @@
 //!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
 //!   A driver with sockets of its own brings its own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
+//! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
 //!
 //! ```no_run
 //! use bson::rawdoc;
@@ -46,6 +47,7 @@ mod desk;
 mod error;
 mod establish;
 mod event;
+mod failure;
 mod guard;
 mod interrupt;
 mod log;
@@ -59,6 +61,7 @@ pub use connection::{Connection, Mongo};
 pub use connector::{Connector, Progress, Target};
 pub use error::OperationError;
 pub use event::PoolEvent;
+pub use failure::Failure;
 pub use guard::PooledConnection;
 pub use pool::Pool;
 

@@ -16,6 +16,7 @@ use tokio::sync::Notify;
 use crate::connector::Connector;
 use crate::desk::{Delivery, Desk, Parked, Tokio, Wakers};
 use crate::event::{PoolEvent, Subscriber};
+use crate::failure::Watcher;
 use crate::interrupt::Interrupt;
 use crate::{establish, log};
 
@@ -30,17 +31,25 @@ pub(crate) struct Shared<K: Connector> {
     pub(crate) emptied: Notify,
     origin: tokio::time::Instant,
     subscribers: Vec<Subscriber>,
+    pub(crate) watcher: Option<Watcher<K>>,
     desk: Mutex<Desk<K>>,
+}
+
+/// Who is told things.
+pub(crate) struct Audience<K: Connector> {
+    pub(crate) subscribers: Vec<Subscriber>,
+    pub(crate) watcher: Option<Watcher<K>>,
 }
 
 impl<K: Connector> Shared<K> {
     pub(crate) fn new(
         address: Arc<ServerAddress>,
         connector: K,
-        subscribers: Vec<Subscriber>,
+        audience: Audience<K>,
         runtime: Handle,
         desk: Desk<K>,
     ) -> Arc<Self> {
+        let Audience { subscribers, watcher } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
@@ -49,6 +58,7 @@ impl<K: Connector> Shared<K> {
             emptied: Notify::new(),
             origin: tokio::time::Instant::now(),
             subscribers,
+            watcher,
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
@@ -62,7 +72,11 @@ impl<K: Connector> Shared<K> {
     }
 
     /// As [`feed`](Self::feed), for who has the lock already.
-    fn feed_under(self: &Arc<Self>, mut desk: MutexGuard<'_, Desk<K>>, input: Input<Tokio<K>>) {
+    pub(crate) fn feed_under(
+        self: &Arc<Self>,
+        mut desk: MutexGuard<'_, Desk<K>>,
+        input: Input<Tokio<K>>,
+    ) {
         let wants_events = self.wants_events();
         let mut wakers = Wakers::new();
         let now = self.now_for(&desk, &input, wants_events);
@@ -158,19 +172,27 @@ impl<K: Connector> Shared<K> {
 
     /// Gives the lock back, wakes, and drains the outbox unless somebody does so already.
     pub(crate) fn settle(self: &Arc<Self>, mut desk: MutexGuard<'_, Desk<K>>, wakers: Wakers) {
-        let due = desk.state.next_deadline().map(|deadline| deadline.at);
-        if let Some(due) = due {
-            if desk.armed.is_none_or(|armed| due < armed) {
-                desk.armed = Some(due);
-                self.rescheduled.notify_one();
-            }
-        }
+        self.arm(&mut desk);
         let is_left_to_others = desk.outbox.is_empty() || desk.is_drained;
         drop(desk);
         // Those who wait have their answers, and need not wait for subscribers.
-        wakers.into_iter().for_each(Waker::wake);
+        if !wakers.is_empty() {
+            wakers.into_iter().for_each(Waker::wake);
+        }
         if !is_left_to_others {
             self.drain();
+        }
+    }
+
+    /// Has the timer fire earlier, if it has to. Nothing is due where nothing depends on the time.
+    fn arm(&self, desk: &mut Desk<K>) {
+        if !desk.state.needs_now() {
+            return;
+        }
+        let Some(due) = desk.state.next_deadline().map(|deadline| deadline.at) else { return };
+        if desk.armed.is_none_or(|armed| due < armed) {
+            desk.armed = Some(due);
+            self.rescheduled.notify_one();
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cenote_core::connect::{Establish, Nonce, Step};
+use cenote_core::connect::{ConnectionDescription, Establish, Nonce, ScramCache, Step};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{MessageLimit, WireError};
 
@@ -19,16 +19,33 @@ pub(super) async fn establish(
     progress: Progress<Mongo>,
 ) -> Result<Connection, ConnectionError> {
     let mut establish = Establish::new(Arc::clone(&mongo.options), [nonce()?, nonce()?])?;
+    // Of its own, so that nobody waits for its PBKDF2. What it has learnt counts whatever happens.
+    let mut scram = mongo.scram().clone();
+    let outcome = converse(&mut establish, &mut scram, &mut messages, mongo, limit, &progress);
+    let description = outcome.await;
+    mongo.scram().absorb(scram);
+    let socket_timeout = mongo.socket_timeout;
+    Ok(Connection { messages, description: description?, socket_timeout })
+}
+
+async fn converse(
+    establish: &mut Establish,
+    scram: &mut ScramCache,
+    messages: &mut Messages,
+    mongo: &Mongo,
+    limit: Limit,
+    progress: &Progress<Mongo>,
+) -> Result<Box<ConnectionDescription>, ConnectionError> {
     loop {
         match establish.next_step()? {
             Step::Send(command) => {
                 if let Err(failure) = messages.send(command.body(), None, limit).await {
-                    fail(&mut establish, failure);
+                    fail(establish, failure);
                 }
             }
             Step::Receive => match messages.receive(limit).await {
-                Ok(reply) => establish.reply(&reply, &mut mongo.scram()),
-                Err(failure) => fail(&mut establish, failure),
+                Ok(reply) => establish.reply(&reply, scram),
+                Err(failure) => fail(establish, failure),
             },
             Step::Handshaken(description) => {
                 let size = MessageLimit::new(description.limits.max_message_size.into());
@@ -37,10 +54,7 @@ pub(super) async fn establish(
                 let service = description.service_id.filter(|_| mongo.options.load_balanced);
                 service.into_iter().for_each(|service| progress.handshaken(service));
             }
-            Step::Done(description) => {
-                let socket_timeout = mongo.socket_timeout;
-                return Ok(Connection { messages, description, socket_timeout });
-            }
+            Step::Done(description) => return Ok(description),
         }
     }
 }

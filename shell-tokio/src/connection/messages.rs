@@ -10,9 +10,16 @@ use cenote_core::wire::{
     RequestIds, WireError, decompress, may_compress,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use zeroize::{Zeroize, Zeroizing};
 
 use super::dial::Limit;
 use super::stream::Stream;
+
+/// What a message is longer than its command: headers, the name of the database.
+const OVERHEAD: usize = 256;
+
+/// The room that a buffer keeps.
+const SMALL: usize = 4096;
 
 /// A stream of messages, and whose turn it is.
 pub(super) struct Messages {
@@ -22,7 +29,8 @@ pub(super) struct Messages {
     requests: RequestIds,
     limit: MessageLimit,
     compressor: Option<Compressor>,
-    outgoing: Vec<u8>,
+    /// May hold what proves who the client is, and is overwritten after that (AU-31, AU-50).
+    outgoing: Zeroizing<Vec<u8>>,
     compressed: Vec<u8>,
     scratch: Vec<u8>,
 }
@@ -45,7 +53,7 @@ impl Messages {
             requests: RequestIds::default(),
             limit: MessageLimit::DEFAULT,
             compressor: None,
-            outgoing: Vec::new(),
+            outgoing: Zeroizing::default(),
             compressed: Vec::new(),
             scratch: Vec::new(),
         }
@@ -81,6 +89,8 @@ impl Messages {
     ) -> Result<(), Failure> {
         let request_id = self.requests.next_id();
         self.outgoing.clear();
+        // Room for all of it, so that growing leaves no copy behind.
+        self.outgoing.reserve(command.as_bytes().len() + OVERHEAD);
         let ids = Ids::request(request_id);
         let writer = match database {
             Some(database) => {
@@ -102,6 +112,9 @@ impl Messages {
         limit.hold(self.stream.write_all(bytes)).await??;
         limit.hold(self.stream.flush()).await??;
         self.exchange.request_written();
+        if database.is_none() {
+            self.outgoing.zeroize();
+        }
         Ok(())
     }
 
@@ -112,7 +125,7 @@ impl Messages {
                 // Nobody here allows a second reply, so that this one is the last.
                 let _ = self.exchange.reply(reply.header(), reply.flags())?;
                 let body = reply.body().to_owned();
-                self.framer.release();
+                self.release();
                 return Ok(body);
             }
             let count = limit.hold(self.stream.read(self.framer.spare())).await??;
@@ -121,6 +134,17 @@ impl Messages {
                 return Err(Failure::Closed);
             }
             self.framer.filled(count);
+        }
+    }
+}
+
+impl Messages {
+    /// Gives back what only a large message needed: a pool may keep thousands of these.
+    fn release(&mut self) {
+        self.framer.release();
+        for buffer in [&mut *self.outgoing, &mut self.compressed, &mut self.scratch] {
+            buffer.clear();
+            buffer.shrink_to(SMALL);
         }
     }
 }

@@ -150,8 +150,8 @@ pub(super) async fn accept(
         }
         drop(listener);
         place.vacate();
-        let mut reserved = again(|| place.reserve()).await;
         host.obeyed(false);
+        let mut reserved = again(|| place.reserve()).await;
         while !*listens.borrow_and_update() {
             let _ = listens.changed().await;
         }

@@ -203,8 +203,8 @@ impl Endpoint {
     }
 
     /// Tells the server something, or asks it, at the time of now. What that changes about
-    /// listening is done when this returns. It waits for the server's lock, which nobody holds for
-    /// long.
+    /// listening is done when this returns, which may have to wait for somebody else who has taken the
+    /// place meanwhile. It also waits for the server's lock, which nobody holds for long.
     pub fn with<R>(&self, act: impl FnOnce(&mut Server, Duration) -> R) -> R {
         self.host.with(act)
     }
