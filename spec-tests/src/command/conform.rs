@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::conform::{self, Outcome, Unreadable, Verdict};
+use crate::conform::{self, Outcome, Target, Unreadable, Verdict};
 
 /// What `cenote conform` can be told.
 #[derive(Debug, clap::Args)]
@@ -13,6 +13,9 @@ pub struct Arguments {
     /// Test files, or folders of them, as in the repository of the specifications
     #[arg(required = true)]
     paths: Vec<PathBuf>,
+    /// What to play them on; each file on those that it is about, by default on all of them
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "core,tokio")]
+    target: Vec<Target>,
     /// One JSON object instead of lines
     #[arg(long)]
     json: bool,
@@ -45,9 +48,11 @@ struct Test<'a> {
 ///
 /// When a path cannot be read, or holds something else than tests.
 pub fn run(arguments: &Arguments) -> Result<bool, Unreadable> {
+    let targets: BTreeSet<_> = arguments.target.iter().copied().collect();
+    let targets: Vec<_> = targets.into_iter().collect();
     let mut outcomes = Vec::new();
     for path in &arguments.paths {
-        outcomes.extend(conform::play(path)?);
+        outcomes.extend(conform::play(path, &targets)?);
     }
     let report = Report::new(&outcomes);
     if arguments.json {

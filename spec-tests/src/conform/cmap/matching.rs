@@ -6,7 +6,7 @@ use super::format::EventType;
 use super::played::Failure;
 
 /// Stands for any value but null, as a number or a text (TF-12).
-const ANY: u64 = 42;
+pub(super) const ANY: u64 = 42;
 
 /// Where the first difference is, if there is one. What is expected may be less than what was seen;
 /// 42, as a number or a text, stands for anything but null; all else must be of the same type and,

@@ -7,6 +7,7 @@
 //! format        what a file may say; whatever is not known is refused
 //! ├ operation   what threads do                  fail_point   what the endpoint does wrong
 //! simulated     plays it on the machine, in virtual time
+//! tokio_shell   plays it on tokio, in real time
 //! └ played      what became of it                ledger       what must add up in the end
 //! expected      compares what became of it with what the file says, by means of
 //! └ matching    expected against seen
@@ -27,6 +28,7 @@ mod matching;
 mod operation;
 mod played;
 mod simulated;
+mod tokio_shell;
 
 use std::path::Path;
 
@@ -34,15 +36,15 @@ use serde_json::Value;
 
 use self::expected::Expected;
 use self::format::File;
-use super::{Outcome, Unreadable, read_json};
+use super::{Outcome, Target, Unreadable, read_json};
 
 /// Plays one file.
 ///
 /// # Errors
 ///
 /// When it cannot be read, or is not a test of this format to the last key.
-pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
-    play_document(path, read_json(path)?)
+pub fn play(path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
+    play_document(path, read_json(path)?, target)
 }
 
 /// Plays what was read from a file.
@@ -50,13 +52,26 @@ pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
 /// # Errors
 ///
 /// When it is not a test of this format to the last key.
-pub fn play_document(path: &Path, document: Value) -> Result<Vec<Outcome>, Unreadable> {
+pub fn play_document(
+    path: &Path,
+    document: Value,
+    target: Target,
+) -> Result<Vec<Outcome>, Unreadable> {
     let format = |reason| Unreadable::Format { path: path.to_owned(), reason };
     let file = File::from_document(document).map_err(format)?;
-    let verdict = play_on_core(&file).into();
-    Ok(vec![Outcome { file: path.to_owned(), description: file.description, verdict }])
+    let verdict = match target {
+        Target::Core => play_simulated(&file),
+        Target::Tokio => play_on_tokio(&file),
+    };
+    let (path, verdict) = (path.to_owned(), verdict.into());
+    Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
 }
 
-fn play_on_core(file: &File) -> Result<(), String> {
+fn play_simulated(file: &File) -> Result<(), String> {
     Expected::of(file).judge(&simulated::play(file)?)
+}
+
+fn play_on_tokio(file: &File) -> Result<(), String> {
+    let (played, address) = tokio_shell::play(file)?;
+    Expected::of(file).on_sockets(&address).judge(&played)
 }
