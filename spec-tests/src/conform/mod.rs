@@ -158,8 +158,9 @@ enum Runner {
 }
 
 /// Which folders hold files of which format.
-const RUNNERS: [(&str, Runner); 5] = [
+const RUNNERS: [(&str, Runner); 6] = [
     ("cmap-format", Runner::Everywhere(cmap::play)),
+    ("scenarios/cmap", Runner::Everywhere(cmap::play)), // Our own.
     ("uri-options/tests", Runner::OnCore(uri::play)),
     ("connection-string/tests", Runner::OnCore(uri::play)),
     ("auth/tests/legacy", Runner::OnCore(uri::play)),
