@@ -24,7 +24,7 @@ use self::threads::Threads;
 use self::world::World;
 use super::format::{File, Options};
 use super::played::Played;
-use crate::endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, User};
+use crate::endpoint::{Certificates, Endpoint, ListenOptions, Settings, User};
 
 /// Plays one file; with the address where it was played.
 ///
@@ -42,10 +42,9 @@ pub(super) fn play(file: &File) -> Result<(Played, ServerAddress), String> {
 /// An endpoint that does wrong what the file wants. It goes with the file, and its fail point with
 /// it (TF-16).
 fn start(file: &File) -> Result<Endpoint, Box<dyn std::error::Error>> {
-    // As few rounds as clients put up with: a login is not to take longer than what a file waits.
-    let scram = ScramSettings { sha256_iterations: 4096, ..ScramSettings::default() };
-    let users = vec![User::new("app", "pencil")];
-    let settings = Settings { auth: true, users, scram, ..Settings::default() };
+    // By certificate: SCRAM takes its time on purpose, which is not what files are about.
+    let users = vec![User::x509(Certificates::CLIENT_SUBJECT)];
+    let settings = Settings { auth: true, users, ..Settings::default() };
     let endpoint = Endpoint::start(settings, ListenOptions::with_tls())?;
     if let Some(fail_point) = &file.fail_point {
         let command = fail_point.command()?;
