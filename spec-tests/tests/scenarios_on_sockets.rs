@@ -131,7 +131,9 @@ fn a_file_that_ends_in_the_middle_leaves_nothing_behind() {
         "version": 1, "style": "integration", "description": "much is going on",
         "failPoint": {
             "configureFailPoint": "failCommand", "mode": { "times": 2 },
-            "data": { "failCommands": ["hello"], "blockConnection": true, "blockTimeMS": 60000 },
+            "data": {
+                "failCommands": ["isMaster", "hello"], "blockConnection": true, "blockTimeMS": 60000
+            },
         },
         "poolOptions": { "maxPoolSize": 2 },
         "operations": [

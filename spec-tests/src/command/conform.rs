@@ -14,7 +14,7 @@ pub struct Arguments {
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     /// What to play them on; each file on those that it is about, by default on all of them
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "core,tokio")]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Target::ALL)]
     target: Vec<Target>,
     /// One JSON object instead of lines
     #[arg(long)]
@@ -36,6 +36,7 @@ struct Report<'a> {
 #[derive(Debug, Serialize)]
 struct Test<'a> {
     file: String,
+    target: &'static str,
     description: &'a str,
     verdict: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,8 +81,8 @@ impl<'a> Report<'a> {
 
     fn print(&self) {
         for test in &self.tests {
-            let Test { file, description, verdict, because } = test;
-            println!("{verdict:<14} {file}: {description}");
+            let Test { file, target, description, verdict, because } = test;
+            println!("{verdict:<14} {target:<5} {file}: {description}");
             if let Some(because) = because {
                 println!("{:<14} {}", "", because.replace('\n', "\n               "));
             }
@@ -100,6 +101,7 @@ impl<'a> Test<'a> {
         };
         let file = outcome.file.file_name().unwrap_or(outcome.file.as_os_str());
         let file = file.to_string_lossy().into_owned();
-        Self { file, description: &outcome.description, verdict, because }
+        let target = outcome.target.name();
+        Self { file, target, description: &outcome.description, verdict, because }
     }
 }
