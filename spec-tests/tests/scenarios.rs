@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{Unreadable, Verdict, cmap, read_json};
+use cenote::conform::{Outcome, Target, Unreadable, Verdict, cmap, read_json};
 use serde_json::{Value, json};
 
 fn folder() -> PathBuf {
@@ -14,10 +14,17 @@ fn scenario(name: &str) -> Value {
     read_json(&folder().join(name).with_extension("json")).expect("one of the scenarios")
 }
 
+fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
+    cmap::play(path, Target::Core)
+}
+
+fn play_changed(document: Value) -> Result<Vec<Outcome>, Unreadable> {
+    cmap::play_document(Path::new("changed.json"), document, Target::Core)
+}
+
 /// The only verdict of a document.
 fn verdict(document: Value) -> Verdict {
-    let mut outcomes =
-        cmap::play_document(Path::new("changed.json"), document).expect("still a test");
+    let mut outcomes = play_changed(document).expect("still a test");
     assert_eq!(outcomes.len(), 1);
     outcomes.remove(0).verdict
 }
@@ -28,7 +35,7 @@ fn array<'a>(document: &'a mut Value, key: &str) -> &'a mut Vec<Value> {
 
 /// Why a document is refused.
 fn refusal(document: Value) -> String {
-    match cmap::play_document(Path::new("changed.json"), document) {
+    match play_changed(document) {
         Err(Unreadable::Format { reason, .. }) => reason,
         other => panic!("expected a refusal, got {other:?}"),
     }
@@ -41,7 +48,7 @@ fn every_scenario_passes_and_passes_again() {
     paths.sort();
     assert_eq!(paths.len(), 13);
     for path in paths {
-        let outcomes = cmap::play(&path).unwrap();
+        let outcomes = play(&path).unwrap();
         for outcome in &outcomes {
             assert_eq!(
                 outcome.verdict,
@@ -51,7 +58,7 @@ fn every_scenario_passes_and_passes_again() {
                 outcome.description
             );
         }
-        assert_eq!(cmap::play(&path).unwrap(), outcomes);
+        assert_eq!(play(&path).unwrap(), outcomes);
     }
 }
 
@@ -274,10 +281,10 @@ fn threads_are_started_once_and_joined_once() {
 
 #[test]
 fn a_file_that_cannot_be_read_says_which() {
-    let missing = cmap::play(&folder().join("missing.json")).unwrap_err();
+    let missing = play(&folder().join("missing.json")).unwrap_err();
     assert!(matches!(missing, Unreadable::Io { .. }));
     assert!(missing.to_string().contains("missing.json"));
 
     let no_json = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
-    assert!(matches!(cmap::play(&no_json).unwrap_err(), Unreadable::Json { .. }));
+    assert!(matches!(play(&no_json).unwrap_err(), Unreadable::Json { .. }));
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::conform::{self, Outcome, Unreadable, Verdict};
+use crate::conform::{self, Outcome, Target, Unreadable, Verdict};
 
 /// What `cenote conform` can be told.
 #[derive(Debug, clap::Args)]
@@ -13,6 +13,9 @@ pub struct Arguments {
     /// Test files, or folders of them, as in the repository of the specifications
     #[arg(required = true)]
     paths: Vec<PathBuf>,
+    /// What to play them on; each file on those that it is about, by default on all of them
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Target::ALL)]
+    target: Vec<Target>,
     /// One JSON object instead of lines
     #[arg(long)]
     json: bool,
@@ -33,6 +36,7 @@ struct Report<'a> {
 #[derive(Debug, Serialize)]
 struct Test<'a> {
     file: String,
+    target: &'static str,
     description: &'a str,
     verdict: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,9 +49,11 @@ struct Test<'a> {
 ///
 /// When a path cannot be read, or holds something else than tests.
 pub fn run(arguments: &Arguments) -> Result<bool, Unreadable> {
+    let targets: BTreeSet<_> = arguments.target.iter().copied().collect();
+    let targets: Vec<_> = targets.into_iter().collect();
     let mut outcomes = Vec::new();
     for path in &arguments.paths {
-        outcomes.extend(conform::play(path)?);
+        outcomes.extend(conform::play(path, &targets)?);
     }
     let report = Report::new(&outcomes);
     if arguments.json {
@@ -75,8 +81,8 @@ impl<'a> Report<'a> {
 
     fn print(&self) {
         for test in &self.tests {
-            let Test { file, description, verdict, because } = test;
-            println!("{verdict:<14} {file}: {description}");
+            let Test { file, target, description, verdict, because } = test;
+            println!("{verdict:<14} {target:<5} {file}: {description}");
             if let Some(because) = because {
                 println!("{:<14} {}", "", because.replace('\n', "\n               "));
             }
@@ -95,6 +101,7 @@ impl<'a> Test<'a> {
         };
         let file = outcome.file.file_name().unwrap_or(outcome.file.as_os_str());
         let file = file.to_string_lossy().into_owned();
-        Self { file, description: &outcome.description, verdict, because }
+        let target = outcome.target.name();
+        Self { file, target, description: &outcome.description, verdict, because }
     }
 }

@@ -5,16 +5,29 @@
 //! specifications, and handed to the module that knows its format.
 
 pub mod cmap;
+mod crew;
 pub mod sdam_errors;
 pub mod uri;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+
+/// What a file is played on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+pub enum Target {
+    /// The machine itself; where time matters, it is virtual
+    Core,
+    /// The pool on tokio, in real time, on real sockets to an endpoint of our own
+    Tokio,
+}
 
 /// What became of one test of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The file, as it was found.
     pub file: PathBuf,
+    /// What it was played on.
+    pub target: Target,
     /// The test's own description.
     pub description: String,
     /// Whether it passed.
@@ -31,6 +44,35 @@ pub enum Verdict {
     /// Why the test does not concern this project, or cannot be met by any. It does not count as
     /// passed; each is listed in the module that plays it.
     NotApplicable(String),
+}
+
+impl Target {
+    /// All that there are.
+    pub const ALL: [Self; 2] = [Self::Core, Self::Tokio];
+
+    /// As the command line spells it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Tokio => "tokio",
+        }
+    }
+
+    /// How many files are played at the same time. Those on sockets spend most of theirs waiting;
+    /// too many of them would wait for the processor.
+    const fn at_once(self) -> usize {
+        match self {
+            Self::Core => 1,
+            Self::Tokio => 8,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
 }
 
 impl From<Result<(), String>> for Verdict {
@@ -69,48 +111,92 @@ pub enum Unreadable {
         /// What is wrong with it.
         reason: String,
     },
+    /// What the file is about is not to be had on any target that was asked for.
+    #[error("{path}: such files are played on {played_on} alone")]
+    Elsewhere {
+        /// The file.
+        path: PathBuf,
+        /// Where it can be played.
+        played_on: Target,
+    },
 }
 
-/// Plays a file, or every file of a folder and the folders in it, in the order of their names.
+/// Plays a file, or every file of a folder and the folders in it, on each of the targets: target by
+/// target, in the order of the names of the files.
 ///
 /// Each official file is there as JSON and as YAML with the same content; the JSON is what is
-/// played.
+/// played. In real time, a few files are played at once.
 ///
 /// # Errors
 ///
-/// When something cannot be read, or there is a file whose format is not known here: nothing is
-/// passed over in silence.
-pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
-    let mut outcomes = Vec::new();
+/// When something cannot be read, or there is a file that nobody here knows how to play, or not on
+/// any of these targets: nothing is passed over in silence.
+pub fn play(path: &Path, targets: &[Target]) -> Result<Vec<Outcome>, Unreadable> {
+    let mut files = Vec::new();
     for file in json_files(path)? {
-        outcomes.extend(play_file(&file)?);
+        let runner = Runner::of(&file, targets)?;
+        files.push((file, runner));
+    }
+    let mut outcomes = Vec::new();
+    for &target in targets {
+        let files: Vec<_> = files.iter().filter(|(_, it)| it.targets().contains(&target)).collect();
+        let play = |(file, runner): &&(PathBuf, Runner)| runner.play(file, target);
+        for played in crew::work(&files, target.at_once(), play) {
+            outcomes.extend(played?);
+        }
     }
     Ok(outcomes)
 }
 
-fn play_file(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let play = RUNNERS.iter().find(|(end, _)| folder.ends_with(end)).map(|(_, play)| play);
-    match play {
-        Some(play) => play(path),
-        None => Err(Unreadable::Format {
-            path: path.to_owned(),
-            reason: format!("no runner for files of the folder {}", folder.display()),
-        }),
-    }
+/// Plays one file.
+#[derive(Clone, Copy, Debug)]
+enum Runner {
+    /// What the file is about does not come near a socket.
+    OnCore(fn(&Path) -> Result<Vec<Outcome>, Unreadable>),
+    /// It is about pools, wherever they are.
+    Everywhere(fn(&Path, Target) -> Result<Vec<Outcome>, Unreadable>),
 }
 
-/// Plays one file.
-type Runner = fn(&Path) -> Result<Vec<Outcome>, Unreadable>;
-
 /// Which folders hold files of which format.
-const RUNNERS: [(&str, Runner); 5] = [
-    ("cmap-format", cmap::play),
-    ("uri-options/tests", uri::play),
-    ("connection-string/tests", uri::play),
-    ("auth/tests/legacy", uri::play),
-    ("server-discovery-and-monitoring/tests/errors", sdam_errors::play),
+const RUNNERS: [(&str, Runner); 6] = [
+    ("cmap-format", Runner::Everywhere(cmap::play)),
+    ("scenarios/cmap", Runner::Everywhere(cmap::play)), // Our own.
+    ("uri-options/tests", Runner::OnCore(uri::play)),
+    ("connection-string/tests", Runner::OnCore(uri::play)),
+    ("auth/tests/legacy", Runner::OnCore(uri::play)),
+    ("server-discovery-and-monitoring/tests/errors", Runner::OnCore(sdam_errors::play)),
 ];
+
+impl Runner {
+    fn of(path: &Path, targets: &[Target]) -> Result<Self, Unreadable> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let path = || path.to_owned();
+        let Some((_, runner)) = RUNNERS.iter().find(|(end, _)| folder.ends_with(end)) else {
+            let reason = format!("no runner for files of the folder {}", folder.display());
+            return Err(Unreadable::Format { path: path(), reason });
+        };
+        match runner {
+            Self::OnCore(_) if !targets.contains(&Target::Core) => {
+                Err(Unreadable::Elsewhere { path: path(), played_on: Target::Core })
+            }
+            Self::OnCore(_) | Self::Everywhere(_) => Ok(*runner),
+        }
+    }
+
+    const fn targets(self) -> &'static [Target] {
+        match self {
+            Self::OnCore(_) => &[Target::Core],
+            Self::Everywhere(_) => &Target::ALL,
+        }
+    }
+
+    fn play(self, path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
+        match self {
+            Self::OnCore(play) => play(path),
+            Self::Everywhere(play) => play(path, target),
+        }
+    }
+}
 
 /// The file itself, or all JSON files below the folder.
 fn json_files(path: &Path) -> Result<Vec<PathBuf>, Unreadable> {

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use self::format::{Phase, TestFile};
 use self::stand_in::{Topology, Unsupported};
-use super::{Outcome, Unreadable, read_json};
+use super::{Outcome, Target, Unreadable, read_json};
 
 /// Plays one file, which holds one test.
 ///
@@ -26,7 +26,8 @@ pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
     let file: TestFile =
         serde_json::from_value(json).map_err(|error| unreadable(error.to_string()))?;
     let verdict = play_phases(&file).map_err(|Unsupported(reason)| unreadable(reason))?.into();
-    Ok(vec![Outcome { file: path.to_owned(), description: file.description, verdict }])
+    let (path, target) = (path.to_owned(), Target::Core);
+    Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
 }
 
 /// The outer error means that the test cannot be played, the inner one that it failed.

@@ -13,7 +13,7 @@ use cenote_core::uri::ConnectionString;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::{Outcome, Unreadable, Verdict, read_json};
+use super::{Outcome, Target, Unreadable, Verdict, read_json};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -79,7 +79,8 @@ pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
         .map_err(|error| Unreadable::Format { path: path.to_owned(), reason: error.to_string() })?;
     let outcome = |(test, position): (Test, usize)| {
         let verdict = judge(exception(path, position, &test.uri), play_test(&test));
-        Outcome { file: path.to_owned(), description: test.description, verdict }
+        let (file, target) = (path.to_owned(), Target::Core);
+        Outcome { file, target, description: test.description, verdict }
     };
     Ok(file.tests.into_iter().zip(1..).map(outcome).collect())
 }

@@ -135,6 +135,15 @@ impl Refusal {
         Self { code, message: message.into(), labels: Vec::new() }
     }
 
+    /// What a command gets that the fail point lets fail.
+    pub(crate) fn by_fail_point(code: i32) -> Self {
+        let message = match code {
+            code::MAX_TIME_MS_EXPIRED => "operation exceeded time limit",
+            _ => "Failing command via 'failCommand' failpoint",
+        };
+        Self::new(code, message)
+    }
+
     /// Whether clients must hear of the topology with it: the server is, or was, not what they
     /// took it for.
     pub(super) fn tells_of_the_topology(&self) -> bool {
@@ -150,7 +159,7 @@ impl Refusal {
     }
 
     /// The reply, without `ok`'s companions that only the topology knows.
-    pub(super) fn reply(&self) -> RawDocumentBuf {
+    pub(crate) fn reply(&self) -> RawDocumentBuf {
         let mut reply = RawDocumentBuf::new();
         if !self.labels.is_empty() {
             let labels: RawArrayBuf = self.labels.iter().map(String::as_str).collect();

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use bson::RawDocumentBuf;
+use serde::{Deserialize, Serialize};
 
 /// What the endpoint does wrong, and how often.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct FailPoint {
     configure_fail_point: Name,
@@ -13,20 +14,20 @@ pub(super) struct FailPoint {
     data: Data,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Name {
     FailCommand,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 enum Mode {
     AlwaysOn,
     Times(u64),
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Data {
     fail_commands: Vec<Command>,
@@ -34,14 +35,16 @@ struct Data {
     close_connection: bool,
     #[serde(default)]
     block_connection: bool,
-    #[serde(rename = "blockTimeMS")]
+    #[serde(rename = "blockTimeMS", skip_serializing_if = "Option::is_none")]
     block_time_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     error_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     app_name: Option<String>,
 }
 
 /// The two names of the only command that is ever sent here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 enum Command {
     #[serde(rename = "isMaster")]
     IsMaster,
@@ -71,6 +74,15 @@ impl FailPoint {
             return Err("failPoint: blockConnection and blockTimeMS need each other".to_owned());
         }
         Ok(())
+    }
+
+    /// The command that switches it on at a real server.
+    ///
+    /// # Errors
+    ///
+    /// A number that BSON has no room for.
+    pub(super) fn command(&self) -> Result<RawDocumentBuf, bson::error::Error> {
+        bson::serialize_to_raw_document_buf(self)
     }
 
     /// A hello of this application comes in: does it hit? Only hits are counted.

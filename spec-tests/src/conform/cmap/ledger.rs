@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cenote_core::pool::Event;
 
-use super::world::Caller;
+/// Who asks for connections, one at a time: a thread of the file.
+pub(super) type Caller = usize;
 
 /// Sums of what went in and what came out.
 #[derive(Debug, Default)]

@@ -3,7 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::format::EventType;
-use super::script::Failure;
+use super::played::Failure;
+
+/// Stands for any value but null, as a number or a text (TF-12).
+pub(super) const ANY: u64 = 42;
 
 /// Where the first difference is, if there is one. What is expected may be less than what was seen;
 /// 42, as a number or a text, stands for anything but null; all else must be of the same type and,
@@ -12,14 +15,14 @@ pub(super) fn difference(expected: &Value, seen: Option<&Value>) -> Option<Strin
     let differs = |what: &str| Some(format!("expected {what}, saw {}", shown(seen)));
     let present = seen.filter(|seen| !seen.is_null());
     match (expected, present) {
-        (Value::Number(any), _) if any.as_u64() == Some(42) => {
+        (Value::Number(any), _) if any.as_u64() == Some(ANY) => {
             if present.is_some() {
                 None
             } else {
                 differs("any value")
             }
         }
-        (Value::String(any), _) if any == "42" => {
+        (Value::String(any), _) if *any == ANY.to_string() => {
             if present.is_some() {
                 None
             } else {

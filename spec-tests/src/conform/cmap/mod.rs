@@ -1,18 +1,16 @@
-//! Plays files of the format `cmap-format` on the machine itself, in virtual time.
+//! Plays files of the format `cmap-format`.
 //!
 //! A file describes one pool: its options, what a main thread and others do with it, and the events
-//! that it has to tell meanwhile. The pool here is [`PoolState`](cenote_core::pool::PoolState)
-//! behind a simulated shell, so nothing is a matter of luck: a wait of ten seconds takes no time,
-//! and a file that passes once passes always.
+//! that it has to tell meanwhile.
 //!
 //! ```text
 //! format        what a file may say; whatever is not known is refused
 //! ├ operation   what threads do                  fail_point   what the endpoint does wrong
-//! script        the threads, in a fixed order
-//! world         the shell: clock, answers on their way, the pool
-//! ├ endpoint    the server behind the sockets, and what SDAM makes of its errors
-//! └ ledger      what must add up in the end
-//! matching      expected against seen
+//! simulated     plays it on the machine, in virtual time
+//! tokio_shell   plays it on tokio, in real time
+//! └ played      what became of it                ledger       what must add up in the end
+//! expected      compares what became of it with what the file says, by means of
+//! └ matching    expected against seen
 //! ```
 //!
 //! Where the format leaves a choice, the stricter one is taken: events that come after the last one
@@ -22,32 +20,31 @@
 //! The pool has no background thread, so `backgroundThreadIntervalMS` is the pause after a failed
 //! establishment, or, if negative, switches off whatever a pool does by itself.
 
-mod endpoint;
+mod expected;
 mod fail_point;
 mod format;
 mod ledger;
 mod matching;
 mod operation;
-mod script;
-mod world;
+mod played;
+mod simulated;
+mod tokio_shell;
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use self::endpoint::Endpoint;
+use self::expected::Expected;
 use self::format::File;
-use self::script::Script;
-use self::world::World;
-use super::{Outcome, Unreadable, read_json};
+use super::{Outcome, Target, Unreadable, read_json};
 
 /// Plays one file.
 ///
 /// # Errors
 ///
 /// When it cannot be read, or is not a test of this format to the last key.
-pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
-    play_document(path, read_json(path)?)
+pub fn play(path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
+    play_document(path, read_json(path)?, target)
 }
 
 /// Plays what was read from a file.
@@ -55,27 +52,26 @@ pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
 /// # Errors
 ///
 /// When it is not a test of this format to the last key.
-pub fn play_document(path: &Path, document: Value) -> Result<Vec<Outcome>, Unreadable> {
+pub fn play_document(
+    path: &Path,
+    document: Value,
+    target: Target,
+) -> Result<Vec<Outcome>, Unreadable> {
     let format = |reason| Unreadable::Format { path: path.to_owned(), reason };
-    let mut file = File::from_document(document).map_err(format)?;
-    let endpoint = Endpoint::new(file.fail_point.take());
-    let world = World::new(&file.pool_options, endpoint).map_err(format)?;
-    let script = Script::new(world, std::mem::take(&mut file.operations));
-    let verdict = judge(&file, script).into();
-    Ok(vec![Outcome { file: path.to_owned(), description: file.description, verdict }])
+    let file = File::from_document(document).map_err(format)?;
+    let verdict = match target {
+        Target::Core => play_simulated(&file),
+        Target::Tokio => play_on_tokio(&file),
+    };
+    let (path, verdict) = (path.to_owned(), verdict.into());
+    Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
 }
 
-/// The error first, because it usually explains the events; nothing is kept back.
-fn judge(file: &File, mut script: Script) -> Result<(), String> {
-    let failure = script.play();
-    let (world, held) = script.into_parts();
-    let complaints: Vec<String> = [
-        matching::compare_error(file.error.as_ref(), failure.as_ref()),
-        matching::compare_events(&file.events, &file.ignore, world.events()),
-        world.settle(held),
-    ]
-    .into_iter()
-    .filter_map(Result::err)
-    .collect();
-    if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
+fn play_simulated(file: &File) -> Result<(), String> {
+    Expected::of(file).judge(&simulated::play(file)?)
+}
+
+fn play_on_tokio(file: &File) -> Result<(), String> {
+    let (played, address) = tokio_shell::play(file)?;
+    Expected::of(file).on_sockets(&address).judge(&played)
 }

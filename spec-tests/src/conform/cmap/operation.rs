@@ -19,6 +19,9 @@ pub(super) struct Operation {
     pub(super) task: Task,
 }
 
+/// What the thread is called that has no name in the files.
+pub(super) const MAIN: &str = "the main thread";
+
 /// What can be done (TF-06).
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "name", deny_unknown_fields, rename_all = "camelCase")]
@@ -70,6 +73,25 @@ impl Task {
             | Self::Close {}
             | Self::Ready {} => Self::PATIENCE,
         }
+    }
+
+    /// What to say when a thread reached the limit, and how often each event was seen by then.
+    pub(super) fn in_vain(&self, thread: &str, seen: impl FnOnce(&str) -> usize) -> String {
+        let what = match self {
+            Self::WaitForEvent { event, count, .. } => {
+                let (event, seen) = (event.as_str(), seen(event.as_str()));
+                format!("{event} {count} times, but saw it {seen} times")
+            }
+            Self::WaitForThread { target } => format!("{target}, which never ended"),
+            Self::CheckOut { .. } => "a connection, but had no outcome".to_owned(),
+            Self::Start { .. }
+            | Self::Wait { .. }
+            | Self::CheckIn { .. }
+            | Self::Clear { .. }
+            | Self::Close {}
+            | Self::Ready {} => unreachable!("these do not wait in vain"),
+        };
+        format!("{thread} waited {} ms for {what}", self.limit().as_millis())
     }
 }
 

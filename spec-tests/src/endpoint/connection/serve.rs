@@ -223,11 +223,7 @@ impl Connection {
 /// What a fail point makes of a command that it lets not run.
 fn failed(verdict: &Verdict, request: &Request) -> Option<Refusal> {
     let code = verdict.error?;
-    let message = match code {
-        code::MAX_TIME_MS_EXPIRED => "operation exceeded time limit",
-        _ => "Failing command via 'failCommand' failpoint",
-    };
-    let mut refusal = Refusal::new(code, message);
+    let mut refusal = Refusal::by_fail_point(code);
     refusal.labels = match &verdict.labels {
         Some(labels) => labels.clone(),
         None if is_retryable_write(request) && refusal.is_retryable_write() => {

@@ -9,12 +9,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use cenote_core::error::PoolError;
 use cenote_core::pool::{ConnId, Instant};
 
-use super::endpoint::Cause;
-use super::operation::{Operation, Task};
 use super::world::{Outcome, Socket, World};
+use crate::conform::cmap::operation::{MAIN, Operation, Task};
+use crate::conform::cmap::played::{Failure, nothing_held};
 
 /// The main thread, the others, and what they hold.
 pub(super) struct Script {
@@ -34,19 +33,10 @@ struct Thread {
     failure: Option<Failure>,
 }
 
-/// With what a thread ended.
-#[derive(Clone, Debug)]
-pub(super) enum Failure {
-    /// An error of the pool, which the file may expect.
-    Pool(PoolError<Cause>),
-    /// The script could not go on, which no file expects.
-    Script(String),
-}
-
 impl Script {
     /// A main thread that has everything before it.
     pub(super) fn new(world: World, operations: Vec<Operation>) -> Self {
-        let main = Thread::new("the main thread".to_owned(), operations.into());
+        let main = Thread::new(MAIN.to_owned(), operations.into());
         Self { world, threads: vec![main], labels: BTreeMap::new(), unlabelled: Vec::new() }
     }
 
@@ -125,9 +115,8 @@ impl Script {
             }
             Task::CheckOut { .. } => self.world.check_out(thread),
             Task::CheckIn { connection } => {
-                let (id, socket) = self.labels.remove(connection).ok_or_else(|| {
-                    Failure::Script(format!("nothing is checked out as {connection} at present"))
-                })?;
+                let held = self.labels.remove(connection);
+                let (id, socket) = held.ok_or_else(|| nothing_held(connection))?;
                 self.world.check_in(id, socket);
             }
             Task::Clear { interrupt_in_use_connections } => {
@@ -142,7 +131,8 @@ impl Script {
 
     fn finish(&mut self, thread: usize, task: Task) -> Result<(), Failure> {
         if !self.is_over(thread, &task) && !matches!(task, Task::Wait { .. }) {
-            return Err(Failure::Script(self.in_vain(thread, &task)));
+            let Thread { name, .. } = &self.threads[thread];
+            return Err(Failure::Script(task.in_vain(name, |event| self.seen(event))));
         }
         match task {
             Task::CheckOut { label } => {
@@ -170,25 +160,6 @@ impl Script {
         };
         self.unlabelled.extend(displaced);
         Ok(())
-    }
-
-    fn in_vain(&self, thread: usize, task: &Task) -> String {
-        let Thread { name, .. } = &self.threads[thread];
-        let what = match task {
-            Task::WaitForEvent { event, count, .. } => {
-                let (event, seen) = (event.as_str(), self.seen(event.as_str()));
-                format!("{event} {count} times, but saw it {seen} times")
-            }
-            Task::WaitForThread { target } => format!("{target}, which never ended"),
-            Task::CheckOut { .. } => "a connection, but had no outcome".to_owned(),
-            Task::Start { .. }
-            | Task::Wait { .. }
-            | Task::CheckIn { .. }
-            | Task::Clear { .. }
-            | Task::Close {}
-            | Task::Ready {} => unreachable!("these do not wait in vain"),
-        };
-        format!("{name} waited {} ms for {what}", task.limit().as_millis())
     }
 
     /// To the next thing that happens, or to the moment when the first of those who wait gives up.

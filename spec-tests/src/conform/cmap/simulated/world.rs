@@ -8,16 +8,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::PoolError;
+use cenote_core::error::{ConnectionError, PoolError, Stage};
 use cenote_core::pool::{
     Action, ConnId, Event, Health, Input, Instant, InvalidOptions, PoolState, Purpose, Shell,
     WaiterId,
 };
+use cenote_core::sdam::{self, Context, PoolVerdict};
 use serde_json::Value;
 
-use super::endpoint::{Answer, Cause, Endpoint};
-use super::format::Options;
-use super::ledger::Ledger;
+use super::endpoint::{Answer, Endpoint};
+use crate::conform::cmap::expected::Expected;
+use crate::conform::cmap::format::Options;
+use crate::conform::cmap::ledger::{Caller, Ledger};
+use crate::conform::cmap::played::cleared_by_file;
 use crate::event_json;
 
 /// What the simulation brings into the pool.
@@ -27,7 +30,7 @@ pub(super) enum Simulated {}
 impl Shell for Simulated {
     type Conn = Socket;
     type Waiter = Caller;
-    type Cause = Cause;
+    type Cause = ConnectionError;
 }
 
 /// A socket; there is one for each established connection, and it can neither be copied nor made
@@ -35,11 +38,8 @@ impl Shell for Simulated {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Socket(u64);
 
-/// Who asks for a connection.
-pub(super) type Caller = usize;
-
 /// What became of a check-out.
-pub(super) type Outcome = Result<(ConnId, Socket), PoolError<Cause>>;
+pub(super) type Outcome = Result<(ConnId, Socket), PoolError>;
 
 /// A pool, its endpoint, and the time.
 pub(super) struct World {
@@ -49,7 +49,7 @@ pub(super) struct World {
     endpoint: Endpoint,
     app_name: Option<String>,
     /// Answers on their way, in the order in which they arrive.
-    answers: BTreeMap<(Instant, u64), (ConnId, Result<(), Cause>)>,
+    answers: BTreeMap<(Instant, u64), (ConnId, Result<(), ConnectionError>)>,
     asked: u64,
     requests: u64,
     /// Outcomes that were not picked up yet.
@@ -62,16 +62,13 @@ pub(super) struct World {
 }
 
 impl World {
-    /// What all files are told the endpoint is called.
-    const ADDRESS: &str = "localhost:27017";
-
     /// Makes the pool of a file; it has told by then that it was made.
     pub(super) fn new(options: &Options, endpoint: Endpoint) -> Result<Self, String> {
         let mut actions = Vec::new();
         let pool = PoolState::new(Instant::ORIGIN, options.to_pool_options()?, &mut actions)
             .map_err(|reason: InvalidOptions| reason.to_string())?;
         let mut world = Self {
-            address: Arc::new(Self::ADDRESS.parse().expect("an address")),
+            address: Arc::new(Expected::ADDRESS.parse().expect("an address")),
             now: Instant::ORIGIN,
             pool,
             endpoint,
@@ -120,7 +117,8 @@ impl World {
     /// Gives a connection back. Who holds a broken one has noticed.
     pub(super) fn check_in(&mut self, id: ConnId, conn: Socket) {
         let health = if self.broken.remove(&id) {
-            Health::Errored(Cause::Interrupted)
+            let reason = "interrupted by the pool";
+            Health::Errored(ConnectionError::network(Stage::Operation, reason))
         } else {
             Health::Healthy
         };
@@ -129,7 +127,7 @@ impl World {
 
     /// Clears the pool.
     pub(super) fn clear(&mut self, interrupt: bool) {
-        self.feed(Input::Clear { cause: Cause::ClearedByFile, interrupt, service: None });
+        self.feed(Input::Clear { cause: cleared_by_file(), interrupt, service: None });
     }
 
     /// Closes the pool.
@@ -195,7 +193,7 @@ impl World {
 
     /// An establishment ends. A failure is shown to SDAM first, which forgets about it if the pool
     /// has been cleared since, and otherwise may clear the pool (SD-20, TF-18, T-03).
-    fn established(&mut self, id: ConnId, result: Result<(), Cause>) {
+    fn established(&mut self, id: ConnId, result: Result<(), ConnectionError>) {
         match result {
             Ok(()) => {
                 let conn = Socket(id.number());
@@ -203,11 +201,24 @@ impl World {
                 self.feed(Input::EstablishSucceeded { id, conn });
             }
             Err(cause) => {
-                if cause.clears() && !self.pool.is_stale(id) {
-                    self.feed(Input::Clear { cause, interrupt: false, service: None });
-                }
+                self.show_to_sdam(id, &cause);
                 self.feed(Input::EstablishFailed { id, cause });
             }
+        }
+    }
+
+    fn show_to_sdam(&mut self, id: ConnId, cause: &ConnectionError) {
+        let context = Context {
+            load_balanced: false,
+            current_generation: !self.pool.is_stale(id),
+            topology_version: None,
+        };
+        match sdam::verdict(&context, cause).pool {
+            PoolVerdict::Keep => {}
+            PoolVerdict::Clear { interrupt } => {
+                self.feed(Input::Clear { cause: cause.clone(), interrupt, service: None });
+            }
+            PoolVerdict::ClearService => unreachable!("no file is about load balancers"),
         }
     }
 
@@ -256,7 +267,7 @@ impl World {
         assert!(unclaimed.is_none(), "a caller asks for one connection at a time");
     }
 
-    fn tell(&mut self, event: &Event<Cause>) {
+    fn tell(&mut self, event: &Event<ConnectionError>) {
         self.ledger.told(event);
         let json = serde_json::to_value(event_json::official(event, &self.address));
         self.events.push(json.expect("an event is plain data"));

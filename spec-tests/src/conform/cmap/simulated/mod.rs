@@ -1,0 +1,35 @@
+//! The machine itself, behind a simulated shell, in virtual time.
+//!
+//! Nothing is a matter of luck: a wait of ten seconds takes no time, and a file that passes once
+//! passes always.
+//!
+//! ```text
+//! script        the threads, in a fixed order
+//! world         the shell: clock, answers on their way, the pool
+//! └ endpoint    the server behind the sockets
+//! ```
+
+mod endpoint;
+mod script;
+mod world;
+
+use self::endpoint::Endpoint;
+use self::script::Script;
+use self::world::World;
+use super::format::File;
+use super::played::Played;
+
+/// Plays one file.
+///
+/// # Errors
+///
+/// Options that the pool refuses.
+pub(super) fn play(file: &File) -> Result<Played, String> {
+    let endpoint = Endpoint::new(file.fail_point.clone());
+    let world = World::new(&file.pool_options, endpoint)?;
+    let mut script = Script::new(world, file.operations.clone());
+    let failure = script.play();
+    let (world, held) = script.into_parts();
+    let events = world.events().to_vec();
+    Ok(Played { failure, events, settled: world.settle(held) })
+}

@@ -1,0 +1,174 @@
+//! Our own pool tests in the format of the official ones, on shells with real sockets, in real
+//! time; and proof that these runners notice, too, when a file and the pool disagree.
+
+use std::path::{Path, PathBuf};
+
+use cenote::conform::{self, Outcome, Target, Unreadable, Verdict, cmap, read_json};
+use serde_json::{Value, json};
+
+const SHELLS: [Target; 1] = [Target::Tokio];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/cmap")
+}
+
+fn scenario(name: &str) -> Value {
+    read_json(&folder().join(name).with_extension("json")).expect("one of them")
+}
+
+/// The only verdict of a document.
+fn verdict(document: Value, target: Target) -> Verdict {
+    let outcomes = cmap::play_document(Path::new("changed.json"), document, target);
+    let [Outcome { verdict, .. }] = outcomes.expect("still a test").try_into().expect("one test");
+    verdict
+}
+
+fn array<'a>(document: &'a mut Value, key: &str) -> &'a mut Vec<Value> {
+    document[key].as_array_mut().expect("a list")
+}
+
+#[test]
+fn every_scenario_passes() {
+    let outcomes = conform::play(&folder(), &SHELLS).unwrap();
+    assert_eq!(outcomes.len(), 13 * SHELLS.len());
+    for Outcome { file, target, verdict, .. } in outcomes {
+        assert_eq!(verdict, Verdict::Passed, "{} on {target}", file.display());
+    }
+}
+
+/// A scenario that passes, how to spoil it, and what the runner must say to that.
+type Bite = (&'static str, fn(&mut Value), &'static [&'static str]);
+
+const BITES: &[Bite] = &[
+    (
+        "close-fails-waiters", // wrong order
+        |document| array(document, "events").swap(9, 10),
+        &["event 9: type: expected \"ConnectionPoolClosed\", saw \"ConnectionCheckOutFailed\""],
+    ),
+    (
+        "close-fails-waiters", // an event that the file lacks at the end
+        |document| drop(array(document, "events").pop()),
+        &["event 12: expected nothing more, saw {", "ConnectionClosed", "  12: {"],
+    ),
+    (
+        "close-fails-waiters", // an event that never comes
+        |document| array(document, "events").push(json!({ "type": "ConnectionPoolReady" })),
+        &["event 13: expected {\"type\":\"ConnectionPoolReady\"}, but nothing more came"],
+    ),
+    (
+        "close-fails-waiters", // wrong reason
+        |document| document["events"][8]["reason"] = json!("timeout"),
+        &["event 8: reason: expected \"timeout\", saw \"poolClosed\""],
+    ),
+    (
+        "close-fails-waiters", // a duration that this event does not have
+        |document| document["events"][1]["duration"] = json!(0),
+        &["event 1: duration: expected any value, saw nothing"],
+    ),
+    (
+        "close-fails-waiters", // another address than the endpoint's
+        |document| document["events"][0]["address"] = json!("elsewhere:27017"),
+        &["event 0: address: expected \"elsewhere:27017\", saw \"127.0.0.1:"],
+    ),
+    (
+        "close-fails-waiters", // wrong message
+        |document| document["error"]["message"] = json!("Attempted"),
+        &["error: message: expected \"Attempted\", saw \"Attempted to check out a connection"],
+    ),
+    (
+        "close-fails-waiters", // an error that is not expected
+        |document| document["error"] = Value::Null,
+        &["expected no error, saw PoolClosedError: Attempted to check out"],
+    ),
+    (
+        "close-fails-waiters", // an error of a thread that nobody waits for
+        |document| drop(array(document, "operations").pop()),
+        &["expected an error {", "saw none"],
+    ),
+    (
+        "close-fails-waiters", // waiting for too many events; those that are ignored count
+        |document| {
+            document["ignore"] = json!(["ConnectionCheckOutStarted"]);
+            document["operations"][6]["count"] = json!(4);
+            document["operations"][6]["timeout"] = json!(30);
+        },
+        &["the main thread waited 30 ms for ConnectionCheckOutStarted 4 times", "saw it 3 times"],
+    ),
+    (
+        "hello-error-clears", // a fail point for somebody else
+        |document| document["failPoint"]["data"]["appName"] = json!("well"),
+        &["expected an error", "saw none", "event 3: type: expected \"ConnectionPoolCleared\""],
+    ),
+    (
+        "interrupt-in-use", // an operation that cannot be done
+        |document| document["operations"][3] = json!({ "name": "checkIn", "connection": "held" }),
+        &["nothing is checked out as held at present"],
+    ),
+];
+
+#[test]
+fn the_runners_bite() {
+    for target in SHELLS {
+        for (index, (name, spoil, complaints)) in BITES.iter().enumerate() {
+            let mut document = scenario(name);
+            spoil(&mut document);
+            let Verdict::Failed(verdict) = verdict(document, target) else {
+                panic!("bite {index} on {target}, {name}: not noticed")
+            };
+            for complaint in *complaints {
+                let missing = format!("bite {index} on {target}: no {complaint:?} in:\n{verdict}");
+                assert!(verdict.contains(complaint), "{missing}");
+            }
+        }
+    }
+}
+
+/// The file ends while a thread waits and another one has been told to do more, and while
+/// connections are being established, are held, and are available: all of it comes to its end.
+#[test]
+fn a_file_that_ends_in_the_middle_leaves_nothing_behind() {
+    let document = json!({
+        "version": 1, "style": "integration", "description": "much is going on",
+        "failPoint": {
+            "configureFailPoint": "failCommand", "mode": { "times": 2 },
+            "data": {
+                "failCommands": ["isMaster", "hello"], "blockConnection": true, "blockTimeMS": 60000
+            },
+        },
+        "poolOptions": { "maxPoolSize": 2 },
+        "operations": [
+            { "name": "ready" },
+            { "name": "start", "target": "connects" },
+            { "name": "checkOut", "thread": "connects" },
+            { "name": "start", "target": "connects too" },
+            { "name": "checkOut", "thread": "connects too" },
+            { "name": "start", "target": "queues" },
+            { "name": "checkOut", "thread": "queues" },
+            { "name": "checkOut", "thread": "queues" },
+            { "name": "start", "target": "sleeps" },
+            { "name": "wait", "ms": 600_000, "thread": "sleeps" },
+            { "name": "checkOut", "thread": "sleeps" },
+            { "name": "waitForEvent", "event": "ConnectionCheckOutStarted", "count": 3 },
+            { "name": "wait", "ms": 50 },
+        ],
+        "events": [
+            { "type": "ConnectionCreated", "connectionId": 1 },
+            { "type": "ConnectionCreated", "connectionId": 2 },
+        ],
+        "ignore":
+            ["ConnectionPoolCreated", "ConnectionPoolReady", "ConnectionCheckOutStarted"],
+    });
+    for target in SHELLS {
+        assert_eq!(verdict(document.clone(), target), Verdict::Passed);
+    }
+}
+
+#[test]
+fn what_has_no_sockets_is_not_played_on_them() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("on-sockets/uri-options/tests");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("some.json"), r#"{ "tests": [] }"#).unwrap();
+    let refused = conform::play(&folder, &SHELLS).unwrap_err();
+    assert!(matches!(refused, Unreadable::Elsewhere { .. }), "{refused}");
+    assert!(refused.to_string().ends_with("such files are played on core alone"), "{refused}");
+}
