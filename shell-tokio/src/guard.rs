@@ -21,13 +21,12 @@ pub struct PooledConnection<K: Connector> {
     shared: Arc<Shared<K>>,
     id: ConnId,
     /// There until the guard is dropped.
-    held: Option<Box<Held<K::Connection>>>,
-    error: Option<ConnectionError>,
+    held: Option<Box<Held<K>>>,
 }
 
 impl<K: Connector> PooledConnection<K> {
-    pub(crate) fn new(shared: Arc<Shared<K>>, id: ConnId, held: Box<Held<K::Connection>>) -> Self {
-        Self { shared, id, held: Some(held), error: None }
+    pub(crate) const fn new(shared: Arc<Shared<K>>, id: ConnId, held: Box<Held<K>>) -> Self {
+        Self { shared, id, held: Some(held) }
     }
 
     /// The number of the connection, as in events: 1, 2, 3, … (CO-03).
@@ -53,7 +52,7 @@ impl<K: Connector> PooledConnection<K> {
     /// [`Builder::on_failure`](crate::Builder::on_failure).
     pub fn mark_errored(&mut self, error: ConnectionError) {
         failure::show(&self.shared, self.id, &error);
-        self.error.get_or_insert(error);
+        self.held_mut().error.get_or_insert(error);
     }
 
     /// What the connection is used for from now on. Counted in load-balanced mode, for the text of
@@ -85,9 +84,9 @@ impl<K: Connector> PooledConnection<K> {
     where
         F: Future<Output = Result<R, ConnectionError>>,
     {
-        let Self { shared, id, held, error } = self;
+        let Self { shared, id, held } = self;
         let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
-        let Held { connection, interrupt } = &mut **held;
+        let Held { connection, interrupt, error } = &mut **held;
         if interrupt.has_happened() {
             return Err(InterruptedError::new(Arc::clone(&shared.address)).into());
         }
@@ -107,8 +106,15 @@ impl<K: Connector> PooledConnection<K> {
         outcome.map_err(Into::into)
     }
 
-    fn held(&self) -> &Held<K::Connection> {
+    fn held(&self) -> &Held<K> {
         match &self.held {
+            Some(held) => held,
+            None => unreachable!("it is there until the guard is dropped"),
+        }
+    }
+
+    fn held_mut(&mut self) -> &mut Held<K> {
+        match &mut self.held {
             Some(held) => held,
             None => unreachable!("it is there until the guard is dropped"),
         }
@@ -125,24 +131,21 @@ impl<K: Connector> Deref for PooledConnection<K> {
 
 impl<K: Connector> DerefMut for PooledConnection<K> {
     fn deref_mut(&mut self) -> &mut K::Connection {
-        match &mut self.held {
-            Some(held) => &mut held.connection,
-            None => unreachable!("it is there until the guard is dropped"),
-        }
+        &mut self.held_mut().connection
     }
 }
 
 impl<K: Connector> Drop for PooledConnection<K> {
     fn drop(&mut self) {
-        let Some(conn) = self.held.take() else { return };
+        let Some(mut conn) = self.held.take() else { return };
         let interrupted = || {
             let text = "interrupted by the pool";
             conn.interrupt.has_happened().then(|| ConnectionError::network(Stage::Operation, text))
         };
-        let error = self.error.take().or_else(interrupted);
+        let error = conn.error.take().or_else(interrupted);
         let error = error.or_else(|| self.shared.connector.fault(&conn.connection));
         let health = error.map_or(Health::Healthy, Health::Errored);
-        self.shared.feed(Input::CheckedIn { id: self.id, conn, health });
+        self.shared.check_in(self.id, conn, health);
     }
 }
 

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
@@ -10,7 +11,6 @@ use tokio::time::Instant;
 use crate::builder::{BuildError, Builder};
 use crate::connection::Mongo;
 use crate::connector::Connector;
-use crate::desk::Delivery;
 use crate::guard::PooledConnection;
 use crate::request::Request;
 use crate::shared::Shared;
@@ -72,8 +72,8 @@ impl<K: Connector> Pool<K> {
     ///
     /// [`PoolError`]: the pool is paused, closed or was cleared, the time ran out, or the connection
     /// that was made for this request failed.
-    pub async fn check_out(&self) -> Result<PooledConnection<K>, PoolError> {
-        self.check_out_for(Purpose::Other, None).await
+    pub fn check_out(&self) -> impl Future<Output = Result<PooledConnection<K>, PoolError>> {
+        self.check_out_for(Purpose::Other, None)
     }
 
     /// As [`check_out`](Self::check_out), but gives up at `deadline`, whatever `waitQueueTimeoutMS`
@@ -82,11 +82,11 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
-    pub async fn check_out_before(
+    pub fn check_out_before(
         &self,
         deadline: Instant,
-    ) -> Result<PooledConnection<K>, PoolError> {
-        self.check_out_for(Purpose::Other, Some(deadline)).await
+    ) -> impl Future<Output = Result<PooledConnection<K>, PoolError>> {
+        self.check_out_for(Purpose::Other, Some(deadline))
     }
 
     /// As [`check_out_before`](Self::check_out_before), and says what the connection is for: cursors
@@ -95,17 +95,12 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
-    pub async fn check_out_for(
+    pub fn check_out_for(
         &self,
         purpose: Purpose,
         deadline: Option<Instant>,
-    ) -> Result<PooledConnection<K>, PoolError> {
-        let shared = &self.shared;
-        let delivery = match shared.request(deadline, purpose) {
-            Ok(delivery) => delivery,
-            Err((place, id)) => Request { shared, place, id, is_answered: false }.await,
-        };
-        self.guard(delivery)
+    ) -> impl Future<Output = Result<PooledConnection<K>, PoolError>> {
+        Request::new(&self.shared, purpose, deadline)
     }
 
     /// Checks a connection out, does something with it, and checks it in.
@@ -193,13 +188,6 @@ impl<K: Connector> Pool<K> {
     #[must_use]
     pub fn address(&self) -> &ServerAddress {
         &self.shared.address
-    }
-
-    fn guard(&self, delivery: Delivery<K>) -> Result<PooledConnection<K>, PoolError> {
-        match delivery {
-            Ok((id, held)) => Ok(PooledConnection::new(Arc::clone(&self.shared), id, held)),
-            Err(error) => Err(PoolError::new(Arc::clone(&self.shared.address), error)),
-        }
     }
 }
 
