@@ -146,25 +146,38 @@ pub(crate) struct Place {
 
 /// Those who are to be woken: almost always none or one, which takes no allocation.
 #[derive(Default)]
-pub(crate) struct Woken {
-    first: Option<Waker>,
-    others: Vec<Waker>,
+pub(crate) enum Woken {
+    #[default]
+    Nobody,
+    One(Waker),
+    Several(Vec<Waker>),
 }
 
 impl Woken {
+    #[inline(never)]
     fn push(&mut self, waker: Waker) {
-        match &self.first {
-            None => self.first = Some(waker),
-            Some(_) => self.others.push(waker),
-        }
+        *self = match std::mem::take(self) {
+            Self::Nobody => Self::One(waker),
+            Self::One(first) => Self::Several(vec![first, waker]),
+            Self::Several(mut wakers) => {
+                wakers.push(waker);
+                Self::Several(wakers)
+            }
+        };
+    }
+
+    #[inline(always)]
+    pub(crate) const fn is_empty(&self) -> bool {
+        matches!(self, Self::Nobody)
     }
 
     /// In the order in which they were answered.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn wake(self) {
-        if let Some(first) = self.first {
-            first.wake();
-            self.others.into_iter().for_each(Waker::wake);
+        match self {
+            Self::Nobody => {}
+            Self::One(waker) => waker.wake(),
+            Self::Several(wakers) => wakers.into_iter().for_each(Waker::wake),
         }
     }
 }
@@ -181,7 +194,7 @@ struct Tray<'a, K: Connector> {
 }
 
 impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
-    #[inline]
+    #[inline(always)]
     fn act(&mut self, action: Action<Tokio<K>>) {
         match action {
             Action::Deliver { waiter, outcome } if self.asking == Some(waiter) => {
@@ -204,6 +217,7 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
 }
 
 impl<K: Connector> Tray<'_, K> {
+    #[inline(never)]
     fn deliver(&mut self, place: usize, outcome: Delivery<K>) {
         // Whoever has given up does not come for an answer.
         if matches!(outcome, Err(CheckOutError::Cancelled)) {

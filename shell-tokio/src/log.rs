@@ -14,6 +14,7 @@ use tracing::{Level, debug, enabled, warn};
 const TARGET: &str = "cenote::connection";
 
 /// Whether anybody would see a message.
+#[inline]
 pub(crate) fn is_wanted() -> bool {
     enabled!(target: TARGET, Level::DEBUG)
 }

@@ -137,6 +137,7 @@ impl<K: Connector> Shared<K> {
         }
     }
 
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Desk<K>> {
         // A panic under the lock is a broken contract; what the machine holds is whole all the same.
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
@@ -166,11 +167,13 @@ impl<K: Connector> Shared<K> {
         Instant::ORIGIN + time.saturating_duration_since(self.origin)
     }
 
+    #[inline]
     fn wants_events(&self) -> bool {
         !self.subscribers.is_empty() || log::is_wanted()
     }
 
     /// The clock is read only when somebody will look at the time.
+    #[inline(always)]
     fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
         let wants_events = self.wants_events();
         let is_timed = brings_time || desk.state.needs_now();
@@ -179,7 +182,7 @@ impl<K: Connector> Shared<K> {
     }
 
     /// Gives the lock back, wakes, and drains the outbox unless somebody does so already.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn settle(
         self: &Arc<Self>,
         mut desk: MutexGuard<'_, Desk<K>>,
@@ -192,13 +195,16 @@ impl<K: Connector> Shared<K> {
         let is_left_to_others = desk.outbox.is_empty() || desk.is_drained;
         drop(desk);
         // Those who wait have their answers, and need not wait for subscribers.
-        woken.wake();
+        if !woken.is_empty() {
+            woken.wake();
+        }
         if !is_left_to_others {
             self.drain();
         }
     }
 
     /// Has the timer fire earlier, if it has to.
+    #[inline(never)]
     fn arm(&self, desk: &mut Desk<K>) {
         let Some(due) = desk.state.next_deadline().map(|deadline| deadline.at) else { return };
         if desk.armed.is_none_or(|armed| due < armed) {
