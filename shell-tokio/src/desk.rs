@@ -1,6 +1,6 @@
 //! What is under the lock: the machine, those who wait, and what is to be done outside.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
@@ -14,6 +14,7 @@ use tokio::task::AbortHandle;
 
 use crate::connector::Connector;
 use crate::interrupt::Interrupt;
+use crate::outbox::Outbox;
 
 /// What this shell brings to the machine.
 pub(crate) struct Tokio<K>(PhantomData<K>);
@@ -39,9 +40,8 @@ pub(crate) struct Desk<K: Connector> {
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
-    /// In the machine's order; for whoever drains it.
-    pub(crate) outbox: VecDeque<Action<Tokio<K>>>,
-    pub(crate) is_drained: bool,
+    /// Actions, in the machine's order.
+    pub(crate) outbox: Outbox<Action<Tokio<K>>>,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
     /// Connections that are being opened, and how to stop that as soon as it is known.
@@ -57,13 +57,12 @@ pub(crate) enum Parked<K: Connector> {
 }
 
 impl<K: Connector> Desk<K> {
-    pub(crate) fn new(state: PoolState<Tokio<K>>, outbox: VecDeque<Action<Tokio<K>>>) -> Self {
+    pub(crate) fn new(state: PoolState<Tokio<K>>, outbox: Outbox<Action<Tokio<K>>>) -> Self {
         Self {
             state,
             requests: 0,
             parked: Slab::new(),
             outbox,
-            is_drained: false,
             armed: None,
             opening: BTreeMap::new(),
             interrupts: BTreeMap::new(),
@@ -109,12 +108,18 @@ impl<K: Connector> Desk<K> {
     }
 }
 
+impl<K: Connector> AsMut<Outbox<Action<Tokio<K>>>> for Desk<K> {
+    fn as_mut(&mut self) -> &mut Outbox<Action<Tokio<K>>> {
+        &mut self.outbox
+    }
+}
+
 /// Almost always none or one.
 pub(crate) type Wakers = Vec<Waker>;
 
 /// Where the machine puts its actions.
 struct Tray<'a, K: Connector> {
-    outbox: &'a mut VecDeque<Action<Tokio<K>>>,
+    outbox: &'a mut Outbox<Action<Tokio<K>>>,
     parked: &'a mut Slab<Parked<K>>,
     wants_events: bool,
     wakers: &'a mut Wakers,
@@ -134,7 +139,7 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportHeldTooLong { .. }
-            | Action::EmitEvent(_) => self.outbox.push_back(action),
+            | Action::EmitEvent(_) => self.outbox.push(action),
         }
     }
 

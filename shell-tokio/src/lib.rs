@@ -51,9 +51,11 @@ mod failure;
 mod guard;
 mod interrupt;
 mod log;
+mod outbox;
 mod pool;
 mod request;
 mod shared;
+mod sync;
 mod timer;
 
 pub use builder::{BuildError, Builder};

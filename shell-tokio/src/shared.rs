@@ -1,9 +1,7 @@
-//! One pool: the lock, the outbox, and what is done outside of the lock.
+//! One pool: the lock, and what is done outside of it.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
+use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
@@ -18,7 +16,8 @@ use crate::desk::{Delivery, Desk, Parked, Tokio, Wakers};
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::Watcher;
 use crate::interrupt::Interrupt;
-use crate::{establish, log};
+use crate::sync::{Mutex, MutexGuard};
+use crate::{establish, log, outbox};
 
 pub(crate) struct Shared<K: Connector> {
     pub(crate) address: Arc<ServerAddress>,
@@ -62,7 +61,7 @@ impl<K: Connector> Shared<K> {
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
-        shared.drain();
+        outbox::drain(&shared.desk, |action| shared.perform(action));
         shared
     }
 
@@ -125,8 +124,7 @@ impl<K: Connector> Shared<K> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Desk<K>> {
-        // A panic under the lock is a broken contract; what the machine holds is whole all the same.
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+        outbox::lock(&self.desk)
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -173,15 +171,14 @@ impl<K: Connector> Shared<K> {
     /// Gives the lock back, wakes, and drains the outbox unless somebody does so already.
     pub(crate) fn settle(self: &Arc<Self>, mut desk: MutexGuard<'_, Desk<K>>, wakers: Wakers) {
         self.arm(&mut desk);
-        let is_left_to_others = desk.outbox.is_empty() || desk.is_drained;
-        drop(desk);
         // Those who wait have their answers, and need not wait for subscribers.
-        if !wakers.is_empty() {
-            wakers.into_iter().for_each(Waker::wake);
-        }
-        if !is_left_to_others {
-            self.drain();
-        }
+        let wake = || {
+            for waker in wakers {
+                // Of whatever runtime: one that panics must not keep the others asleep.
+                let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            }
+        };
+        outbox::release(&self.desk, desk, wake, |action| self.perform(action));
     }
 
     /// Has the timer fire earlier, if it has to. Nothing is due where nothing depends on the time.
@@ -196,29 +193,6 @@ impl<K: Connector> Shared<K> {
         }
     }
 
-    /// Performs actions in their order and without the lock, until there are none. One thread does
-    /// so at a time: actions that others bring about meanwhile are its to perform.
-    fn drain(self: &Arc<Self>) {
-        let mut desk = self.lock();
-        if std::mem::replace(&mut desk.is_drained, true) {
-            return;
-        }
-        let mut batch = VecDeque::new();
-        loop {
-            std::mem::swap(&mut batch, &mut desk.outbox);
-            if batch.is_empty() {
-                // Keeps the larger buffer for next time.
-                desk.is_drained = false;
-                return;
-            }
-            drop(desk);
-            for action in batch.drain(..) {
-                self.perform(action);
-            }
-            desk = self.lock();
-        }
-    }
-
     fn perform(self: &Arc<Self>, action: Action<Tokio<K>>) {
         match action {
             Action::StartEstablish { id, deadline, background } => {
@@ -230,7 +204,8 @@ impl<K: Connector> Shared<K> {
             }
             Action::CloseSocket { id, conn } => {
                 let interrupt = self.lock().interrupts.remove(&id);
-                drop((interrupt, conn));
+                // A connection that panics is gone all the same.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop((interrupt, conn))));
                 self.tell_when_empty();
             }
             Action::Interrupt { id } => {
