@@ -15,6 +15,7 @@ use crate::connector::Connector;
 use crate::desk::Desk;
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::{Failure, Watcher};
+use crate::outbox::Outbox;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
 
@@ -115,7 +116,7 @@ impl<K: Connector> Builder<K> {
         let Self { address, connector, options, subscribers, watcher } = self;
         let mut outbox = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
-        let desk = Desk::new(state, outbox);
+        let desk = Desk::new(state, Outbox::new(outbox));
         let audience = Audience { subscribers, watcher };
         let shared = Shared::new(Arc::new(address), connector, audience, Handle::current(), desk);
         Ok(Pool::start(shared))

@@ -1,6 +1,6 @@
 //! What is under the lock: the machine, those who wait, and what is to be done outside.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
@@ -15,6 +15,8 @@ use tokio::task::AbortHandle;
 
 use crate::connector::Connector;
 use crate::interrupt::Interrupt;
+use crate::outbox::Outbox;
+use crate::woken::Woken;
 
 /// What this shell brings to the machine.
 pub(crate) struct Tokio<K>(PhantomData<K>);
@@ -42,9 +44,8 @@ pub(crate) struct Desk<K: Connector> {
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
-    /// In the machine's order; for whoever drains it.
-    pub(crate) outbox: VecDeque<Action<Tokio<K>>>,
-    pub(crate) is_drained: bool,
+    /// Actions, in the machine's order.
+    pub(crate) outbox: Outbox<Action<Tokio<K>>>,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
     /// Connections that are being opened, and how to stop that as soon as it is known.
@@ -60,13 +61,12 @@ pub(crate) enum Parked<K: Connector> {
 }
 
 impl<K: Connector> Desk<K> {
-    pub(crate) fn new(state: PoolState<Tokio<K>>, outbox: VecDeque<Action<Tokio<K>>>) -> Self {
+    pub(crate) fn new(state: PoolState<Tokio<K>>, outbox: Outbox<Action<Tokio<K>>>) -> Self {
         Self {
             state,
             requests: 0,
             parked: Slab::new(),
             outbox,
-            is_drained: false,
             armed: None,
             opening: BTreeMap::new(),
             interrupts: BTreeMap::new(),
@@ -144,47 +144,15 @@ pub(crate) struct Place {
     pub(crate) id: WaiterId,
 }
 
-/// Those who are to be woken: almost always none or one, which takes no allocation.
-#[derive(Default)]
-pub(crate) enum Woken {
-    #[default]
-    Nobody,
-    One(Waker),
-    Several(Vec<Waker>),
-}
-
-impl Woken {
-    #[inline(never)]
-    fn push(&mut self, waker: Waker) {
-        *self = match std::mem::take(self) {
-            Self::Nobody => Self::One(waker),
-            Self::One(first) => Self::Several(vec![first, waker]),
-            Self::Several(mut wakers) => {
-                wakers.push(waker);
-                Self::Several(wakers)
-            }
-        };
-    }
-
-    #[inline(always)]
-    pub(crate) const fn is_empty(&self) -> bool {
-        matches!(self, Self::Nobody)
-    }
-
-    /// In the order in which they were answered.
-    #[inline(never)]
-    pub(crate) fn wake(self) {
-        match self {
-            Self::Nobody => {}
-            Self::One(waker) => waker.wake(),
-            Self::Several(wakers) => wakers.into_iter().for_each(Waker::wake),
-        }
+impl<K: Connector> AsMut<Outbox<Action<Tokio<K>>>> for Desk<K> {
+    fn as_mut(&mut self) -> &mut Outbox<Action<Tokio<K>>> {
+        &mut self.outbox
     }
 }
 
 /// Where the machine puts its actions.
 struct Tray<'a, K: Connector> {
-    outbox: &'a mut VecDeque<Action<Tokio<K>>>,
+    outbox: &'a mut Outbox<Action<Tokio<K>>>,
     parked: &'a mut Slab<Parked<K>>,
     wants_events: bool,
     woken: &'a mut Woken,
@@ -206,7 +174,7 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportHeldTooLong { .. }
-            | Action::EmitEvent(_) => self.outbox.push_back(action),
+            | Action::EmitEvent(_) => self.outbox.push(action),
         }
     }
 

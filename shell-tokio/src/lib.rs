@@ -51,10 +51,13 @@ mod failure;
 mod guard;
 mod interrupt;
 mod log;
+mod outbox;
 mod pool;
 mod request;
 mod shared;
+mod sync;
 mod timer;
+mod woken;
 
 pub use builder::{BuildError, Builder};
 pub use connection::{Connection, Mongo};

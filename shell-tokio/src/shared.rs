@@ -1,8 +1,7 @@
-//! One pool: the lock, the outbox, and what is done outside of the lock.
+//! One pool: the lock, and what is done outside of it.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
@@ -14,11 +13,13 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use crate::connector::Connector;
-use crate::desk::{Asked, Delivery, Desk, Held, Parked, Place, Tokio, Woken};
+use crate::desk::{Asked, Delivery, Desk, Held, Parked, Place, Tokio};
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::Watcher;
 use crate::interrupt::Interrupt;
-use crate::{establish, log};
+use crate::sync::{Mutex, MutexGuard};
+use crate::woken::Woken;
+use crate::{establish, log, outbox};
 
 pub(crate) struct Shared<K: Connector> {
     pub(crate) address: Arc<ServerAddress>,
@@ -71,7 +72,7 @@ impl<K: Connector> Shared<K> {
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
-        shared.drain();
+        outbox::drain(&shared.desk, |action| shared.perform(action));
         shared
     }
 
@@ -139,8 +140,7 @@ impl<K: Connector> Shared<K> {
 
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Desk<K>> {
-        // A panic under the lock is a broken contract; what the machine holds is whole all the same.
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+        outbox::lock(&self.desk)
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -192,15 +192,13 @@ impl<K: Connector> Shared<K> {
         if moment.is_timed {
             self.arm(&mut desk);
         }
-        let is_left_to_others = desk.outbox.is_empty() || desk.is_drained;
-        drop(desk);
         // Those who wait have their answers, and need not wait for subscribers.
-        if !woken.is_empty() {
-            woken.wake();
-        }
-        if !is_left_to_others {
-            self.drain();
-        }
+        let wake = || {
+            if !woken.is_empty() {
+                woken.wake();
+            }
+        };
+        outbox::release(&self.desk, desk, wake, |action| self.perform(action));
     }
 
     /// Has the timer fire earlier, if it has to.
@@ -210,30 +208,6 @@ impl<K: Connector> Shared<K> {
         if desk.armed.is_none_or(|armed| due < armed) {
             desk.armed = Some(due);
             self.rescheduled.notify_one();
-        }
-    }
-
-    /// Performs actions in their order and without the lock, until there are none. One thread does
-    /// so at a time: actions that others bring about meanwhile are its to perform.
-    #[inline(never)]
-    fn drain(self: &Arc<Self>) {
-        let mut desk = self.lock();
-        if std::mem::replace(&mut desk.is_drained, true) {
-            return;
-        }
-        let mut batch = VecDeque::new();
-        loop {
-            std::mem::swap(&mut batch, &mut desk.outbox);
-            if batch.is_empty() {
-                // Keeps the larger buffer for next time.
-                desk.is_drained = false;
-                return;
-            }
-            drop(desk);
-            for action in batch.drain(..) {
-                self.perform(action);
-            }
-            desk = self.lock();
         }
     }
 
@@ -248,7 +222,8 @@ impl<K: Connector> Shared<K> {
             }
             Action::CloseSocket { id, conn } => {
                 let interrupt = self.lock().interrupts.remove(&id);
-                drop((interrupt, conn));
+                // A connection that panics is gone all the same.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop((interrupt, conn))));
                 self.tell_when_empty();
             }
             Action::Interrupt { id } => {
