@@ -55,6 +55,8 @@ mod pool;
 mod request;
 mod shared;
 mod timer;
+mod try_check_out;
+mod warm_up;
 
 pub use builder::{BuildError, Builder};
 pub use connection::{Connection, Mongo};

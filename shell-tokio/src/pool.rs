@@ -21,7 +21,7 @@ use crate::shared::Shared;
 /// A pool begins paused (PCR-04): nothing is handed out until somebody who watches the server says
 /// [`ready`](Self::ready), and again after each [`clear`](Self::clear).
 pub struct Pool<K: Connector = Mongo> {
-    shared: Arc<Shared<K>>,
+    pub(crate) shared: Arc<Shared<K>>,
     life: Arc<Life<K>>,
 }
 
@@ -195,7 +195,7 @@ impl<K: Connector> Pool<K> {
         &self.shared.address
     }
 
-    fn guard(&self, delivery: Delivery<K>) -> Result<PooledConnection<K>, PoolError> {
+    pub(crate) fn guard(&self, delivery: Delivery<K>) -> Result<PooledConnection<K>, PoolError> {
         match delivery {
             Ok((id, held)) => Ok(PooledConnection::new(Arc::clone(&self.shared), id, held)),
             Err(error) => Err(PoolError::new(Arc::clone(&self.shared.address), error)),

@@ -142,6 +142,11 @@ impl<K: Connector> Shared<K> {
         self.origin.checked_add(instant.saturating_since(Instant::ORIGIN))
     }
 
+    /// The time at which the pool was made: no time of this pool is before it.
+    pub(crate) fn time_zero(&self) -> tokio::time::Instant {
+        self.origin
+    }
+
     /// The time now, as the machine counts it.
     pub(crate) fn now(&self) -> Instant {
         Instant::ORIGIN + self.origin.elapsed()

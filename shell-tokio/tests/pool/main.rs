@@ -5,5 +5,7 @@ mod failures;
 mod lifecycle;
 mod many;
 mod subscribers;
+mod try_check_out;
 mod waiting;
+mod warm_up;
 mod world;
