@@ -41,6 +41,7 @@
 //! | the runtime that made the pool | connections that were being opened fail; checked-out ones can still come back |
 
 mod builder;
+mod close;
 mod connection;
 mod connector;
 mod desk;
@@ -59,6 +60,7 @@ mod try_check_out;
 mod warm_up;
 
 pub use builder::{BuildError, Builder};
+pub use close::CloseTimeout;
 pub use connection::{Connection, Mongo};
 pub use connector::{Connector, Progress, Target};
 pub use error::OperationError;

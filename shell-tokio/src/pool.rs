@@ -147,21 +147,6 @@ impl<K: Connector> Pool<K> {
         self.shared.feed(Input::Clear { cause, interrupt: false, service: Some(service) });
     }
 
-    /// Closes the pool for good, and waits until everything that is checked out has come home
-    /// (PCL-01). Dropping the future, or a timeout around it, leaves the pool closed.
-    pub async fn close(&self) {
-        self.shared.feed(Input::Close);
-        loop {
-            let mut emptied = std::pin::pin!(self.shared.emptied.notified());
-            // Before the count is looked at, so that the last one is not missed.
-            emptied.as_mut().enable();
-            if self.snapshot().total == 0 {
-                return;
-            }
-            emptied.await;
-        }
-    }
-
     /// Changes options of the running pool. What is not set takes its default.
     ///
     /// # Errors

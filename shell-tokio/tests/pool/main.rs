@@ -1,6 +1,7 @@
 //! The shell with a connector that does what a test says, in virtual time.
 
 mod cancellation;
+mod close;
 mod failures;
 mod lifecycle;
 mod many;
