@@ -50,6 +50,7 @@ mod establish;
 mod event;
 mod failure;
 mod guard;
+mod held;
 mod interrupt;
 mod log;
 mod pool;
@@ -67,6 +68,7 @@ pub use error::OperationError;
 pub use event::PoolEvent;
 pub use failure::Failure;
 pub use guard::PooledConnection;
+pub use held::HeldTooLong;
 pub use pool::Pool;
 
 /// The README's example compiles.

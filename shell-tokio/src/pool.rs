@@ -1,4 +1,5 @@
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
@@ -24,6 +25,9 @@ pub struct Pool<K: Connector = Mongo> {
     pub(crate) shared: Arc<Shared<K>>,
     life: Arc<Life<K>>,
 }
+
+/// What becomes of a check-out.
+type CheckedOut<K> = Result<PooledConnection<K>, PoolError>;
 
 /// Ends with the last handle.
 struct Life<K: Connector> {
@@ -72,8 +76,9 @@ impl<K: Connector> Pool<K> {
     ///
     /// [`PoolError`]: the pool is paused, closed or was cleared, the time ran out, or the connection
     /// that was made for this request failed.
-    pub async fn check_out(&self) -> Result<PooledConnection<K>, PoolError> {
-        self.check_out_for(Purpose::Other, None).await
+    #[track_caller]
+    pub fn check_out(&self) -> impl Future<Output = Result<PooledConnection<K>, PoolError>> + Send {
+        self.check_out_at(Location::caller(), Purpose::Other, None)
     }
 
     /// As [`check_out`](Self::check_out), but gives up at `deadline`, whatever `waitQueueTimeoutMS`
@@ -82,11 +87,12 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
-    pub async fn check_out_before(
+    #[track_caller]
+    pub fn check_out_before(
         &self,
         deadline: Instant,
-    ) -> Result<PooledConnection<K>, PoolError> {
-        self.check_out_for(Purpose::Other, Some(deadline)).await
+    ) -> impl Future<Output = Result<PooledConnection<K>, PoolError>> + Send {
+        self.check_out_at(Location::caller(), Purpose::Other, Some(deadline))
     }
 
     /// As [`check_out_before`](Self::check_out_before), and says what the connection is for: cursors
@@ -95,17 +101,13 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
-    pub async fn check_out_for(
+    #[track_caller]
+    pub fn check_out_for(
         &self,
         purpose: Purpose,
         deadline: Option<Instant>,
-    ) -> Result<PooledConnection<K>, PoolError> {
-        let shared = &self.shared;
-        let delivery = match shared.request(deadline, purpose) {
-            Ok(delivery) => delivery,
-            Err((place, id)) => Request { shared, place, id, is_answered: false }.await,
-        };
-        self.guard(delivery)
+    ) -> impl Future<Output = Result<PooledConnection<K>, PoolError>> + Send {
+        self.check_out_at(Location::caller(), purpose, deadline)
     }
 
     /// Checks a connection out, does something with it, and checks it in.
@@ -113,12 +115,16 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// That of the check-out, or of `operation`.
-    pub async fn with_connection<R, E: From<PoolError>>(
+    #[track_caller]
+    pub fn with_connection<R, E: From<PoolError>>(
         &self,
         operation: impl AsyncFnOnce(&mut PooledConnection<K>) -> Result<R, E>,
-    ) -> Result<R, E> {
-        let mut connection = self.check_out().await?;
-        operation(&mut connection).await
+    ) -> impl Future<Output = Result<R, E>> {
+        let check_out = self.check_out();
+        async move {
+            let mut connection = check_out.await?;
+            operation(&mut connection).await
+        }
     }
 
     /// The server is there: connections may be made and handed out (PRD-01). Does nothing on a pool
@@ -158,6 +164,7 @@ impl<K: Connector> Pool<K> {
     /// When `loadBalanced` changes.
     pub fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
         options.validate()?;
+        self.shared.holders.set_options(&options);
         self.shared.feed(Input::SetOptions { options: Box::new(options) });
         Ok(())
     }
@@ -180,9 +187,27 @@ impl<K: Connector> Pool<K> {
         &self.shared.address
     }
 
-    pub(crate) fn guard(&self, delivery: Delivery<K>) -> Result<PooledConnection<K>, PoolError> {
+    pub(crate) async fn check_out_at(
+        &self,
+        place: &'static Location<'static>,
+        purpose: Purpose,
+        deadline: Option<Instant>,
+    ) -> CheckedOut<K> {
+        let shared = &self.shared;
+        let delivery = match shared.request(deadline, purpose) {
+            Ok(delivery) => delivery,
+            Err((place, id)) => Request { shared, place, id, is_answered: false }.await,
+        };
+        self.guard(delivery, place)
+    }
+
+    pub(crate) fn guard(
+        &self,
+        delivery: Delivery<K>,
+        place: &'static Location<'static>,
+    ) -> CheckedOut<K> {
         match delivery {
-            Ok((id, held)) => Ok(PooledConnection::new(Arc::clone(&self.shared), id, held)),
+            Ok((id, held)) => Ok(PooledConnection::new(Arc::clone(&self.shared), id, held, place)),
             Err(error) => Err(PoolError::new(Arc::clone(&self.shared.address), error)),
         }
     }

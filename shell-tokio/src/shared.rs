@@ -17,6 +17,7 @@ use crate::connector::Connector;
 use crate::desk::{Delivery, Desk, Parked, Tokio, Wakers};
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::Watcher;
+use crate::held::{Holders, Overseer};
 use crate::interrupt::Interrupt;
 use crate::{establish, log};
 
@@ -32,6 +33,7 @@ pub(crate) struct Shared<K: Connector> {
     origin: tokio::time::Instant,
     subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) holders: Holders,
     desk: Mutex<Desk<K>>,
 }
 
@@ -39,6 +41,7 @@ pub(crate) struct Shared<K: Connector> {
 pub(crate) struct Audience<K: Connector> {
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) overseer: Option<Overseer>,
 }
 
 impl<K: Connector> Shared<K> {
@@ -49,7 +52,7 @@ impl<K: Connector> Shared<K> {
         runtime: Handle,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, watcher } = audience;
+        let Audience { subscribers, watcher, overseer } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
@@ -59,6 +62,7 @@ impl<K: Connector> Shared<K> {
             origin: tokio::time::Instant::now(),
             subscribers,
             watcher,
+            holders: Holders::new(desk.state.options(), overseer),
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
@@ -242,7 +246,7 @@ impl<K: Connector> Shared<K> {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
                 interrupt.into_iter().for_each(|interrupt| interrupt.happen());
             }
-            Action::ReportHeldTooLong { id, held } => log::held_too_long(&self.address, id, held),
+            Action::ReportHeldTooLong { id, held } => self.holders.report(&self.address, id, held),
             Action::EmitEvent(event) => self.tell(event),
             Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
         }

@@ -1,3 +1,5 @@
+use std::panic::Location;
+
 use cenote_core::error::PoolError;
 use cenote_core::pool::{CheckOutError, Purpose};
 
@@ -23,7 +25,9 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// [`PoolError`]: the pool is paused or closed.
+    #[track_caller]
     pub fn try_check_out(&self) -> Result<Option<PooledConnection<K>>, PoolError> {
+        let place = Location::caller();
         // A deadline that has passed asks for what is there or nothing.
         let passed = self.shared.time_zero();
         let Ok(delivery) = self.shared.request(Some(passed), Purpose::Other) else {
@@ -31,7 +35,7 @@ impl<K: Connector> Pool<K> {
         };
         match delivery {
             Err(CheckOutError::WaitQueueTimeout { .. }) => Ok(None),
-            found => self.guard(found).map(Some),
+            found => self.guard(found, place).map(Some),
         }
     }
 }

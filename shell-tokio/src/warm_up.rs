@@ -1,8 +1,10 @@
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use cenote_core::error::PoolError;
+use cenote_core::pool::Purpose;
 
 use crate::connector::Connector;
 use crate::guard::PooledConnection;
@@ -28,13 +30,21 @@ impl<K: Connector> Pool<K> {
     ///
     /// The first failure, as [`check_out`](Self::check_out) has it. Connections that were made before
     /// that stay in the pool.
-    pub async fn warm_up(&self, connections: u32) -> Result<u32, PoolError> {
-        WarmUp { pool: self, wanted: connections, held: Vec::new(), asking: Vec::new() }.await
+    #[track_caller]
+    pub fn warm_up(&self, connections: u32) -> impl Future<Output = Result<u32, PoolError>> + Send {
+        WarmUp {
+            pool: self,
+            place: Location::caller(),
+            wanted: connections,
+            held: Vec::new(),
+            asking: Vec::new(),
+        }
     }
 }
 
 struct WarmUp<'p, K: Connector> {
     pool: &'p Pool<K>,
+    place: &'static Location<'static>,
     wanted: u32,
     held: Vec<PooledConnection<K>>,
     asking: Vec<Asking<'p, K>>,
@@ -62,8 +72,8 @@ impl<K: Connector> Future for WarmUp<'_, K> {
             if !this.may_ask() {
                 break;
             }
-            let pool = this.pool;
-            this.asking.push(Box::pin(pool.check_out()));
+            let (pool, place) = (this.pool, this.place);
+            this.asking.push(Box::pin(pool.check_out_at(place, Purpose::Other, None)));
         }
         if this.is_in_vain() {
             this.asking.clear();

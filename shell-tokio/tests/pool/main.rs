@@ -3,6 +3,7 @@
 mod cancellation;
 mod close;
 mod failures;
+mod held;
 mod lifecycle;
 mod many;
 mod subscribers;
