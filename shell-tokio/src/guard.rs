@@ -1,6 +1,7 @@
 use std::fmt;
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 use std::sync::Arc;
 
 use cenote_core::error::{ConnectionError, InterruptedError, Stage};
@@ -22,11 +23,19 @@ pub struct PooledConnection<K: Connector> {
     id: ConnId,
     /// There until the guard is dropped.
     held: Option<Box<Held<K>>>,
+    /// Whether [`Holders`](crate::held::Holders) know where it was checked out.
+    is_noted: bool,
 }
 
 impl<K: Connector> PooledConnection<K> {
-    pub(crate) const fn new(shared: Arc<Shared<K>>, id: ConnId, held: Box<Held<K>>) -> Self {
-        Self { shared, id, held: Some(held) }
+    pub(crate) fn new(
+        shared: Arc<Shared<K>>,
+        id: ConnId,
+        held: Box<Held<K>>,
+        place: &'static Location<'static>,
+    ) -> Self {
+        let is_noted = shared.holders.note(id, place);
+        Self { shared, id, held: Some(held), is_noted }
     }
 
     /// The number of the connection, as in events: 1, 2, 3, … (CO-03).
@@ -84,7 +93,7 @@ impl<K: Connector> PooledConnection<K> {
     where
         F: Future<Output = Result<R, ConnectionError>>,
     {
-        let Self { shared, id, held } = self;
+        let Self { shared, id, held, is_noted: _ } = self;
         let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
         let Held { connection, interrupt, error } = &mut **held;
         if interrupt.has_happened() {
@@ -138,6 +147,9 @@ impl<K: Connector> DerefMut for PooledConnection<K> {
 impl<K: Connector> Drop for PooledConnection<K> {
     fn drop(&mut self) {
         let Some(mut conn) = self.held.take() else { return };
+        if self.is_noted {
+            self.shared.holders.forget(self.id);
+        }
         let interrupted = || {
             let text = "interrupted by the pool";
             conn.interrupt.has_happened().then(|| ConnectionError::network(Stage::Operation, text))

@@ -1,6 +1,7 @@
 //! A check-out.
 
 use std::future::Future;
+use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,6 +15,8 @@ use crate::desk::{Delivery, Parked, Place};
 use crate::guard::PooledConnection;
 use crate::shared::Shared;
 
+pub(crate) type CheckedOut<K> = Result<PooledConnection<K>, PoolError>;
+
 /// Asks when it is polled first, and waits at its place for the answer if there is none at once.
 /// Dropped before, it gives the place up, and an answer that was there already goes back to the
 /// pool.
@@ -21,6 +24,8 @@ pub(crate) struct Request<'a, K: Connector> {
     shared: &'a Arc<Shared<K>>,
     deadline: Option<Instant>,
     purpose: Purpose,
+    /// Where somebody asked.
+    caller: &'static Location<'static>,
     stage: Stage,
 }
 
@@ -35,22 +40,19 @@ impl<'a, K: Connector> Request<'a, K> {
         shared: &'a Arc<Shared<K>>,
         purpose: Purpose,
         deadline: Option<Instant>,
+        caller: &'static Location<'static>,
     ) -> Self {
-        Self { shared, deadline, purpose, stage: Stage::New }
+        Self { shared, deadline, purpose, caller, stage: Stage::New }
     }
 
     fn answered(&mut self, delivery: Delivery<K>) -> Poll<<Self as Future>::Output> {
         self.stage = Stage::Answered;
-        let shared = Arc::clone(self.shared);
-        Poll::Ready(match delivery {
-            Ok((id, held)) => Ok(PooledConnection::new(shared, id, held)),
-            Err(error) => Err(PoolError::new(Arc::clone(&shared.address), error)),
-        })
+        Poll::Ready(take_over(self.shared, delivery, self.caller))
     }
 }
 
 impl<K: Connector> Future for Request<'_, K> {
-    type Output = Result<PooledConnection<K>, PoolError>;
+    type Output = CheckedOut<K>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let place = match self.stage {
@@ -79,6 +81,18 @@ impl<K: Connector> Future for Request<'_, K> {
                 }
             }
         }
+    }
+}
+
+/// A connection gets its guard, an error its address.
+pub(crate) fn take_over<K: Connector>(
+    shared: &Arc<Shared<K>>,
+    delivery: Delivery<K>,
+    caller: &'static Location<'static>,
+) -> CheckedOut<K> {
+    match delivery {
+        Ok((id, held)) => Ok(PooledConnection::new(Arc::clone(shared), id, held, caller)),
+        Err(error) => Err(PoolError::new(Arc::clone(&shared.address), error)),
     }
 }
 

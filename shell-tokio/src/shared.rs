@@ -16,6 +16,7 @@ use crate::connector::Connector;
 use crate::desk::{Asked, Delivery, Desk, Held, Parked, Place, Tokio};
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::Watcher;
+use crate::held::{Holders, Overseer};
 use crate::interrupt::Interrupt;
 use crate::sync::{Mutex, MutexGuard};
 use crate::woken::Woken;
@@ -33,6 +34,7 @@ pub(crate) struct Shared<K: Connector> {
     origin: tokio::time::Instant,
     subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) holders: Holders,
     desk: Mutex<Desk<K>>,
 }
 
@@ -49,6 +51,7 @@ pub(crate) struct Moment {
 pub(crate) struct Audience<K: Connector> {
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) overseer: Option<Overseer>,
 }
 
 impl<K: Connector> Shared<K> {
@@ -59,7 +62,7 @@ impl<K: Connector> Shared<K> {
         runtime: Handle,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, watcher } = audience;
+        let Audience { subscribers, watcher, overseer } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
@@ -69,6 +72,7 @@ impl<K: Connector> Shared<K> {
             origin: tokio::time::Instant::now(),
             subscribers,
             watcher,
+            holders: Holders::new(desk.state.options(), overseer),
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
@@ -156,6 +160,11 @@ impl<K: Connector> Shared<K> {
         self.origin.checked_add(instant.saturating_since(Instant::ORIGIN))
     }
 
+    /// The time at which the pool was made: no time of this pool is before it.
+    pub(crate) fn time_zero(&self) -> tokio::time::Instant {
+        self.origin
+    }
+
     /// The time now, as the machine counts it.
     pub(crate) fn now(&self) -> Instant {
         Instant::ORIGIN + self.origin.elapsed()
@@ -230,7 +239,7 @@ impl<K: Connector> Shared<K> {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
                 interrupt.into_iter().for_each(|interrupt| interrupt.happen());
             }
-            Action::ReportHeldTooLong { id, held } => log::held_too_long(&self.address, id, held),
+            Action::ReportHeldTooLong { id, held } => self.holders.report(&self.address, id, held),
             Action::EmitEvent(event) => self.tell(event),
             Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
         }

@@ -1,36 +1,10 @@
 //! Beginning, end, and runtimes that end earlier.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use cenote_core::pool::{PoolOptions, Status};
 use cenote_tokio::{BuildError, OperationError};
 use tokio::runtime;
 
 use crate::world::{Gate, at_most, builder, failure, ready, settle};
-
-#[tokio::test(start_paused = true)]
-async fn close_waits_until_everything_is_home() {
-    let gate = Gate::open();
-    let (pool, log) = ready(&gate, at_most(2));
-    let held = pool.check_out().await.unwrap();
-    let is_closed = Arc::new(AtomicBool::new(false));
-    let closing = tokio::spawn({
-        let (pool, is_closed) = (pool.clone(), Arc::clone(&is_closed));
-        async move {
-            pool.close().await;
-            is_closed.store(true, Ordering::Relaxed);
-        }
-    });
-    settle().await;
-    assert!(!is_closed.load(Ordering::Relaxed));
-    assert_eq!(pool.check_out().await.unwrap_err().name(), "PoolClosedError");
-    drop(held);
-    closing.await.unwrap();
-    assert_eq!(gate.alive(), [0; 0]);
-    assert!(log.take().ends_with(&["ConnectionCheckedIn", "ConnectionClosed"]));
-    pool.close().await; // Once more is no harm.
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_panics_when_it_is_closed_is_gone_all_the_same() {
