@@ -50,6 +50,7 @@ mod event;
 mod failure;
 mod guard;
 mod interrupt;
+mod interruptible;
 mod log;
 mod pool;
 mod request;
@@ -57,12 +58,13 @@ mod shared;
 mod timer;
 
 pub use builder::{BuildError, Builder};
-pub use connection::{Connection, Mongo};
+pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
 pub use error::OperationError;
 pub use event::PoolEvent;
 pub use failure::Failure;
 pub use guard::PooledConnection;
+pub use interruptible::Interruptible;
 pub use pool::Pool;
 
 /// The README's example compiles.

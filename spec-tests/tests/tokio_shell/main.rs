@@ -2,5 +2,7 @@
 
 mod failures;
 mod operations;
+mod raw;
+mod streams;
 mod transports;
 mod world;
