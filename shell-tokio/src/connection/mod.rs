@@ -1,5 +1,7 @@
 //! Connections to a MongoDB server, as a connection string describes them.
 
+#[cfg(test)]
+mod cancellation;
 mod dial;
 mod handshake;
 mod messages;
