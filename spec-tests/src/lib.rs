@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod blocking;
+pub mod check;
 pub mod command;
 pub mod conform;
 pub mod conversation;
