@@ -1,10 +1,11 @@
 //! The pool in one minute: `cargo run --release -p cenote --example quickstart_tokio`.
 
-use bson::rawdoc;
+use bson::{Document, rawdoc};
 use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
 use cenote_tokio::Pool;
 
-#[tokio::main]
+// On one thread, so that what we print and what the pool tells come in their order.
+#[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A server to talk to, in this process: TLS, and one user who has to log in.
     let users = vec![User::new("app", "pencil")];
@@ -23,16 +24,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("connection {} to {}", connection.id(), pool.address());
 
     let reply = connection.command("admin", &rawdoc! { "ping": 1 }).await?;
-    println!("ping: {reply:?}");
+    println!("ping: {}", Document::try_from(reply)?);
 
     let birds = rawdoc! { "insert": "birds", "documents": [{ "_id": "owl" }, { "_id": "kiwi" }] };
     let reply = connection.command("zoo", &birds).await?;
-    println!("insert: {} birds", reply.get_i32("n")?);
+    println!("insert: {}", Document::try_from(reply)?);
 
     let reply = connection.command("zoo", &rawdoc! { "find": "birds" }).await?;
-    for bird in reply.get_document("cursor")?.get_array("firstBatch")? {
-        println!("find: {:?}", bird?);
-    }
+    println!("find: {}", Document::try_from(reply)?);
 
     // It comes back when it is dropped, and whoever asks next gets it.
     drop(connection);
