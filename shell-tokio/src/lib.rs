@@ -41,6 +41,7 @@
 //! | the runtime that made the pool | connections that were being opened fail; checked-out ones can still come back |
 
 mod builder;
+mod close;
 mod connection;
 mod connector;
 mod desk;
@@ -49,21 +50,29 @@ mod establish;
 mod event;
 mod failure;
 mod guard;
+mod held;
 mod interrupt;
 mod interruptible;
 mod log;
+mod outbox;
 mod pool;
 mod request;
 mod shared;
+mod sync;
 mod timer;
+mod try_check_out;
+mod warm_up;
+mod woken;
 
 pub use builder::{BuildError, Builder};
+pub use close::CloseTimeout;
 pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
 pub use error::OperationError;
 pub use event::PoolEvent;
 pub use failure::Failure;
 pub use guard::PooledConnection;
+pub use held::HeldTooLong;
 pub use interruptible::Interruptible;
 pub use pool::Pool;
 
