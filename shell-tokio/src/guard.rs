@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::Arc;
 
+use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, InterruptedError, Stage};
 use cenote_core::pool::{ConnId, Health, Input, Purpose, ServiceId};
 
@@ -11,6 +12,7 @@ use crate::connector::Connector;
 use crate::desk::Held;
 use crate::error::OperationError;
 use crate::failure;
+use crate::interrupt::Interrupt;
 use crate::shared::Shared;
 
 /// A connection that is checked out. Dropped, it comes back: without waiting, without a task.
@@ -113,6 +115,14 @@ impl<K: Connector> PooledConnection<K> {
             }
         }
         outcome.map_err(Into::into)
+    }
+
+    /// The connection, where it is said that it is broken off, and whose it is.
+    pub(crate) fn parts(&mut self) -> (&mut K::Connection, &Interrupt, &Arc<ServerAddress>) {
+        let Self { shared, held, .. } = self;
+        let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
+        let Held { connection, interrupt, error: _ } = &mut **held;
+        (connection, interrupt, &shared.address)
     }
 
     fn held(&self) -> &Held<K> {
