@@ -10,9 +10,11 @@ use cenote_core::pool::{
     Action, ActionSink, CheckOutError, ConnId, Input, Instant, PoolState, Shell,
 };
 use slab::Slab;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::connector::Connector;
+use crate::home::Owned;
 use crate::interrupt::Interrupt;
 
 /// What this shell brings to the machine.
@@ -27,7 +29,7 @@ impl<K: Connector> Shell for Tokio<K> {
 
 /// A connection and the way to whoever uses it. It moves as one pointer.
 pub(crate) struct Held<C> {
-    pub(crate) connection: C,
+    pub(crate) connection: Owned<C>,
     pub(crate) interrupt: Arc<Interrupt>,
 }
 
@@ -44,6 +46,10 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) is_drained: bool,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
+    /// The timer may have to fire earlier than it was told.
+    pub(crate) alarm: Arc<Notify>,
+    /// The last connection of a closed pool came home.
+    pub(crate) emptied: Arc<Notify>,
     /// Connections that are being opened, and how to stop that as soon as it is known.
     pub(crate) opening: BTreeMap<ConnId, Option<AbortHandle>>,
     /// Connections that are open.
@@ -65,6 +71,8 @@ impl<K: Connector> Desk<K> {
             outbox,
             is_drained: false,
             armed: None,
+            alarm: Arc::default(),
+            emptied: Arc::default(),
             opening: BTreeMap::new(),
             interrupts: BTreeMap::new(),
         }

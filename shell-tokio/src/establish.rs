@@ -8,6 +8,7 @@ use cenote_core::pool::{ConnId, Input, Instant};
 use crate::connector::{Connector, Progress, Target};
 use crate::desk::Held;
 use crate::failure;
+use crate::home::Owned;
 use crate::interrupt::Interrupt;
 use crate::shared::Shared;
 
@@ -18,6 +19,9 @@ pub(crate) fn start<K: Connector>(
     deadline: Option<Instant>,
     background: bool,
 ) {
+    if !shared.home.is_here() {
+        return shared.notice_fork(id);
+    }
     let opening = Opening { shared: Arc::clone(shared), id, is_answered: false };
     let target = Target {
         address: Arc::clone(&shared.address),
@@ -28,7 +32,7 @@ pub(crate) fn start<K: Connector>(
     // The task may be over before it is known how to stop it: it takes its entry away then. It is
     // not spawned under the lock, because a runtime that has ended drops it at once.
     shared.lock().opening.insert(id, None);
-    let task = shared.runtime.spawn(opening.run(target)).abort_handle();
+    let task = shared.home.runtime().spawn(opening.run(target)).abort_handle();
     if let Some(entry) = shared.lock().opening.get_mut(&id) {
         *entry = Some(task);
     }
@@ -58,7 +62,7 @@ impl<K: Connector> Opening<K> {
         let interrupt = Arc::new(Interrupt::default());
         let id = self.id;
         Shared::opened(&mut self.shared.lock(), id, Arc::clone(&interrupt));
-        let conn = Box::new(Held { connection, interrupt });
+        let conn = Box::new(Held { connection: Owned::new(connection), interrupt });
         self.shared.feed(Input::EstablishSucceeded { id, conn });
     }
 

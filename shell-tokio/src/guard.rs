@@ -97,6 +97,11 @@ impl<K: Connector> PooledConnection<K> {
         let Self { shared, id, held, error, is_noted: _ } = self;
         let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
         let Held { connection, interrupt } = &mut **held;
+        if let Err(cause) = connection.check() {
+            // Whether or not there is a runtime to go on in: this connection is of no use here.
+            let _ = shared.reset_after_fork();
+            return Err(cause.into());
+        }
         if interrupt.has_happened() {
             return Err(InterruptedError::new(Arc::clone(&shared.address)).into());
         }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot, Status};
-use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::builder::{BuildError, Builder};
@@ -32,7 +31,6 @@ type CheckedOut<K> = Result<PooledConnection<K>, PoolError>;
 /// Ends with the last handle.
 struct Life<K: Connector> {
     shared: Arc<Shared<K>>,
-    timer: AbortHandle,
 }
 
 impl Pool {
@@ -61,8 +59,9 @@ impl Pool {
 
 impl<K: Connector> Pool<K> {
     pub(crate) fn start(shared: Arc<Shared<K>>) -> Self {
-        let timer = shared.runtime.spawn(crate::timer::run(Arc::clone(&shared))).abort_handle();
-        let life = Arc::new(Life { shared: Arc::clone(&shared), timer });
+        let alarm = Arc::clone(&shared.lock().alarm);
+        shared.home.start_timer(&shared, alarm);
+        let life = Arc::new(Life { shared: Arc::clone(&shared) });
         Self { shared, life }
     }
 
@@ -230,9 +229,13 @@ impl<K: Connector> fmt::Debug for Pool<K> {
 
 impl<K: Connector> Drop for Life<K> {
     fn drop(&mut self) {
+        // In a child process it is not the child's to close.
+        if !self.shared.home.is_here() {
+            return;
+        }
         if self.shared.snapshot().status != Status::Closed {
             self.shared.feed(Input::Close);
         }
-        self.timer.abort();
+        self.shared.home.stop_timer();
     }
 }

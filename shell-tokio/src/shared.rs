@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockResult};
 use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
@@ -11,25 +11,20 @@ use cenote_core::pool::{
     Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status, WaiterId,
 };
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 
 use crate::connector::Connector;
 use crate::desk::{Delivery, Desk, Parked, Tokio, Wakers};
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
+use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::{establish, log};
 
 pub(crate) struct Shared<K: Connector> {
     pub(crate) address: Arc<ServerAddress>,
     pub(crate) connector: K,
-    /// Where connections are opened and the timer runs.
-    pub(crate) runtime: Handle,
-    /// The timer may have to fire earlier than it was told.
-    pub(crate) rescheduled: Notify,
-    /// The last connection of a closed pool came home.
-    pub(crate) emptied: Notify,
+    pub(crate) home: Home,
     origin: tokio::time::Instant,
     subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
@@ -56,9 +51,7 @@ impl<K: Connector> Shared<K> {
         let shared = Arc::new(Self {
             address,
             connector,
-            runtime,
-            rescheduled: Notify::new(),
-            emptied: Notify::new(),
+            home: Home::new(runtime),
             origin: tokio::time::Instant::now(),
             subscribers,
             watcher,
@@ -133,6 +126,10 @@ impl<K: Connector> Shared<K> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn try_lock(&self) -> TryLockResult<MutexGuard<'_, Desk<K>>> {
+        self.desk.try_lock()
+    }
+
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.lock().state.snapshot()
     }
@@ -162,7 +159,7 @@ impl<K: Connector> Shared<K> {
         Instant::ORIGIN + time.saturating_duration_since(self.origin)
     }
 
-    fn wants_events(&self) -> bool {
+    pub(crate) fn wants_events(&self) -> bool {
         !self.subscribers.is_empty() || log::is_wanted()
     }
 
@@ -201,7 +198,7 @@ impl<K: Connector> Shared<K> {
         let Some(due) = desk.state.next_deadline().map(|deadline| deadline.at) else { return };
         if desk.armed.is_none_or(|armed| due < armed) {
             desk.armed = Some(due);
-            self.rescheduled.notify_one();
+            desk.alarm.notify_one();
         }
     }
 
@@ -262,9 +259,12 @@ impl<K: Connector> Shared<K> {
     }
 
     fn tell_when_empty(&self) {
-        let snapshot = self.snapshot();
+        let desk = self.lock();
+        let snapshot = desk.state.snapshot();
         if snapshot.status == Status::Closed && snapshot.total == 0 {
-            self.emptied.notify_waiters();
+            let emptied = Arc::clone(&desk.emptied);
+            drop(desk);
+            emptied.notify_waiters();
         }
     }
 

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use cenote_core::pool::Input;
+use tokio::sync::Notify;
 
 use crate::connector::Connector;
 use crate::shared::Shared;
 
-/// Feeds `Timer` whenever the machine asked for it, until it is aborted.
-pub(crate) async fn run<K: Connector>(shared: Arc<Shared<K>>) {
+/// Feeds `Timer` whenever the machine asked for it, until it is stopped.
+pub(crate) async fn run<K: Connector>(watch: Watch<K>) {
+    let Watch { shared, alarm } = &watch;
     loop {
         let armed = shared.lock().armed;
-        let rescheduled = shared.rescheduled.notified();
+        let rescheduled = alarm.notified();
         // What is out of tokio's reach is never.
         let Some(due) = armed.and_then(|armed| shared.time_of(armed)) else {
             rescheduled.await;
@@ -26,4 +28,10 @@ pub(crate) async fn run<K: Connector>(shared: Arc<Shared<K>>) {
             }
         }
     }
+}
+
+/// What the timer looks after.
+pub(crate) struct Watch<K: Connector> {
+    pub(crate) shared: Arc<Shared<K>>,
+    pub(crate) alarm: Arc<Notify>,
 }
