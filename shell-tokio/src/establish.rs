@@ -1,6 +1,7 @@
 //! Connections that are being opened, each in a task of its own.
 
 use std::sync::Arc;
+use std::thread;
 
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{ConnId, Input, Instant};
@@ -74,10 +75,18 @@ impl<K: Connector> Opening<K> {
 }
 
 impl<K: Connector> Drop for Opening<K> {
-    /// The task was stopped, its runtime ended, or the connector panicked.
+    /// The pool gave the connection up, the connector panicked, or the runtime has ended.
     fn drop(&mut self) {
-        if !self.is_answered {
-            let reason = "given up: the task that opened it was stopped";
+        if self.is_answered {
+            return;
+        }
+        let is_wanted = self.shared.lock().opening.contains_key(&self.id);
+        if is_wanted && !thread::panicking() {
+            // As the timer does, which may come later: whoever is next in the queue need not find
+            // out with a connection of his own.
+            self.shared.runtime_ended();
+        } else {
+            let reason = "given up: the task that opened it has panicked";
             self.fail(ConnectionError::network(Stage::Tcp, reason));
         }
     }

@@ -36,9 +36,26 @@
 //! | [`Pool::check_out`] when a connection was on its way | that connection goes back to the pool, and to whoever waits next |
 //! | a command | the connection comes back as broken when its guard is dropped, and is closed |
 //! | a [`PooledConnection`] | it comes back: without waiting, without a task, without blocking |
-//! | [`Pool::close`] | the pool is closed all the same; nobody waits for what is still out |
+//! | [`Pool::close`], [`Pool::close_before`] | the pool is closed all the same; nobody waits for what is still out |
+//! | [`Pool::warm_up`] | what it has made stays in the pool, what it waits for is given up |
 //! | the last [`Pool`] | the pool closes; guards that are still out come back to be closed |
-//! | the runtime that made the pool | connections that were being opened fail; checked-out ones can still come back |
+//! | the runtime that made the pool | the pool closes: whoever waits hears so, and so does whoever asks later; what is out can still come back |
+//!
+//! # Runtimes
+//!
+//! A pool lives in the runtime where it was made: there its timer runs, there connections are opened,
+//! and there their sockets are registered. It may be used from any other runtime, or from none with
+//! `block_on`, for as long as the first one runs. A `current_thread` runtime runs only while somebody
+//! is in its `block_on`: in between, nothing is opened and no time is over.
+//!
+//! When that runtime ends, its sockets can neither be read nor written any more, and no deadline
+//! would ever pass. So the pool closes with it. [`Pool::close`] then waits for what is out, as ever.
+//! A service that changes its runtime makes a new pool.
+//!
+//! # Forks
+//!
+//! A child process has no share in its parent's connections: it calls
+//! [`Pool::reset_after_fork`] in a runtime of its own, before anything else (FK-02).
 
 mod builder;
 mod close;

@@ -130,6 +130,15 @@ impl<K: Connector> Shared<K> {
         self.desk.try_lock()
     }
 
+    /// Nothing can be opened any more, and nobody tells that a time is over: everybody is told that
+    /// the pool is closed instead of waiting for either. Not in a child process, where it says nothing
+    /// that a task of the parent is dropped.
+    pub(crate) fn runtime_ended(self: &Arc<Self>) {
+        if self.home.is_here() {
+            self.feed(Input::Close);
+        }
+    }
+
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.lock().state.snapshot()
     }

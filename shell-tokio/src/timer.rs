@@ -30,8 +30,18 @@ pub(crate) async fn run<K: Connector>(watch: Watch<K>) {
     }
 }
 
-/// What the timer looks after.
+/// Goes with the timer, and the timer with its runtime.
 pub(crate) struct Watch<K: Connector> {
     pub(crate) shared: Arc<Shared<K>>,
     pub(crate) alarm: Arc<Notify>,
+}
+
+impl<K: Connector> Drop for Watch<K> {
+    fn drop(&mut self) {
+        // Not if it is the timer of another process, from which the pool was forked.
+        let is_ours = Arc::ptr_eq(&self.shared.lock().alarm, &self.alarm);
+        if is_ours {
+            self.shared.runtime_ended();
+        }
+    }
 }

@@ -2,5 +2,6 @@
 
 mod failures;
 mod operations;
+mod runtimes;
 mod transports;
 mod world;
