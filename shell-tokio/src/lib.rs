@@ -8,6 +8,7 @@
 //!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
 //!   A driver with sockets of its own brings its own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
+//! * `Builder::metrics`, with the feature `metrics`, measures it with OpenTelemetry.
 //! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
 //!
 //! ```no_run
@@ -72,6 +73,8 @@ mod held;
 mod home;
 mod interrupt;
 mod log;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod pool;
 mod request;
 mod shared;
@@ -89,6 +92,8 @@ pub use failure::Failure;
 pub use fork::ForkError;
 pub use guard::PooledConnection;
 pub use held::HeldTooLong;
+#[cfg(feature = "metrics")]
+pub use metrics::Metrics;
 pub use pool::Pool;
 
 /// The README's example compiles.
