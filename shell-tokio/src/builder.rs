@@ -16,6 +16,7 @@ use crate::desk::Desk;
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::{Failure, Watcher};
 use crate::held::{HeldTooLong, Overseer};
+use crate::outbox::Outbox;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
 
@@ -144,7 +145,7 @@ impl<K: Connector> Builder<K> {
         let Self { address, connector, options, subscribers, watcher, overseer, when_built } = self;
         let mut outbox = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
-        let desk = Desk::new(state, outbox);
+        let desk = Desk::new(state, Outbox::new(outbox));
         let audience = Audience { subscribers, watcher, overseer };
         let shared = Shared::new(Arc::new(address), connector, audience, Handle::current(), desk);
         when_built.into_iter().for_each(|act| act(&shared));

@@ -22,8 +22,8 @@ impl<K: Connector> Pool<K> {
     /// Closes the pool for good, and waits until everything that is checked out has come home
     /// (PCL-01). Dropping the future, or a timeout around it, leaves the pool closed.
     pub async fn close(&self) {
-        self.shared.feed(Input::Close);
-        let emptied = Arc::clone(&self.shared.lock().emptied);
+        self.shared().feed(Input::Close);
+        let emptied = Arc::clone(&self.shared().lock().emptied);
         loop {
             let mut emptied = std::pin::pin!(emptied.notified());
             // Before the count is looked at, so that the last one is not missed.

@@ -1,6 +1,6 @@
 //! A process that was forked from the one that made the pool.
 
-use std::sync::{Arc, MutexGuard, TryLockError};
+use std::sync::{Arc, TryLockError};
 use std::thread;
 use std::time::Duration;
 
@@ -11,10 +11,12 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
 use crate::connector::Connector;
-use crate::desk::{Desk, Parked, Wakers};
+use crate::desk::Desk;
 use crate::home;
 use crate::pool::Pool;
 use crate::shared::Shared;
+use crate::sync::MutexGuard;
+use crate::woken::Woken;
 
 /// How often, and after how long again, the lock is tried: whoever has it in this process gives it
 /// back within microseconds; whoever had it in the parent never does.
@@ -37,6 +39,18 @@ pub enum ForkError {
          fork when nobody uses the pool, or make a new one in the child"
     )]
     InUseAtFork,
+}
+
+/// How a pool comes to be reset in a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    /// Before anything else: all who wait are the parent's, and are not woken.
+    Asked,
+    /// Something is to be run on a connection of the parent's. Among those who wait may be some of
+    /// this process.
+    Operating,
+    /// A connection is to be opened, by whoever is emptying the outbox and goes on to do so.
+    Opening,
 }
 
 impl<K: Connector> Pool<K> {
@@ -81,12 +95,12 @@ impl<K: Connector> Pool<K> {
     ///
     /// [`ForkError`]. The pool is then as it was, and cannot be used in this process.
     pub fn reset_after_fork(&self) -> Result<(), ForkError> {
-        self.shared.reset_after_fork()
+        self.shared().reset_after_fork(Occasion::Asked)
     }
 }
 
 impl<K: Connector> Shared<K> {
-    pub(crate) fn reset_after_fork(self: &Arc<Self>) -> Result<(), ForkError> {
+    pub(crate) fn reset_after_fork(self: &Arc<Self>, occasion: Occasion) -> Result<(), ForkError> {
         if self.home.is_here() {
             return Ok(());
         }
@@ -99,17 +113,21 @@ impl<K: Connector> Shared<K> {
             return Ok(()); // Another thread of the child was first.
         }
         self.home.move_here(runtime);
-        let alarm = forget_the_parent(&mut desk);
-        let mut wakers = Wakers::new();
-        desk.handle(self.now(), Input::ResetAfterFork, self.wants_events(), &mut wakers);
-        self.settle(desk, wakers);
+        let alarm = forget_the_parent(&mut desk, occasion);
+        let (moment, mut woken) = (self.moment(&desk, true), Woken::default());
+        desk.handle(self.now(), Input::ResetAfterFork, moment.wants_events, &mut woken);
+        if occasion == Occasion::Asked {
+            // Not even dropped: the last waker of a task drops the task, and that what it has open.
+            std::mem::forget(std::mem::take(&mut woken));
+        }
+        self.settle(desk, moment, woken);
         self.home.start_timer(self, alarm);
         Ok(())
     }
 
     /// A connection is to be opened for a pool that is not at home in this process.
     pub(crate) fn notice_fork(self: &Arc<Self>, id: ConnId) {
-        if self.reset_after_fork().is_err() {
+        if self.reset_after_fork(Occasion::Opening).is_err() {
             let cause = home::inherited(Stage::Tcp);
             self.feed(Input::EstablishFailed { id, cause });
         }
@@ -127,20 +145,16 @@ impl<K: Connector> Shared<K> {
     }
 }
 
-/// Takes from the desk what concerns the parent alone: what it has yet to do and to tell, whom it
-/// would stop and wake. Gives the new alarm of the timer: the old one would wake the parent's.
-fn forget_the_parent<K: Connector>(desk: &mut Desk<K>) -> Arc<Notify> {
-    desk.outbox.clear();
-    desk.is_drained = false;
+/// Takes from the desk what concerns the parent alone: what it has yet to do and to tell, and whom it
+/// would stop. Gives the new alarm of the timer: the old one would wake the parent's.
+fn forget_the_parent<K: Connector>(desk: &mut Desk<K>, occasion: Occasion) -> Arc<Notify> {
+    if occasion != Occasion::Opening {
+        desk.outbox.forget();
+    }
     desk.armed = None;
     desk.interrupts.clear();
-    // Not dropped: the last handle or waker of a task drops the task, and that what it has open.
+    // Not dropped: the last handle of a task drops the task, and that what it has open.
     std::mem::forget(std::mem::take(&mut desk.opening));
-    for (_, parked) in &mut desk.parked {
-        if let Parked::Waiting(waker) = parked {
-            std::mem::forget(waker.take());
-        }
-    }
     desk.emptied = Arc::default();
     desk.alarm = Arc::default();
     Arc::clone(&desk.alarm)

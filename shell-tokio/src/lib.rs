@@ -75,12 +75,15 @@ mod interrupt;
 mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
+mod outbox;
 mod pool;
 mod request;
 mod shared;
+mod sync;
 mod timer;
 mod try_check_out;
 mod warm_up;
+mod woken;
 
 pub use builder::{BuildError, Builder};
 pub use close::CloseTimeout;

@@ -14,6 +14,7 @@ use crate::held::HeldTooLong;
 const TARGET: &str = "cenote::connection";
 
 /// Whether anybody would see a message.
+#[inline]
 pub(crate) fn is_wanted() -> bool {
     enabled!(target: TARGET, Level::DEBUG)
 }

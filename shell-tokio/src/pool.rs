@@ -1,4 +1,5 @@
 use std::fmt;
+use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -10,7 +11,6 @@ use tokio::time::Instant;
 use crate::builder::{BuildError, Builder};
 use crate::connection::Mongo;
 use crate::connector::Connector;
-use crate::desk::Delivery;
 use crate::guard::PooledConnection;
 use crate::request::Request;
 use crate::shared::Shared;
@@ -21,12 +21,8 @@ use crate::shared::Shared;
 /// A pool begins paused (PCR-04): nothing is handed out until somebody who watches the server says
 /// [`ready`](Self::ready), and again after each [`clear`](Self::clear).
 pub struct Pool<K: Connector = Mongo> {
-    pub(crate) shared: Arc<Shared<K>>,
     life: Arc<Life<K>>,
 }
-
-/// What becomes of a check-out.
-type CheckedOut<K> = Result<PooledConnection<K>, PoolError>;
 
 /// Ends with the last handle.
 struct Life<K: Connector> {
@@ -61,8 +57,7 @@ impl<K: Connector> Pool<K> {
     pub(crate) fn start(shared: Arc<Shared<K>>) -> Self {
         let alarm = Arc::clone(&shared.lock().alarm);
         shared.home.start_timer(&shared, alarm);
-        let life = Arc::new(Life { shared: Arc::clone(&shared) });
-        Self { shared, life }
+        Self { life: Arc::new(Life { shared }) }
     }
 
     /// Checks a connection out: one that is available, or a new one, or whatever comes first for
@@ -129,7 +124,7 @@ impl<K: Connector> Pool<K> {
     /// The server is there: connections may be made and handed out (PRD-01). Does nothing on a pool
     /// that is ready or closed.
     pub fn ready(&self) {
-        self.shared.feed(Input::Ready);
+        self.shared().feed(Input::Ready);
     }
 
     /// The server is not as it was: no connection that was made before is handed out any more, and
@@ -140,7 +135,7 @@ impl<K: Connector> Pool<K> {
     ///
     /// In load-balanced mode, where a [service](Self::clear_service) is cleared.
     pub fn clear(&self, cause: ConnectionError, interrupt: bool) {
-        self.shared.feed(Input::Clear { cause, interrupt, service: None });
+        self.shared().feed(Input::Clear { cause, interrupt, service: None });
     }
 
     /// One service behind the load balancer is not as it was (CLR-10). The pool stays ready.
@@ -149,7 +144,7 @@ impl<K: Connector> Pool<K> {
     ///
     /// When the pool is not in load-balanced mode.
     pub fn clear_service(&self, cause: ConnectionError, service: ServiceId) {
-        self.shared.feed(Input::Clear { cause, interrupt: false, service: Some(service) });
+        self.shared().feed(Input::Clear { cause, interrupt: false, service: Some(service) });
     }
 
     /// Changes options of the running pool. What is not set takes its default.
@@ -163,65 +158,53 @@ impl<K: Connector> Pool<K> {
     /// When `loadBalanced` changes.
     pub fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
         options.validate()?;
-        self.shared.holders.set_options(&options);
-        self.shared.feed(Input::SetOptions { options: Box::new(options) });
+        self.shared().holders.set_options(&options);
+        self.shared().feed(Input::SetOptions { options: Box::new(options) });
         Ok(())
     }
 
     /// The options as they were set.
     #[must_use]
     pub fn options(&self) -> PoolOptions {
-        self.shared.options()
+        self.shared().options()
     }
 
     /// The state and the counts at this moment.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.shared.snapshot()
+        self.shared().snapshot()
     }
 
     /// The server that the pool is for.
     #[must_use]
     pub fn address(&self) -> &ServerAddress {
-        &self.shared.address
+        &self.shared().address
     }
 
-    pub(crate) async fn check_out_at(
+    pub(crate) fn shared(&self) -> &Arc<Shared<K>> {
+        &self.life.shared
+    }
+
+    pub(crate) fn check_out_at(
         &self,
         place: &'static Location<'static>,
         purpose: Purpose,
         deadline: Option<Instant>,
-    ) -> CheckedOut<K> {
-        let shared = &self.shared;
-        let delivery = match shared.request(deadline, purpose) {
-            Ok(delivery) => delivery,
-            Err((place, id)) => Request { shared, place, id, is_answered: false }.await,
-        };
-        self.guard(delivery, place)
-    }
-
-    pub(crate) fn guard(
-        &self,
-        delivery: Delivery<K>,
-        place: &'static Location<'static>,
-    ) -> CheckedOut<K> {
-        match delivery {
-            Ok((id, held)) => Ok(PooledConnection::new(Arc::clone(&self.shared), id, held, place)),
-            Err(error) => Err(PoolError::new(Arc::clone(&self.shared.address), error)),
-        }
+    ) -> Request<'_, K> {
+        Request::new(self.shared(), purpose, deadline, place)
     }
 }
 
 impl<K: Connector> Clone for Pool<K> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), life: Arc::clone(&self.life) }
+        Self { life: Arc::clone(&self.life) }
     }
 }
 
 impl<K: Connector> fmt::Debug for Pool<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")
-            .field("address", &self.shared.address)
+            .field("address", &self.shared().address)
             .field("snapshot", &self.snapshot().to_string())
             .finish_non_exhaustive()
     }

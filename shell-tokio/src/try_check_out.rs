@@ -1,4 +1,5 @@
 use std::panic::Location;
+use std::task::Waker;
 
 use cenote_core::error::PoolError;
 use cenote_core::pool::{CheckOutError, Purpose};
@@ -6,6 +7,7 @@ use cenote_core::pool::{CheckOutError, Purpose};
 use crate::connector::Connector;
 use crate::guard::PooledConnection;
 use crate::pool::Pool;
+use crate::request::take_over;
 
 impl<K: Connector> Pool<K> {
     /// Checks a connection out if one is available at this moment. Never waits, and never has a
@@ -29,13 +31,14 @@ impl<K: Connector> Pool<K> {
     pub fn try_check_out(&self) -> Result<Option<PooledConnection<K>>, PoolError> {
         let place = Location::caller();
         // A deadline that has passed asks for what is there or nothing.
-        let passed = self.shared.time_zero();
-        let Ok(delivery) = self.shared.request(Some(passed), Purpose::Other) else {
+        let passed = self.shared().time_zero();
+        let waker = Waker::noop();
+        let Ok(delivery) = self.shared().request(Some(passed), Purpose::Other, waker) else {
             unreachable!("a request whose time is over does not wait")
         };
         match delivery {
             Err(CheckOutError::WaitQueueTimeout { .. }) => Ok(None),
-            found => self.guard(found, place).map(Some),
+            found => take_over(self.shared(), found, place).map(Some),
         }
     }
 }

@@ -9,6 +9,7 @@ use cenote_core::pool::Purpose;
 use crate::connector::Connector;
 use crate::guard::PooledConnection;
 use crate::pool::Pool;
+use crate::request::Request;
 
 impl<K: Connector> Pool<K> {
     /// Makes connections now, until so many are idle at once or the pool is full (`maxPoolSize`),
@@ -47,11 +48,8 @@ struct WarmUp<'p, K: Connector> {
     place: &'static Location<'static>,
     wanted: u32,
     held: Vec<PooledConnection<K>>,
-    asking: Vec<Asking<'p, K>>,
+    asking: Vec<Request<'p, K>>,
 }
-
-type Asking<'p, K> =
-    Pin<Box<dyn Future<Output = Result<PooledConnection<K>, PoolError>> + Send + 'p>>;
 
 impl<K: Connector> Future for WarmUp<'_, K> {
     type Output = Result<u32, PoolError>;
@@ -61,7 +59,7 @@ impl<K: Connector> Future for WarmUp<'_, K> {
         let mut looked_at = 0;
         loop {
             while let Some(request) = this.asking.get_mut(looked_at) {
-                match request.as_mut().poll(cx) {
+                match Pin::new(request).poll(cx) {
                     Poll::Ready(outcome) => {
                         drop(this.asking.swap_remove(looked_at));
                         this.held.push(outcome?);
@@ -73,7 +71,7 @@ impl<K: Connector> Future for WarmUp<'_, K> {
                 break;
             }
             let (pool, place) = (this.pool, this.place);
-            this.asking.push(Box::pin(pool.check_out_at(place, Purpose::Other, None)));
+            this.asking.push(pool.check_out_at(place, Purpose::Other, None));
         }
         if this.is_in_vain() {
             this.asking.clear();

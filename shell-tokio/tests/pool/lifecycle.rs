@@ -6,6 +6,19 @@ use cenote_tokio::{BuildError, OperationError};
 use crate::world::{Gate, at_most, builder, failure, ready, settle};
 
 #[tokio::test(start_paused = true)]
+async fn a_connection_that_panics_when_it_is_closed_is_gone_all_the_same() {
+    let gate = Gate::open();
+    let (pool, log) = ready(&gate, at_most(2));
+    let [mut first, mut second] =
+        [pool.check_out().await.unwrap(), pool.check_out().await.unwrap()];
+    (first.panics, second.panics) = (true, true);
+    drop((first, second));
+    pool.close().await;
+    assert_eq!(log.take().iter().filter(|name| **name == "ConnectionClosed").count(), 2);
+    assert_eq!(gate.alive(), [0; 0]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_last_handle_closes_the_pool() {
     let gate = Gate::open();
     let (pool, log) = ready(&gate, at_most(2));
