@@ -21,19 +21,46 @@ pub(crate) struct Child {
     pub(crate) name: &'static str,
     /// Whether the second connection of the parent lies idle in the pool.
     pub(crate) finds_one_idle: bool,
+    /// Whether a request of the parent waits, because nothing is idle and there is no room.
+    pub(crate) finds_one_waiting: bool,
     /// How many connections the child opens.
     pub(crate) opens: usize,
     acts: fn(Parent),
 }
 
+/// With one connection in use and one idle.
+const IDLE: Child = Child {
+    name: "drops everything",
+    finds_one_idle: true,
+    finds_one_waiting: false,
+    opens: 0,
+    acts: drops_everything,
+};
+
+/// With two connections in use.
+const BUSY: Child = Child {
+    name: "has no runtime",
+    finds_one_idle: false,
+    finds_one_waiting: false,
+    opens: 0,
+    acts: has_no_runtime,
+};
+
 pub(crate) const CHILDREN: &[Child] = &[
-    Child { name: "resets", finds_one_idle: true, opens: 1, acts: resets },
-    Child { name: "uses what is idle", finds_one_idle: true, opens: 1, acts: uses_what_is_idle },
-    Child { name: "opens another one", finds_one_idle: false, opens: 1, acts: opens_another_one },
-    Child { name: "uses what is out", finds_one_idle: false, opens: 1, acts: uses_what_is_out },
-    Child { name: "drops everything", finds_one_idle: true, opens: 0, acts: drops_everything },
-    Child { name: "closes the pool", finds_one_idle: true, opens: 0, acts: closes_the_pool },
-    Child { name: "has no runtime", finds_one_idle: false, opens: 0, acts: has_no_runtime },
+    IDLE,
+    Child { name: "resets", opens: 1, acts: resets, ..IDLE },
+    Child { name: "uses what is idle", opens: 1, acts: uses_what_is_idle, ..IDLE },
+    Child { name: "closes the pool", acts: closes_the_pool, ..IDLE },
+    BUSY,
+    Child { name: "opens another one", opens: 1, acts: opens_another_one, ..BUSY },
+    Child { name: "uses what is out", opens: 1, acts: uses_what_is_out, ..BUSY },
+    Child {
+        name: "does not wait with others",
+        finds_one_waiting: true,
+        opens: 1,
+        acts: does_not_wait_with_others,
+        ..BUSY
+    },
 ];
 
 /// In the child: never returns to what the parent does next.
@@ -98,6 +125,20 @@ fn opens_another_one(parent: Parent) {
         assert_eq!(error.name(), "PoolClearedError", "{error}");
         assert!(error.is_retryable());
         assert_eq!(ping(&pool).await.id(), 4, "the third never was");
+    });
+    drop((first, second, pool));
+}
+
+/// A full pool, and a queue: neither is the child's.
+fn does_not_wait_with_others(parent: Parent) {
+    let Parent { runtime, pool, first, second } = parent;
+    std::mem::forget(runtime);
+    assert_eq!(pool.snapshot().waiting, 1);
+    in_a_new_runtime(async {
+        pool.reset_after_fork().expect("a runtime of its own");
+        let snapshot = pool.snapshot();
+        assert_eq!((snapshot.waiting, snapshot.total), (0, 0), "{snapshot}");
+        assert_eq!(ping(&pool).await.id(), 3);
     });
     drop((first, second, pool));
 }

@@ -13,6 +13,7 @@ use bson::rawdoc;
 use cenote_tokio::{Mongo, Pool, PooledConnection};
 use fork::{Fork, fork, waitpid};
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::{JoinHandle, yield_now};
 use tokio::time::timeout;
 
 use crate::child::{CHILDREN, Child, PATIENCE};
@@ -50,6 +51,7 @@ fn story(child: &Child, tls: bool, threads: bool) {
     let context = format!("{}, tls: {tls}, threads: {threads}", child.name);
     let mut server = Process::start(tls);
     let mut parent = Parent::new(server.uri(), child.finds_one_idle, threads);
+    let waiting = child.finds_one_waiting.then(|| parent.wait());
     let before = server.tallies();
     parent.ping_both();
     let after = server.tallies();
@@ -73,6 +75,10 @@ fn story(child: &Child, tls: bool, threads: bool) {
     let all_but_ours = &last[2..];
     assert_eq!(all_but_ours.len(), child.opens, "{context}: connections of the child");
     assert_eq!(parent.pool.snapshot().connections_created, 2, "{context}");
+    if let Some(waiting) = waiting {
+        assert_eq!(parent.pool.snapshot().waiting, 1, "{context}");
+        parent.serve(waiting);
+    }
     parent.end();
 }
 
@@ -108,6 +114,27 @@ impl Parent {
         // A socket that the child has taken out of epoll says nothing any more.
         let done = runtime.block_on(async { timeout(PATIENCE, work).await });
         done.expect("the parent hears from its server");
+    }
+
+    /// Somebody asks for a third connection of two.
+    fn wait(&self) -> JoinHandle<u64> {
+        let pool = self.pool.clone();
+        pool.set_options(pool.options().with_max_pool_size(2)).expect("good options");
+        let request =
+            self.runtime.spawn(async move { pool.check_out().await.expect("its turn").id() });
+        self.runtime.block_on(async {
+            while self.pool.snapshot().waiting == 0 {
+                yield_now().await;
+            }
+        });
+        request
+    }
+
+    /// Gives what was waited for.
+    fn serve(&mut self, request: JoinHandle<u64>) {
+        let second = self.second.take().expect("both are in use").id();
+        let served = self.runtime.block_on(async { timeout(PATIENCE, request).await });
+        assert_eq!(served.expect("it is served").expect("no panic"), second);
     }
 
     fn end(self) {
