@@ -106,7 +106,7 @@ impl<K: Connector> Builder<K> {
     /// is in use, before the pool and the caller hear of it: so that SDAM may mark the server as
     /// unknown and [clear the pool](Failure::clear) first, as the specification orders (ES-05). Not
     /// shown is what says nothing about the server: that the pool gave a connection up, or
-    /// interrupted it, or that somebody stopped in the middle of a command.
+    /// interrupted it, or that somebody stopped in the middle of an exchange.
     ///
     /// It runs on the thread where the failure was noticed, several calls at a time, never under a
     /// lock, and must not block. It may use the pool. If it panics, nobody else notices. The last one

@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::Arc;
 
+use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, InterruptedError, Stage};
 use cenote_core::pool::{ConnId, Health, Input, Purpose, ServiceId};
 
@@ -12,6 +13,7 @@ use crate::desk::Held;
 use crate::error::OperationError;
 use crate::failure;
 use crate::fork::Occasion;
+use crate::interrupt::Interrupt;
 use crate::shared::Shared;
 
 /// A connection that is checked out. Dropped, it comes back: without waiting, without a task.
@@ -94,14 +96,10 @@ impl<K: Connector> PooledConnection<K> {
     where
         F: Future<Output = Result<R, ConnectionError>>,
     {
+        self.check_process()?;
         let Self { shared, id, held, is_noted: _ } = self;
         let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
         let Held { connection, interrupt, error } = &mut **held;
-        if let Err(cause) = connection.check() {
-            // Whether or not there is a runtime to go on in: this connection is of no use here.
-            let _ = shared.reset_after_fork(Occasion::Operating);
-            return Err(cause.into());
-        }
         if interrupt.has_happened() {
             return Err(InterruptedError::new(Arc::clone(&shared.address)).into());
         }
@@ -119,6 +117,24 @@ impl<K: Connector> PooledConnection<K> {
             }
         }
         outcome.map_err(Into::into)
+    }
+
+    /// Fails in a child of the process that opened the connection.
+    pub(crate) fn check_process(&self) -> Result<(), ConnectionError> {
+        let checked = self.held().connection.check();
+        if checked.is_err() {
+            // Whether or not there is a runtime to go on in: this connection is of no use here.
+            let _ = self.shared.reset_after_fork(Occasion::Operating);
+        }
+        checked
+    }
+
+    /// The connection, where it is said that it is broken off, and whose it is.
+    pub(crate) fn parts(&mut self) -> (&mut K::Connection, &Interrupt, &Arc<ServerAddress>) {
+        let Self { shared, held, .. } = self;
+        let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
+        let Held { connection, interrupt, error: _ } = &mut **held;
+        (connection, interrupt, &shared.address)
     }
 
     fn held(&self) -> &Held<K> {

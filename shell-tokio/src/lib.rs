@@ -7,6 +7,8 @@
 //! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
 //!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
 //!   A driver with sockets of its own brings its own.
+//! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their
+//!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
 //! * `Builder::metrics`, with the feature `metrics`, measures it with OpenTelemetry.
 //! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
@@ -35,12 +37,17 @@
 //! |---|---|
 //! | [`Pool::check_out`] before its turn came | the request leaves the queue; a connection that was started for it is finished for the others |
 //! | [`Pool::check_out`] when a connection was on its way | that connection goes back to the pool, and to whoever waits next |
-//! | a command | the connection comes back as broken when its guard is dropped, and is closed |
+//! | a command, a message that is sent | the connection comes back as broken when its guard is dropped, and is closed |
+//! | [`Connection::receive`] | nothing: the next call reads on |
+//! | a [`RawStream`] before [`done`](RawStream::done) | the connection comes back as broken |
 //! | a [`PooledConnection`] | it comes back: without waiting, without a task, without blocking |
 //! | [`Pool::close`], [`Pool::close_before`] | the pool is closed all the same; nobody waits for what is still out |
 //! | [`Pool::warm_up`] | what it has made stays in the pool, what it waits for is given up |
 //! | the last [`Pool`] | the pool closes; guards that are still out come back to be closed |
 //! | the runtime that made the pool | the pool closes: whoever waits hears so, and so does whoever asks later; what is out can still come back |
+//!
+//! `docs/cancellation.md` in the repository has every point where something waits, each with the test
+//! that shows it.
 //!
 //! # Runtimes
 //!
@@ -72,6 +79,7 @@ mod guard;
 mod held;
 mod home;
 mod interrupt;
+mod interruptible;
 mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
@@ -87,7 +95,7 @@ mod woken;
 
 pub use builder::{BuildError, Builder};
 pub use close::CloseTimeout;
-pub use connection::{Connection, Mongo};
+pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
 pub use error::OperationError;
 pub use event::PoolEvent;
@@ -95,6 +103,7 @@ pub use failure::Failure;
 pub use fork::ForkError;
 pub use guard::PooledConnection;
 pub use held::HeldTooLong;
+pub use interruptible::Interruptible;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
 pub use pool::Pool;

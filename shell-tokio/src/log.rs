@@ -20,10 +20,8 @@ pub(crate) fn is_wanted() -> bool {
 }
 
 /// Says what happened, with the keys of the specification. Those that do not apply are absent.
+#[inline(never)]
 pub(crate) fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
-    if !is_wanted() {
-        return;
-    }
     let settings = LogSettings::default();
     let record = LogRecord::new(event, address, &settings);
     let field = |key| record.field(key).map(display);

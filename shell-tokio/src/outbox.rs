@@ -46,33 +46,27 @@ pub(crate) fn release<T: AsMut<Outbox<A>>, A>(
     perform: impl FnMut(A),
 ) {
     let outbox = (*guard).as_mut();
-    let is_left_to_others = outbox.queue.is_empty() || outbox.is_drained;
+    if outbox.queue.is_empty() || outbox.is_drained {
+        drop(guard);
+        return before();
+    }
+    outbox.is_drained = true;
+    let batch = std::mem::take(&mut outbox.queue);
     drop(guard);
     before();
-    if !is_left_to_others {
-        drain(mutex, perform);
-    }
+    drain(mutex, batch, perform);
 }
 
 /// Performs items in their order and without the lock, until there are none. One thread does so at
 /// a time: what others put there meanwhile, and what is put there while an item is performed, is
 /// its to perform. An item that panics has said so; those behind it are not to suffer.
 #[inline(never)]
-pub(crate) fn drain<T: AsMut<Outbox<A>>, A>(mutex: &Mutex<T>, mut perform: impl FnMut(A)) {
-    let mut batch = VecDeque::new();
-    let mut guard = lock(mutex);
-    if std::mem::replace(&mut (*guard).as_mut().is_drained, true) {
-        return;
-    }
+fn drain<T: AsMut<Outbox<A>>, A>(
+    mutex: &Mutex<T>,
+    mut batch: VecDeque<A>,
+    mut perform: impl FnMut(A),
+) {
     loop {
-        let outbox = (*guard).as_mut();
-        std::mem::swap(&mut batch, &mut outbox.queue);
-        if batch.is_empty() {
-            // The buffer that just went round stays for next time.
-            outbox.is_drained = false;
-            return;
-        }
-        drop(guard);
         while !batch.is_empty() {
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 while let Some(item) = batch.pop_front() {
@@ -80,6 +74,13 @@ pub(crate) fn drain<T: AsMut<Outbox<A>>, A>(mutex: &Mutex<T>, mut perform: impl 
                 }
             }));
         }
-        guard = lock(mutex);
+        let mut guard = lock(mutex);
+        let outbox = (*guard).as_mut();
+        // The buffer that just went round stays for next time.
+        std::mem::swap(&mut batch, &mut outbox.queue);
+        if batch.is_empty() {
+            outbox.is_drained = false;
+            return;
+        }
     }
 }

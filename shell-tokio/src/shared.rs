@@ -69,7 +69,7 @@ impl<K: Connector> Shared<K> {
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
-        outbox::drain(&shared.desk, |action| shared.perform(action));
+        outbox::release(&shared.desk, shared.lock(), || {}, |action| shared.perform(action));
         shared
     }
 
@@ -226,7 +226,18 @@ impl<K: Connector> Shared<K> {
         }
     }
 
+    #[inline(always)]
     fn perform(self: &Arc<Self>, action: Action<Tokio<K>>) {
+        if let Action::EmitEvent(event) = action {
+            self.tell(event);
+        } else {
+            self.act(action);
+        }
+    }
+
+    /// What is not part of every check-out, apart from what is.
+    #[inline(never)]
+    fn act(self: &Arc<Self>, action: Action<Tokio<K>>) {
         match action {
             Action::StartEstablish { id, deadline, background } => {
                 establish::start(self, id, deadline, background);
@@ -246,13 +257,18 @@ impl<K: Connector> Shared<K> {
                 interrupt.into_iter().for_each(|interrupt| interrupt.happen());
             }
             Action::ReportHeldTooLong { id, held } => self.holders.report(&self.address, id, held),
-            Action::EmitEvent(event) => self.tell(event),
+            Action::EmitEvent(_) => unreachable!("told, and not done"),
             Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
         }
     }
 
     fn tell(&self, event: Event<ConnectionError>) {
-        log::event(&self.address, &event);
+        if log::is_wanted() {
+            log::event(&self.address, &event);
+        }
+        if self.subscribers.is_empty() {
+            return;
+        }
         let event = PoolEvent { address: Arc::clone(&self.address), event };
         for subscriber in &self.subscribers {
             // One that panics has said so; the others, and what comes next, are not to suffer.

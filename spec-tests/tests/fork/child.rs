@@ -151,6 +151,8 @@ fn uses_what_is_out(parent: Parent) {
         let past =
             (*first).command("admin", &rawdoc! { "ping": 1 }).await.expect_err("it is refused");
         assert!(past.to_string().contains("forked"), "{past}");
+        let error = first.raw_stream().expect_err("its bytes are not ours either");
+        assert!(error.to_string().contains("reset_after_fork"), "{error}");
         assert_foreign(&mut first).await;
         assert_eq!(ping(&pool).await.id(), 3, "the pool has noticed");
     });
