@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use cenote_core::pool::Input;
 use thiserror::Error;
 use tokio::time::{Instant, timeout_at};
@@ -21,8 +23,9 @@ impl<K: Connector> Pool<K> {
     /// (PCL-01). Dropping the future, or a timeout around it, leaves the pool closed.
     pub async fn close(&self) {
         self.shared().feed(Input::Close);
+        let emptied = Arc::clone(&self.shared().lock().emptied);
         loop {
-            let mut emptied = std::pin::pin!(self.shared().emptied.notified());
+            let mut emptied = std::pin::pin!(emptied.notified());
             // Before the count is looked at, so that the last one is not missed.
             emptied.as_mut().enable();
             if self.snapshot().total == 0 {

@@ -11,9 +11,11 @@ use cenote_core::pool::{
     WaiterId,
 };
 use slab::Slab;
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::connector::Connector;
+use crate::home::Owned;
 use crate::interrupt::Interrupt;
 use crate::outbox::Outbox;
 use crate::woken::Woken;
@@ -30,7 +32,7 @@ impl<K: Connector> Shell for Tokio<K> {
 
 /// A connection and what goes with it. It moves as one pointer.
 pub(crate) struct Held<K: Connector> {
-    pub(crate) connection: K::Connection,
+    pub(crate) connection: Owned<K::Connection>,
     /// The way to whoever uses it.
     pub(crate) interrupt: Arc<Interrupt>,
     /// Why it must not be used again, if so.
@@ -48,6 +50,10 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) outbox: Outbox<Action<Tokio<K>>>,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
+    /// The timer may have to fire earlier than it was told.
+    pub(crate) alarm: Arc<Notify>,
+    /// The last connection of a closed pool came home.
+    pub(crate) emptied: Arc<Notify>,
     /// Connections that are being opened, and how to stop that as soon as it is known.
     pub(crate) opening: BTreeMap<ConnId, Option<AbortHandle>>,
     /// Connections that are open.
@@ -68,6 +74,8 @@ impl<K: Connector> Desk<K> {
             parked: Slab::new(),
             outbox,
             armed: None,
+            alarm: Arc::default(),
+            emptied: Arc::default(),
             opening: BTreeMap::new(),
             interrupts: BTreeMap::new(),
         }
