@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Input, Instant, PoolState, Shell,
+    Action, ActionSink, CheckOutError, ConnId, Input, Instant, PoolState, Shell, Status,
 };
 use slab::Slab;
 use tokio::task::AbortHandle;
@@ -42,6 +42,8 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) parked: Slab<Parked<K>>,
     /// Actions, in the machine's order.
     pub(crate) outbox: Outbox<Action<Tokio<K>>>,
+    /// How many sockets are to be closed, in the outbox and on their way out of it.
+    pub(crate) closing: usize,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
     /// Connections that are being opened, and how to stop that as soon as it is known.
@@ -63,10 +65,17 @@ impl<K: Connector> Desk<K> {
             requests: 0,
             parked: Slab::new(),
             outbox,
+            closing: 0,
             armed: None,
             opening: BTreeMap::new(),
             interrupts: BTreeMap::new(),
         }
+    }
+
+    /// The pool is closed, everything came home, and every socket is closed.
+    pub(crate) fn is_empty(&self) -> bool {
+        let snapshot = self.state.snapshot();
+        snapshot.status == Status::Closed && snapshot.total == 0 && self.closing == 0
     }
 
     /// Feeds one input. Those who are answered are woken by `wakers`, after the lock is given back.
@@ -95,6 +104,7 @@ impl<K: Connector> Desk<K> {
     ) -> Option<Delivery<K>> {
         let mut tray = Tray {
             outbox: &mut self.outbox,
+            closing: &mut self.closing,
             parked: &mut self.parked,
             wants_events,
             wakers,
@@ -120,6 +130,7 @@ pub(crate) type Wakers = Vec<Waker>;
 /// Where the machine puts its actions.
 struct Tray<'a, K: Connector> {
     outbox: &'a mut Outbox<Action<Tokio<K>>>,
+    closing: &'a mut usize,
     parked: &'a mut Slab<Parked<K>>,
     wants_events: bool,
     wakers: &'a mut Wakers,
@@ -134,9 +145,12 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
                 self.at_once = Some(outcome);
             }
             Action::Deliver { waiter, outcome } => self.deliver(waiter, outcome),
+            Action::CloseSocket { .. } => {
+                *self.closing += 1;
+                self.outbox.push(action);
+            }
             Action::StartEstablish { .. }
             | Action::AbortEstablish { .. }
-            | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportHeldTooLong { .. }
             | Action::EmitEvent(_) => self.outbox.push(action),

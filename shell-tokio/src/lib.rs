@@ -51,6 +51,8 @@ mod failure;
 mod guard;
 mod interrupt;
 mod log;
+#[cfg(all(test, cenote_model))]
+mod model;
 mod outbox;
 mod pool;
 mod request;

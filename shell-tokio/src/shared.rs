@@ -6,17 +6,16 @@ use std::sync::Arc;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status, WaiterId,
+    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot, WaiterId,
 };
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 
 use crate::connector::Connector;
 use crate::desk::{Delivery, Desk, Parked, Tokio, Wakers};
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::Watcher;
 use crate::interrupt::Interrupt;
-use crate::sync::{Mutex, MutexGuard};
+use crate::sync::{Mutex, MutexGuard, Notify};
 use crate::{establish, log, outbox};
 
 pub(crate) struct Shared<K: Connector> {
@@ -203,10 +202,9 @@ impl<K: Connector> Shared<K> {
                 task.into_iter().for_each(|task| task.abort());
             }
             Action::CloseSocket { id, conn } => {
-                let interrupt = self.lock().interrupts.remove(&id);
                 // A connection that panics is gone all the same.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop((interrupt, conn))));
-                self.tell_when_empty();
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
+                self.forget(id);
             }
             Action::Interrupt { id } => {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
@@ -227,9 +225,15 @@ impl<K: Connector> Shared<K> {
         }
     }
 
-    fn tell_when_empty(&self) {
-        let snapshot = self.snapshot();
-        if snapshot.status == Status::Closed && snapshot.total == 0 {
+    /// A socket is closed; perhaps it was the last one.
+    fn forget(&self, id: ConnId) {
+        let mut desk = self.lock();
+        let interrupt = desk.interrupts.remove(&id);
+        desk.closing -= 1;
+        let is_empty = desk.is_empty();
+        drop(desk);
+        drop(interrupt);
+        if is_empty {
             self.emptied.notify_waiters();
         }
     }
