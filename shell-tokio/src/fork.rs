@@ -8,14 +8,13 @@ use cenote_core::error::Stage;
 use cenote_core::pool::{ConnId, Input};
 use thiserror::Error;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 
 use crate::connector::Connector;
 use crate::desk::Desk;
 use crate::home;
 use crate::pool::Pool;
 use crate::shared::Shared;
-use crate::sync::MutexGuard;
+use crate::sync::{MutexGuard, Notify};
 use crate::woken::Woken;
 
 /// How often, and after how long again, the lock is tried: whoever has it in this process gives it
@@ -150,6 +149,7 @@ impl<K: Connector> Shared<K> {
 fn forget_the_parent<K: Connector>(desk: &mut Desk<K>, occasion: Occasion) -> Arc<Notify> {
     if occasion != Occasion::Opening {
         desk.outbox.forget();
+        desk.closing = 0;
     }
     desk.armed = None;
     desk.interrupts.clear();

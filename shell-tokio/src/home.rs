@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_core::error::{ConnectionError, Stage};
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use crate::connector::Connector;
 use crate::shared::Shared;
+use crate::sync::Notify;
 use crate::timer;
 
 /// Where connections are opened and the timer runs.

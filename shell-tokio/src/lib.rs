@@ -83,6 +83,8 @@ mod interruptible;
 mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
+#[cfg(all(test, cenote_model))]
+mod model;
 mod outbox;
 mod pool;
 mod request;

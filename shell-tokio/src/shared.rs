@@ -7,7 +7,7 @@ use std::task::Waker;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status,
+    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
 };
 use tokio::runtime::Handle;
 
@@ -247,10 +247,9 @@ impl<K: Connector> Shared<K> {
                 task.into_iter().for_each(|task| task.abort());
             }
             Action::CloseSocket { id, conn } => {
-                let interrupt = self.lock().interrupts.remove(&id);
                 // A connection that panics is gone all the same.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop((interrupt, conn))));
-                self.tell_when_empty();
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
+                self.forget(id);
             }
             Action::Interrupt { id } => {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
@@ -276,12 +275,16 @@ impl<K: Connector> Shared<K> {
         }
     }
 
-    fn tell_when_empty(&self) {
-        let desk = self.lock();
-        let snapshot = desk.state.snapshot();
-        if snapshot.status == Status::Closed && snapshot.total == 0 {
-            let emptied = Arc::clone(&desk.emptied);
-            drop(desk);
+    /// A socket is closed; perhaps it was the last one.
+    fn forget(&self, id: ConnId) {
+        let mut desk = self.lock();
+        let interrupt = desk.interrupts.remove(&id);
+        // A reset after a fork may have forgotten that it was to be closed.
+        desk.closing = desk.closing.saturating_sub(1);
+        let emptied = desk.is_empty().then(|| Arc::clone(&desk.emptied));
+        drop(desk);
+        drop(interrupt);
+        if let Some(emptied) = emptied {
             emptied.notify_waiters();
         }
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cenote_core::pool::Input;
-use tokio::sync::Notify;
 
 use crate::connector::Connector;
 use crate::shared::Shared;
+use crate::sync::Notify;
 
 /// Feeds `Timer` whenever the machine asked for it, until it is stopped.
 pub(crate) async fn run<K: Connector>(watch: Watch<K>) {
