@@ -13,6 +13,7 @@ pub mod explore;
 pub mod fuzzing;
 pub mod lockstep;
 pub mod model;
+pub mod replay;
 pub mod state_machine;
 pub mod transcript;
 pub mod workload;

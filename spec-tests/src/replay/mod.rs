@@ -1,0 +1,3 @@
+//! Traces: where those of tests come from, and what `cenote replay` does with any.
+
+pub mod random;
