@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use cenote::workload::{Busy, Warm};
+use cenote::workload::{Busy, Recorded, Warm};
 use cenote_core::pool::PoolOptions;
 
 #[global_allocator]
@@ -33,6 +33,10 @@ fn main() {
             "a million pairs"
         );
     }
+
+    let mut recorded = Recorded::new(everything.clone(), Some(64 << 10));
+    let pairs = || (0..500_000).for_each(|_| recorded.timed_pair());
+    assert_eq!(allocations(pairs), 0, "half a million pairs with a flight recorder");
 
     for options in [PoolOptions::default(), everything] {
         let mut busy = Busy::new(options);

@@ -40,6 +40,16 @@ impl FlightRecorder {
     where
         S::Cause: TraceCause,
     {
+        if !self.present.tape.input_if_usual(now, input) {
+            self.record_unusual(pool, now, input);
+        }
+    }
+
+    #[inline(never)]
+    fn record_unusual<S: Shell>(&mut self, pool: &PoolState<S>, now: Instant, input: &Input<S>)
+    where
+        S::Cause: TraceCause,
+    {
         if !self.present.tape.has_room() {
             self.turn_over(pool);
         }

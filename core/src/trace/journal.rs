@@ -87,8 +87,10 @@ impl Journal {
     where
         S::Cause: TraceCause,
     {
-        self.make_room(pool);
-        self.present.tape.input(now, input);
+        if !self.present.tape.input_if_usual(now, input) {
+            self.make_room(pool);
+            self.present.tape.input(now, input);
+        }
     }
 
     /// What came of the input that was recorded last.

@@ -93,10 +93,19 @@ where
         input: Input<S>,
         out: &mut impl ActionSink<S>,
     ) -> Result<(), Misuse<S>> {
-        match &mut self.tapes {
-            None => self.pool.handle(now, input, out),
-            Some(tapes) => tapes.handle(&mut self.pool, now, input, out),
+        if let Some(tapes) = &mut self.tapes {
+            if tapes.journal.is_some() {
+                return handle_journaled(tapes, &mut self.pool, now, input, out);
+            }
+            if let Some(flight) = &mut tapes.flight {
+                flight.record(&self.pool, now, &input);
+            }
         }
+        let outcome = self.pool.handle(now, input, out);
+        if outcome.is_err() {
+            self.refused();
+        }
+        outcome
     }
 
     /// A copy of what the flight recorder holds; `None` if there is none.
@@ -137,42 +146,22 @@ where
         self.pool
     }
 
+    #[cold]
+    fn refused(&mut self) {
+        if let Some(flight) = self.tapes.as_mut().and_then(|tapes| tapes.flight.as_mut()) {
+            flight.refused();
+        }
+    }
+
     fn journal(&mut self) -> Option<&mut Journal> {
         self.tapes.as_mut()?.journal.as_mut()
     }
 }
 
-impl Tapes {
-    #[inline(always)]
-    fn handle<S: Shell>(
-        &mut self,
-        pool: &mut PoolState<S>,
-        now: Instant,
-        input: Input<S>,
-        out: &mut impl ActionSink<S>,
-    ) -> Result<(), Misuse<S>>
-    where
-        S::Cause: TraceCause,
-    {
-        if let Some(flight) = &mut self.flight {
-            flight.record(pool, now, &input);
-        }
-        let outcome = match &mut self.journal {
-            None => pool.handle(now, input, out),
-            Some(journal) => handle_journaled(journal, &mut self.actions, pool, now, input, out),
-        };
-        if let (Err(_), Some(flight)) = (&outcome, &mut self.flight) {
-            flight.refused();
-        }
-        outcome
-    }
-}
-
-/// Apart, so that a pool with a flight recorder alone stays small.
+/// Apart, so that a pool without a journal stays small.
 #[inline(never)]
 fn handle_journaled<S: Shell>(
-    journal: &mut Journal,
-    actions: &mut Vec<ActionRecord>,
+    tapes: &mut Tapes,
     pool: &mut PoolState<S>,
     now: Instant,
     input: Input<S>,
@@ -181,11 +170,23 @@ fn handle_journaled<S: Shell>(
 where
     S::Cause: TraceCause,
 {
-    journal.record(pool, now, &input);
+    let Tapes { flight, journal, actions } = tapes;
+    if let Some(flight) = flight {
+        flight.record(pool, now, &input);
+    }
+    let mut wanted = false;
+    if let Some(journal) = journal {
+        journal.record(pool, now, &input);
+        wanted = journal.wants_actions();
+    }
     actions.clear();
-    let wanted = journal.wants_actions();
     let outcome = pool.handle(now, input, &mut Overhearing { out, actions, wanted });
-    journal.handled(pool, outcome.is_err(), actions);
+    if let Some(journal) = journal {
+        journal.handled(pool, outcome.is_err(), actions);
+    }
+    if let (Err(_), Some(flight)) = (&outcome, flight) {
+        flight.refused();
+    }
     outcome
 }
 

@@ -32,6 +32,13 @@ pub struct Step {
     pub lost_before: Option<u64>,
 }
 
+impl Step {
+    /// A step of no file: for whoever holds the inputs of a trace and shows them.
+    pub const fn new(number: u64, at: Instant, input: Input<Traced>, refused: bool) -> Self {
+        Self { number, byte: 0, at, input, refused, lost_before: None }
+    }
+}
+
 /// Replays a trace, step by step.
 ///
 /// Reads any source, unbuffered ones, too, in memory that depends on how large the pool is but not

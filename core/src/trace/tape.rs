@@ -1,10 +1,10 @@
 //! Inputs in memory, a few bytes each: what recording costs under the pool's lock.
 //!
-//! A record is three bytes of head (what it is, and how long four numbers are), the four numbers,
+//! What happens all the time has a form of its own, of a fixed length: a check-out in six bytes and
+//! a check-in in twelve, written at once. Any other record is three bytes of head (what it is, and how long four numbers are), the four numbers,
 //! low bytes first and without leading zeros, and for some a service. Times and the ids of requests
-//! are told as differences to those before, so that a warm check-out and check-in take about
-//! fourteen bytes together. Nothing here allocates: memory is set aside once, and whatever has no
-//! room is for the next tape.
+//! are told as differences to those before. Nothing here allocates: memory is set aside once, and
+//! whatever has no room is for the next tape.
 
 use alloc::vec::Vec;
 
@@ -58,8 +58,10 @@ pub(super) enum Tag {
     ResetAfterFork,
     Clear,
     SetOptions,
+    /// Also an action: the flag says so.
     Fingerprint,
-    Action,
+    /// Both usual forms: the flag says which.
+    Usual,
 }
 
 impl Tag {
@@ -79,7 +81,7 @@ impl Tag {
         Self::Clear,
         Self::SetOptions,
         Self::Fingerprint,
-        Self::Action,
+        Self::Usual,
     ];
 }
 
@@ -91,11 +93,24 @@ pub(super) const HAS_DEADLINE: u8 = 0x40;
 pub(super) const ERRORED: u8 = 0x10;
 pub(super) const HAS_SERVICE: u8 = 0x10;
 pub(super) const INTERRUPTS: u8 = 0x20;
+/// Set in a usual check-in, not in a usual check-out.
+pub(super) const COMES_BACK: u8 = 0x10;
+/// A usual check-out has a deadline, as long after it as that of the one before.
+pub(super) const SAME_DEADLINE: u8 = 0x20;
+/// What begins like a fingerprint is an action.
+pub(super) const IS_ACTION: u8 = 0x40;
 pub(super) const HAS_CONNECTION: u8 = 0x10;
 pub(super) const HAS_NANOS: u8 = 0x20;
 
 /// Head, numbers and service.
 const RECORD_MAX: usize = 3 + 4 * 8 + 12;
+/// A usual form: a byte of head, five of time (18 minutes), and for a check-in four of a number
+/// and two of a slot.
+pub(super) const USUAL_CHECK_OUT: usize = 6;
+pub(super) const USUAL_CHECK_IN: usize = 12;
+pub(super) const USUAL_TIME_BITS: u32 = 40;
+/// As much as is written at once; what is not used is overwritten.
+const USUAL_ROOM: usize = 16;
 /// Texts have an eighth of a tape.
 const TEXTS_SHARE: usize = 8;
 /// Sets of options that a tape can hold.
@@ -146,8 +161,51 @@ impl Tape {
         self.len + RECORD_MAX <= self.bytes.len() && self.options.len() < OPTIONS_MAX
     }
 
-    /// Writes an input down, before it is handled. There must be room.
+    /// Writes an input down, before it is handled, if it has a usual form and there is room;
+    /// otherwise nothing is changed. A handful of instructions: this is what a flight recorder
+    /// costs.
     #[inline(always)]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "what is not usual is named in `input`")]
+    pub(super) fn input_if_usual<S: Shell>(&mut self, now: Instant, input: &Input<S>) -> bool {
+        let now = now.as_nanos();
+        let time = now.wrapping_sub(self.context.now);
+        if time >= 1 << USUAL_TIME_BITS {
+            return false;
+        }
+        let Some(place) = self.bytes.get_mut(self.len..self.len + USUAL_ROOM) else { return false };
+        let Ok(place) = <&mut [u8; USUAL_ROOM]>::try_from(place) else { return false };
+        let begin = u128::from(time) << 8 | Tag::Usual as u128;
+        let (record, length) = match input {
+            Input::CheckOutRequested { id, waiter: _, deadline, purpose: Purpose::Other } => {
+                let same = |deadline: &Instant| {
+                    deadline.as_nanos().wrapping_sub(now) == self.context.allowed
+                };
+                let has_usual = deadline.as_ref().is_none_or(same);
+                if id.0 != self.context.waiter.wrapping_add(1) || !has_usual {
+                    return false;
+                }
+                self.context.waiter = id.0;
+                let flag = if deadline.is_some() { SAME_DEADLINE } else { 0 };
+                (begin | u128::from(flag), USUAL_CHECK_OUT)
+            }
+            Input::CheckedIn { id, conn: _, health: Health::Healthy } => {
+                if id.number() > u32::MAX.into() || id.slot() > u16::MAX.into() {
+                    return false;
+                }
+                let id = u128::from(id.number()) | u128::from(id.slot()) << 32;
+                (begin | u128::from(COMES_BACK) | id << 48, USUAL_CHECK_IN)
+            }
+            _ => return false,
+        };
+        *place = record.to_le_bytes();
+        self.context.now = now;
+        self.last = self.len;
+        self.inputs += 1;
+        self.len += length;
+        true
+    }
+
+    /// Writes an input down, before it is handled. There must be room.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rarer ones are named there")]
     pub(super) fn input<S: Shell>(&mut self, now: Instant, input: &Input<S>)
     where
@@ -197,7 +255,7 @@ impl Tape {
         let &ActionRecord { name, connection, nanos, detail } = action;
         let detail = ActionRecord::DETAILS.iter().position(|&known| Some(known) == detail);
         let time = name as u64 | detail.map_or(0, |index| index as u64 + 1) << 4;
-        let mut head = Tag::Action as u8;
+        let mut head = Tag::Fingerprint as u8 | IS_ACTION;
         if connection.is_some() {
             head |= HAS_CONNECTION;
         }

@@ -8,8 +8,9 @@ use super::action::{ActionName, ActionRecord};
 use super::cause::{Cause, CauseSummary};
 use super::shell::Traced;
 use super::tape::{
-    Context, ERRORED, HAS_CONNECTION, HAS_DEADLINE, HAS_NANOS, HAS_SERVICE, INTERRUPTS, REFUSED,
-    Tag, Tape, purpose_of, unzigzag,
+    COMES_BACK, Context, ERRORED, HAS_CONNECTION, HAS_DEADLINE, HAS_NANOS, HAS_SERVICE, INTERRUPTS,
+    IS_ACTION, REFUSED, SAME_DEADLINE, Tag, Tape, USUAL_CHECK_IN, USUAL_CHECK_OUT, USUAL_TIME_BITS,
+    purpose_of, unzigzag,
 };
 
 /// One record of a tape.
@@ -38,6 +39,10 @@ impl Iterator for Entries<'_> {
 
     fn next(&mut self) -> Option<Entry> {
         let [head, ..] = *self.take(1)? else { return None };
+        let tag = *Tag::ALL.get(usize::from(head & 0xF))?;
+        if tag == Tag::Usual {
+            return self.usual(head);
+        }
         let [low, high] = *self.take(2)? else { return None };
         let mut numbers = [0; 4];
         for (number, length) in numbers.iter_mut().zip([low & 0xF, low >> 4, high & 0xF, high >> 4])
@@ -48,12 +53,9 @@ impl Iterator for Entries<'_> {
         }
         let [time, a, b, c] = numbers;
         let id = ConnId::from_parts(a, u32::try_from(b).unwrap_or(u32::MAX));
-        let tag = *Tag::ALL.get(usize::from(head & 0xF))?;
         if tag == Tag::Fingerprint {
-            return Some(Entry::Fingerprint(a));
-        }
-        if tag == Tag::Action {
-            return action(head, time, id, c);
+            let is_action = head & IS_ACTION != 0;
+            return if is_action { action(head, time, id, c) } else { Some(Entry::Fingerprint(a)) };
         }
         let now = self.context.now.wrapping_add(unzigzag(time));
         self.context.now = now;
@@ -68,6 +70,26 @@ impl<'a> Entries<'a> {
         let (taken, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
         Some(taken)
+    }
+
+    fn usual(&mut self, head: u8) -> Option<Entry> {
+        let comes_back = head & COMES_BACK != 0;
+        let length = if comes_back { USUAL_CHECK_IN } else { USUAL_CHECK_OUT };
+        let mut bytes = [0; 16];
+        bytes.get_mut(1..length)?.copy_from_slice(self.take(length - 1)?);
+        let record = u128::from_le_bytes(bytes) >> 8;
+        let time = record & ((1 << USUAL_TIME_BITS) - 1);
+        self.context.now = self.context.now.wrapping_add(time as u64);
+        let input = if comes_back {
+            let id = record >> USUAL_TIME_BITS;
+            let id = ConnId::from_parts((id & 0xFFFF_FFFF) as u64, (id >> 32) as u32);
+            Input::CheckedIn { id, conn: (), health: Health::Healthy }
+        } else {
+            let deadline = if head & SAME_DEADLINE != 0 { HAS_DEADLINE } else { 0 };
+            self.check_out(deadline, 0, 0)
+        };
+        let now = Instant::from_nanos(self.context.now);
+        Some(Entry::Input { now, input, refused: head & REFUSED != 0 })
     }
 
     fn input(
@@ -103,7 +125,7 @@ impl<'a> Entries<'a> {
                 let options = self.tape.options.get(usize::try_from(a).ok()?)?;
                 Input::SetOptions { options: Box::new(options.clone()) }
             }
-            Tag::Fingerprint | Tag::Action => return None,
+            Tag::Fingerprint | Tag::Usual => return None,
         })
     }
 

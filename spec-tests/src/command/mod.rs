@@ -4,3 +4,5 @@
 pub mod conform;
 pub mod endpoint;
 pub mod explore;
+pub mod record;
+pub mod replay;
