@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod blocking;
+pub mod check;
 pub mod command;
 pub mod conform;
 pub mod conversation;
@@ -14,6 +15,7 @@ pub mod fuzzing;
 pub mod lockstep;
 pub mod model;
 pub mod replay;
+pub mod soak;
 pub mod state_machine;
 pub mod transcript;
 pub mod workload;

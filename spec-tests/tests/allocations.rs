@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use cenote::workload::{Busy, Recorded, Warm};
+use cenote::workload::{Busy, Recorded, Warm, WarmOnTokio};
 use cenote_core::pool::PoolOptions;
 
 #[global_allocator]
@@ -37,6 +37,13 @@ fn main() {
     let mut recorded = Recorded::new(everything.clone(), Some(64 << 10));
     let pairs = || (0..500_000).for_each(|_| recorded.timed_pair());
     assert_eq!(allocations(pairs), 0, "half a million pairs with a flight recorder");
+    for options in [PoolOptions::default(), everything.clone()] {
+        for counts_events in [false, true] {
+            let warm = WarmOnTokio::new(options.clone(), counts_events);
+            warm.pairs(1);
+            assert_eq!(allocations(|| warm.pairs(100_000)), 0, "pairs through cenote-tokio");
+        }
+    }
 
     for options in [PoolOptions::default(), everything] {
         let mut busy = Busy::new(options);

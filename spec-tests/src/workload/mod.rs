@@ -1,6 +1,8 @@
 //! What benchmarks and allocation tests measure: small scenes on a pool, each repeatable as often
 //! as one likes.
 
+mod on_tokio;
+
 use std::time::Duration;
 
 use cenote_core::pool::{
@@ -8,6 +10,8 @@ use cenote_core::pool::{
     WaiterId, WithoutEvents,
 };
 use cenote_core::trace::Recorder;
+
+pub use on_tokio::{Numbers, WarmOnTokio};
 
 /// A shell with payloads as small as a real one's: a slot number each.
 #[derive(Clone, Copy, Debug)]
