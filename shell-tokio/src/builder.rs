@@ -19,6 +19,7 @@ use crate::held::{HeldTooLong, Overseer};
 use crate::outbox::Outbox;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
+use crate::trace::{RecordingError, Tracing};
 
 /// Makes a [`Pool`].
 pub struct Builder<K: Connector> {
@@ -28,6 +29,7 @@ pub struct Builder<K: Connector> {
     subscribers: Vec<Subscriber>,
     watcher: Option<Watcher<K>>,
     overseer: Option<Overseer>,
+    pub(crate) tracing: Tracing,
     when_built: Vec<WhenBuilt<K>>,
 }
 
@@ -48,6 +50,9 @@ pub enum BuildError {
     /// used.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
+    /// What was to be recorded could not be written anywhere.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
 }
 
 impl Builder<Mongo> {
@@ -76,6 +81,7 @@ impl<K: Connector> Builder<K> {
             subscribers,
             watcher: None,
             overseer: None,
+            tracing: Tracing::default(),
             when_built: Vec::new(),
         }
     }
@@ -136,18 +142,29 @@ impl<K: Connector> Builder<K> {
     ///
     /// # Errors
     ///
-    /// Options that contradict each other.
+    /// Options that contradict each other; a file or folder for traces that cannot be made.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime. Connections are opened on that one, whoever asks for them.
     pub fn build(self) -> Result<Pool<K>, BuildError> {
-        let Self { address, connector, options, subscribers, watcher, overseer, when_built } = self;
+        let Self {
+            address,
+            connector,
+            options,
+            subscribers,
+            watcher,
+            overseer,
+            tracing,
+            when_built,
+        } = self;
         let mut outbox = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
-        let desk = Desk::new(state, Outbox::new(outbox));
-        let audience = Audience { subscribers, watcher, overseer };
+        let (state, clerk, traces) = tracing.begin(state, &address)?;
+        let desk = Desk::new(state, clerk, Outbox::new(outbox));
+        let audience = Audience { subscribers, watcher, overseer, traces };
         let shared = Shared::new(Arc::new(address), connector, audience, Handle::current(), desk);
+        shared.watch_traces();
         when_built.into_iter().for_each(|act| act(&shared));
         Ok(Pool::start(shared))
     }

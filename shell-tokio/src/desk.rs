@@ -7,9 +7,10 @@ use std::task::Waker;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, PoolState, Purpose, Shell,
-    Status, WaiterId,
+    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, Purpose, Shell, Status,
+    WaiterId,
 };
+use cenote_core::trace::Recorder;
 use slab::Slab;
 use tokio::task::AbortHandle;
 
@@ -18,6 +19,7 @@ use crate::home::Owned;
 use crate::interrupt::Interrupt;
 use crate::outbox::Outbox;
 use crate::sync::Notify;
+use crate::trace::Clerk;
 use crate::woken::Woken;
 
 /// What this shell brings to the machine.
@@ -42,7 +44,13 @@ pub(crate) struct Held<K: Connector> {
 pub(crate) type Delivery<K> = Result<(ConnId, Box<Held<K>>), CheckOutError<ConnectionError>>;
 
 pub(crate) struct Desk<K: Connector> {
-    pub(crate) state: PoolState<Tokio<K>>,
+    pub(crate) state: Recorder<Tokio<K>>,
+    /// The state is recorded, one way or another.
+    pub(crate) is_recorded: bool,
+    /// Sees to it that recordings are written, if any are without being asked for.
+    pub(crate) clerk: Option<Clerk>,
+    /// Somebody waited in vain since this was looked at.
+    pub(crate) has_timed_out: bool,
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
@@ -69,9 +77,16 @@ pub(crate) enum Parked<K: Connector> {
 }
 
 impl<K: Connector> Desk<K> {
-    pub(crate) fn new(state: PoolState<Tokio<K>>, outbox: Outbox<Action<Tokio<K>>>) -> Self {
+    pub(crate) fn new(
+        state: Recorder<Tokio<K>>,
+        clerk: Option<Clerk>,
+        outbox: Outbox<Action<Tokio<K>>>,
+    ) -> Self {
         Self {
+            is_recorded: state.is_recording(),
             state,
+            clerk,
+            has_timed_out: false,
             requests: 0,
             parked: Slab::new(),
             outbox,
@@ -108,6 +123,7 @@ impl<K: Connector> Desk<K> {
             outbox: &mut self.outbox,
             closing: &mut self.closing,
             parked: &mut self.parked,
+            has_timed_out: &mut self.has_timed_out,
             wants_events,
             woken,
             asking: None,
@@ -137,6 +153,7 @@ impl<K: Connector> Desk<K> {
             outbox: &mut self.outbox,
             closing: &mut self.closing,
             parked: &mut self.parked,
+            has_timed_out: &mut self.has_timed_out,
             wants_events,
             woken,
             asking: Some(place),
@@ -185,6 +202,7 @@ struct Tray<'a, K: Connector> {
     outbox: &'a mut Outbox<Action<Tokio<K>>>,
     closing: &'a mut usize,
     parked: &'a mut Slab<Parked<K>>,
+    has_timed_out: &'a mut bool,
     wants_events: bool,
     woken: &'a mut Woken,
     /// The place of who is asking, and what there was for him at once.
@@ -226,6 +244,7 @@ impl<K: Connector> Tray<'_, K> {
             self.parked.remove(place);
             return;
         }
+        *self.has_timed_out |= matches!(outcome, Err(CheckOutError::WaitQueueTimeout { .. }));
         let parked = &mut self.parked[place];
         if let Parked::Waiting(waker) = std::mem::replace(parked, Parked::Answered(outcome)) {
             self.woken.push(waker);

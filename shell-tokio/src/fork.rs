@@ -144,13 +144,14 @@ impl<K: Connector> Shared<K> {
     }
 }
 
-/// Takes from the desk what concerns the parent alone: what it has yet to do and to tell, and whom it
-/// would stop. Gives the new alarm of the timer: the old one would wake the parent's.
+/// Takes from the desk what concerns the parent alone: what it has yet to do, to tell and to write, and
+/// whom it would stop. Gives the new alarm of the timer: the old one would wake the parent's.
 fn forget_the_parent<K: Connector>(desk: &mut Desk<K>, occasion: Occasion) -> Arc<Notify> {
     if occasion != Occasion::Opening {
         desk.outbox.forget();
         desk.closing = 0;
     }
+    desk.stop_writing();
     desk.armed = None;
     desk.interrupts.clear();
     // Not dropped: the last handle of a task drops the task, and that what it has open.

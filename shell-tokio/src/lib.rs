@@ -11,6 +11,9 @@
 //!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
 //! * `Builder::metrics`, with the feature `metrics`, measures it with OpenTelemetry.
+//! * [`Builder::record`] writes all that happens into a trace, which `cenote replay` plays again;
+//!   [`Builder::flight_recorder`] keeps the last of it for [`Pool::dump_trace`], and
+//!   [`Builder::dump_traces_into`] for when something goes wrong.
 //! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
 //!
 //! ```no_run
@@ -91,6 +94,7 @@ mod request;
 mod shared;
 mod sync;
 mod timer;
+mod trace;
 mod try_check_out;
 mod warm_up;
 mod woken;
@@ -109,6 +113,7 @@ pub use interruptible::Interruptible;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
 pub use pool::Pool;
+pub use trace::{Recording, RecordingError};
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -1,6 +1,8 @@
 //! The specification's log messages, through `tracing`: target `cenote::connection`, level DEBUG
 //! (LG-01).
 
+use std::path::Path;
+
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::log::{LogRecord, LogSettings};
@@ -9,6 +11,7 @@ use tracing::field::display;
 use tracing::{Level, debug, enabled, warn};
 
 use crate::held::HeldTooLong;
+use crate::trace::RecordingError;
 
 /// The specification calls the component `connection`.
 const TARGET: &str = "cenote::connection";
@@ -55,4 +58,17 @@ pub(crate) fn held_too_long(report: &HeldTooLong) {
         heldMS = u64::try_from(held.as_millis()).unwrap_or(u64::MAX),
         checkedOutAt = place.map(display),
     );
+}
+
+/// Not of the specification, either: where recordings are concerned.
+const TRACES: &str = "cenote::trace";
+
+/// A recording has ended before its time, or a dump is not there.
+pub(crate) fn recording_failed(error: &RecordingError) {
+    warn!(target: TRACES, message = "Trace cannot be written", error = display(error));
+}
+
+/// Something went wrong, and it can be seen how it came to that.
+pub(crate) fn trace_dumped(path: &Path) {
+    warn!(target: TRACES, message = "Trace of the first timeout", path = display(path.display()));
 }

@@ -19,6 +19,7 @@ use crate::held::{Holders, Overseer};
 use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::sync::{Mutex, MutexGuard};
+use crate::trace::{OnUnwind, Traces};
 use crate::woken::Woken;
 use crate::{establish, log, outbox};
 
@@ -30,6 +31,7 @@ pub(crate) struct Shared<K: Connector> {
     subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
     pub(crate) holders: Holders,
+    pub(crate) traces: Traces,
     desk: Mutex<Desk<K>>,
 }
 
@@ -39,6 +41,8 @@ pub(crate) struct Moment {
     now: Instant,
     /// Something may be due later: without, nothing is due after the input either.
     is_timed: bool,
+    /// A recording may have to be attended to.
+    is_recorded: bool,
     pub(crate) wants_events: bool,
 }
 
@@ -47,6 +51,7 @@ pub(crate) struct Audience<K: Connector> {
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
     pub(crate) overseer: Option<Overseer>,
+    pub(crate) traces: Traces,
 }
 
 impl<K: Connector> Shared<K> {
@@ -57,7 +62,7 @@ impl<K: Connector> Shared<K> {
         runtime: Handle,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, watcher, overseer } = audience;
+        let Audience { subscribers, watcher, overseer, traces } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
@@ -66,6 +71,7 @@ impl<K: Connector> Shared<K> {
             subscribers,
             watcher,
             holders: Holders::new(desk.state.options(), overseer),
+            traces,
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
@@ -81,13 +87,16 @@ impl<K: Connector> Shared<K> {
     /// As [`feed`](Self::feed), for who has the lock already.
     pub(crate) fn feed_under(
         self: &Arc<Self>,
-        mut desk: MutexGuard<'_, Desk<K>>,
+        desk: MutexGuard<'_, Desk<K>>,
         input: Input<Tokio<K>>,
     ) {
+        let unwinding = OnUnwind::new(self);
+        let mut desk = desk; // Given back before that is dropped.
         let brings_time = matches!(input, Input::SetOptions { .. });
         let moment = self.moment(&desk, brings_time);
         let mut woken = Woken::default();
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        unwinding.did_not_happen();
         self.settle(desk, moment, woken);
     }
 
@@ -99,12 +108,14 @@ impl<K: Connector> Shared<K> {
         purpose: Purpose,
         waker: &Waker,
     ) -> Result<Delivery<K>, Place> {
+        let unwinding = OnUnwind::new(self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, deadline.is_some());
         let mut woken = Woken::default();
         let deadline = deadline.map(|deadline| self.instant(deadline));
         let asked = Asked { deadline, purpose };
         let answer = desk.request(moment.now, asked, moment.wants_events, (waker, &mut woken));
+        unwinding.did_not_happen();
         self.settle(desk, moment, woken);
         answer
     }
@@ -116,11 +127,13 @@ impl<K: Connector> Shared<K> {
         conn: Box<Held<K>>,
         health: Health<ConnectionError>,
     ) {
+        let unwinding = OnUnwind::new(self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, false);
         let mut woken = Woken::default();
         let input = Input::CheckedIn { id, conn, health };
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        unwinding.did_not_happen();
         self.settle(desk, moment, woken);
     }
 
@@ -187,13 +200,16 @@ impl<K: Connector> Shared<K> {
         !self.subscribers.is_empty() || log::is_wanted()
     }
 
-    /// The clock is read only when somebody will look at the time.
+    /// The clock is read only when somebody will look at the time: the machine, whoever hears of
+    /// events, or whoever reads a trace.
     #[inline(always)]
     pub(crate) fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
         let wants_events = self.wants_events();
         let is_timed = brings_time || desk.state.needs_now();
-        let now = if is_timed || wants_events { self.now() } else { desk.state.now() };
-        Moment { now, is_timed, wants_events }
+        let is_recorded = desk.is_recorded;
+        let is_seen = is_timed || wants_events || is_recorded;
+        let now = if is_seen { self.now() } else { desk.state.now() };
+        Moment { now, is_timed, is_recorded, wants_events }
     }
 
     /// Gives the lock back, wakes, and drains the outbox unless somebody does so already.
@@ -206,6 +222,9 @@ impl<K: Connector> Shared<K> {
     ) {
         if moment.is_timed {
             self.arm(&mut desk);
+        }
+        if moment.is_recorded && desk.wants_clerk() {
+            desk.call_clerk(&self.traces);
         }
         // Those who wait have their answers, and need not wait for subscribers.
         let wake = || {

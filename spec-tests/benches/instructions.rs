@@ -48,6 +48,12 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-tokio, timed, counted", 10_000, Some(1_780), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
     }),
+    ("pair through cenote-tokio, recorded", 10_000, None, |n| {
+        WarmOnTokio::with_flight_recorder(untimed(), FLIGHT_RECORDER).pairs(n);
+    }),
+    ("pair through cenote-tokio, timed, recorded", 10_000, None, |n| {
+        WarmOnTokio::with_flight_recorder(timed(), FLIGHT_RECORDER).pairs(n);
+    }),
     ("enqueue one of 1,000", 1_000, None, |n| enqueue(n)),
     ("enqueue one of 10,000", 10_000, None, |n| enqueue(n)),
     ("enqueue one of 100,000", 100_000, None, |n| enqueue(n)),
@@ -93,6 +99,9 @@ const SCENES: &[Scene] = &[
         (0..n).for_each(|_| assert_ne!(conversation.play(&mut ScramCache::default()), 0));
     }),
 ];
+
+/// So little that it turns over within a scene.
+const FLIGHT_RECORDER: usize = 64 << 10;
 
 /// With nothing that needs the time.
 fn untimed() -> PoolOptions {

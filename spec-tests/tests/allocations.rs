@@ -43,6 +43,10 @@ fn main() {
             warm.pairs(1);
             assert_eq!(allocations(|| warm.pairs(100_000)), 0, "pairs through cenote-tokio");
         }
+        // Enough pairs for both halves of the memory, many times.
+        let warm = WarmOnTokio::with_flight_recorder(options.clone(), 64 << 10);
+        warm.pairs(10_000);
+        assert_eq!(allocations(|| warm.pairs(100_000)), 0, "recorded pairs through cenote-tokio");
     }
 
     for options in [PoolOptions::default(), everything] {

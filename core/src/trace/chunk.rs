@@ -34,6 +34,11 @@ impl Chunk {
         self.tape.inputs
     }
 
+    /// Whether it says nothing at all.
+    pub(super) fn is_blank(&self) -> bool {
+        self.start.is_none() && self.tape.written().is_empty()
+    }
+
     /// Begins again, in the state that the pool is in. The memory of the image is used again.
     pub(super) fn restart<S: Shell>(&mut self, pool: &PoolState<S>, lost: u64) {
         let start = self.start.get_or_insert_default();

@@ -125,8 +125,13 @@ impl Journal {
         self.full.pop_front()
     }
 
-    /// Makes what there is a full chunk, with a fingerprint at its end.
+    /// Makes what there is a full chunk, with a fingerprint at its end, if there is anything new: a
+    /// pool that nobody uses has no growing trace.
     pub(super) fn flush<S: Shell>(&mut self, pool: &PoolState<S>) {
+        let is_told = self.since_fingerprint == 0 && self.present.is_blank();
+        if is_told {
+            return;
+        }
         self.fingerprint(pool);
         self.complete();
     }

@@ -108,6 +108,11 @@ where
         outcome
     }
 
+    /// Whether anything is recorded: there is a flight recorder or a journal.
+    pub fn is_recording(&self) -> bool {
+        self.tapes.as_ref().is_some_and(|tapes| tapes.flight.is_some() || tapes.journal.is_some())
+    }
+
     /// A copy of what the flight recorder holds; `None` if there is none.
     pub fn flight_recording(&self) -> Option<FlightRecording> {
         let flight = self.tapes.as_ref()?.flight.as_ref()?;
@@ -126,7 +131,8 @@ where
     }
 
     /// Makes what the journal holds a full chunk, with a fingerprint at its end: before a trace
-    /// ends, and now and then, so that not much is missing if the process ends.
+    /// ends, and now and then, so that not much is missing if the process ends. Does nothing when
+    /// nothing happened since the last one.
     pub fn flush(&mut self) {
         let Self { pool, tapes } = self;
         if let Some(journal) = tapes.as_mut().and_then(|tapes| tapes.journal.as_mut()) {
@@ -138,6 +144,14 @@ where
     pub fn give_back(&mut self, chunk: Chunk) {
         if let Some(journal) = self.journal() {
             journal.give_back(chunk);
+        }
+    }
+
+    /// Ends the journal, when nobody will take its chunks any more: what it holds is gone. A flight
+    /// recorder goes on.
+    pub fn end_journal(&mut self) {
+        if let Some(tapes) = &mut self.tapes {
+            tapes.journal = None;
         }
     }
 

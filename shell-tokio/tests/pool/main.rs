@@ -7,6 +7,7 @@ mod held;
 mod lifecycle;
 mod many;
 mod metrics;
+mod recording;
 mod runtimes;
 mod subscribers;
 mod try_check_out;

@@ -35,18 +35,34 @@ impl WarmOnTokio {
     /// With options that contradict each other.
     #[must_use]
     pub fn new(options: PoolOptions, counts_events: bool) -> Self {
+        Self::built(|builder| {
+            let builder = builder.options(options);
+            if !counts_events {
+                return builder;
+            }
+            let count = AtomicU64::new(0);
+            builder.on_event(move |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+            })
+        })
+    }
+
+    /// Makes it with a flight recorder of so many bytes, and nobody who looks at events.
+    ///
+    /// # Panics
+    ///
+    /// With options that contradict each other.
+    #[must_use]
+    pub fn with_flight_recorder(options: PoolOptions, bytes: usize) -> Self {
+        Self::built(|builder| builder.options(options).flight_recorder(bytes))
+    }
+
+    fn built(build: impl FnOnce(Builder<Numbers>) -> Builder<Numbers>) -> Self {
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let pool = runtime.block_on(async {
             let address = "localhost".parse().expect("an address");
-            let mut builder = Builder::new(address, Numbers).options(options);
-            if counts_events {
-                let count = AtomicU64::new(0);
-                builder = builder.on_event(move |_| {
-                    count.fetch_add(1, Ordering::Relaxed);
-                });
-            }
-            let pool = builder.build().expect("good options");
+            let pool = build(Builder::new(address, Numbers)).build().expect("good options");
             pool.ready();
             drop(pool.check_out().await.expect("a connection"));
             pool

@@ -1,0 +1,71 @@
+//! What is known of a pool's traces outside of its lock.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use cenote_core::trace::{FlightRecording, TraceInfo};
+
+use super::error::RecordingError;
+use super::options::milliseconds_since_1970;
+
+pub(crate) struct Traces {
+    pub(super) info: TraceInfo,
+    /// Where dumps go that nobody asked for at the moment.
+    folder: Option<PathBuf>,
+    /// Of the pool, in this process.
+    number: u64,
+    /// The first panic was dumped.
+    has_panicked: AtomicBool,
+}
+
+/// Why there is a dump that nobody asked for at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    WaitQueueTimeout,
+    Panic,
+}
+
+impl Reason {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::WaitQueueTimeout => "wait-queue-timeout",
+            Self::Panic => "panic",
+        }
+    }
+}
+
+impl Traces {
+    pub(super) fn new(info: TraceInfo, folder: Option<PathBuf>) -> Self {
+        static POOLS: AtomicU64 = AtomicU64::new(0);
+        let number = POOLS.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { info, folder, number, has_panicked: AtomicBool::new(false) }
+    }
+
+    pub(super) const fn dumps_by_itself(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// A file that is not there yet; `None` if nobody wants one.
+    pub(super) fn path(&self, reason: Reason) -> Option<PathBuf> {
+        let (time, process) = (milliseconds_since_1970(), process::id());
+        let name = format!("cenote-{time}-{process}-{}-{}.bson", self.number, reason.as_str());
+        self.folder.as_ref().map(|folder| folder.join(name))
+    }
+
+    /// Whether this is the first panic, which is to be dumped.
+    pub(super) fn is_first_panic(&self) -> bool {
+        self.dumps_by_itself() && !self.has_panicked.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// Writes a dump into a file, over what was there.
+pub(super) fn write(
+    recording: &FlightRecording,
+    info: &TraceInfo,
+    path: &Path,
+) -> Result<(), RecordingError> {
+    let written = File::create(path).and_then(|file| recording.write_to(info, file));
+    written.map(drop).map_err(|error| RecordingError::file(path, error))
+}
