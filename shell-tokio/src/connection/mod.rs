@@ -1,6 +1,7 @@
 //! Connections to a MongoDB server, as a connection string describes them.
 
 mod dial;
+mod foreign;
 mod handshake;
 mod messages;
 mod proxy;
@@ -122,7 +123,7 @@ impl Connector for Mongo {
             Some(tls) => tls.connect(stream, &target.address, limit).await?,
             None => stream,
         };
-        handshake::establish(self, Messages::new(stream), limit, progress).await
+        handshake::establish(self, Messages::new(stream), limit, &progress).await
     }
 
     /// Something is under way, unread, or broken (CO-19).
