@@ -1,0 +1,6 @@
+//! The mio shell on real sockets, against the endpoint.
+
+mod failures;
+mod operations;
+mod transports;
+mod world;
