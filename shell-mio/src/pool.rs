@@ -147,7 +147,7 @@ impl<K: Connector> Pool<K> {
         let deadline = shared.end_of_wait();
         let mut made = Vec::with_capacity(asked.len());
         for answer in asked {
-            let waited = |request: Request<'_, K>| self.guard(request.wait(deadline));
+            let waited = |request: Request<'_, K>| self.guard(request.wait_in_turn(deadline));
             made.push(answer.unwrap_or_else(waited)?);
         }
         Ok(())

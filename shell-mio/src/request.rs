@@ -40,6 +40,15 @@ impl<K: Connector> Request<'_, K> {
         }
     }
 
+    /// As [`wait`](Self::wait), where this thread may have been woken for it already, while it waited
+    /// for another answer.
+    pub(crate) fn wait_in_turn(mut self, deadline: Option<Instant>) -> Delivery<K> {
+        match self.take() {
+            Some(delivery) => delivery,
+            None => self.wait(deadline),
+        }
+    }
+
     fn take(&mut self) -> Option<Delivery<K>> {
         let mut desk = self.shared.lock();
         if matches!(desk.parked.get(self.place), Some(Parked::Waiting(_))) {
