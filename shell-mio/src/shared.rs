@@ -14,6 +14,7 @@ use crate::connector::Connector;
 use crate::desk::{Delivery, Desk, Mio, Parked, Waiter, Wakers};
 use crate::drainer::Drainer;
 use crate::event::{PoolEvent, Subscriber};
+use crate::event_loop::EventLoop;
 use crate::failure::Watcher;
 use crate::thread::LoopThread;
 use crate::{establish, log};
@@ -150,6 +151,18 @@ impl<K: Connector> Shared<K> {
     pub(crate) fn end_of_wait(&self) -> Option<std::time::Instant> {
         let timeout = self.lock().state.options().wait_queue_timeout?;
         std::time::Instant::now().checked_add(timeout).filter(|_| !timeout.is_zero())
+    }
+
+    /// Nobody turns this loop any more: nothing can be opened.
+    pub(crate) fn end_loop(&self, event_loop: &EventLoop) {
+        {
+            let mut desk = self.lock();
+            // After a fork there may be another one.
+            if desk.event_loop.is(event_loop) {
+                desk.event_loop = EventLoop::over();
+            }
+        }
+        event_loop.end();
     }
 
     /// A time of the machine's as one of the clock's; `None` if it is out of its reach.

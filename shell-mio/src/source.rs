@@ -216,7 +216,7 @@ impl<K: Connector> Drop for PoolSource<K> {
         for (place, (_, id)) in std::mem::take(&mut self.waiting) {
             self.pool.shared().abandon(place, id);
         }
-        self.event_loop.end();
+        self.pool.shared().end_loop(&self.event_loop);
     }
 }
 

@@ -38,7 +38,8 @@ pub(crate) fn start<K: Connector>(
 ) -> io::Result<()> {
     let own = Arc::clone(shared);
     let builder = thread::Builder::new().name("cenote-loop".to_owned());
-    let thread = builder.spawn(move || run(&own, &Ending(event_loop), poll))?;
+    let ending = Ending { shared: own, event_loop };
+    let thread = builder.spawn(move || run(&ending, poll))?;
     *place(shared) = Some(thread);
     Ok(())
 }
@@ -62,9 +63,12 @@ fn place<K: Connector>(shared: &Arc<Shared<K>>) -> MutexGuard<'_, Option<LoopThr
 }
 
 /// Whatever becomes of the thread, nobody waits for its loop.
-struct Ending(EventLoop);
+struct Ending<K: Connector> {
+    shared: Arc<Shared<K>>,
+    event_loop: EventLoop,
+}
 
-fn run<K: Connector>(shared: &Arc<Shared<K>>, Ending(event_loop): &Ending, mut poll: Poll) {
+fn run<K: Connector>(Ending { shared, event_loop }: &Ending<K>, mut poll: Poll) {
     let mut events = Events::with_capacity(EVENTS);
     while !is_over(shared, event_loop) {
         let timeout = timer::next(shared, event_loop);
@@ -86,8 +90,8 @@ fn is_over<K: Connector>(shared: &Arc<Shared<K>>, event_loop: &EventLoop) -> boo
     shared.snapshot().status == Status::Closed && event_loop.is_idle()
 }
 
-impl Drop for Ending {
+impl<K: Connector> Drop for Ending<K> {
     fn drop(&mut self) {
-        self.0.end();
+        self.shared.end_loop(&self.event_loop);
     }
 }

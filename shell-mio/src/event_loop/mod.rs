@@ -43,7 +43,8 @@ pub struct EventLoop {
 }
 
 pub(crate) struct Inner {
-    registry: Registry,
+    /// `None` if it has never been there.
+    registry: Option<Registry>,
     /// Those that sockets may have.
     tokens: Range<usize>,
     /// Ends the wait for events, from any thread.
@@ -82,8 +83,18 @@ impl EventLoop {
         has_threads: bool,
     ) -> Self {
         let (state, tasks) = (Mutex::default(), Mutex::default());
-        let wake = Box::new(wake);
+        let (registry, wake) = (Some(registry), Box::new(wake));
         Self { inner: Arc::new(Inner { registry, tokens, wake, has_threads, state, tasks }) }
+    }
+
+    /// One that is over, in the place of another one, whose part of the operating system it does not
+    /// keep.
+    pub(crate) fn over() -> Self {
+        let state = State { is_awake: true, is_over: true, ..State::default() };
+        let (state, tasks) = (Mutex::new(state), Mutex::default());
+        let (tokens, wake) = (0..0, Box::new(|| {}));
+        let inner = Inner { registry: None, tokens, wake, has_threads: false, state, tasks };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Has `work` go on by itself until it is done or [stopped](Self::stop) by its number.
@@ -101,8 +112,10 @@ impl EventLoop {
     /// Drops the work of this number, if it is not done.
     pub(crate) fn stop(&self, number: u64) {
         let mut state = self.inner.state();
-        state.stopped.push(number);
-        self.inner.rouse(state);
+        if !state.is_over {
+            state.stopped.push(number);
+            self.inner.rouse(state);
+        }
     }
 
     /// Has the loop look again when it has to wake up.
@@ -194,6 +207,10 @@ impl Inner {
         if !was_awake {
             (self.wake)();
         }
+    }
+
+    fn registry(&self) -> io::Result<&Registry> {
+        self.registry.as_ref().ok_or_else(|| io::Error::other("the event loop is over"))
     }
 
     /// The number of a socket's token.

@@ -33,7 +33,7 @@ impl EventLoop {
     pub fn watch<S: Source>(&self, mut source: S) -> io::Result<Watched<S>> {
         let place = Place { token: self.inner.enlist()?, event_loop: self.clone() };
         let both = Interest::READABLE | Interest::WRITABLE;
-        self.inner.registry.register(&mut source, place.token, both)?;
+        self.inner.registry()?.register(&mut source, place.token, both)?;
         Ok(Watched { source, place })
     }
 }
@@ -86,7 +86,7 @@ impl<S: Source> Watched<S> {
     /// What the operating system says; the socket is closed then.
     pub fn end(self) -> io::Result<S> {
         let Self { mut source, place } = self;
-        place.event_loop.inner.registry.deregister(&mut source)?;
+        place.event_loop.inner.registry()?.deregister(&mut source)?;
         Ok(source)
     }
 }
