@@ -14,7 +14,7 @@ use crate::shared::Shared;
 /// [`Mongo`](crate::Mongo) is the one that is there.
 pub trait Connector: Send + Sync + Sized + 'static {
     /// What is pooled. It is dropped to close it, on whatever thread finds that it is time: that
-    /// must not block.
+    /// must not block. If it panics, nobody else notices.
     type Connection: Send + 'static;
 
     /// Opens a connection to `target`, ready for its first command.

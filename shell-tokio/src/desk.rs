@@ -1,47 +1,51 @@
 //! What is under the lock: the machine, those who wait, and what is to be done outside.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Input, Instant, PoolState, Shell,
+    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, PoolState, Purpose, Shell,
+    WaiterId,
 };
 use slab::Slab;
 use tokio::task::AbortHandle;
 
 use crate::connector::Connector;
 use crate::interrupt::Interrupt;
+use crate::outbox::Outbox;
+use crate::woken::Woken;
 
 /// What this shell brings to the machine.
 pub(crate) struct Tokio<K>(PhantomData<K>);
 
 impl<K: Connector> Shell for Tokio<K> {
-    type Conn = Box<Held<K::Connection>>;
+    type Conn = Box<Held<K>>;
     /// The place in [`Desk::parked`], which is taken only if the request has to wait.
     type Waiter = usize;
     type Cause = ConnectionError;
 }
 
-/// A connection and the way to whoever uses it. It moves as one pointer.
-pub(crate) struct Held<C> {
-    pub(crate) connection: C,
+/// A connection and what goes with it. It moves as one pointer.
+pub(crate) struct Held<K: Connector> {
+    pub(crate) connection: K::Connection,
+    /// The way to whoever uses it.
     pub(crate) interrupt: Arc<Interrupt>,
+    /// Why it must not be used again, if so.
+    pub(crate) error: Option<ConnectionError>,
 }
 
-pub(crate) type Delivery<K> =
-    Result<(ConnId, Box<Held<<K as Connector>::Connection>>), CheckOutError<ConnectionError>>;
+pub(crate) type Delivery<K> = Result<(ConnId, Box<Held<K>>), CheckOutError<ConnectionError>>;
 
 pub(crate) struct Desk<K: Connector> {
     pub(crate) state: PoolState<Tokio<K>>,
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
-    /// In the machine's order; for whoever drains it.
-    pub(crate) outbox: VecDeque<Action<Tokio<K>>>,
-    pub(crate) is_drained: bool,
+    /// Actions, in the machine's order.
+    pub(crate) outbox: Outbox<Action<Tokio<K>>>,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
     /// Connections that are being opened, and how to stop that as soon as it is known.
@@ -52,80 +56,116 @@ pub(crate) struct Desk<K: Connector> {
 
 /// A request that waits, or whose answer waits for it.
 pub(crate) enum Parked<K: Connector> {
-    Waiting(Option<Waker>),
+    Waiting(Waker),
     Answered(Delivery<K>),
 }
 
 impl<K: Connector> Desk<K> {
-    pub(crate) fn new(state: PoolState<Tokio<K>>, outbox: VecDeque<Action<Tokio<K>>>) -> Self {
+    pub(crate) fn new(state: PoolState<Tokio<K>>, outbox: Outbox<Action<Tokio<K>>>) -> Self {
         Self {
             state,
             requests: 0,
             parked: Slab::new(),
             outbox,
-            is_drained: false,
             armed: None,
             opening: BTreeMap::new(),
             interrupts: BTreeMap::new(),
         }
     }
 
-    /// Feeds one input. Those who are answered are woken by `wakers`, after the lock is given back.
+    /// Feeds one input. Those who are answered are woken by `woken`, after the lock is given back.
     ///
     /// # Panics
     ///
     /// When this shell has broken the machine's contract.
+    // Inlined, as the machine's own `handle` is, into callers who know which input they feed.
+    #[inline(always)]
     pub(crate) fn handle(
         &mut self,
         now: Instant,
         input: Input<Tokio<K>>,
         wants_events: bool,
-        wakers: &mut Wakers,
+        woken: &mut Woken,
     ) {
-        self.handle_for(None, now, input, wants_events, wakers);
+        let (outbox, parked) = (&mut self.outbox, &mut self.parked);
+        let mut tray = Tray { outbox, parked, wants_events, woken, asking: None, at_once: None };
+        if let Err(misuse) = self.state.handle(now, input, &mut tray) {
+            broken(&misuse);
+        }
     }
 
-    /// As [`handle`](Self::handle), and what is delivered at once to this place is given back.
-    pub(crate) fn handle_for(
+    /// Feeds a request to check out. What there is for it at once is given back; otherwise it is
+    /// parked with the waker, and its place is given back.
+    #[inline(always)]
+    pub(crate) fn request(
         &mut self,
-        place: Option<usize>,
         now: Instant,
-        input: Input<Tokio<K>>,
+        request: Asked,
         wants_events: bool,
-        wakers: &mut Wakers,
-    ) -> Option<Delivery<K>> {
-        let mut tray = Tray {
-            outbox: &mut self.outbox,
-            parked: &mut self.parked,
-            wants_events,
-            wakers,
-            place,
-            at_once: None,
-        };
+        (waker, woken): (&Waker, &mut Woken),
+    ) -> Result<Delivery<K>, Place> {
+        self.requests += 1;
+        let id = WaiterId(self.requests);
+        let place = self.parked.vacant_key();
+        let Asked { deadline, purpose } = request;
+        let input = Input::CheckOutRequested { id, waiter: place, deadline, purpose };
+        let (outbox, parked) = (&mut self.outbox, &mut self.parked);
+        let asking = Some(place);
+        let mut tray = Tray { outbox, parked, wants_events, woken, asking, at_once: None };
         if let Err(misuse) = self.state.handle(now, input, &mut tray) {
-            panic!("a contract between shell and machine is broken: {misuse}");
+            broken(&misuse);
         }
-        tray.at_once
+        if let Some(delivery) = tray.at_once {
+            return Ok(delivery);
+        }
+        let taken = self.parked.insert(Parked::Waiting(waker.clone()));
+        debug_assert_eq!(taken, place, "nobody else parks under the same lock");
+        Err(Place { index: place, id })
     }
 }
 
-/// Almost always none or one.
-pub(crate) type Wakers = Vec<Waker>;
+/// A contract between shell and machine is broken, which is a defect of the shell.
+#[cold]
+fn broken<K: Connector>(misuse: &Misuse<Tokio<K>>) -> ! {
+    panic!("a contract between shell and machine is broken: {misuse}");
+}
+
+/// What somebody wants who checks out.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) purpose: Purpose,
+}
+
+/// Where a request waits, and its number.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) index: usize,
+    pub(crate) id: WaiterId,
+}
+
+impl<K: Connector> AsMut<Outbox<Action<Tokio<K>>>> for Desk<K> {
+    fn as_mut(&mut self) -> &mut Outbox<Action<Tokio<K>>> {
+        &mut self.outbox
+    }
+}
 
 /// Where the machine puts its actions.
 struct Tray<'a, K: Connector> {
-    outbox: &'a mut VecDeque<Action<Tokio<K>>>,
+    outbox: &'a mut Outbox<Action<Tokio<K>>>,
     parked: &'a mut Slab<Parked<K>>,
     wants_events: bool,
-    wakers: &'a mut Wakers,
-    place: Option<usize>,
+    woken: &'a mut Woken,
+    /// The place of who is asking, and what there was for him at once.
+    asking: Option<usize>,
     at_once: Option<Delivery<K>>,
 }
 
 impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
+    #[inline(always)]
     fn act(&mut self, action: Action<Tokio<K>>) {
         match action {
-            Action::Deliver { waiter, outcome } if self.place == Some(waiter) => {
+            Action::Deliver { waiter, outcome } if self.asking == Some(waiter) => {
                 self.at_once = Some(outcome);
             }
             Action::Deliver { waiter, outcome } => self.deliver(waiter, outcome),
@@ -134,16 +174,18 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportHeldTooLong { .. }
-            | Action::EmitEvent(_) => self.outbox.push_back(action),
+            | Action::EmitEvent(_) => self.outbox.push(action),
         }
     }
 
+    #[inline]
     fn wants_events(&self) -> bool {
         self.wants_events
     }
 }
 
 impl<K: Connector> Tray<'_, K> {
+    #[inline(never)]
     fn deliver(&mut self, place: usize, outcome: Delivery<K>) {
         // Whoever has given up does not come for an answer.
         if matches!(outcome, Err(CheckOutError::Cancelled)) {
@@ -152,7 +194,7 @@ impl<K: Connector> Tray<'_, K> {
         }
         let parked = &mut self.parked[place];
         if let Parked::Waiting(waker) = std::mem::replace(parked, Parked::Answered(outcome)) {
-            self.wakers.extend(waker);
+            self.woken.push(waker);
         }
     }
 }

@@ -58,7 +58,7 @@ impl<K: Connector> Opening<K> {
         let interrupt = Arc::new(Interrupt::default());
         let id = self.id;
         Shared::opened(&mut self.shared.lock(), id, Arc::clone(&interrupt));
-        let conn = Box::new(Held { connection, interrupt });
+        let conn = Box::new(Held { connection, interrupt, error: None });
         self.shared.feed(Input::EstablishSucceeded { id, conn });
     }
 

@@ -7,6 +7,8 @@
 //! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
 //!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
 //!   A driver with sockets of its own brings its own.
+//! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their
+//!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
 //! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
 //!
@@ -34,13 +36,20 @@
 //! |---|---|
 //! | [`Pool::check_out`] before its turn came | the request leaves the queue; a connection that was started for it is finished for the others |
 //! | [`Pool::check_out`] when a connection was on its way | that connection goes back to the pool, and to whoever waits next |
-//! | a command | the connection comes back as broken when its guard is dropped, and is closed |
+//! | a command, a message that is sent | the connection comes back as broken when its guard is dropped, and is closed |
+//! | [`Connection::receive`] | nothing: the next call reads on |
+//! | a [`RawStream`] before [`done`](RawStream::done) | the connection comes back as broken |
 //! | a [`PooledConnection`] | it comes back: without waiting, without a task, without blocking |
+//! | [`Pool::warm_up`] | what is there goes back, what is not is given up |
 //! | [`Pool::close`] | the pool is closed all the same; nobody waits for what is still out |
 //! | the last [`Pool`] | the pool closes; guards that are still out come back to be closed |
 //! | the runtime that made the pool | connections that were being opened fail; checked-out ones can still come back |
+//!
+//! `docs/cancellation.md` in the repository has every point where something waits, each with the test
+//! that shows it.
 
 mod builder;
+mod close;
 mod connection;
 mod connector;
 mod desk;
@@ -49,20 +58,30 @@ mod establish;
 mod event;
 mod failure;
 mod guard;
+mod held;
 mod interrupt;
+mod interruptible;
 mod log;
+mod outbox;
 mod pool;
 mod request;
 mod shared;
+mod sync;
 mod timer;
+mod try_check_out;
+mod warm_up;
+mod woken;
 
 pub use builder::{BuildError, Builder};
-pub use connection::{Connection, Mongo};
+pub use close::CloseTimeout;
+pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
 pub use error::OperationError;
 pub use event::PoolEvent;
 pub use failure::Failure;
 pub use guard::PooledConnection;
+pub use held::HeldTooLong;
+pub use interruptible::Interruptible;
 pub use pool::Pool;
 
 /// The README's example compiles.

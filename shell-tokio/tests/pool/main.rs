@@ -1,9 +1,13 @@
 //! The shell with a connector that does what a test says, in virtual time.
 
 mod cancellation;
+mod close;
 mod failures;
+mod held;
 mod lifecycle;
 mod many;
 mod subscribers;
+mod try_check_out;
 mod waiting;
+mod warm_up;
 mod world;

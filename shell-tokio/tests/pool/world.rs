@@ -20,6 +20,8 @@ pub(crate) struct Gate {
 pub(crate) struct Numbered {
     pub(crate) number: u64,
     pub(crate) broken: bool,
+    /// When it is dropped.
+    pub(crate) panics: bool,
     alive: Arc<Mutex<Vec<u64>>>,
 }
 
@@ -62,7 +64,7 @@ impl Connector for Gate {
             return Err(failure());
         }
         self.alive.lock().expect("no panic").push(number);
-        Ok(Numbered { number, broken: false, alive: Arc::clone(&self.alive) })
+        Ok(Numbered { number, broken: false, panics: false, alive: Arc::clone(&self.alive) })
     }
 
     fn fault(&self, connection: &Numbered) -> Option<ConnectionError> {
@@ -73,6 +75,10 @@ impl Connector for Gate {
 impl Drop for Numbered {
     fn drop(&mut self) {
         self.alive.lock().expect("no panic").retain(|number| *number != self.number);
+        if self.panics {
+            // Quietly: a panic with a payload and no message.
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
     }
 }
 
