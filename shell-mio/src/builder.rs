@@ -16,6 +16,8 @@ use crate::desk::Desk;
 use crate::event::{PoolEvent, Subscriber};
 use crate::event_loop::EventLoop;
 use crate::failure::{Failure, Watcher};
+use crate::held::{HeldTooLong, Overseer};
+use crate::outbox::Outbox;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
 use crate::thread;
@@ -27,6 +29,7 @@ pub struct Builder<K: Connector> {
     options: PoolOptions,
     subscribers: Vec<Subscriber>,
     watcher: Option<Watcher<K>>,
+    overseer: Option<Overseer>,
 }
 
 /// Why there is no pool.
@@ -67,7 +70,7 @@ impl<K: Connector> Builder<K> {
     #[must_use]
     pub fn new(address: ServerAddress, connector: K) -> Self {
         let (options, subscribers) = (PoolOptions::default(), Vec::new());
-        Self { address, connector, options, subscribers, watcher: None }
+        Self { address, connector, options, subscribers, watcher: None, overseer: None }
     }
 
     /// Takes these options and no others: those of a connection string are forgotten.
@@ -108,6 +111,21 @@ impl<K: Connector> Builder<K> {
         self
     }
 
+    /// Shows `overseer` every connection that is held for as long as
+    /// [`held_too_long`](PoolOptions::held_too_long) says, once for each time that it is checked out,
+    /// with the place in the application where that was. Without that option nothing is reported, and
+    /// nothing noted. A warning through `tracing` says the same.
+    ///
+    /// It runs as subscribers do, never under a lock. The last one that is set counts.
+    #[must_use]
+    pub fn on_held_too_long(
+        mut self,
+        overseer: impl Fn(&HeldTooLong) + Send + Sync + 'static,
+    ) -> Self {
+        self.overseer = Some(Box::new(overseer));
+        self
+    }
+
     /// Makes the pool, which is paused, and the thread that turns its event loop.
     ///
     /// # Errors
@@ -124,11 +142,11 @@ impl<K: Connector> Builder<K> {
 
     /// Makes the pool; somebody else turns the loop.
     pub(crate) fn build_on(self, event_loop: EventLoop) -> Result<Arc<Shared<K>>, BuildError> {
-        let Self { address, connector, options, subscribers, watcher } = self;
+        let Self { address, connector, options, subscribers, watcher, overseer } = self;
         let mut outbox = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
-        let desk = Desk::new(state, outbox, event_loop);
-        let audience = Audience { subscribers, watcher };
+        let desk = Desk::new(state, Outbox::new(outbox), event_loop);
+        let audience = Audience { subscribers, watcher, overseer };
         Ok(Shared::new(Arc::new(address), connector, audience, desk))
     }
 }

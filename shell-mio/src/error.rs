@@ -22,12 +22,3 @@ impl OperationError {
         }
     }
 }
-
-/// Connections were still checked out when the time for closing a pool was over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the pool is closed, but {connections} connections have not come back")]
-#[non_exhaustive]
-pub struct StillOut {
-    /// How many.
-    pub connections: u32,
-}

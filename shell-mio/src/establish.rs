@@ -55,7 +55,7 @@ impl<K: Connector> Opening<K> {
         let interrupt = Arc::new(Interrupt::new(interrupter));
         let id = self.id;
         self.shared.lock().interrupts.insert(id, Arc::clone(&interrupt));
-        let conn = Box::new(Held { connection, interrupt });
+        let conn = Box::new(Held { connection, interrupt, error: None });
         self.shared.feed(Input::EstablishSucceeded { id, conn });
     }
 

@@ -10,10 +10,12 @@ use cenote_core::pool::{Action, Input};
 
 use crate::builder::BuildError;
 use crate::connector::Connector;
-use crate::desk::{Desk, Mio, Wakers};
+use crate::desk::{Desk, Mio, broken};
 use crate::event_loop::EventLoop;
+use crate::outbox::Outbox;
 use crate::shared::Shared;
 use crate::thread;
+use crate::woken::Woken;
 
 /// How often, and at what intervals, a lock is tried that should be free.
 const ATTEMPTS: u32 = 100;
@@ -53,7 +55,7 @@ pub(crate) fn begin_anew<K: Connector>(
         })?;
     let old_loop = std::mem::replace(&mut desk.event_loop, event_loop);
     let inherited = desk.forget_parent(shared);
-    shared.settle(desk, Wakers::new());
+    shared.settle(desk, true, Woken::default());
     // Closes sockets, which says nothing to anybody as long as the parent has them.
     drop(inherited);
     old_loop.abandon();
@@ -74,15 +76,14 @@ impl<K: Connector> Desk<K> {
             | Action::ReportHeldTooLong { .. } => dropped.push(action),
         };
         if let Err(misuse) = self.state.handle(shared.now(), Input::ResetAfterFork, &mut sink) {
-            panic!("a contract between shell and machine is broken: {misuse}");
+            broken(&misuse);
         }
-        self.is_drained = false;
         self.armed = None;
         for interrupt in std::mem::take(&mut self.interrupts).values() {
             interrupt.renounce();
         }
         let parked = std::mem::take(&mut self.parked);
-        let outbox = std::mem::replace(&mut self.outbox, kept);
+        let outbox = std::mem::replace(&mut self.outbox, Outbox::new(kept));
         (dropped, parked, outbox, std::mem::take(&mut self.answered))
     }
 }

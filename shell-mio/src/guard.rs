@@ -1,5 +1,6 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::panic::Location;
 use std::sync::Arc;
 
 use cenote_core::error::{ConnectionError, InterruptedError, Stage};
@@ -20,13 +21,20 @@ pub struct PooledConnection<K: Connector> {
     shared: Arc<Shared<K>>,
     id: ConnId,
     /// There until the guard is dropped.
-    held: Option<Box<Held<K::Connection>>>,
-    error: Option<ConnectionError>,
+    held: Option<Box<Held<K>>>,
+    /// Whether [`Holders`](crate::held::Holders) know where it was checked out.
+    is_noted: bool,
 }
 
 impl<K: Connector> PooledConnection<K> {
-    pub(crate) fn new(shared: Arc<Shared<K>>, id: ConnId, held: Box<Held<K::Connection>>) -> Self {
-        Self { shared, id, held: Some(held), error: None }
+    pub(crate) fn new(
+        shared: Arc<Shared<K>>,
+        id: ConnId,
+        held: Box<Held<K>>,
+        place: &'static Location<'static>,
+    ) -> Self {
+        let is_noted = shared.holders.note(id, place);
+        Self { shared, id, held: Some(held), is_noted }
     }
 
     /// The number of the connection, as in events: 1, 2, 3, … (CO-03).
@@ -52,7 +60,7 @@ impl<K: Connector> PooledConnection<K> {
     /// [`Builder::on_failure`](crate::Builder::on_failure).
     pub fn mark_errored(&mut self, error: ConnectionError) {
         failure::show(&self.shared, self.id, &error);
-        self.error.get_or_insert(error);
+        self.held_mut().error.get_or_insert(error);
     }
 
     /// What the connection is used for from now on. Counted in load-balanced mode, for the text of
@@ -82,9 +90,9 @@ impl<K: Connector> PooledConnection<K> {
         &'c mut self,
         operation: impl FnOnce(&'c mut K::Connection) -> Result<R, ConnectionError>,
     ) -> Result<R, OperationError> {
-        let Self { shared, id, held, error } = self;
+        let Self { shared, id, held, .. } = self;
         let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
-        let Held { connection, interrupt } = &mut **held;
+        let Held { connection, interrupt, error } = &mut **held;
         let interrupted = || InterruptedError::new(Arc::clone(&shared.address));
         if interrupt.has_happened() {
             return Err(interrupted().into());
@@ -102,8 +110,15 @@ impl<K: Connector> PooledConnection<K> {
         })
     }
 
-    fn held(&self) -> &Held<K::Connection> {
+    fn held(&self) -> &Held<K> {
         match &self.held {
+            Some(held) => held,
+            None => unreachable!("it is there until the guard is dropped"),
+        }
+    }
+
+    fn held_mut(&mut self) -> &mut Held<K> {
+        match &mut self.held {
             Some(held) => held,
             None => unreachable!("it is there until the guard is dropped"),
         }
@@ -120,24 +135,24 @@ impl<K: Connector> Deref for PooledConnection<K> {
 
 impl<K: Connector> DerefMut for PooledConnection<K> {
     fn deref_mut(&mut self) -> &mut K::Connection {
-        match &mut self.held {
-            Some(held) => &mut held.connection,
-            None => unreachable!("it is there until the guard is dropped"),
-        }
+        &mut self.held_mut().connection
     }
 }
 
 impl<K: Connector> Drop for PooledConnection<K> {
     fn drop(&mut self) {
-        let Some(conn) = self.held.take() else { return };
+        let Some(mut conn) = self.held.take() else { return };
+        if self.is_noted {
+            self.shared.holders.forget(self.id);
+        }
         let interrupted = || {
             let text = "interrupted by the pool";
             conn.interrupt.has_happened().then(|| ConnectionError::network(Stage::Operation, text))
         };
-        let error = self.error.take().or_else(interrupted);
+        let error = conn.error.take().or_else(interrupted);
         let error = error.or_else(|| self.shared.connector.fault(&conn.connection));
         let health = error.map_or(Health::Healthy, Health::Errored);
-        self.shared.feed(Input::CheckedIn { id: self.id, conn, health });
+        self.shared.check_in(self.id, conn, health);
     }
 }
 

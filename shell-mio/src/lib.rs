@@ -53,6 +53,7 @@
 //! | [`PoolSource`] is dropped | connections that were being opened fail; the pool closes |
 
 mod builder;
+mod close;
 mod connection;
 mod connector;
 mod desk;
@@ -64,8 +65,10 @@ mod event_loop;
 mod failure;
 mod fork;
 mod guard;
+mod held;
 mod interrupt;
 mod log;
+mod outbox;
 mod parker;
 mod pool;
 mod request;
@@ -73,15 +76,20 @@ mod shared;
 mod source;
 mod thread;
 mod timer;
+mod try_check_out;
+mod warm_up;
+mod woken;
 
 pub use builder::{BuildError, Builder};
+pub use close::CloseTimeout;
 pub use connection::{Connection, Lookup, Mongo};
 pub use connector::{Connector, Progress, Target};
-pub use error::{OperationError, StillOut};
+pub use error::OperationError;
 pub use event::PoolEvent;
 pub use event_loop::{EventLoop, Watched};
 pub use failure::Failure;
 pub use guard::PooledConnection;
+pub use held::HeldTooLong;
 pub use interrupt::Interrupter;
 pub use pool::Pool;
 pub use source::{PoolSource, RequestId};

@@ -1,5 +1,6 @@
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::panic::Location;
+use std::sync::Arc;
 use std::time::Instant;
 
 use cenote_core::address::ServerAddress;
@@ -9,14 +10,10 @@ use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, 
 use crate::builder::{BuildError, Builder};
 use crate::connection::Mongo;
 use crate::connector::Connector;
-use crate::desk::{Delivery, Waiter};
-use crate::drainer::Drainer;
-use crate::error::StillOut;
+use crate::fork;
 use crate::guard::PooledConnection;
-use crate::parker::Parker;
-use crate::request::Request;
+use crate::request::{Request, take_over};
 use crate::shared::Shared;
-use crate::{fork, thread};
 
 /// A pool of connections to one server. A clone is the same pool; when the last one is dropped, it
 /// closes.
@@ -24,7 +21,6 @@ use crate::{fork, thread};
 /// A pool begins paused (PCR-04): nothing is handed out until somebody who watches the server says
 /// [`ready`](Self::ready), and again after each [`clear`](Self::clear).
 pub struct Pool<K: Connector = Mongo> {
-    shared: Arc<Shared<K>>,
     life: Arc<Life<K>>,
 }
 
@@ -56,8 +52,7 @@ impl Pool {
 
 impl<K: Connector> Pool<K> {
     pub(crate) fn new(shared: Arc<Shared<K>>) -> Self {
-        let life = Arc::new(Life { shared: Arc::clone(&shared) });
-        Self { shared, life }
+        Self { life: Arc::new(Life { shared }) }
     }
 
     /// Checks a connection out: one that is available, or a new one, or whatever comes first for
@@ -70,6 +65,7 @@ impl<K: Connector> Pool<K> {
     ///
     /// [`PoolError`]: the pool is paused, closed or was cleared, the time ran out, or the connection
     /// that was made for this request failed.
+    #[track_caller]
     pub fn check_out(&self) -> Result<PooledConnection<K>, PoolError> {
         self.check_out_for(Purpose::Other, None)
     }
@@ -80,6 +76,7 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
+    #[track_caller]
     pub fn check_out_before(&self, deadline: Instant) -> Result<PooledConnection<K>, PoolError> {
         self.check_out_for(Purpose::Other, Some(deadline))
     }
@@ -90,67 +87,18 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
+    #[track_caller]
     pub fn check_out_for(
         &self,
         purpose: Purpose,
         deadline: Option<Instant>,
     ) -> Result<PooledConnection<K>, PoolError> {
-        let shared = &self.shared;
-        let delivery = match shared.request(deadline, purpose, || Waiter::Thread(Parker::mine())) {
+        let (shared, place) = (self.shared(), Location::caller());
+        let delivery = match Request::new(shared, purpose, deadline) {
             Ok(delivery) => delivery,
-            Err((place, id)) => {
-                let deadline = deadline.or_else(|| shared.end_of_wait());
-                Request { shared, place, id, is_answered: false }.wait(deadline)
-            }
+            Err(request) => request.wait(deadline.or_else(|| shared.end_of_wait())),
         };
-        self.guard(delivery)
-    }
-
-    /// A connection if one is available at this moment; `None` if not. Never blocks, starts no
-    /// connection, and takes nothing from those who wait: their turn comes first.
-    ///
-    /// It is told as a check-out whose deadline is now: with `None` as one that failed by timeout.
-    ///
-    /// # Errors
-    ///
-    /// [`PoolError`]: the pool is paused or closed.
-    pub fn try_check_out(&self) -> Result<Option<PooledConnection<K>>, PoolError> {
-        match self.check_out_before(Instant::now()) {
-            Ok(connection) => Ok(Some(connection)),
-            Err(error) if error.is_timeout() => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Makes `connections` connections, or as many as the pool may have, and has them available.
-    /// Blocks until they are there. Unlike `minPoolSize` it does so once, now, and says what went
-    /// wrong. Connections that others use meanwhile are waited for.
-    ///
-    /// # Errors
-    ///
-    /// That of the first check-out that fails; what was made until then stays.
-    pub fn warm_up(&self, connections: u32) -> Result<(), PoolError> {
-        let shared = &self.shared;
-        let most = shared.snapshot().max_pool_size.unwrap_or(connections);
-        // All of them before any is waited for, so that they are made side by side.
-        let ask = |_| {
-            let waiter = || Waiter::Thread(Parker::mine());
-            let answer = shared.request(None, Purpose::Other, waiter);
-            answer.map(|delivery| self.guard(delivery)).map_err(|(place, id)| Request {
-                shared,
-                place,
-                id,
-                is_answered: false,
-            })
-        };
-        let asked: Vec<_> = (0..connections.min(most)).map(ask).collect();
-        let deadline = shared.end_of_wait();
-        let mut made = Vec::with_capacity(asked.len());
-        for answer in asked {
-            let waited = |request: Request<'_, K>| self.guard(request.wait_in_turn(deadline));
-            made.push(answer.unwrap_or_else(waited)?);
-        }
-        Ok(())
+        take_over(shared, delivery, place)
     }
 
     /// Checks a connection out, does something with it, and checks it in.
@@ -158,6 +106,7 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// That of the check-out, or of `operation`.
+    #[track_caller]
     pub fn with_connection<R, E: From<PoolError>>(
         &self,
         operation: impl FnOnce(&mut PooledConnection<K>) -> Result<R, E>,
@@ -169,7 +118,7 @@ impl<K: Connector> Pool<K> {
     /// The server is there: connections may be made and handed out (PRD-01). Does nothing on a pool
     /// that is ready or closed.
     pub fn ready(&self) {
-        self.shared.feed(Input::Ready);
+        self.shared().feed(Input::Ready);
     }
 
     /// The server is not as it was: no connection that was made before is handed out any more, and
@@ -180,7 +129,7 @@ impl<K: Connector> Pool<K> {
     ///
     /// In load-balanced mode, where a [service](Self::clear_service) is cleared.
     pub fn clear(&self, cause: ConnectionError, interrupt: bool) {
-        self.shared.feed(Input::Clear { cause, interrupt, service: None });
+        self.shared().feed(Input::Clear { cause, interrupt, service: None });
     }
 
     /// One service behind the load balancer is not as it was (CLR-10). The pool stays ready.
@@ -189,26 +138,7 @@ impl<K: Connector> Pool<K> {
     ///
     /// When the pool is not in load-balanced mode.
     pub fn clear_service(&self, cause: ConnectionError, service: ServiceId) {
-        self.shared.feed(Input::Clear { cause, interrupt: false, service: Some(service) });
-    }
-
-    /// Closes the pool for good. Blocks until everything that is checked out has come home (PCL-01),
-    /// every socket is closed, and the thread of the event loop has ended.
-    ///
-    /// A subscriber who closes the pool that it is told about does not wait.
-    pub fn close(&self) {
-        let closed = self.close_by(None);
-        debug_assert!(closed.is_ok() || Drainer::is_here(&self.shared), "there is no limit");
-    }
-
-    /// As [`close`](Self::close), but waits until `deadline` at most. The pool is closed in any
-    /// case, and what comes back later is closed then.
-    ///
-    /// # Errors
-    ///
-    /// How many connections have not come back.
-    pub fn close_before(&self, deadline: Instant) -> Result<(), StillOut> {
-        self.close_by(Some(deadline))
+        self.shared().feed(Input::Clear { cause, interrupt: false, service: Some(service) });
     }
 
     /// Changes options of the running pool. What is not set takes its default.
@@ -222,26 +152,27 @@ impl<K: Connector> Pool<K> {
     /// When `loadBalanced` changes.
     pub fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
         options.validate()?;
-        self.shared.feed(Input::SetOptions { options: Box::new(options) });
+        self.shared().holders.set_options(&options);
+        self.shared().feed(Input::SetOptions { options: Box::new(options) });
         Ok(())
     }
 
     /// The options as they were set.
     #[must_use]
     pub fn options(&self) -> PoolOptions {
-        self.shared.options()
+        self.shared().options()
     }
 
     /// The state and the counts at this moment.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.shared.snapshot()
+        self.shared().snapshot()
     }
 
     /// The server that the pool is for.
     #[must_use]
     pub fn address(&self) -> &ServerAddress {
-        &self.shared.address
+        &self.shared().address
     }
 
     /// Does something while no thread is in the midst of a change to the pool, such as to `fork`:
@@ -249,7 +180,7 @@ impl<K: Connector> Pool<K> {
     /// loop has finished its turn. `work` must not use the pool; neither may this be called by a
     /// subscriber of the pool.
     pub fn while_quiet<R>(&self, work: impl FnOnce() -> R) -> R {
-        fork::while_quiet(&self.shared, work)
+        fork::while_quiet(self.shared(), work)
     }
 
     /// Goes on in a child process, with a thread for the event loop of its own and without any
@@ -264,7 +195,7 @@ impl<K: Connector> Pool<K> {
     /// No event loop, or no thread, to be had; or a lock was held by a thread that does not exist in
     /// this process: fork within [`while_quiet`](Self::while_quiet).
     pub fn reset_after_fork(&self) -> Result<(), BuildError> {
-        fork::reset(&self.shared)
+        fork::reset(self.shared())
     }
 
     /// Closes the pool, and waits for nothing.
@@ -273,44 +204,7 @@ impl<K: Connector> Pool<K> {
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared<K>> {
-        &self.shared
-    }
-
-    pub(crate) fn guard(&self, delivery: Delivery<K>) -> Result<PooledConnection<K>, PoolError> {
-        match delivery {
-            Ok((id, held)) => Ok(PooledConnection::new(Arc::clone(&self.shared), id, held)),
-            Err(error) => Err(PoolError::new(Arc::clone(&self.shared.address), error)),
-        }
-    }
-
-    fn close_by(&self, deadline: Option<Instant>) -> Result<(), StillOut> {
-        let Self { shared, life } = self;
-        life.close();
-        // What this thread is in the midst of would not go on while it waits.
-        let is_subscriber = Drainer::is_here(shared);
-        let mut desk = shared.lock();
-        loop {
-            let out = desk.state.snapshot().total;
-            if out == 0 && (desk.interrupts.is_empty() || is_subscriber) {
-                break;
-            }
-            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-            if is_subscriber || left.is_some_and(|left| left.is_zero()) {
-                return Err(StillOut { connections: out });
-            }
-            desk = match left {
-                None => shared.emptied.wait(desk).unwrap_or_else(PoisonError::into_inner),
-                Some(left) => {
-                    let waited = shared.emptied.wait_timeout(desk, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
-        drop(desk);
-        if !is_subscriber {
-            thread::join(shared);
-        }
-        Ok(())
+        &self.life.shared
     }
 }
 
@@ -327,14 +221,14 @@ impl<K: Connector> Life<K> {
 
 impl<K: Connector> Clone for Pool<K> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), life: Arc::clone(&self.life) }
+        Self { life: Arc::clone(&self.life) }
     }
 }
 
 impl<K: Connector> fmt::Debug for Pool<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")
-            .field("address", &self.shared.address)
+            .field("address", &self.shared().address)
             .field("snapshot", &self.snapshot().to_string())
             .finish_non_exhaustive()
     }

@@ -1,23 +1,24 @@
-//! One pool: the lock, the outbox, and what is done outside of the lock.
+//! One pool: the lock, and what is done outside of it.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot, WaiterId,
+    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
 };
 
 use crate::connector::Connector;
-use crate::desk::{Delivery, Desk, Mio, Parked, Waiter, Wakers};
+use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place, Waiter};
 use crate::drainer::Drainer;
 use crate::event::{PoolEvent, Subscriber};
 use crate::event_loop::EventLoop;
 use crate::failure::Watcher;
+use crate::held::{Holders, Overseer};
 use crate::thread::LoopThread;
-use crate::{establish, log};
+use crate::woken::Woken;
+use crate::{establish, log, outbox};
 
 pub(crate) struct Shared<K: Connector> {
     pub(crate) address: Arc<ServerAddress>,
@@ -29,13 +30,24 @@ pub(crate) struct Shared<K: Connector> {
     origin: std::time::Instant,
     subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) holders: Holders,
     desk: Mutex<Desk<K>>,
+}
+
+/// When an input happens, and who will look.
+#[derive(Clone, Copy)]
+struct Moment {
+    now: Instant,
+    /// Something may be due later: without, nothing is due after the input either.
+    is_timed: bool,
+    wants_events: bool,
 }
 
 /// Who is told things.
 pub(crate) struct Audience<K: Connector> {
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) overseer: Option<Overseer>,
 }
 
 impl<K: Connector> Shared<K> {
@@ -45,7 +57,7 @@ impl<K: Connector> Shared<K> {
         audience: Audience<K>,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, watcher } = audience;
+        let Audience { subscribers, watcher, overseer } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
@@ -54,10 +66,11 @@ impl<K: Connector> Shared<K> {
             origin: std::time::Instant::now(),
             subscribers,
             watcher,
+            holders: Holders::new(desk.state.options(), overseer),
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
-        shared.drain();
+        outbox::release(&shared.desk, shared.lock(), || {}, |action| shared.perform(action));
         shared
     }
 
@@ -72,70 +85,73 @@ impl<K: Connector> Shared<K> {
         mut desk: MutexGuard<'_, Desk<K>>,
         input: Input<Mio<K>>,
     ) {
-        let wants_events = self.wants_events();
-        let mut wakers = Wakers::new();
-        let now = self.now_for(&desk, &input, wants_events);
-        desk.handle(now, input, wants_events, &mut wakers);
-        self.settle(desk, wakers);
+        let brings_time = matches!(input, Input::SetOptions { .. });
+        let moment = self.moment(&desk, brings_time);
+        let mut woken = Woken::default();
+        desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        self.settle(desk, moment.is_timed, woken);
     }
 
-    /// Asks for a connection: what is there at once, or the place where the answer will be and the
-    /// number of the request. `waiter` is asked for only then.
+    /// Asks for a connection: what is there at once, or the place where the answer will be, of
+    /// which `waiter` is told. It is asked for only then.
     pub(crate) fn request(
         self: &Arc<Self>,
         deadline: Option<std::time::Instant>,
         purpose: Purpose,
         waiter: impl FnOnce() -> Waiter,
-    ) -> Result<Delivery<K>, (usize, WaiterId)> {
+    ) -> Result<Delivery<K>, Place> {
         let mut desk = self.lock();
-        let wants_events = self.wants_events();
-        let mut wakers = Wakers::new();
-        desk.requests += 1;
-        let id = WaiterId(desk.requests);
-        let place = desk.parked.vacant_key();
+        let moment = self.moment(&desk, deadline.is_some());
+        let mut woken = Woken::default();
         let deadline = deadline.map(|deadline| self.instant(deadline));
-        let input = Input::CheckOutRequested { id, waiter: place, deadline, purpose };
-        let now = self.now_for(&desk, &input, wants_events);
-        let at_once = desk.handle_for(Some(place), now, input, wants_events, &mut wakers);
-        let answer = match at_once {
-            Some(delivery) => Ok(delivery),
-            None => {
-                let taken = desk.parked.insert(Parked::Waiting(waiter()));
-                debug_assert_eq!(taken, place, "nobody else parks under the same lock");
-                Err((place, id))
-            }
-        };
-        self.settle(desk, wakers);
+        let asked = Asked { deadline, purpose };
+        let answer = desk.request(moment.now, asked, moment.wants_events, (waiter, &mut woken));
+        self.settle(desk, moment.is_timed, woken);
         answer
     }
 
-    /// Whoever asked has gone. What was delivered meanwhile goes back as it came.
-    pub(crate) fn abandon(self: &Arc<Self>, place: usize, id: WaiterId) {
+    /// Takes a connection back.
+    pub(crate) fn check_in(
+        self: &Arc<Self>,
+        id: ConnId,
+        conn: Box<Held<K>>,
+        health: Health<ConnectionError>,
+    ) {
         let mut desk = self.lock();
-        match desk.parked.get(place) {
+        let moment = self.moment(&desk, false);
+        let mut woken = Woken::default();
+        let input = Input::CheckedIn { id, conn, health };
+        desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        self.settle(desk, moment.is_timed, woken);
+    }
+
+    /// Whoever asked has gone. What was delivered meanwhile goes back as it came.
+    pub(crate) fn abandon(self: &Arc<Self>, place: Place) {
+        let mut desk = self.lock();
+        match desk.parked.get(place.index) {
             // Forgotten, in a child process.
             None => return,
             Some(Parked::Waiting(_)) => {
-                return self.feed_under(desk, Input::CheckOutCancelled { id });
+                return self.feed_under(desk, Input::CheckOutCancelled { id: place.id });
             }
             Some(Parked::Answered(_)) => {}
         }
-        if let Parked::Answered(Ok((id, conn))) = desk.parked.remove(place) {
+        if let Parked::Answered(Ok((id, conn))) = desk.parked.remove(place.index) {
             self.feed_under(desk, Input::CheckedIn { id, conn, health: Health::Healthy });
         }
     }
 
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Desk<K>> {
-        // A panic under the lock is a broken contract; what the machine holds is whole all the same.
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+        outbox::lock(&self.desk)
     }
 
     /// The lock, if nobody has it.
     pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Desk<K>>> {
         match self.desk.try_lock() {
             Ok(desk) => Some(desk),
-            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(std::sync::TryLockError::WouldBlock) => None,
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 
@@ -170,6 +186,11 @@ impl<K: Connector> Shared<K> {
         self.origin.checked_add(instant.saturating_since(Instant::ORIGIN))
     }
 
+    /// The time at which the pool was made: no time of this pool is before it.
+    pub(crate) fn time_zero(&self) -> std::time::Instant {
+        self.origin
+    }
+
     /// The time now, as the machine counts it.
     pub(crate) fn now(&self) -> Instant {
         Instant::ORIGIN + self.origin.elapsed()
@@ -181,87 +202,55 @@ impl<K: Connector> Shared<K> {
         Instant::ORIGIN + time.saturating_duration_since(self.origin)
     }
 
+    #[inline]
     fn wants_events(&self) -> bool {
         !self.subscribers.is_empty() || log::is_wanted()
     }
 
     /// The clock is read only when somebody will look at the time.
-    fn now_for(&self, desk: &Desk<K>, input: &Input<Mio<K>>, wants_events: bool) -> Instant {
-        let brings_time = matches!(
-            input,
-            Input::CheckOutRequested { deadline: Some(_), .. } | Input::SetOptions { .. }
-        );
-        if wants_events || brings_time || desk.state.needs_now() {
-            self.now()
-        } else {
-            desk.state.now()
-        }
+    #[inline(always)]
+    fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
+        let wants_events = self.wants_events();
+        let is_timed = brings_time || desk.state.needs_now();
+        let now = if is_timed || wants_events { self.now() } else { desk.state.now() };
+        Moment { now, is_timed, wants_events }
     }
 
     /// Gives the lock back, wakes, and drains the outbox unless somebody does so already.
-    pub(crate) fn settle(self: &Arc<Self>, mut desk: MutexGuard<'_, Desk<K>>, wakers: Wakers) {
-        let is_earlier = Self::arm(&mut desk);
-        let is_loop_concerned =
-            is_earlier || wakers.iter().any(|waiter| matches!(waiter, Waiter::Loop));
-        let event_loop = is_loop_concerned.then(|| desk.event_loop.clone());
-        let is_left_to_others = desk.outbox.is_empty() || desk.is_drained;
-        drop(desk);
+    #[inline(always)]
+    pub(crate) fn settle(
+        self: &Arc<Self>,
+        mut desk: MutexGuard<'_, Desk<K>>,
+        is_timed: bool,
+        woken: Woken,
+    ) {
+        // Woken outside of the lock.
+        let sleeper = if is_timed { Self::arm(&mut desk) } else { None };
         // Those who wait have their answers, and need not wait for subscribers.
-        for waiter in wakers {
-            match waiter {
-                Waiter::Thread(parker) => parker.wake(),
-                Waiter::Loop => {}
+        let wake = || {
+            if !woken.is_empty() {
+                woken.wake();
             }
-        }
-        if let Some(event_loop) = event_loop {
-            event_loop.nudge();
-        }
-        if !is_left_to_others {
-            self.drain();
-        }
-    }
-
-    /// Says whether the timer has to fire earlier than it was told. Nothing is due where nothing
-    /// depends on the time.
-    fn arm(desk: &mut Desk<K>) -> bool {
-        if !desk.state.needs_now() {
-            return false;
-        }
-        let Some(due) = desk.state.next_deadline().map(|deadline| deadline.at) else {
-            return false;
+            if let Some(event_loop) = sleeper {
+                event_loop.nudge();
+            }
         };
-        let is_earlier = desk.armed.is_none_or(|armed| due < armed);
-        if is_earlier {
-            desk.armed = Some(due);
-        }
-        is_earlier
+        outbox::release(&self.desk, desk, wake, |action| self.perform(action));
     }
 
-    /// Performs actions in their order and without the lock, until there are none. One thread does
-    /// so at a time: actions that others bring about meanwhile are its to perform.
-    fn drain(self: &Arc<Self>) {
-        let mut desk = self.lock();
-        if std::mem::replace(&mut desk.is_drained, true) {
-            return;
+    /// Gives the loop, if its timer has to fire earlier than it was told.
+    #[inline(never)]
+    fn arm(desk: &mut Desk<K>) -> Option<EventLoop> {
+        let due = desk.state.next_deadline()?.at;
+        if desk.armed.is_some_and(|armed| armed <= due) {
+            return None;
         }
-        let _drainer = Drainer::of(self);
-        let mut batch = VecDeque::new();
-        loop {
-            std::mem::swap(&mut batch, &mut desk.outbox);
-            if batch.is_empty() {
-                // Keeps the larger buffer for next time.
-                desk.is_drained = false;
-                return;
-            }
-            drop(desk);
-            for action in batch.drain(..) {
-                self.perform(action);
-            }
-            desk = self.lock();
-        }
+        desk.armed = Some(due);
+        Some(desk.event_loop.clone())
     }
 
     fn perform(self: &Arc<Self>, action: Action<Mio<K>>) {
+        let _drainer = Drainer::of(self);
         match action {
             Action::StartEstablish { id, deadline, background } => {
                 establish::start(self, id, deadline, background);
@@ -282,7 +271,7 @@ impl<K: Connector> Shared<K> {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
                 interrupt.into_iter().for_each(|interrupt| interrupt.happen());
             }
-            Action::ReportHeldTooLong { id, held } => log::held_too_long(&self.address, id, held),
+            Action::ReportHeldTooLong { id, held } => self.holders.report(&self.address, id, held),
             Action::EmitEvent(event) => self.tell(event),
             Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
         }

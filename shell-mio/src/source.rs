@@ -1,20 +1,22 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::ops::Range;
+use std::panic::Location;
 use std::time::{Duration, Instant};
 
 use cenote_core::error::PoolError;
-use cenote_core::pool::{Purpose, WaiterId};
+use cenote_core::pool::Purpose;
 use mio::Registry;
 use mio::event::Event;
 
 use crate::builder::{BuildError, Builder};
 use crate::connection::Mongo;
 use crate::connector::Connector;
-use crate::desk::{Delivery, Parked, Waiter};
+use crate::desk::{Delivery, Parked, Place, Waiter};
 use crate::event_loop::EventLoop;
 use crate::guard::PooledConnection;
 use crate::pool::Pool;
+use crate::request::take_over;
 use crate::{fork, timer};
 
 /// A pool in an application's own [`mio::Poll`]: no thread of the pool's, and nothing that blocks.
@@ -59,7 +61,7 @@ pub struct PoolSource<K: Connector = Mongo> {
     event_loop: EventLoop,
     requests: u64,
     /// By place, who waits there.
-    waiting: BTreeMap<usize, (RequestId, WaiterId)>,
+    waiting: BTreeMap<usize, (RequestId, Place)>,
     /// Answered at once.
     ready: VecDeque<(RequestId, Delivery<K>)>,
 }
@@ -108,9 +110,10 @@ impl<K: Connector> PoolSource<K> {
     pub fn check_out_for(&mut self, purpose: Purpose, deadline: Option<Instant>) -> RequestId {
         self.requests += 1;
         let request = RequestId(self.requests);
-        match self.pool.shared().request(deadline, purpose, || Waiter::Loop) {
+        let waiter = || Waiter::Loop(self.event_loop.clone());
+        match self.pool.shared().request(deadline, purpose, waiter) {
             Ok(delivery) => self.ready.push_back((request, delivery)),
-            Err((place, id)) => drop(self.waiting.insert(place, (request, id))),
+            Err(place) => drop(self.waiting.insert(place.index, (request, place))),
         }
         request
     }
@@ -119,27 +122,29 @@ impl<K: Connector> PoolSource<K> {
     /// the next one who waits. Does nothing when the request was answered already and
     /// [taken](Self::next_ready).
     pub fn cancel(&mut self, request: RequestId) {
-        let place =
-            self.waiting.iter().find(|(_, (it, _))| *it == request).map(|(place, _)| *place);
-        if let Some((place, (_, id))) = place.and_then(|place| self.waiting.remove_entry(&place)) {
+        let place = self.waiting.values().find(|(it, _)| *it == request).map(|(_, place)| *place);
+        if let Some(place) = place {
+            self.waiting.remove(&place.index);
             let shared = self.pool.shared();
-            shared.lock().answered.retain(|answered| *answered != place);
-            shared.abandon(place, id);
+            shared.lock().answered.retain(|answered| *answered != place.index);
+            shared.abandon(place);
         } else if let Some(at) = self.ready.iter().position(|(it, _)| *it == request) {
             let answer = self.ready.remove(at);
             // Comes back.
-            drop(answer.map(|(_, delivery)| self.pool.guard(delivery)));
+            drop(answer.map(|(_, delivery)| self.guard(delivery)));
         }
     }
 
     /// What became of one of the requests, in the order in which that was settled; `None` when
-    /// nothing more is ready.
+    /// nothing more is ready. For a connection that is held for long, this is the place where it was
+    /// checked out.
+    #[track_caller]
     pub fn next_ready(&mut self) -> Option<(RequestId, Result<PooledConnection<K>, PoolError>)> {
         let (request, delivery) = match self.ready.pop_front() {
             Some(ready) => ready,
             None => self.next_answer()?,
         };
-        Some((request, self.pool.guard(delivery)))
+        Some((request, self.guard(delivery)))
     }
 
     /// Takes an event that concerns the pool. `false` if it does not. What follows from it is done
@@ -189,9 +194,14 @@ impl<K: Connector> PoolSource<K> {
         self.waiting.clear();
         // They come back, and are closed.
         for (_, delivery) in std::mem::take(&mut self.ready) {
-            drop(self.pool.guard(delivery));
+            drop(self.guard(delivery));
         }
         Ok(())
+    }
+
+    #[track_caller]
+    fn guard(&self, delivery: Delivery<K>) -> Result<PooledConnection<K>, PoolError> {
+        take_over(self.pool.shared(), delivery, Location::caller())
     }
 
     fn next_answer(&mut self) -> Option<(RequestId, Delivery<K>)> {
@@ -211,10 +221,10 @@ impl<K: Connector> Drop for PoolSource<K> {
     fn drop(&mut self) {
         self.pool.begin_to_close();
         for (_, delivery) in std::mem::take(&mut self.ready) {
-            drop(self.pool.guard(delivery));
+            drop(self.guard(delivery));
         }
-        for (place, (_, id)) in std::mem::take(&mut self.waiting) {
-            self.pool.shared().abandon(place, id);
+        for (_, place) in std::mem::take(&mut self.waiting).into_values() {
+            self.pool.shared().abandon(place);
         }
         self.pool.shared().end_loop(&self.event_loop);
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use cenote_core::pool::{CheckOutError, PoolOptions};
 
-use crate::world::{Gate, at_most, failure, ready, until};
+use crate::world::{Gate, at_most, builder, failure, ready, until};
 
 #[test]
 fn a_connection_is_made_once_and_used_again() {
@@ -111,7 +111,7 @@ fn a_loop_that_is_late_delays_nobody() {
     let (blocked, resume) = (Mutex::new(Some(stuck)), Mutex::new(None));
     let (release, released) = std::sync::mpsc::channel::<()>();
     *resume.lock().unwrap() = Some(released);
-    let pool = crate::world::builder(&gate, at_most(1).with_max_connecting(1))
+    let pool = builder(&gate, at_most(1).with_max_connecting(1))
         .on_event(move |event| {
             if event.event.name() == "ConnectionReady" {
                 drop(blocked.lock().unwrap().take());
@@ -194,13 +194,43 @@ fn what_is_not_there_at_once_is_not_waited_for() {
     assert_eq!(pool.try_check_out().unwrap_err().name(), "PoolClearedError");
 }
 
+/// Everything is out, and would only come from somebody else.
+#[test]
+fn nobody_is_waited_for_to_warm_up() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(2));
+    let held = [(); 2].map(|()| pool.check_out().unwrap());
+    assert_eq!(pool.warm_up(2).unwrap(), 0);
+    drop(held);
+    assert_eq!(pool.warm_up(2).unwrap(), 2);
+}
+
+/// Perhaps it leaks: the place in this file is told.
+#[test]
+fn who_holds_a_connection_for_long_is_told() {
+    let gate = Gate::open();
+    let (sender, reports) = std::sync::mpsc::channel();
+    let options = at_most(1).with_held_too_long(Duration::from_millis(10));
+    let pool = builder(&gate, options)
+        .on_held_too_long(move |report| sender.send(report.clone()).expect("somebody listens"))
+        .build()
+        .unwrap();
+    pool.ready();
+    let _held = pool.check_out().unwrap();
+    let line = line!() - 1;
+    let report = reports.recv().unwrap();
+    let place = report.place.unwrap();
+    assert_eq!((report.connection_id, place.line()), (1, line));
+    assert!(place.file().ends_with("waiting.rs") && report.held >= Duration::from_millis(10));
+}
+
 #[test]
 fn connections_are_made_before_they_are_needed() {
     let gate = Gate::open();
     let (pool, _) = ready(&gate, at_most(3).with_max_connecting(3));
-    pool.warm_up(2).unwrap();
+    assert_eq!(pool.warm_up(2).unwrap(), 2);
     assert_eq!((pool.snapshot().available, pool.snapshot().in_use), (2, 0));
-    pool.warm_up(100).unwrap();
+    assert_eq!(pool.warm_up(100).unwrap(), 3);
     assert_eq!(pool.snapshot().available, 3);
     // What fails is told, and nothing is lost.
     pool.clear(failure(), false);
