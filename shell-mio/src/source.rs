@@ -157,7 +157,7 @@ impl<K: Connector> PoolSource<K> {
     /// due. To be called in each round of the loop; once too often does no harm.
     pub fn turn(&mut self) {
         self.event_loop.turn();
-        timer::fire(self.pool.shared());
+        timer::fire(self.pool.shared(), &self.event_loop);
     }
 
     /// How long to wait for events at most before [`turn`](Self::turn) is called again; `None` for as

@@ -82,7 +82,7 @@ fn run<K: Connector>(Ending { shared, event_loop }: &Ending<K>, mut poll: Poll) 
             event_loop.ready(event.token());
         }
         event_loop.turn();
-        timer::fire(shared);
+        timer::fire(shared, event_loop);
     }
 }
 

@@ -23,11 +23,13 @@ pub(crate) fn next<K: Connector>(
 }
 
 /// Feeds `Timer` if the machine asked for it.
-pub(crate) fn fire<K: Connector>(shared: &Arc<Shared<K>>) {
-    let mut desk = shared.lock();
-    if desk.armed.is_some_and(|armed| armed <= shared.now()) {
-        // What is due after this is set anew by the input itself.
-        desk.armed = None;
-        shared.feed_under(desk, Input::Timer);
-    }
+pub(crate) fn fire<K: Connector>(shared: &Arc<Shared<K>>, event_loop: &EventLoop) {
+    event_loop.in_turn(|| {
+        let mut desk = shared.lock();
+        if desk.armed.is_some_and(|armed| armed <= shared.now()) {
+            // What is due after this is set anew by the input itself.
+            desk.armed = None;
+            shared.feed_under(desk, Input::Timer);
+        }
+    });
 }

@@ -163,6 +163,12 @@ impl EventLoop {
         drop((state, tasks));
     }
 
+    /// Does something as a part of a turn, which nobody [holds](Self::hold) up in the middle.
+    pub(crate) fn in_turn<R>(&self, work: impl FnOnce() -> R) -> R {
+        let _tasks = self.inner.tasks();
+        work()
+    }
+
     /// Holds the loop where it is harmless: between two turns, and with nobody telling it anything.
     pub(crate) fn hold<R>(&self, work: impl FnOnce() -> R) -> R {
         let _tasks = self.inner.tasks();
