@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bson::RawDocumentBuf;
 use cenote_core::connect::{Command, ConnectionDescription, Establish, Nonce, Step};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::wire::{MessageLimit, WireError};
+use cenote_core::wire::{Flags, MessageLimit, WireError};
 
 use super::dial::Limit;
 use super::messages::{Failure, Messages};
@@ -67,7 +67,7 @@ async fn send(
     command: &Command,
     limit: &Limit,
 ) -> Result<(), Failure> {
-    messages.begin(command.body(), None)?;
+    messages.begin(command.body(), None, Flags::NONE)?;
     limit.hold(messages.ready(Messages::write)).await??;
     Ok(())
 }
@@ -90,7 +90,7 @@ fn fail(establish: &mut Establish, failure: Failure) {
         Failure::TimedOut(after) => establish.timed_out(after),
         // The end in the middle of a message is an end, and not the protocol's fault.
         Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
-        Failure::Wire(error) => establish.garbled(&error.to_string()),
+        Failure::Wire(error) | Failure::Refused(error) => establish.garbled(&error.to_string()),
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{
-    Compressor, Exchange, Flags, Frame, Framer, Ids, Message, MessageLimit, MessageWriter,
-    RequestIds, WireError, decompress, may_compress,
+    Compressor, Exchange, Flags, Frame, Framer, Ids, Message, MessageBuf, MessageLimit,
+    MessageWriter, OpCode, RequestIds, WireError, decompress, may_compress,
 };
 use mio::event::Source;
 use mio::{Interest, Registry, Token};
@@ -54,6 +54,8 @@ pub(super) enum Failure {
     Closed,
     TimedOut(Duration),
     Wire(WireError),
+    /// This side could not do that, or not now; no byte went either way.
+    Refused(WireError),
 }
 
 impl Messages {
@@ -79,20 +81,32 @@ impl Messages {
         self.compressor = compressor;
     }
 
+    pub(super) fn limit(&self) -> MessageLimit {
+        self.limit
+    }
+
+    pub(super) fn next_request_id(&mut self) -> i32 {
+        self.requests.next_id()
+    }
+
     pub(super) fn is_reusable(&self) -> bool {
         self.exchange.is_reusable() && self.framer.is_empty()
     }
 
-    /// Blocks until the reply is there, or `patience` is over.
-    pub(super) fn command(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-        patience: Patience,
-    ) -> Result<RawDocumentBuf, Failure> {
-        self.begin(command, Some(database))?;
-        self.persist(patience, |messages| Ok(messages.write()?))?;
+    /// Blocks until all of it is written, or `patience` is over.
+    pub(super) fn send(&mut self, patience: Patience) -> Result<(), Failure> {
+        self.persist(patience, |messages| Ok(messages.write()?))
+    }
+
+    /// Blocks until the body of the next reply is there.
+    pub(super) fn receive(&mut self, patience: Patience) -> Result<RawDocumentBuf, Failure> {
         self.persist(patience, Self::read)
+    }
+
+    /// Blocks until the next reply is there, with its buffer if it is large. What has come of it
+    /// when `patience` is over stays here for the next call.
+    pub(super) fn receive_message(&mut self, patience: Patience) -> Result<MessageBuf, Failure> {
+        self.persist(patience, Self::read_message)
     }
 
     /// Prepares a command for [`write`](Self::write). `database` is `None` for one that names its
@@ -101,29 +115,30 @@ impl Messages {
         &mut self,
         command: &RawDocument,
         database: Option<&str>,
+        flags: Flags,
     ) -> Result<(), Failure> {
-        let request_id = self.requests.next_id();
+        self.check_turn()?;
+        let ids = Ids::request(self.next_request_id());
         self.outgoing.clear();
         // Room for all of it, so that growing leaves no copy behind.
         self.outgoing.reserve(command.as_bytes().len() + OVERHEAD);
-        let ids = Ids::request(request_id);
         let writer = match database {
             Some(database) => {
-                MessageWriter::command(&mut self.outgoing, ids, Flags::NONE, command, database)?
+                MessageWriter::command(&mut self.outgoing, ids, flags, command, database)
+                    .map_err(Failure::Refused)?
             }
-            None => MessageWriter::new(&mut self.outgoing, ids, Flags::NONE, command),
+            None => MessageWriter::new(&mut self.outgoing, ids, flags, command),
         };
-        writer.finish(self.limit)?;
-        self.exchange.begin_request(request_id, Flags::NONE)?;
-        let is_secret = database.is_none();
-        self.written = Written { is_pending: true, is_secret, ..Written::default() };
-        if let Some(compressor) = self.compressor.filter(|_| may_be_compressed(command)) {
-            self.compressed.clear();
-            let message = Frame::new(&self.outgoing, self.limit)?;
-            compressor.compress(message, self.limit, &mut self.compressed)?;
-            self.written.is_compressed = true;
-        }
-        Ok(())
+        writer.finish(self.limit).map_err(Failure::Refused)?;
+        self.begin_outgoing(database.is_none())
+    }
+
+    /// Prepares one whole OP_MSG, uncompressed, with its header.
+    pub(super) fn begin_message(&mut self, message: &[u8]) -> Result<(), Failure> {
+        self.check_turn()?;
+        self.outgoing.clear();
+        self.outgoing.extend_from_slice(message);
+        self.begin_outgoing(false)
     }
 
     /// A step of writing, as those of the [stream](Stream); done when all is written.
@@ -145,10 +160,13 @@ impl Messages {
         if self.written.is_secret {
             self.outgoing.zeroize();
         }
+        if !self.exchange.awaits_reply() {
+            self.release();
+        }
         Ok(())
     }
 
-    /// A step of reading; done when a reply is there.
+    /// A step of reading; done when the body of a reply is there.
     pub(super) fn read(&mut self) -> Result<RawDocumentBuf, Failure> {
         if let Some(frame) = self.framer.next_frame()? {
             let reply = Message::parse(decompress(frame, self.limit, &mut self.scratch)?)?;
@@ -158,6 +176,24 @@ impl Messages {
             self.release();
             return Ok(body);
         }
+        Err(self.fill()?)
+    }
+
+    fn read_message(&mut self) -> Result<MessageBuf, Failure> {
+        if !self.exchange.awaits_reply() {
+            return Err(Failure::Refused(WireError::NothingDue));
+        }
+        if let Some(bytes) = self.framer.next_message()? {
+            let reply = MessageBuf::parse(self.decompressed(bytes)?, self.limit)?;
+            let _ = self.exchange.reply(reply.header(), reply.flags())?;
+            self.release();
+            return Ok(reply);
+        }
+        Err(self.fill()?)
+    }
+
+    /// Reads some, which is to be looked at.
+    fn fill(&mut self) -> Result<Failure, Failure> {
         match self.stream.read(self.framer.spare())? {
             0 => {
                 self.framer.finish()?;
@@ -165,9 +201,45 @@ impl Messages {
             }
             count => {
                 self.framer.filled(count);
-                Err(io::Error::from(ErrorKind::Interrupted).into())
+                Ok(io::Error::from(ErrorKind::Interrupted).into())
             }
         }
+    }
+
+    /// What is being written is not to be overwritten.
+    fn check_turn(&self) -> Result<(), Failure> {
+        match self.written.is_pending {
+            true => Err(Failure::Refused(WireError::NotYourTurn)),
+            false => Ok(()),
+        }
+    }
+
+    fn begin_outgoing(&mut self, is_secret: bool) -> Result<(), Failure> {
+        let message = Frame::new(&self.outgoing, self.limit).map_err(Failure::Refused)?;
+        let flags = message.flags().map_err(Failure::Refused)?;
+        let request_id = message.header().ids.request_id;
+        let may_be_compressed = message.command_name().is_some_and(may_compress);
+        let mut is_compressed = false;
+        // CM-10: not what holds a secret, nor what comes before anything is agreed.
+        if let Some(compressor) = self.compressor.filter(|_| may_be_compressed) {
+            self.compressed.clear();
+            let compressed = compressor.compress(message, self.limit, &mut self.compressed);
+            compressed.map_err(Failure::Refused)?;
+            is_compressed = true;
+        }
+        self.exchange.begin_request(request_id, flags).map_err(Failure::Refused)?;
+        self.written = Written { is_pending: true, is_compressed, is_secret, bytes: 0 };
+        Ok(())
+    }
+
+    fn decompressed(&self, message: Vec<u8>) -> Result<Vec<u8>, WireError> {
+        let frame = Frame::new(&message, self.limit)?;
+        if frame.header().op_code != OpCode::Compressed {
+            return Ok(message);
+        }
+        let mut whole = Vec::new();
+        decompress(frame, self.limit, &mut whole)?;
+        Ok(whole)
     }
 }
 
@@ -221,12 +293,6 @@ impl Messages {
     }
 }
 
-/// CM-10: what holds a secret, or comes before anything is agreed.
-fn may_be_compressed(command: &RawDocument) -> bool {
-    let name = command.iter().next().and_then(Result::ok).map(|(name, _)| name);
-    name.is_some_and(|name| may_compress(name.as_str()))
-}
-
 impl Failure {
     /// What is no failure but a step, as an error of its own.
     pub(super) fn apart<R>(outcome: Result<R, Self>) -> io::Result<Result<R, Self>> {
@@ -250,6 +316,7 @@ impl Failure {
                 ConnectionError::network(stage, error)
             }
             Self::Wire(error) => ConnectionError::protocol(stage, &error.to_string()),
+            Self::Refused(error) => ConnectionError::configuration(stage, &error.to_string()),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Connections to a MongoDB server, as a connection string describes them.
 
 mod dial;
+mod embedded;
 mod handshake;
 mod messages;
+mod operations;
 mod patience;
 mod proxy;
 mod resolve;
@@ -11,31 +13,24 @@ mod tls;
 mod verifier;
 
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bson::{RawDocument, RawDocumentBuf};
-use cenote_core::connect::{
-    ClientMetadata, ConnectionDescription, Environment, EstablishOptions, ScramCache,
-};
-use cenote_core::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions, ScramCache};
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 
 use self::dial::Limit;
-use self::messages::{Failure, Messages};
-use self::patience::Patience;
+use self::messages::Messages;
 use self::resolve::Resolver;
 use self::tls::Tls;
 use crate::connector::{Connector, Progress, Target};
-use crate::error::OperationError;
-use crate::guard::PooledConnection;
 use crate::interrupt::Interrupter;
 
+pub use self::operations::Connection;
 pub use self::resolve::Lookup;
 
 /// `connectTimeoutMS` where the connection string has none (OP-18).
@@ -174,195 +169,5 @@ impl Connector for Mongo {
 impl fmt::Debug for Mongo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mongo").field("options", &self.options).finish_non_exhaustive()
-    }
-}
-
-/// A connection to a server, authenticated and ready.
-pub struct Connection {
-    messages: Messages,
-    description: Box<ConnectionDescription>,
-    socket_timeout: Option<Duration>,
-}
-
-impl Connection {
-    /// What the server said of itself and of this connection.
-    #[must_use]
-    pub fn description(&self) -> &ConnectionDescription {
-        &self.description
-    }
-
-    /// Sends a command and blocks until its reply is there. Each wait for the socket ends after
-    /// `socketTimeoutMS`, if there is such a limit.
-    ///
-    /// # Errors
-    ///
-    /// The connection failed, or the server's reply is `ok: 0`. A write concern error is a reply.
-    pub fn command(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-    ) -> Result<RawDocumentBuf, ConnectionError> {
-        self.command_for(database, command, Patience::new(self.socket_timeout, None))
-    }
-
-    /// As [`command`](Self::command), and all of it ends at `deadline`.
-    ///
-    /// # Errors
-    ///
-    /// As [`command`](Self::command).
-    pub fn command_before(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-        deadline: Instant,
-    ) -> Result<RawDocumentBuf, ConnectionError> {
-        self.command_for(database, command, Patience::new(self.socket_timeout, Some(deadline)))
-    }
-
-    /// Begins a command, and never blocks: for whoever has an event loop.
-    /// [`advance`](Self::advance) goes on with it. No limit of time applies but the caller's own.
-    ///
-    /// # Errors
-    ///
-    /// What cannot be sent, or another command is under way.
-    pub fn begin(&mut self, database: &str, command: &RawDocument) -> Result<(), ConnectionError> {
-        let begun = self.messages.never_block().map_err(Failure::from);
-        begun
-            .and_then(|()| self.messages.begin(command, Some(database)))
-            .map_err(|failure| failure.at(Stage::Operation))
-    }
-
-    /// Goes on with a command that was [begun](Self::begin), as far as it can without waiting:
-    /// [`Poll::Pending`] until the reply is there. To be called after `begin`, and again whenever
-    /// the socket is readable or writable; once too often does no harm.
-    ///
-    /// # Errors
-    ///
-    /// As [`command`](Self::command).
-    pub fn advance(&mut self) -> Poll<Result<RawDocumentBuf, ConnectionError>> {
-        loop {
-            let messages = &mut self.messages;
-            let step = if messages.is_writing() {
-                messages.write().map(|()| None).map_err(Failure::from)
-            } else {
-                messages.read().map(Some)
-            };
-            match Failure::apart(step) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Poll::Pending,
-                Ok(Ok(None)) => {}
-                Ok(Ok(Some(reply))) => return Poll::Ready(judge(reply)),
-                Ok(Err(failure)) => return Poll::Ready(Err(failure.at(Stage::Operation))),
-            }
-        }
-    }
-
-    fn command_for(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-        patience: Patience,
-    ) -> Result<RawDocumentBuf, ConnectionError> {
-        let reply = self.messages.command(database, command, patience);
-        judge(reply.map_err(|failure| failure.at(Stage::Operation))?)
-    }
-}
-
-/// A refusal is an error.
-fn judge(reply: RawDocumentBuf) -> Result<RawDocumentBuf, ConnectionError> {
-    match CommandError::from_reply(&reply) {
-        Some(error) if error.part == ReplyPart::Command => {
-            Err(ConnectionError::command(Stage::Operation, error))
-        }
-        Some(_) | None => Ok(reply),
-    }
-}
-
-/// For an event loop of one's own, on which a connection that is checked out is registered for as
-/// long as it is needed there. On Windows there is none yet: see the crate's README.
-#[cfg(unix)]
-impl mio::event::Source for Connection {
-    fn register(
-        &mut self,
-        registry: &mio::Registry,
-        token: mio::Token,
-        interests: mio::Interest,
-    ) -> io::Result<()> {
-        let descriptor = self.messages.stream().descriptor();
-        mio::unix::SourceFd(&descriptor).register(registry, token, interests)
-    }
-
-    fn reregister(
-        &mut self,
-        registry: &mio::Registry,
-        token: mio::Token,
-        interests: mio::Interest,
-    ) -> io::Result<()> {
-        let descriptor = self.messages.stream().descriptor();
-        mio::unix::SourceFd(&descriptor).reregister(registry, token, interests)
-    }
-
-    fn deregister(&mut self, registry: &mio::Registry) -> io::Result<()> {
-        let descriptor = self.messages.stream().descriptor();
-        mio::unix::SourceFd(&descriptor).deregister(registry)
-    }
-}
-
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("description", &self.description).finish_non_exhaustive()
-    }
-}
-
-impl PooledConnection<Mongo> {
-    /// Sends a command and blocks until its reply is there, or the pool breaks the connection off.
-    ///
-    /// # Errors
-    ///
-    /// The connection failed, the server's reply is `ok: 0`, or the pool was cleared with an
-    /// interrupt meanwhile. What leaves the connection unfit marks it.
-    pub fn command(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-    ) -> Result<RawDocumentBuf, OperationError> {
-        self.run(|connection| connection.command(database, command))
-    }
-
-    /// As [`command`](Self::command), and all of it ends at `deadline`.
-    ///
-    /// # Errors
-    ///
-    /// As [`command`](Self::command).
-    pub fn command_before(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-        deadline: Instant,
-    ) -> Result<RawDocumentBuf, OperationError> {
-        self.run(|connection| connection.command_before(database, command, deadline))
-    }
-
-    /// Begins a command, as [`Connection::begin`]; what leaves the connection unfit marks it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Connection::begin`], or the connection was interrupted.
-    pub fn begin(&mut self, database: &str, command: &RawDocument) -> Result<(), OperationError> {
-        self.run(|connection| connection.begin(database, command))
-    }
-
-    /// Goes on with it, as [`Connection::advance`]; what leaves the connection unfit marks it. An
-    /// interrupt makes the socket readable.
-    ///
-    /// # Errors
-    ///
-    /// As [`command`](Self::command).
-    pub fn advance(&mut self) -> Poll<Result<RawDocumentBuf, OperationError>> {
-        let reply = self.run(|connection| match connection.advance() {
-            Poll::Pending => Ok(None),
-            Poll::Ready(reply) => reply.map(Some),
-        });
-        reply.transpose().map_or(Poll::Pending, Poll::Ready)
     }
 }

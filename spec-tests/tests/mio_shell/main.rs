@@ -2,5 +2,6 @@
 
 mod failures;
 mod operations;
+mod raw;
 mod transports;
 mod world;
