@@ -7,6 +7,8 @@ mod messages;
 mod operations;
 mod patience;
 mod proxy;
+#[cfg(test)]
+mod reluctant;
 mod resolve;
 mod stream;
 mod tls;

@@ -26,6 +26,8 @@ pub(super) enum Socket {
     Tcp(TcpStream),
     #[cfg(unix)]
     Unix(UnixStream),
+    #[cfg(test)]
+    Reluctant(super::reluctant::Reluctant),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -169,6 +171,8 @@ impl Socket {
             Self::Tcp(socket) => SockRef::from(socket),
             #[cfg(unix)]
             Self::Unix(socket) => SockRef::from(socket),
+            #[cfg(test)]
+            Self::Reluctant(_) => unreachable!("it is none of the operating system's"),
         }
     }
 
@@ -177,6 +181,8 @@ impl Socket {
             Self::Tcp(socket) => socket,
             #[cfg(unix)]
             Self::Unix(socket) => socket,
+            #[cfg(test)]
+            Self::Reluctant(_) => unreachable!("it is none of the operating system's"),
         }
     }
 }
@@ -187,6 +193,8 @@ impl Read for &Socket {
             Socket::Tcp(socket) => (&mut &*socket).read(buffer),
             #[cfg(unix)]
             Socket::Unix(socket) => (&mut &*socket).read(buffer),
+            #[cfg(test)]
+            Socket::Reluctant(socket) => socket.read(buffer),
         }
     }
 }
@@ -197,6 +205,8 @@ impl Write for &Socket {
             Socket::Tcp(socket) => (&mut &*socket).write(bytes),
             #[cfg(unix)]
             Socket::Unix(socket) => (&mut &*socket).write(bytes),
+            #[cfg(test)]
+            Socket::Reluctant(socket) => socket.write(bytes),
         }
     }
 
