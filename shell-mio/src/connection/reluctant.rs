@@ -153,7 +153,10 @@ fn compressors() -> [Option<Compressor>; 2] {
 #[test]
 fn without_tls() {
     for compressor in compressors() {
-        talk(Stream::new(Socket::Reluctant(Reluctant::new(None, compressor))), compressor);
+        talk(
+            Stream::new(Socket::Reluctant(Box::new(Reluctant::new(None, compressor)))),
+            compressor,
+        );
     }
 }
 
@@ -178,7 +181,7 @@ fn with_tls() {
     for compressor in compressors() {
         let tls = ServerConnection::new(Arc::clone(&server)).unwrap();
         let reluctant = Reluctant::new(Some(tls), compressor);
-        let mut stream = Stream::new(Socket::Reluctant(reluctant));
+        let mut stream = Stream::new(Socket::Reluctant(Box::new(reluctant)));
         let name = "db.example.com".try_into().unwrap();
         stream.start_tls(ClientConnection::new(Arc::clone(&client), name).unwrap());
         talk(stream, compressor);

@@ -27,7 +27,7 @@ pub(super) enum Socket {
     #[cfg(unix)]
     Unix(UnixStream),
     #[cfg(test)]
-    Reluctant(super::reluctant::Reluctant),
+    Reluctant(Box<super::reluctant::Reluctant>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
