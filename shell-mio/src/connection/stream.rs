@@ -106,6 +106,8 @@ impl Stream {
 impl Stream {
     /// From now on, calls wait for so long at most; `None` is without limit.
     pub(super) fn block_for(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        // The operating system counts in microseconds, and takes none for no limit.
+        let timeout = timeout.map(|timeout| timeout.max(Duration::from_micros(1)));
         let mode = Mode::Blocking { timeout };
         if self.mode == mode {
             return Ok(());
@@ -234,5 +236,42 @@ impl Source for Stream {
 impl Stream {
     fn own(&mut self) -> io::Result<&mut Socket> {
         Arc::get_mut(&mut self.socket).ok_or_else(|| io::Error::other("the connection is open"))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::ErrorKind;
+    use std::time::Duration;
+
+    use mio::net::UnixStream;
+
+    use super::{Socket, Stream};
+
+    #[test]
+    fn the_shortest_time_is_not_for_ever() {
+        let (own, _peer) = UnixStream::pair().unwrap();
+        let mut stream = Stream::new(Socket::Unix(own));
+        for nanoseconds in [1, 999, 1_000_000] {
+            stream.block_for(Some(Duration::from_nanos(nanoseconds))).unwrap();
+            let error = stream.read(&mut [0; 1]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::WouldBlock);
+        }
+        stream.never_block().unwrap();
+        assert_eq!(stream.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn an_interrupter_ends_what_blocks() {
+        let (own, _peer) = UnixStream::pair().unwrap();
+        let mut stream = Stream::new(Socket::Unix(own));
+        let interrupt = stream.interrupter();
+        stream.block_for(None).unwrap();
+        std::thread::scope(|scope| {
+            let reading = scope.spawn(move || stream.read(&mut [0; 1]).unwrap());
+            interrupt();
+            assert_eq!(reading.join().unwrap(), 0);
+        });
+        interrupt(); // Once more, when nothing is left, is no harm.
     }
 }
