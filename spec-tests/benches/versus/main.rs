@@ -1,4 +1,4 @@
-//! The tokio shell beside other pools and beside what no pool can do without, in one process and in
+//! The shells beside other pools and beside what no pool can do without, in one process and in
 //! rounds that take turns: `cargo bench -p cenote --bench versus [-- ROUNDS]`.
 //!
 //! The times are of this machine and this hour; the ratios to the bare limit of the same rounds are
@@ -8,6 +8,7 @@ mod alone;
 mod bare;
 mod contended;
 mod pools;
+mod threads;
 mod waiters;
 
 use std::time::Duration;
@@ -24,6 +25,8 @@ fn main() {
     report("pair, alone (pool of 10, one task)", rounds, alone::contestants());
     report("pair, 64 tasks over 8 connections, two threads", rounds, contended::contestants());
     report("serve one of 10,000 waiters over 4 connections", rounds, waiters::contestants());
+    report("threads: pair, alone (pool of 10)", rounds, threads::alone());
+    report("threads: pair, 64 over 8 connections", rounds, threads::contended());
 }
 
 /// Lets them take turns, the first of them being the measure of all.
