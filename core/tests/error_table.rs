@@ -143,7 +143,8 @@ Monitoring) follow from the two. The rules are ER-21, ER-22, ER-30 to ER-36, SD-
 * **Verdict** is what happens to the server's description, its pool and its monitor when the failed connection has the
   pool's generation and brings news. An error of another generation, or with a topology version that the description
   already has, changes nothing whatever its row says.
-* The failed connection itself is closed, whatever the verdict; only a refusal in use leaves it healthy.
+* The failed connection itself is closed, whatever the verdict; only a refusal in use, and what was never sent,
+  leave it healthy.
 * Pool errors (closed, cleared, wait-queue timeout) are not in the table: they never reach SDAM.
 
 Some combinations do not occur (a certificate has no timeout); the functions are total, so they have a row.

@@ -53,11 +53,16 @@ fn a_cause_is_kept_and_shared_by_all_clones() {
 
 /// T-45, T-46: what happens to one connection is another question than what happens to the pool.
 #[test]
-fn a_connection_survives_refusals_in_use_and_nothing_else() {
+fn a_connection_survives_refusals_in_use_and_what_was_not_sent() {
     let shutdown = refusal(&rawdoc! { "ok": 0, "code": 11600 });
     let in_use = ConnectionError::command(Stage::Operation, shutdown.clone());
     assert!(in_use.leaves_connection_healthy());
     assert!(!ConnectionError::command(Stage::Hello, shutdown).leaves_connection_healthy());
+
+    let unsent = ConnectionError::configuration(Stage::Operation, "the message is too large");
+    assert_eq!(verdict(&DISCOVERED, &unsent), Verdict::default());
+    assert!(unsent.leaves_connection_healthy());
+    assert!(!ConnectionError::configuration(Stage::Hello, "x").leaves_connection_healthy());
 
     let late = ConnectionError::timeout(Stage::Operation, Duration::from_secs(1));
     assert_eq!(verdict(&DISCOVERED, &late), Verdict::default());

@@ -15,6 +15,7 @@ use crate::connector::Connector;
 use crate::desk::Desk;
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::{Failure, Watcher};
+use crate::held::{HeldTooLong, Overseer};
 use crate::outbox::Outbox;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
@@ -26,7 +27,12 @@ pub struct Builder<K: Connector> {
     options: PoolOptions,
     subscribers: Vec<Subscriber>,
     watcher: Option<Watcher<K>>,
+    overseer: Option<Overseer>,
+    when_built: Vec<WhenBuilt<K>>,
 }
+
+/// What is done with a pool as soon as it is there.
+type WhenBuilt<K> = Box<dyn FnOnce(&Arc<Shared<K>>) + Send + Sync>;
 
 /// Why there is no pool.
 #[derive(Clone, Debug, Error)]
@@ -63,7 +69,15 @@ impl<K: Connector> Builder<K> {
     #[must_use]
     pub fn new(address: ServerAddress, connector: K) -> Self {
         let (options, subscribers) = (PoolOptions::default(), Vec::new());
-        Self { address, connector, options, subscribers, watcher: None }
+        Self {
+            address,
+            connector,
+            options,
+            subscribers,
+            watcher: None,
+            overseer: None,
+            when_built: Vec::new(),
+        }
     }
 
     /// Takes these options and no others: those of a connection string are forgotten.
@@ -92,7 +106,7 @@ impl<K: Connector> Builder<K> {
     /// is in use, before the pool and the caller hear of it: so that SDAM may mark the server as
     /// unknown and [clear the pool](Failure::clear) first, as the specification orders (ES-05). Not
     /// shown is what says nothing about the server: that the pool gave a connection up, or
-    /// interrupted it, or that somebody stopped in the middle of a command.
+    /// interrupted it, or that somebody stopped in the middle of an exchange.
     ///
     /// It runs on the thread where the failure was noticed, several calls at a time, never under a
     /// lock, and must not block. It may use the pool. If it panics, nobody else notices. The last one
@@ -100,6 +114,21 @@ impl<K: Connector> Builder<K> {
     #[must_use]
     pub fn on_failure(mut self, watcher: impl Fn(&Failure<'_, K>) + Send + Sync + 'static) -> Self {
         self.watcher = Some(Box::new(watcher));
+        self
+    }
+
+    /// Shows `overseer` every connection that is held for as long as
+    /// [`held_too_long`](PoolOptions::held_too_long) says, once for each time that it is checked out,
+    /// with the place in the application where that was. Without that option nothing is reported, and
+    /// nothing noted. A warning through `tracing` says the same.
+    ///
+    /// It runs as subscribers do, never under a lock. The last one that is set counts.
+    #[must_use]
+    pub fn on_held_too_long(
+        mut self,
+        overseer: impl Fn(&HeldTooLong) + Send + Sync + 'static,
+    ) -> Self {
+        self.overseer = Some(Box::new(overseer));
         self
     }
 
@@ -113,13 +142,29 @@ impl<K: Connector> Builder<K> {
     ///
     /// Outside of a tokio runtime. Connections are opened on that one, whoever asks for them.
     pub fn build(self) -> Result<Pool<K>, BuildError> {
-        let Self { address, connector, options, subscribers, watcher } = self;
+        let Self { address, connector, options, subscribers, watcher, overseer, when_built } = self;
         let mut outbox = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
         let desk = Desk::new(state, Outbox::new(outbox));
-        let audience = Audience { subscribers, watcher };
+        let audience = Audience { subscribers, watcher, overseer };
         let shared = Shared::new(Arc::new(address), connector, audience, Handle::current(), desk);
+        when_built.into_iter().for_each(|act| act(&shared));
         Ok(Pool::start(shared))
+    }
+}
+
+#[cfg(feature = "metrics")]
+impl<K: Connector> Builder<K> {
+    pub(crate) fn address(&self) -> &ServerAddress {
+        &self.address
+    }
+
+    pub(crate) fn when_built(
+        mut self,
+        act: impl FnOnce(&Arc<Shared<K>>) + Send + Sync + 'static,
+    ) -> Self {
+        self.when_built.push(Box::new(act));
+        self
     }
 }
 

@@ -7,33 +7,39 @@ use std::task::Waker;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Input, Instant, PoolState, Shell, Status,
+    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, PoolState, Purpose, Shell,
+    Status, WaiterId,
 };
 use slab::Slab;
 use tokio::task::AbortHandle;
 
 use crate::connector::Connector;
+use crate::home::Owned;
 use crate::interrupt::Interrupt;
 use crate::outbox::Outbox;
+use crate::sync::Notify;
+use crate::woken::Woken;
 
 /// What this shell brings to the machine.
 pub(crate) struct Tokio<K>(PhantomData<K>);
 
 impl<K: Connector> Shell for Tokio<K> {
-    type Conn = Box<Held<K::Connection>>;
+    type Conn = Box<Held<K>>;
     /// The place in [`Desk::parked`], which is taken only if the request has to wait.
     type Waiter = usize;
     type Cause = ConnectionError;
 }
 
-/// A connection and the way to whoever uses it. It moves as one pointer.
-pub(crate) struct Held<C> {
-    pub(crate) connection: C,
+/// A connection and what goes with it. It moves as one pointer.
+pub(crate) struct Held<K: Connector> {
+    pub(crate) connection: Owned<K::Connection>,
+    /// The way to whoever uses it.
     pub(crate) interrupt: Arc<Interrupt>,
+    /// Why it must not be used again, if so.
+    pub(crate) error: Option<ConnectionError>,
 }
 
-pub(crate) type Delivery<K> =
-    Result<(ConnId, Box<Held<<K as Connector>::Connection>>), CheckOutError<ConnectionError>>;
+pub(crate) type Delivery<K> = Result<(ConnId, Box<Held<K>>), CheckOutError<ConnectionError>>;
 
 pub(crate) struct Desk<K: Connector> {
     pub(crate) state: PoolState<Tokio<K>>,
@@ -46,6 +52,10 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) closing: usize,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
+    /// The timer may have to fire earlier than it was told.
+    pub(crate) alarm: Arc<Notify>,
+    /// The last connection of a closed pool came home.
+    pub(crate) emptied: Arc<Notify>,
     /// Connections that are being opened, and how to stop that as soon as it is known.
     pub(crate) opening: BTreeMap<ConnId, Option<AbortHandle>>,
     /// Connections that are open.
@@ -54,7 +64,7 @@ pub(crate) struct Desk<K: Connector> {
 
 /// A request that waits, or whose answer waits for it.
 pub(crate) enum Parked<K: Connector> {
-    Waiting(Option<Waker>),
+    Waiting(Waker),
     Answered(Delivery<K>),
 }
 
@@ -67,6 +77,8 @@ impl<K: Connector> Desk<K> {
             outbox,
             closing: 0,
             armed: None,
+            alarm: Arc::default(),
+            emptied: Arc::default(),
             opening: BTreeMap::new(),
             interrupts: BTreeMap::new(),
         }
@@ -78,44 +90,88 @@ impl<K: Connector> Desk<K> {
         snapshot.status == Status::Closed && snapshot.total == 0 && self.closing == 0
     }
 
-    /// Feeds one input. Those who are answered are woken by `wakers`, after the lock is given back.
+    /// Feeds one input. Those who are answered are woken by `woken`, after the lock is given back.
     ///
     /// # Panics
     ///
     /// When this shell has broken the machine's contract.
+    // Inlined, as the machine's own `handle` is, into callers who know which input they feed.
+    #[inline(always)]
     pub(crate) fn handle(
         &mut self,
         now: Instant,
         input: Input<Tokio<K>>,
         wants_events: bool,
-        wakers: &mut Wakers,
+        woken: &mut Woken,
     ) {
-        self.handle_for(None, now, input, wants_events, wakers);
-    }
-
-    /// As [`handle`](Self::handle), and what is delivered at once to this place is given back.
-    pub(crate) fn handle_for(
-        &mut self,
-        place: Option<usize>,
-        now: Instant,
-        input: Input<Tokio<K>>,
-        wants_events: bool,
-        wakers: &mut Wakers,
-    ) -> Option<Delivery<K>> {
         let mut tray = Tray {
             outbox: &mut self.outbox,
             closing: &mut self.closing,
             parked: &mut self.parked,
             wants_events,
-            wakers,
-            place,
+            woken,
+            asking: None,
             at_once: None,
         };
         if let Err(misuse) = self.state.handle(now, input, &mut tray) {
-            panic!("a contract between shell and machine is broken: {misuse}");
+            broken(&misuse);
         }
-        tray.at_once
     }
+
+    /// Feeds a request to check out. What there is for it at once is given back; otherwise it is
+    /// parked with the waker, and its place is given back.
+    #[inline(always)]
+    pub(crate) fn request(
+        &mut self,
+        now: Instant,
+        request: Asked,
+        wants_events: bool,
+        (waker, woken): (&Waker, &mut Woken),
+    ) -> Result<Delivery<K>, Place> {
+        self.requests += 1;
+        let id = WaiterId(self.requests);
+        let place = self.parked.vacant_key();
+        let Asked { deadline, purpose } = request;
+        let input = Input::CheckOutRequested { id, waiter: place, deadline, purpose };
+        let mut tray = Tray {
+            outbox: &mut self.outbox,
+            closing: &mut self.closing,
+            parked: &mut self.parked,
+            wants_events,
+            woken,
+            asking: Some(place),
+            at_once: None,
+        };
+        if let Err(misuse) = self.state.handle(now, input, &mut tray) {
+            broken(&misuse);
+        }
+        if let Some(delivery) = tray.at_once {
+            return Ok(delivery);
+        }
+        let taken = self.parked.insert(Parked::Waiting(waker.clone()));
+        debug_assert_eq!(taken, place, "nobody else parks under the same lock");
+        Err(Place { index: place, id })
+    }
+}
+
+/// A contract between shell and machine is broken, which is a defect of the shell.
+#[cold]
+fn broken<K: Connector>(misuse: &Misuse<Tokio<K>>) -> ! {
+    panic!("a contract between shell and machine is broken: {misuse}");
+}
+
+/// What somebody wants who checks out.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) purpose: Purpose,
+}
+
+/// Where a request waits, and its number.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) index: usize,
+    pub(crate) id: WaiterId,
 }
 
 impl<K: Connector> AsMut<Outbox<Action<Tokio<K>>>> for Desk<K> {
@@ -124,24 +180,23 @@ impl<K: Connector> AsMut<Outbox<Action<Tokio<K>>>> for Desk<K> {
     }
 }
 
-/// Almost always none or one.
-pub(crate) type Wakers = Vec<Waker>;
-
 /// Where the machine puts its actions.
 struct Tray<'a, K: Connector> {
     outbox: &'a mut Outbox<Action<Tokio<K>>>,
     closing: &'a mut usize,
     parked: &'a mut Slab<Parked<K>>,
     wants_events: bool,
-    wakers: &'a mut Wakers,
-    place: Option<usize>,
+    woken: &'a mut Woken,
+    /// The place of who is asking, and what there was for him at once.
+    asking: Option<usize>,
     at_once: Option<Delivery<K>>,
 }
 
 impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
+    #[inline(always)]
     fn act(&mut self, action: Action<Tokio<K>>) {
         match action {
-            Action::Deliver { waiter, outcome } if self.place == Some(waiter) => {
+            Action::Deliver { waiter, outcome } if self.asking == Some(waiter) => {
                 self.at_once = Some(outcome);
             }
             Action::Deliver { waiter, outcome } => self.deliver(waiter, outcome),
@@ -157,12 +212,14 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
         }
     }
 
+    #[inline]
     fn wants_events(&self) -> bool {
         self.wants_events
     }
 }
 
 impl<K: Connector> Tray<'_, K> {
+    #[inline(never)]
     fn deliver(&mut self, place: usize, outcome: Delivery<K>) {
         // Whoever has given up does not come for an answer.
         if matches!(outcome, Err(CheckOutError::Cancelled)) {
@@ -171,7 +228,7 @@ impl<K: Connector> Tray<'_, K> {
         }
         let parked = &mut self.parked[place];
         if let Parked::Waiting(waker) = std::mem::replace(parked, Parked::Answered(outcome)) {
-            self.wakers.extend(waker);
+            self.woken.push(waker);
         }
     }
 }

@@ -7,7 +7,10 @@
 //! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
 //!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
 //!   A driver with sockets of its own brings its own.
+//! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their
+//!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
+//! * `Builder::metrics`, with the feature `metrics`, measures it with OpenTelemetry.
 //! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
 //!
 //! ```no_run
@@ -34,13 +37,36 @@
 //! |---|---|
 //! | [`Pool::check_out`] before its turn came | the request leaves the queue; a connection that was started for it is finished for the others |
 //! | [`Pool::check_out`] when a connection was on its way | that connection goes back to the pool, and to whoever waits next |
-//! | a command | the connection comes back as broken when its guard is dropped, and is closed |
+//! | a command, a message that is sent | the connection comes back as broken when its guard is dropped, and is closed |
+//! | [`Connection::receive`] | nothing: the next call reads on |
+//! | a [`RawStream`] before [`done`](RawStream::done) | the connection comes back as broken |
 //! | a [`PooledConnection`] | it comes back: without waiting, without a task, without blocking |
-//! | [`Pool::close`] | the pool is closed all the same; nobody waits for what is still out |
+//! | [`Pool::close`], [`Pool::close_before`] | the pool is closed all the same; nobody waits for what is still out |
+//! | [`Pool::warm_up`] | what it has made stays in the pool, what it waits for is given up |
 //! | the last [`Pool`] | the pool closes; guards that are still out come back to be closed |
-//! | the runtime that made the pool | connections that were being opened fail; checked-out ones can still come back |
+//! | the runtime that made the pool | the pool closes: whoever waits hears so, and so does whoever asks later; what is out can still come back |
+//!
+//! `docs/cancellation.md` in the repository has every point where something waits, each with the test
+//! that shows it.
+//!
+//! # Runtimes
+//!
+//! A pool lives in the runtime where it was made: there its timer runs, there connections are opened,
+//! and there their sockets are registered. It may be used from any other runtime, or from none with
+//! `block_on`, for as long as the first one runs. A `current_thread` runtime runs only while somebody
+//! is in its `block_on`: in between, nothing is opened and no time is over.
+//!
+//! When that runtime ends, its sockets can neither be read nor written any more, and no deadline
+//! would ever pass. So the pool closes with it. [`Pool::close`] then waits for what is out, as ever.
+//! A service that changes its runtime makes a new pool.
+//!
+//! # Forks
+//!
+//! A child process has no share in its parent's connections: it calls
+//! [`Pool::reset_after_fork`] in a runtime of its own, before anything else (FK-02).
 
 mod builder;
+mod close;
 mod connection;
 mod connector;
 mod desk;
@@ -48,9 +74,15 @@ mod error;
 mod establish;
 mod event;
 mod failure;
+mod fork;
 mod guard;
+mod held;
+mod home;
 mod interrupt;
+mod interruptible;
 mod log;
+#[cfg(feature = "metrics")]
+mod metrics;
 #[cfg(all(test, cenote_model))]
 mod model;
 mod outbox;
@@ -59,14 +91,23 @@ mod request;
 mod shared;
 mod sync;
 mod timer;
+mod try_check_out;
+mod warm_up;
+mod woken;
 
 pub use builder::{BuildError, Builder};
-pub use connection::{Connection, Mongo};
+pub use close::CloseTimeout;
+pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
 pub use error::OperationError;
 pub use event::PoolEvent;
 pub use failure::Failure;
+pub use fork::ForkError;
 pub use guard::PooledConnection;
+pub use held::HeldTooLong;
+pub use interruptible::Interruptible;
+#[cfg(feature = "metrics")]
+pub use metrics::Metrics;
 pub use pool::Pool;
 
 /// The README's example compiles.

@@ -21,17 +21,24 @@ impl<A> Outbox<A> {
         Self { queue, is_drained: false }
     }
 
+    /// As if there had never been anything, nor anybody who empties it.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::new(VecDeque::new());
+    }
+
     pub(crate) fn push(&mut self, item: A) {
         self.queue.push_back(item);
     }
 }
 
 /// What is under the lock. A panic there is a broken contract; what it holds is whole all the same.
+#[inline]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Gives the lock back, does what waits for that, and drains unless somebody does so already.
+#[inline(always)]
 pub(crate) fn release<T: AsMut<Outbox<A>>, A>(
     mutex: &Mutex<T>,
     mut guard: MutexGuard<'_, T>,
@@ -39,32 +46,27 @@ pub(crate) fn release<T: AsMut<Outbox<A>>, A>(
     perform: impl FnMut(A),
 ) {
     let outbox = (*guard).as_mut();
-    let is_left_to_others = outbox.queue.is_empty() || outbox.is_drained;
+    if outbox.queue.is_empty() || outbox.is_drained {
+        drop(guard);
+        return before();
+    }
+    outbox.is_drained = true;
+    let batch = std::mem::take(&mut outbox.queue);
     drop(guard);
     before();
-    if !is_left_to_others {
-        drain(mutex, perform);
-    }
+    drain(mutex, batch, perform);
 }
 
 /// Performs items in their order and without the lock, until there are none. One thread does so at
 /// a time: what others put there meanwhile, and what is put there while an item is performed, is
 /// its to perform. An item that panics has said so; those behind it are not to suffer.
-pub(crate) fn drain<T: AsMut<Outbox<A>>, A>(mutex: &Mutex<T>, mut perform: impl FnMut(A)) {
-    let mut batch = VecDeque::new();
-    let mut guard = lock(mutex);
-    if std::mem::replace(&mut (*guard).as_mut().is_drained, true) {
-        return;
-    }
+#[inline(never)]
+fn drain<T: AsMut<Outbox<A>>, A>(
+    mutex: &Mutex<T>,
+    mut batch: VecDeque<A>,
+    mut perform: impl FnMut(A),
+) {
     loop {
-        let outbox = (*guard).as_mut();
-        std::mem::swap(&mut batch, &mut outbox.queue);
-        if batch.is_empty() {
-            // The buffer that just went round stays for next time.
-            outbox.is_drained = false;
-            return;
-        }
-        drop(guard);
         while !batch.is_empty() {
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 while let Some(item) = batch.pop_front() {
@@ -72,6 +74,13 @@ pub(crate) fn drain<T: AsMut<Outbox<A>>, A>(mutex: &Mutex<T>, mut perform: impl 
                 }
             }));
         }
-        guard = lock(mutex);
+        let mut guard = lock(mutex);
+        let outbox = (*guard).as_mut();
+        // The buffer that just went round stays for next time.
+        std::mem::swap(&mut batch, &mut outbox.queue);
+        if batch.is_empty() {
+            outbox.is_drained = false;
+            return;
+        }
     }
 }

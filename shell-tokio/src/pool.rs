@@ -1,16 +1,16 @@
 use std::fmt;
+use std::future::Future;
+use std::panic::Location;
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot, Status};
-use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::builder::{BuildError, Builder};
 use crate::connection::Mongo;
 use crate::connector::Connector;
-use crate::desk::Delivery;
 use crate::guard::PooledConnection;
 use crate::request::Request;
 use crate::shared::Shared;
@@ -21,14 +21,12 @@ use crate::shared::Shared;
 /// A pool begins paused (PCR-04): nothing is handed out until somebody who watches the server says
 /// [`ready`](Self::ready), and again after each [`clear`](Self::clear).
 pub struct Pool<K: Connector = Mongo> {
-    shared: Arc<Shared<K>>,
     life: Arc<Life<K>>,
 }
 
 /// Ends with the last handle.
 struct Life<K: Connector> {
     shared: Arc<Shared<K>>,
-    timer: AbortHandle,
 }
 
 impl Pool {
@@ -57,9 +55,9 @@ impl Pool {
 
 impl<K: Connector> Pool<K> {
     pub(crate) fn start(shared: Arc<Shared<K>>) -> Self {
-        let timer = shared.runtime.spawn(crate::timer::run(Arc::clone(&shared))).abort_handle();
-        let life = Arc::new(Life { shared: Arc::clone(&shared), timer });
-        Self { shared, life }
+        let alarm = Arc::clone(&shared.lock().alarm);
+        shared.home.start_timer(&shared, alarm);
+        Self { life: Arc::new(Life { shared }) }
     }
 
     /// Checks a connection out: one that is available, or a new one, or whatever comes first for
@@ -72,8 +70,9 @@ impl<K: Connector> Pool<K> {
     ///
     /// [`PoolError`]: the pool is paused, closed or was cleared, the time ran out, or the connection
     /// that was made for this request failed.
-    pub async fn check_out(&self) -> Result<PooledConnection<K>, PoolError> {
-        self.check_out_for(Purpose::Other, None).await
+    #[track_caller]
+    pub fn check_out(&self) -> impl Future<Output = Result<PooledConnection<K>, PoolError>> + Send {
+        self.check_out_at(Location::caller(), Purpose::Other, None)
     }
 
     /// As [`check_out`](Self::check_out), but gives up at `deadline`, whatever `waitQueueTimeoutMS`
@@ -82,11 +81,12 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
-    pub async fn check_out_before(
+    #[track_caller]
+    pub fn check_out_before(
         &self,
         deadline: Instant,
-    ) -> Result<PooledConnection<K>, PoolError> {
-        self.check_out_for(Purpose::Other, Some(deadline)).await
+    ) -> impl Future<Output = Result<PooledConnection<K>, PoolError>> + Send {
+        self.check_out_at(Location::caller(), Purpose::Other, Some(deadline))
     }
 
     /// As [`check_out_before`](Self::check_out_before), and says what the connection is for: cursors
@@ -95,17 +95,13 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
-    pub async fn check_out_for(
+    #[track_caller]
+    pub fn check_out_for(
         &self,
         purpose: Purpose,
         deadline: Option<Instant>,
-    ) -> Result<PooledConnection<K>, PoolError> {
-        let shared = &self.shared;
-        let delivery = match shared.request(deadline, purpose) {
-            Ok(delivery) => delivery,
-            Err((place, id)) => Request { shared, place, id, is_answered: false }.await,
-        };
-        self.guard(delivery)
+    ) -> impl Future<Output = Result<PooledConnection<K>, PoolError>> + Send {
+        self.check_out_at(Location::caller(), purpose, deadline)
     }
 
     /// Checks a connection out, does something with it, and checks it in.
@@ -113,18 +109,22 @@ impl<K: Connector> Pool<K> {
     /// # Errors
     ///
     /// That of the check-out, or of `operation`.
-    pub async fn with_connection<R, E: From<PoolError>>(
+    #[track_caller]
+    pub fn with_connection<R, E: From<PoolError>>(
         &self,
         operation: impl AsyncFnOnce(&mut PooledConnection<K>) -> Result<R, E>,
-    ) -> Result<R, E> {
-        let mut connection = self.check_out().await?;
-        operation(&mut connection).await
+    ) -> impl Future<Output = Result<R, E>> {
+        let check_out = self.check_out();
+        async move {
+            let mut connection = check_out.await?;
+            operation(&mut connection).await
+        }
     }
 
     /// The server is there: connections may be made and handed out (PRD-01). Does nothing on a pool
     /// that is ready or closed.
     pub fn ready(&self) {
-        self.shared.feed(Input::Ready);
+        self.shared().feed(Input::Ready);
     }
 
     /// The server is not as it was: no connection that was made before is handed out any more, and
@@ -135,7 +135,7 @@ impl<K: Connector> Pool<K> {
     ///
     /// In load-balanced mode, where a [service](Self::clear_service) is cleared.
     pub fn clear(&self, cause: ConnectionError, interrupt: bool) {
-        self.shared.feed(Input::Clear { cause, interrupt, service: None });
+        self.shared().feed(Input::Clear { cause, interrupt, service: None });
     }
 
     /// One service behind the load balancer is not as it was (CLR-10). The pool stays ready.
@@ -144,26 +144,7 @@ impl<K: Connector> Pool<K> {
     ///
     /// When the pool is not in load-balanced mode.
     pub fn clear_service(&self, cause: ConnectionError, service: ServiceId) {
-        self.shared.feed(Input::Clear { cause, interrupt: false, service: Some(service) });
-    }
-
-    /// Closes the pool for good, and waits until everything that is checked out has come home
-    /// (PCL-01) and its sockets are closed, whatever thread does that. Dropping the future, or a
-    /// timeout around it, leaves the pool closed.
-    ///
-    /// Not to be waited for by a subscriber, who may be the one that keeps a socket from being
-    /// closed.
-    pub async fn close(&self) {
-        self.shared.feed(Input::Close);
-        loop {
-            let mut emptied = std::pin::pin!(self.shared.emptied.notified());
-            // Before the count is looked at, so that the last one is not missed.
-            emptied.as_mut().enable();
-            if self.shared.lock().is_empty() {
-                return;
-            }
-            emptied.await;
-        }
+        self.shared().feed(Input::Clear { cause, interrupt: false, service: Some(service) });
     }
 
     /// Changes options of the running pool. What is not set takes its default.
@@ -177,46 +158,53 @@ impl<K: Connector> Pool<K> {
     /// When `loadBalanced` changes.
     pub fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
         options.validate()?;
-        self.shared.feed(Input::SetOptions { options: Box::new(options) });
+        self.shared().holders.set_options(&options);
+        self.shared().feed(Input::SetOptions { options: Box::new(options) });
         Ok(())
     }
 
     /// The options as they were set.
     #[must_use]
     pub fn options(&self) -> PoolOptions {
-        self.shared.options()
+        self.shared().options()
     }
 
     /// The state and the counts at this moment.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        self.shared.snapshot()
+        self.shared().snapshot()
     }
 
     /// The server that the pool is for.
     #[must_use]
     pub fn address(&self) -> &ServerAddress {
-        &self.shared.address
+        &self.shared().address
     }
 
-    fn guard(&self, delivery: Delivery<K>) -> Result<PooledConnection<K>, PoolError> {
-        match delivery {
-            Ok((id, held)) => Ok(PooledConnection::new(Arc::clone(&self.shared), id, held)),
-            Err(error) => Err(PoolError::new(Arc::clone(&self.shared.address), error)),
-        }
+    pub(crate) fn shared(&self) -> &Arc<Shared<K>> {
+        &self.life.shared
+    }
+
+    pub(crate) fn check_out_at(
+        &self,
+        place: &'static Location<'static>,
+        purpose: Purpose,
+        deadline: Option<Instant>,
+    ) -> Request<'_, K> {
+        Request::new(self.shared(), purpose, deadline, place)
     }
 }
 
 impl<K: Connector> Clone for Pool<K> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), life: Arc::clone(&self.life) }
+        Self { life: Arc::clone(&self.life) }
     }
 }
 
 impl<K: Connector> fmt::Debug for Pool<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")
-            .field("address", &self.shared.address)
+            .field("address", &self.shared().address)
             .field("snapshot", &self.snapshot().to_string())
             .finish_non_exhaustive()
     }
@@ -224,9 +212,13 @@ impl<K: Connector> fmt::Debug for Pool<K> {
 
 impl<K: Connector> Drop for Life<K> {
     fn drop(&mut self) {
+        // In a child process it is not the child's to close.
+        if !self.shared.home.is_here() {
+            return;
+        }
         if self.shared.snapshot().status != Status::Closed {
             self.shared.feed(Input::Close);
         }
-        self.timer.abort();
+        self.shared.home.stop_timer();
     }
 }

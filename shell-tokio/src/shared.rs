@@ -1,42 +1,52 @@
 //! One pool: the lock, and what is done outside of it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, TryLockResult};
+use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot, WaiterId,
+    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
 };
 use tokio::runtime::Handle;
 
 use crate::connector::Connector;
-use crate::desk::{Delivery, Desk, Parked, Tokio, Wakers};
+use crate::desk::{Asked, Delivery, Desk, Held, Parked, Place, Tokio};
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::Watcher;
+use crate::held::{Holders, Overseer};
+use crate::home::Home;
 use crate::interrupt::Interrupt;
-use crate::sync::{Mutex, MutexGuard, Notify};
+use crate::sync::{Mutex, MutexGuard};
+use crate::woken::Woken;
 use crate::{establish, log, outbox};
 
 pub(crate) struct Shared<K: Connector> {
     pub(crate) address: Arc<ServerAddress>,
     pub(crate) connector: K,
-    /// Where connections are opened and the timer runs.
-    pub(crate) runtime: Handle,
-    /// The timer may have to fire earlier than it was told.
-    pub(crate) rescheduled: Notify,
-    /// The last connection of a closed pool came home.
-    pub(crate) emptied: Notify,
+    pub(crate) home: Home,
     origin: tokio::time::Instant,
     subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) holders: Holders,
     desk: Mutex<Desk<K>>,
+}
+
+/// When an input happens, and who will look.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment {
+    now: Instant,
+    /// Something may be due later: without, nothing is due after the input either.
+    is_timed: bool,
+    pub(crate) wants_events: bool,
 }
 
 /// Who is told things.
 pub(crate) struct Audience<K: Connector> {
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) overseer: Option<Overseer>,
 }
 
 impl<K: Connector> Shared<K> {
@@ -47,20 +57,19 @@ impl<K: Connector> Shared<K> {
         runtime: Handle,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, watcher } = audience;
+        let Audience { subscribers, watcher, overseer } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
-            runtime,
-            rescheduled: Notify::new(),
-            emptied: Notify::new(),
+            home: Home::new(runtime),
             origin: tokio::time::Instant::now(),
             subscribers,
             watcher,
+            holders: Holders::new(desk.state.options(), overseer),
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
-        outbox::drain(&shared.desk, |action| shared.perform(action));
+        outbox::release(&shared.desk, shared.lock(), || {}, |action| shared.perform(action));
         shared
     }
 
@@ -75,55 +84,73 @@ impl<K: Connector> Shared<K> {
         mut desk: MutexGuard<'_, Desk<K>>,
         input: Input<Tokio<K>>,
     ) {
-        let wants_events = self.wants_events();
-        let mut wakers = Wakers::new();
-        let now = self.now_for(&desk, &input, wants_events);
-        desk.handle(now, input, wants_events, &mut wakers);
-        self.settle(desk, wakers);
+        let brings_time = matches!(input, Input::SetOptions { .. });
+        let moment = self.moment(&desk, brings_time);
+        let mut woken = Woken::default();
+        desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        self.settle(desk, moment, woken);
     }
 
-    /// Asks for a connection: what is there at once, or the place where the answer will be and the
-    /// number of the request.
+    /// Asks for a connection: what is there at once, or the place where the answer will be, of
+    /// which `waker` is told.
     pub(crate) fn request(
         self: &Arc<Self>,
         deadline: Option<tokio::time::Instant>,
         purpose: Purpose,
-    ) -> Result<Delivery<K>, (usize, WaiterId)> {
+        waker: &Waker,
+    ) -> Result<Delivery<K>, Place> {
         let mut desk = self.lock();
-        let wants_events = self.wants_events();
-        let mut wakers = Wakers::new();
-        desk.requests += 1;
-        let id = WaiterId(desk.requests);
-        let place = desk.parked.vacant_key();
+        let moment = self.moment(&desk, deadline.is_some());
+        let mut woken = Woken::default();
         let deadline = deadline.map(|deadline| self.instant(deadline));
-        let input = Input::CheckOutRequested { id, waiter: place, deadline, purpose };
-        let now = self.now_for(&desk, &input, wants_events);
-        let at_once = desk.handle_for(Some(place), now, input, wants_events, &mut wakers);
-        let answer = match at_once {
-            Some(delivery) => Ok(delivery),
-            None => {
-                let taken = desk.parked.insert(Parked::Waiting(None));
-                debug_assert_eq!(taken, place, "nobody else parks under the same lock");
-                Err((place, id))
-            }
-        };
-        self.settle(desk, wakers);
+        let asked = Asked { deadline, purpose };
+        let answer = desk.request(moment.now, asked, moment.wants_events, (waker, &mut woken));
+        self.settle(desk, moment, woken);
         answer
     }
 
-    /// Whoever asked has gone. What was delivered meanwhile goes back as it came.
-    pub(crate) fn abandon(self: &Arc<Self>, place: usize, id: WaiterId) {
+    /// Takes a connection back.
+    pub(crate) fn check_in(
+        self: &Arc<Self>,
+        id: ConnId,
+        conn: Box<Held<K>>,
+        health: Health<ConnectionError>,
+    ) {
         let mut desk = self.lock();
-        if matches!(desk.parked[place], Parked::Waiting(_)) {
-            return self.feed_under(desk, Input::CheckOutCancelled { id });
+        let moment = self.moment(&desk, false);
+        let mut woken = Woken::default();
+        let input = Input::CheckedIn { id, conn, health };
+        desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        self.settle(desk, moment, woken);
+    }
+
+    /// Whoever asked has gone. What was delivered meanwhile goes back as it came.
+    pub(crate) fn abandon(self: &Arc<Self>, place: Place) {
+        let mut desk = self.lock();
+        if matches!(desk.parked[place.index], Parked::Waiting(_)) {
+            return self.feed_under(desk, Input::CheckOutCancelled { id: place.id });
         }
-        if let Parked::Answered(Ok((id, conn))) = desk.parked.remove(place) {
+        if let Parked::Answered(Ok((id, conn))) = desk.parked.remove(place.index) {
             self.feed_under(desk, Input::CheckedIn { id, conn, health: Health::Healthy });
         }
     }
 
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Desk<K>> {
         outbox::lock(&self.desk)
+    }
+
+    pub(crate) fn try_lock(&self) -> TryLockResult<MutexGuard<'_, Desk<K>>> {
+        self.desk.try_lock()
+    }
+
+    /// Nothing can be opened any more, and nobody tells that a time is over: everybody is told that
+    /// the pool is closed instead of waiting for either. Not in a child process, where it says nothing
+    /// that a task of the parent is dropped.
+    pub(crate) fn runtime_ended(self: &Arc<Self>) {
+        if self.home.is_here() {
+            self.feed(Input::Close);
+        }
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -139,6 +166,11 @@ impl<K: Connector> Shared<K> {
         self.origin.checked_add(instant.saturating_since(Instant::ORIGIN))
     }
 
+    /// The time at which the pool was made: no time of this pool is before it.
+    pub(crate) fn time_zero(&self) -> tokio::time::Instant {
+        self.origin
+    }
+
     /// The time now, as the machine counts it.
     pub(crate) fn now(&self) -> Instant {
         Instant::ORIGIN + self.origin.elapsed()
@@ -150,49 +182,62 @@ impl<K: Connector> Shared<K> {
         Instant::ORIGIN + time.saturating_duration_since(self.origin)
     }
 
+    #[inline]
     fn wants_events(&self) -> bool {
         !self.subscribers.is_empty() || log::is_wanted()
     }
 
     /// The clock is read only when somebody will look at the time.
-    fn now_for(&self, desk: &Desk<K>, input: &Input<Tokio<K>>, wants_events: bool) -> Instant {
-        let brings_time = matches!(
-            input,
-            Input::CheckOutRequested { deadline: Some(_), .. } | Input::SetOptions { .. }
-        );
-        if wants_events || brings_time || desk.state.needs_now() {
-            self.now()
-        } else {
-            desk.state.now()
-        }
+    #[inline(always)]
+    pub(crate) fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
+        let wants_events = self.wants_events();
+        let is_timed = brings_time || desk.state.needs_now();
+        let now = if is_timed || wants_events { self.now() } else { desk.state.now() };
+        Moment { now, is_timed, wants_events }
     }
 
     /// Gives the lock back, wakes, and drains the outbox unless somebody does so already.
-    pub(crate) fn settle(self: &Arc<Self>, mut desk: MutexGuard<'_, Desk<K>>, wakers: Wakers) {
-        self.arm(&mut desk);
+    #[inline(always)]
+    pub(crate) fn settle(
+        self: &Arc<Self>,
+        mut desk: MutexGuard<'_, Desk<K>>,
+        moment: Moment,
+        woken: Woken,
+    ) {
+        if moment.is_timed {
+            self.arm(&mut desk);
+        }
         // Those who wait have their answers, and need not wait for subscribers.
         let wake = || {
-            for waker in wakers {
-                // Of whatever runtime: one that panics must not keep the others asleep.
-                let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            if !woken.is_empty() {
+                woken.wake();
             }
         };
         outbox::release(&self.desk, desk, wake, |action| self.perform(action));
     }
 
-    /// Has the timer fire earlier, if it has to. Nothing is due where nothing depends on the time.
+    /// Has the timer fire earlier, if it has to.
+    #[inline(never)]
     fn arm(&self, desk: &mut Desk<K>) {
-        if !desk.state.needs_now() {
-            return;
-        }
         let Some(due) = desk.state.next_deadline().map(|deadline| deadline.at) else { return };
         if desk.armed.is_none_or(|armed| due < armed) {
             desk.armed = Some(due);
-            self.rescheduled.notify_one();
+            desk.alarm.notify_one();
         }
     }
 
+    #[inline(always)]
     fn perform(self: &Arc<Self>, action: Action<Tokio<K>>) {
+        if let Action::EmitEvent(event) = action {
+            self.tell(event);
+        } else {
+            self.act(action);
+        }
+    }
+
+    /// What is not part of every check-out, apart from what is.
+    #[inline(never)]
+    fn act(self: &Arc<Self>, action: Action<Tokio<K>>) {
         match action {
             Action::StartEstablish { id, deadline, background } => {
                 establish::start(self, id, deadline, background);
@@ -210,14 +255,19 @@ impl<K: Connector> Shared<K> {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
                 interrupt.into_iter().for_each(|interrupt| interrupt.happen());
             }
-            Action::ReportHeldTooLong { id, held } => log::held_too_long(&self.address, id, held),
-            Action::EmitEvent(event) => self.tell(event),
+            Action::ReportHeldTooLong { id, held } => self.holders.report(&self.address, id, held),
+            Action::EmitEvent(_) => unreachable!("told, and not done"),
             Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
         }
     }
 
     fn tell(&self, event: Event<ConnectionError>) {
-        log::event(&self.address, &event);
+        if log::is_wanted() {
+            log::event(&self.address, &event);
+        }
+        if self.subscribers.is_empty() {
+            return;
+        }
         let event = PoolEvent { address: Arc::clone(&self.address), event };
         for subscriber in &self.subscribers {
             // One that panics has said so; the others, and what comes next, are not to suffer.
@@ -229,12 +279,13 @@ impl<K: Connector> Shared<K> {
     fn forget(&self, id: ConnId) {
         let mut desk = self.lock();
         let interrupt = desk.interrupts.remove(&id);
-        desk.closing -= 1;
-        let is_empty = desk.is_empty();
+        // A reset after a fork may have forgotten that it was to be closed.
+        desk.closing = desk.closing.saturating_sub(1);
+        let emptied = desk.is_empty().then(|| Arc::clone(&desk.emptied));
         drop(desk);
         drop(interrupt);
-        if is_empty {
-            self.emptied.notify_waiters();
+        if let Some(emptied) = emptied {
+            emptied.notify_waiters();
         }
     }
 

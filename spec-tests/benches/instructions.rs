@@ -7,9 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use cenote::conversation::Conversation;
-use cenote::workload::{self, Busy, Crowd, Warm};
+use cenote::workload::{self, Busy, Crowd, Warm, WarmOnTokio};
 use cenote_core::connect::ScramCache;
-use cenote_core::pool::PoolOptions;
+use cenote_core::pool::{Maintenance, PoolOptions};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -30,6 +30,15 @@ const SCENES: &[Scene] = &[
         let mut warm = Warm::new(PoolOptions::default());
         let mut buffer = Vec::with_capacity(16);
         (0..n).for_each(|_| warm.buffered_pair(&mut buffer));
+    }),
+    ("pair through cenote-tokio, events off", 10_000, Some(750), |n| {
+        WarmOnTokio::new(untimed(), false).pairs(n);
+    }),
+    ("pair through cenote-tokio, timed", 10_000, Some(1_080), |n| {
+        WarmOnTokio::new(timed(), false).pairs(n);
+    }),
+    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_780), |n| {
+        WarmOnTokio::new(timed(), true).pairs(n);
     }),
     ("enqueue one of 1,000", 1_000, None, |n| enqueue(n)),
     ("enqueue one of 10,000", 10_000, None, |n| enqueue(n)),
@@ -76,6 +85,16 @@ const SCENES: &[Scene] = &[
         (0..n).for_each(|_| assert_ne!(conversation.play(&mut ScramCache::default()), 0));
     }),
 ];
+
+/// With nothing that needs the time.
+fn untimed() -> PoolOptions {
+    PoolOptions::default().with_maintenance(Maintenance::Never)
+}
+
+/// With an idle time and a limit for waiting, as services have them.
+fn timed() -> PoolOptions {
+    PoolOptions::default().with_max_idle_time(HOUR).with_wait_queue_timeout(HOUR)
+}
 
 /// With the result of PBKDF2 from the first time.
 fn play(conversation: &Conversation, n: u64) {

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod blocking;
+pub mod check;
 pub mod command;
 pub mod conform;
 pub mod conversation;
@@ -13,6 +14,7 @@ pub mod explore;
 pub mod fuzzing;
 pub mod lockstep;
 pub mod model;
+pub mod soak;
 pub mod state_machine;
 pub mod transcript;
 pub mod workload;

@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use cenote::command::{conform, endpoint, explore};
+use cenote::command::{check, conform, endpoint, explore};
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -17,6 +17,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Judge a stream of events, one line of JSON each: does a pool that tells this keep the rules?
+    Check(check::Arguments),
     /// Play official test files of MongoDB's specifications
     Conform(conform::Arguments),
     /// A server with fail points and faults that real clients can connect to
@@ -27,6 +29,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result: Result<bool, Box<dyn Error>> = match Cli::parse().command {
+        Command::Check(arguments) => check::run(&arguments).map_err(Into::into),
         Command::Conform(arguments) => conform::run(&arguments).map_err(Into::into),
         Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
         Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use cenote::workload::{Busy, Warm};
+use cenote::workload::{Busy, Warm, WarmOnTokio};
 use cenote_core::pool::PoolOptions;
 
 #[global_allocator]
@@ -32,6 +32,14 @@ fn main() {
             0,
             "a million pairs"
         );
+    }
+
+    for options in [PoolOptions::default(), everything.clone()] {
+        for counts_events in [false, true] {
+            let warm = WarmOnTokio::new(options.clone(), counts_events);
+            warm.pairs(1);
+            assert_eq!(allocations(|| warm.pairs(100_000)), 0, "pairs through cenote-tokio");
+        }
     }
 
     for options in [PoolOptions::default(), everything] {

@@ -36,7 +36,8 @@ pub enum Kind {
     /// certificate that does not verify, a wrong server signature.
     Protocol,
     /// This side cannot go on with what it was told: no such authentication mechanism, a
-    /// server that does not support load balancing (LB-12), a key that cannot be read.
+    /// server that does not support load balancing (LB-12), a key that cannot be read, a message
+    /// that must not be sent.
     Configuration,
 }
 
@@ -189,12 +190,16 @@ impl ConnectionError {
         }
     }
 
-    /// Whether the connection can serve the next request: only after a complete reply, which a
-    /// refusal is (T-45). After a timeout it may still carry the late reply of somebody else's
-    /// request, so it is closed although the pool is not cleared (T-46).
+    /// Whether the connection can serve the next request: after a complete reply, which a refusal
+    /// is (T-45), and when nothing was sent, because this side could not. After a timeout it may
+    /// still carry the late reply of somebody else's request, so it is closed although the pool is
+    /// not cleared (T-46).
     #[must_use]
     pub fn leaves_connection_healthy(&self) -> bool {
-        !self.stage().is_establishing() && self.command_error().is_some()
+        match self.kind() {
+            Kind::Command(_) | Kind::Configuration => !self.stage().is_establishing(),
+            Kind::Network | Kind::NetworkTimeout { .. } | Kind::Protocol => false,
+        }
     }
 
     fn can_be_overload(&self) -> bool {

@@ -21,6 +21,20 @@ enum Source {
     NewConnection,
 }
 
+/// What is left of a request that has its connection.
+pub(super) struct Served<W> {
+    waiter: W,
+    started: Instant,
+    purpose: Purpose,
+}
+
+impl<W> From<Request<W>> for Served<W> {
+    fn from(request: Request<W>) -> Self {
+        let Request { waiter, started, purpose, .. } = request;
+        Self { waiter, started, purpose }
+    }
+}
+
 impl<S: Shell> PoolState<S> {
     /// CheckOutStarted comes before any look at the state (T-06). A pool that is closed or paused
     /// fails the request; otherwise it is served, if no older one waits (T-19), or waits itself.
@@ -35,31 +49,29 @@ impl<S: Shell> PoolState<S> {
     ) {
         self.last_waiter = Some(id);
         emit(out, || Event::ConnectionCheckOutStarted);
+        let is_first = self.status == Status::Ready && self.queue.is_empty();
+        let source = if is_first { self.find_source(out) } else { None };
+        let started = self.now;
+        // Before there is a request to speak of, which is what most check-outs are spared.
+        if let Some(Source::Available(id)) = source {
+            return self.check_out_available(id, Served { waiter, started, purpose }, out);
+        }
         let request = Request {
             id,
             waiter,
-            started: self.now,
-            deadline: deadline.or_else(|| self.settings.max_wait.map(|max| self.now.after(max))),
+            started,
+            deadline: deadline.or_else(|| self.settings.max_wait.map(|max| started.after(max))),
             deadline_is_callers: deadline.is_some(),
             purpose,
         };
         match self.status {
             Status::Closed => self.fail(request, CheckOutError::PoolClosed, out),
             Status::Paused => self.fail_cleared(request, self.cleared_by.clone(), out),
-            Status::Ready => self.serve_or_queue(request, out),
-        }
-    }
-
-    #[inline(always)]
-    fn serve_or_queue(&mut self, request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
-        let source = if self.queue.is_empty() { self.find_source(out) } else { None };
-        match source {
-            Some(Source::Available(id)) => self.check_out_available(id, request, out),
-            Some(Source::NewConnection) | None if request.is_due(self.now) => {
+            Status::Ready if request.is_due(started) => {
                 self.fail_timed_out(request, self.snapshot(), out);
             }
-            Some(Source::NewConnection) => self.establish_for(request, out),
-            None => self.queue.push(request),
+            Status::Ready if source.is_some() => self.establish_for(request, out),
+            Status::Ready => self.queue.push(request),
         }
     }
 
@@ -71,7 +83,7 @@ impl<S: Shell> PoolState<S> {
             let Some(source) = self.find_source(out) else { break };
             let Some(request) = self.queue.pop() else { break };
             match source {
-                Source::Available(id) => self.check_out_available(id, request, out),
+                Source::Available(id) => self.check_out_available(id, request.into(), out),
                 Source::NewConnection => self.establish_for(request, out),
             }
         }
@@ -118,7 +130,7 @@ impl<S: Shell> PoolState<S> {
     fn check_out_available(
         &mut self,
         id: ConnId,
-        request: Request<S::Waiter>,
+        request: Served<S::Waiter>,
         out: &mut impl ActionSink<S>,
     ) {
         let doing = self.start_use(id, request.purpose);
@@ -146,12 +158,12 @@ impl<S: Shell> PoolState<S> {
         self.connections.set(id, Doing::InUse { since, purpose, interrupted: false })
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn deliver(
         &mut self,
         id: ConnId,
         conn: S::Conn,
-        request: Request<S::Waiter>,
+        request: Served<S::Waiter>,
         out: &mut impl ActionSink<S>,
     ) {
         emit(out, || Event::ConnectionCheckedOut {

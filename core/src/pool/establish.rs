@@ -123,7 +123,7 @@ impl<S: Shell> PoolState<S> {
         match owner {
             Some(request) => {
                 self.start_use(id, request.purpose);
-                self.deliver(id, conn, request, out);
+                self.deliver(id, conn, request.into(), out);
             }
             None if self.has_surplus() => {
                 self.remove(id, CloseReason::Idle, None, out);

@@ -15,17 +15,17 @@ impl<S: Shell> PoolState<S> {
     /// When to feed `Timer`, and why; `None` while nothing is due, ever. May change with every
     /// input.
     pub fn next_deadline(&self) -> Option<Deadline> {
-        let due = |at: Option<Instant>, reason| at.map(|at| Deadline { at, reason });
-        [
-            due(self.queue.next_deadline(), DeadlineReason::WaitQueueTimeout),
-            due(self.next_idle_out(), DeadlineReason::IdleTime),
-            due(self.next_end_of_life(), DeadlineReason::Lifetime),
-            due(self.next_population(), DeadlineReason::Populate),
-            due(self.next_held_too_long(), DeadlineReason::HeldTooLong),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        let earlier = |next: Option<Deadline>, at: Option<Instant>, reason| match (next, at) {
+            (Some(next), Some(at)) if at < next.at => Some(Deadline { at, reason }),
+            (None, Some(at)) => Some(Deadline { at, reason }),
+            (next, Some(_) | None) => next,
+        };
+        // Of two at the same time, the one that a run does first.
+        let next = earlier(None, self.queue.next_deadline(), DeadlineReason::WaitQueueTimeout);
+        let next = earlier(next, self.next_idle_out(), DeadlineReason::IdleTime);
+        let next = earlier(next, self.next_end_of_life(), DeadlineReason::Lifetime);
+        let next = earlier(next, self.next_population(), DeadlineReason::Populate);
+        earlier(next, self.next_held_too_long(), DeadlineReason::HeldTooLong)
     }
 
     /// One run: does what is due by now and ends (BG-07). Requests that are out of time fail, idle

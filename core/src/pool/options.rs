@@ -174,6 +174,8 @@ pub(super) struct Settings {
     pub(super) jitter_seed: u64,
     pub(super) reuse_order: ReuseOrder,
     pub(super) load_balanced: bool,
+    /// Whether anything but callers' deadlines depends on what time it is.
+    pub(super) depends_on_time: bool,
 }
 
 impl Settings {
@@ -199,7 +201,7 @@ impl Settings {
             }
             Some(Maintenance::PauseAfterFailure(pause)) => Some(nanos(pause)),
         };
-        Ok(Self {
+        let mut settings = Self {
             max_total: if max == 0 { Self::UNLIMITED } else { max.min(Self::UNLIMITED) },
             min_total: min.min(Self::UNLIMITED),
             max_pending,
@@ -211,12 +213,14 @@ impl Settings {
             jitter_seed: options.jitter_seed.unwrap_or(0),
             reuse_order: options.reuse_order.unwrap_or_default(),
             load_balanced: options.load_balanced.unwrap_or(false),
-        })
+            depends_on_time: false,
+        };
+        settings.depends_on_time = settings.has_limits_of_time();
+        Ok(settings)
     }
 
-    /// Whether anything but callers' deadlines depends on what time it is. The minimum does: its
-    /// pause begins with a failure that may be the very next input.
-    pub(super) const fn depends_on_time(&self) -> bool {
+    /// The minimum is one: its pause begins with a failure that may be the very next input.
+    const fn has_limits_of_time(&self) -> bool {
         (self.min_total > 0 && self.pause_after_failure.is_some())
             || self.max_idle.is_some()
             || self.max_wait.is_some()

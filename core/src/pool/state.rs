@@ -170,12 +170,13 @@ impl<S: Shell> PoolState<S> {
     /// is set or running. If not, the shell may pass the last `now` again and spare the clock, unless
     /// the input brings a deadline or is `SetOptions`. An idle time that is set then counts from the
     /// last fresh `now` before the connection came back.
+    #[inline]
     pub fn needs_now(&self) -> bool {
-        self.settings.depends_on_time()
+        self.settings.depends_on_time
             || self.populate_after.is_some()
             || !self.owners.is_empty()
             || self.connections.next_expiry().is_some()
-            || self.queue.next_deadline().is_some()
+            || self.queue.is_timed()
     }
 
     /// The options as they were set last.

@@ -127,6 +127,7 @@ impl<W> WaitQueue<W> {
         if due(deadline) { self.remove(id) } else { None }
     }
 
+    #[inline]
     pub(super) const fn is_empty(&self) -> bool {
         self.waiting == 0
     }
@@ -134,6 +135,12 @@ impl<W> WaitQueue<W> {
     /// How many requests wait.
     pub(super) const fn len(&self) -> usize {
         self.waiting
+    }
+
+    /// Whether any request times out.
+    #[inline]
+    pub(super) fn is_timed(&self) -> bool {
+        !self.is_empty() && self.next_deadline().is_some()
     }
 
     /// When the next request times out.

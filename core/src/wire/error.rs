@@ -219,6 +219,9 @@ pub enum WireError {
     /// A request while replies to the last one are still to come, or after an error (MS-09).
     #[error("a request cannot be sent now: the last exchange is not complete")]
     NotYourTurn,
+    /// A reply was to be received that nobody asked for, or whose request allowed none.
+    #[error("no reply is due: nothing was asked, or all of it was answered")]
+    NothingDue,
     /// A command has a name, which is its first key (MS-11).
     #[error("the command has no name: its document is empty")]
     EmptyCommand,

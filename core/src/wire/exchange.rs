@@ -70,6 +70,8 @@ enum Turn {
     Writing { request_id: i32, flags: Flags },
     /// A reply to that message must come next.
     Theirs { expected: i32, exhaust: bool },
+    /// Somebody sends and receives past this exchange.
+    Lent,
     /// The other side broke the protocol.
     Broken,
 }
@@ -124,10 +126,42 @@ impl Exchange {
         outcome
     }
 
+    /// From now on bytes go past this exchange, which cannot know what they mean: until whoever
+    /// sends them has [given the connection back](Self::take_back), nobody else can use it.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::NotYourTurn`] while an exchange is under way, or after an error; nothing
+    /// changes.
+    pub fn lend(&mut self) -> Result<(), WireError> {
+        if self.turn != Turn::Ours {
+            return Err(WireError::NotYourTurn);
+        }
+        self.turn = Turn::Lent;
+        Ok(())
+    }
+
+    /// Whoever was [lent](Self::lend) the connection says that nothing is under way and nothing
+    /// unread.
+    ///
+    /// # Panics
+    ///
+    /// When it was not lent.
+    pub fn take_back(&mut self) {
+        assert!(self.turn == Turn::Lent, "the connection was not lent");
+        self.turn = Turn::Ours;
+    }
+
     /// Nothing is under way, nothing is unread, nothing was wrong (CO-19).
     #[must_use]
     pub fn is_reusable(&self) -> bool {
         self.turn == Turn::Ours
+    }
+
+    /// Whether a reply has to come: a request is written, and the last reply to it was not read.
+    #[must_use]
+    pub fn awaits_reply(&self) -> bool {
+        matches!(self.turn, Turn::Theirs { .. })
     }
 
     fn judge(&self, header: Header, flags: Flags) -> Result<Progress, WireError> {
@@ -207,6 +241,19 @@ mod tests {
             assert!(!broken.is_reusable());
             assert_eq!(broken.begin_request(2, Flags::NONE), Err(WireError::NotYourTurn));
         }
+    }
+
+    #[test]
+    fn what_is_lent_is_nobody_elses_until_it_is_given_back() {
+        let mut exchange = Exchange::default();
+        exchange.lend().unwrap();
+        assert!(!exchange.is_reusable());
+        assert_eq!(exchange.lend(), Err(WireError::NotYourTurn));
+        assert_eq!(exchange.begin_request(1, Flags::NONE), Err(WireError::NotYourTurn));
+        exchange.take_back();
+        assert!(exchange.is_reusable());
+        let mut busy = asked(1, Flags::NONE);
+        assert_eq!(busy.lend(), Err(WireError::NotYourTurn));
     }
 
     #[test]

@@ -1,6 +1,8 @@
 use core::{fmt, ops::Range};
 
-use super::{HEADER_LENGTH, Header, MessageLimit, OpCode, WireError};
+use super::reader::Reader;
+use super::sequence::BODY;
+use super::{Flags, HEADER_LENGTH, Header, MessageLimit, OpCode, WireError};
 
 /// One whole message as it was received, with its header read, which is all that `Debug` shows.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,33 @@ impl<'a> Frame<'a> {
         self.bytes
     }
 
+    /// The flags of an OP_MSG, whatever else is in it.
+    ///
+    /// # Errors
+    ///
+    /// [`WireError::UnexpectedOpCode`] for anything but OP_MSG, [`WireError::Cut`],
+    /// [`WireError::UnknownFlags`].
+    pub fn flags(&self) -> Result<Flags, WireError> {
+        self.expect(OpCode::Msg)?;
+        Flags::from_bits(Reader::new(self.bytes, HEADER_LENGTH).u32("flagBits")?)
+    }
+
+    /// The name of the command in an OP_MSG: the first key of its body (MS-11). `None` when there
+    /// is none. Checks nothing else, and allocates nothing.
+    #[must_use]
+    pub fn command_name(&self) -> Option<&'a str> {
+        const FLAGS: usize = 4;
+        let mut sections = Reader::new(self.bytes, HEADER_LENGTH);
+        sections.take(FLAGS, "flagBits").ok()?;
+        while sections.u8("section kind").ok()? != BODY {
+            let size = sections.clone().i32("section size").ok()?;
+            sections.take(usize::try_from(size).ok()?, "section").ok()?;
+        }
+        sections.i32("document length").ok()?;
+        sections.u8("element type").ok().filter(|kind| *kind != 0)?;
+        sections.name("command name").ok()
+    }
+
     pub(super) fn expect(&self, expected: OpCode) -> Result<(), WireError> {
         let got = self.header.op_code;
         if got == expected { Ok(()) } else { Err(WireError::UnexpectedOpCode { expected, got }) }
@@ -52,7 +81,8 @@ impl fmt::Debug for Frame<'_> {
 ///
 /// Bytes go in by [`push`](Self::push), or without a copy by reading into [`spare`](Self::spare)
 /// and saying how many came with [`filled`](Self::filled). Messages come out of
-/// [`next_frame`](Self::next_frame), lying in the framer's own buffer.
+/// [`next_frame`](Self::next_frame), lying in the framer's own buffer, or of
+/// [`next_message`](Self::next_message), to keep.
 ///
 /// The buffer is used again and again. It grows by doubling and never beyond the message that it
 /// waits for, whatever length that one announces; [`release`](Self::release) gives the memory of
@@ -142,6 +172,27 @@ impl Framer {
         let start = self.received.start;
         self.received.start += length;
         Ok(Some(Frame { header, bytes: &self.buffer[start..][..length] }))
+    }
+
+    /// As [`next_frame`](Self::next_frame), for whoever keeps the message. A small one is copied; a
+    /// larger one takes the buffer with it, as it is, and the framer begins a new one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`next_frame`](Self::next_frame).
+    pub fn next_message(&mut self) -> Result<Option<Vec<u8>>, WireError> {
+        let start = self.received.start;
+        let Some(frame) = self.next_frame()? else { return Ok(None) };
+        let length = frame.bytes().len();
+        if length <= SMALL || start > 0 {
+            return Ok(Some(frame.bytes().to_vec()));
+        }
+        let mut message = core::mem::take(&mut self.buffer);
+        message.truncate(self.received.end);
+        // As a rule there is nothing behind it.
+        self.buffer = message.split_off(length);
+        self.received = 0..self.buffer.len();
+        Ok(Some(message))
     }
 
     /// Nothing is here that was not taken. A connection at rest must be so: more bytes than

@@ -3,8 +3,11 @@ use core::fmt;
 use bson::{RawBsonRef, RawDocument};
 
 use super::reader::Reader;
-use super::sequence::check_sections;
+use super::sequence::{body_of_checked, check_sections};
 use super::{DocumentSequence, Flags, Frame, HEADER_LENGTH, Header, OpCode, Sequences, WireError};
+
+/// Where the sections begin: behind header and flags.
+pub(super) const SECTIONS: usize = HEADER_LENGTH + 4;
 
 /// Bytes of the checksum at the end of a message that has one.
 pub(super) const CHECKSUM_LENGTH: usize = 4;
@@ -42,6 +45,16 @@ impl<'a> Message<'a> {
         }
         let body = check_sections(sections.clone())?;
         Ok(Self { header: frame.header(), flags, body, sections })
+    }
+
+    /// Over a message that [`parse`](Self::parse) has accepted: checks nothing again.
+    pub(super) fn of_checked(frame: Frame<'a>, flags: Flags) -> Self {
+        let mut reader = Reader::new(frame.bytes(), SECTIONS);
+        let checksum = if flags.checksum_present { CHECKSUM_LENGTH } else { 0 };
+        let length = reader.left() - checksum;
+        let sections = reader.split(length, "sections").expect("the message was checked");
+        let body = body_of_checked(&mut sections.clone());
+        Self { header: frame.header(), flags, body, sections }
     }
 
     /// As it was received.

@@ -2,7 +2,8 @@
 //!
 //! * [`Framer`] takes bytes in any cut and gives whole messages as a [`Frame`].
 //! * [`decompress`] undoes OP_COMPRESSED, [`Compressor::compress`] does it.
-//! * [`Message`] reads an OP_MSG without copying it, [`MessageWriter`] writes one.
+//! * [`Message`] reads an OP_MSG without copying it, [`MessageBuf`] keeps one, [`MessageWriter`]
+//!   writes one.
 //! * [`Query`] and [`Reply`] are the two older messages, which nobody but a legacy hello needs.
 //! * [`Exchange`] knows whose turn it is, and whether a connection may go back to its pool.
 //!
@@ -60,6 +61,7 @@ mod framer;
 mod header;
 mod legacy;
 mod message;
+mod message_buf;
 mod reader;
 mod sequence;
 #[cfg(test)]
@@ -76,5 +78,6 @@ pub use framer::{Frame, Framer};
 pub use header::{HEADER_LENGTH, Header, Ids, MessageLimit, OpCode};
 pub use legacy::{Query, Reply};
 pub use message::Message;
+pub use message_buf::MessageBuf;
 pub use sequence::{DocumentSequence, Documents, Sequences};
 pub use writer::MessageWriter;

@@ -76,6 +76,14 @@ pub(super) fn check_sections<'a>(mut sections: Reader<'a>) -> Result<&'a RawDocu
     body.ok_or(WireError::NoBody)
 }
 
+/// The body of sections that [`check_sections`] has accepted.
+pub(super) fn body_of_checked<'a>(sections: &mut Reader<'a>) -> &'a RawDocument {
+    while sections.u8("section kind").expect("the sections were checked") == SEQUENCE {
+        DocumentSequence::read(sections).expect("the sections were checked");
+    }
+    sections.checked_document().expect("the sections were checked")
+}
+
 /// Where each sequence begins: fewer bytes than the sequence itself, however many there are, and
 /// sorting keeps the check far from quadratic.
 struct Names<'a> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cenote_core::connect::{ConnectionDescription, Establish, Nonce, ScramCache, Step};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::wire::{MessageLimit, WireError};
+use cenote_core::wire::{Flags, MessageLimit, WireError};
 
 use super::dial::Limit;
 use super::messages::{Failure, Messages};
@@ -39,7 +39,8 @@ async fn converse<K: Connector>(
     loop {
         match establish.next_step()? {
             Step::Send(command) => {
-                if let Err(failure) = messages.send(command.body(), None, limit).await {
+                if let Err(failure) = messages.send(command.body(), None, Flags::NONE, limit).await
+                {
                     fail(establish, failure);
                 }
             }
@@ -66,7 +67,7 @@ fn fail(establish: &mut Establish, failure: Failure) {
         Failure::TimedOut(after) => establish.timed_out(after),
         // The end in the middle of a message is an end, and not the protocol's fault.
         Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
-        Failure::Wire(error) => establish.garbled(&error.to_string()),
+        Failure::Wire(error) | Failure::Refused(error) => establish.garbled(&error.to_string()),
     }
 }
 

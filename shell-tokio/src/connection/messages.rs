@@ -1,15 +1,16 @@
 //! Commands and replies on a stream.
 
 use std::io;
+use std::mem;
 use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{
-    Compressor, Exchange, Flags, Frame, Framer, Ids, Message, MessageLimit, MessageWriter,
-    RequestIds, WireError, decompress, may_compress,
+    Compressor, Exchange, Flags, Frame, Framer, Ids, Message, MessageBuf, MessageLimit,
+    MessageWriter, OpCode, RequestIds, WireError, decompress, may_compress,
 };
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::dial::Limit;
@@ -22,8 +23,8 @@ const OVERHEAD: usize = 256;
 const SMALL: usize = 4096;
 
 /// A stream of messages, and whose turn it is.
-pub(super) struct Messages {
-    stream: Stream,
+pub(super) struct Messages<S = Stream> {
+    stream: S,
     framer: Framer,
     exchange: Exchange,
     requests: RequestIds,
@@ -42,10 +43,12 @@ pub(super) enum Failure {
     Closed,
     TimedOut(Duration),
     Wire(WireError),
+    /// This side could not do that, or not now; no byte went either way.
+    Refused(WireError),
 }
 
-impl Messages {
-    pub(super) fn new(stream: Stream) -> Self {
+impl<S: AsyncRead + AsyncWrite + Unpin> Messages<S> {
+    pub(super) fn new(stream: S) -> Self {
         Self {
             stream,
             framer: Framer::new(MessageLimit::DEFAULT),
@@ -66,6 +69,14 @@ impl Messages {
         self.compressor = compressor;
     }
 
+    pub(super) fn limit(&self) -> MessageLimit {
+        self.limit
+    }
+
+    pub(super) fn next_request_id(&mut self) -> i32 {
+        self.requests.next_id()
+    }
+
     pub(super) fn is_reusable(&self) -> bool {
         self.exchange.is_reusable() && self.framer.is_empty()
     }
@@ -76,7 +87,7 @@ impl Messages {
         command: &RawDocument,
         limit: Limit,
     ) -> Result<RawDocumentBuf, Failure> {
-        self.send(command, Some(database), limit).await?;
+        self.send(command, Some(database), Flags::NONE, limit).await?;
         self.receive(limit).await
     }
 
@@ -85,39 +96,53 @@ impl Messages {
         &mut self,
         command: &RawDocument,
         database: Option<&str>,
+        flags: Flags,
         limit: Limit,
     ) -> Result<(), Failure> {
-        let request_id = self.requests.next_id();
+        let ids = Ids::request(self.next_request_id());
         self.outgoing.clear();
         // Room for all of it, so that growing leaves no copy behind.
         self.outgoing.reserve(command.as_bytes().len() + OVERHEAD);
-        let ids = Ids::request(request_id);
         let writer = match database {
             Some(database) => {
-                MessageWriter::command(&mut self.outgoing, ids, Flags::NONE, command, database)?
+                MessageWriter::command(&mut self.outgoing, ids, flags, command, database)
+                    .map_err(Failure::Refused)?
             }
-            None => MessageWriter::new(&mut self.outgoing, ids, Flags::NONE, command),
+            None => MessageWriter::new(&mut self.outgoing, ids, flags, command),
         };
-        writer.finish(self.limit)?;
-        self.exchange.begin_request(request_id, Flags::NONE)?;
-        let bytes = match self.compressor {
-            Some(compressor) if may_be_compressed(command) => {
-                self.compressed.clear();
-                let message = Frame::new(&self.outgoing, self.limit)?;
-                compressor.compress(message, self.limit, &mut self.compressed)?;
-                &self.compressed
-            }
-            Some(_) | None => &self.outgoing,
-        };
+        writer.finish(self.limit).map_err(Failure::Refused)?;
+        // Out of the way meanwhile. If this is dropped, so is the buffer, overwritten.
+        let outgoing = mem::take(&mut self.outgoing);
+        let outcome = self.send_message(&outgoing, limit).await;
+        self.outgoing = outgoing;
+        if database.is_none() {
+            self.outgoing.zeroize();
+        }
+        outcome
+    }
+
+    /// One whole OP_MSG, uncompressed, with its header.
+    pub(super) async fn send_message(
+        &mut self,
+        message: &[u8],
+        limit: Limit,
+    ) -> Result<(), Failure> {
+        let message = Frame::new(message, self.limit).map_err(Failure::Refused)?;
+        let flags = message.flags().map_err(Failure::Refused)?;
+        let is_compressed = self.compress(message).map_err(Failure::Refused)?;
+        let request_id = message.header().ids.request_id;
+        self.exchange.begin_request(request_id, flags).map_err(Failure::Refused)?;
+        let bytes = if is_compressed { &self.compressed } else { message.bytes() };
         limit.hold(self.stream.write_all(bytes)).await??;
         limit.hold(self.stream.flush()).await??;
         self.exchange.request_written();
-        if database.is_none() {
-            self.outgoing.zeroize();
+        if !self.exchange.awaits_reply() {
+            self.release();
         }
         Ok(())
     }
 
+    /// The body of the next reply.
     pub(super) async fn receive(&mut self, limit: Limit) -> Result<RawDocumentBuf, Failure> {
         loop {
             if let Some(frame) = self.framer.next_frame()? {
@@ -128,17 +153,71 @@ impl Messages {
                 self.release();
                 return Ok(body);
             }
-            let count = limit.hold(self.stream.read(self.framer.spare())).await??;
-            if count == 0 {
-                self.framer.finish()?;
-                return Err(Failure::Closed);
-            }
-            self.framer.filled(count);
+            self.read(limit).await?;
         }
+    }
+
+    /// The next reply, with its buffer if it is large. Dropped before it is whole, what has come
+    /// of it stays here for the next call.
+    pub(super) async fn receive_message(&mut self, limit: Limit) -> Result<MessageBuf, Failure> {
+        if !self.exchange.awaits_reply() {
+            return Err(Failure::Refused(WireError::NothingDue));
+        }
+        loop {
+            if let Some(bytes) = self.framer.next_message()? {
+                let reply = MessageBuf::parse(self.decompressed(bytes)?, self.limit)?;
+                let _ = self.exchange.reply(reply.header(), reply.flags())?;
+                self.release();
+                return Ok(reply);
+            }
+            self.read(limit).await?;
+        }
+    }
+
+    /// The stream itself. What goes over it nobody knows here, until it is said that it may be
+    /// [taken back](Exchange::take_back).
+    pub(super) fn lend(&mut self) -> Result<(&mut S, &mut Exchange), Failure> {
+        if !self.framer.is_empty() {
+            return Err(Failure::Refused(WireError::NotYourTurn));
+        }
+        self.exchange.lend().map_err(Failure::Refused)?;
+        Ok((&mut self.stream, &mut self.exchange))
+    }
+
+    async fn read(&mut self, limit: Limit) -> Result<(), Failure> {
+        let count = limit.hold(self.stream.read(self.framer.spare())).await??;
+        if count == 0 {
+            self.framer.finish()?;
+            return Err(Failure::Closed);
+        }
+        self.framer.filled(count);
+        Ok(())
     }
 }
 
-impl Messages {
+impl<S> Messages<S> {
+    /// Puts the message into its buffer, if it is one to be compressed. CM-10: not what holds a
+    /// secret, nor what comes before anything is agreed.
+    fn compress(&mut self, message: Frame<'_>) -> Result<bool, WireError> {
+        let Some(compressor) = self.compressor else { return Ok(false) };
+        if !message.command_name().is_some_and(may_compress) {
+            return Ok(false);
+        }
+        self.compressed.clear();
+        compressor.compress(message, self.limit, &mut self.compressed)?;
+        Ok(true)
+    }
+
+    fn decompressed(&self, message: Vec<u8>) -> Result<Vec<u8>, WireError> {
+        let frame = Frame::new(&message, self.limit)?;
+        if frame.header().op_code != OpCode::Compressed {
+            return Ok(message);
+        }
+        let mut whole = Vec::new();
+        decompress(frame, self.limit, &mut whole)?;
+        Ok(whole)
+    }
+
     /// Gives back what only a large message needed: a pool may keep thousands of these.
     fn release(&mut self) {
         self.framer.release();
@@ -147,12 +226,6 @@ impl Messages {
             buffer.shrink_to(SMALL);
         }
     }
-}
-
-/// CM-10: what holds a secret, or comes before anything is agreed.
-fn may_be_compressed(command: &RawDocument) -> bool {
-    let name = command.iter().next().and_then(Result::ok).map(|(name, _)| name);
-    name.is_some_and(|name| may_compress(name.as_str()))
 }
 
 impl Failure {
@@ -166,6 +239,7 @@ impl Failure {
                 ConnectionError::network(stage, error)
             }
             Self::Wire(error) => ConnectionError::protocol(stage, &error.to_string()),
+            Self::Refused(error) => ConnectionError::configuration(stage, &error.to_string()),
         }
     }
 }

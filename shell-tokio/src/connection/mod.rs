@@ -1,10 +1,14 @@
 //! Connections to a MongoDB server, as a connection string describes them.
 
+#[cfg(test)]
+mod cancellation;
 mod dial;
 mod foreign;
 mod handshake;
 mod messages;
+mod operations;
 mod proxy;
+mod raw_stream;
 mod stream;
 mod tls;
 mod verifier;
@@ -14,19 +18,18 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bson::{RawDocument, RawDocumentBuf};
-use cenote_core::connect::{
-    ClientMetadata, ConnectionDescription, Environment, EstablishOptions, ScramCache,
-};
-use cenote_core::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions, ScramCache};
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 
 use self::messages::Messages;
 use self::tls::Tls;
+
+pub use self::operations::Connection;
+pub use self::raw_stream::RawStream;
+
 use crate::connector::{Connector, Progress, Target};
-use crate::error::OperationError;
-use crate::guard::PooledConnection;
 
 /// `connectTimeoutMS` where the connection string has none (OP-18).
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -128,8 +131,8 @@ impl Connector for Mongo {
 
     /// Something is under way, unread, or broken (CO-19).
     fn fault(&self, connection: &Connection) -> Option<ConnectionError> {
-        let reason = "checked in in the middle of a command";
-        let is_reusable = connection.messages.is_reusable();
+        let reason = "checked in in the middle of an exchange";
+        let is_reusable = connection.is_reusable();
         (!is_reusable).then(|| ConnectionError::protocol(Stage::Operation, reason))
     }
 }
@@ -137,66 +140,5 @@ impl Connector for Mongo {
 impl fmt::Debug for Mongo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mongo").field("options", &self.options).finish_non_exhaustive()
-    }
-}
-
-/// A connection to a server, authenticated and ready.
-pub struct Connection {
-    messages: Messages,
-    description: Box<ConnectionDescription>,
-    socket_timeout: Option<Duration>,
-}
-
-impl Connection {
-    /// What the server said of itself and of this connection.
-    #[must_use]
-    pub fn description(&self) -> &ConnectionDescription {
-        &self.description
-    }
-
-    /// Sends a command and waits for its reply.
-    ///
-    /// Dropping the future in the middle leaves a connection that must not be used again; its guard
-    /// sees to that.
-    ///
-    /// # Errors
-    ///
-    /// The connection failed, or the server's reply is `ok: 0`. A write concern error is a reply.
-    pub async fn command(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-    ) -> Result<RawDocumentBuf, ConnectionError> {
-        let limit = dial::Limit::each(self.socket_timeout);
-        let reply = self.messages.command(database, command, limit).await;
-        let reply = reply.map_err(|failure| failure.at(Stage::Operation))?;
-        match CommandError::from_reply(&reply) {
-            Some(error) if error.part == ReplyPart::Command => {
-                Err(ConnectionError::command(Stage::Operation, error))
-            }
-            Some(_) | None => Ok(reply),
-        }
-    }
-}
-
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("description", &self.description).finish_non_exhaustive()
-    }
-}
-
-impl PooledConnection<Mongo> {
-    /// Sends a command and waits for its reply, until the pool breaks the connection off.
-    ///
-    /// # Errors
-    ///
-    /// The connection failed, the server's reply is `ok: 0`, or the pool was cleared with an
-    /// interrupt meanwhile. What leaves the connection unfit marks it.
-    pub async fn command(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-    ) -> Result<RawDocumentBuf, OperationError> {
-        self.run(|connection| connection.command(database, command)).await
     }
 }

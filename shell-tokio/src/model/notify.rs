@@ -3,16 +3,13 @@ use tokio::sync::futures::Notified;
 
 /// tokio's, whose every use is a place where threads can change places. What it does inside is one
 /// step.
+#[derive(Default)]
 pub(crate) struct Notify {
     notify: tokio::sync::Notify,
     uses: AtomicU32,
 }
 
 impl Notify {
-    pub(crate) fn new() -> Self {
-        Self { notify: tokio::sync::Notify::new(), uses: AtomicU32::new(0) }
-    }
-
     pub(crate) fn notified(&self) -> Notified<'_> {
         self.uses.fetch_add(1, Ordering::SeqCst);
         self.notify.notified()

@@ -157,6 +157,39 @@ async fn an_operation() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_that_is_aborted_or_panics() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(1));
+    for panics in [false, true] {
+        let holder = tokio::spawn({
+            let pool = pool.clone();
+            async move {
+                let _held = pool.check_out().await.unwrap();
+                assert!(!panics, "as it should");
+                std::future::pending::<()>().await;
+            }
+        });
+        settle().await;
+        if !panics {
+            assert_eq!(pool.snapshot().in_use, 1);
+            holder.abort();
+        }
+        assert!(holder.await.is_err());
+        assert_eq!(pool.check_out().await.unwrap().number, 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_forgotten_is_in_use_for_ever() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(1));
+    std::mem::forget(pool.check_out().await.unwrap());
+    let closed = pool.close_before(Instant::now() + Duration::from_secs(1)).await;
+    assert_eq!(closed.unwrap_err().in_use, 1);
+    assert_eq!(gate.alive(), [1]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn closing() {
     for polls in 0..3 {
         let gate = Gate::open();

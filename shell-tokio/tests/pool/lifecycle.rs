@@ -1,36 +1,9 @@
-//! Beginning, end, and runtimes that end earlier.
-
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+//! Beginning and end, and what changes in between.
 
 use cenote_core::pool::{PoolOptions, Status};
 use cenote_tokio::{BuildError, OperationError};
-use tokio::runtime;
 
 use crate::world::{Gate, at_most, builder, failure, ready, settle};
-
-#[tokio::test(start_paused = true)]
-async fn close_waits_until_everything_is_home() {
-    let gate = Gate::open();
-    let (pool, log) = ready(&gate, at_most(2));
-    let held = pool.check_out().await.unwrap();
-    let is_closed = Arc::new(AtomicBool::new(false));
-    let closing = tokio::spawn({
-        let (pool, is_closed) = (pool.clone(), Arc::clone(&is_closed));
-        async move {
-            pool.close().await;
-            is_closed.store(true, Ordering::Relaxed);
-        }
-    });
-    settle().await;
-    assert!(!is_closed.load(Ordering::Relaxed));
-    assert_eq!(pool.check_out().await.unwrap_err().name(), "PoolClosedError");
-    drop(held);
-    closing.await.unwrap();
-    assert_eq!(gate.alive(), [0; 0]);
-    assert!(log.take().ends_with(&["ConnectionCheckedIn", "ConnectionClosed"]));
-    pool.close().await; // Once more is no harm.
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_panics_when_it_is_closed_is_gone_all_the_same() {
@@ -107,32 +80,4 @@ async fn bad_options_are_refused() {
     let options = PoolOptions::default().with_max_pool_size(1).with_min_pool_size(2);
     let error = builder(&Gate::open(), options).build().unwrap_err();
     assert!(matches!(error, BuildError::Options(_)), "{error}");
-}
-
-/// The runtime of the pool ends while a connection is being opened and another one is in use.
-#[test]
-fn a_runtime_that_ends_loses_nobody() {
-    let make = || runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (first, second) = (make(), make());
-    let gate = Gate::closed();
-    gate.admit(1);
-    let (pool, _) = first.block_on(async { ready(&gate, at_most(2)) });
-    let held = first.block_on(pool.check_out()).unwrap();
-    let waiting = second.spawn({
-        let pool = pool.clone();
-        async move { pool.check_out().await.map(drop) }
-    });
-    first.block_on(settle());
-    second.block_on(settle());
-    assert_eq!(pool.snapshot().pending, 1);
-    drop(first);
-    let error = second.block_on(waiting).unwrap().unwrap_err();
-    assert_eq!(error.name(), "ConnectionError", "{error}");
-    // Nothing can be opened there any more, and whoever asks is told; what is open is still good.
-    let error = second.block_on(pool.check_out()).unwrap_err();
-    assert_eq!(error.name(), "ConnectionError", "{error}");
-    drop(held);
-    assert_eq!(second.block_on(pool.check_out()).unwrap().number, 1);
-    second.block_on(pool.close());
-    assert_eq!(gate.alive(), [0; 0]);
 }

@@ -1,6 +1,7 @@
 //! The commands of `cenote`. Each has `Arguments` and `run`, which says whether what was checked
 //! holds, or why it could not be checked.
 
+pub mod check;
 pub mod conform;
 pub mod endpoint;
 pub mod explore;

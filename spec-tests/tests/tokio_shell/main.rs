@@ -1,6 +1,10 @@
 //! The tokio shell on real sockets, against the endpoint.
 
+mod cancellation;
 mod failures;
 mod operations;
+mod raw;
+mod runtimes;
+mod streams;
 mod transports;
 mod world;

@@ -94,3 +94,60 @@ fn the_end_of_the_stream_is_fine_between_messages() {
         assert_eq!(framer.finish(), end);
     }
 }
+
+/// Whatever the size and whatever lies behind it, and the next one is whole, too.
+#[test]
+fn a_message_can_be_kept() {
+    let small = message(Flags::NONE, &rawdoc! { "ok": 1 }, &[]);
+    let text = "x".repeat(100_000);
+    let large = message(Flags::NONE, &rawdoc! { "text": text.as_str() }, &[]);
+    for (first, second) in [(&small, &large), (&large, &small), (&large, &large)] {
+        for cut in [0, 1, 15, 17, second.len()] {
+            let mut framer = Framer::new(LIMIT);
+            framer.push(&first[..first.len() - 1]);
+            assert_eq!(framer.next_message(), Ok(None));
+            framer.push(&first[first.len() - 1..]);
+            framer.push(&second[..cut]);
+            assert_eq!(framer.next_message().unwrap().as_ref(), Some(first));
+            assert_eq!(framer.is_empty(), cut == 0);
+            framer.push(&second[cut..]);
+            assert_eq!(framer.next_message().unwrap().as_ref(), Some(second));
+            assert!(framer.is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_large_message_is_kept_where_it_was_received() {
+    let text = "x".repeat(100_000);
+    let large = message(Flags::NONE, &rawdoc! { "text": text.as_str() }, &[]);
+    let mut framer = Framer::new(LIMIT);
+    for part in large.chunks(4096) {
+        framer.push(part);
+    }
+    let capacity = framer.capacity();
+    let kept = framer.next_message().unwrap().unwrap();
+    assert_eq!((kept.capacity(), framer.capacity()), (capacity, 0), "the buffer has gone with it");
+    assert_eq!(kept, large);
+}
+
+#[test]
+fn what_a_frame_is_can_be_asked_without_reading_all_of_it() {
+    let sequence = [("documents", vec![rawdoc! { "_id": 1 }])];
+    let mut bytes = message(Flags::MORE_TO_COME, &rawdoc! { "insert": "c" }, &sequence);
+    assert_eq!(super::frame(&bytes).flags(), Ok(Flags::MORE_TO_COME));
+    assert_eq!(super::frame(&bytes).command_name(), Some("insert"));
+    // The body may come last, and there may be none.
+    let body = bytes.split_off(20);
+    let (body, sequence) = body.split_at(1 + rawdoc! { "insert": "c" }.as_bytes().len());
+    let last = [&bytes, sequence, body].concat();
+    assert_eq!(super::frame(&last).command_name(), Some("insert"));
+    for length in 16..last.len() {
+        let mut cut = last[..length].to_vec();
+        cut[..4].copy_from_slice(&(length as u32).to_le_bytes());
+        let name = super::frame(&cut).command_name();
+        assert!(name.is_none() || length > 20 + sequence.len() + 1 + 5 + 6, "{length}");
+    }
+    let reply = super::raw(OpCode::Reply, &[&[0; 20]]);
+    assert!(super::frame(&reply).flags().is_err());
+}

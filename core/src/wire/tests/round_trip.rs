@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::{LIMIT, frame, message, parse, raw};
 use crate::wire::{
-    Compressor, CompressorId, Flags, Framer, Ids, OpCode, Query, Reply, ZlibLevel, check_document,
-    decompress,
+    Compressor, CompressorId, Flags, Framer, Ids, Message, MessageBuf, OpCode, Query, Reply,
+    ZlibLevel, check_document, decompress,
 };
 
 fn value() -> impl Strategy<Value = RawBson> {
@@ -182,4 +182,27 @@ fn a_command_says_its_name_and_database() {
     let bytes = message(Flags::NONE, &rawdoc! {}, &[]);
     let empty = parse(&bytes).unwrap();
     assert_eq!((empty.command_name(), empty.database()), (None, None));
+}
+
+#[test]
+fn a_message_that_is_kept_is_the_message() {
+    let sequence = [("documents", vec![rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }])];
+    for flags in [Flags::NONE, Flags::MORE_TO_COME, Flags::CHECKSUM_PRESENT] {
+        let body = rawdoc! { "insert": "c", "$db": "d" };
+        let bytes = message(flags, &body, &sequence);
+        let kept = MessageBuf::parse(bytes.clone(), LIMIT).unwrap();
+        let read = parse(&bytes).unwrap();
+        assert_eq!((kept.header(), kept.flags()), (read.header(), flags));
+        assert_eq!(kept.body(), read.body());
+        let documents = |message: &Message<'_>| {
+            let sequence = message.sequence("documents").unwrap();
+            sequence.documents().map(ToOwned::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(documents(&kept.as_message()), documents(&read));
+        assert_eq!(kept.as_bytes(), bytes);
+        assert_eq!(kept.into_body(), body);
+    }
+    let mut damaged = message(Flags::NONE, &rawdoc! { "ok": 1 }, &[]);
+    damaged[20] = 9;
+    assert!(MessageBuf::parse(damaged, LIMIT).is_err());
 }

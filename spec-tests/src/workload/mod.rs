@@ -1,12 +1,16 @@
 //! What benchmarks and allocation tests measure: small scenes on a pool, each repeatable as often
 //! as one likes.
 
+mod on_tokio;
+
 use std::time::Duration;
 
 use cenote_core::pool::{
     Action, ActionSink, Bare, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose,
     WaiterId, WithoutEvents,
 };
+
+pub use on_tokio::{Numbers, WarmOnTokio};
 
 /// A shell with payloads as small as a real one's: a slot number each.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,65 @@
+use std::sync::Arc;
+
+use cenote_core::pool::Input;
+use thiserror::Error;
+use tokio::time::{Instant, timeout_at};
+
+use crate::connector::Connector;
+use crate::pool::Pool;
+
+/// [`Pool::close_before`] stopped waiting. The pool is closed; this is how much of it is still out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the pool is closed, but {in_use} of its connections are still checked out: each is closed \
+     when it comes back"
+)]
+pub struct CloseTimeout {
+    /// Connections that are checked out: at least 1.
+    pub in_use: u32,
+}
+
+impl<K: Connector> Pool<K> {
+    /// Closes the pool for good, and waits until everything that is checked out has come home
+    /// (PCL-01) and its sockets are closed, whatever thread does that. Dropping the future, or a
+    /// timeout around it, leaves the pool closed.
+    ///
+    /// Not to be waited for by a subscriber, who may be the one that keeps a socket from being
+    /// closed.
+    pub async fn close(&self) {
+        self.shared().feed(Input::Close);
+        let emptied = Arc::clone(&self.shared().lock().emptied);
+        loop {
+            let mut emptied = std::pin::pin!(emptied.notified());
+            // Before the count is looked at, so that the last one is not missed.
+            emptied.as_mut().enable();
+            if self.shared().lock().is_empty() {
+                return;
+            }
+            emptied.await;
+        }
+    }
+
+    /// As [`close`](Self::close), but waits until `deadline` at the latest: for a shutdown that does
+    /// not wait for the last one. The pool is closed whatever the deadline is; one that has passed
+    /// closes it and only looks.
+    ///
+    /// Uses the timer of the runtime where it is called.
+    ///
+    /// # Errors
+    ///
+    /// How many connections were still checked out at the deadline. They come home later, and are
+    /// closed then.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime, or in one without time.
+    pub async fn close_before(&self, deadline: Instant) -> Result<(), CloseTimeout> {
+        if timeout_at(deadline, self.close()).await.is_ok() {
+            return Ok(());
+        }
+        match self.snapshot().total {
+            0 => Ok(()), // At the last moment.
+            in_use => Err(CloseTimeout { in_use }),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What one does with a connection: commands, and messages of a driver's own.
+
+use std::fmt;
+use std::time::Duration;
+
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use cenote_core::connect::ConnectionDescription;
+use cenote_core::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use cenote_core::wire::{Flags, MessageBuf, MessageLimit};
+
+use super::Mongo;
+use super::dial::Limit;
+use super::messages::Messages;
+use crate::error::OperationError;
+use crate::guard::PooledConnection;
+
+/// A connection to a server, authenticated and ready.
+///
+/// `socketTimeoutMS` limits each wait for the socket, to write and to read (OP-19).
+pub struct Connection {
+    pub(super) messages: Messages,
+    pub(super) description: Box<ConnectionDescription>,
+    pub(super) socket_timeout: Option<Duration>,
+}
+
+/// Asking it.
+impl Connection {
+    /// What the server said of itself and of this connection.
+    #[must_use]
+    pub fn description(&self) -> &ConnectionDescription {
+        &self.description
+    }
+
+    /// The most bytes that a message to this server may have, header included (CO-20, MS-03).
+    #[must_use]
+    pub fn message_limit(&self) -> MessageLimit {
+        self.messages.limit()
+    }
+
+    /// Whether it may go back to its pool: nothing is under way, nothing unread, nothing was wrong
+    /// (CO-19).
+    #[must_use]
+    pub fn is_reusable(&self) -> bool {
+        self.messages.is_reusable()
+    }
+}
+
+/// Commands.
+impl Connection {
+    /// Sends a command and waits for its reply.
+    ///
+    /// A write that says `w: 0` is answered, too, without a word of what became of it; to send it
+    /// without waiting there is [`command_unacknowledged`](Self::command_unacknowledged).
+    ///
+    /// Dropping the future in the middle leaves a connection that must not be used again; its guard
+    /// sees to that.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, or the server's reply is `ok: 0`. A write concern error is a reply.
+    pub async fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, ConnectionError> {
+        let limit = self.limit();
+        let reply = self.messages.command(database, command, limit).await;
+        let reply = reply.map_err(|failure| failure.at(Stage::Operation))?;
+        match CommandError::from_reply(&reply) {
+            Some(error) if error.part == ReplyPart::Command => {
+                Err(ConnectionError::command(Stage::Operation, error))
+            }
+            Some(_) | None => Ok(reply),
+        }
+    }
+
+    /// Sends a command that is not answered (MS-08): a write with `writeConcern: {w: 0}`. Returns
+    /// when its bytes are with the operating system; what becomes of them nobody tells.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed. A command that does not say `w: 0` is refused, and nothing is sent:
+    /// a server that takes it for an acknowledged one would keep its reply to itself.
+    pub async fn command_unacknowledged(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<(), ConnectionError> {
+        if !is_unacknowledged(command) {
+            let reason = "a command without a reply has to say `writeConcern: {w: 0}`";
+            return Err(ConnectionError::configuration(Stage::Operation, reason));
+        }
+        let limit = self.limit();
+        let sent = self.messages.send(command, Some(database), Flags::MORE_TO_COME, limit).await;
+        sent.map_err(|failure| failure.at(Stage::Operation))
+    }
+}
+
+/// Messages of a driver's own.
+impl Connection {
+    /// A number for the next message: 1, 2, 3, … on this connection. A driver may have numbers of
+    /// its own instead.
+    pub fn next_request_id(&mut self) -> i32 {
+        self.messages.next_request_id()
+    }
+
+    /// Sends one whole OP_MSG, as a [`MessageWriter`](cenote_core::wire::MessageWriter) makes it or
+    /// whoever else: header, flags, sections. It goes out as it is, or compressed if that was agreed
+    /// and its command may be (CM-10). Its [replies](Self::receive) must answer the number in its
+    /// header (MS-15).
+    ///
+    /// After one with `moreToCome` no reply is waited for: the connection is free once this has
+    /// returned (MS-08). With `exhaustAllowed`, any number of replies may come (MS-10).
+    ///
+    /// Dropping the future in the middle leaves a connection that must not be used again; its guard
+    /// sees to that.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    /// use cenote_core::wire::{Flags, Ids, MessageWriter};
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut connection = pool.check_out().await?;
+    /// let (id, limit) = (connection.next_request_id(), connection.message_limit());
+    ///
+    /// let mut message = Vec::new(); // Used again and again by a driver.
+    /// let insert = rawdoc! { "insert": "birds" };
+    /// let mut writer =
+    ///     MessageWriter::command(&mut message, Ids::request(id), Flags::NONE, &insert, "zoo")?;
+    /// writer.sequence("documents", [rawdoc! { "_id": "owl" }, rawdoc! { "_id": "kiwi" }])?;
+    /// writer.finish(limit)?;
+    ///
+    /// connection.send(&message).await?;
+    /// let reply = connection.receive().await?;
+    /// assert_eq!(reply.body().get_i32("n")?, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The connection failed. Refused without a byte sent, and the connection as it was, is a message
+    /// that is larger than the [limit](Self::message_limit), whose header says another length, that
+    /// is no OP_MSG or already compressed, and any message while a reply is to come.
+    pub async fn send(&mut self, message: &[u8]) -> Result<(), ConnectionError> {
+        let limit = self.limit();
+        let sent = self.messages.send_message(message, limit).await;
+        sent.map_err(|failure| failure.at(Stage::Operation))
+    }
+
+    /// Waits for the next reply to what was [sent](Self::send), and gives all of it: header, flags,
+    /// sections; decompressed and checked, but not judged: `ok: 0` is a reply. A large one is not
+    /// copied, it keeps the buffer into which it was read.
+    ///
+    /// While replies have `moreToCome`, more are to be received, and nothing can be sent (MS-09).
+    ///
+    /// Dropping the future loses nothing: what has come of the reply is there for the next call.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, or what came breaks the protocol. Refused, and the connection as it
+    /// was, when no reply is due.
+    pub async fn receive(&mut self) -> Result<MessageBuf, ConnectionError> {
+        let limit = self.limit();
+        let reply = self.messages.receive_message(limit).await;
+        reply.map_err(|failure| failure.at(Stage::Operation))
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::each(self.socket_timeout)
+    }
+}
+
+/// MS-08: what says `w: 0`, as whatever kind of number.
+fn is_unacknowledged(command: &RawDocument) -> bool {
+    let concern = command.get_document("writeConcern");
+    let w = concern.ok().and_then(|concern| concern.get("w").ok().flatten());
+    w.is_some_and(|w| {
+        w == RawBsonRef::Int32(0) || w == RawBsonRef::Int64(0) || w == RawBsonRef::Double(0.0)
+    })
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("description", &self.description).finish_non_exhaustive()
+    }
+}
+
+/// The same until the pool breaks the connection off. What leaves the connection unfit marks it, and
+/// errors are shown to [`Builder::on_failure`](crate::Builder::on_failure).
+impl PooledConnection<Mongo> {
+    /// Sends a command and waits for its reply: [`Connection::command`].
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, the server's reply is `ok: 0`, or the pool was cleared with an
+    /// interrupt meanwhile (ER-07).
+    pub async fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, OperationError> {
+        self.run(|connection| connection.command(database, command)).await
+    }
+
+    /// Sends a write that is not answered: [`Connection::command_unacknowledged`].
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, the command does not say `w: 0`, or the pool was cleared with an
+    /// interrupt meanwhile (ER-07).
+    pub async fn command_unacknowledged(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<(), OperationError> {
+        self.run(|connection| connection.command_unacknowledged(database, command)).await
+    }
+
+    /// Sends one whole OP_MSG: [`Connection::send`].
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, the message was refused, or the pool was cleared with an interrupt
+    /// meanwhile (ER-07).
+    pub async fn send(&mut self, message: &[u8]) -> Result<(), OperationError> {
+        self.run(|connection| connection.send(message)).await
+    }
+
+    /// Waits for the next reply: [`Connection::receive`].
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, no reply is due, or the pool was cleared with an interrupt meanwhile
+    /// (ER-07).
+    pub async fn receive(&mut self) -> Result<MessageBuf, OperationError> {
+        self.run(Connection::receive).await
+    }
+}

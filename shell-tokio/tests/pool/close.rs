@@ -1,0 +1,87 @@
+//! The end of a pool, and who waits for it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use cenote_core::pool::{PoolOptions, Status};
+use cenote_tokio::CloseTimeout;
+use tokio::time::Instant;
+
+use crate::world::{Gate, at_most, ready, settle};
+
+#[tokio::test(start_paused = true)]
+async fn close_waits_until_everything_is_home() {
+    let gate = Gate::open();
+    let (pool, log) = ready(&gate, at_most(2));
+    let held = pool.check_out().await.unwrap();
+    let is_closed = Arc::new(AtomicBool::new(false));
+    let closing = tokio::spawn({
+        let (pool, is_closed) = (pool.clone(), Arc::clone(&is_closed));
+        async move {
+            pool.close().await;
+            is_closed.store(true, Ordering::Relaxed);
+        }
+    });
+    settle().await;
+    assert!(!is_closed.load(Ordering::Relaxed));
+    assert_eq!(pool.check_out().await.unwrap_err().name(), "PoolClosedError");
+    drop(held);
+    closing.await.unwrap();
+    assert_eq!(gate.alive(), [0; 0]);
+    assert!(log.take().ends_with(&["ConnectionCheckedIn", "ConnectionClosed"]));
+    pool.close().await; // Once more is no harm.
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deadline_ends_the_wait_and_not_the_close() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(3));
+    let mut held = vec![pool.check_out().await.unwrap(), pool.check_out().await.unwrap()];
+    drop(pool.check_out().await.unwrap());
+    let began = Instant::now();
+    let deadline = began + Duration::from_millis(250);
+    let error = pool.close_before(deadline).await.unwrap_err();
+    assert_eq!(began.elapsed(), Duration::from_millis(250));
+    assert_eq!(error, CloseTimeout { in_use: 2 });
+    assert_eq!(
+        error.to_string(),
+        "the pool is closed, but 2 of its connections are still checked out: each is closed when it \
+         comes back"
+    );
+    assert_eq!((pool.snapshot().status, gate.alive()), (Status::Closed, vec![1, 2]));
+
+    held.pop();
+    // One that has passed only asks.
+    let error = pool.close_before(began).await.unwrap_err();
+    assert_eq!(error.in_use, 1);
+    held.pop();
+    assert_eq!(pool.close_before(began).await, Ok(()));
+    assert_eq!(gate.alive(), [0; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_returns_as_soon_as_everything_is_home() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, PoolOptions::default());
+    let held = pool.check_out().await.unwrap();
+    let home = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        drop(held);
+    });
+    let began = Instant::now();
+    assert_eq!(pool.close_before(began + Duration::from_secs(60)).await, Ok(()));
+    assert_eq!(began.elapsed(), Duration::from_secs(1));
+    home.await.unwrap();
+}
+
+/// A deadline that has passed closes the pool all the same.
+#[tokio::test(start_paused = true)]
+async fn one_that_has_passed() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, PoolOptions::default());
+    let held = pool.check_out().await.unwrap();
+    assert_eq!(pool.close_before(Instant::now()).await, Err(CloseTimeout { in_use: 1 }));
+    assert_eq!(pool.snapshot().status, Status::Closed);
+    drop(held);
+}

@@ -1,0 +1,155 @@
+//! What is held for long is reported, with the place where it was checked out.
+
+use std::panic::{Location, resume_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cenote_core::error::PoolError;
+use cenote_core::pool::{PoolOptions, Purpose};
+use cenote_tokio::{HeldTooLong, Pool};
+use tokio::time::{Instant, sleep};
+
+use crate::world::{Gate, at_most, builder, settle};
+
+type Reports = Arc<Mutex<Vec<HeldTooLong>>>;
+
+const LIMIT: Duration = Duration::from_millis(100);
+
+fn watched(options: PoolOptions) -> (Pool<Gate>, Reports) {
+    let reports = Reports::default();
+    let heard = Arc::clone(&reports);
+    let pool = builder(&Gate::open(), options)
+        .on_held_too_long(move |report| heard.lock().expect("no panic").push(report.clone()))
+        .build()
+        .expect("good options");
+    pool.ready();
+    (pool, reports)
+}
+
+fn take(reports: &Reports) -> Vec<HeldTooLong> {
+    std::mem::take(&mut reports.lock().expect("no panic"))
+}
+
+/// Lets time pass, and everything happen that was due by then.
+async fn pass(time: Duration) {
+    sleep(time).await;
+    settle().await;
+}
+
+/// The lines of this file that are told.
+fn lines(reports: &Reports) -> Vec<u32> {
+    let line = |report: HeldTooLong| {
+        let place = report.place.expect("known");
+        assert_eq!(place.file(), file!());
+        place.line()
+    };
+    take(reports).into_iter().map(line).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_where_and_for_how_long() {
+    let (pool, reports) = watched(at_most(2).with_held_too_long(LIMIT));
+    drop(pool.check_out().await.unwrap());
+    let line = line!() + 1;
+    let held = pool.check_out().await.unwrap();
+    pass(LIMIT / 2).await;
+    drop(pool.check_out().await.unwrap()); // Another one, and not for long.
+    pass(LIMIT).await;
+    let found = take(&reports);
+    let [report] = found.as_slice() else { panic!("once: {found:?}") };
+    assert_eq!((report.connection_id, report.held), (1, LIMIT));
+    assert_eq!(report.address.to_string(), "db.example.com:27017");
+    let place = report.place.expect("known");
+    assert_eq!((place.file(), place.line()), (file!(), line));
+    let text = report.to_string();
+    let expected = "connection 1 of db.example.com:27017 has been checked out for 100ms, at ";
+    assert!(text.starts_with(expected) && text.contains(&format!("held.rs:{line}")), "{text}");
+    drop(held);
+
+    // The next one with the same connection is another one.
+    let held = pool.check_out().await.unwrap();
+    pass(LIMIT * 2).await;
+    assert_eq!(lines(&reports), [line!() - 2]);
+    drop(held);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_way_to_check_out_knows_its_caller() {
+    let (pool, reports) = watched(PoolOptions::default().with_held_too_long(LIMIT));
+    let later = Instant::now() + LIMIT;
+    let first = line!() + 1;
+    let held = [
+        pool.check_out_before(later).await.unwrap(),
+        pool.check_out_for(Purpose::Cursor, None).await.unwrap(),
+    ];
+    pass(LIMIT).await;
+    assert_eq!(lines(&reports), [first + 1, first + 2]);
+    drop(held);
+
+    let held = pool.try_check_out().unwrap();
+    pass(LIMIT).await;
+    assert_eq!(lines(&reports), [line!() - 2]);
+    drop(held);
+
+    let scope = async |_: &mut _| {
+        pass(LIMIT).await;
+        Ok::<_, PoolError>(())
+    };
+    pool.with_connection(scope).await.unwrap();
+    assert_eq!(lines(&reports), [line!() - 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_is_not_polled_any_more_has_no_place() {
+    let (pool, reports) = watched(at_most(1).with_held_too_long(LIMIT));
+    let held = pool.check_out().await.unwrap();
+    let mut waiting = Box::pin(pool.check_out());
+    assert!(poll(waiting.as_mut()).is_pending());
+    drop(held); // It is the other one's now, who does not come for it.
+    pass(LIMIT).await;
+    let found = take(&reports);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].place.is_none());
+    assert!(found[0].to_string().ends_with("nobody knows where"), "{}", found[0]);
+}
+
+fn poll<F: Future + Unpin>(future: F) -> std::task::Poll<F::Output> {
+    let mut future = std::pin::pin!(future);
+    future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
+
+/// Only while the option is set.
+#[tokio::test(start_paused = true)]
+async fn the_option_may_change() {
+    let (pool, reports) = watched(at_most(2));
+    let early = pool.check_out().await.unwrap();
+    pass(LIMIT).await;
+    assert!(take(&reports).is_empty());
+
+    pool.set_options(at_most(2).with_held_too_long(LIMIT * 2)).unwrap();
+    let late = pool.check_out().await.unwrap();
+    let line = line!() - 1;
+    pass(LIMIT * 2).await;
+    let found = take(&reports);
+    let places: Vec<_> = found.iter().map(|report| report.place.map(Location::line)).collect();
+    assert_eq!(places, [None, Some(line)]);
+
+    pool.set_options(at_most(2)).unwrap();
+    drop((early, late));
+    let _held = pool.check_out().await.unwrap();
+    pass(LIMIT * 4).await;
+    assert!(take(&reports).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_panics_is_not_noticed() {
+    let pool = builder(&Gate::open(), at_most(1).with_held_too_long(LIMIT))
+        .on_held_too_long(|_| resume_unwind(Box::new("on purpose")))
+        .build()
+        .unwrap();
+    pool.ready();
+    let held = pool.check_out().await.unwrap();
+    pass(LIMIT * 2).await;
+    drop(held);
+    assert!(pool.check_out().await.is_ok());
+}

@@ -1,0 +1,132 @@
+//! One event, as a line of JSON says it.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::pool::Event;
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::event_json;
+
+/// One event of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Seconds since the start, if the line says so.
+    pub(super) at: Option<f64>,
+    pub(super) address: String,
+    pub(super) told: Told,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Told {
+    PoolCreated { options: Option<Options> },
+    PoolReady,
+    PoolCleared { is_service: bool, interrupt: Option<bool> },
+    PoolClosed,
+    Created { id: u64 },
+    Ready { id: u64, milliseconds: Option<f64> },
+    Closed { id: u64, reason: Option<String>, has_error: bool },
+    Started,
+    Failed { reason: Option<String>, error: Option<String>, milliseconds: Option<f64> },
+    CheckedOut { id: u64, milliseconds: Option<f64> },
+    CheckedIn { id: u64 },
+}
+
+impl Told {
+    /// Whether a check-out failed because its own connection could not be established, as far as
+    /// its error tells: not because the pool was cleared, nor because the caller went away (SI-10).
+    pub(super) fn is_of_a_connection(&self) -> bool {
+        let Self::Failed { reason: Some(reason), error: Some(error), .. } = self else {
+            return false;
+        };
+        let others = ["was cleared because", "has not been marked ready", "given up by its caller"];
+        reason == "connectionError" && !others.iter().any(|other| error.contains(other))
+    }
+}
+
+/// What a pool says of itself when it is created.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Options {
+    pub(super) max_pool_size: Option<u32>,
+    pub(super) max_connecting: Option<u32>,
+}
+
+/// Why a line is no event.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum LineError {
+    /// No JSON, or something in it is of the wrong type.
+    #[error("this is no event: {0}")]
+    Json(#[from] serde_json::Error),
+    /// None of the eleven.
+    #[error("there is no event {0:?}")]
+    Type(String),
+    /// An event about a connection that does not say about which.
+    #[error("this {0} has no connectionId")]
+    NoConnection(String),
+}
+
+/// All keys that a line may have and that are looked at.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Json {
+    at: Option<f64>,
+    r#type: String,
+    #[serde(default)]
+    address: String,
+    connection_id: Option<u64>,
+    #[serde(rename = "durationMS", alias = "duration")]
+    duration: Option<f64>,
+    reason: Option<String>,
+    error: Option<String>,
+    service_id: Option<String>,
+    interrupt_in_use_connections: Option<bool>,
+    options: Option<Options>,
+}
+
+impl Line {
+    /// Reads a line of `--events`.
+    ///
+    /// # Errors
+    ///
+    /// The line is no event.
+    pub fn parse(text: &str) -> Result<Self, LineError> {
+        Json::told(serde_json::from_str(text)?)
+    }
+
+    /// What a pool told, as its line would say it; `at` counts from the start.
+    pub fn of<C: Display>(event: &Event<C>, address: &ServerAddress, at: Duration) -> Self {
+        let json = serde_json::to_value(event_json::line(event, address, at));
+        let json = json.and_then(serde_json::from_value).expect("a line can be read");
+        Json::told(json).expect("it has the keys of its type")
+    }
+}
+
+impl Json {
+    fn told(self) -> Result<Line, LineError> {
+        let Self { at, r#type, address, connection_id, duration, reason, error, .. } = self;
+        let id = || connection_id.ok_or_else(|| LineError::NoConnection(r#type.clone()));
+        let told = match r#type.as_str() {
+            "ConnectionPoolCreated" => Told::PoolCreated { options: self.options },
+            "ConnectionPoolReady" => Told::PoolReady,
+            "ConnectionPoolCleared" => Told::PoolCleared {
+                is_service: self.service_id.is_some(),
+                interrupt: self.interrupt_in_use_connections,
+            },
+            "ConnectionPoolClosed" => Told::PoolClosed,
+            "ConnectionCreated" => Told::Created { id: id()? },
+            "ConnectionReady" => Told::Ready { id: id()?, milliseconds: duration },
+            "ConnectionClosed" => Told::Closed { id: id()?, reason, has_error: error.is_some() },
+            "ConnectionCheckOutStarted" => Told::Started,
+            "ConnectionCheckOutFailed" => Told::Failed { reason, error, milliseconds: duration },
+            "ConnectionCheckedOut" => Told::CheckedOut { id: id()?, milliseconds: duration },
+            "ConnectionCheckedIn" => Told::CheckedIn { id: id()? },
+            _ => return Err(LineError::Type(r#type)),
+        };
+        Ok(Line { at, address, told })
+    }
+}

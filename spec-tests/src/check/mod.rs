@@ -1,0 +1,237 @@
+//! Judges a stream of events: whether a pool that tells this keeps the rules.
+//!
+//! What a pool did can be seen in its events alone: in which order they came, for each connection
+//! and for all of it, and how many there were of each at any time. The rules are functions in a
+//! table, one for each, with the id of what the specification says. They need nothing but the
+//! events: those of any driver that writes such lines can be judged.
+//!
+//! ```
+//! use cenote::check::{self, Limits};
+//!
+//! let events = r#"
+//! {"at": 0.0, "type": "ConnectionPoolCreated", "address": "a:1", "options": {"maxPoolSize": 1}}
+//! {"at": 0.1, "type": "ConnectionPoolReady", "address": "a:1"}
+//! {"at": 0.2, "type": "ConnectionCheckOutStarted", "address": "a:1"}
+//! {"at": 0.2, "type": "ConnectionCreated", "address": "a:1", "connectionId": 1}
+//! {"at": 0.3, "type": "ConnectionCheckedOut", "address": "a:1", "connectionId": 1, "durationMS": 100}
+//! "#;
+//! let report = check::check(events.as_bytes(), Limits::default())?;
+//! assert_eq!(
+//!     report.findings[0].to_string(),
+//!     "line 6: T-10: connection 1 is checked out, but was not ready"
+//! );
+//! # Ok::<(), check::Unreadable>(())
+//! ```
+//!
+//! # What is not judged
+//!
+//! What happened inside: T-03, T-04, T-11, T-12 and T-13 speak of counts and steps that no event
+//! shows, and who is served first (WQ-03) cannot be seen, because requests have no names there.
+//! Options that change while the pool runs are not told either: [`Limits`] has to hold what is
+//! allowed at most. The events of a child process after a fork are a new story (T-74).
+
+mod line;
+mod pool;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, BufRead};
+
+use thiserror::Error;
+
+pub use self::line::{Line, LineError};
+use self::pool::Pool;
+
+/// What the pool may do at most, where it is not what the options of its ConnectionPoolCreated say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// `maxPoolSize`; 0 is no limit (T-15).
+    pub max: Option<u32>,
+    /// `maxConnecting`.
+    pub connecting: Option<u32>,
+}
+
+/// One place where a rule is broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The number of the line, from 1; that of the last one for what is missing at the end.
+    pub line: u64,
+    /// The id of the rule.
+    pub rule: &'static str,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Where rules are broken, in the order of the lines; the first [`MAX_FINDINGS`] of them.
+    pub findings: Vec<Finding>,
+    /// How many there are in all.
+    pub broken: u64,
+    /// Events that were judged.
+    pub events: u64,
+    /// Pools that were created.
+    pub pools: u64,
+    /// Connections that were created.
+    pub connections: u64,
+    /// Check-outs that were started.
+    pub check_outs: u64,
+}
+
+/// One mistake in a pool can break a rule at each event that follows.
+pub const MAX_FINDINGS: usize = 1000;
+
+/// What cannot be judged.
+#[derive(Debug, Error)]
+pub enum Unreadable {
+    /// Reading failed.
+    #[error("line {line}: {source}")]
+    Io {
+        /// The number of the line, from 1.
+        line: u64,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line is no event.
+    #[error("line {line}: {source}")]
+    Line {
+        /// Its number, from 1.
+        line: u64,
+        /// Why.
+        source: LineError,
+    },
+    /// There is nothing in it.
+    #[error("there are no events")]
+    Empty,
+}
+
+/// Judges lines of JSON, one event each. Empty lines mean nothing.
+///
+/// # Errors
+///
+/// What cannot be read, with the number of its line.
+pub fn check(lines: impl BufRead, limits: Limits) -> Result<Report, Unreadable> {
+    let mut checker = Checker::new(limits);
+    for (number, text) in (1..).zip(lines.lines()) {
+        let text = text.map_err(|source| Unreadable::Io { line: number, source })?;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let event = Line::parse(&text);
+        let event = event.map_err(|source| Unreadable::Line { line: number, source })?;
+        checker.tell_from(number, &event);
+    }
+    match checker.report.events {
+        0 => Err(Unreadable::Empty),
+        _ => Ok(checker.finish()),
+    }
+}
+
+/// Judges events as they come, of any number of pools with an address each.
+#[derive(Debug, Default)]
+pub struct Checker {
+    limits: Limits,
+    pools: BTreeMap<String, Pool>,
+    line: u64,
+    report: Report,
+}
+
+impl Checker {
+    /// Nothing has been told yet.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// The next event.
+    pub fn tell(&mut self, event: &Line) {
+        self.tell_from(self.line + 1, event);
+    }
+
+    fn tell_from(&mut self, number: u64, event: &Line) {
+        self.line = number;
+        self.report.count(event);
+        if !self.pools.contains_key(&event.address) {
+            self.pools.insert(event.address.clone(), Pool::new(self.limits));
+        }
+        let Some(pool) = self.pools.get_mut(&event.address) else { return };
+        for (rule, what) in rules::broken_by(pool, event) {
+            self.report.found(Finding { line: number, rule, what });
+        }
+        pool.apply(event);
+    }
+
+    /// There are no more events. A pool that said that it is closed must have come to its end;
+    /// of others the stream may be a part only.
+    #[must_use]
+    pub fn finish(mut self) -> Report {
+        for pool in self.pools.values() {
+            for (rule, what) in rules::broken_at_the_end(pool) {
+                self.report.found(Finding { line: self.line, rule, what });
+            }
+        }
+        self.report
+    }
+}
+
+impl Report {
+    /// Whether no rule is broken.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.broken == 0
+    }
+
+    fn count(&mut self, line: &Line) {
+        use line::Told;
+        self.events += 1;
+        match line.told {
+            Told::PoolCreated { .. } => self.pools += 1,
+            Told::Created { .. } => self.connections += 1,
+            Told::Started => self.check_outs += 1,
+            Told::PoolReady
+            | Told::PoolCleared { .. }
+            | Told::PoolClosed
+            | Told::Ready { .. }
+            | Told::Closed { .. }
+            | Told::Failed { .. }
+            | Told::CheckedOut { .. }
+            | Told::CheckedIn { .. } => {}
+        }
+    }
+
+    fn found(&mut self, finding: Finding) {
+        self.broken += 1;
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(finding);
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, rule, what } = self;
+        write!(f, "line {line}: {rule}: {what}")
+    }
+}
+
+/// What was found, a line each, and what was judged.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for finding in &self.findings {
+            writeln!(f, "{finding}")?;
+        }
+        let Self { broken, events, pools, connections, check_outs, .. } = self;
+        write!(
+            f,
+            "{events} events, {pools} pools, {connections} connections, {check_outs} check-outs: "
+        )?;
+        match broken {
+            0 => writeln!(f, "no rule is broken"),
+            _ => writeln!(f, "rules are broken {broken} times"),
+        }
+    }
+}

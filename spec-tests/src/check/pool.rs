@@ -1,0 +1,140 @@
+//! What the events of one pool have said so far.
+
+use std::collections::BTreeMap;
+
+use super::Limits;
+use super::line::{Line, Told};
+
+/// What the events of one pool have said so far.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) limits: Limits,
+    pub(super) status: Status,
+    /// Connections that are not closed.
+    pub(super) connections: BTreeMap<u64, Connection>,
+    /// The last one that was created.
+    pub(super) last_id: u64,
+    pub(super) pending: u64,
+    /// Check-outs without an outcome.
+    pub(super) under_way: u64,
+    /// Connections that were closed before anybody had them, and whose check-out has not failed.
+    pub(super) lost: u64,
+    /// Clears of all of the pool, and those of one service besides.
+    pub(super) clears: u64,
+    pub(super) service_clears: u64,
+    /// When the last event came.
+    pub(super) at: Option<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Status {
+    /// Not created yet.
+    Absent,
+    Paused,
+    Ready,
+    Closed,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Connection {
+    pub(super) doing: Doing,
+    /// How often the pool had been cleared when it was created, and when it came back last.
+    pub(super) created_after: u64,
+    pub(super) service_clears: u64,
+    pub(super) returned_after: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    Pending,
+    /// Ready, and nobody has had it.
+    New,
+    InUse,
+    Returned,
+}
+
+impl Pool {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            status: Status::Absent,
+            connections: BTreeMap::new(),
+            last_id: 0,
+            pending: 0,
+            under_way: 0,
+            lost: 0,
+            clears: 0,
+            service_clears: 0,
+            at: None,
+        }
+    }
+
+    pub(super) fn doing(&self, id: u64) -> Option<Doing> {
+        self.connections.get(&id).map(|connection| connection.doing)
+    }
+
+    /// A pool that was closed, and whose connections have all come home.
+    pub(super) fn is_over(&self) -> bool {
+        self.status == Status::Closed && self.connections.is_empty() && self.under_way == 0
+    }
+
+    /// Believes what an event says, whether it may be or not.
+    pub(super) fn apply(&mut self, line: &Line) {
+        match &line.told {
+            Told::PoolCreated { options } => {
+                let options = options.unwrap_or_default();
+                let limits = Limits {
+                    max: self.limits.max.or(options.max_pool_size),
+                    connecting: self.limits.connecting.or(options.max_connecting),
+                };
+                *self = Self { status: Status::Paused, ..Self::new(limits) };
+            }
+            Told::PoolReady => self.status = Status::Ready,
+            Told::PoolCleared { is_service: true, .. } => self.service_clears += 1,
+            Told::PoolCleared { is_service: false, .. } => {
+                self.clears += 1;
+                self.status = Status::Paused;
+            }
+            Told::PoolClosed => self.status = Status::Closed,
+            Told::Created { id } => {
+                self.last_id = *id;
+                self.pending += 1;
+                let connection = Connection {
+                    doing: Doing::Pending,
+                    created_after: self.clears,
+                    service_clears: self.service_clears,
+                    returned_after: self.clears,
+                };
+                self.connections.insert(*id, connection);
+            }
+            Told::Ready { id, .. } => self.set(*id, Doing::New),
+            Told::Closed { id, .. } => {
+                let closed = self.connections.remove(id).map(|connection| connection.doing);
+                self.pending -= u64::from(closed == Some(Doing::Pending));
+                self.lost += u64::from(matches!(closed, Some(Doing::Pending | Doing::New)));
+            }
+            Told::Started => self.under_way += 1,
+            Told::Failed { .. } => {
+                self.under_way = self.under_way.saturating_sub(1);
+                self.lost = self.lost.saturating_sub(u64::from(line.told.is_of_a_connection()));
+            }
+            Told::CheckedOut { id, .. } => {
+                self.under_way = self.under_way.saturating_sub(1);
+                self.set(*id, Doing::InUse);
+            }
+            Told::CheckedIn { id } => self.set(*id, Doing::Returned),
+        }
+        self.at = line.at.or(self.at);
+    }
+
+    fn set(&mut self, id: u64, doing: Doing) {
+        let clears = self.clears;
+        if let Some(connection) = self.connections.get_mut(&id) {
+            let before = std::mem::replace(&mut connection.doing, doing);
+            self.pending -= u64::from(before == Doing::Pending);
+            if doing == Doing::Returned {
+                connection.returned_after = clears;
+            }
+        }
+    }
+}

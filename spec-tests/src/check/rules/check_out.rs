@@ -1,0 +1,36 @@
+//! Rules about check-outs.
+
+use super::{Verdict, must};
+use crate::check::line::{Line, Told};
+use crate::check::pool::{Pool, Status};
+
+/// Each outcome belongs to a check-out that was started (OUT-18).
+pub(super) fn started_comes_first(pool: &Pool, line: &Line) -> Verdict {
+    let is_outcome = matches!(line.told, Told::CheckedOut { .. } | Told::Failed { .. });
+    must(!is_outcome || pool.under_way > 0, || {
+        "a check-out has an outcome, but none is under way".to_owned()
+    })
+}
+
+/// A check-out whose own connection fails does so after the ConnectionClosed of that one (OUT-19).
+pub(super) fn closed_comes_before_failed(pool: &Pool, line: &Line) -> Verdict {
+    must(!line.told.is_of_a_connection() || pool.lost > 0, || {
+        "a check-out fails with its connection, but no connection was closed for that".to_owned()
+    })
+}
+
+/// Only a ready pool hands out connections (PS-15, PS-17).
+pub(super) fn only_ready_pools_hand_out(pool: &Pool, line: &Line) -> Verdict {
+    let Told::CheckedOut { id, .. } = line.told else { return Ok(()) };
+    must(pool.status == Status::Ready, || {
+        format!("connection {id} is checked out, but the pool is not ready")
+    })
+}
+
+/// At the end every check-out of a closed pool has an outcome.
+pub(super) fn all_have_an_outcome(pool: &Pool) -> Verdict {
+    let left = pool.under_way;
+    must(pool.status != Status::Closed || left == 0, || {
+        format!("the pool is closed, and {left} check-outs never had an outcome")
+    })
+}

@@ -1,0 +1,142 @@
+//! Rules about the life of a connection.
+
+use super::{Verdict, must};
+use crate::check::line::{Line, Told};
+use crate::check::pool::{Doing, Pool, Status};
+
+/// CMAP's defaults (OP-02, OP-06).
+const MAX_POOL_SIZE: u32 = 100;
+const MAX_CONNECTING: u32 = 2;
+
+/// Nothing is created before ConnectionPoolReady, nor in a pool that is paused again or closed.
+pub(super) fn created_comes_after_ready(pool: &Pool, line: &Line) -> Verdict {
+    let Told::Created { id } = line.told else { return Ok(()) };
+    must(pool.status == Status::Ready, || {
+        format!("connection {id} is created, but the pool is not ready")
+    })
+}
+
+/// Connections are numbered 1, 2, 3, … in the order of their creation, whatever becomes of them
+/// (T-17).
+pub(super) fn numbers_are_counted_up(pool: &Pool, line: &Line) -> Verdict {
+    let Told::Created { id } = line.told else { return Ok(()) };
+    let next = pool.last_id + 1;
+    must(id == next, || format!("connection {id} is created, but the next one is {next}"))
+}
+
+/// `maxPoolSize` is for all connections, those that are pending included; 0 is no limit (T-15).
+pub(super) fn there_are_no_more_than_allowed(pool: &Pool, line: &Line) -> Verdict {
+    let Told::Created { id } = line.told else { return Ok(()) };
+    let (total, max) = (pool.connections.len(), pool.limits.max.unwrap_or(MAX_POOL_SIZE));
+    must(max == 0 || total < max as usize, || {
+        format!("connection {id} is created, but {total} of {max} are there")
+    })
+}
+
+/// `maxConnecting` is for all that are pending, whoever they are for and from before a clear, too.
+pub(super) fn no_more_are_pending_than_allowed(pool: &Pool, line: &Line) -> Verdict {
+    let Told::Created { id } = line.told else { return Ok(()) };
+    let (pending, max) = (pool.pending, pool.limits.connecting.unwrap_or(MAX_CONNECTING));
+    must(pending < u64::from(max), || {
+        format!("connection {id} is created, but {pending} of {max} are pending")
+    })
+}
+
+/// Every event about a connection lies between its ConnectionCreated and its one ConnectionClosed.
+pub(super) fn nothing_comes_without_created_or_after_closed(pool: &Pool, line: &Line) -> Verdict {
+    let Some(id) = subject(line) else { return Ok(()) };
+    must(pool.connections.contains_key(&id), || {
+        let trouble = if id <= pool.last_id { "was closed before" } else { "was never created" };
+        format!("connection {id} {trouble}")
+    })
+}
+
+/// ConnectionReady comes once, after ConnectionCreated, and before the first ConnectionCheckedOut.
+pub(super) fn created_ready_checked_out(pool: &Pool, line: &Line) -> Verdict {
+    if let Told::Ready { id, .. } = line.told {
+        let is_ready = pool.doing(id).is_some_and(|doing| doing != Doing::Pending);
+        must(!is_ready, || format!("connection {id} is ready a second time"))?;
+    }
+    if let Told::CheckedOut { id, .. } = line.told {
+        must(pool.doing(id) != Some(Doing::Pending), || {
+            format!("connection {id} is checked out, but was not ready")
+        })?;
+    }
+    Ok(())
+}
+
+/// A connection in use is checked in before it is closed, in a closed pool, too (EV-27, PCL-06).
+pub(super) fn checked_in_comes_before_closed(pool: &Pool, line: &Line) -> Verdict {
+    let Told::Closed { id, .. } = line.told else { return Ok(()) };
+    must(pool.doing(id) != Some(Doing::InUse), || {
+        format!("connection {id} is closed, but it is in use: ConnectionCheckedIn comes first")
+    })
+}
+
+/// One at a time has a connection: it is checked in before it is checked out again, and only what
+/// is checked out is checked in (IN-09).
+pub(super) fn checked_out_and_in_take_turns(pool: &Pool, line: &Line) -> Verdict {
+    if let Told::CheckedOut { id, .. } = line.told {
+        must(pool.doing(id) != Some(Doing::InUse), || {
+            format!("connection {id} is checked out, but somebody has it")
+        })?;
+    }
+    if let Told::CheckedIn { id } = line.told {
+        must(pool.doing(id).is_none_or(|doing| doing == Doing::InUse), || {
+            format!("connection {id} is checked in, but nobody has it")
+        })?;
+    }
+    Ok(())
+}
+
+/// A connection is closed as stale only after a clear that came after its creation.
+pub(super) fn stale_comes_after_cleared(pool: &Pool, line: &Line) -> Verdict {
+    let Told::Closed { id, reason: Some(reason), .. } = &line.told else { return Ok(()) };
+    let Some(connection) = pool.connections.get(id) else { return Ok(()) };
+    let was_cleared =
+        pool.clears > connection.created_after || pool.service_clears > connection.service_clears;
+    must(reason != "stale" || was_cleared, || {
+        format!("connection {id} is closed as stale, but nothing was cleared since its creation")
+    })
+}
+
+/// What clears the pool because a connection failed in use comes before that one is checked in
+/// (IN-08): whatever lay in the pool when it was cleared is stale, and no error is left to happen.
+pub(super) fn what_fails_in_use_clears_before_it_is_checked_in(
+    pool: &Pool,
+    line: &Line,
+) -> Verdict {
+    let Told::Closed { id, reason: Some(reason), .. } = &line.told else { return Ok(()) };
+    let Some(connection) = pool.connections.get(id) else { return Ok(()) };
+    let was_cleared_since =
+        connection.doing == Doing::Returned && pool.clears > connection.returned_after;
+    must(reason != "error" || !was_cleared_since, || {
+        format!("connection {id} is closed for an error, but the pool was cleared after it came in")
+    })
+}
+
+/// A connection from before a clear is not handed out (T-47).
+pub(super) fn stale_is_not_handed_out(pool: &Pool, line: &Line) -> Verdict {
+    let Told::CheckedOut { id, .. } = line.told else { return Ok(()) };
+    let Some(connection) = pool.connections.get(&id) else { return Ok(()) };
+    must(pool.clears == connection.created_after, || {
+        format!("connection {id} is checked out, but the pool was cleared since its creation")
+    })
+}
+
+/// The connection that an event is about, if it was created before.
+fn subject(line: &Line) -> Option<u64> {
+    match line.told {
+        Told::Ready { id, .. }
+        | Told::Closed { id, .. }
+        | Told::CheckedOut { id, .. }
+        | Told::CheckedIn { id } => Some(id),
+        Told::PoolCreated { .. }
+        | Told::PoolReady
+        | Told::PoolCleared { .. }
+        | Told::PoolClosed
+        | Told::Created { .. }
+        | Told::Started
+        | Told::Failed { .. } => None,
+    }
+}

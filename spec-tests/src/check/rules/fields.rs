@@ -1,0 +1,66 @@
+//! Rules about what events have to say.
+
+use super::{Verdict, must};
+use crate::check::line::{Line, Told};
+use crate::check::pool::Pool;
+
+/// ConnectionClosed has one of four reasons, and an error exactly for that one (LG-33, T-71).
+pub(super) fn closed_says_why(_pool: &Pool, line: &Line) -> Verdict {
+    let Told::Closed { id, reason, has_error } = &line.told else { return Ok(()) };
+    let reason = reason.as_deref().unwrap_or_default();
+    must(["error", "stale", "idle", "poolClosed"].contains(&reason), || {
+        format!("connection {id} is closed for the reason {reason:?}, which there is not")
+    })?;
+    must(reason == "error" || !has_error, || {
+        format!("connection {id} is closed with an error, but for the reason {reason:?}")
+    })
+}
+
+/// ConnectionCheckOutFailed has one of three reasons.
+pub(super) fn failed_says_why(_pool: &Pool, line: &Line) -> Verdict {
+    let Told::Failed { reason, .. } = &line.told else { return Ok(()) };
+    let reason = reason.as_deref().unwrap_or_default();
+    must(["poolClosed", "timeout", "connectionError"].contains(&reason), || {
+        format!("a check-out fails for the reason {reason:?}, which there is not")
+    })
+}
+
+/// ConnectionPoolCleared says so also when it does not interrupt; one service never does (SI-21).
+pub(super) fn cleared_says_whether_it_interrupts(_pool: &Pool, line: &Line) -> Verdict {
+    let Told::PoolCleared { is_service, interrupt } = line.told else { return Ok(()) };
+    must(is_service || interrupt.is_some(), || {
+        "the pool is cleared without interruptInUseConnections".to_owned()
+    })?;
+    must(!is_service || interrupt != Some(true), || {
+        "one service is cleared and interrupts, which it cannot".to_owned()
+    })
+}
+
+/// Time does not run backwards, and nothing has lasted for longer than the pool is there; what has
+/// a duration says it (DU-07).
+pub(super) fn times_make_sense(pool: &Pool, line: &Line) -> Verdict {
+    if let (Some(before), Some(at)) = (pool.at, line.at) {
+        must(at >= before, || format!("it is {at} s, but the event before came at {before} s"))?;
+    }
+    let duration = match &line.told {
+        Told::Ready { milliseconds, .. }
+        | Told::CheckedOut { milliseconds, .. }
+        | Told::Failed { milliseconds, .. } => milliseconds,
+        Told::PoolCreated { .. }
+        | Told::PoolReady
+        | Told::PoolCleared { .. }
+        | Told::PoolClosed
+        | Told::Created { .. }
+        | Told::Closed { .. }
+        | Told::Started
+        | Told::CheckedIn { .. } => return Ok(()),
+    };
+    let Some(milliseconds) = duration else { return Err("the duration is missing".to_owned()) };
+    must(*milliseconds >= 0.0, || format!("a duration of {milliseconds} ms is below zero"))?;
+    let Some(at) = line.at else { return Ok(()) };
+    // A line may be written a little after its event, and its time is rounded.
+    const SLACK: f64 = 0.001;
+    must(milliseconds / 1000.0 <= at + SLACK, || {
+        format!("a duration of {milliseconds} ms is longer than the {at} s since the start")
+    })
+}

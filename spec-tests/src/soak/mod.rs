@@ -1,0 +1,131 @@
+//! Many tasks on the tokio shell with real sockets, while the server has one trouble after another.
+//!
+//! A thousand tasks share fifty connections, over TLS, logged in, compressed, to the endpoint in the
+//! same process. They run commands, exchange messages and bytes, give up in the middle, and hold on
+//! for too long, while the endpoint restarts, stalls, resets and garbles. A stand-in for a monitor
+//! pings, and calls ready and clear. In the end nobody may hang, the [events](crate::check) must
+//! keep every rule, and the operating system must count no socket more than before.
+
+mod chance;
+mod monitor;
+mod outcome;
+mod sockets;
+mod trouble;
+mod witness;
+mod work;
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cenote_core::sdam;
+use cenote_tokio::Pool;
+use tokio::time::{sleep, timeout};
+
+use self::chance::Chance;
+use self::witness::{Ear, Witness};
+use self::work::{Tally, Worker};
+use crate::endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, User};
+
+pub use self::outcome::Outcome;
+pub use self::work::Counts;
+
+/// What is to be soaked, and for how long.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// For how long there is work and trouble.
+    pub time: Duration,
+    /// How many tasks work.
+    pub tasks: usize,
+    /// `maxPoolSize`.
+    pub connections: u32,
+    /// Where all chance comes from. The threads take turns as they like all the same.
+    pub seed: u64,
+    /// Where to write the events, one a line.
+    pub events: Option<PathBuf>,
+}
+
+/// More than anybody has to wait for anything.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Works, and says what came of it. Needs a runtime with time and I/O.
+///
+/// # Errors
+///
+/// What keeps it from beginning: no endpoint, no file for the events.
+pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
+    let user = User::new("app", "pencil");
+    let settings = Settings {
+        seed: Some(plan.seed),
+        auth: true,
+        users: vec![user],
+        // The least that clients accept (AU-33): a build without optimisation has work to do, too.
+        scram: ScramSettings { sha256_iterations: 4096, ..ScramSettings::default() },
+        ..Settings::default()
+    };
+    let endpoint = Arc::new(Endpoint::start(settings, ListenOptions::with_tls())?);
+    let (witness, ear) = Witness::new(plan.events.as_deref())?;
+    let pool = pool(&endpoint, plan.connections, ear)?;
+    let began = Instant::now();
+    let is_over = Arc::new(AtomicBool::new(false));
+
+    let monitor = tokio::spawn(monitor::watch(endpoint.uri(), pool.clone(), Arc::clone(&is_over)));
+    let chance = Chance::new(plan.seed);
+    let trouble = trouble::make(Arc::clone(&endpoint), chance.of(0), Arc::clone(&is_over));
+    let trouble = tokio::spawn(trouble);
+    let tally = Arc::new(Tally::default());
+    let workers: Vec<_> = (1..=plan.tasks as u64)
+        .map(|number| Worker {
+            pool: pool.clone(),
+            chance: chance.of(number),
+            tally: Arc::clone(&tally),
+            is_over: Arc::clone(&is_over),
+        })
+        .map(|worker| tokio::spawn(worker.work()))
+        .collect();
+
+    sleep(plan.time).await;
+    is_over.store(true, Ordering::Relaxed);
+    let troubles = trouble.await?;
+    let worked = began.elapsed();
+    let mut hanging = 0;
+    for mut worker in workers {
+        match timeout(PATIENCE, &mut worker).await {
+            Ok(outcome) => outcome?,
+            Err(_) => {
+                worker.abort();
+                hanging += 1;
+            }
+        }
+    }
+    monitor.await??;
+    let closed = timeout(PATIENCE, pool.close()).await.is_ok();
+    let left = pool.snapshot().total;
+    drop(pool);
+    let sockets = sockets::settle(&endpoint, PATIENCE).await?;
+    Ok(Outcome {
+        plan: plan.clone(),
+        worked,
+        troubles,
+        counts: tally.counts(),
+        hanging,
+        closed,
+        connections: left,
+        sockets,
+        report: witness.report()?,
+    })
+}
+
+fn pool(endpoint: &Endpoint, connections: u32, ear: Ear) -> Result<Pool, Box<dyn Error>> {
+    let options = "compressors=zstd&minPoolSize=2&maxConnecting=4&maxIdleTimeMS=500\
+                   &waitQueueTimeoutMS=3000&connectTimeoutMS=2000&socketTimeoutMS=1000";
+    let uri = format!("{}&{options}&maxPoolSize={connections}", endpoint.uri());
+    let builder =
+        Pool::builder(&uri)?.on_event(move |event| ear.hear(event)).on_failure(|failure| {
+            let verdict = sdam::verdict(&failure.context(None), failure.error());
+            failure.clear(verdict.pool);
+        });
+    Ok(builder.build()?)
+}

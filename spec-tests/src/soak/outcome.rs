@@ -1,0 +1,89 @@
+use std::fmt;
+use std::time::Duration;
+
+use super::trouble::Troubles;
+use super::{Counts, Plan};
+use crate::check::Report;
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// As it was planned.
+    pub plan: Plan,
+    /// How long there was work.
+    pub worked: Duration,
+    /// How often the server had which trouble.
+    pub troubles: Troubles,
+    /// What the tasks have seen.
+    pub counts: Counts,
+    /// Tasks that did not come to their end.
+    pub hanging: u64,
+    /// Whether the pool closed.
+    pub closed: bool,
+    /// Connections that the pool counts in the end.
+    pub connections: u32,
+    /// Sockets to the endpoint that the operating system counts in the end, where it does.
+    pub sockets: Option<usize>,
+    /// What the rules say to the events.
+    pub report: Report,
+}
+
+impl Outcome {
+    /// Everything that does not hold, a line each.
+    #[must_use]
+    pub fn complaints(&self) -> Vec<String> {
+        let Self { counts, hanging, connections, report, .. } = self;
+        let checks = [
+            (*hanging == 0, format!("{hanging} tasks hang")),
+            (self.closed, "the pool does not close".to_owned()),
+            (*connections == 0, format!("{connections} connections are left")),
+            (
+                self.sockets.is_none_or(|count| count == 0),
+                format!("{:?} sockets are left", self.sockets),
+            ),
+            (report.is_good(), format!("the events break rules:\n{report}")),
+            (
+                report.check_outs == counts.asked,
+                format!(
+                    "{} check-outs were asked for, and {} told",
+                    counts.asked, report.check_outs
+                ),
+            ),
+            (counts.good > 0, "nothing worked".to_owned()),
+            (!self.troubles.is_empty(), "there was no trouble".to_owned()),
+        ];
+        checks.into_iter().filter_map(|(holds, what)| (!holds).then_some(what)).collect()
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { plan, counts, report, .. } = self;
+        let Plan { tasks, connections, seed, .. } = plan;
+        let seconds = self.worked.as_secs_f64();
+        writeln!(
+            f,
+            "{tasks} tasks over {connections} connections for {seconds:.1} s, seed {seed}"
+        )?;
+        let troubles = self.troubles.iter().map(|(name, times)| format!("{times} × {name}"));
+        writeln!(f, "trouble     {}", troubles.collect::<Vec<_>>().join(", "))?;
+        let Counts { asked, delivered, refused, given_up, .. } = counts;
+        writeln!(
+            f,
+            "check-outs  {asked}: {delivered} delivered, {refused} refused, {given_up} given up"
+        )?;
+        let Counts { good, failed, interrupted, abandoned, .. } = counts;
+        writeln!(
+            f,
+            "operations  {delivered}: {good} good, {failed} failed, {interrupted} interrupted, \
+             {abandoned} given up"
+        )?;
+        write!(f, "events      {report}")?;
+        let sockets = self.sockets.map_or("uncounted".to_owned(), |count| count.to_string());
+        let Self { hanging, connections, .. } = self;
+        writeln!(
+            f,
+            "in the end  {hanging} tasks hang, {connections} connections, {sockets} sockets"
+        )
+    }
+}

@@ -1,0 +1,63 @@
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use cenote_tokio::PoolEvent;
+
+use crate::check::{Checker, Limits, Line, Report};
+use crate::event_json;
+
+/// Hears the events of one pool, judges them in a thread of its own, and writes them down if asked.
+/// Whoever uses the pool tells them, and is not to wait for that.
+#[derive(Debug)]
+pub(super) struct Witness {
+    thread: JoinHandle<io::Result<Report>>,
+}
+
+/// What is given to the pool.
+#[derive(Debug)]
+pub(super) struct Ear {
+    began: Instant,
+    tell: Sender<(Duration, PoolEvent)>,
+}
+
+impl Ear {
+    pub(super) fn hear(&self, event: &PoolEvent) {
+        // Whoever judges has gone only after a trouble with the file, which it tells.
+        let _ = self.tell.send((self.began.elapsed(), event.clone()));
+    }
+}
+
+impl Witness {
+    pub(super) fn new(events: Option<&Path>) -> io::Result<(Self, Ear)> {
+        let file = events.map(File::create).transpose()?.map(BufWriter::new);
+        let (tell, told) = channel();
+        let thread = thread::Builder::new().name("cenote-witness".to_owned());
+        let thread = thread.spawn(move || judge(&told, file))?;
+        Ok((Self { thread }, Ear { began: Instant::now(), tell }))
+    }
+
+    /// What the rules say to all that was heard, once the pool is gone.
+    pub(super) fn report(self) -> io::Result<Report> {
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the witness panicked")))
+    }
+}
+
+fn judge(
+    told: &Receiver<(Duration, PoolEvent)>,
+    mut file: Option<BufWriter<File>>,
+) -> io::Result<Report> {
+    let mut checker = Checker::new(Limits::default());
+    for (at, PoolEvent { address, event }) in told {
+        checker.tell(&Line::of(&event, &address, at));
+        if let Some(file) = &mut file {
+            serde_json::to_writer(&mut *file, &event_json::line(&event, &address, at))?;
+            file.write_all(b"\n")?;
+        }
+    }
+    file.map(BufWriter::into_inner).transpose()?;
+    Ok(checker.finish())
+}
