@@ -19,7 +19,12 @@ pub(crate) fn start<K: Connector>(
     background: bool,
 ) {
     let event_loop = shared.lock().event_loop.clone();
-    let opening = Opening { shared: Arc::clone(shared), id, is_answered: false };
+    let mut opening = Opening { shared: Arc::clone(shared), id, is_answered: false };
+    if shared.is_foreign() {
+        // Nobody turns the loop here.
+        let reason = "the pool is the parent process's: call reset_after_fork first";
+        return opening.fail(ConnectionError::configuration(Stage::Tcp, reason));
+    }
     let target = Target {
         address: Arc::clone(&shared.address),
         connection_id: id.number(),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::pool::{Action, Input};
+use thiserror::Error;
 
-use crate::builder::BuildError;
 use crate::connector::Connector;
 use crate::desk::{Desk, Mio, broken};
 use crate::event_loop::EventLoop;
@@ -16,6 +16,27 @@ use crate::outbox::Outbox;
 use crate::shared::Shared;
 use crate::thread;
 use crate::woken::Woken;
+
+/// Why a pool could not be [reset](crate::Pool::reset_after_fork) in a child process.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum ForkError {
+    /// The thread that used the pool at the moment of the fork is not there to give its lock back.
+    #[error(
+        "another thread used the pool at the moment of the fork, and its lock is held for ever: \
+         fork within `while_quiet`, or make a new pool in the child"
+    )]
+    InUseAtFork,
+    /// The operating system has no event loop or no thread for it.
+    #[error("no event loop for the pool: {0}")]
+    EventLoop(Arc<io::Error>),
+}
+
+impl From<io::Error> for ForkError {
+    fn from(error: io::Error) -> Self {
+        Self::EventLoop(Arc::new(error))
+    }
+}
 
 /// How often, and at what intervals, a lock is tried that should be free.
 const ATTEMPTS: u32 = 100;
@@ -29,7 +50,10 @@ pub(crate) fn while_quiet<K: Connector, R>(shared: &Arc<Shared<K>>, work: impl F
     })
 }
 
-pub(crate) fn reset<K: Connector>(shared: &Arc<Shared<K>>) -> Result<(), BuildError> {
+pub(crate) fn reset<K: Connector>(shared: &Arc<Shared<K>>) -> Result<(), ForkError> {
+    if !shared.is_foreign() {
+        return Ok(());
+    }
     let (event_loop, poll) = thread::event_loop()?;
     begin_anew(shared, event_loop.clone())?;
     thread::forget(shared);
@@ -41,7 +65,7 @@ pub(crate) fn reset<K: Connector>(shared: &Arc<Shared<K>>) -> Result<(), BuildEr
 pub(crate) fn begin_anew<K: Connector>(
     shared: &Arc<Shared<K>>,
     event_loop: EventLoop,
-) -> Result<(), BuildError> {
+) -> Result<(), ForkError> {
     let mut desk = (0..ATTEMPTS)
         .find_map(|attempt| {
             if attempt > 0 {
@@ -49,10 +73,8 @@ pub(crate) fn begin_anew<K: Connector>(
             }
             shared.try_lock()
         })
-        .ok_or_else(|| {
-            let reason = "a thread of the parent had the pool's lock: fork within while_quiet";
-            io::Error::other(reason)
-        })?;
+        .ok_or(ForkError::InUseAtFork)?;
+    shared.adopt();
     let old_loop = std::mem::replace(&mut desk.event_loop, event_loop);
     let inherited = desk.forget_parent(shared);
     shared.settle(desk, true, Woken::default());

@@ -94,7 +94,8 @@ impl<K: Connector> PooledConnection<K> {
         let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
         let Held { connection, interrupt, error } = &mut **held;
         let interrupted = || InterruptedError::new(Arc::clone(&shared.address));
-        if interrupt.has_happened() {
+        // What goes on in a child process must not go to a socket of its parent.
+        if interrupt.has_happened() || shared.is_foreign() {
             return Err(interrupted().into());
         }
         operation(connection).map_err(|cause| {

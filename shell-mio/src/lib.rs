@@ -88,6 +88,7 @@ pub use error::OperationError;
 pub use event::PoolEvent;
 pub use event_loop::{EventLoop, Watched};
 pub use failure::Failure;
+pub use fork::ForkError;
 pub use guard::PooledConnection;
 pub use held::HeldTooLong;
 pub use interrupt::Interrupter;

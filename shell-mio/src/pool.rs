@@ -10,7 +10,7 @@ use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, 
 use crate::builder::{BuildError, Builder};
 use crate::connection::Mongo;
 use crate::connector::Connector;
-use crate::fork;
+use crate::fork::{self, ForkError};
 use crate::guard::PooledConnection;
 use crate::request::{Request, take_over};
 use crate::shared::Shared;
@@ -186,7 +186,11 @@ impl<K: Connector> Pool<K> {
     /// Goes on in a child process, with a thread for the event loop of its own and without any
     /// connection (FK-01, FK-04). To be called there before anything else is done with the pool. Not
     /// a byte is sent on the parent's sockets: they are closed here, and stay open there. Guards that
-    /// were held at the fork are of no use: what is done with them fails as interrupted.
+    /// were held at the fork are of no use: what is done with them fails as interrupted. Does nothing
+    /// in the process that the pool lives in.
+    ///
+    /// Until then a child is told when it asks for more than there is: connections cannot be opened,
+    /// and commands on the parent's fail as interrupted.
     ///
     /// The state stays as it is; no monitor would make a child's pool ready again (T-74).
     ///
@@ -194,7 +198,7 @@ impl<K: Connector> Pool<K> {
     ///
     /// No event loop, or no thread, to be had; or a lock was held by a thread that does not exist in
     /// this process: fork within [`while_quiet`](Self::while_quiet).
-    pub fn reset_after_fork(&self) -> Result<(), BuildError> {
+    pub fn reset_after_fork(&self) -> Result<(), ForkError> {
         fork::reset(self.shared())
     }
 

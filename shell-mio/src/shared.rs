@@ -1,6 +1,7 @@
 //! One pool: the lock, and what is done outside of it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 
 use cenote_core::address::ServerAddress;
@@ -16,6 +17,7 @@ use crate::event::{PoolEvent, Subscriber};
 use crate::event_loop::EventLoop;
 use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
+use crate::interrupt::Interrupt;
 use crate::thread::LoopThread;
 use crate::woken::Woken;
 use crate::{establish, log, outbox};
@@ -27,6 +29,8 @@ pub(crate) struct Shared<K: Connector> {
     pub(crate) emptied: Condvar,
     /// Whoever turns the event loop, unless the application does.
     pub(crate) thread: Mutex<Option<LoopThread>>,
+    /// The process that the pool lives in.
+    process: AtomicU32,
     origin: std::time::Instant,
     subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
@@ -63,6 +67,7 @@ impl<K: Connector> Shared<K> {
             connector,
             emptied: Condvar::new(),
             thread: Mutex::default(),
+            process: AtomicU32::new(std::process::id()),
             origin: std::time::Instant::now(),
             subscribers,
             watcher,
@@ -169,6 +174,16 @@ impl<K: Connector> Shared<K> {
         std::time::Instant::now().checked_add(timeout).filter(|_| !timeout.is_zero())
     }
 
+    /// Whether this is a child of the process that the pool lives in. Asks the operating system.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.process.load(Ordering::Relaxed) != std::process::id()
+    }
+
+    /// The pool lives in this process from now on.
+    pub(crate) fn adopt(&self) {
+        self.process.store(std::process::id(), Ordering::Relaxed);
+    }
+
     /// Nobody turns this loop any more: nothing can be opened.
     pub(crate) fn end_loop(&self, event_loop: &EventLoop) {
         {
@@ -269,7 +284,10 @@ impl<K: Connector> Shared<K> {
             }
             Action::Interrupt { id } => {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
-                interrupt.into_iter().for_each(|interrupt| interrupt.happen());
+                // What is shut down in a child is shut down for the parent.
+                let break_off =
+                    if self.is_foreign() { Interrupt::renounce } else { Interrupt::happen };
+                interrupt.as_deref().into_iter().for_each(break_off);
             }
             Action::ReportHeldTooLong { id, held } => self.holders.report(&self.address, id, held),
             Action::EmitEvent(event) => self.tell(event),

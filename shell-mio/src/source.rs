@@ -14,10 +14,11 @@ use crate::connection::Mongo;
 use crate::connector::Connector;
 use crate::desk::{Delivery, Parked, Place, Waiter};
 use crate::event_loop::EventLoop;
+use crate::fork::{self, ForkError};
 use crate::guard::PooledConnection;
 use crate::pool::Pool;
 use crate::request::take_over;
-use crate::{fork, timer};
+use crate::timer;
 
 /// A pool in an application's own [`mio::Poll`]: no thread of the pool's, and nothing that blocks.
 ///
@@ -177,7 +178,7 @@ impl<K: Connector> PoolSource<K> {
 
     /// Goes on in a child process, whose parent made the pool, in an event loop of its own. See
     /// [`Pool::reset_after_fork`], which is for pools with a thread. Requests of the parent are
-    /// forgotten.
+    /// forgotten. Does nothing in the process that the pool lives in.
     ///
     /// # Errors
     ///
@@ -187,7 +188,10 @@ impl<K: Connector> PoolSource<K> {
         registry: &Registry,
         tokens: Range<usize>,
         wake: impl Fn() + Send + Sync + 'static,
-    ) -> Result<(), BuildError> {
+    ) -> Result<(), ForkError> {
+        if !self.pool.shared().is_foreign() {
+            return Ok(());
+        }
         let event_loop = EventLoop::new(registry.try_clone()?, tokens, wake, false);
         fork::begin_anew(self.pool.shared(), event_loop.clone())?;
         self.event_loop = event_loop;

@@ -73,7 +73,10 @@ fn ping(connection: &mut PooledConnection<Mongo>) -> Result<(), OperationError> 
 
 /// What the child does; it has this thread and no other.
 fn live_on(pool: &Pool, mut inherited: PooledConnection<Mongo>) {
+    // It is noticed, even if it was forgotten.
+    assert!(matches!(ping(&mut inherited), Err(OperationError::Interrupted(_))));
     pool.reset_after_fork().expect("a new loop");
+    pool.reset_after_fork().expect("once is enough");
     // What the parent has is not to be touched.
     let error = ping(&mut inherited).expect_err("it is the parent's");
     assert!(matches!(error, OperationError::Interrupted(_)), "{error}");
@@ -150,6 +153,7 @@ fn a_child_goes_on_without_its_parents_sockets() {
             ping(connection).unwrap();
         }
         assert_eq!(pool.snapshot().connections_created, 3);
+        pool.reset_after_fork().unwrap(); // Not here.
         drop((held, inherited));
         pool.close();
     }
