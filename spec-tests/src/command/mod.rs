@@ -5,3 +5,5 @@ pub mod check;
 pub mod conform;
 pub mod endpoint;
 pub mod explore;
+pub mod run;
+mod signals;
