@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use cenote::command::{check, conform, endpoint, explore, run};
+use cenote::command::{check, conform, endpoint, explore, record, replay, run};
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -27,6 +27,10 @@ enum Command {
     Explore(explore::Arguments),
     /// Put a pool to work, watch it, and say how it went: on a server that comes along, or on yours
     Run(run::Arguments),
+    /// Write a trace of a pool that nobody has: traffic, or random inputs
+    Record(record::Arguments),
+    /// Replay a trace: verify it, print it, explain it, step through it, shrink it
+    Replay(Box<replay::Arguments>),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +40,8 @@ fn main() -> ExitCode {
         Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
         Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
         Command::Run(arguments) => run::run(&arguments).map_err(Into::into),
+        Command::Record(arguments) => record::run(&arguments).map_err(Into::into),
+        Command::Replay(arguments) => replay::run(&arguments).map_err(Into::into),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

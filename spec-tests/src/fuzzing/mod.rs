@@ -6,6 +6,7 @@ mod uri;
 mod wire;
 
 pub use connect::{hello_reply, scram, socks5};
+pub(crate) use pool::decode_run;
 pub use pool::{pool_ops, pool_vs_model};
 pub use uri::uri;
 pub use wire::wire;

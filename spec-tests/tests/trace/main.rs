@@ -1,0 +1,6 @@
+//! Traces: what is recorded is what is replayed, whatever the payloads, however it is cut.
+
+mod damage;
+mod flight;
+mod journal;
+mod recorded;
