@@ -1,5 +1,6 @@
 //! The pool on tokio at work.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -70,32 +71,11 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
     let mut workers: JoinSet<_> =
         (0..plan.tasks).map(|task| work(pool.clone(), Arc::clone(&tally), task)).collect();
 
-    let stopped = {
-        let time = sleep(plan.time.unwrap_or(Duration::MAX));
-        tokio::pin!(time);
-        let mut ticks = interval(TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        loop {
-            tokio::select! {
-                () = &mut time => break Stopped::Time,
-                () = signals.come() => break Stopped::Signal,
-                Some(_) = workers.join_next() => {
-                    if workers.is_empty() {
-                        break Stopped::Operations;
-                    }
-                }
-                _ = ticks.tick() => {
-                    progress.show(timeline.now(), tally.counts(), &pool.snapshot());
-                    if witness.has_gone() {
-                        break Stopped::Operations;
-                    }
-                }
-            }
-        }
-    };
+    let scene = Scene { plan, pool: &pool, tally: &tally, progress: &progress, witness: &witness };
+    let stopped = scene.play_on(&mut workers, &mut signals).await?;
     tally.is_over.store(true, Ordering::Relaxed);
     let worked = timeline.now().saturating_sub(began);
-    let hanging = finish(&mut workers, &mut signals).await;
+    let hanging = finish(&mut workers, &mut signals).await?;
     helpers.join_all().await;
     if let Some(monitor) = monitor {
         monitor.abort();
@@ -123,6 +103,47 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
         left: Left { tasks: hanging, closed, connections, sockets },
         report: witness.report().map_err(told)?,
     }))
+}
+
+/// What there is while the work goes on.
+struct Scene<'a> {
+    plan: &'a Plan,
+    pool: &'a Pool,
+    tally: &'a Tally,
+    progress: &'a Progress,
+    witness: &'a Witness,
+}
+
+impl Scene<'_> {
+    /// Shows how it goes, until there is a reason to stop.
+    async fn play_on(
+        &self,
+        workers: &mut JoinSet<()>,
+        signals: &mut Signals,
+    ) -> Result<Stopped, Trouble> {
+        let time = sleep(self.plan.time.unwrap_or(Duration::MAX));
+        tokio::pin!(time);
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            tokio::select! {
+                () = &mut time => return Ok(Stopped::Time),
+                () = signals.come() => return Ok(Stopped::Signal),
+                ended = workers.join_next() => match ended {
+                    Some(ended) => ended.map_err(io::Error::from)?,
+                    None => return Ok(Stopped::Operations),
+                },
+                _ = ticks.tick() => {
+                    let now = self.tally.timeline.now();
+                    self.progress.show(now, self.tally.counts(), &self.pool.snapshot());
+                    if self.witness.has_gone() {
+                        // Its report says why.
+                        return Ok(Stopped::Signal);
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn pool(server: &Server, ear: Ear, seen: &Arc<Seen>) -> Result<Pool, Trouble> {
@@ -159,14 +180,19 @@ async fn watch(
 }
 
 /// Waits for those who work, but not for ever, and not if somebody insists. Says how many hang.
-async fn finish(workers: &mut JoinSet<()>, signals: &mut Signals) -> usize {
-    let all = async { while workers.join_next().await.is_some() {} };
+async fn finish(workers: &mut JoinSet<()>, signals: &mut Signals) -> Result<usize, Trouble> {
+    let all = async {
+        while let Some(ended) = workers.join_next().await {
+            ended?;
+        }
+        io::Result::Ok(())
+    };
     tokio::select! {
-        () = all => {}
+        ended = all => ended?,
         () = sleep(PATIENCE) => {}
         () = signals.come() => {}
     }
     let hanging = workers.len();
     workers.shutdown().await;
-    hanging
+    Ok(hanging)
 }
