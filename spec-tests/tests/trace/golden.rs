@@ -13,8 +13,11 @@ use cenote_core::trace::{JournalOptions, Replay, VERSION};
 
 use crate::recorded::{info, play, pool};
 
-/// What the present version is shown by: a name, and how it is made.
-const PRESENT: [(&str, fn() -> Vec<u8>); 4] = [
+/// A name, and how a trace is made.
+type Golden = (&'static str, fn() -> Vec<u8>);
+
+/// What the present version is shown by.
+const PRESENT: [Golden; 4] = [
     ("traffic", || {
         let scene = Scene { tasks: 12, failure_every: 60, leak_every: 90, ..Scene::new(1, 4) };
         let journal = JournalOptions::default().with_actions(true).with_fingerprint_every(16);
