@@ -19,7 +19,9 @@ pub(crate) async fn run<K: Connector>(watch: Watch<K>) {
             rescheduled.await;
             continue;
         };
+        // Biased, so that nothing is left to chance.
         tokio::select! {
+            biased;
             () = rescheduled => {}
             () = tokio::time::sleep_until(due) => {
                 // What is due after this is set anew by the input itself.

@@ -35,7 +35,7 @@ const SCENES: &[Scene] = &[
         let mut recorded = Recorded::new(PoolOptions::default(), None);
         (0..n).for_each(|_| recorded.timed_pair());
     }),
-    ("warm pair, flight recorder on", 10_000, Some(450), |n| {
+    ("warm pair, flight recorder on", 10_000, Some(520), |n| {
         let mut recorded = Recorded::new(PoolOptions::default(), Some(64 << 10));
         (0..n).for_each(|_| recorded.timed_pair());
     }),

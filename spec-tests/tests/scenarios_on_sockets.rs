@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cenote::conform::{self, Outcome, Target, Unreadable, Verdict, cmap, read_json};
 use serde_json::{Value, json};
 
-const SHELLS: [Target; 1] = [Target::Tokio];
+const SHELLS: [Target; 2] = [Target::Tokio, Target::Mio];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/cmap")

@@ -8,6 +8,7 @@ use bson::RawDocument;
 use crate::wire::{WireError, check_document};
 
 use super::error::TraceProblem;
+use super::fields::wrong;
 
 /// Cuts a source into documents.
 pub(super) struct Documents<R> {
@@ -53,7 +54,7 @@ impl<R: Read> Documents<R> {
         }
         let begin = self.start;
         let bytes = self.buffer.get(begin..begin + length).unwrap_or_default();
-        let (document, _) = check_document(bytes, 0).map_err(damaged)?;
+        let document = RawDocument::from_bytes(bytes).map_err(|_| what_is_wrong(bytes))?;
         self.start += length;
         self.offset += length as u64;
         Ok(Some(document))
@@ -68,13 +69,7 @@ impl<R: Read> Documents<R> {
     fn fill(&mut self, wanted: usize) -> io::Result<usize> {
         while self.end - self.start < wanted {
             if self.buffer.len() - self.start < wanted.max(LENGTH) {
-                self.buffer.copy_within(self.start..self.end, 0);
-                self.end -= self.start;
-                self.start = 0;
-                let needed = wanted.max(READ);
-                if self.buffer.len() < needed {
-                    self.buffer.resize(needed, 0);
-                }
+                self.make_room(wanted.max(READ));
             }
             let room = self.buffer.get_mut(self.end..).unwrap_or_default();
             match self.source.read(room) {
@@ -86,11 +81,30 @@ impl<R: Read> Documents<R> {
         }
         Ok(wanted.min(self.end - self.start))
     }
+
+    /// Moves what is unread to the front of a buffer of at least so many bytes.
+    fn make_room(&mut self, needed: usize) {
+        if self.buffer.len() < needed {
+            let mut larger = alloc::vec![0; needed];
+            let unread = self.unread();
+            if let Some(room) = larger.get_mut(..unread.len()) {
+                room.copy_from_slice(unread);
+            }
+            self.buffer = larger;
+        } else {
+            self.buffer.copy_within(self.start..self.end, 0);
+        }
+        self.end -= self.start;
+        self.start = 0;
+    }
 }
 
-fn damaged(error: WireError) -> TraceProblem {
-    if let WireError::Bson { offset, problem } = error {
-        return TraceProblem::Bson { offset, problem };
+/// Why a document could not be read: looked for only when that is so, for a second pass over every
+/// document costs as much as the first.
+pub(super) fn what_is_wrong(document: &[u8]) -> TraceProblem {
+    match check_document(document, 0) {
+        Err(WireError::Bson { offset, problem }) => TraceProblem::Bson { offset, problem },
+        // Well-formed to everybody else: only texts are not looked at there.
+        Ok(_) | Err(_) => wrong("text", "is not UTF-8"),
     }
-    TraceProblem::Io(io::Error::new(io::ErrorKind::InvalidData, error))
 }

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use crate::pool::{ConnId, Instant, Purpose, ServiceId};
 
+use super::documents::what_is_wrong;
 use super::error::TraceProblem;
 
 /// What a field is, or what is wrong with it.
@@ -20,7 +21,7 @@ impl<'a> Fields<'a> {
     pub(super) fn of(document: &'a RawDocument) -> Found<Self> {
         let mut fields = SmallVec::new();
         for element in document {
-            let (key, value) = element.map_err(|_| wrong("text", "is not UTF-8"))?;
+            let (key, value) = element.map_err(|_| what_is_wrong(document.as_bytes()))?;
             fields.push((key.as_str(), value));
         }
         Ok(Self(fields))

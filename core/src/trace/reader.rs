@@ -107,7 +107,10 @@ impl<R: Read> Reader<R> {
             }
             Err(problem) => return Err(problem),
         };
-        let fields = Fields::of(document)?;
+        let Ok(fields) = Fields::of(document) else {
+            let found = "the first document is not BSON".to_owned();
+            return Err(TraceProblem::NotATrace { found });
+        };
         let (header, image, parts) = header(&fields)?;
         drop(fields);
         self.now = header.start;

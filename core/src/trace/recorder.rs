@@ -93,13 +93,12 @@ where
         input: Input<S>,
         out: &mut impl ActionSink<S>,
     ) -> Result<(), Misuse<S>> {
-        if let Some(tapes) = &mut self.tapes {
-            if tapes.journal.is_some() {
-                return handle_journaled(tapes, &mut self.pool, now, input, out);
-            }
-            if let Some(flight) = &mut tapes.flight {
-                flight.record(&self.pool, now, &input);
-            }
+        let Some(tapes) = &mut self.tapes else { return self.pool.handle(now, input, out) };
+        if tapes.journal.is_some() {
+            return handle_journaled(tapes, &mut self.pool, now, input, out);
+        }
+        if let Some(flight) = &mut tapes.flight {
+            flight.record(&self.pool, now, &input);
         }
         let outcome = self.pool.handle(now, input, out);
         if outcome.is_err() {

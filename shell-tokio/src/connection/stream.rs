@@ -11,7 +11,14 @@ use tokio_rustls::client::TlsStream;
 pub(super) enum Stream {
     Plain(Socket),
     Tls(Box<TlsStream<Socket>>),
+    /// One that somebody else opened.
+    Foreign(Box<dyn Foreign>),
 }
+
+/// Whatever carries bytes.
+pub(super) trait Foreign: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Foreign for T {}
 
 /// What TLS lies on. Only the process that opened it writes to it: TLS writes when it likes, so that
 /// this is the place to see to it.
@@ -98,6 +105,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Plain(socket) => Pin::new(socket).poll_read(cx, buffer),
             Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Foreign(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
 }
@@ -111,6 +119,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(socket) => Pin::new(socket).poll_write(cx, bytes),
             Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Foreign(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
 
@@ -118,6 +127,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(socket) => Pin::new(socket).poll_flush(cx),
             Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Foreign(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
@@ -125,6 +135,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Foreign(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

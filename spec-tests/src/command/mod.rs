@@ -7,3 +7,5 @@ pub mod endpoint;
 pub mod explore;
 pub mod record;
 pub mod replay;
+pub mod run;
+mod signals;

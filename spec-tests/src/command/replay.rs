@@ -13,6 +13,7 @@ use crate::replay::diff::diff;
 use crate::replay::explain::Explainer;
 use crate::replay::filter::Filter;
 use crate::replay::history::History;
+use crate::replay::picture::{self, Collector};
 use crate::replay::shrink::{self, Property};
 use crate::replay::watch::{View, Watch};
 use crate::replay::{json, stepper, text};
@@ -66,6 +67,12 @@ pub struct Arguments {
     /// Where the shrunk trace goes
     #[arg(long, value_name = "FILE", requires = "shrink")]
     out: Option<PathBuf>,
+    /// Write a page that shows it: one file, which any browser opens without a network
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["step", "diff", "shrink"])]
+    html: Option<PathBuf>,
+    /// Write JSON that Perfetto and chrome://tracing open
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["step", "diff", "shrink"])]
+    perfetto: Option<PathBuf>,
     /// Make do with what can be read of a trace that is cut or damaged
     #[arg(long)]
     lenient: bool,
@@ -108,6 +115,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, Unplayable> {
         shrink(arguments, property, &mut out)
     } else if arguments.step {
         step(arguments, &mut out)
+    } else if arguments.html.is_some() || arguments.perfetto.is_some() {
+        draw(arguments, &mut out)
     } else {
         print(arguments, &mut out)
     };
@@ -292,6 +301,49 @@ fn load(arguments: &Arguments) -> Result<Option<History>, Unplayable> {
         None => true,
     };
     Ok(good.then_some(history))
+}
+
+/// Draws what there is, and says where it is.
+fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+    let path = &arguments.trace;
+    let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
+    let mut watch = Watch::new(open(path)?).map_err(unplayable)?;
+    let mut collector = Collector::new(watch.pool());
+    let outcome = watch.each(|view| {
+        collector.add(view);
+        let met = arguments.until.as_ref().is_some_and(|until| holds(until, view));
+        if met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let good = match outcome {
+        Ok(_) => true,
+        Err(error) if !arguments.lenient && !error.is_difference() => {
+            return Err(unplayable(error));
+        }
+        Err(error) => ended_early(arguments, path, error)?,
+    };
+    let (picture, header) = (collector.finish(), watch.header());
+    let steps = picture.steps;
+    if let Some(path) = &arguments.html {
+        create(path, |file| picture::html(&picture, header, file))?;
+        writeln!(out, "{steps} steps drawn in {}", path.display())?;
+    }
+    if let Some(path) = &arguments.perfetto {
+        create(path, |file| picture::perfetto(&picture, header, file))?;
+        writeln!(out, "{steps} steps for https://ui.perfetto.dev in {}", path.display())?;
+    }
+    Ok(good)
+}
+
+fn create(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), Unplayable> {
+    let written = File::create(path).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        file.flush()
+    });
+    written.map_err(|source| Unplayable::File { path: path.to_owned(), source })
 }
 
 fn step(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {

@@ -19,6 +19,8 @@ pub enum Target {
     Core,
     /// The pool on tokio, in real time, on real sockets to an endpoint of our own
     Tokio,
+    /// The same without an async runtime, on mio
+    Mio,
 }
 
 /// What became of one test of one file.
@@ -48,7 +50,7 @@ pub enum Verdict {
 
 impl Target {
     /// All that there are.
-    pub const ALL: [Self; 2] = [Self::Core, Self::Tokio];
+    pub const ALL: [Self; 3] = [Self::Core, Self::Tokio, Self::Mio];
 
     /// As the command line spells it.
     #[must_use]
@@ -56,6 +58,7 @@ impl Target {
         match self {
             Self::Core => "core",
             Self::Tokio => "tokio",
+            Self::Mio => "mio",
         }
     }
 
@@ -64,7 +67,7 @@ impl Target {
     const fn at_once(self) -> usize {
         match self {
             Self::Core => 1,
-            Self::Tokio => 8,
+            Self::Tokio | Self::Mio => 8,
         }
     }
 }

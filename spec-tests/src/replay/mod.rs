@@ -7,6 +7,7 @@ pub mod filter;
 pub mod history;
 pub mod json;
 pub mod mirror;
+pub mod picture;
 pub mod random;
 pub mod record;
 pub mod shrink;

@@ -2,5 +2,6 @@
 
 mod damage;
 mod flight;
+mod golden;
 mod journal;
 mod recorded;

@@ -8,6 +8,8 @@
 //! ├ operation   what threads do                  fail_point   what the endpoint does wrong
 //! simulated     plays it on the machine, in virtual time
 //! tokio_shell   plays it on tokio, in real time
+//! mio_shell     plays it on mio, in real time
+//! ├ sockets      an endpoint for either
 //! └ played      what became of it                ledger       what must add up in the end
 //! expected      compares what became of it with what the file says, by means of
 //! └ matching    expected against seen
@@ -25,17 +27,21 @@ mod fail_point;
 mod format;
 mod ledger;
 mod matching;
+mod mio_shell;
 mod operation;
 mod played;
 mod simulated;
+mod sockets;
 mod tokio_shell;
 
 use std::path::Path;
 
+use cenote_core::address::ServerAddress;
 use serde_json::Value;
 
 use self::expected::Expected;
 use self::format::File;
+use self::played::Played;
 use super::{Outcome, Target, Unreadable, read_json};
 
 /// Plays one file.
@@ -61,7 +67,8 @@ pub fn play_document(
     let file = File::from_document(document).map_err(format)?;
     let verdict = match target {
         Target::Core => play_simulated(&file),
-        Target::Tokio => play_on_tokio(&file),
+        Target::Tokio => play_on_sockets(&file, tokio_shell::play),
+        Target::Mio => play_on_sockets(&file, mio_shell::play),
     };
     let (path, verdict) = (path.to_owned(), verdict.into());
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
@@ -71,7 +78,10 @@ fn play_simulated(file: &File) -> Result<(), String> {
     Expected::of(file).judge(&simulated::play(file)?)
 }
 
-fn play_on_tokio(file: &File) -> Result<(), String> {
-    let (played, address) = tokio_shell::play(file)?;
+fn play_on_sockets(
+    file: &File,
+    play: impl FnOnce(&File) -> Result<(Played, ServerAddress), String>,
+) -> Result<(), String> {
+    let (played, address) = play(file)?;
     Expected::of(file).on_sockets(&address).judge(&played)
 }

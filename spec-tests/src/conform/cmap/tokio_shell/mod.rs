@@ -16,7 +16,6 @@ use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::sdam;
-use cenote_core::uri::ConnectionString;
 use cenote_tokio::{Builder, Mongo};
 use tokio::runtime;
 
@@ -24,7 +23,8 @@ use self::threads::Threads;
 use self::world::World;
 use super::format::{File, Options};
 use super::played::Played;
-use crate::endpoint::{Certificates, Endpoint, ListenOptions, Settings, User};
+use super::sockets;
+use crate::endpoint::Endpoint;
 
 /// Plays one file; with the address where it was played.
 ///
@@ -32,25 +32,11 @@ use crate::endpoint::{Certificates, Endpoint, ListenOptions, Settings, User};
 ///
 /// Whatever keeps an endpoint from listening or a pool from being made.
 pub(super) fn play(file: &File) -> Result<(Played, ServerAddress), String> {
-    let endpoint = start(file).map_err(|error| format!("no endpoint to play against: {error}"))?;
+    let endpoint = sockets::endpoint(file)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime to play on: {error}"))?;
     let played = runtime.block_on(play_against(&endpoint, file))?;
     Ok((played, endpoint.address()))
-}
-
-/// An endpoint that does wrong what the file wants. It goes with the file, and its fail point with
-/// it (TF-16).
-fn start(file: &File) -> Result<Endpoint, Box<dyn std::error::Error>> {
-    // By certificate: SCRAM takes its time on purpose, which is not what files are about.
-    let users = vec![User::x509(Certificates::CLIENT_SUBJECT)];
-    let settings = Settings { auth: true, users, ..Settings::default() };
-    let endpoint = Endpoint::start(settings, ListenOptions::with_tls())?;
-    if let Some(fail_point) = &file.fail_point {
-        let command = fail_point.command()?;
-        endpoint.with(|server, _now| server.set_fail_point(&command))?;
-    }
-    Ok(endpoint)
 }
 
 async fn play_against(endpoint: &Endpoint, file: &File) -> Result<Played, String> {
@@ -68,10 +54,8 @@ async fn play_against(endpoint: &Endpoint, file: &File) -> Result<Played, String
 
 /// A pool with the file's options, and with nobody but SDAM to watch the server (TF-18).
 fn pool(endpoint: &Endpoint, options: &Options) -> Result<Builder<Mongo>, String> {
-    let text = |error: &dyn std::error::Error| error.to_string();
-    let mut uri = ConnectionString::parse(&endpoint.uri()).map_err(|error| text(&error))?;
-    uri.app_name.clone_from(&options.app_name);
-    let connector = Mongo::new(&uri).map_err(|error| text(&error))?;
+    let uri = sockets::uri(endpoint, options)?;
+    let connector = Mongo::new(&uri).map_err(|error| error.to_string())?;
     let builder = Builder::new(endpoint.address(), connector).options(options.to_pool_options()?);
     Ok(builder.on_failure(|failure| {
         failure.clear(sdam::verdict(&failure.context(None), failure.error()).pool);

@@ -1,0 +1,31 @@
+//! A pool against a server: `cargo run -p cenote-mio --example quickstart -- URI`.
+//!
+//! `cargo run --release --bin cenote -- endpoint --tls --auth app:pencil` prints a URI to use.
+
+use std::error::Error;
+use std::thread;
+
+use bson::rawdoc;
+use cenote_mio::Pool;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let uri = std::env::args().nth(1).ok_or("usage: quickstart URI")?;
+    let pool = Pool::builder(&uri)?.on_event(|event| println!("  {event}")).build()?;
+    // A pool begins paused. A driver's monitor says when the server is there; here we just hope.
+    pool.ready();
+
+    let work = |number: u32| {
+        let mut connection = pool.check_out()?;
+        let reply = connection.command("admin", &rawdoc! { "ping": 1 })?;
+        println!("thread {number} on connection {}: {reply:?}", connection.id());
+        Ok::<_, Box<dyn Error + Send + Sync>>(())
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|number| scope.spawn(move || work(number))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+    })
+    .map_err(|error| error.to_string())?;
+    println!("{}", pool.snapshot());
+    pool.close();
+    Ok(())
+}

@@ -1,0 +1,74 @@
+use std::sync::PoisonError;
+use std::time::Instant;
+
+use thiserror::Error;
+
+use crate::connector::Connector;
+use crate::drainer::Drainer;
+use crate::pool::Pool;
+use crate::thread;
+
+/// [`Pool::close_before`] stopped waiting. The pool is closed; this is how much of it is still out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the pool is closed, but {in_use} of its connections are still checked out: each is closed \
+     when it comes back"
+)]
+pub struct CloseTimeout {
+    /// Connections that are checked out: at least 1.
+    pub in_use: u32,
+}
+
+impl<K: Connector> Pool<K> {
+    /// Closes the pool for good. Blocks until everything that is checked out has come home (PCL-01),
+    /// every socket is closed, and the thread of the event loop has ended.
+    ///
+    /// A subscriber who closes the pool that it is told about does not wait.
+    pub fn close(&self) {
+        // Without a deadline only a subscriber stops waiting.
+        let _ = self.close_by(None);
+    }
+
+    /// As [`close`](Self::close), but waits until `deadline` at the latest: for a shutdown that does
+    /// not wait for the last one. The pool is closed whatever the deadline is; one that has passed
+    /// closes it and only looks.
+    ///
+    /// # Errors
+    ///
+    /// How many connections were still checked out at the deadline. They come home later, and are
+    /// closed then.
+    pub fn close_before(&self, deadline: Instant) -> Result<(), CloseTimeout> {
+        self.close_by(Some(deadline))
+    }
+
+    fn close_by(&self, deadline: Option<Instant>) -> Result<(), CloseTimeout> {
+        self.begin_to_close();
+        let shared = self.shared();
+        // What this thread is in the midst of would not go on while it waits.
+        let is_subscriber = Drainer::is_here(shared);
+        let mut desk = shared.lock();
+        loop {
+            let in_use = desk.state.snapshot().total;
+            if in_use == 0 && (desk.interrupts.is_empty() || is_subscriber) {
+                break;
+            }
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            if is_subscriber || left.is_some_and(|left| left.is_zero()) {
+                // Those that are home are being closed by another thread.
+                return if in_use == 0 { Ok(()) } else { Err(CloseTimeout { in_use }) };
+            }
+            desk = match left {
+                None => shared.emptied.wait(desk).unwrap_or_else(PoisonError::into_inner),
+                Some(left) => {
+                    let waited = shared.emptied.wait_timeout(desk, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        drop(desk);
+        if !is_subscriber {
+            thread::join(shared);
+        }
+        Ok(())
+    }
+}

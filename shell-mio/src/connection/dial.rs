@@ -1,0 +1,257 @@
+//! From a name to a socket: name resolution, the attempts to connect, the proxy.
+
+use std::future::{Future, poll_fn};
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::uri::ProxyOptions;
+use mio::net::TcpStream;
+use socket2::{SockRef, TcpKeepalive};
+
+use super::proxy;
+use super::resolve::Resolver;
+use super::stream::{Socket, Stream};
+use crate::connector::Target;
+use crate::event_loop::{EventLoop, Watched, timeout_at};
+
+/// How long one attempt has before the next address is tried as well (RFC 8305, section 5).
+const ATTEMPT: Duration = Duration::from_millis(250);
+
+/// How long a socket is silent before the operating system asks whether the peer is there, and how
+/// often it asks then.
+const KEEP_ALIVE: Duration = Duration::from_secs(120);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// By when something has to be done, on an event loop.
+#[derive(Clone, Debug)]
+pub(super) struct Limit {
+    event_loop: EventLoop,
+    all: Option<Deadline>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Deadline {
+    at: Instant,
+    /// How long that is after the beginning.
+    after: Duration,
+}
+
+impl Limit {
+    /// For everything about one connection: `connectTimeoutMS` or the caller's deadline, whichever
+    /// comes first (CS-03, CS-08).
+    pub(super) fn of(target: &Target, connect_timeout: Duration) -> Self {
+        let now = Instant::now();
+        let own = Deadline::after(now, connect_timeout);
+        let after = |at: Instant| at.saturating_duration_since(now);
+        let callers = target.deadline.map(|at| Deadline { at, after: after(at) });
+        let event_loop = target.event_loop.clone();
+        Self { event_loop, all: own.into_iter().chain(callers).min() }
+    }
+
+    /// Whether whoever turns the loop must never be blocked.
+    pub(super) fn is_embedded(&self) -> bool {
+        self.event_loop.is_embedded()
+    }
+
+    /// What becomes of `work`, or after how long it was given up.
+    pub(super) async fn hold<R>(&self, work: impl Future<Output = R>) -> Result<R, Duration> {
+        match self.all {
+            Some(Deadline { at, after }) => {
+                timeout_at(&self.event_loop, at, work).await.ok_or(after)
+            }
+            None => Ok(work.await),
+        }
+    }
+
+    /// As [`hold`](Self::hold), for what fails as I/O does, at one stage of establishing.
+    pub(super) async fn hold_at<R>(
+        &self,
+        stage: Stage,
+        work: impl Future<Output = io::Result<R>>,
+    ) -> Result<R, ConnectionError> {
+        match self.hold(work).await {
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(error)) => Err(ConnectionError::network(stage, error)),
+            Err(after) => Err(ConnectionError::timeout(stage, after)),
+        }
+    }
+}
+
+impl Deadline {
+    /// Zero is without limit (CS-01), and so is what the clock does not reach.
+    fn after(now: Instant, after: Duration) -> Option<Self> {
+        let at = now.checked_add(after).filter(|_| !after.is_zero());
+        at.map(|at| Self { at, after })
+    }
+}
+
+/// Bytes to the server and back, without TLS yet.
+pub(super) async fn dial(
+    address: &ServerAddress,
+    resolver: &Resolver,
+    proxy: Option<&ProxyOptions>,
+    limit: &Limit,
+) -> Result<Watched<Stream>, ConnectionError> {
+    let tcp = match (address, proxy) {
+        (ServerAddress::Unix { path }, _) => return unix(path, limit).await,
+        (ServerAddress::Tcp { .. }, Some(proxy)) => {
+            let port = proxy.port.unwrap_or(ProxyOptions::DEFAULT_PORT);
+            let stages = [Stage::Proxy, Stage::Proxy];
+            let mut tcp = tcp((&proxy.host, port), resolver, stages, limit).await?;
+            proxy::tunnel(&mut tcp, address, proxy, limit).await?;
+            tcp
+        }
+        (ServerAddress::Tcp { host, port, .. }, None) => {
+            tcp((host, *port), resolver, [Stage::Dns, Stage::Tcp], limit).await?
+        }
+    };
+    Ok(tcp.map(|tcp| Stream::new(Socket::Tcp(tcp))))
+}
+
+#[cfg(unix)]
+async fn unix(path: &str, limit: &Limit) -> Result<Watched<Stream>, ConnectionError> {
+    let connect = async {
+        let socket = mio::net::UnixStream::connect(path)?;
+        let mut socket = limit.event_loop.watch(socket)?;
+        socket.ready(|socket| established(socket.take_error()?, socket.peer_addr())).await?;
+        Ok(socket.map(|socket| Stream::new(Socket::Unix(socket))))
+    };
+    limit.hold_at(Stage::Tcp, connect).await
+}
+
+#[cfg(not(unix))]
+async fn unix(_path: &str, _limit: &Limit) -> Result<Watched<Stream>, ConnectionError> {
+    let reason = "no UNIX domain sockets on this system";
+    Err(ConnectionError::configuration(Stage::Tcp, reason))
+}
+
+/// The stages are those of resolving and of connecting.
+async fn tcp(
+    (host, port): (&str, u16),
+    resolver: &Resolver,
+    [resolving, connecting]: [Stage; 2],
+    limit: &Limit,
+) -> Result<Watched<TcpStream>, ConnectionError> {
+    let lookup = resolver.resolve(&limit.event_loop, host, port);
+    let addresses = alternate(limit.hold_at(resolving, lookup).await?);
+    if addresses.is_empty() {
+        return Err(ConnectionError::network(resolving, "the name has no address"));
+    }
+    let stream = limit.hold_at(connecting, race(&limit.event_loop, addresses)).await?;
+    prepare(&stream).map_err(|error| ConnectionError::network(connecting, error))?;
+    Ok(stream)
+}
+
+/// The two families in turn, beginning with the one that the system prefers (RFC 8305, section 4).
+fn alternate(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let Some(first) = addresses.first().copied() else { return addresses };
+    let (preferred, others): (Vec<_>, Vec<_>) =
+        addresses.into_iter().partition(|address| address.is_ipv4() == first.is_ipv4());
+    let mut ordered = Vec::with_capacity(preferred.len() + others.len());
+    let (mut preferred, mut others) = (preferred.into_iter(), others.into_iter());
+    loop {
+        let pair = [preferred.next(), others.next()];
+        if pair == [None, None] {
+            return ordered;
+        }
+        ordered.extend(pair.into_iter().flatten());
+    }
+}
+
+/// One attempt to connect.
+type Attempt = Pin<Box<dyn Future<Output = io::Result<Watched<TcpStream>>> + Send>>;
+
+/// The first address that answers. Each next one is tried when the one before has failed, or has
+/// had its time; the losers are dropped.
+async fn race(
+    event_loop: &EventLoop,
+    addresses: Vec<SocketAddr>,
+) -> io::Result<Watched<TcpStream>> {
+    let mut attempts: Vec<Attempt> = Vec::new();
+    let mut failure = None;
+    let mut addresses = addresses.into_iter();
+    loop {
+        let next = addresses.next();
+        let mut patience = None;
+        if let Some(address) = next {
+            attempts.push(Box::pin(connect(event_loop.clone(), address)));
+            patience = Some(event_loop.sleep_until(Instant::now() + ATTEMPT));
+        } else if attempts.is_empty() {
+            return Err(failure.unwrap_or_else(|| ErrorKind::AddrNotAvailable.into()));
+        }
+        let event = poll_fn(|cx| match poll_first(&mut attempts, cx) {
+            Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+            Poll::Pending => match &mut patience {
+                Some(patience) => Pin::new(patience).poll(cx).map(|()| None),
+                None => Poll::Pending,
+            },
+        });
+        match event.await {
+            Some(Ok(stream)) => return Ok(stream),
+            // The first reason is that of the preferred address.
+            Some(Err(error)) => drop(failure.get_or_insert(error)),
+            None => {}
+        }
+    }
+}
+
+/// The first one that is over, taken out.
+fn poll_first(
+    attempts: &mut Vec<Attempt>,
+    cx: &mut Context<'_>,
+) -> Poll<io::Result<Watched<TcpStream>>> {
+    for index in 0..attempts.len() {
+        let Some(attempt) = attempts.get_mut(index) else { break };
+        if let Poll::Ready(outcome) = attempt.as_mut().poll(cx) {
+            drop(attempts.remove(index));
+            return Poll::Ready(outcome);
+        }
+    }
+    Poll::Pending
+}
+
+async fn connect(event_loop: EventLoop, address: SocketAddr) -> io::Result<Watched<TcpStream>> {
+    let mut stream = event_loop.watch(TcpStream::connect(address)?)?;
+    stream.ready(|stream| established(stream.take_error()?, stream.peer_addr())).await?;
+    Ok(stream)
+}
+
+/// Whether a socket that was told to connect has done so.
+fn established<A>(error: Option<io::Error>, peer: io::Result<A>) -> io::Result<()> {
+    match (error, peer) {
+        (Some(error), _) => Err(error),
+        (None, Ok(_)) => Ok(()),
+        (None, Err(error)) if error.kind() == ErrorKind::NotConnected => {
+            Err(ErrorKind::WouldBlock.into())
+        }
+        (None, Err(error)) => Err(error),
+    }
+}
+
+/// Small messages leave at once, and a peer that is gone is noticed.
+fn prepare(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let keep_alive = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE_INTERVAL);
+    SockRef::from(stream).set_tcp_keepalive(&keep_alive)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::alternate;
+
+    #[test]
+    fn families_take_turns() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        let found = ["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1"].map(address);
+        let expected = ["[::1]:1", "1.1.1.1:1", "[::2]:1", "[::3]:1"].map(address);
+        assert_eq!(alternate(found.to_vec()), expected);
+        assert_eq!(alternate(Vec::new()), Vec::new());
+    }
+}

@@ -1,0 +1,104 @@
+//! Hello and authentication, as the machine in the core has them.
+
+use std::io;
+use std::sync::Arc;
+
+use bson::RawDocumentBuf;
+use cenote_core::connect::{Command, ConnectionDescription, Establish, Nonce, Step};
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::wire::{Flags, MessageLimit, WireError};
+
+use super::dial::Limit;
+use super::messages::{Failure, Messages};
+use super::{Connection, Mongo};
+use crate::connector::Progress;
+use crate::event_loop::Watched;
+
+/// From an open stream to a connection that is ready.
+pub(super) async fn establish(
+    mongo: &Mongo,
+    mut messages: Watched<Messages>,
+    limit: &Limit,
+    progress: &Progress<Mongo>,
+) -> Result<Connection, ConnectionError> {
+    let mut establish = Establish::new(Arc::clone(&mongo.options), [nonce()?, nonce()?])?;
+    let description = converse(&mut establish, &mut messages, mongo, limit, progress).await?;
+    let mut messages = messages.end().map_err(unusable)?;
+    if !limit.is_embedded() {
+        messages.block().map_err(unusable)?;
+    }
+    Ok(Connection { messages, description, socket_timeout: mongo.socket_timeout })
+}
+
+async fn converse(
+    establish: &mut Establish,
+    messages: &mut Watched<Messages>,
+    mongo: &Mongo,
+    limit: &Limit,
+    progress: &Progress<Mongo>,
+) -> Result<Box<ConnectionDescription>, ConnectionError> {
+    loop {
+        match establish.next_step()? {
+            Step::Send(command) => {
+                if let Err(failure) = send(messages, &command, limit).await {
+                    fail(establish, failure);
+                }
+            }
+            Step::Receive => match receive(messages, limit).await {
+                // On the loop's thread, which is the only one: so the second of many connections
+                // finds what the first has computed, and each PBKDF2 is run once.
+                Ok(reply) => establish.reply(&reply, &mut mongo.scram()),
+                Err(failure) => fail(establish, failure),
+            },
+            Step::Handshaken(description) => {
+                let size = MessageLimit::new(description.limits.max_message_size.into());
+                let agreed = description.compressor.and_then(|it| mongo.compressor(it));
+                messages.agree(size.unwrap_or(MessageLimit::DEFAULT), agreed);
+                let service = description.service_id.filter(|_| mongo.options.load_balanced);
+                service.into_iter().for_each(|service| progress.handshaken(service));
+            }
+            Step::Done(description) => return Ok(description),
+        }
+    }
+}
+
+async fn send(
+    messages: &mut Watched<Messages>,
+    command: &Command,
+    limit: &Limit,
+) -> Result<(), Failure> {
+    messages.begin(command.body(), None, Flags::NONE)?;
+    limit.hold(messages.ready(Messages::write)).await??;
+    Ok(())
+}
+
+async fn receive(
+    messages: &mut Watched<Messages>,
+    limit: &Limit,
+) -> Result<RawDocumentBuf, Failure> {
+    limit.hold(messages.ready(|messages| Failure::apart(messages.read()))).await??
+}
+
+fn unusable(error: io::Error) -> ConnectionError {
+    ConnectionError::network(Stage::Authentication, error)
+}
+
+fn fail(establish: &mut Establish, failure: Failure) {
+    match failure {
+        Failure::Io(error) => establish.failed(error),
+        Failure::Closed => establish.failed("closed by the peer"),
+        Failure::TimedOut(after) => establish.timed_out(after),
+        // The end in the middle of a message is an end, and not the protocol's fault.
+        Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
+        Failure::Wire(error) | Failure::Refused(error) => establish.garbled(&error.to_string()),
+    }
+}
+
+/// AU-35: from the operating system.
+fn nonce() -> Result<Nonce, ConnectionError> {
+    let mut bytes = [0; Nonce::RANDOM_BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        ConnectionError::configuration(Stage::Authentication, &error.to_string())
+    })?;
+    Ok(Nonce::from_random(bytes))
+}

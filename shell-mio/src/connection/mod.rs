@@ -1,0 +1,175 @@
+//! Connections to a MongoDB server, as a connection string describes them.
+
+mod dial;
+mod embedded;
+mod handshake;
+mod messages;
+mod operations;
+mod patience;
+mod proxy;
+#[cfg(test)]
+mod reluctant;
+mod resolve;
+mod stream;
+mod tls;
+mod verifier;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions, ScramCache};
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::uri::{self, ConnectionString, ProxyOptions};
+use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
+
+use self::dial::Limit;
+use self::messages::Messages;
+use self::resolve::Resolver;
+use self::tls::Tls;
+use crate::connector::{Connector, Progress, Target};
+use crate::interrupt::Interrupter;
+
+pub use self::operations::Connection;
+pub use self::resolve::Lookup;
+
+/// `connectTimeoutMS` where the connection string has none (OP-18).
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Opens connections as a connection string says: TCP or a UNIX domain socket, through a SOCKS5
+/// proxy or not, with TLS or without, hello, compression, authentication.
+///
+/// `connectTimeoutMS`, 10 s by default, is for all of that together.
+pub struct Mongo {
+    options: Arc<EstablishOptions>,
+    connect_timeout: Duration,
+    socket_timeout: Option<Duration>,
+    zlib_level: ZlibLevel,
+    resolver: Resolver,
+    proxy: Option<ProxyOptions>,
+    tls: Option<Tls>,
+    scram: Mutex<ScramCache>,
+}
+
+impl Mongo {
+    /// Reads the files that the connection string names, and nothing else: no connection is made.
+    ///
+    /// # Errors
+    ///
+    /// A file of TLS that cannot be read, or that is not what it should be; an application's name
+    /// that is too long.
+    pub fn new(uri: &ConnectionString) -> Result<Self, ConnectionError> {
+        let client = ClientMetadata::new(uri.app_name.as_deref(), &environment())
+            .map_err(|error| ConnectionError::configuration(Stage::Hello, &error.to_string()))?;
+        Self::with_client(uri, &client)
+    }
+
+    /// As [`new`](Self::new), for a driver that tells servers its own name (HS-21, HS-29).
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_client(
+        uri: &ConnectionString,
+        client: &ClientMetadata,
+    ) -> Result<Self, ConnectionError> {
+        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls)).transpose()?;
+        Ok(Self {
+            options: Arc::new(EstablishOptions::new(uri, client)),
+            connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
+            socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
+            zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
+                .unwrap_or(ZlibLevel::DEFAULT),
+            resolver: Resolver::default(),
+            proxy: uri.proxy.clone(),
+            tls,
+            scram: Mutex::default(),
+        })
+    }
+
+    /// Asks `resolver` for the addresses of names, instead of the operating system, which is asked on
+    /// a thread that lives for as long as that takes. It is called by whoever turns the event loop,
+    /// and must not block; it may answer later. An [embedded](crate::PoolSource) pool, which has no
+    /// threads, resolves no name without it.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: impl Fn(Lookup) + Send + Sync + 'static) -> Self {
+        self.resolver = Resolver::Own(Box::new(resolver));
+        self
+    }
+
+    /// Takes these addresses, in this order, for every name: each with the port of the name.
+    #[must_use]
+    pub fn with_addresses(self, addresses: Vec<std::net::IpAddr>) -> Self {
+        self.with_resolver(move |lookup| {
+            let at = |address: &_| SocketAddr::new(*address, lookup.port());
+            let addresses = addresses.iter().map(at).collect();
+            lookup.answer(Ok(addresses));
+        })
+    }
+
+    /// What hello has settled, as the wire format has it.
+    fn compressor(&self, agreed: uri::Compressor) -> Option<Compressor> {
+        let id = CompressorId::from_name(agreed.name())?;
+        Compressor::new(id, self.zlib_level).ok()
+    }
+
+    fn scram(&self) -> MutexGuard<'_, ScramCache> {
+        self.scram.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where the process runs, as far as servers are told (HS-22, HS-24, HS-26).
+fn environment() -> Environment {
+    let name = match std::env::consts::OS {
+        "linux" => "Linux",
+        "macos" => "Darwin",
+        "windows" => "Windows",
+        other => other,
+    };
+    let variable = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
+    Environment {
+        os_type: Some(name.to_owned()),
+        architecture: Some(std::env::consts::ARCH.to_owned()),
+        variables: Environment::VARIABLES.iter().filter_map(variable).collect(),
+        has_dockerenv: Path::new("/.dockerenv").exists(),
+        ..Environment::default()
+    }
+}
+
+impl Connector for Mongo {
+    type Connection = Connection;
+
+    async fn connect(
+        &self,
+        target: Target,
+        progress: Progress<Self>,
+    ) -> Result<Connection, ConnectionError> {
+        let limit = Limit::of(&target, self.connect_timeout);
+        let Target { address, .. } = &target;
+        let mut stream = dial::dial(address, &self.resolver, self.proxy.as_ref(), &limit).await?;
+        if let Some(tls) = &self.tls {
+            tls.connect(&mut stream, address, &limit).await?;
+        }
+        handshake::establish(self, stream.map(Messages::new), &limit, &progress).await
+    }
+
+    /// Something is under way, unread, or broken (CO-19).
+    fn fault(&self, connection: &Connection) -> Option<ConnectionError> {
+        let reason = "checked in in the middle of a command";
+        let is_reusable = connection.messages.is_reusable();
+        (!is_reusable).then(|| ConnectionError::protocol(Stage::Operation, reason))
+    }
+
+    /// By `shutdown` of its socket.
+    fn interrupter(&self, connection: &Connection) -> Option<Interrupter> {
+        Some(Box::new(connection.messages.stream().interrupter()))
+    }
+}
+
+impl fmt::Debug for Mongo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mongo").field("options", &self.options).finish_non_exhaustive()
+    }
+}

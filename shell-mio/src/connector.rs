@@ -1,0 +1,135 @@
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Instant;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{ConnId, Input, ServiceId};
+
+use crate::event_loop::EventLoop;
+use crate::interrupt::Interrupter;
+use crate::shared::Shared;
+
+/// How connections are made and judged: what a driver brings that has sockets and a handshake of
+/// its own.
+///
+/// [`Mongo`](crate::Mongo) is the one that is there. A driver whose own way to connect blocks runs
+/// it [on a thread](EventLoop::on_thread), one for each connection that is being opened:
+///
+/// ```
+/// use std::net::TcpStream;
+/// use cenote_core::error::{ConnectionError, Stage};
+/// use cenote_mio::{Builder, Connector, Interrupter, Progress, Target};
+///
+/// struct Plain;
+///
+/// impl Connector for Plain {
+///     type Connection = TcpStream;
+///
+///     async fn connect(
+///         &self,
+///         target: Target,
+///         _: Progress<Self>,
+///     ) -> Result<TcpStream, ConnectionError> {
+///         let port = target.address.port().unwrap_or(27017);
+///         let address = (target.address.host().to_owned(), port);
+///         let connected = target.event_loop.on_thread(|| TcpStream::connect(address)).await;
+///         let connected = connected.and_then(|connected| connected);
+///         connected.map_err(|error| ConnectionError::network(Stage::Tcp, error))
+///     }
+///
+///     fn interrupter(&self, connection: &TcpStream) -> Option<Interrupter> {
+///         let socket = connection.try_clone().ok()?;
+///         Some(Box::new(move || drop(socket.shutdown(std::net::Shutdown::Both))))
+///     }
+/// }
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+/// let pool = Builder::new(listener.local_addr()?.to_string().parse()?, Plain).build()?;
+/// pool.ready();
+/// assert_eq!(pool.check_out()?.peer_addr()?, listener.local_addr()?);
+/// pool.close();
+/// # Ok(())
+/// # }
+/// ```
+pub trait Connector: Send + Sync + Sized + 'static {
+    /// What is pooled. It is dropped to close it, on whatever thread finds that it is time: that
+    /// must not block.
+    type Connection: Send + 'static;
+
+    /// Opens a connection to `target`, ready for its first command.
+    ///
+    /// The future goes on on the [event loop](Target::event_loop), whose sockets and times it may
+    /// wait for, and must not block it. There is no other runtime: what belongs to one, such as
+    /// tokio's sockets, does not work here.
+    ///
+    /// In load-balanced mode it calls [`Progress::handshaken`] once hello is done. It ends by
+    /// `target`'s deadline, if there is one. When the pool has no use for the connection any more,
+    /// the future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no connection. It fails the request that the connection was for.
+    fn connect(
+        &self,
+        target: Target,
+        progress: Progress<Self>,
+    ) -> impl Future<Output = Result<Self::Connection, ConnectionError>> + Send;
+
+    /// Why a connection that comes back must not be used again, such as a reply that was not read
+    /// to its end; `None`, the default, is for none. Called when a guard is dropped: it must not
+    /// block (CO-19).
+    fn fault(&self, connection: &Self::Connection) -> Option<ConnectionError> {
+        let _ = connection;
+        None
+    }
+
+    /// How to break a connection off while another thread uses it, such as by `shutdown` of its
+    /// socket. Asked once for each connection, and dropped with it; must not block. `None`, the
+    /// default: whoever uses it finds out when that is done.
+    fn interrupter(&self, connection: &Self::Connection) -> Option<Interrupter> {
+        let _ = connection;
+        None
+    }
+}
+
+/// Where a connection is to go, and by when.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Target {
+    /// The server.
+    pub address: Arc<ServerAddress>,
+    /// The number of the connection, as in events: 1, 2, 3, …
+    pub connection_id: u64,
+    /// When the request for which it is made gives up; `None` for a connection that nobody waits
+    /// for, or who waits without limit. The connector has limits of its own besides.
+    pub deadline: Option<Instant>,
+    /// Whether it is made for the minimum and not for a request (CS-08).
+    pub background: bool,
+    /// Where it is opened.
+    pub event_loop: EventLoop,
+}
+
+/// How a connector tells what it knows before it is done.
+pub struct Progress<K: Connector> {
+    pub(crate) shared: Arc<Shared<K>>,
+    pub(crate) id: ConnId,
+}
+
+impl<K: Connector> Progress<K> {
+    /// Hello is done, and the server is of this service. To be called once, and only in
+    /// load-balanced mode: from now on a clear of that service concerns the connection (LB-03).
+    ///
+    /// # Panics
+    ///
+    /// When it is called twice, or for a pool that is not load-balanced.
+    pub fn handshaken(&self, service: ServiceId) {
+        self.shared.feed(Input::Handshaken { id: self.id, service: Some(service) });
+    }
+}
+
+impl<K: Connector> std::fmt::Debug for Progress<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Progress").field("id", &self.id).finish_non_exhaustive()
+    }
+}

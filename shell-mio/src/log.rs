@@ -1,0 +1,58 @@
+//! The specification's log messages, through `tracing`: target `cenote::connection`, level DEBUG
+//! (LG-01).
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
+use cenote_core::log::{LogRecord, LogSettings};
+use cenote_core::pool::Event;
+use tracing::field::display;
+use tracing::{Level, debug, enabled, warn};
+
+use crate::held::HeldTooLong;
+
+/// The specification calls the component `connection`.
+const TARGET: &str = "cenote::connection";
+
+/// Whether anybody would see a message.
+#[inline]
+pub(crate) fn is_wanted() -> bool {
+    enabled!(target: TARGET, Level::DEBUG)
+}
+
+/// Says what happened, with the keys of the specification. Those that do not apply are absent.
+#[inline(never)]
+pub(crate) fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
+    let settings = LogSettings::default();
+    let record = LogRecord::new(event, address, &settings);
+    let field = |key| record.field(key).map(display);
+    debug!(
+        target: TARGET,
+        message = record.message(),
+        serverHost = field("serverHost"),
+        serverPort = field("serverPort"),
+        driverConnectionId = field("driverConnectionId"),
+        durationMS = field("durationMS"),
+        reason = field("reason"),
+        error = field("error"),
+        serviceId = field("serviceId"),
+        maxIdleTimeMS = field("maxIdleTimeMS"),
+        minPoolSize = field("minPoolSize"),
+        maxPoolSize = field("maxPoolSize"),
+        maxConnecting = field("maxConnecting"),
+        waitQueueTimeoutMS = field("waitQueueTimeoutMS"),
+    );
+}
+
+/// Not a message of the specification: a connection is perhaps leaked.
+pub(crate) fn held_too_long(report: &HeldTooLong) {
+    let HeldTooLong { address, connection_id, held, place } = report;
+    warn!(
+        target: TARGET,
+        message = "Connection held for long: was it leaked?",
+        serverHost = address.host(),
+        serverPort = address.port(),
+        driverConnectionId = connection_id,
+        heldMS = u64::try_from(held.as_millis()).unwrap_or(u64::MAX),
+        checkedOutAt = place.map(display),
+    );
+}

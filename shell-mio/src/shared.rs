@@ -1,0 +1,306 @@
+//! One pool: the lock, and what is done outside of it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{
+    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
+};
+
+use crate::connector::Connector;
+use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place, Waiter};
+use crate::drainer::Drainer;
+use crate::event::{PoolEvent, Subscriber};
+use crate::event_loop::EventLoop;
+use crate::failure::Watcher;
+use crate::held::{Holders, Overseer};
+use crate::interrupt::Interrupt;
+use crate::thread::LoopThread;
+use crate::woken::Woken;
+use crate::{establish, log, outbox};
+
+pub(crate) struct Shared<K: Connector> {
+    pub(crate) address: Arc<ServerAddress>,
+    pub(crate) connector: K,
+    /// The last connection of a closed pool is closed, too.
+    pub(crate) emptied: Condvar,
+    /// Whoever turns the event loop, unless the application does.
+    pub(crate) thread: Mutex<Option<LoopThread>>,
+    /// The process that the pool lives in.
+    process: AtomicU32,
+    origin: std::time::Instant,
+    subscribers: Vec<Subscriber>,
+    pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) holders: Holders,
+    desk: Mutex<Desk<K>>,
+}
+
+/// When an input happens, and who will look.
+#[derive(Clone, Copy)]
+struct Moment {
+    now: Instant,
+    /// Something may be due later: without, nothing is due after the input either.
+    is_timed: bool,
+    wants_events: bool,
+}
+
+/// Who is told things.
+pub(crate) struct Audience<K: Connector> {
+    pub(crate) subscribers: Vec<Subscriber>,
+    pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) overseer: Option<Overseer>,
+}
+
+impl<K: Connector> Shared<K> {
+    pub(crate) fn new(
+        address: Arc<ServerAddress>,
+        connector: K,
+        audience: Audience<K>,
+        desk: Desk<K>,
+    ) -> Arc<Self> {
+        let Audience { subscribers, watcher, overseer } = audience;
+        let shared = Arc::new(Self {
+            address,
+            connector,
+            emptied: Condvar::new(),
+            thread: Mutex::default(),
+            process: AtomicU32::new(std::process::id()),
+            origin: std::time::Instant::now(),
+            subscribers,
+            watcher,
+            holders: Holders::new(desk.state.options(), overseer),
+            desk: Mutex::new(desk),
+        });
+        // The first event is waiting already: ConnectionPoolCreated.
+        outbox::release(&shared.desk, shared.lock(), || {}, |action| shared.perform(action));
+        shared
+    }
+
+    /// Feeds one input, and does what it brings about.
+    pub(crate) fn feed(self: &Arc<Self>, input: Input<Mio<K>>) {
+        self.feed_under(self.lock(), input);
+    }
+
+    /// As [`feed`](Self::feed), for who has the lock already.
+    pub(crate) fn feed_under(
+        self: &Arc<Self>,
+        mut desk: MutexGuard<'_, Desk<K>>,
+        input: Input<Mio<K>>,
+    ) {
+        let brings_time = matches!(input, Input::SetOptions { .. });
+        let moment = self.moment(&desk, brings_time);
+        let mut woken = Woken::default();
+        desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        self.settle(desk, moment.is_timed, woken);
+    }
+
+    /// Asks for a connection: what is there at once, or the place where the answer will be, of
+    /// which `waiter` is told. It is asked for only then.
+    pub(crate) fn request(
+        self: &Arc<Self>,
+        deadline: Option<std::time::Instant>,
+        purpose: Purpose,
+        waiter: impl FnOnce() -> Waiter,
+    ) -> Result<Delivery<K>, Place> {
+        let mut desk = self.lock();
+        let moment = self.moment(&desk, deadline.is_some());
+        let mut woken = Woken::default();
+        let deadline = deadline.map(|deadline| self.instant(deadline));
+        let asked = Asked { deadline, purpose };
+        let answer = desk.request(moment.now, asked, moment.wants_events, (waiter, &mut woken));
+        self.settle(desk, moment.is_timed, woken);
+        answer
+    }
+
+    /// Takes a connection back.
+    pub(crate) fn check_in(
+        self: &Arc<Self>,
+        id: ConnId,
+        conn: Box<Held<K>>,
+        health: Health<ConnectionError>,
+    ) {
+        let mut desk = self.lock();
+        let moment = self.moment(&desk, false);
+        let mut woken = Woken::default();
+        let input = Input::CheckedIn { id, conn, health };
+        desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        self.settle(desk, moment.is_timed, woken);
+    }
+
+    /// Whoever asked has gone. What was delivered meanwhile goes back as it came.
+    pub(crate) fn abandon(self: &Arc<Self>, place: Place) {
+        let mut desk = self.lock();
+        match desk.parked.get(place.index) {
+            // Forgotten, in a child process.
+            None => return,
+            Some(Parked::Waiting(_)) => {
+                return self.feed_under(desk, Input::CheckOutCancelled { id: place.id });
+            }
+            Some(Parked::Answered(_)) => {}
+        }
+        if let Parked::Answered(Ok((id, conn))) = desk.parked.remove(place.index) {
+            self.feed_under(desk, Input::CheckedIn { id, conn, health: Health::Healthy });
+        }
+    }
+
+    #[inline]
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Desk<K>> {
+        outbox::lock(&self.desk)
+    }
+
+    /// The lock, if nobody has it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Desk<K>>> {
+        match self.desk.try_lock() {
+            Ok(desk) => Some(desk),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        self.lock().state.snapshot()
+    }
+
+    pub(crate) fn options(&self) -> PoolOptions {
+        self.lock().state.options().clone()
+    }
+
+    /// When a request that is made now stops waiting for its turn, if it has no deadline of its own.
+    pub(crate) fn end_of_wait(&self) -> Option<std::time::Instant> {
+        let timeout = self.lock().state.options().wait_queue_timeout?;
+        std::time::Instant::now().checked_add(timeout).filter(|_| !timeout.is_zero())
+    }
+
+    /// Whether this is a child of the process that the pool lives in. Asks the operating system.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.process.load(Ordering::Relaxed) != std::process::id()
+    }
+
+    /// The pool lives in this process from now on.
+    pub(crate) fn adopt(&self) {
+        self.process.store(std::process::id(), Ordering::Relaxed);
+    }
+
+    /// Nobody turns this loop any more: nothing can be opened.
+    pub(crate) fn end_loop(&self, event_loop: &EventLoop) {
+        {
+            let mut desk = self.lock();
+            // After a fork there may be another one.
+            if desk.event_loop.is(event_loop) {
+                desk.event_loop = EventLoop::over();
+            }
+        }
+        event_loop.end();
+    }
+
+    /// A time of the machine's as one of the clock's; `None` if it is out of its reach.
+    pub(crate) fn time_of(&self, instant: Instant) -> Option<std::time::Instant> {
+        self.origin.checked_add(instant.saturating_since(Instant::ORIGIN))
+    }
+
+    /// The time at which the pool was made: no time of this pool is before it.
+    pub(crate) fn time_zero(&self) -> std::time::Instant {
+        self.origin
+    }
+
+    /// The time now, as the machine counts it.
+    pub(crate) fn now(&self) -> Instant {
+        Instant::ORIGIN + self.origin.elapsed()
+    }
+}
+
+impl<K: Connector> Shared<K> {
+    fn instant(&self, time: std::time::Instant) -> Instant {
+        Instant::ORIGIN + time.saturating_duration_since(self.origin)
+    }
+
+    #[inline]
+    fn wants_events(&self) -> bool {
+        !self.subscribers.is_empty() || log::is_wanted()
+    }
+
+    /// The clock is read only when somebody will look at the time.
+    #[inline(always)]
+    fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
+        let wants_events = self.wants_events();
+        let is_timed = brings_time || desk.state.needs_now();
+        let now = if is_timed || wants_events { self.now() } else { desk.state.now() };
+        Moment { now, is_timed, wants_events }
+    }
+
+    /// Gives the lock back, wakes, and drains the outbox unless somebody does so already.
+    #[inline(always)]
+    pub(crate) fn settle(
+        self: &Arc<Self>,
+        mut desk: MutexGuard<'_, Desk<K>>,
+        is_timed: bool,
+        woken: Woken,
+    ) {
+        // Woken outside of the lock.
+        let sleeper = if is_timed { Self::arm(&mut desk) } else { None };
+        // Those who wait have their answers, and need not wait for subscribers.
+        let wake = || {
+            if !woken.is_empty() {
+                woken.wake();
+            }
+            if let Some(event_loop) = sleeper {
+                event_loop.nudge();
+            }
+        };
+        outbox::release(&self.desk, desk, wake, |action| self.perform(action));
+    }
+
+    /// Gives the loop, if its timer has to fire earlier than it was told.
+    #[inline(never)]
+    fn arm(desk: &mut Desk<K>) -> Option<EventLoop> {
+        let due = desk.state.next_deadline()?.at;
+        if desk.armed.is_some_and(|armed| armed <= due) {
+            return None;
+        }
+        desk.armed = Some(due);
+        Some(desk.event_loop.clone())
+    }
+
+    fn perform(self: &Arc<Self>, action: Action<Mio<K>>) {
+        let _drainer = Drainer::of(self);
+        match action {
+            Action::StartEstablish { id, deadline, background } => {
+                establish::start(self, id, deadline, background);
+            }
+            Action::AbortEstablish { id } => {
+                let event_loop = self.lock().event_loop.clone();
+                event_loop.stop(id.number());
+            }
+            Action::CloseSocket { id, conn } => {
+                drop(conn);
+                let mut desk = self.lock();
+                desk.interrupts.remove(&id);
+                if desk.interrupts.is_empty() {
+                    self.emptied.notify_all();
+                }
+            }
+            Action::Interrupt { id } => {
+                let interrupt = self.lock().interrupts.get(&id).cloned();
+                // What is shut down in a child is shut down for the parent.
+                let break_off =
+                    if self.is_foreign() { Interrupt::renounce } else { Interrupt::happen };
+                interrupt.as_deref().into_iter().for_each(break_off);
+            }
+            Action::ReportHeldTooLong { id, held } => self.holders.report(&self.address, id, held),
+            Action::EmitEvent(event) => self.tell(event),
+            Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
+        }
+    }
+
+    fn tell(&self, event: Event<ConnectionError>) {
+        log::event(&self.address, &event);
+        let event = PoolEvent { address: Arc::clone(&self.address), event };
+        for subscriber in &self.subscribers {
+            // One that panics has said so; the others, and what comes next, are not to suffer.
+            let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Many threads, some of which give up.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::world::{Gate, at_most, failure, ready};
+
+#[test]
+fn never_more_than_allowed_and_nothing_lost() {
+    const MAX: u32 = 8;
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(MAX));
+    let out = AtomicU32::new(0);
+    thread::scope(|scope| {
+        for thread in 0..64_u64 {
+            let (pool, out) = (&pool, &out);
+            scope.spawn(move || {
+                for round in 0..200_u64 {
+                    if (thread + round) % 5 == 0 {
+                        // In time, or not, or already too late.
+                        let patience = Duration::from_micros((thread * 7 + round * 13) % 300);
+                        drop(pool.check_out_before(Instant::now() + patience));
+                    }
+                    let Ok(mut connection) = pool.check_out() else { continue };
+                    assert!(out.fetch_add(1, Ordering::SeqCst) < MAX);
+                    thread::yield_now();
+                    connection.broken = (thread + round) % 31 == 0;
+                    out.fetch_sub(1, Ordering::SeqCst);
+                    drop(connection);
+                    if thread == 0 && round % 50 == 0 {
+                        pool.clear(failure(), false);
+                        pool.ready();
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(out.load(Ordering::SeqCst), 0);
+    let snapshot = pool.snapshot();
+    assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "{snapshot}");
+    pool.close();
+    assert_eq!(gate.alive(), [0; 0]);
+    assert_eq!(pool.snapshot().total, 0);
+}

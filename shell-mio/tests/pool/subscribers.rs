@@ -1,0 +1,114 @@
+//! Who is told, in which order, and what subscribers may do.
+
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+
+use cenote_mio::Pool;
+
+use crate::world::{Gate, Log, at_most, builder, failure};
+
+#[test]
+fn one_that_panics_is_not_noticed_by_the_others() {
+    let gate = Gate::open();
+    let log = Log::default();
+    let heard = log.clone();
+    let pool = builder(&gate, at_most(1))
+        .on_event(|event| {
+            // Quietly: a panic with a payload and no message.
+            if event.event.name() == "ConnectionPoolReady" {
+                std::panic::resume_unwind(Box::new("on purpose"));
+            }
+        })
+        .on_event(move |event| heard.push(event))
+        .build()
+        .unwrap();
+    pool.ready();
+    drop(pool.check_out().unwrap());
+    assert_eq!(log.take_all(7).len(), 7, "created, ready, started, created, ready, out, in");
+}
+
+/// A subscriber uses the pool that it is told about, whatever it is told.
+#[test]
+fn one_that_uses_the_pool_sees_everything_in_order() {
+    let gate = Gate::open();
+    let log = Log::default();
+    let own: Arc<OnceLock<Pool<Gate>>> = Arc::default();
+    let (heard, inside) = (log.clone(), Arc::clone(&own));
+    let pool = builder(&gate, at_most(1))
+        .on_event(move |event| {
+            heard.push(event);
+            let Some(pool) = inside.get() else { return };
+            if event.event.name() == "ConnectionCheckedIn" && pool.snapshot().generation == 0 {
+                pool.clear(failure(), false);
+                pool.ready();
+            }
+        })
+        .build()
+        .unwrap();
+    let _ = own.set(pool.clone());
+    pool.ready();
+    drop(pool.check_out().unwrap());
+    assert_eq!(
+        log.take_all(10).split_off(5),
+        [
+            "ConnectionCheckedOut",
+            "ConnectionCheckedIn",
+            "ConnectionPoolCleared",
+            "ConnectionClosed",
+            "ConnectionPoolReady",
+        ]
+    );
+}
+
+#[test]
+fn a_channel_gets_them_too() {
+    let (sender, receiver) = channel();
+    let pool = builder(&Gate::open(), at_most(1)).event_channel(sender).build().unwrap();
+    pool.ready();
+    let created = receiver.recv().unwrap();
+    assert!(created.to_string().starts_with("Connection pool created for db.example.com:27017"));
+    assert_eq!(receiver.recv().unwrap().event.name(), "ConnectionPoolReady");
+    drop(receiver);
+    drop(pool.check_out().unwrap());
+}
+
+/// Threads use the pool at the same time; every subscriber sees one and the same order, and the
+/// order makes sense.
+#[test]
+fn threads_do_not_mix_the_order() {
+    let gate = Gate::open();
+    let logs = [Log::default(), Log::default()];
+    let mut builder = builder(&gate, at_most(1));
+    for log in logs.clone() {
+        builder = builder.on_event(move |event| log.push(event));
+    }
+    let pool = builder.build().unwrap();
+    pool.ready();
+    let counted = Arc::new(Mutex::new(0));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    let connection = pool.check_out().unwrap();
+                    *counted.lock().unwrap() += 1;
+                    drop(connection);
+                }
+            });
+        }
+    });
+    pool.close();
+    let [first, second] = logs.map(|log| log.take());
+    assert_eq!(first, second);
+    assert_eq!(*counted.lock().unwrap(), 800);
+    // One connection: it is out once at a time.
+    let mut out = false;
+    for name in first {
+        match name {
+            "ConnectionCheckedOut" => assert!(!std::mem::replace(&mut out, true)),
+            "ConnectionCheckedIn" => assert!(std::mem::replace(&mut out, false)),
+            _ => {}
+        }
+    }
+    assert!(!out);
+}

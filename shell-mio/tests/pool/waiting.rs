@@ -1,0 +1,261 @@
+//! Who waits, for how long, and who comes first.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cenote_core::pool::{CheckOutError, PoolOptions};
+
+use crate::world::{Gate, at_most, builder, failure, ready, until};
+
+#[test]
+fn a_connection_is_made_once_and_used_again() {
+    let gate = Gate::open();
+    let (pool, log) = ready(&gate, at_most(1));
+    for _ in 0..3 {
+        assert_eq!(pool.check_out().unwrap().number, 1);
+    }
+    assert_eq!(
+        log.take_all(13),
+        [
+            "ConnectionPoolCreated",
+            "ConnectionPoolReady",
+            "ConnectionCheckOutStarted",
+            "ConnectionCreated",
+            "ConnectionReady",
+            "ConnectionCheckedOut",
+            "ConnectionCheckedIn",
+            "ConnectionCheckOutStarted",
+            "ConnectionCheckedOut",
+            "ConnectionCheckedIn",
+            "ConnectionCheckOutStarted",
+            "ConnectionCheckedOut",
+            "ConnectionCheckedIn",
+        ]
+    );
+}
+
+#[test]
+fn first_come_first_served() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(1));
+    let first = pool.check_out().unwrap();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let threads: Vec<_> = (0..20)
+        .map(|number| {
+            let (own, order) = (pool.clone(), Arc::clone(&order));
+            let thread = thread::spawn(move || {
+                let _connection = own.check_out().unwrap();
+                order.lock().unwrap().push(number);
+            });
+            until(|| pool.snapshot().waiting == number + 1);
+            thread
+        })
+        .collect();
+    drop(first);
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(*order.lock().unwrap(), (0..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn waiting_ends_after_the_time_that_was_set_and_says_why() {
+    let gate = Gate::open();
+    let options = at_most(1).with_wait_queue_timeout(Duration::from_millis(100));
+    let (pool, _) = ready(&gate, options);
+    let held = pool.check_out().unwrap();
+    let began = Instant::now();
+    let error = pool.check_out().unwrap_err();
+    assert!(began.elapsed() >= Duration::from_millis(100));
+    assert!(error.is_timeout());
+    let text = error.to_string();
+    assert!(text.contains("total 1/1") && text.contains("in use 1"), "{text}");
+
+    // The caller's own deadline counts instead, be it earlier or later (CS-07).
+    for wait in [10, 200] {
+        let began = Instant::now();
+        let deadline = began + Duration::from_millis(wait);
+        assert!(pool.check_out_before(deadline).unwrap_err().is_timeout());
+        assert!(began.elapsed() >= Duration::from_millis(wait));
+    }
+    drop(held);
+    assert!(pool.check_out().is_ok());
+}
+
+#[test]
+fn hundreds_give_up_each_at_its_time() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(1));
+    let _held = pool.check_out().unwrap();
+    let began = Instant::now();
+    thread::scope(|scope| {
+        for number in 0..300_u64 {
+            let pool = &pool;
+            // Later requests give up earlier, so that the timer is set anew again and again.
+            let deadline = began + Duration::from_millis(400 - number);
+            scope.spawn(move || {
+                assert!(pool.check_out_before(deadline).unwrap_err().is_timeout());
+                assert!(Instant::now() >= deadline);
+            });
+        }
+    });
+    assert_eq!(pool.snapshot().waiting, 0);
+}
+
+/// Whoever waits sees to its timeout itself: here the loop's thread is stuck in a subscriber.
+#[test]
+fn a_loop_that_is_late_delays_nobody() {
+    let gate = Gate::open();
+    let (stuck, is_stuck) = std::sync::mpsc::channel::<()>();
+    let (blocked, resume) = (Mutex::new(Some(stuck)), Mutex::new(None));
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    *resume.lock().unwrap() = Some(released);
+    let pool = builder(&gate, at_most(1).with_max_connecting(1))
+        .on_event(move |event| {
+            if event.event.name() == "ConnectionReady" {
+                drop(blocked.lock().unwrap().take());
+                let released = resume.lock().unwrap().take();
+                let _ = released.map(|released| released.recv());
+            }
+        })
+        .build()
+        .unwrap();
+    pool.ready();
+    // Served before its events are told.
+    let held = pool.check_out().unwrap();
+    assert!(is_stuck.recv().is_err());
+    let began = Instant::now();
+    let deadline = began + Duration::from_millis(50);
+    assert!(pool.check_out_before(deadline).unwrap_err().is_timeout());
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| pool.check_out().map(drop));
+        until(|| pool.snapshot().waiting == 1);
+        drop(held);
+        assert!(waiting.join().unwrap().is_ok());
+    });
+    drop(release);
+    pool.close();
+}
+
+#[test]
+fn a_paused_pool_hands_nothing_out() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, PoolOptions::default());
+    pool.clear(failure(), false);
+    let error = pool.check_out().unwrap_err();
+    assert!(matches!(error.error(), CheckOutError::PoolCleared { cause: Some(_) }), "{error}");
+    assert!(error.is_retryable());
+    pool.ready();
+    assert!(pool.check_out().is_ok());
+}
+
+#[test]
+fn a_failed_connection_fails_the_request_that_it_was_for() {
+    let gate = Gate::closed();
+    gate.refuse(1);
+    let (pool, log) = ready(&gate, at_most(1));
+    let (first, second) = thread::scope(|scope| {
+        let first = scope.spawn(|| pool.check_out().map(drop));
+        until(|| pool.snapshot().pending == 1);
+        let second = scope.spawn(|| pool.check_out().unwrap().number);
+        until(|| pool.snapshot().waiting == 1);
+        gate.admit(2);
+        (first.join().unwrap(), second.join().unwrap())
+    });
+    assert_eq!(first.unwrap_err().name(), "ConnectionError");
+    assert_eq!(second, 2, "the next one gets a connection of its own");
+    until(|| log.take().contains(&"ConnectionCheckOutFailed"));
+}
+
+#[test]
+fn idle_connections_are_closed_and_the_minimum_is_kept() {
+    let gate = Gate::open();
+    let options = at_most(4).with_min_pool_size(2).with_max_idle_time(Duration::from_millis(50));
+    let (pool, _) = ready(&gate, options);
+    until(|| gate.alive() == [1, 2]);
+    until(|| gate.alive() == [3, 4]); // Both idled out, and others took their places.
+    until(|| pool.snapshot().available == 2);
+}
+
+#[test]
+fn what_is_not_there_at_once_is_not_waited_for() {
+    let gate = Gate::closed();
+    let (pool, log) = ready(&gate, at_most(1));
+    assert!(pool.try_check_out().unwrap().is_none());
+    assert_eq!(pool.snapshot().total, 0, "nothing is started for it");
+    gate.admit(1);
+    let held = pool.check_out().unwrap();
+    assert!(pool.try_check_out().unwrap().is_none());
+    drop(held);
+    assert_eq!(pool.try_check_out().unwrap().unwrap().number, 1);
+    assert_eq!(log.take_all(4)[2..4], ["ConnectionCheckOutStarted", "ConnectionCheckOutFailed"]);
+    pool.clear(failure(), false);
+    assert_eq!(pool.try_check_out().unwrap_err().name(), "PoolClearedError");
+}
+
+/// Everything is out, and would only come from somebody else.
+#[test]
+fn nobody_is_waited_for_to_warm_up() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(2));
+    let held = [(); 2].map(|()| pool.check_out().unwrap());
+    assert_eq!(pool.warm_up(2).unwrap(), 0);
+    drop(held);
+    assert_eq!(pool.warm_up(2).unwrap(), 2);
+}
+
+/// Perhaps it leaks: the place in this file is told.
+#[test]
+fn who_holds_a_connection_for_long_is_told() {
+    let gate = Gate::open();
+    let (sender, reports) = std::sync::mpsc::channel();
+    let options = at_most(1).with_held_too_long(Duration::from_millis(10));
+    let pool = builder(&gate, options)
+        .on_held_too_long(move |report| sender.send(report.clone()).expect("somebody listens"))
+        .build()
+        .unwrap();
+    pool.ready();
+    let _held = pool.check_out().unwrap();
+    let line = line!() - 1;
+    let report = reports.recv().unwrap();
+    let place = report.place.unwrap();
+    assert_eq!((report.connection_id, place.line()), (1, line));
+    assert!(place.file().ends_with("waiting.rs") && report.held >= Duration::from_millis(10));
+}
+
+#[test]
+fn connections_are_made_before_they_are_needed() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(3).with_max_connecting(3));
+    assert_eq!(pool.warm_up(2).unwrap(), 2);
+    assert_eq!((pool.snapshot().available, pool.snapshot().in_use), (2, 0));
+    assert_eq!(pool.warm_up(100).unwrap(), 3);
+    assert_eq!(pool.snapshot().available, 3);
+    // What fails is told, and nothing is lost.
+    pool.clear(failure(), false);
+    pool.ready();
+    gate.refuse(5);
+    assert_eq!(pool.warm_up(3).unwrap_err().name(), "ConnectionError");
+    until(|| pool.snapshot().pending == 0);
+    let snapshot = pool.snapshot();
+    assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "{snapshot}");
+    pool.close();
+    assert_eq!(gate.alive(), [0; 0]);
+}
+
+#[test]
+fn scoped_use_gives_back_whatever_happens() {
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(1));
+    let number =
+        pool.with_connection(|connection| Ok::<_, Box<dyn std::error::Error>>(connection.number));
+    assert_eq!(number.unwrap(), 1);
+    let failed = pool.with_connection(|connection| {
+        connection.broken = true;
+        Err::<(), Box<dyn std::error::Error>>("no".into())
+    });
+    assert_eq!(failed.unwrap_err().to_string(), "no");
+    assert_eq!(pool.snapshot().total, 0, "it was found broken");
+    until(|| gate.alive().is_empty());
+}

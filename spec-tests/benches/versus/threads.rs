@@ -1,0 +1,148 @@
+//! Threads instead of tasks: the mio shell beside r2d2 and a pool made by hand.
+
+use std::hint::black_box;
+use std::sync::{Condvar, Mutex};
+use std::thread;
+use std::time::Instant;
+
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::PoolOptions;
+use cenote_mio::{Builder, Connector, Pool, Progress, Target};
+
+use crate::measure::{Contestant, Sample, nanoseconds};
+use crate::pools::{Numbers, plain, r2d2, timed};
+
+const PAIRS: u32 = 20_000;
+
+const THREADS: u32 = 64;
+const PAIRS_EACH: u32 = 100;
+
+impl Connector for Numbers {
+    type Connection = u64;
+
+    async fn connect(&self, target: Target, _: Progress<Self>) -> Result<u64, ConnectionError> {
+        Ok(target.connection_id)
+    }
+}
+
+/// One thread, a pool of ten.
+pub(crate) fn alone() -> Vec<Contestant> {
+    let list = Mutex::new((0..10_u64).collect::<Vec<_>>());
+    let bare = move || {
+        let taken = list.lock().expect("no panic").pop();
+        list.lock().expect("no panic").extend(black_box(taken));
+    };
+    let made = HandMade::new(10);
+    let r2d2 = r2d2(10);
+    let cenote = |options, counts| {
+        let pool = cenote(options, counts);
+        move || drop(black_box(pool.check_out()))
+    };
+    vec![
+        ("bare: Mutex<Vec> pop and push", pairs(bare)),
+        ("mutex and condvar, by hand", pairs(move || made.with(|| ()))),
+        ("cenote, events off, nothing timed", pairs(cenote(plain(10), false))),
+        ("cenote, idle times and a 30 s limit", pairs(cenote(timed(10), false))),
+        ("cenote, the same and a subscriber", pairs(cenote(timed(10), true))),
+        ("r2d2", pairs(move || drop(black_box(r2d2.get())))),
+    ]
+}
+
+/// 64 threads share 8 connections; each yields while it has one.
+pub(crate) fn contended() -> Vec<Contestant> {
+    let made = HandMade::new(8);
+    let r2d2 = r2d2(8);
+    let cenote = |options, counts| {
+        let pool = cenote(options, counts);
+        move || {
+            let connection = pool.check_out();
+            thread::yield_now();
+            drop(connection);
+        }
+    };
+    let bare = || {
+        thread::yield_now();
+        thread::yield_now();
+    };
+    vec![
+        ("bare: two yields", crowd(bare)),
+        ("mutex and condvar, by hand", crowd(move || made.with(thread::yield_now))),
+        ("cenote, events off, nothing timed", crowd(cenote(plain(8), false))),
+        ("cenote, timed, and a subscriber", crowd(cenote(timed(8), true))),
+        (
+            "r2d2",
+            crowd(move || {
+                let connection = r2d2.get();
+                thread::yield_now();
+                drop(connection);
+            }),
+        ),
+    ]
+}
+
+/// The time for one pair of many.
+fn pairs(pair: impl Fn() + 'static) -> Box<dyn FnMut() -> Sample> {
+    Box::new(move || {
+        let began = Instant::now();
+        for _ in 0..PAIRS {
+            pair();
+        }
+        vec![nanoseconds(began.elapsed() / PAIRS)]
+    })
+}
+
+fn crowd(pair: impl Fn() + Sync + 'static) -> Box<dyn FnMut() -> Sample> {
+    Box::new(move || {
+        let began = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    for _ in 0..PAIRS_EACH {
+                        pair();
+                    }
+                });
+            }
+        });
+        vec![nanoseconds(began.elapsed() / (THREADS * PAIRS_EACH))]
+    })
+}
+
+/// A list, and a bell for those who find it empty. Whoever is quick comes first.
+struct HandMade {
+    idle: Mutex<Vec<u64>>,
+    bell: Condvar,
+}
+
+impl HandMade {
+    fn new(connections: u64) -> Self {
+        Self { idle: Mutex::new((0..connections).collect()), bell: Condvar::new() }
+    }
+
+    fn with<R>(&self, use_it: impl FnOnce() -> R) -> R {
+        let idle = self.idle.lock().expect("no panic");
+        let mut idle = self.bell.wait_while(idle, |idle| idle.is_empty()).expect("no panic");
+        let taken = idle.pop().expect("it is not empty");
+        drop(idle);
+        let result = use_it();
+        self.idle.lock().expect("no panic").push(black_box(taken));
+        self.bell.notify_one();
+        result
+    }
+}
+
+/// Every connection exists and is idle.
+fn cenote(options: PoolOptions, counts_events: bool) -> Pool<Numbers> {
+    let address = "localhost".parse().expect("an address");
+    let connections = options.max_pool_size.expect("it is set");
+    let mut builder = Builder::new(address, Numbers).options(options);
+    if counts_events {
+        let count = std::sync::atomic::AtomicU64::new(0);
+        builder = builder.on_event(move |_| {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        });
+    }
+    let pool = builder.build().expect("good options");
+    pool.ready();
+    assert_eq!(pool.warm_up(connections).expect("they connect"), connections);
+    pool
+}

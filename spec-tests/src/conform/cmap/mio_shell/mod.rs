@@ -1,0 +1,58 @@
+//! The pool of `cenote-mio`, on real sockets and in real time.
+//!
+//! Each file has an endpoint of its own, with TLS, a login, and the file's fail point. Its threads
+//! are threads. Whoever is served goes on before all is told that led to it: so each of them waits
+//! after each step until the pool's own thread has told what it had to, and in the end until nothing
+//! more is told. What a file waits for may come a little later than it says, because somebody may be
+//! telling it at that moment; in which order is not affected.
+//!
+//! ```text
+//! threads       the main thread and the others
+//! world         the pool, what it tells, what is held
+//! ```
+
+mod threads;
+mod world;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::sdam;
+use cenote_mio::{Builder, Mongo};
+
+use self::threads::Threads;
+use self::world::World;
+use super::format::{File, Options};
+use super::played::Played;
+use super::sockets;
+use crate::endpoint::Endpoint;
+
+/// Plays one file; with the address where it was played.
+///
+/// # Errors
+///
+/// Whatever keeps an endpoint from listening or a pool from being made.
+pub(super) fn play(file: &File) -> Result<(Played, ServerAddress), String> {
+    let endpoint = sockets::endpoint(file)?;
+    let world = World::new(pool(&endpoint, &file.pool_options)?)?;
+    let played = std::thread::scope(|scope| {
+        let threads = Threads::new(&world, scope);
+        let failure = threads.play(file.operations.clone()).err();
+        world.settle();
+        let events = world.events();
+        world.end();
+        threads.end();
+        let complaints = world.come_home(&endpoint);
+        let settled = if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) };
+        Played { failure, events, settled }
+    });
+    Ok((played, endpoint.address()))
+}
+
+/// A pool with the file's options, and with nobody but SDAM to watch the server (TF-18).
+fn pool(endpoint: &Endpoint, options: &Options) -> Result<Builder<Mongo>, String> {
+    let uri = sockets::uri(endpoint, options)?;
+    let connector = Mongo::new(&uri).map_err(|error| error.to_string())?;
+    let builder = Builder::new(endpoint.address(), connector).options(options.to_pool_options()?);
+    Ok(builder.on_failure(|failure| {
+        failure.clear(sdam::verdict(&failure.context(None), failure.error()).pool);
+    }))
+}

@@ -1,0 +1,191 @@
+//! A pool on sockets: what it tells, and what of it is held.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cenote_mio::{Builder, Mongo, Pool, PoolEvent, PooledConnection};
+use serde_json::Value;
+
+use crate::conform::cmap::ledger::{Caller, Ledger};
+use crate::conform::cmap::played::{Failure, cleared_by_file, nothing_held};
+use crate::endpoint::Endpoint;
+use crate::event_json;
+
+/// A pool, and everything that a file does with it.
+pub(super) struct World {
+    pool: Pool,
+    story: Arc<Story>,
+    ledger: Arc<Mutex<Ledger>>,
+    held: Mutex<Held>,
+}
+
+/// What was told, and whether somebody still has to listen.
+#[derive(Default)]
+struct Story {
+    told: Mutex<Told>,
+    goes_on: Condvar,
+}
+
+#[derive(Default)]
+struct Told {
+    events: Vec<Value>,
+    is_over: bool,
+}
+
+#[derive(Default)]
+struct Held {
+    labelled: BTreeMap<String, PooledConnection<Mongo>>,
+    others: Vec<PooledConnection<Mongo>>,
+}
+
+impl World {
+    /// How long anything may take once the file is over: more than any machine needs.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// After which silence nothing more is told, unless it is a matter of the file's own times.
+    const SILENCE: Duration = Duration::from_millis(50);
+
+    /// How much later than it happens something may be told, by a thread that tells for another one.
+    const GRACE: Duration = Duration::from_secs(2);
+
+    /// Makes the pool, which has told by then that it was made.
+    pub(super) fn new(builder: Builder<Mongo>) -> Result<Self, String> {
+        let (story, ledger) = (Arc::<Story>::default(), Arc::<Mutex<Ledger>>::default());
+        let (heard, told) = (Arc::clone(&story), Arc::clone(&ledger));
+        let builder = builder.on_event(move |PoolEvent { address, event }| {
+            lock(&told).told(event);
+            let json = serde_json::to_value(event_json::official(event, address));
+            lock(&heard.told).events.push(json.expect("an event is plain data"));
+            heard.goes_on.notify_all();
+        });
+        let pool = builder.build().map_err(|error| error.to_string())?;
+        Ok(Self { pool, story, ledger, held: Mutex::default() })
+    }
+
+    /// Everything that the pool has told so far.
+    pub(super) fn events(&self) -> Vec<Value> {
+        lock(&self.story.told).events.clone()
+    }
+
+    /// How often the pool has told this.
+    pub(super) fn seen(&self, event: &str) -> usize {
+        count(&lock(&self.story.told).events, event)
+    }
+
+    /// Waits until the pool has told this so many times, or the file is over; for so long at most,
+    /// and then for what has happened, but was not told yet.
+    pub(super) fn sees(&self, event: &str, times: usize, limit: Duration) -> bool {
+        self.wait_until(limit + Self::GRACE, |told| {
+            told.is_over || count(&told.events, event) >= times
+        })
+    }
+
+    /// Lets time pass, until the file is over at most.
+    pub(super) fn wait(&self, time: Duration) {
+        self.wait_until(time, |told| told.is_over);
+    }
+
+    /// What the pool's thread had to tell by now has been told when this returns.
+    pub(super) fn catch_up(&self) {
+        self.pool.while_quiet(|| ());
+    }
+
+    /// Waits until nothing more is told.
+    pub(super) fn settle(&self) {
+        let mut before = usize::MAX;
+        let mut now = self.events().len();
+        while now != before {
+            before = now;
+            thread::sleep(Self::SILENCE);
+            self.catch_up();
+            now = self.events().len();
+        }
+    }
+
+    /// Checks a connection out, and keeps it under its name or for good.
+    pub(super) fn check_out(&self, caller: Caller, label: Option<String>) -> Result<(), Failure> {
+        lock(&self.ledger).requested(caller);
+        let outcome = self.pool.check_out();
+        lock(&self.ledger).answered(caller);
+        let connection = outcome.map_err(Failure::Pool)?;
+        let mut held = lock(&self.held);
+        let displaced = match label {
+            Some(label) => held.labelled.insert(label, connection),
+            None => Some(connection),
+        };
+        held.others.extend(displaced);
+        Ok(())
+    }
+
+    /// Checks in what is held under this name.
+    pub(super) fn check_in(&self, label: &str) -> Result<(), Failure> {
+        let held = lock(&self.held).labelled.remove(label);
+        held.map(drop).ok_or_else(|| nothing_held(label))
+    }
+
+    /// Marks the pool as ready.
+    pub(super) fn ready(&self) {
+        self.pool.ready();
+    }
+
+    /// Clears the pool.
+    pub(super) fn clear(&self, interrupt: bool) {
+        self.pool.clear(cleared_by_file(), interrupt);
+    }
+
+    /// Closes the pool, and does not wait for what is held.
+    pub(super) fn close(&self) {
+        // Whatever is still out comes home when the file is over.
+        let _ = self.pool.close_before(Instant::now());
+    }
+
+    /// The file is over: whoever waits need not wait any more.
+    pub(super) fn end(&self) {
+        lock(&self.story.told).is_over = true;
+        self.story.goes_on.notify_all();
+    }
+
+    /// Whether the file is over.
+    pub(super) fn has_ended(&self) -> bool {
+        lock(&self.story.told).is_over
+    }
+
+    /// The end: everything that is held comes back to the closed pool. Says what was lost on the
+    /// way, on this side or at the endpoint.
+    pub(super) fn come_home(&self, endpoint: &Endpoint) -> Vec<String> {
+        drop(std::mem::take(&mut *lock(&self.held)));
+        let mut complaints = Vec::new();
+        if let Err(left) = self.pool.close_before(Instant::now() + Self::PATIENCE) {
+            complaints.push(left.to_string());
+        }
+        let patience = Instant::now() + Self::PATIENCE;
+        let open = || endpoint.with(|server, _now| server.statistics()).open;
+        // It takes the endpoint a moment to notice that a socket was closed.
+        while open() > 0 && Instant::now() < patience {
+            thread::sleep(Duration::from_millis(1));
+        }
+        if open() > 0 {
+            let open = open();
+            complaints.push(format!("the endpoint still has {open} connections of a closed pool"));
+        }
+        complaints.extend(std::mem::take(&mut *lock(&self.ledger)).close().err());
+        complaints
+    }
+
+    fn wait_until(&self, limit: Duration, mut it_is_so: impl FnMut(&Told) -> bool) -> bool {
+        let told = lock(&self.story.told);
+        let waited = self.story.goes_on.wait_timeout_while(told, limit, |told| !it_is_so(told));
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+}
+
+fn count(events: &[Value], name: &str) -> usize {
+    events.iter().filter(|event| event["type"] == name).count()
+}
+
+/// What is locked here is whole after every statement.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

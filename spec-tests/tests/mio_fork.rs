@@ -1,0 +1,160 @@
+//! A real `fork`, in a process of its own: the child's pool goes on without a byte on the parent's
+//! sockets, and the parent's pool as if nothing had been.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use bson::rawdoc;
+use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
+use cenote_mio::{Mongo, OperationError, Pool, PooledConnection};
+
+#[expect(unsafe_code, reason = "neither takes memory nor gives any, so both can be called safely")]
+unsafe extern "C" {
+    safe fn fork() -> i32;
+    /// Without what the parent would have done at its end.
+    safe fn _exit(status: i32) -> !;
+}
+
+/// Passes everything on, and counts what clients send on each connection; an end counts as a byte.
+#[derive(Clone, Default)]
+struct Relay {
+    sent: Arc<Mutex<Vec<Arc<AtomicU64>>>>,
+}
+
+impl Relay {
+    fn start(&self, server: u16) -> io::Result<u16> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = listener.local_addr()?.port();
+        let relay = self.clone();
+        thread::spawn(move || {
+            while let Ok((client, _)) = listener.accept() {
+                relay.pass_on(client, server)?;
+            }
+            Ok::<(), io::Error>(())
+        });
+        Ok(port)
+    }
+
+    fn pass_on(&self, mut client: TcpStream, server: u16) -> io::Result<()> {
+        let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, server))?;
+        let sent = Arc::<AtomicU64>::default();
+        self.sent.lock().expect("no panic").push(Arc::clone(&sent));
+        let (mut from_server, mut to_client) = (server.try_clone()?, client.try_clone()?);
+        thread::spawn(move || io::copy(&mut from_server, &mut to_client));
+        thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            loop {
+                let count = client.read(&mut buffer)?;
+                sent.fetch_add(count.max(1) as u64, Ordering::SeqCst);
+                if count == 0 {
+                    return server.shutdown(Shutdown::Both);
+                }
+                server.write_all(&buffer[..count])?;
+            }
+        });
+        Ok(())
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        let sent = self.sent.lock().expect("no panic");
+        sent.iter().map(|count| count.load(Ordering::SeqCst)).collect()
+    }
+}
+
+fn ping(connection: &mut PooledConnection<Mongo>) -> Result<(), OperationError> {
+    connection.command("admin", &rawdoc! { "ping": 1 }).map(drop)
+}
+
+/// What the child does; it has this thread and no other.
+fn live_on(pool: &Pool, mut inherited: PooledConnection<Mongo>) {
+    // It is noticed, even if it was forgotten.
+    assert!(matches!(ping(&mut inherited), Err(OperationError::Interrupted(_))));
+    pool.reset_after_fork().expect("a new loop");
+    pool.reset_after_fork().expect("once is enough");
+    // What the parent has is not to be touched.
+    let error = ping(&mut inherited).expect_err("it is the parent's");
+    assert!(matches!(error, OperationError::Interrupted(_)), "{error}");
+    assert_eq!(pool.snapshot().total, 0);
+    let mut own = pool.check_out().expect("a connection of the child's own");
+    ping(&mut own).expect("it works");
+    assert!(own.id() > inherited.id());
+    drop((inherited, own));
+    pool.clear(
+        cenote_core::error::ConnectionError::timeout(
+            cenote_core::error::Stage::Hello,
+            Duration::from_secs(1),
+        ),
+        true,
+    );
+    pool.ready();
+    drop(pool.check_out().expect("another one"));
+    pool.close();
+}
+
+#[test]
+fn a_child_goes_on_without_its_parents_sockets() {
+    for options in [ListenOptions::default(), ListenOptions::with_tls()] {
+        let endpoint = Endpoint::start(Settings::default(), options).unwrap();
+        let relay = Relay::default();
+        let server = endpoint.address().port().expect("TCP");
+        let port = relay.start(server).unwrap();
+        let uri = endpoint.uri().replace(&format!(":{server}"), &format!(":{port}"));
+        let pool = Pool::connect_to(&uri).unwrap();
+        pool.ready();
+        let mut held = pool.check_out().unwrap();
+        drop(pool.check_out().unwrap()); // Another one, which is idle.
+        let inherited = pool.check_out().unwrap();
+        assert_eq!(inherited.id(), 2);
+        // A third one is being opened at the fork, slowly, and its last byte comes after it.
+        let slowly = Fault::Drip { bytes: 5, every: Duration::from_millis(10) };
+        endpoint.with(|server, now| {
+            server.set_fault(now, Script::new(slowly).at_command("isMaster", 0))
+        });
+        let opening = thread::spawn({
+            let pool = pool.clone();
+            move || {
+                pool.check_out()
+                    .map(|mut connection| ping(&mut connection).map_err(|error| error.to_string()))
+            }
+        });
+        let seen =
+            || endpoint.with(|server, _| server.statistics()).commands.get("isMaster").copied();
+        while seen() < Some(3) {
+            thread::yield_now();
+        }
+        let before = relay.counts();
+        let (mut report, mut to_parent) = UnixStream::pair().unwrap();
+        if pool.while_quiet(|| fork()) == 0 {
+            let outcome = catch_unwind(AssertUnwindSafe(|| live_on(&pool, inherited)));
+            let text = outcome.map_or_else(
+                |panic| panic.downcast_ref::<String>().cloned().unwrap_or("a panic".to_owned()),
+                |()| "well".to_owned(),
+            );
+            let _ = to_parent.write_all(text.as_bytes());
+            _exit(0);
+        }
+        drop(to_parent);
+        let mut text = String::new();
+        report.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "well");
+        assert_eq!(relay.counts()[..2], before[..2], "not a byte, and no end");
+        assert_eq!(relay.counts().len(), 5, "two of the child's own");
+        // Whatever the child has done to its loop was not done to the parent's; and a byte too much
+        // would have broken the third connection.
+        assert_eq!(opening.join().unwrap().unwrap(), Ok(()));
+        let mut inherited = inherited;
+        for connection in [&mut held, &mut inherited] {
+            ping(connection).unwrap();
+        }
+        assert_eq!(pool.snapshot().connections_created, 3);
+        pool.reset_after_fork().unwrap(); // Not here.
+        drop((held, inherited));
+        pool.close();
+    }
+}

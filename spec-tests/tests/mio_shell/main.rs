@@ -1,0 +1,7 @@
+//! The mio shell on real sockets, against the endpoint.
+
+mod failures;
+mod operations;
+mod raw;
+mod transports;
+mod world;
