@@ -45,6 +45,8 @@ pub struct Plan {
     pub seed: u64,
     /// Where to write the events, one a line.
     pub events: Option<PathBuf>,
+    /// Where to write the trace of the pool.
+    pub trace: Option<PathBuf>,
 }
 
 /// More than anybody has to wait for anything.
@@ -54,7 +56,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 ///
-/// What keeps it from beginning: no endpoint, no file for the events.
+/// What keeps it from beginning: no endpoint, no file for the events or the trace. A trace that cannot
+/// be written to its end.
 pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let user = User::new("app", "pencil");
     let settings = Settings {
@@ -67,7 +70,7 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     };
     let endpoint = Arc::new(Endpoint::start(settings, ListenOptions::with_tls())?);
     let (witness, ear) = Witness::new(plan.events.as_deref())?;
-    let pool = pool(&endpoint, plan.connections, ear)?;
+    let pool = pool(&endpoint, plan, ear)?;
     let began = Instant::now();
     let is_over = Arc::new(AtomicBool::new(false));
 
@@ -103,6 +106,7 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     monitor.await??;
     let closed = timeout(PATIENCE, pool.close()).await.is_ok();
     let left = pool.snapshot().total;
+    pool.end_recording().await?;
     drop(pool);
     let sockets = sockets::settle(&endpoint, PATIENCE).await?;
     Ok(Outcome {
@@ -118,14 +122,17 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     })
 }
 
-fn pool(endpoint: &Endpoint, connections: u32, ear: Ear) -> Result<Pool, Box<dyn Error>> {
+fn pool(endpoint: &Endpoint, plan: &Plan, ear: Ear) -> Result<Pool, Box<dyn Error>> {
     let options = "compressors=zstd&minPoolSize=2&maxConnecting=4&maxIdleTimeMS=500\
                    &waitQueueTimeoutMS=3000&connectTimeoutMS=2000&socketTimeoutMS=1000";
-    let uri = format!("{}&{options}&maxPoolSize={connections}", endpoint.uri());
-    let builder =
+    let uri = format!("{}&{options}&maxPoolSize={}", endpoint.uri(), plan.connections);
+    let mut builder =
         Pool::builder(&uri)?.on_event(move |event| ear.hear(event)).on_failure(|failure| {
             let verdict = sdam::verdict(&failure.context(None), failure.error());
             failure.clear(verdict.pool);
         });
+    if let Some(path) = &plan.trace {
+        builder = builder.record(path.as_path());
+    }
     Ok(builder.build()?)
 }
