@@ -28,13 +28,16 @@ struct Arguments {
     /// Write the events to this file, one a line, for `cenote check`
     #[arg(long)]
     events: Option<PathBuf>,
+    /// Record the pool in this file, for `cenote replay`
+    #[arg(long)]
+    trace: Option<PathBuf>,
 }
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let Arguments { seconds, tasks, connections, seed, events } = Arguments::parse();
+    let Arguments { seconds, tasks, connections, seed, events, trace } = Arguments::parse();
     let time = Duration::try_from_secs_f64(seconds)?;
-    let outcome = soak::run(&Plan { time, tasks, connections, seed, events }).await?;
+    let outcome = soak::run(&Plan { time, tasks, connections, seed, events, trace }).await?;
     print!("{outcome}");
     let complaints = outcome.complaints();
     complaints.iter().for_each(|complaint| eprintln!("soak_tokio: {complaint}"));

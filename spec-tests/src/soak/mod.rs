@@ -45,6 +45,8 @@ pub struct Plan {
     pub seed: u64,
     /// Where to write the events, one a line.
     pub events: Option<PathBuf>,
+    /// Where to write the trace of the pool.
+    pub trace: Option<PathBuf>,
 }
 
 /// More than anybody has to wait for anything.
@@ -54,11 +56,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// # Errors
 ///
-/// What keeps it from beginning: no endpoint, no file for the events.
+/// What keeps it from beginning: no endpoint, no file for the events or the trace. A trace that cannot
+/// be written to its end.
 pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let endpoint = Arc::new(server(Some(plan.seed))?);
     let (witness, ear) = Witness::new(plan.events.as_deref())?;
-    let pool = pool(&endpoint, plan.connections, ear)?;
+    let pool = pool(&endpoint, plan, ear)?;
     let began = Instant::now();
     let is_over = Arc::new(AtomicBool::new(false));
 
@@ -96,6 +99,7 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     monitor.await?;
     let closed = timeout(PATIENCE, pool.close()).await.is_ok();
     let left = pool.snapshot().total;
+    pool.end_recording().await?;
     drop(pool);
     let sockets = sockets::settle(&endpoint.address(), PATIENCE).await?;
     Ok(Outcome {
@@ -125,11 +129,14 @@ pub(crate) fn server(seed: Option<u64>) -> Result<Endpoint, StartError> {
     Endpoint::start(settings, ListenOptions::with_tls())
 }
 
-fn pool(endpoint: &Endpoint, connections: u32, ear: Ear) -> Result<Pool, Box<dyn Error>> {
+fn pool(endpoint: &Endpoint, plan: &Plan, ear: Ear) -> Result<Pool, Box<dyn Error>> {
     let options = "compressors=zstd&minPoolSize=2&maxConnecting=4&maxIdleTimeMS=500\
                    &waitQueueTimeoutMS=3000&connectTimeoutMS=2000&socketTimeoutMS=1000";
-    let uri = format!("{}&{options}&maxPoolSize={connections}", endpoint.uri());
+    let uri = format!("{}&{options}&maxPoolSize={}", endpoint.uri(), plan.connections);
     let builder = Pool::builder(&uri)?;
-    let builder = builder.on_event(move |event| ear.hear(event)).on_failure(monitor::heed);
+    let mut builder = builder.on_event(move |event| ear.hear(event)).on_failure(monitor::heed);
+    if let Some(path) = &plan.trace {
+        builder = builder.record(path.as_path());
+    }
     Ok(builder.build()?)
 }

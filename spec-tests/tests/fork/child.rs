@@ -13,6 +13,7 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, pause};
 
 use crate::Parent;
+use crate::paper::inputs;
 
 /// How long anybody may take before it is held to hang. Nobody takes a hundredth of that.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -76,7 +77,7 @@ pub(crate) fn run(child: &Child, parent: Parent) -> ! {
 
 /// The documented way.
 fn resets(parent: Parent) {
-    let Parent { runtime, pool, mut first, second } = parent;
+    let Parent { runtime, pool, mut first, second, .. } = parent;
     assert!(second.is_none());
     std::mem::forget(runtime);
     in_a_new_runtime(async {
@@ -89,6 +90,11 @@ fn resets(parent: Parent) {
         drop(first);
         assert_eq!(pool.snapshot().total, 1, "it counts no longer");
         pool.reset_after_fork().expect("a runtime of its own"); // Once more is nothing.
+
+        // The flight recorder goes on; the recording is the parent's, and has nothing to end here.
+        let recorded = inputs(&pool.write_trace(Vec::new()).expect("memory"));
+        assert_eq!(recorded.iter().filter(|name| **name == "ResetAfterFork").count(), 1);
+        pool.end_recording().await.expect("nothing");
         assert_eq!(pool.snapshot().in_use, 1);
 
         // Deadlines work, though the parent's timer is not here; in virtual time from now on.
@@ -103,7 +109,7 @@ fn resets(parent: Parent) {
 
 /// Without a reset: the idle one is refused, and the pool begins anew by itself.
 fn uses_what_is_idle(parent: Parent) {
-    let Parent { runtime, pool, first, second: _ } = parent;
+    let Parent { runtime, pool, first, second: _, .. } = parent;
     std::mem::forget(runtime);
     in_a_new_runtime(async {
         let mut idle = pool.check_out().await.expect("a connection");
@@ -118,7 +124,7 @@ fn uses_what_is_idle(parent: Parent) {
 
 /// Without a reset: what would open a connection fails, and the next attempt opens it.
 fn opens_another_one(parent: Parent) {
-    let Parent { runtime, pool, first, second } = parent;
+    let Parent { runtime, pool, first, second, .. } = parent;
     std::mem::forget(runtime);
     in_a_new_runtime(async {
         let error = pool.check_out().await.expect_err("it is refused");
@@ -131,7 +137,7 @@ fn opens_another_one(parent: Parent) {
 
 /// A full pool, and a queue: neither is the child's.
 fn does_not_wait_with_others(parent: Parent) {
-    let Parent { runtime, pool, first, second } = parent;
+    let Parent { runtime, pool, first, second, .. } = parent;
     std::mem::forget(runtime);
     assert_eq!(pool.snapshot().waiting, 1);
     in_a_new_runtime(async {
@@ -145,7 +151,7 @@ fn does_not_wait_with_others(parent: Parent) {
 
 /// Neither commands nor what goes past the guard.
 fn uses_what_is_out(parent: Parent) {
-    let Parent { runtime, pool, mut first, second } = parent;
+    let Parent { runtime, pool, mut first, second, .. } = parent;
     std::mem::forget(runtime);
     in_a_new_runtime(async {
         let past =
@@ -160,7 +166,7 @@ fn uses_what_is_out(parent: Parent) {
 }
 
 fn drops_everything(parent: Parent) {
-    let Parent { runtime, pool, first, second } = parent;
+    let Parent { runtime, pool, first, second, .. } = parent;
     std::mem::forget(runtime);
     drop(first);
     drop(second);
@@ -169,7 +175,7 @@ fn drops_everything(parent: Parent) {
 
 /// Without a reset: the child's copy is closed, the sockets are not.
 fn closes_the_pool(parent: Parent) {
-    let Parent { runtime, pool, first, second } = parent;
+    let Parent { runtime, pool, first, second, .. } = parent;
     std::mem::forget(runtime);
     drop((first, second));
     in_a_new_runtime(async { pool.close().await });
@@ -177,7 +183,7 @@ fn closes_the_pool(parent: Parent) {
 }
 
 fn has_no_runtime(parent: Parent) {
-    let Parent { runtime, pool, first, second } = parent;
+    let Parent { runtime, pool, first, second, .. } = parent;
     assert_eq!(pool.reset_after_fork(), Err(ForkError::NoRuntime));
     let inherited = runtime.enter();
     assert_eq!(pool.reset_after_fork(), Err(ForkError::InheritedRuntime));

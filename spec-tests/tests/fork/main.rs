@@ -5,18 +5,20 @@
 //! share in its sockets.
 
 mod child;
+mod paper;
 mod server;
 
 use std::process::ExitCode;
 
 use bson::rawdoc;
-use cenote_tokio::{Mongo, Pool, PooledConnection};
+use cenote_tokio::{Mongo, Pool, PooledConnection, Recording};
 use fork::{Fork, fork, waitpid};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
 use tokio::time::timeout;
 
 use crate::child::{CHILDREN, Child, PATIENCE};
+use crate::paper::Paper;
 use crate::server::{Process, Tally};
 
 /// What the process has before it forks, and both processes have afterwards.
@@ -27,6 +29,8 @@ struct Parent {
     first: PooledConnection<Mongo>,
     /// In use as well, or idle.
     second: Option<PooledConnection<Mongo>>,
+    /// Of the pool.
+    trace: Paper,
 }
 
 fn main() -> ExitCode {
@@ -87,18 +91,23 @@ impl Parent {
         let mut builder =
             if threads { Builder::new_multi_thread() } else { Builder::new_current_thread() };
         let runtime = builder.worker_threads(1).enable_all().build().expect("a runtime");
-        let pool = runtime.block_on(async { Pool::connect_to(uri) }).expect("a pool");
+        let trace = Paper::default();
+        let recording = Recording::to_writer(trace.clone());
+        let pool = runtime.block_on(async {
+            Pool::builder(uri)?.flight_recorder(64 << 10).record(recording).build()
+        });
+        let pool = pool.expect("a pool");
         pool.ready();
         let [first, second] =
             [(); 2].map(|()| runtime.block_on(pool.check_out()).expect("a connection"));
         let second = (!has_one_idle).then_some(second);
-        Self { runtime, pool, first, second }
+        Self { runtime, pool, first, second, trace }
     }
 
     /// On both connections.
     fn ping_both(&mut self) {
         let ping = rawdoc! { "ping": 1 };
-        let Self { runtime, pool, first, second } = self;
+        let Self { runtime, pool, first, second, trace: _ } = self;
         let work = async {
             first.command("admin", &ping).await.expect("the first one works");
             let idle = match second {
@@ -138,8 +147,11 @@ impl Parent {
     }
 
     fn end(self) {
-        let Self { runtime, pool, first, second } = self;
+        let Self { runtime, pool, first, second, trace } = self;
         drop((first, second));
         runtime.block_on(pool.close());
+        // No child has written into it.
+        runtime.block_on(pool.end_recording()).expect("a whole trace");
+        assert!(!trace.inputs().contains(&"ResetAfterFork"));
     }
 }
