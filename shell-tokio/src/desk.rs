@@ -45,19 +45,16 @@ pub(crate) type Delivery<K> = Result<(ConnId, Box<Held<K>>), CheckOutError<Conne
 
 pub(crate) struct Desk<K: Connector> {
     pub(crate) state: Recorder<Tokio<K>>,
-    /// The state is recorded, one way or another.
-    pub(crate) is_recorded: bool,
+    /// Everything is recorded, each input with the time at which it came.
+    pub(crate) is_journaled: bool,
     /// Sees to it that recordings are written, if any are without being asked for.
     pub(crate) clerk: Option<Clerk>,
-    /// Somebody waited in vain since this was looked at.
-    pub(crate) has_timed_out: bool,
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
     /// Actions, in the machine's order.
     pub(crate) outbox: Outbox<Action<Tokio<K>>>,
-    /// How many sockets are to be closed, in the outbox and on their way out of it.
-    pub(crate) closing: usize,
+    pub(crate) noted: Noted,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
     /// The timer may have to fire earlier than it was told.
@@ -68,6 +65,15 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) opening: BTreeMap<ConnId, Option<AbortHandle>>,
     /// Connections that are open.
     pub(crate) interrupts: BTreeMap<ConnId, Arc<Interrupt>>,
+}
+
+/// What is taken note of when the machine decides it.
+#[derive(Default)]
+pub(crate) struct Noted {
+    /// How many sockets are to be closed, in the outbox and on their way out of it.
+    pub(crate) closing: usize,
+    /// Somebody waited in vain since this was looked at.
+    pub(crate) has_timed_out: bool,
 }
 
 /// A request that waits, or whose answer waits for it.
@@ -83,14 +89,13 @@ impl<K: Connector> Desk<K> {
         outbox: Outbox<Action<Tokio<K>>>,
     ) -> Self {
         Self {
-            is_recorded: state.is_recording(),
+            is_journaled: state.is_journaled(),
             state,
             clerk,
-            has_timed_out: false,
             requests: 0,
             parked: Slab::new(),
             outbox,
-            closing: 0,
+            noted: Noted::default(),
             armed: None,
             alarm: Arc::default(),
             emptied: Arc::default(),
@@ -102,7 +107,7 @@ impl<K: Connector> Desk<K> {
     /// The pool is closed, everything came home, and every socket is closed.
     pub(crate) fn is_empty(&self) -> bool {
         let snapshot = self.state.snapshot();
-        snapshot.status == Status::Closed && snapshot.total == 0 && self.closing == 0
+        snapshot.status == Status::Closed && snapshot.total == 0 && self.noted.closing == 0
     }
 
     /// Feeds one input. Those who are answered are woken by `woken`, after the lock is given back.
@@ -121,9 +126,8 @@ impl<K: Connector> Desk<K> {
     ) {
         let mut tray = Tray {
             outbox: &mut self.outbox,
-            closing: &mut self.closing,
+            noted: &mut self.noted,
             parked: &mut self.parked,
-            has_timed_out: &mut self.has_timed_out,
             wants_events,
             woken,
             asking: None,
@@ -151,9 +155,8 @@ impl<K: Connector> Desk<K> {
         let input = Input::CheckOutRequested { id, waiter: place, deadline, purpose };
         let mut tray = Tray {
             outbox: &mut self.outbox,
-            closing: &mut self.closing,
+            noted: &mut self.noted,
             parked: &mut self.parked,
-            has_timed_out: &mut self.has_timed_out,
             wants_events,
             woken,
             asking: Some(place),
@@ -200,9 +203,8 @@ impl<K: Connector> AsMut<Outbox<Action<Tokio<K>>>> for Desk<K> {
 /// Where the machine puts its actions.
 struct Tray<'a, K: Connector> {
     outbox: &'a mut Outbox<Action<Tokio<K>>>,
-    closing: &'a mut usize,
+    noted: &'a mut Noted,
     parked: &'a mut Slab<Parked<K>>,
-    has_timed_out: &'a mut bool,
     wants_events: bool,
     woken: &'a mut Woken,
     /// The place of who is asking, and what there was for him at once.
@@ -219,7 +221,7 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
             }
             Action::Deliver { waiter, outcome } => self.deliver(waiter, outcome),
             Action::CloseSocket { .. } => {
-                *self.closing += 1;
+                self.noted.closing += 1;
                 self.outbox.push(action);
             }
             Action::StartEstablish { .. }
@@ -244,7 +246,7 @@ impl<K: Connector> Tray<'_, K> {
             self.parked.remove(place);
             return;
         }
-        *self.has_timed_out |= matches!(outcome, Err(CheckOutError::WaitQueueTimeout { .. }));
+        self.noted.has_timed_out |= matches!(outcome, Err(CheckOutError::WaitQueueTimeout { .. }));
         let parked = &mut self.parked[place];
         if let Parked::Waiting(waker) = std::mem::replace(parked, Parked::Answered(outcome)) {
             self.woken.push(waker);

@@ -149,7 +149,7 @@ impl<K: Connector> Shared<K> {
 fn forget_the_parent<K: Connector>(desk: &mut Desk<K>, occasion: Occasion) -> Arc<Notify> {
     if occasion != Occasion::Opening {
         desk.outbox.forget();
-        desk.closing = 0;
+        desk.noted.closing = 0;
     }
     desk.stop_writing();
     desk.armed = None;

@@ -42,8 +42,6 @@ pub(crate) struct Moment {
     now: Instant,
     /// Something may be due later: without, nothing is due after the input either.
     is_timed: bool,
-    /// A recording may have to be attended to.
-    is_recorded: bool,
     pub(crate) wants_events: bool,
 }
 
@@ -93,7 +91,8 @@ impl<K: Connector> Shared<K> {
     ) {
         let unwinding = OnUnwind::new(self);
         let mut desk = desk; // Given back before that is dropped.
-        let brings_time = matches!(input, Input::SetOptions { .. });
+        // A recording tells when all this was, too; what is served at once it tells as the pool saw it.
+        let brings_time = matches!(input, Input::SetOptions { .. }) || desk.state.is_recording();
         let moment = self.moment(&desk, brings_time);
         let mut woken = Woken::default();
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
@@ -204,15 +203,14 @@ impl<K: Connector> Shared<K> {
     }
 
     /// The clock is read only when somebody will look at the time: the machine, whoever hears of
-    /// events, or whoever reads a trace.
+    /// events, or whoever reads a whole trace.
     #[inline(always)]
     pub(crate) fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
         let wants_events = self.wants_events();
         let is_timed = brings_time || desk.state.needs_now();
-        let is_recorded = desk.is_recorded;
-        let is_seen = is_timed || wants_events || is_recorded;
+        let is_seen = is_timed || wants_events || desk.is_journaled;
         let now = if is_seen { self.now() } else { desk.state.now() };
-        Moment { now, is_timed, is_recorded, wants_events }
+        Moment { now, is_timed, wants_events }
     }
 
     /// Gives the lock back, wakes, and drains the outbox unless somebody does so already.
@@ -226,7 +224,7 @@ impl<K: Connector> Shared<K> {
         if moment.is_timed {
             self.arm(&mut desk);
         }
-        if moment.is_recorded && desk.wants_clerk() {
+        if desk.wants_clerk() {
             desk.call_clerk(&self.traces);
         }
         // Those who wait have their answers, and need not wait for subscribers.
@@ -302,7 +300,7 @@ impl<K: Connector> Shared<K> {
         let mut desk = self.lock();
         let interrupt = desk.interrupts.remove(&id);
         // A reset after a fork may have forgotten that it was to be closed.
-        desk.closing = desk.closing.saturating_sub(1);
+        desk.noted.closing = desk.noted.closing.saturating_sub(1);
         let emptied = desk.is_empty().then(|| Arc::clone(&desk.emptied));
         drop(desk);
         drop(interrupt);

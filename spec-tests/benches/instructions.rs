@@ -35,7 +35,7 @@ const SCENES: &[Scene] = &[
         let mut recorded = Recorded::new(PoolOptions::default(), None);
         (0..n).for_each(|_| recorded.timed_pair());
     }),
-    ("warm pair, flight recorder on", 10_000, Some(520), |n| {
+    ("warm pair, flight recorder on", 10_000, Some(400), |n| {
         let mut recorded = Recorded::new(PoolOptions::default(), Some(64 << 10));
         (0..n).for_each(|_| recorded.timed_pair());
     }),
@@ -48,10 +48,10 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-tokio, timed, counted", 10_000, Some(1_780), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
     }),
-    ("pair through cenote-tokio, recorded", 10_000, None, |n| {
+    ("pair through cenote-tokio, recorded", 10_000, Some(825), |n| {
         WarmOnTokio::with_flight_recorder(untimed(), FLIGHT_RECORDER).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, recorded", 10_000, None, |n| {
+    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_180), |n| {
         WarmOnTokio::with_flight_recorder(timed(), FLIGHT_RECORDER).pairs(n);
     }),
     ("enqueue one of 1,000", 1_000, None, |n| enqueue(n)),

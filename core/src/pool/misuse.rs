@@ -12,7 +12,7 @@ use super::state::PoolState;
 
 impl<S: Shell> PoolState<S> {
     #[inline(always)]
-    pub(super) fn permit(&self, input: &Input<S>) -> Result<(), MisuseReason> {
+    pub(crate) fn permit(&self, input: &Input<S>) -> Result<(), MisuseReason> {
         match input {
             Input::CheckOutRequested { id, .. } => match self.last_waiter {
                 Some(last) if *id <= last => {

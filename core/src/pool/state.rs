@@ -111,7 +111,6 @@ impl<S: Shell> PoolState<S> {
     // Inlined into the caller, who knows which input it feeds, so that the choice between them is
     // made by the compiler; it halves the instructions of a warm pair.
     #[inline(always)]
-    #[expect(clippy::wildcard_enum_match_arm, reason = "handle_rarer names every variant")]
     pub fn handle(
         &mut self,
         now: Instant,
@@ -121,6 +120,14 @@ impl<S: Shell> PoolState<S> {
         if let Err(reason) = self.permit(&input) {
             return Err(Misuse { input, reason });
         }
+        self.proceed(now, input, out);
+        Ok(())
+    }
+
+    /// [`handle`](Self::handle), once the input is known to be [permitted](Self::permit).
+    #[inline(always)]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "handle_rarer names every variant")]
+    pub(crate) fn proceed(&mut self, now: Instant, input: Input<S>, out: &mut impl ActionSink<S>) {
         self.advance(now);
         if !self.queue.is_empty() {
             self.time_out_requests(out);
@@ -138,7 +145,6 @@ impl<S: Shell> PoolState<S> {
         if self.is_below_minimum() {
             self.populate(out);
         }
-        Ok(())
     }
 
     /// The inputs that are not part of every operation, apart, so that the others stay small.
@@ -255,7 +261,7 @@ where
 }
 
 /// Emits an event, if anybody would look at it.
-#[inline]
+#[inline(always)]
 pub(super) fn emit<S: Shell>(
     out: &mut impl ActionSink<S>,
     event: impl FnOnce() -> Event<S::Cause>,

@@ -35,21 +35,20 @@ impl FlightRecorder {
         Self { present, past, has_past: false, steps: 0 }
     }
 
+    /// Records an input that will not be refused, if it is one that happens all the time and there is
+    /// room; otherwise nothing is changed.
     #[inline(always)]
+    pub(super) fn permitted_if_usual<S: Shell>(&mut self, now: Instant, input: &Input<S>) -> bool {
+        self.present.tape.permitted_if_usual(now, input)
+    }
+
     pub(super) fn record<S: Shell>(&mut self, pool: &PoolState<S>, now: Instant, input: &Input<S>)
     where
         S::Cause: TraceCause,
     {
-        if !self.present.tape.input_if_usual(now, input) {
-            self.record_unusual(pool, now, input);
+        if self.present.tape.input_if_usual(now, input) {
+            return;
         }
-    }
-
-    #[inline(never)]
-    fn record_unusual<S: Shell>(&mut self, pool: &PoolState<S>, now: Instant, input: &Input<S>)
-    where
-        S::Cause: TraceCause,
-    {
         if !self.present.tape.has_room() {
             self.turn_over(pool);
         }

@@ -34,6 +34,7 @@ mod restored;
 mod shell;
 mod tape;
 mod tape_read;
+mod tapes;
 mod texts;
 mod writer;
 

@@ -1,17 +1,15 @@
 //! A pool whose inputs are recorded.
 
-use alloc::boxed::Box;
-use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
 
-use crate::pool::{Action, ActionSink, Input, Instant, Misuse, PoolState, Shell};
+use crate::pool::{ActionSink, Input, Instant, Misuse, PoolState, Shell};
 
-use super::action::ActionRecord;
 use super::cause::TraceCause;
 use super::chunk::Chunk;
 use super::flight::{FlightRecorder, FlightRecording};
 use super::journal::{Journal, JournalOptions};
+use super::tapes::Tapes;
 
 /// A [`PoolState`] with a recorder around it: the same [`handle`](Self::handle), and to look at
 /// it is the pool.
@@ -41,16 +39,7 @@ use super::journal::{Journal, JournalOptions};
 /// ```
 pub struct Recorder<S: Shell> {
     pool: PoolState<S>,
-    tapes: Option<Box<Tapes>>,
-}
-
-/// Apart, so that a pool that is not recorded pays for one pointer.
-#[derive(Default)]
-struct Tapes {
-    flight: Option<FlightRecorder>,
-    journal: Option<Journal>,
-    /// What came of the present input, if that is recorded.
-    actions: Vec<ActionRecord>,
+    tapes: Tapes,
 }
 
 impl<S: Shell> Recorder<S>
@@ -59,7 +48,7 @@ where
 {
     /// Around a pool, new or not; records nothing yet.
     pub const fn new(pool: PoolState<S>) -> Self {
-        Self { pool, tapes: None }
+        Self { pool, tapes: Tapes::Nothing }
     }
 
     /// Keeps the last inputs in so many bytes, which are set aside now (at least a few hundred);
@@ -68,7 +57,7 @@ where
     #[must_use]
     pub fn with_flight_recorder(mut self, bytes: usize) -> Self {
         let flight = FlightRecorder::new(bytes, &self.pool);
-        self.tapes.get_or_insert_default().flight = Some(flight);
+        self.tapes.set_flight(flight);
         self
     }
 
@@ -76,7 +65,7 @@ where
     #[must_use]
     pub fn with_journal(mut self, options: JournalOptions) -> Self {
         let journal = Journal::new(options, &self.pool);
-        self.tapes.get_or_insert_default().journal = Some(journal);
+        self.tapes.set_journal(journal);
         self
     }
 
@@ -93,55 +82,69 @@ where
         input: Input<S>,
         out: &mut impl ActionSink<S>,
     ) -> Result<(), Misuse<S>> {
-        let Some(tapes) = &mut self.tapes else { return self.pool.handle(now, input, out) };
-        if tapes.journal.is_some() {
-            return handle_journaled(tapes, &mut self.pool, now, input, out);
+        if let Err(reason) = self.pool.permit(&input) {
+            let misuse = Misuse { input, reason };
+            self.refuse(now, &misuse);
+            return Err(misuse);
         }
-        if let Some(flight) = &mut tapes.flight {
-            flight.record(&self.pool, now, &input);
+        if let Tapes::Flight(flight) = &mut self.tapes {
+            if !flight.permitted_if_usual(now, &input) {
+                self.tapes.proceed(&mut self.pool, now, input, out);
+                return Ok(());
+            }
+        } else if self.is_journaled() {
+            self.tapes.proceed(&mut self.pool, now, input, out);
+            return Ok(());
         }
-        let outcome = self.pool.handle(now, input, out);
-        if outcome.is_err() {
-            self.refused();
-        }
-        outcome
+        // In this place only, so that a pool that is not recorded is as cheap as one without a
+        // recorder.
+        self.pool.proceed(now, input, out);
+        Ok(())
     }
 
     /// Whether anything is recorded: there is a flight recorder or a journal.
-    pub fn is_recording(&self) -> bool {
-        self.tapes.as_ref().is_some_and(|tapes| tapes.flight.is_some() || tapes.journal.is_some())
+    #[inline]
+    pub const fn is_recording(&self) -> bool {
+        !matches!(self.tapes, Tapes::Nothing)
+    }
+
+    /// Whether everything is recorded: there is a journal.
+    pub const fn is_journaled(&self) -> bool {
+        matches!(self.tapes, Tapes::Journal(_))
     }
 
     /// A copy of what the flight recorder holds; `None` if there is none.
     pub fn flight_recording(&self) -> Option<FlightRecording> {
-        let flight = self.tapes.as_ref()?.flight.as_ref()?;
+        let flight = self.tapes.flight()?;
         Some(flight.copy(&self.pool))
     }
 
     /// Whether a chunk of the journal is full and wants to be taken.
     #[inline]
     pub fn has_full_chunk(&self) -> bool {
-        self.tapes.as_ref().is_some_and(|tapes| tapes.journal.as_ref().is_some_and(Journal::is_due))
+        match &self.tapes {
+            Tapes::Journal(journaled) => journaled.journal.is_due(),
+            Tapes::Nothing | Tapes::Flight(_) => false,
+        }
     }
 
     /// The oldest full chunk of the journal, if there is one. Chunks must be written in this order.
     pub fn take_chunk(&mut self) -> Option<Chunk> {
-        self.journal()?.take()
+        self.tapes.journal_mut()?.take()
     }
 
     /// Makes what the journal holds a full chunk, with a fingerprint at its end: before a trace
     /// ends, and now and then, so that not much is missing if the process ends. Does nothing when
     /// nothing happened since the last one.
     pub fn flush(&mut self) {
-        let Self { pool, tapes } = self;
-        if let Some(journal) = tapes.as_mut().and_then(|tapes| tapes.journal.as_mut()) {
-            journal.flush(pool);
+        if let Some(journal) = self.tapes.journal_mut() {
+            journal.flush(&self.pool);
         }
     }
 
     /// Gives the memory of a chunk that was written back, to be used again.
     pub fn give_back(&mut self, chunk: Chunk) {
-        if let Some(journal) = self.journal() {
+        if let Some(journal) = self.tapes.journal_mut() {
             journal.give_back(chunk);
         }
     }
@@ -149,9 +152,7 @@ where
     /// Ends the journal, when nobody will take its chunks any more: what it holds is gone. A flight
     /// recorder goes on.
     pub fn end_journal(&mut self) {
-        if let Some(tapes) = &mut self.tapes {
-            tapes.journal = None;
-        }
+        self.tapes.end_journal();
     }
 
     /// Ends the recording.
@@ -160,66 +161,9 @@ where
     }
 
     #[cold]
-    fn refused(&mut self) {
-        if let Some(flight) = self.tapes.as_mut().and_then(|tapes| tapes.flight.as_mut()) {
-            flight.refused();
-        }
-    }
-
-    fn journal(&mut self) -> Option<&mut Journal> {
-        self.tapes.as_mut()?.journal.as_mut()
-    }
-}
-
-/// Apart, so that a pool without a journal stays small.
-#[inline(never)]
-fn handle_journaled<S: Shell>(
-    tapes: &mut Tapes,
-    pool: &mut PoolState<S>,
-    now: Instant,
-    input: Input<S>,
-    out: &mut impl ActionSink<S>,
-) -> Result<(), Misuse<S>>
-where
-    S::Cause: TraceCause,
-{
-    let Tapes { flight, journal, actions } = tapes;
-    if let Some(flight) = flight {
-        flight.record(pool, now, &input);
-    }
-    let mut wanted = false;
-    if let Some(journal) = journal {
-        journal.record(pool, now, &input);
-        wanted = journal.wants_actions();
-    }
-    actions.clear();
-    let outcome = pool.handle(now, input, &mut Overhearing { out, actions, wanted });
-    if let Some(journal) = journal {
-        journal.handled(pool, outcome.is_err(), actions);
-    }
-    if let (Err(_), Some(flight)) = (&outcome, flight) {
-        flight.refused();
-    }
-    outcome
-}
-
-/// Passes everything on and takes note of it, if that is wanted.
-struct Overhearing<'a, K> {
-    out: &'a mut K,
-    actions: &'a mut Vec<ActionRecord>,
-    wanted: bool,
-}
-
-impl<S: Shell, K: ActionSink<S>> ActionSink<S> for Overhearing<'_, K> {
-    fn act(&mut self, action: Action<S>) {
-        if self.wanted {
-            self.actions.extend(ActionRecord::of(&action));
-        }
-        self.out.act(action);
-    }
-
-    fn wants_events(&self) -> bool {
-        self.out.wants_events()
+    #[inline(never)]
+    fn refuse(&mut self, now: Instant, Misuse { input, reason: _ }: &Misuse<S>) {
+        self.tapes.refuse(&self.pool, now, input);
     }
 }
 
@@ -231,15 +175,16 @@ impl<S: Shell> Deref for Recorder<S> {
     }
 }
 
-impl<S: Shell> fmt::Debug for Recorder<S> {
+impl<S: Shell> fmt::Debug for Recorder<S>
+where
+    S::Cause: TraceCause,
+{
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pool, tapes } = self;
-        let flight = tapes.as_ref().is_some_and(|tapes| tapes.flight.is_some());
-        let journal = tapes.as_ref().is_some_and(|tapes| tapes.journal.is_some());
         f.debug_struct("Recorder")
             .field("pool", pool)
-            .field("flight_recorder", &flight)
-            .field("journal", &journal)
+            .field("flight_recorder", &tapes.flight().is_some())
+            .field("journal", &self.is_journaled())
             .finish()
     }
 }

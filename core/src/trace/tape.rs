@@ -162,11 +162,21 @@ impl Tape {
     }
 
     /// Writes an input down, before it is handled, if it has a usual form and there is room;
-    /// otherwise nothing is changed. A handful of instructions: this is what a flight recorder
-    /// costs.
+    /// otherwise nothing is changed.
+    pub(super) fn input_if_usual<S: Shell>(&mut self, now: Instant, input: &Input<S>) -> bool {
+        let last = self.len;
+        let is_usual = self.permitted_if_usual(now, input);
+        if is_usual {
+            self.last = last;
+        }
+        is_usual
+    }
+
+    /// The same for an input that will not be [refused](Self::refused). A handful of instructions:
+    /// this is what a flight recorder costs.
     #[inline(always)]
     #[expect(clippy::wildcard_enum_match_arm, reason = "what is not usual is named in `input`")]
-    pub(super) fn input_if_usual<S: Shell>(&mut self, now: Instant, input: &Input<S>) -> bool {
+    pub(super) fn permitted_if_usual<S: Shell>(&mut self, now: Instant, input: &Input<S>) -> bool {
         let now = now.as_nanos();
         let time = now.wrapping_sub(self.context.now);
         if time >= 1 << USUAL_TIME_BITS {
@@ -174,8 +184,8 @@ impl Tape {
         }
         let Some(place) = self.bytes.get_mut(self.len..self.len + USUAL_ROOM) else { return false };
         let Ok(place) = <&mut [u8; USUAL_ROOM]>::try_from(place) else { return false };
-        let begin = u128::from(time) << 8 | Tag::Usual as u128;
-        let (record, length) = match input {
+        let begin = time << 8 | Tag::Usual as u64;
+        let length = match input {
             Input::CheckOutRequested { id, waiter: _, deadline, purpose: Purpose::Other } => {
                 let same = |deadline: &Instant| {
                     deadline.as_nanos().wrapping_sub(now) == self.context.allowed
@@ -186,20 +196,20 @@ impl Tape {
                 }
                 self.context.waiter = id.0;
                 let flag = if deadline.is_some() { SAME_DEADLINE } else { 0 };
-                (begin | u128::from(flag), USUAL_CHECK_OUT)
+                write(begin | u64::from(flag), place, 0);
+                USUAL_CHECK_OUT
             }
             Input::CheckedIn { id, conn: _, health: Health::Healthy } => {
                 if id.number() > u32::MAX.into() || id.slot() > u16::MAX.into() {
                     return false;
                 }
-                let id = u128::from(id.number()) | u128::from(id.slot()) << 32;
-                (begin | u128::from(COMES_BACK) | id << 48, USUAL_CHECK_IN)
+                write(begin | u64::from(COMES_BACK), place, 0);
+                write(id.number() | u64::from(id.slot()) << 32, place, USUAL_CHECK_OUT);
+                USUAL_CHECK_IN
             }
             _ => return false,
         };
-        *place = record.to_le_bytes();
         self.context.now = now;
-        self.last = self.len;
         self.inputs += 1;
         self.len += length;
         true
@@ -345,6 +355,14 @@ impl Tape {
             at += bytes.len();
         }
         self.len += at;
+    }
+}
+
+/// Eight bytes at once. What is not used of them is overwritten by the next.
+#[inline(always)]
+fn write(number: u64, place: &mut [u8; USUAL_ROOM], at: usize) {
+    if let Some(bytes) = place.get_mut(at..at + 8) {
+        bytes.copy_from_slice(&number.to_le_bytes());
     }
 }
 

@@ -94,13 +94,13 @@ impl<K: Connector> Desk<K> {
     /// Whether there is anything for the clerk to do.
     #[inline(always)]
     pub(crate) fn wants_clerk(&self) -> bool {
-        self.has_timed_out || self.state.has_full_chunk()
+        self.clerk.is_some() && (self.noted.has_timed_out || self.state.has_full_chunk())
     }
 
     #[cold]
     #[inline(never)]
     pub(crate) fn call_clerk(&mut self, traces: &Traces) {
-        let has_timed_out = std::mem::take(&mut self.has_timed_out);
+        let has_timed_out = std::mem::take(&mut self.noted.has_timed_out);
         let Some(clerk) = &mut self.clerk else { return };
         if self.state.has_full_chunk() {
             clerk.call();
@@ -124,7 +124,7 @@ impl<K: Connector> Desk<K> {
     /// Nobody writes any further what is recorded.
     pub(super) fn drop_journal(&mut self) {
         self.state.end_journal();
-        self.is_recorded = self.state.is_recording();
+        self.is_journaled = false;
     }
 
     /// The thread that writes is that of another process, and so are its files.

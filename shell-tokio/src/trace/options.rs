@@ -53,7 +53,12 @@ impl<K: Connector> Builder<K> {
     /// Keeps the last inputs in so many bytes of memory, for
     /// [`Pool::dump_trace`](crate::Pool::dump_trace). A warm check-out and check-in take 18 bytes,
     /// half of the memory is looked back on at least, and an eighth more is used for texts. Nothing
-    /// allocates in doing so. The clock is read for each input.
+    /// allocates in doing so.
+    ///
+    /// Times are those that the pool was given: where nothing depends on them (no idle time, no limit
+    /// for waiting, no subscriber), a check-out that is served at once and a check-in have the time of
+    /// what was before, for to read the clock would cost more than all the rest. Whatever else happens
+    /// has its own.
     #[must_use]
     pub fn flight_recorder(mut self, bytes: usize) -> Self {
         self.tracing.flight_recorder = Some(bytes);

@@ -220,14 +220,27 @@ async fn a_dump_tells_how_the_pool_came_to_be_as_it_is() {
 
 #[tokio::test(start_paused = true)]
 async fn times_are_told_where_nothing_depends_on_them_too() {
-    let pool = builder(&Gate::open(), at_most(1)).flight_recorder(4096).build().expect("a pool");
+    let folder = tempdir().expect("a folder");
+    let path = folder.path().join("all.bson");
+    let builder = builder(&Gate::open(), at_most(1)).flight_recorder(4096).record(path.as_path());
+    let pool = builder.build().expect("a pool");
     pool.ready();
     let held = pool.check_out().await.expect("a connection");
     tokio::time::advance(Duration::from_secs(7)).await;
     drop(held);
-    let last = steps(&pool.write_trace(Vec::new()).expect("memory")).pop().expect("a step");
-    assert_eq!(last.input.name(), "CheckedIn");
-    assert_eq!(last.at.as_nanos(), 7_000_000_000);
+    pool.end_recording().await.expect("a whole trace");
+    let last = steps(&fs::read(path).expect("a file")).pop().expect("a step");
+    assert_eq!((last.input.name(), last.at.as_nanos()), ("CheckedIn", 7_000_000_000));
+
+    // A flight recorder by itself does without the clock for what is served at once.
+    drop(pool.check_out().await.expect("a connection"));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    drop(pool.check_out().await.expect("a connection"));
+    pool.clear(failure(), false);
+    let all = steps(&pool.write_trace(Vec::new()).expect("memory"));
+    let [.., pair, last] = all.as_slice() else { panic!("{} steps", all.len()) };
+    assert_eq!((pair.input.name(), pair.at.as_nanos()), ("CheckedIn", 7_000_000_000));
+    assert_eq!((last.input.name(), last.at.as_nanos()), ("Clear", 9_000_000_000));
 }
 
 /// The dumps of a folder whose name ends so.

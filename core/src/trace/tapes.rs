@@ -1,0 +1,145 @@
+//! What a recorder writes on.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use crate::pool::{Action, ActionSink, Input, Instant, PoolState, Shell};
+
+use super::action::ActionRecord;
+use super::cause::TraceCause;
+use super::flight::FlightRecorder;
+use super::journal::Journal;
+
+/// What is recorded. Boxed, so that a pool that is not recorded is as small as ever.
+pub(super) enum Tapes {
+    Nothing,
+    /// The last inputs.
+    Flight(Box<FlightRecorder>),
+    /// All of them, and perhaps the last ones besides.
+    Journal(Box<Journaled>),
+}
+
+pub(super) struct Journaled {
+    pub(super) journal: Journal,
+    flight: Option<Box<FlightRecorder>>,
+    /// What came of the present input, if that is recorded.
+    actions: Vec<ActionRecord>,
+}
+
+impl Tapes {
+    pub(super) fn set_flight(&mut self, flight: FlightRecorder) {
+        let flight = Box::new(flight);
+        match self {
+            Self::Nothing | Self::Flight(_) => *self = Self::Flight(flight),
+            Self::Journal(journaled) => journaled.flight = Some(flight),
+        }
+    }
+
+    pub(super) fn set_journal(&mut self, journal: Journal) {
+        let flight = self.take_flight();
+        *self = Self::Journal(Box::new(Journaled { journal, flight, actions: Vec::new() }));
+    }
+
+    /// A flight recorder goes on.
+    pub(super) fn end_journal(&mut self) {
+        *self = self.take_flight().map_or(Self::Nothing, Self::Flight);
+    }
+
+    pub(super) fn flight(&self) -> Option<&FlightRecorder> {
+        match self {
+            Self::Nothing => None,
+            Self::Flight(flight) => Some(flight),
+            Self::Journal(journaled) => journaled.flight.as_deref(),
+        }
+    }
+
+    pub(super) fn journal_mut(&mut self) -> Option<&mut Journal> {
+        match self {
+            Self::Nothing | Self::Flight(_) => None,
+            Self::Journal(journaled) => Some(&mut journaled.journal),
+        }
+    }
+
+    /// Records an input that is permitted, and has the pool handle it. Apart, so that what happens
+    /// all the time stays small.
+    #[inline(never)]
+    pub(super) fn proceed<S: Shell>(
+        &mut self,
+        pool: &mut PoolState<S>,
+        now: Instant,
+        input: Input<S>,
+        out: &mut impl ActionSink<S>,
+    ) where
+        S::Cause: TraceCause,
+    {
+        match self {
+            Self::Nothing => pool.proceed(now, input, out),
+            Self::Flight(flight) => {
+                flight.record(pool, now, &input);
+                pool.proceed(now, input, out);
+            }
+            Self::Journal(journaled) => {
+                let Journaled { journal, flight, actions } = &mut **journaled;
+                if let Some(flight) = flight {
+                    flight.record(pool, now, &input);
+                }
+                journal.record(pool, now, &input);
+                actions.clear();
+                let wanted = journal.wants_actions();
+                pool.proceed(now, input, &mut Overhearing { out, actions, wanted });
+                journal.handled(pool, false, actions);
+            }
+        }
+    }
+
+    /// Records an input that the pool refuses.
+    pub(super) fn refuse<S: Shell>(&mut self, pool: &PoolState<S>, now: Instant, input: &Input<S>)
+    where
+        S::Cause: TraceCause,
+    {
+        let (flight, journal) = match self {
+            Self::Nothing => (None, None),
+            Self::Flight(flight) => (Some(flight), None),
+            Self::Journal(journaled) => {
+                let Journaled { journal, flight, .. } = &mut **journaled;
+                (flight.as_mut(), Some(journal))
+            }
+        };
+        if let Some(flight) = flight {
+            flight.record(pool, now, input);
+            flight.refused();
+        }
+        if let Some(journal) = journal {
+            journal.record(pool, now, input);
+            journal.handled(pool, true, &[]);
+        }
+    }
+
+    fn take_flight(&mut self) -> Option<Box<FlightRecorder>> {
+        match core::mem::replace(self, Self::Nothing) {
+            Self::Nothing => None,
+            Self::Flight(flight) => Some(flight),
+            Self::Journal(journaled) => journaled.flight,
+        }
+    }
+}
+
+/// Passes everything on and takes note of it, if that is wanted.
+struct Overhearing<'a, K> {
+    out: &'a mut K,
+    actions: &'a mut Vec<ActionRecord>,
+    wanted: bool,
+}
+
+impl<S: Shell, K: ActionSink<S>> ActionSink<S> for Overhearing<'_, K> {
+    fn act(&mut self, action: Action<S>) {
+        if self.wanted {
+            self.actions.extend(ActionRecord::of(&action));
+        }
+        self.out.act(action);
+    }
+
+    fn wants_events(&self) -> bool {
+        self.out.wants_events()
+    }
+}
