@@ -93,6 +93,49 @@ fn the_file_of_events_can_be_judged_again() {
 }
 
 #[test]
+fn what_happened_can_be_replayed_and_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let [trace, page] =
+        ["the trace.bson", "page.html"].map(|name| folder.path().join(name).display().to_string());
+    let arguments =
+        ["--chaos", "--seconds", "3", "--tasks", "16", "--trace", &trace, "--html", &page];
+    let output = run(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let out = text(&output.stdout);
+    assert!(out.contains("pool cleared") && out.contains("steps, for a browser"), "{out}");
+    // By the command that the summary names: every step goes as it went.
+    let look = out.lines().find_map(|line| line.strip_prefix("look")).expect("a command");
+    let replayed = Command::new("sh").args(["-c", look.trim()]).output().unwrap();
+    assert_eq!(replayed.status.code(), Some(0), "{replayed:?}");
+    let says = text(&replayed.stdout);
+    assert!(says.contains("all that was recorded agrees"), "{says}");
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("127.0.0.1:"), "a page");
+}
+
+#[test]
+fn a_page_alone_leaves_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html").display().to_string();
+    let mut command = cenote("run", &["--ops", "50", "--html", &page, "--json"]);
+    let summary = json(&command.env("TMPDIR", folder.path()).output().unwrap());
+    let recorded = &summary["recorded"];
+    assert_eq!((&recorded["page"], &recorded["trace"]), (&page.into(), &Value::Null));
+    assert!(number(&recorded["steps"]) >= 100, "{summary}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn files_that_cannot_be_written_are_told_before_the_work_begins() {
+    for option in ["--trace", "--html"] {
+        let output = run(&[option, "/nowhere/at/all", "--seconds", "600"]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let says = text(&output.stderr);
+        assert!(says.contains("/nowhere/at/all") && says.lines().count() == 1, "{says}");
+    }
+}
+
+#[test]
 fn chaos_shows_each_loss_and_recovery() {
     let output = run(&["--chaos", "--seconds", "4", "--tasks", "16", "--json"]);
     let summary = json(&output);

@@ -26,6 +26,7 @@ pub(crate) fn contestants() -> Vec<Contestant> {
     let made = HandMade::new(10);
     let silent = runtime.block_on(pools::cenote(pools::plain(10), false));
     let timed = runtime.block_on(pools::cenote(pools::timed(10), false));
+    let recorded = runtime.block_on(pools::recorded(pools::timed(10)));
     let counted = runtime.block_on(pools::cenote(pools::timed(10), true));
     let deadpool = runtime.block_on(pools::deadpool(10, None));
     let limited = runtime.block_on(pools::deadpool(10, Some(Duration::from_secs(30))));
@@ -41,6 +42,7 @@ pub(crate) fn contestants() -> Vec<Contestant> {
         ("cenote, events off, nothing timed", cenote(silent)),
         ("cenote, idle times and a 30 s limit", cenote(timed)),
         ("cenote, the same and a subscriber", cenote(counted)),
+        ("cenote, with the flight recorder", cenote(recorded)),
         ("deadpool", on(&runtime, async move || drop(black_box(deadpool.get().await)))),
         (
             "deadpool with a timeout",

@@ -36,15 +36,30 @@ pub(crate) fn timed(connections: u32) -> PoolOptions {
 
 /// Every connection exists and is idle.
 pub(crate) async fn cenote(options: PoolOptions, counts_events: bool) -> Pool<Numbers> {
+    warm(options, |builder| {
+        if !counts_events {
+            return builder;
+        }
+        let count = std::sync::atomic::AtomicU64::new(0);
+        builder.on_event(move |_| {
+            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        })
+    })
+    .await
+}
+
+/// The same with a flight recorder, as large as it is where nothing is said.
+pub(crate) async fn recorded(options: PoolOptions) -> Pool<Numbers> {
+    warm(options, |builder| builder.flight_recorder(1 << 20)).await
+}
+
+async fn warm(
+    options: PoolOptions,
+    build: impl FnOnce(Builder<Numbers>) -> Builder<Numbers>,
+) -> Pool<Numbers> {
     let address = "localhost".parse().expect("an address");
     let connections = options.max_pool_size.expect("it is set");
-    let mut builder = Builder::new(address, Numbers).options(options);
-    if counts_events {
-        let count = std::sync::atomic::AtomicU64::new(0);
-        builder = builder.on_event(move |_| {
-            count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        });
-    }
+    let builder = build(Builder::new(address, Numbers).options(options));
     let pool = builder.build().expect("good options");
     pool.ready();
     let mut all = Vec::new();

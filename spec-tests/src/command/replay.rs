@@ -1,5 +1,7 @@
 //! `cenote replay TRACE`
 
+mod draw;
+
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Read, Write};
 use std::ops::ControlFlow;
@@ -13,10 +15,11 @@ use crate::replay::diff::diff;
 use crate::replay::explain::Explainer;
 use crate::replay::filter::Filter;
 use crate::replay::history::History;
-use crate::replay::picture::{self, Collector};
 use crate::replay::shrink::{self, Property};
 use crate::replay::watch::{View, Watch};
 use crate::replay::{json, stepper, text};
+
+pub(super) use self::draw::page;
 
 /// What `cenote replay` can be told.
 #[derive(Debug, clap::Args)]
@@ -116,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, Unplayable> {
     } else if arguments.step {
         step(arguments, &mut out)
     } else if arguments.html.is_some() || arguments.perfetto.is_some() {
-        draw(arguments, &mut out)
+        draw::draw(arguments, &mut out)
     } else {
         print(arguments, &mut out)
     };
@@ -301,49 +304,6 @@ fn load(arguments: &Arguments) -> Result<Option<History>, Unplayable> {
         None => true,
     };
     Ok(good.then_some(history))
-}
-
-/// Draws what there is, and says where it is.
-fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
-    let path = &arguments.trace;
-    let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
-    let mut watch = Watch::new(open(path)?).map_err(unplayable)?;
-    let mut collector = Collector::new(watch.pool());
-    let outcome = watch.each(|view| {
-        collector.add(view);
-        let met = arguments.until.as_ref().is_some_and(|until| holds(until, view));
-        if met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    let good = match outcome {
-        Ok(_) => true,
-        Err(error) if !arguments.lenient && !error.is_difference() => {
-            return Err(unplayable(error));
-        }
-        Err(error) => ended_early(arguments, path, error)?,
-    };
-    let (picture, header) = (collector.finish(), watch.header());
-    let steps = picture.steps;
-    if let Some(path) = &arguments.html {
-        create(path, |file| picture::html(&picture, header, file))?;
-        writeln!(out, "{steps} steps drawn in {}", path.display())?;
-    }
-    if let Some(path) = &arguments.perfetto {
-        create(path, |file| picture::perfetto(&picture, header, file))?;
-        writeln!(out, "{steps} steps for https://ui.perfetto.dev in {}", path.display())?;
-    }
-    Ok(good)
-}
-
-fn create(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
-) -> Result<(), Unplayable> {
-    let written = File::create(path).and_then(|file| {
-        let mut file = BufWriter::new(file);
-        write(&mut file)?;
-        file.flush()
-    });
-    written.map_err(|source| Unplayable::File { path: path.to_owned(), source })
 }
 
 fn step(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {

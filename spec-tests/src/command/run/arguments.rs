@@ -37,6 +37,12 @@ pub struct Arguments {
     /// Write every event to this file, one a line, for `cenote check`
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
+    /// Record all that happens to the pool in this file, for `cenote replay`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Write a page that shows it: one file, which any browser opens without a network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// The summary as one JSON object
     #[arg(long)]
     pub(super) json: bool,
@@ -62,6 +68,8 @@ pub(super) struct Plan {
     pub(super) operations: Option<u64>,
     pub(super) chaos: bool,
     pub(super) events: Option<PathBuf>,
+    pub(super) trace: Option<PathBuf>,
+    pub(super) html: Option<PathBuf>,
 }
 
 /// Where the server is.
@@ -98,6 +106,8 @@ impl Arguments {
             operations: self.ops.map(NonZeroU64::get),
             chaos: self.chaos,
             events: self.events.clone(),
+            trace: self.trace.clone(),
+            html: self.html.clone(),
         })
     }
 }

@@ -5,6 +5,7 @@ mod chaos;
 mod latency;
 mod on_tokio;
 mod progress;
+mod record;
 mod seen;
 mod server;
 mod show;
@@ -19,12 +20,13 @@ use std::path::PathBuf;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::uri::UriError;
-use cenote_tokio::BuildError;
+use cenote_tokio::{BuildError, RecordingError};
 use thiserror::Error;
 
 use self::arguments::Shell;
 use self::summary::Summary;
 use super::endpoint::with_cause;
+use super::replay::Unplayable;
 use crate::endpoint::StartError;
 
 pub use self::arguments::Arguments;
@@ -78,6 +80,12 @@ pub enum Trouble {
         /// Why.
         source: io::Error,
     },
+    /// The trace cannot be written to its end.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// The page cannot be written, or the trace not be replayed for it.
+    #[error(transparent)]
+    Page(#[from] Unplayable),
     /// Threads, signals, standard output.
     #[error("the operating system refuses what a run needs: {0}")]
     System(#[from] io::Error),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use super::latency::Quantiles;
+use super::record::Recorded;
 use super::summary::{Left, Stopped, Summary};
 use super::text::{self, Count};
 use super::timeline::Incident;
@@ -127,17 +128,44 @@ impl Summary {
             writeln!(f, "{:<16}{finding}", "")?;
         }
         writeln!(f, "{:<16}{left}", "left behind")?;
-        let more = match &events.file {
-            Some(file) => {
-                writeln!(f, "{:<16}{}", "file", file.display())?;
-                return writeln!(f, "{:<16}{}", "look", look(file));
-            }
-            None if self.embedded && self.troubles.is_empty() => {
-                "--events FILE keeps every event; --chaos shows losses and recoveries"
-            }
-            None => "--events FILE keeps every event",
-        };
-        writeln!(f, "{:<16}{more}", "more")
+        if let Some(file) = &events.file {
+            writeln!(f, "{:<16}{}", "events in", file.display())?;
+            writeln!(f, "{:<16}{}", "look", look("check", file))?;
+        }
+        self.recorded(f)?;
+        let more = self.more();
+        if more.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "{:<16}{}", "more", more.join("; "))
+    }
+
+    fn recorded(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(Recorded { trace, page, steps }) = &self.recorded else { return Ok(()) };
+        if let Some(trace) = trace {
+            writeln!(f, "{:<16}{}", "trace in", trace.display())?;
+            writeln!(f, "{:<16}{} --explain", "look", look("replay", trace))?;
+        }
+        if let Some(page) = page {
+            let steps = Count(steps.unwrap_or_default());
+            writeln!(f, "{:<16}{}: {steps} steps, for a browser", "picture in", page.display())?;
+        }
+        Ok(())
+    }
+
+    /// What there could be besides.
+    fn more(&self) -> Vec<&'static str> {
+        let mut more = Vec::new();
+        if self.recorded.as_ref().is_none_or(|recorded| recorded.page.is_none()) {
+            more.push("--html FILE draws what happened");
+        }
+        if self.events.file.is_none() {
+            more.push("--events FILE keeps every event");
+        }
+        if self.embedded && self.troubles.is_empty() {
+            more.push("--chaos shows losses and recoveries");
+        }
+        more
     }
 }
 
@@ -169,8 +197,8 @@ fn times(count: u64) -> String {
     }
 }
 
-/// The command that judges the file once more, by this program as it was called.
-fn look(file: &Path) -> String {
+/// The command that does something with a file, by this program as it was called.
+fn look(command: &str, file: &Path) -> String {
     let program = std::env::args().next().unwrap_or_else(|| "cenote".to_owned());
-    format!("{} check {}", text::quoted(&program), text::quoted(&file.to_string_lossy()))
+    format!("{} {command} {}", text::quoted(&program), text::quoted(&file.to_string_lossy()))
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::arguments::Plan;
 use super::latency::Quantiles;
+use super::record::Recorded;
 use super::seen::Connections;
 use super::tally::{Counts, Tally};
 use super::timeline::Incident;
@@ -36,6 +37,7 @@ pub(super) struct Summary {
     pub(super) failures: BTreeMap<String, u64>,
     pub(super) troubles: Vec<Incident>,
     pub(super) events: Events,
+    pub(super) recorded: Option<Recorded>,
     pub(super) left: Left,
 }
 
@@ -112,6 +114,7 @@ pub(super) struct Told<'a> {
     pub(super) incidents: Vec<Incident>,
     pub(super) left: Left,
     pub(super) report: Report,
+    pub(super) recorded: Option<Recorded>,
 }
 
 impl Summary {
@@ -153,6 +156,7 @@ impl Summary {
                 findings: report.findings.iter().map(ToString::to_string).collect(),
                 file: plan.events.clone(),
             },
+            recorded: told.recorded,
             left,
         };
         summary.good = summary.complaints().is_empty();
