@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use cenote_core::pool::Input;
 use thiserror::Error;
 use tokio::time::{Instant, timeout_at};
@@ -18,14 +20,19 @@ pub struct CloseTimeout {
 
 impl<K: Connector> Pool<K> {
     /// Closes the pool for good, and waits until everything that is checked out has come home
-    /// (PCL-01). Dropping the future, or a timeout around it, leaves the pool closed.
+    /// (PCL-01) and its sockets are closed, whatever thread does that. Dropping the future, or a
+    /// timeout around it, leaves the pool closed.
+    ///
+    /// Not to be waited for by a subscriber, who may be the one that keeps a socket from being
+    /// closed.
     pub async fn close(&self) {
         self.shared().feed(Input::Close);
+        let emptied = Arc::clone(&self.shared().lock().emptied);
         loop {
-            let mut emptied = std::pin::pin!(self.shared().emptied.notified());
+            let mut emptied = std::pin::pin!(emptied.notified());
             // Before the count is looked at, so that the last one is not missed.
             emptied.as_mut().enable();
-            if self.snapshot().total == 0 {
+            if self.shared().lock().is_empty() {
                 return;
             }
             emptied.await;

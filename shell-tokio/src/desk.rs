@@ -8,14 +8,16 @@ use std::task::Waker;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
     Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, PoolState, Purpose, Shell,
-    WaiterId,
+    Status, WaiterId,
 };
 use slab::Slab;
 use tokio::task::AbortHandle;
 
 use crate::connector::Connector;
+use crate::home::Owned;
 use crate::interrupt::Interrupt;
 use crate::outbox::Outbox;
+use crate::sync::Notify;
 use crate::woken::Woken;
 
 /// What this shell brings to the machine.
@@ -30,7 +32,7 @@ impl<K: Connector> Shell for Tokio<K> {
 
 /// A connection and what goes with it. It moves as one pointer.
 pub(crate) struct Held<K: Connector> {
-    pub(crate) connection: K::Connection,
+    pub(crate) connection: Owned<K::Connection>,
     /// The way to whoever uses it.
     pub(crate) interrupt: Arc<Interrupt>,
     /// Why it must not be used again, if so.
@@ -46,8 +48,14 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) parked: Slab<Parked<K>>,
     /// Actions, in the machine's order.
     pub(crate) outbox: Outbox<Action<Tokio<K>>>,
+    /// How many sockets are to be closed, in the outbox and on their way out of it.
+    pub(crate) closing: usize,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
+    /// The timer may have to fire earlier than it was told.
+    pub(crate) alarm: Arc<Notify>,
+    /// The last connection of a closed pool came home.
+    pub(crate) emptied: Arc<Notify>,
     /// Connections that are being opened, and how to stop that as soon as it is known.
     pub(crate) opening: BTreeMap<ConnId, Option<AbortHandle>>,
     /// Connections that are open.
@@ -67,10 +75,19 @@ impl<K: Connector> Desk<K> {
             requests: 0,
             parked: Slab::new(),
             outbox,
+            closing: 0,
             armed: None,
+            alarm: Arc::default(),
+            emptied: Arc::default(),
             opening: BTreeMap::new(),
             interrupts: BTreeMap::new(),
         }
+    }
+
+    /// The pool is closed, everything came home, and every socket is closed.
+    pub(crate) fn is_empty(&self) -> bool {
+        let snapshot = self.state.snapshot();
+        snapshot.status == Status::Closed && snapshot.total == 0 && self.closing == 0
     }
 
     /// Feeds one input. Those who are answered are woken by `woken`, after the lock is given back.
@@ -87,8 +104,15 @@ impl<K: Connector> Desk<K> {
         wants_events: bool,
         woken: &mut Woken,
     ) {
-        let (outbox, parked) = (&mut self.outbox, &mut self.parked);
-        let mut tray = Tray { outbox, parked, wants_events, woken, asking: None, at_once: None };
+        let mut tray = Tray {
+            outbox: &mut self.outbox,
+            closing: &mut self.closing,
+            parked: &mut self.parked,
+            wants_events,
+            woken,
+            asking: None,
+            at_once: None,
+        };
         if let Err(misuse) = self.state.handle(now, input, &mut tray) {
             broken(&misuse);
         }
@@ -109,9 +133,15 @@ impl<K: Connector> Desk<K> {
         let place = self.parked.vacant_key();
         let Asked { deadline, purpose } = request;
         let input = Input::CheckOutRequested { id, waiter: place, deadline, purpose };
-        let (outbox, parked) = (&mut self.outbox, &mut self.parked);
-        let asking = Some(place);
-        let mut tray = Tray { outbox, parked, wants_events, woken, asking, at_once: None };
+        let mut tray = Tray {
+            outbox: &mut self.outbox,
+            closing: &mut self.closing,
+            parked: &mut self.parked,
+            wants_events,
+            woken,
+            asking: Some(place),
+            at_once: None,
+        };
         if let Err(misuse) = self.state.handle(now, input, &mut tray) {
             broken(&misuse);
         }
@@ -153,6 +183,7 @@ impl<K: Connector> AsMut<Outbox<Action<Tokio<K>>>> for Desk<K> {
 /// Where the machine puts its actions.
 struct Tray<'a, K: Connector> {
     outbox: &'a mut Outbox<Action<Tokio<K>>>,
+    closing: &'a mut usize,
     parked: &'a mut Slab<Parked<K>>,
     wants_events: bool,
     woken: &'a mut Woken,
@@ -169,9 +200,12 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
                 self.at_once = Some(outcome);
             }
             Action::Deliver { waiter, outcome } => self.deliver(waiter, outcome),
+            Action::CloseSocket { .. } => {
+                *self.closing += 1;
+                self.outbox.push(action);
+            }
             Action::StartEstablish { .. }
             | Action::AbortEstablish { .. }
-            | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportHeldTooLong { .. }
             | Action::EmitEvent(_) => self.outbox.push(action),

@@ -1,6 +1,7 @@
 //! Connections that are being opened, each in a task of its own.
 
 use std::sync::Arc;
+use std::thread;
 
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{ConnId, Input, Instant};
@@ -8,6 +9,7 @@ use cenote_core::pool::{ConnId, Input, Instant};
 use crate::connector::{Connector, Progress, Target};
 use crate::desk::Held;
 use crate::failure;
+use crate::home::Owned;
 use crate::interrupt::Interrupt;
 use crate::shared::Shared;
 
@@ -18,6 +20,9 @@ pub(crate) fn start<K: Connector>(
     deadline: Option<Instant>,
     background: bool,
 ) {
+    if !shared.home.is_here() {
+        return shared.notice_fork(id);
+    }
     let opening = Opening { shared: Arc::clone(shared), id, is_answered: false };
     let target = Target {
         address: Arc::clone(&shared.address),
@@ -28,7 +33,7 @@ pub(crate) fn start<K: Connector>(
     // The task may be over before it is known how to stop it: it takes its entry away then. It is
     // not spawned under the lock, because a runtime that has ended drops it at once.
     shared.lock().opening.insert(id, None);
-    let task = shared.runtime.spawn(opening.run(target)).abort_handle();
+    let task = shared.home.runtime().spawn(opening.run(target)).abort_handle();
     if let Some(entry) = shared.lock().opening.get_mut(&id) {
         *entry = Some(task);
     }
@@ -58,6 +63,7 @@ impl<K: Connector> Opening<K> {
         let interrupt = Arc::new(Interrupt::default());
         let id = self.id;
         Shared::opened(&mut self.shared.lock(), id, Arc::clone(&interrupt));
+        let connection = Owned::new(connection);
         let conn = Box::new(Held { connection, interrupt, error: None });
         self.shared.feed(Input::EstablishSucceeded { id, conn });
     }
@@ -70,10 +76,18 @@ impl<K: Connector> Opening<K> {
 }
 
 impl<K: Connector> Drop for Opening<K> {
-    /// The task was stopped, its runtime ended, or the connector panicked.
+    /// The pool gave the connection up, the connector panicked, or the runtime has ended.
     fn drop(&mut self) {
-        if !self.is_answered {
-            let reason = "given up: the task that opened it was stopped";
+        if self.is_answered {
+            return;
+        }
+        let is_wanted = self.shared.lock().opening.contains_key(&self.id);
+        if is_wanted && !thread::panicking() {
+            // As the timer does, which may come later: whoever is next in the queue need not find
+            // out with a connection of his own.
+            self.shared.runtime_ended();
+        } else {
+            let reason = "given up: the task that opened it has panicked";
             self.fail(ConnectionError::network(Stage::Tcp, reason));
         }
     }

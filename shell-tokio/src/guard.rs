@@ -12,6 +12,7 @@ use crate::connector::Connector;
 use crate::desk::Held;
 use crate::error::OperationError;
 use crate::failure;
+use crate::fork::Occasion;
 use crate::interrupt::Interrupt;
 use crate::shared::Shared;
 
@@ -95,6 +96,7 @@ impl<K: Connector> PooledConnection<K> {
     where
         F: Future<Output = Result<R, ConnectionError>>,
     {
+        self.check_process()?;
         let Self { shared, id, held, is_noted: _ } = self;
         let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
         let Held { connection, interrupt, error } = &mut **held;
@@ -115,6 +117,16 @@ impl<K: Connector> PooledConnection<K> {
             }
         }
         outcome.map_err(Into::into)
+    }
+
+    /// Fails in a child of the process that opened the connection.
+    pub(crate) fn check_process(&self) -> Result<(), ConnectionError> {
+        let checked = self.held().connection.check();
+        if checked.is_err() {
+            // Whether or not there is a runtime to go on in: this connection is of no use here.
+            let _ = self.shared.reset_after_fork(Occasion::Operating);
+        }
+        checked
     }
 
     /// The connection, where it is said that it is broken off, and whose it is.

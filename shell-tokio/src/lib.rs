@@ -10,6 +10,7 @@
 //! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their
 //!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
+//! * `Builder::metrics`, with the feature `metrics`, measures it with OpenTelemetry.
 //! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
 //!
 //! ```no_run
@@ -40,13 +41,29 @@
 //! | [`Connection::receive`] | nothing: the next call reads on |
 //! | a [`RawStream`] before [`done`](RawStream::done) | the connection comes back as broken |
 //! | a [`PooledConnection`] | it comes back: without waiting, without a task, without blocking |
-//! | [`Pool::warm_up`] | what is there goes back, what is not is given up |
-//! | [`Pool::close`] | the pool is closed all the same; nobody waits for what is still out |
+//! | [`Pool::close`], [`Pool::close_before`] | the pool is closed all the same; nobody waits for what is still out |
+//! | [`Pool::warm_up`] | what it has made stays in the pool, what it waits for is given up |
 //! | the last [`Pool`] | the pool closes; guards that are still out come back to be closed |
-//! | the runtime that made the pool | connections that were being opened fail; checked-out ones can still come back |
+//! | the runtime that made the pool | the pool closes: whoever waits hears so, and so does whoever asks later; what is out can still come back |
 //!
 //! `docs/cancellation.md` in the repository has every point where something waits, each with the test
 //! that shows it.
+//!
+//! # Runtimes
+//!
+//! A pool lives in the runtime where it was made: there its timer runs, there connections are opened,
+//! and there their sockets are registered. It may be used from any other runtime, or from none with
+//! `block_on`, for as long as the first one runs. A `current_thread` runtime runs only while somebody
+//! is in its `block_on`: in between, nothing is opened and no time is over.
+//!
+//! When that runtime ends, its sockets can neither be read nor written any more, and no deadline
+//! would ever pass. So the pool closes with it. [`Pool::close`] then waits for what is out, as ever.
+//! A service that changes its runtime makes a new pool.
+//!
+//! # Forks
+//!
+//! A child process has no share in its parent's connections: it calls
+//! [`Pool::reset_after_fork`] in a runtime of its own, before anything else (FK-02).
 
 mod builder;
 mod close;
@@ -57,11 +74,17 @@ mod error;
 mod establish;
 mod event;
 mod failure;
+mod fork;
 mod guard;
 mod held;
+mod home;
 mod interrupt;
 mod interruptible;
 mod log;
+#[cfg(feature = "metrics")]
+mod metrics;
+#[cfg(all(test, cenote_model))]
+mod model;
 mod outbox;
 mod pool;
 mod request;
@@ -79,9 +102,12 @@ pub use connector::{Connector, Progress, Target};
 pub use error::OperationError;
 pub use event::PoolEvent;
 pub use failure::Failure;
+pub use fork::ForkError;
 pub use guard::PooledConnection;
 pub use held::HeldTooLong;
 pub use interruptible::Interruptible;
+#[cfg(feature = "metrics")]
+pub use metrics::Metrics;
 pub use pool::Pool;
 
 /// The README's example compiles.

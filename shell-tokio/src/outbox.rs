@@ -21,6 +21,11 @@ impl<A> Outbox<A> {
         Self { queue, is_drained: false }
     }
 
+    /// As if there had never been anything, nor anybody who empties it.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::new(VecDeque::new());
+    }
+
     pub(crate) fn push(&mut self, item: A) {
         self.queue.push_back(item);
     }

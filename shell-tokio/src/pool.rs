@@ -6,7 +6,6 @@ use std::sync::Arc;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot, Status};
-use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::builder::{BuildError, Builder};
@@ -28,7 +27,6 @@ pub struct Pool<K: Connector = Mongo> {
 /// Ends with the last handle.
 struct Life<K: Connector> {
     shared: Arc<Shared<K>>,
-    timer: AbortHandle,
 }
 
 impl Pool {
@@ -57,8 +55,9 @@ impl Pool {
 
 impl<K: Connector> Pool<K> {
     pub(crate) fn start(shared: Arc<Shared<K>>) -> Self {
-        let timer = shared.runtime.spawn(crate::timer::run(Arc::clone(&shared))).abort_handle();
-        Self { life: Arc::new(Life { shared, timer }) }
+        let alarm = Arc::clone(&shared.lock().alarm);
+        shared.home.start_timer(&shared, alarm);
+        Self { life: Arc::new(Life { shared }) }
     }
 
     /// Checks a connection out: one that is available, or a new one, or whatever comes first for
@@ -213,9 +212,13 @@ impl<K: Connector> fmt::Debug for Pool<K> {
 
 impl<K: Connector> Drop for Life<K> {
     fn drop(&mut self) {
+        // In a child process it is not the child's to close.
+        if !self.shared.home.is_here() {
+            return;
+        }
         if self.shared.snapshot().status != Status::Closed {
             self.shared.feed(Input::Close);
         }
-        self.timer.abort();
+        self.shared.home.stop_timer();
     }
 }

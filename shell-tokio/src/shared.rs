@@ -1,22 +1,22 @@
 //! One pool: the lock, and what is done outside of it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, TryLockResult};
 use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status,
+    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
 };
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 
 use crate::connector::Connector;
 use crate::desk::{Asked, Delivery, Desk, Held, Parked, Place, Tokio};
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
+use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::sync::{Mutex, MutexGuard};
 use crate::woken::Woken;
@@ -25,12 +25,7 @@ use crate::{establish, log, outbox};
 pub(crate) struct Shared<K: Connector> {
     pub(crate) address: Arc<ServerAddress>,
     pub(crate) connector: K,
-    /// Where connections are opened and the timer runs.
-    pub(crate) runtime: Handle,
-    /// The timer may have to fire earlier than it was told.
-    pub(crate) rescheduled: Notify,
-    /// The last connection of a closed pool came home.
-    pub(crate) emptied: Notify,
+    pub(crate) home: Home,
     origin: tokio::time::Instant,
     subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
@@ -44,7 +39,7 @@ pub(crate) struct Moment {
     now: Instant,
     /// Something may be due later: without, nothing is due after the input either.
     is_timed: bool,
-    wants_events: bool,
+    pub(crate) wants_events: bool,
 }
 
 /// Who is told things.
@@ -66,9 +61,7 @@ impl<K: Connector> Shared<K> {
         let shared = Arc::new(Self {
             address,
             connector,
-            runtime,
-            rescheduled: Notify::new(),
-            emptied: Notify::new(),
+            home: Home::new(runtime),
             origin: tokio::time::Instant::now(),
             subscribers,
             watcher,
@@ -147,6 +140,19 @@ impl<K: Connector> Shared<K> {
         outbox::lock(&self.desk)
     }
 
+    pub(crate) fn try_lock(&self) -> TryLockResult<MutexGuard<'_, Desk<K>>> {
+        self.desk.try_lock()
+    }
+
+    /// Nothing can be opened any more, and nobody tells that a time is over: everybody is told that
+    /// the pool is closed instead of waiting for either. Not in a child process, where it says nothing
+    /// that a task of the parent is dropped.
+    pub(crate) fn runtime_ended(self: &Arc<Self>) {
+        if self.home.is_here() {
+            self.feed(Input::Close);
+        }
+    }
+
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.lock().state.snapshot()
     }
@@ -183,7 +189,7 @@ impl<K: Connector> Shared<K> {
 
     /// The clock is read only when somebody will look at the time.
     #[inline(always)]
-    fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
+    pub(crate) fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
         let wants_events = self.wants_events();
         let is_timed = brings_time || desk.state.needs_now();
         let now = if is_timed || wants_events { self.now() } else { desk.state.now() };
@@ -216,7 +222,7 @@ impl<K: Connector> Shared<K> {
         let Some(due) = desk.state.next_deadline().map(|deadline| deadline.at) else { return };
         if desk.armed.is_none_or(|armed| due < armed) {
             desk.armed = Some(due);
-            self.rescheduled.notify_one();
+            desk.alarm.notify_one();
         }
     }
 
@@ -241,10 +247,9 @@ impl<K: Connector> Shared<K> {
                 task.into_iter().for_each(|task| task.abort());
             }
             Action::CloseSocket { id, conn } => {
-                let interrupt = self.lock().interrupts.remove(&id);
                 // A connection that panics is gone all the same.
-                let _ = catch_unwind(AssertUnwindSafe(|| drop((interrupt, conn))));
-                self.tell_when_empty();
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
+                self.forget(id);
             }
             Action::Interrupt { id } => {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
@@ -270,10 +275,17 @@ impl<K: Connector> Shared<K> {
         }
     }
 
-    fn tell_when_empty(&self) {
-        let snapshot = self.snapshot();
-        if snapshot.status == Status::Closed && snapshot.total == 0 {
-            self.emptied.notify_waiters();
+    /// A socket is closed; perhaps it was the last one.
+    fn forget(&self, id: ConnId) {
+        let mut desk = self.lock();
+        let interrupt = desk.interrupts.remove(&id);
+        // A reset after a fork may have forgotten that it was to be closed.
+        desk.closing = desk.closing.saturating_sub(1);
+        let emptied = desk.is_empty().then(|| Arc::clone(&desk.emptied));
+        drop(desk);
+        drop(interrupt);
+        if let Some(emptied) = emptied {
+            emptied.notify_waiters();
         }
     }
 

@@ -31,13 +31,13 @@ const SCENES: &[Scene] = &[
         let mut buffer = Vec::with_capacity(16);
         (0..n).for_each(|_| warm.buffered_pair(&mut buffer));
     }),
-    ("pair through cenote-tokio, events off", 10_000, Some(730), |n| {
+    ("pair through cenote-tokio, events off", 10_000, Some(750), |n| {
         WarmOnTokio::new(untimed(), false).pairs(n);
     }),
-    ("pair through cenote-tokio, timed", 10_000, Some(1_050), |n| {
+    ("pair through cenote-tokio, timed", 10_000, Some(1_080), |n| {
         WarmOnTokio::new(timed(), false).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_700), |n| {
+    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_780), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
     }),
     ("enqueue one of 1,000", 1_000, None, |n| enqueue(n)),

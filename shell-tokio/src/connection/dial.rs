@@ -94,15 +94,15 @@ pub(super) async fn dial(
 ) -> Result<Stream, ConnectionError> {
     let socket = match (address, proxy) {
         (ServerAddress::Unix { path }, _) => {
-            Socket::Unix(limit.hold_at(Stage::Tcp, UnixStream::connect(path)).await?)
+            Socket::from(limit.hold_at(Stage::Tcp, UnixStream::connect(path)).await?)
         }
         (ServerAddress::Tcp { .. }, Some(proxy)) => {
             let port = proxy.port.unwrap_or(ProxyOptions::DEFAULT_PORT);
             let tcp = tcp(&proxy.host, port, [Stage::Proxy, Stage::Proxy], limit).await?;
-            Socket::Tcp(proxy::tunnel(tcp, address, proxy, limit).await?)
+            Socket::from(proxy::tunnel(tcp, address, proxy, limit).await?)
         }
         (ServerAddress::Tcp { host, port, .. }, None) => {
-            Socket::Tcp(tcp(host, *port, [Stage::Dns, Stage::Tcp], limit).await?)
+            Socket::from(tcp(host, *port, [Stage::Dns, Stage::Tcp], limit).await?)
         }
     };
     Ok(Stream::Plain(socket))

@@ -9,32 +9,32 @@ use cenote_core::wire::{Flags, MessageLimit, WireError};
 use super::dial::Limit;
 use super::messages::{Failure, Messages};
 use super::{Connection, Mongo};
-use crate::connector::Progress;
+use crate::connector::{Connector, Progress};
 
 /// From an open stream to a connection that is ready.
-pub(super) async fn establish(
+pub(super) async fn establish<K: Connector>(
     mongo: &Mongo,
     mut messages: Messages,
     limit: Limit,
-    progress: Progress<Mongo>,
+    progress: &Progress<K>,
 ) -> Result<Connection, ConnectionError> {
     let mut establish = Establish::new(Arc::clone(&mongo.options), [nonce()?, nonce()?])?;
     // Of its own, so that nobody waits for its PBKDF2. What it has learnt counts whatever happens.
     let mut scram = mongo.scram().clone();
-    let outcome = converse(&mut establish, &mut scram, &mut messages, mongo, limit, &progress);
+    let outcome = converse(&mut establish, &mut scram, &mut messages, mongo, limit, progress);
     let description = outcome.await;
     mongo.scram().absorb(scram);
     let socket_timeout = mongo.socket_timeout;
     Ok(Connection { messages, description: description?, socket_timeout })
 }
 
-async fn converse(
+async fn converse<K: Connector>(
     establish: &mut Establish,
     scram: &mut ScramCache,
     messages: &mut Messages,
     mongo: &Mongo,
     limit: Limit,
-    progress: &Progress<Mongo>,
+    progress: &Progress<K>,
 ) -> Result<Box<ConnectionDescription>, ConnectionError> {
     loop {
         match establish.next_step()? {

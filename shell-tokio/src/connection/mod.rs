@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod cancellation;
 mod dial;
+mod foreign;
 mod handshake;
 mod messages;
 mod operations;
@@ -125,7 +126,7 @@ impl Connector for Mongo {
             Some(tls) => tls.connect(stream, &target.address, limit).await?,
             None => stream,
         };
-        handshake::establish(self, Messages::new(stream), limit, progress).await
+        handshake::establish(self, Messages::new(stream), limit, &progress).await
     }
 
     /// Something is under way, unread, or broken (CO-19).

@@ -60,6 +60,7 @@ impl PooledConnection<Mongo> {
     ///
     /// A reply is still to come, or the connection is broken; nothing changes then.
     pub fn raw_stream(&mut self) -> Result<RawStream<'_>, OperationError> {
+        self.check_process()?;
         let (connection, interrupt, address) = self.parts();
         let lent = connection.messages.lend();
         let (stream, exchange) = lent.map_err(|failure| failure.at(Stage::Operation))?;

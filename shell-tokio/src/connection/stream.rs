@@ -1,5 +1,6 @@
 use std::io;
 use std::pin::Pin;
+use std::process;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -10,12 +11,47 @@ use tokio_rustls::client::TlsStream;
 pub(super) enum Stream {
     Plain(Socket),
     Tls(Box<TlsStream<Socket>>),
+    /// One that somebody else opened.
+    Foreign(Box<dyn Foreign>),
 }
 
-/// What TLS lies on.
-pub(super) enum Socket {
+/// Whatever carries bytes.
+pub(super) trait Foreign: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Foreign for T {}
+
+/// What TLS lies on. Only the process that opened it writes to it: TLS writes when it likes, so that
+/// this is the place to see to it.
+pub(super) struct Socket {
+    process: u32,
+    kind: Kind,
+}
+
+enum Kind {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl Socket {
+    /// Whether this process may write. Asking is little beside a write.
+    fn check(&self) -> io::Result<()> {
+        if self.process == process::id() {
+            return Ok(());
+        }
+        Err(io::Error::other("it was opened by the process that this one was forked from"))
+    }
+}
+
+impl From<TcpStream> for Socket {
+    fn from(socket: TcpStream) -> Self {
+        Self { process: process::id(), kind: Kind::Tcp(socket) }
+    }
+}
+
+impl From<UnixStream> for Socket {
+    fn from(socket: UnixStream) -> Self {
+        Self { process: process::id(), kind: Kind::Unix(socket) }
+    }
 }
 
 impl AsyncRead for Socket {
@@ -24,9 +60,9 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(socket) => Pin::new(socket).poll_read(cx, buffer),
-            Self::Unix(socket) => Pin::new(socket).poll_read(cx, buffer),
+        match &mut self.get_mut().kind {
+            Kind::Tcp(socket) => Pin::new(socket).poll_read(cx, buffer),
+            Kind::Unix(socket) => Pin::new(socket).poll_read(cx, buffer),
         }
     }
 }
@@ -37,23 +73,25 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Tcp(socket) => Pin::new(socket).poll_write(cx, bytes),
-            Self::Unix(socket) => Pin::new(socket).poll_write(cx, bytes),
+        self.check()?;
+        match &mut self.get_mut().kind {
+            Kind::Tcp(socket) => Pin::new(socket).poll_write(cx, bytes),
+            Kind::Unix(socket) => Pin::new(socket).poll_write(cx, bytes),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(socket) => Pin::new(socket).poll_flush(cx),
-            Self::Unix(socket) => Pin::new(socket).poll_flush(cx),
+        match &mut self.get_mut().kind {
+            Kind::Tcp(socket) => Pin::new(socket).poll_flush(cx),
+            Kind::Unix(socket) => Pin::new(socket).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Tcp(socket) => Pin::new(socket).poll_shutdown(cx),
-            Self::Unix(socket) => Pin::new(socket).poll_shutdown(cx),
+        self.check()?;
+        match &mut self.get_mut().kind {
+            Kind::Tcp(socket) => Pin::new(socket).poll_shutdown(cx),
+            Kind::Unix(socket) => Pin::new(socket).poll_shutdown(cx),
         }
     }
 }
@@ -67,6 +105,7 @@ impl AsyncRead for Stream {
         match self.get_mut() {
             Self::Plain(socket) => Pin::new(socket).poll_read(cx, buffer),
             Self::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Self::Foreign(stream) => Pin::new(stream).poll_read(cx, buffer),
         }
     }
 }
@@ -80,6 +119,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(socket) => Pin::new(socket).poll_write(cx, bytes),
             Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Self::Foreign(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
 
@@ -87,6 +127,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(socket) => Pin::new(socket).poll_flush(cx),
             Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Foreign(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
@@ -94,6 +135,7 @@ impl AsyncWrite for Stream {
         match self.get_mut() {
             Self::Plain(socket) => Pin::new(socket).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Foreign(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

@@ -72,7 +72,7 @@ impl Tls {
     ) -> Result<Stream, ConnectionError> {
         let socket = match stream {
             Stream::Plain(socket) => socket,
-            Stream::Tls(_) => return Ok(stream),
+            Stream::Tls(_) | Stream::Foreign(_) => return Ok(stream),
         };
         let name = ServerName::try_from(address.host().to_owned()).map_err(|_| {
             let reason = "TLS needs a host name or an IP address to verify";

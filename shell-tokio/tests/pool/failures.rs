@@ -134,6 +134,33 @@ async fn one_that_panics_keeps_nobody_waiting() {
     assert_eq!(pool.check_out().await.unwrap().number, 2);
 }
 
+/// A connector that panics fails the request that it was for, and no other.
+struct Panics;
+
+impl Connector for Panics {
+    type Connection = u64;
+
+    async fn connect(
+        &self,
+        target: Target,
+        _progress: Progress<Self>,
+    ) -> Result<u64, ConnectionError> {
+        if target.connection_id == 1 {
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+        Ok(target.connection_id)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connector_that_panics_is_a_failure_like_others() {
+    let address = "db.example.com".parse().unwrap();
+    let pool = Builder::new(address, Panics).build().unwrap();
+    pool.ready();
+    assert_eq!(pool.check_out().await.unwrap_err().name(), "ConnectionError");
+    assert_eq!(*pool.check_out().await.unwrap(), 2);
+}
+
 /// Every connection is of its own service, and fails after hello if the service is told.
 struct Balanced {
     refuse: u64,

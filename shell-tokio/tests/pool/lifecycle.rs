@@ -1,8 +1,7 @@
-//! Beginning, end, and runtimes that end earlier.
+//! Beginning and end, and what changes in between.
 
 use cenote_core::pool::{PoolOptions, Status};
 use cenote_tokio::{BuildError, OperationError};
-use tokio::runtime;
 
 use crate::world::{Gate, at_most, builder, failure, ready, settle};
 
@@ -81,32 +80,4 @@ async fn bad_options_are_refused() {
     let options = PoolOptions::default().with_max_pool_size(1).with_min_pool_size(2);
     let error = builder(&Gate::open(), options).build().unwrap_err();
     assert!(matches!(error, BuildError::Options(_)), "{error}");
-}
-
-/// The runtime of the pool ends while a connection is being opened and another one is in use.
-#[test]
-fn a_runtime_that_ends_loses_nobody() {
-    let make = || runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let (first, second) = (make(), make());
-    let gate = Gate::closed();
-    gate.admit(1);
-    let (pool, _) = first.block_on(async { ready(&gate, at_most(2)) });
-    let held = first.block_on(pool.check_out()).unwrap();
-    let waiting = second.spawn({
-        let pool = pool.clone();
-        async move { pool.check_out().await.map(drop) }
-    });
-    first.block_on(settle());
-    second.block_on(settle());
-    assert_eq!(pool.snapshot().pending, 1);
-    drop(first);
-    let error = second.block_on(waiting).unwrap().unwrap_err();
-    assert_eq!(error.name(), "ConnectionError", "{error}");
-    // Nothing can be opened there any more, and whoever asks is told; what is open is still good.
-    let error = second.block_on(pool.check_out()).unwrap_err();
-    assert_eq!(error.name(), "ConnectionError", "{error}");
-    drop(held);
-    assert_eq!(second.block_on(pool.check_out()).unwrap().number, 1);
-    second.block_on(pool.close());
-    assert_eq!(gate.alive(), [0; 0]);
 }

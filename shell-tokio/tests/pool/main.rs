@@ -6,6 +6,8 @@ mod failures;
 mod held;
 mod lifecycle;
 mod many;
+mod metrics;
+mod runtimes;
 mod subscribers;
 mod try_check_out;
 mod waiting;

@@ -98,6 +98,8 @@ async fn certificates_that_are_not_to_be_trusted() {
 #[tokio::test]
 async fn replies_that_are_none() {
     let endpoint = plain();
+    // A bomb takes its time to make, on a busy machine and without optimisation.
+    let uri = with(&endpoint.uri(), "connectTimeoutMS=60000");
     for (fault, kind) in [
         (Fault::Close, Kind::Network),
         (Fault::Reset, Kind::Network),
@@ -116,8 +118,6 @@ async fn replies_that_are_none() {
     ] {
         let text = format!("{fault:?}");
         set(&endpoint, at(fault, "isMaster"));
-        // A bomb takes its time to make, on a busy machine and without optimisation.
-        let uri = with(&endpoint.uri(), "connectTimeoutMS=60000");
         let error = refusal(&pool(&uri).0).await;
         assert_eq!((error.stage(), error.kind()), (Stage::Hello, &kind), "{text}: {error}");
         assert_eq!(error.is_overload(), kind == Kind::Network, "{text}");

@@ -4,6 +4,7 @@ mod cancellation;
 mod failures;
 mod operations;
 mod raw;
+mod runtimes;
 mod streams;
 mod transports;
 mod world;

@@ -167,7 +167,7 @@ async fn through_a_proxy_with_tls_to_the_server() {
 async fn hundreds_of_handshakes_byte_by_byte_do_not_hold_up_others() {
     let slow = tls(Settings::default());
     slow.set_tls_fault(Some(TlsFault::Drip { every: Duration::from_millis(1) }));
-    let uri = with(&slow.uri(), "maxConnecting=100&maxPoolSize=100");
+    let uri = with(&slow.uri(), "maxConnecting=100&maxPoolSize=100&connectTimeoutMS=60000");
     let (dripping, _) = pool(&uri);
     let tasks: Vec<_> = (0..100)
         .map(|_| {

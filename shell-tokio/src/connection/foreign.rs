@@ -1,0 +1,35 @@
+//! Connections on streams that somebody else opened.
+
+use cenote_core::error::ConnectionError;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::dial::Limit;
+use super::messages::Messages;
+use super::stream::Stream;
+use super::{Connection, Mongo, handshake};
+use crate::connector::{Connector, Progress, Target};
+
+impl Mongo {
+    /// Says hello and authenticates on a stream that is open already, such as one through a tunnel,
+    /// over a TLS of another kind or in a simulated network: for a [`Connector`] of one's own, which
+    /// opens the stream, calls this, and leaves [`Connector::fault`] to this one's.
+    ///
+    /// Takes until `target`'s deadline at most, and `connectTimeoutMS` from now: whoever wants that
+    /// to cover the opening, too, puts the deadline forward before. Of the connection string it does
+    /// not use what is about opening: hosts, TLS and the proxy. Tells `progress` when hello is done,
+    /// where that matters.
+    ///
+    /// # Errors
+    ///
+    /// The stream failed or was too slow, the server said no, or is none.
+    pub async fn establish<K: Connector>(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        target: &Target,
+        progress: &Progress<K>,
+    ) -> Result<Connection, ConnectionError> {
+        let limit = Limit::of(target, self.connect_timeout);
+        let messages = Messages::new(Stream::Foreign(Box::new(stream)));
+        handshake::establish(self, messages, limit, progress).await
+    }
+}

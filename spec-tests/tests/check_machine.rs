@@ -1,0 +1,201 @@
+//! The checker on what the machine tells, in runs of chance: nothing to find; and with one event
+//! taken out, something.
+
+use std::time::Duration;
+
+use cenote::check::{Checker, Limits, Line, Report};
+use cenote_core::address::ServerAddress;
+use cenote_core::pool::{
+    Action, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, ServiceId, Shell,
+    WaiterId,
+};
+
+enum Plain {}
+
+impl Shell for Plain {
+    type Conn = ();
+    type Waiter = ();
+    type Cause = &'static str;
+}
+
+const SERVICES: [ServiceId; 2] = [ServiceId([1; 12]), ServiceId([2; 12])];
+
+/// A pool, and what a shell would know of it.
+struct World {
+    pool: PoolState<Plain>,
+    options: PoolOptions,
+    now: Instant,
+    chance: u64,
+    requests: u64,
+    pending: Vec<ConnId>,
+    in_use: Vec<ConnId>,
+    told: Vec<Line>,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut options = PoolOptions::default()
+            .with_max_pool_size((seed % 4) as u32)
+            .with_max_connecting(1 + (seed % 3) as u32)
+            .with_wait_queue_timeout(Duration::from_millis(20))
+            .with_max_idle_time(Duration::from_millis(15));
+        options.min_pool_size = (seed % 4 == 2).then_some(1);
+        options.load_balanced = Some(seed % 5 == 0);
+        let (now, mut out) = (Instant::ORIGIN, Vec::new());
+        let pool = PoolState::new(now, options.clone(), &mut out).expect("good options");
+        let mut world = Self {
+            pool,
+            options,
+            now,
+            chance: seed,
+            requests: 0,
+            pending: Vec::new(),
+            in_use: Vec::new(),
+            told: Vec::new(),
+        };
+        world.perform(out);
+        world
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.chance =
+            self.chance.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767);
+        (self.chance >> 33) % bound
+    }
+
+    fn feed(&mut self, input: Input<Plain>) {
+        let mut out = Vec::new();
+        self.pool.handle(self.now, input, &mut out).expect("a legal input");
+        self.perform(out);
+    }
+
+    fn perform(&mut self, actions: Vec<Action<Plain>>) {
+        let address: ServerAddress = "a:1".parse().expect("an address");
+        for action in actions {
+            match action {
+                Action::StartEstablish { id, .. } => self.pending.push(id),
+                Action::AbortEstablish { id } => self.pending.retain(|pending| *pending != id),
+                Action::Deliver { outcome: Ok((id, ())), .. } => self.in_use.push(id),
+                Action::EmitEvent(event) => {
+                    let at = self.now.saturating_since(Instant::ORIGIN);
+                    self.told.push(Line::of(&event, &address, at));
+                }
+                Action::Deliver { outcome: Err(_), .. }
+                | Action::CloseSocket { .. }
+                | Action::Interrupt { .. }
+                | Action::ReportHeldTooLong { .. } => {}
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        self.now = self.now + Duration::from_millis(self.below(4));
+        let is_balanced = self.options.load_balanced == Some(true);
+        let service = is_balanced.then(|| SERVICES[self.below(2) as usize]);
+        match self.below(16) {
+            0 | 1 => self.feed(Input::Ready),
+            2..=6 => {
+                self.requests += 1;
+                let id = WaiterId(self.requests);
+                let purpose = Purpose::Other;
+                self.feed(Input::CheckOutRequested { id, waiter: (), deadline: None, purpose });
+            }
+            7 => {
+                let id = WaiterId(1 + self.below(self.requests.max(1)));
+                self.feed(Input::CheckOutCancelled { id });
+            }
+            8..=10 => {
+                let Some(id) = self.one_pending() else { return };
+                if is_balanced {
+                    self.feed(Input::Handshaken { id, service });
+                }
+                self.feed(Input::EstablishSucceeded { id, conn: () });
+            }
+            11 => {
+                let Some(id) = self.one_pending() else { return };
+                self.feed(Input::EstablishFailed { id, cause: "refused" });
+            }
+            12 | 13 => self.check_in(),
+            14 => self.feed(Input::Timer),
+            _ => {
+                let interrupt = !is_balanced && self.below(2) == 0;
+                self.feed(Input::Clear { cause: "reset", interrupt, service });
+            }
+        }
+    }
+
+    fn one_pending(&mut self) -> Option<ConnId> {
+        let count = self.pending.len() as u64;
+        (count > 0).then(|| self.pending.remove(self.chance as usize % count as usize))
+    }
+
+    fn check_in(&mut self) {
+        let Some(id) = self.in_use.pop() else { return };
+        let is_errored = self.below(3) == 0;
+        let health = if is_errored { Health::Errored("broken") } else { Health::Healthy };
+        self.feed(Input::CheckedIn { id, conn: (), health });
+    }
+
+    /// All that was told until everything came to its end.
+    fn life(mut self) -> Vec<Line> {
+        for _ in 0..300 {
+            self.step();
+        }
+        self.feed(Input::Close);
+        while !self.in_use.is_empty() {
+            self.check_in();
+        }
+        self.told
+    }
+}
+
+fn judge<'a>(lines: impl IntoIterator<Item = &'a Line>) -> Report {
+    let mut checker = Checker::new(Limits::default());
+    lines.into_iter().for_each(|line| checker.tell(line));
+    checker.finish()
+}
+
+#[test]
+fn the_machine_keeps_every_rule() {
+    let mut events = 0;
+    for seed in 0..200 {
+        let report = judge(&World::new(seed).life());
+        assert!(report.is_good(), "seed {seed}: {report}");
+        events += report.events;
+    }
+    assert!(events > 20_000, "{events}");
+}
+
+/// Nothing that has a counterpart can be left out unseen.
+#[test]
+fn an_event_that_is_missing_is_missed() {
+    for seed in 1..5 {
+        let lines = World::new(seed).life();
+        for left_out in 0..lines.len() {
+            let text = format!("{:?}", lines[left_out]);
+            let counterparts =
+                ["PoolCreated", "Created", "Closed {", "Started", "Failed", "Checked"];
+            if !counterparts.iter().any(|name| text.contains(&format!("told: {name}"))) {
+                continue;
+            }
+            let rest = lines[..left_out].iter().chain(&lines[left_out + 1..]);
+            assert!(!judge(rest).is_good(), "seed {seed}, without event {left_out}: {text}");
+        }
+    }
+}
+
+/// And nothing can be told twice, but that a service was cleared.
+#[test]
+fn an_event_that_comes_twice_is_noticed() {
+    for seed in 1..5 {
+        let lines = World::new(seed).life();
+        for twice in 0..lines.len() {
+            let text = format!("{:?}", lines[twice]);
+            if text.contains("is_service: true") {
+                continue;
+            }
+            let all = lines[..=twice].iter().chain(&lines[twice..]);
+            assert!(!judge(all).is_good(), "seed {seed}, twice event {twice}: {text}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Connections of the tokio shell on the simulated network.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::uri::ConnectionString;
+use cenote_tokio::{Connection, Connector, Mongo, Progress, Target};
+use tokio::time::{Instant, timeout_at};
+use turmoil::net::TcpStream;
+
+use crate::endpoint::{NAME, PORT};
+
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_000);
+
+/// For each wait of a command.
+pub(crate) const SOCKET_TIMEOUT: Duration = Duration::from_millis(800);
+
+/// The shell's own establishment, on sockets of the simulation.
+pub(crate) struct Simulated {
+    mongo: Mongo,
+    /// Connections, open and being opened, that exist.
+    pub(crate) alive: Alive,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Alive(Arc<AtomicU32>);
+
+/// Counts as long as it exists.
+struct Counted(Alive);
+
+pub(crate) struct Socket {
+    pub(crate) connection: Connection,
+    _counted: Counted,
+}
+
+impl Simulated {
+    pub(crate) fn new() -> Self {
+        let (connect, socket) = (CONNECT_TIMEOUT.as_millis(), SOCKET_TIMEOUT.as_millis());
+        let uri = format!("mongodb://{NAME}/?connectTimeoutMS={connect}&socketTimeoutMS={socket}");
+        let uri = ConnectionString::parse(&uri).expect("a connection string");
+        Self { mongo: Mongo::new(&uri).expect("nothing to read"), alive: Alive::default() }
+    }
+}
+
+impl Connector for Simulated {
+    type Connection = Socket;
+
+    async fn connect(
+        &self,
+        mut target: Target,
+        progress: Progress<Self>,
+    ) -> Result<Socket, ConnectionError> {
+        let counted = self.alive.count();
+        // For opening and for what comes after that together.
+        let own = Instant::now() + CONNECT_TIMEOUT;
+        let limit = target.deadline.map_or(own, |deadline| deadline.min(own));
+        target.deadline = Some(limit);
+        let stream = match timeout_at(limit, TcpStream::connect((NAME, PORT))).await {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return Err(ConnectionError::network(Stage::Tcp, error)),
+            Err(_) => return Err(ConnectionError::timeout(Stage::Tcp, CONNECT_TIMEOUT)),
+        };
+        let connection = self.mongo.establish(stream, &target, &progress).await?;
+        Ok(Socket { connection, _counted: counted })
+    }
+
+    fn fault(&self, socket: &Socket) -> Option<ConnectionError> {
+        self.mongo.fault(&socket.connection)
+    }
+}
+
+impl Alive {
+    pub(crate) fn count_now(&self) -> u32 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    fn count(&self) -> Counted {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Counted(self.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}

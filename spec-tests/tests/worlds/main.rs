@@ -1,0 +1,96 @@
+//! The tokio shell and the endpoint in simulated worlds: one thread, virtual time, a network that
+//! drops, holds and delays, and a server that crashes and misbehaves, all of it by a seed.
+//!
+//! `CENOTE_WORLDS=FROM..TO cargo test -p cenote --test worlds` runs other worlds than the usual
+//! ones; a world that fails says how to have it again.
+
+mod app;
+mod chaos;
+mod connector;
+mod endpoint;
+mod impatient;
+mod ledger;
+mod plan;
+mod recovery;
+mod world;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use self::plan::Plan;
+
+/// Enough to meet every fault in every combination of two, within seconds.
+const USUAL: Range<u64> = 0..40;
+
+#[test]
+fn everything_asked_is_answered_and_everything_opened_is_closed() {
+    let worlds = asked_for().unwrap_or(USUAL);
+    let (mut asked, mut got, mut seen) = (0, 0, BTreeMap::<_, u64>::new());
+    for seed in worlds.clone() {
+        let lived = live(seed);
+        (asked, got) = (asked + lived.asked, got + lived.got);
+        lived.kinds.iter().for_each(|kind| *seen.entry(*kind).or_default() += 1);
+    }
+    println!("worlds {worlds:?}: {asked} requests, {got} of them served; events:\n{seen:#?}");
+    if worlds.end - worlds.start >= USUAL.end {
+        assert!(got > asked / 10 && got < asked * 9 / 10, "neither heaven nor hell");
+        let missing: Vec<_> = KINDS.iter().filter(|kind| !seen.contains_key(*kind)).collect();
+        assert!(missing.is_empty(), "never seen: {missing:?}");
+    }
+}
+
+/// Events, and how connections and requests end: all must be met somewhere.
+const KINDS: [&str; 16] = [
+    "ConnectionPoolCreated",
+    "ConnectionPoolReady",
+    "ConnectionPoolCleared",
+    "ConnectionPoolClosed",
+    "ConnectionCreated",
+    "ConnectionReady",
+    "closed: error",
+    "closed: idle",
+    "closed: poolClosed",
+    "closed: stale",
+    "ConnectionCheckOutStarted",
+    "ConnectionCheckedOut",
+    "ConnectionCheckedIn",
+    "failed: connectionError",
+    "failed: timeout",
+    "interrupted",
+];
+
+#[test]
+fn the_same_seed_is_the_same_world() {
+    for seed in [1, 7, 42] {
+        assert_eq!(live(seed).events, live(seed).events, "world {seed}");
+    }
+    assert_ne!(live(1).events, live(2).events);
+}
+
+fn live(seed: u64) -> world::Lived {
+    let plan = Plan::new(seed);
+    let outcome = catch_unwind(AssertUnwindSafe(|| world::live(&plan)));
+    let failure = match outcome {
+        Ok(Ok(lived)) => return lived,
+        Ok(Err(failure)) => failure,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string))
+                .unwrap_or_else(|| "a panic".to_owned())
+        }
+    };
+    panic!(
+        "world {seed}: {failure}\n{plan:#?}\nagain: CENOTE_WORLDS={seed}..{} cargo test -p cenote \
+         --test worlds everything",
+        seed + 1
+    );
+}
+
+/// `CENOTE_WORLDS`, as `FROM..TO`.
+fn asked_for() -> Option<Range<u64>> {
+    let text = std::env::var("CENOTE_WORLDS").ok()?;
+    let range =
+        text.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    Some(range.unwrap_or_else(|| panic!("CENOTE_WORLDS is {text:?}, but has to be FROM..TO")))
+}

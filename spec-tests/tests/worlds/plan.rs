@@ -1,0 +1,172 @@
+//! What happens in a world, as its seed says: nothing else is left to chance.
+
+use std::time::Duration;
+
+use cenote::endpoint::{Ending, Fault};
+use cenote_core::pool::PoolOptions;
+
+/// SplitMix64.
+#[derive(Clone, Debug)]
+pub(crate) struct Rng(u64);
+
+impl Rng {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// For a part of its own.
+    pub(crate) fn fork(&mut self) -> Self {
+        Self(self.next())
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0, less than `limit`.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next() % limit
+    }
+
+    /// So many of a hundred times.
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    pub(crate) fn milliseconds(&mut self, from: u64, to: u64) -> Duration {
+        Duration::from_millis(from + self.below(to - from))
+    }
+
+    fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[usize::try_from(self.below(all.len() as u64)).expect("small")].clone()
+    }
+}
+
+/// What goes wrong with the net or with the server as a whole, and then is well again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trouble {
+    /// The server's process ends, with all that it had open, and is started again.
+    Crash,
+    /// What is sent is lost. There is no sending again in the simulated TCP: connections that had
+    /// something under way are broken, and know nothing of it.
+    Partition,
+    /// The same in one direction.
+    ToServer,
+    FromServer,
+    /// What is sent arrives when all is well again, as with a TCP that sends again.
+    Hold,
+    /// Everything takes its time.
+    Slow(Duration),
+}
+
+/// What the server does on a sudden.
+#[derive(Clone, Debug)]
+pub(crate) enum Mischief {
+    /// Ends all connections, or says nothing on them any more.
+    Break(Ending),
+    /// Does this at the next so many commands of that name.
+    Fault { fault: Fault, command: &'static str, times: u64 },
+    /// Takes so long for the next so many pings.
+    Block { milliseconds: i32, times: i32 },
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) options: PoolOptions,
+    pub(crate) tasks: u64,
+    /// Until then things go wrong, and the tasks work.
+    pub(crate) active: Duration,
+    /// At most this long takes a message.
+    pub(crate) latency: Duration,
+    /// From when to when; no two at the same time.
+    pub(crate) troubles: Vec<(Duration, Duration, Trouble)>,
+    pub(crate) mischief: Vec<(Duration, Mischief)>,
+    /// For everything that is drawn while the world lives.
+    pub(crate) rng: Rng,
+}
+
+impl Plan {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut rng = Rng::new(seed);
+        let active = rng.milliseconds(2_000, 6_000);
+        let latency = rng.milliseconds(2, 40);
+        let mut plan = Self {
+            seed,
+            options: options(&mut rng, latency),
+            tasks: 1 + rng.below(10),
+            active,
+            latency,
+            troubles: Vec::new(),
+            mischief: Vec::new(),
+            rng: rng.fork(),
+        };
+        let mut at = rng.milliseconds(0, 1_000);
+        while at < active {
+            let until = active.min(at + rng.milliseconds(20, 1_500));
+            let slow = Trouble::Slow(rng.milliseconds(50, 600));
+            let all = [
+                Trouble::Crash,
+                Trouble::Partition,
+                Trouble::ToServer,
+                Trouble::FromServer,
+                Trouble::Hold,
+                slow,
+            ];
+            plan.troubles.push((at, until, rng.one_of(&all)));
+            at = until + rng.milliseconds(1, 3_000);
+        }
+        let mut at = rng.milliseconds(0, 1_000);
+        while at < active {
+            plan.mischief.push((at, mischief(&mut rng)));
+            at += rng.milliseconds(1, 3_000);
+        }
+        plan
+    }
+}
+
+fn options(rng: &mut Rng, latency: Duration) -> PoolOptions {
+    let max = 1 + u32::try_from(rng.below(5)).expect("small");
+    let min = u32::try_from(rng.below(u64::from(max) + 1)).expect("small");
+    let mut options = PoolOptions::default()
+        .with_max_pool_size(max)
+        .with_min_pool_size(min)
+        .with_max_connecting(1 + u32::try_from(rng.below(2)).expect("small"));
+    if rng.chance(50) {
+        // The minimum is opened one after the other, each with two ways there and two back: the
+        // first must not be too old before the last is there.
+        let filled = 4 * latency * (min + 1);
+        options = options.with_max_idle_time(filled + rng.milliseconds(20, 300));
+    }
+    if rng.chance(60) {
+        options = options.with_wait_queue_timeout(rng.milliseconds(5, 1_000));
+    }
+    options
+}
+
+fn mischief(rng: &mut Rng) -> Mischief {
+    let ending = rng.one_of(&[Ending::Close, Ending::Reset, Ending::Stall]);
+    if rng.chance(30) {
+        return Mischief::Break(ending);
+    }
+    let times = 1 + rng.below(6);
+    if rng.chance(30) {
+        let milliseconds = i32::try_from(1 + rng.below(1_500)).expect("small");
+        return Mischief::Block { milliseconds, times: i32::try_from(times).expect("small") };
+    }
+    let fault = rng.one_of(&[
+        Fault::Close,
+        Fault::Reset,
+        Fault::HalfClose,
+        Fault::Stall,
+        Fault::Cut { bytes: 20, then: ending },
+        Fault::Garbage { bytes: 64 },
+        Fault::Drip { bytes: 9, every: Duration::from_millis(5) },
+        Fault::Length { value: -1 },
+        Fault::ResponseTo { off_by: 1 },
+    ]);
+    Mischief::Fault { fault, command: rng.one_of(&["isMaster", "ping"]), times }
+}

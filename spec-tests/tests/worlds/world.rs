@@ -1,0 +1,76 @@
+//! One world, from its beginning to its end.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use turmoil::Sim;
+
+use crate::app::{self, Log};
+use crate::chaos::{APP, Chaos};
+use crate::endpoint::{Host, NAME, PATIENCE};
+use crate::plan::Plan;
+
+/// How finely the simulated time goes on.
+const TICK: Duration = Duration::from_millis(1);
+
+/// No world takes longer.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What came of it.
+pub(crate) struct Lived {
+    pub(crate) asked: u64,
+    pub(crate) got: u64,
+    pub(crate) events: Vec<String>,
+    /// What sort of event each of them is.
+    pub(crate) kinds: Vec<&'static str>,
+}
+
+/// Lives through a plan.
+///
+/// # Errors
+///
+/// What should have been otherwise.
+pub(crate) fn live(plan: &Plan) -> Result<Lived, String> {
+    let mut sim = turmoil::Builder::new()
+        .rng_seed(plan.seed)
+        .tick_duration(TICK)
+        .simulation_duration(LIMIT)
+        .max_message_latency(plan.latency)
+        .enable_random_order()
+        .build();
+    let host = Host::new(plan.seed);
+    let process = host.clone();
+    sim.host(NAME, move || process.clone().run());
+    let log = Arc::new(Mutex::new(Log::new(plan)));
+    let (own, heard) = (plan.clone(), Arc::clone(&log));
+    sim.client(APP, async move { app::live(own, heard).await.map_err(Into::into) });
+    let mut chaos = Chaos::new(plan);
+    loop {
+        chaos.advance(&mut sim, &host);
+        let is_over = sim.step().map_err(|error| {
+            let log = log.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let last = log.events.iter().rev().take(30).rev();
+            format!("{error}\nthe last events:\n{}", last.cloned().collect::<Vec<_>>().join("\n"))
+        })?;
+        if is_over {
+            break;
+        }
+    }
+    forget(&mut sim, &host)?;
+    drop(sim);
+    let log = log.lock().map_err(|_| "a panic among the events".to_owned())?;
+    let (events, kinds) = (log.events.clone(), log.kinds.clone());
+    Ok(Lived { asked: log.asked, got: log.got, events, kinds })
+}
+
+/// The server, too, finds out that everybody has gone.
+fn forget(sim: &mut Sim<'_>, host: &Host) -> Result<(), String> {
+    let limit = sim.elapsed() + 2 * PATIENCE;
+    while host.open() > 0 {
+        if sim.elapsed() > limit {
+            return Err(format!("{} connections are open at the server for ever", host.open()));
+        }
+        sim.step().map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
