@@ -21,6 +21,8 @@ mod number;
 #[cfg(feature = "std")]
 pub mod sdam;
 #[cfg(feature = "std")]
+pub mod trace;
+#[cfg(feature = "std")]
 pub mod uri;
 #[cfg(feature = "std")]
 pub mod wire;

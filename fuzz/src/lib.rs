@@ -11,12 +11,13 @@ use cenote::fuzzing;
 pub type Body = fn(&[u8]);
 
 /// Every target, by the name of its file.
-pub const TARGETS: [(&str, Body); 7] = [
+pub const TARGETS: [(&str, Body); 8] = [
     ("hello_reply", fuzzing::hello_reply),
     ("pool_ops", fuzzing::pool_ops),
     ("pool_vs_model", fuzzing::pool_vs_model),
     ("scram", fuzzing::scram),
     ("socks5", fuzzing::socks5),
+    ("trace", fuzzing::trace),
     ("uri", fuzzing::uri),
     ("wire", fuzzing::wire),
 ];

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use cenote::conversation::Conversation;
-use cenote::workload::{self, Busy, Crowd, Warm, WarmOnTokio};
+use cenote::workload::{self, Busy, Crowd, Recorded, Warm, WarmOnTokio};
 use cenote_core::connect::ScramCache;
 use cenote_core::pool::{Maintenance, PoolOptions};
 
@@ -30,6 +30,14 @@ const SCENES: &[Scene] = &[
         let mut warm = Warm::new(PoolOptions::default());
         let mut buffer = Vec::with_capacity(16);
         (0..n).for_each(|_| warm.buffered_pair(&mut buffer));
+    }),
+    ("warm pair, recorder off", 10_000, Some(310), |n| {
+        let mut recorded = Recorded::new(PoolOptions::default(), None);
+        (0..n).for_each(|_| recorded.timed_pair());
+    }),
+    ("warm pair, flight recorder on", 10_000, Some(520), |n| {
+        let mut recorded = Recorded::new(PoolOptions::default(), Some(64 << 10));
+        (0..n).for_each(|_| recorded.timed_pair());
     }),
     ("pair through cenote-tokio, events off", 10_000, Some(750), |n| {
         WarmOnTokio::new(untimed(), false).pairs(n);

@@ -10,8 +10,12 @@
 //! All in one process: the server is a thread that answers with canned bytes, every client runs on
 //! the main thread, in turns.
 
-use std::io::{Read as _, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+#[path = "versus/bare_ping.rs"]
+mod bare_ping;
+#[path = "versus/server.rs"]
+mod server;
+
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use bson::{doc, rawdoc};
@@ -21,6 +25,8 @@ use cenote_core::wire::{
 };
 use cenote_tokio::Pool;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use self::bare_ping::Bare;
 
 const LIMIT: MessageLimit = MessageLimit::DEFAULT;
 const PINGS: u32 = 5_000;
@@ -39,7 +45,7 @@ fn main() {
 }
 
 async fn run() {
-    let address = serve();
+    let address = server::serve();
     let uri = format!("mongodb://{address}/?directConnection=true&maxPoolSize=1");
     let mut bare = Bare::connect(address).await;
     let mut wire = Wire::connect(address).await;
@@ -115,28 +121,6 @@ fn cpu_time() -> Duration {
     Duration::from_nanos(nanoseconds.expect("the first number is the time on a CPU"))
 }
 
-/// The same bytes as the official driver's ping has at least, and nothing done about them.
-struct Bare {
-    socket: tokio::net::TcpStream,
-    ping: Vec<u8>,
-    reply: Vec<u8>,
-}
-
-impl Bare {
-    async fn connect(address: SocketAddr) -> Self {
-        let mut ping = Vec::new();
-        let body = rawdoc! { "ping": 1, "$db": "admin" };
-        let writer = MessageWriter::new(&mut ping, Ids::request(1), Flags::NONE, &body);
-        writer.finish(LIMIT).expect("short");
-        Self { socket: connect(address).await, ping, reply: vec![0; reply(&[], 0).len()] }
-    }
-
-    async fn ping(&mut self) {
-        self.socket.write_all(&self.ping).await.expect("an open connection");
-        self.socket.read_exact(&mut self.reply).await.expect("a reply");
-    }
-}
-
 /// The same through the wire format, as a connection has it.
 struct Wire {
     socket: tokio::net::TcpStream,
@@ -187,63 +171,4 @@ async fn connect(address: SocketAddr) -> tokio::net::TcpStream {
     let socket = tokio::net::TcpStream::connect(address).await.expect("the server listens");
     socket.set_nodelay(true).expect("TCP");
     socket
-}
-
-/// Listens on a free port, and answers each connection on a thread of its own.
-fn serve() -> SocketAddr {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
-    let address = listener.local_addr().expect("bound");
-    std::thread::spawn(move || {
-        for socket in listener.incoming() {
-            let socket = socket.expect("a connection");
-            std::thread::spawn(move || answer(socket));
-        }
-    });
-    address
-}
-
-/// Until the other side closes. A standalone that says no more than it must, and that everything
-/// is well.
-fn answer(mut socket: TcpStream) {
-    socket.set_nodelay(true).expect("TCP");
-    let mut request = Vec::new();
-    loop {
-        let mut header = [0; 16];
-        if socket.read_exact(&mut header).is_err() {
-            return;
-        }
-        let number = |at: usize| i32::from_le_bytes([0, 1, 2, 3].map(|byte| header[at + byte]));
-        request.resize(usize::try_from(number(0)).expect("a length") - 16, 0);
-        socket.read_exact(&mut request).expect("the rest");
-        let is_hello = [b"isMaster".as_slice(), b"ismaster", b"hello"]
-            .iter()
-            .any(|name| request.get(10..).is_some_and(|keys| keys.starts_with(name)));
-        let reply = if is_hello { reply(&hello(), number(4)) } else { reply(&[], number(4)) };
-        if socket.write_all(&reply).is_err() {
-            return;
-        }
-    }
-}
-
-fn hello() -> Vec<u8> {
-    let hello = rawdoc! {
-        "helloOk": true, "ismaster": true, "maxBsonObjectSize": 16_777_216,
-        "maxMessageSizeBytes": 48_000_000, "maxWriteBatchSize": 100_000, "minWireVersion": 0,
-        "maxWireVersion": 25, "ok": 1.0,
-    };
-    hello.into_bytes()
-}
-
-/// An OP_MSG with this document, or with `{ ok: 1.0 }`.
-fn reply(document: &[u8], response_to: i32) -> Vec<u8> {
-    const OK: [u8; 17] = *b"\x11\0\0\0\x01ok\0\0\0\0\0\0\0\xF0\x3F\0";
-    let document = if document.is_empty() { &OK[..] } else { document };
-    let length = i32::try_from(21 + document.len()).expect("short");
-    let mut bytes = Vec::with_capacity(21 + document.len());
-    for field in [length, 1, response_to, 2013, 0] {
-        bytes.extend(field.to_le_bytes());
-    }
-    bytes.push(0);
-    bytes.extend_from_slice(document);
-    bytes
 }

@@ -14,6 +14,7 @@ pub mod explore;
 pub mod fuzzing;
 pub mod lockstep;
 pub mod model;
+pub mod replay;
 pub mod soak;
 pub mod state_machine;
 pub mod transcript;

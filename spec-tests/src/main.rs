@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use cenote::command::{check, conform, endpoint, explore};
+use cenote::command::{check, conform, endpoint, explore, record, replay, run};
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -25,6 +25,12 @@ enum Command {
     Endpoint(endpoint::Arguments),
     /// Feed every sequence of inputs, up to a length, to small pools and to their model
     Explore(explore::Arguments),
+    /// Put a pool to work, watch it, and say how it went: on a server that comes along, or on yours
+    Run(run::Arguments),
+    /// Write a trace of a pool that nobody has: traffic, or random inputs
+    Record(record::Arguments),
+    /// Replay a trace: verify it, print it, explain it, step through it, shrink it
+    Replay(Box<replay::Arguments>),
 }
 
 fn main() -> ExitCode {
@@ -33,6 +39,9 @@ fn main() -> ExitCode {
         Command::Conform(arguments) => conform::run(&arguments).map_err(Into::into),
         Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
         Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
+        Command::Run(arguments) => run::run(&arguments).map_err(Into::into),
+        Command::Record(arguments) => record::run(&arguments).map_err(Into::into),
+        Command::Replay(arguments) => replay::run(&arguments).map_err(Into::into),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use cenote::workload::{Busy, Warm, WarmOnTokio};
+use cenote::workload::{Busy, Recorded, Warm, WarmOnTokio};
 use cenote_core::pool::PoolOptions;
 
 #[global_allocator]
@@ -34,6 +34,9 @@ fn main() {
         );
     }
 
+    let mut recorded = Recorded::new(everything.clone(), Some(64 << 10));
+    let pairs = || (0..500_000).for_each(|_| recorded.timed_pair());
+    assert_eq!(allocations(pairs), 0, "half a million pairs with a flight recorder");
     for options in [PoolOptions::default(), everything.clone()] {
         for counts_events in [false, true] {
             let warm = WarmOnTokio::new(options.clone(), counts_events);

@@ -5,11 +5,13 @@
 //! constant, and pruning costs what is pruned.
 
 use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
 use core::cmp::Reverse;
 
 use slab::Slab;
 
 use super::id::{ConnId, ServiceId, WaiterId};
+use super::image::ConnectionImage;
 use super::input::Purpose;
 use super::lists::{List, Lists};
 use super::time::Instant;
@@ -25,6 +27,8 @@ pub(super) struct Connection<C> {
     pub(super) created: Instant,
     /// The end of its lifetime, from establishment on.
     pub(super) expires: Option<Instant>,
+    /// Whether that end came while it was in use: then it is closed when it is checked in.
+    pub(super) expiry_met: bool,
     pub(super) doing: Doing<C>,
 }
 
@@ -60,6 +64,42 @@ impl<C> Connections<C> {
         }
     }
 
+    /// Puts connections back into their slots, in the order in which `listed` names them for each
+    /// list. Their slots and `free`, the next to be used first, must together be 0, 1, 2, …
+    pub(super) fn restore(
+        last_number: u64,
+        listed: Vec<(ConnId, List, Connection<C>)>,
+        free: &[u32],
+    ) -> Self {
+        let count = listed.len() + free.len();
+        let places = listed.iter().map(|&(id, list, _)| (id.slot(), list));
+        let mut connections = Self {
+            slots: Slab::with_capacity(count),
+            lists: Lists::restore(count, places, free),
+            last_number,
+            expiries: BinaryHeap::new(),
+        };
+        let mut by_slot = listed;
+        by_slot.sort_unstable_by_key(|(id, _, _)| id.slot());
+        let mut waiting = by_slot.into_iter().peekable();
+        for slot in 0..count {
+            let taken = waiting.next_if(|(id, _, _)| id.slot() as usize == slot);
+            let connection = taken.map_or_else(Connection::placeholder, |(_, _, taken)| taken);
+            connections.slots.insert(connection);
+        }
+        for &slot in free.iter().rev() {
+            connections.slots.remove(slot as usize);
+        }
+        let expiries = connections.slots.iter().filter(|(_, connection)| !connection.expiry_met);
+        connections.expiries = expiries
+            .filter_map(|(slot, connection)| {
+                let id = ConnId::from_parts(connection.number, slot_number(slot));
+                Some(Reverse((connection.expires?, id)))
+            })
+            .collect();
+        connections
+    }
+
     /// Makes a pending connection with the next number (CC-01, CC-02).
     pub(super) fn create(
         &mut self,
@@ -75,6 +115,7 @@ impl<C> Connections<C> {
             service: None,
             created,
             expires: None,
+            expiry_met: false,
             doing: Doing::Pending { owner, handshaken: false },
         }));
         self.lists.append(slot, List::Pending);
@@ -97,7 +138,7 @@ impl<C> Connections<C> {
 
     /// Forgets a connection; its slot is free from now on (KX-03).
     pub(super) fn remove(&mut self, id: ConnId) -> Connection<C> {
-        self.lists.detach(id.slot());
+        self.lists.release(id.slot());
         let removed = self.slots.remove(id.slot() as usize);
         assert_eq!(removed.number, id.number(), "a connection of this pool");
         self.settle_expiries();
@@ -133,6 +174,7 @@ impl<C> Connections<C> {
             return None;
         }
         self.expiries.pop();
+        self.known_mut(id).expiry_met = true;
         self.settle_expiries();
         Some(id)
     }
@@ -200,6 +242,11 @@ impl<C> Connections<C> {
         self.lists.next(id.slot()).map(|slot| self.id_at(slot))
     }
 
+    /// The slots without a connection, in the order in which they will be taken.
+    pub(super) fn free_slots(&self) -> impl Iterator<Item = u32> {
+        self.lists.free_slots()
+    }
+
     /// Each connection of a list, in its order.
     pub(super) fn iter(&self, list: List) -> impl Iterator<Item = (ConnId, &Connection<C>)> {
         core::iter::successors(self.first(list), |&id| self.next(id)).map(|id| (id, self.known(id)))
@@ -221,12 +268,40 @@ impl<C> Connections<C> {
         }
         let on_lists = List::ALL.iter().map(|&list| self.len(list)).sum::<u32>();
         assert_eq!(on_lists, self.total(), "each connection is on a list");
+        let free = self.lists.free_slots().next().unwrap_or(self.total());
+        assert_eq!(
+            slot_number(self.slots.vacant_key()),
+            free,
+            "the slab takes what the lists name"
+        );
         let next = self.expiries.peek().map(|&Reverse((_, id))| id);
         assert!(next.is_none_or(|id| self.get(id).is_some()), "only who exists can expire");
     }
 
     /// So many entries of closed connections are not worth a sweep.
     const EXPIRIES_TOLERATED: usize = 32;
+}
+
+impl<C> Connection<C> {
+    /// A connection that an image tells of.
+    pub(super) const fn of(image: &ConnectionImage, doing: Doing<C>) -> Self {
+        let &ConnectionImage { id, generation, service, created, expires, expiry_met, state: _ } =
+            image;
+        Self { number: id.number(), generation, service, created, expires, expiry_met, doing }
+    }
+
+    /// Keeps a slot until it is freed.
+    const fn placeholder() -> Self {
+        Self {
+            number: 0,
+            generation: 0,
+            service: None,
+            created: Instant::ORIGIN,
+            expires: None,
+            expiry_met: false,
+            doing: Doing::Pending { owner: None, handshaken: false },
+        }
+    }
 }
 
 impl<C> Doing<C> {

@@ -2,6 +2,8 @@
 //!
 //! The lists are rings that run through one table, each closed by an anchor, so that moving a slot
 //! from one list to the end of another is a handful of assignments without a case to distinguish.
+//! Slots that are on no list are chained through the same table, the one that was freed last first:
+//! the slab takes them into use again in this order, which is part of what an image has to tell.
 
 use alloc::vec::Vec;
 
@@ -41,14 +43,35 @@ pub(super) struct Lists {
     /// First the anchors, then the slots.
     table: Vec<Link>,
     lens: [u32; List::ALL.len()],
+    /// Where in the table the slot that was freed last lies; `NONE` if every slot is taken.
+    free: u32,
 }
+
+/// No place in the table.
+const NONE: u32 = u32::MAX;
 
 const ANCHORS: u32 = List::ALL.len() as u32;
 
 impl Lists {
     pub(super) fn new() -> Self {
         let alone = |list: List| Link { previous: list.anchor(), next: list.anchor(), list };
-        Self { table: List::ALL.map(alone).to_vec(), lens: [0; List::ALL.len()] }
+        Self { table: List::ALL.map(alone).to_vec(), lens: [0; List::ALL.len()], free: NONE }
+    }
+
+    /// Lists with `slots` slots, of which those of `free`, the next to be used first, are on none,
+    /// and the others are on the lists on which `listed` puts them, in this order. Each slot must
+    /// be in one of the two, once.
+    pub(super) fn restore(
+        slots: usize,
+        listed: impl Iterator<Item = (u32, List)>,
+        free: &[u32],
+    ) -> Self {
+        let mut lists = Self::new();
+        let blank = Link { previous: NONE, next: NONE, list: List::Pending };
+        lists.table.resize(slots + ANCHORS as usize, blank);
+        listed.for_each(|(slot, list)| lists.link(slot + ANCHORS, list));
+        free.iter().rev().for_each(|&slot| lists.push_free(slot));
+        lists
     }
 
     /// Puts a slot that is on no list at the end of one.
@@ -57,8 +80,29 @@ impl Lists {
         if at as usize >= self.table.len() {
             assert_eq!(at as usize, self.table.len(), "slots are taken into use one by one");
             self.table.push(Link { previous: at, next: at, list });
+        } else {
+            assert_eq!(at, self.free, "the slot that was freed last is taken first");
+            self.free = self.table[at as usize].next;
         }
         self.link(at, list);
+    }
+
+    /// Takes a slot from its list; it is free from now on.
+    pub(super) fn release(&mut self, slot: u32) {
+        self.detach(slot);
+        self.push_free(slot);
+    }
+
+    fn push_free(&mut self, slot: u32) {
+        let at = slot + ANCHORS;
+        self.table[at as usize].next = core::mem::replace(&mut self.free, at);
+    }
+
+    /// The slots that are on no list, in the order in which they will be taken.
+    pub(super) fn free_slots(&self) -> impl Iterator<Item = u32> {
+        let place = |at: u32| (at != NONE).then_some(at);
+        core::iter::successors(place(self.free), move |&at| place(self.table[at as usize].next))
+            .map(|at| at - ANCHORS)
     }
 
     /// Takes a slot from its list and puts it at the end of another.
@@ -70,7 +114,7 @@ impl Lists {
 
     /// Takes a slot from its list.
     #[inline(always)]
-    pub(super) fn detach(&mut self, slot: u32) {
+    fn detach(&mut self, slot: u32) {
         let Link { previous, next, list } = self.table[(slot + ANCHORS) as usize];
         self.table[previous as usize].next = next;
         self.table[next as usize].previous = previous;
@@ -128,5 +172,8 @@ impl Lists {
                 previous = slot + ANCHORS;
             }
         }
+        let taken = self.lens.iter().sum::<u32>() as usize;
+        let slots = self.table.len() - ANCHORS as usize;
+        assert_eq!(self.free_slots().count(), slots - taken, "who is on no list is free");
     }
 }

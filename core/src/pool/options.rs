@@ -181,7 +181,7 @@ pub(super) struct Settings {
 impl Settings {
     /// As many connections as slots can be numbered; a few numbers are kept for the anchors of
     /// lists.
-    const UNLIMITED: u32 = u32::MAX - 16;
+    pub(super) const UNLIMITED: u32 = u32::MAX - 16;
 
     pub(super) fn new(options: &PoolOptions) -> Result<Self, InvalidOptions> {
         let max = options.max_pool_size.unwrap_or(PoolOptions::DEFAULT_MAX_POOL_SIZE);

@@ -32,6 +32,11 @@ impl<C> Services<C> {
         service.generation
     }
 
+    /// Puts a service back as an image tells of it, still without connections.
+    pub(super) fn restore(&mut self, id: ServiceId, generation: u64, cleared_by: Option<C>) {
+        self.map.insert(id, Service { generation, connections: 0, cleared_by });
+    }
+
     /// A connection of this service was closed. The last one takes the entry along (LB-02).
     pub(super) fn leave(&mut self, id: ServiceId) {
         let service = self.map.get_mut(&id).expect("a connection that joined its service");

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{Contestant, bare::HandMade, pools};
+use crate::bare::HandMade;
+use crate::measure::{Contestant, Sample, nanoseconds};
+use crate::pools;
 
 const PAIRS: u32 = 20_000;
 
@@ -27,7 +29,9 @@ pub(crate) fn contestants() -> Vec<Contestant> {
     let counted = runtime.block_on(pools::cenote(pools::timed(10), true));
     let deadpool = runtime.block_on(pools::deadpool(10, None));
     let limited = runtime.block_on(pools::deadpool(10, Some(Duration::from_secs(30))));
-    let bb8 = runtime.block_on(pools::bb8(10));
+    let bb8 = runtime.block_on(pools::bb8(10, None));
+    let mobc = runtime.block_on(pools::mobc(10, None));
+    let r2d2 = pools::r2d2(10);
     let cenote = |pool: cenote_tokio::Pool<pools::Numbers>| {
         on(&runtime, async move || drop(black_box(pool.check_out().await)))
     };
@@ -43,11 +47,16 @@ pub(crate) fn contestants() -> Vec<Contestant> {
             on(&runtime, async move || drop(black_box(limited.get().await))),
         ),
         ("bb8", on(&runtime, async move || drop(black_box(bb8.get().await)))),
+        ("mobc", on(&runtime, async move || drop(black_box(mobc.get().await)))),
+        (
+            "r2d2, without a runtime",
+            Box::new(move || time(|| (0..PAIRS).for_each(|_| drop(black_box(r2d2.get()))))),
+        ),
     ]
 }
 
 /// The time for one pair of many.
-fn on(runtime: &Arc<Runtime>, pair: impl AsyncFn() + 'static) -> Box<dyn FnMut() -> Duration> {
+fn on(runtime: &Arc<Runtime>, pair: impl AsyncFn() + 'static) -> Box<dyn FnMut() -> Sample> {
     let runtime = Arc::clone(runtime);
     Box::new(move || {
         runtime.block_on(async {
@@ -55,13 +64,13 @@ fn on(runtime: &Arc<Runtime>, pair: impl AsyncFn() + 'static) -> Box<dyn FnMut()
             for _ in 0..PAIRS {
                 pair().await;
             }
-            began.elapsed() / PAIRS
+            vec![nanoseconds(began.elapsed() / PAIRS)]
         })
     })
 }
 
-fn time(work: impl FnOnce()) -> Duration {
+fn time(work: impl FnOnce()) -> Sample {
     let began = Instant::now();
     work();
-    began.elapsed() / PAIRS
+    vec![nanoseconds(began.elapsed() / PAIRS)]
 }

@@ -2,12 +2,15 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Instant;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinSet, yield_now};
 
-use crate::{Contestant, bare::HandMade, pools};
+use crate::bare::HandMade;
+use crate::measure::{Contestant, Sample, nanoseconds};
+use crate::pools;
 
 const TASKS: u32 = 64;
 const PAIRS: u32 = 300;
@@ -19,7 +22,8 @@ pub(crate) fn contestants() -> Vec<Contestant> {
     let silent = runtime.block_on(pools::cenote(pools::plain(8), false));
     let counted = runtime.block_on(pools::cenote(pools::timed(8), true));
     let deadpool = runtime.block_on(pools::deadpool(8, None));
-    let bb8 = runtime.block_on(pools::bb8(8));
+    let bb8 = runtime.block_on(pools::bb8(8, None));
+    let mobc = runtime.block_on(pools::mobc(8, None));
     let cenote = |pool: cenote_tokio::Pool<pools::Numbers>| {
         on(&runtime, move || {
             let pool = pool.clone();
@@ -54,6 +58,14 @@ pub(crate) fn contestants() -> Vec<Contestant> {
             drop(connection);
         }
     });
+    let mobc = on(&runtime, move || {
+        let pool = mobc.clone();
+        async move {
+            let connection = pool.get().await;
+            yield_now().await;
+            drop(connection);
+        }
+    });
     vec![
         ("bare: two yields", bare),
         ("semaphore and mutex, by hand", made),
@@ -61,13 +73,15 @@ pub(crate) fn contestants() -> Vec<Contestant> {
         ("cenote, timed, and a subscriber", cenote(counted)),
         ("deadpool", deadpool),
         ("bb8", bb8),
+        ("mobc", mobc),
+        ("r2d2, 64 threads", threads()),
     ]
 }
 
 fn on<F: Future<Output = ()> + Send + 'static>(
     runtime: &Arc<Runtime>,
     pair: impl Fn() -> F + Clone + Send + 'static,
-) -> Box<dyn FnMut() -> Duration> {
+) -> Box<dyn FnMut() -> Sample> {
     let runtime = Arc::clone(runtime);
     Box::new(move || {
         let pair = pair.clone();
@@ -83,7 +97,27 @@ fn on<F: Future<Output = ()> + Send + 'static>(
                 });
             }
             tasks.join_all().await;
-            began.elapsed() / (TASKS * PAIRS)
+            vec![nanoseconds(began.elapsed() / (TASKS * PAIRS))]
         })
+    })
+}
+
+/// A thread for each task.
+fn threads() -> Box<dyn FnMut() -> Sample> {
+    let pool = pools::r2d2(8);
+    Box::new(move || {
+        let began = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..TASKS {
+                scope.spawn(|| {
+                    for _ in 0..PAIRS {
+                        let connection = pool.get();
+                        thread::yield_now();
+                        drop(connection);
+                    }
+                });
+            }
+        });
+        vec![nanoseconds(began.elapsed() / (TASKS * PAIRS))]
     })
 }

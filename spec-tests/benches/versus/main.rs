@@ -1,55 +1,72 @@
 //! The shells beside other pools and beside what no pool can do without, in one process and in
-//! rounds that take turns: `cargo bench -p cenote --bench versus [-- ROUNDS]`.
+//! rounds that take turns: `cargo bench -p cenote --bench versus [-- ROUNDS] [ROW…]`.
 //!
-//! The times are of this machine and this hour; the ratios to the bare limit of the same rounds are
-//! what can be compared. Medians of all rounds.
+//! The figures are of this machine and this hour; the ratios to the bare limit of the same round are
+//! what can be compared. Medians of all rounds. A row is chosen by a part of its name.
 
 mod alone;
 mod bare;
+mod bare_ping;
 mod contended;
+mod dead;
+mod fairness;
+mod measure;
+mod peer;
+mod ping;
 mod pools;
+mod server;
 mod threads;
+mod timeouts;
 mod waiters;
 
-use std::time::Duration;
+use crate::measure::Row;
 
-/// A contestant: its name, and one measured round, as time for one unit.
-pub(crate) type Contestant = (&'static str, Box<dyn FnMut() -> Duration>);
+/// The least that is there of everything that is compared, in the order in which it is told.
+fn rows() -> Vec<Row> {
+    vec![
+        Row::new("alone", "pair, alone (pool of 10, one task)", alone::contestants),
+        Row::new(
+            "contended",
+            "pair, 64 tasks over 8 connections, two threads",
+            contended::contestants,
+        ),
+        fairness::row(),
+        Row::new("waiters-10000", "serve one of 10,000 waiters over 4 connections", || {
+            waiters::contestants(10_000)
+        }),
+        Row::new("waiters-100000", "serve one of 100,000 waiters over 4 connections", || {
+            waiters::contestants(100_000)
+        }),
+        timeouts::row(),
+        Row::new("dead-16", "a live waiter behind 16 that gave up", || dead::contestants(16)),
+        Row::new("dead-1000", "a live waiter behind 1,000 that gave up", || {
+            dead::contestants(1_000)
+        }),
+        Row::new("threads-alone", "threads: pair, alone (pool of 10)", threads::alone),
+        Row::new("threads-contended", "threads: pair, 64 over 8 connections", threads::contended),
+        ping::row("ping-1", "check out, ping, check in over TCP: 1 task over 8 connections", 1),
+        ping::row("ping-8", "check out, ping, check in over TCP: 8 tasks over 8 connections", 8),
+        ping::row("ping-64", "check out, ping, check in over TCP: 64 tasks over 8 connections", 64),
+    ]
+}
 
 fn main() {
     // `cargo bench` adds `--bench`; `cargo test` runs the binary, too, and gets one round.
-    let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     let is_test = !std::env::args().any(|argument| argument == "--bench");
-    let rounds = arguments.next().and_then(|text| text.parse().ok());
+    let arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
+    let (numbers, names): (Vec<_>, Vec<_>) =
+        arguments.partition(|argument| argument.parse::<usize>().is_ok());
+    let rounds = numbers.last().and_then(|text| text.parse().ok());
     let rounds = rounds.unwrap_or(if is_test { 1 } else { 31 });
-    report("pair, alone (pool of 10, one task)", rounds, alone::contestants());
-    report("pair, 64 tasks over 8 connections, two threads", rounds, contended::contestants());
-    report("serve one of 10,000 waiters over 4 connections", rounds, waiters::contestants());
-    report("threads: pair, alone (pool of 10)", rounds, threads::alone());
-    report("threads: pair, 64 over 8 connections", rounds, threads::contended());
-}
-
-/// Lets them take turns, the first of them being the measure of all.
-fn report(title: &str, rounds: usize, mut contestants: Vec<Contestant>) {
-    let mut times = vec![Vec::with_capacity(rounds); contestants.len()];
-    // The first round warms up, and does not count.
-    for round in 0..=rounds {
-        for ((_, run), times) in contestants.iter_mut().zip(&mut times) {
-            let time = run();
-            if round > 0 {
-                times.push(time);
-            }
-        }
+    let is_chosen =
+        |row: &Row| names.is_empty() || names.iter().any(|name| row.name.contains(name.as_str()));
+    let chosen: Vec<_> = rows().into_iter().filter(is_chosen).collect();
+    if chosen.is_empty() {
+        let all: Vec<_> = rows().iter().map(|row| row.name).collect();
+        eprintln!("no row is called {names:?}; there are {}", all.join(", "));
+        std::process::exit(2);
     }
-    println!("{title}: medians of {rounds} rounds");
-    let median = |times: &mut Vec<Duration>| {
-        times.sort();
-        times[times.len() / 2].as_secs_f64() * 1e9
-    };
-    let bare = median(&mut times[0]);
-    for ((name, _), times) in contestants.iter().zip(&mut times) {
-        let time = median(times);
-        println!("  {name:<44} {time:>9.0} ns {:>8.2}", time / bare);
+    for row in chosen {
+        row.report(rounds);
     }
-    println!();
 }

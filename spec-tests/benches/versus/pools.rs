@@ -107,12 +107,68 @@ impl bb8::ManageConnection for Numbers {
     }
 }
 
-pub(crate) async fn bb8(connections: u32) -> bb8::Pool<Numbers> {
+pub(crate) async fn bb8(connections: u32, wait: Option<Duration>) -> bb8::Pool<Numbers> {
     bb8::Pool::builder()
         .max_size(connections)
         .min_idle(connections)
         .test_on_check_out(false)
+        .connection_timeout(wait.unwrap_or(Duration::from_secs(30)))
         .build(Numbers)
         .await
+        .expect("it connects")
+}
+
+#[mobc::async_trait]
+impl mobc::Manager for Numbers {
+    type Connection = u64;
+    type Error = Infallible;
+
+    async fn connect(&self) -> Result<u64, Infallible> {
+        Ok(1)
+    }
+
+    async fn check(&self, connection: u64) -> Result<u64, Infallible> {
+        Ok(connection)
+    }
+}
+
+pub(crate) async fn mobc(connections: u32, wait: Option<Duration>) -> mobc::Pool<Numbers> {
+    let pool = mobc::Pool::builder()
+        .max_open(connections.into())
+        .max_idle(connections.into())
+        .test_on_check_out(false)
+        .get_timeout(wait)
+        .build(Numbers);
+    let mut all = Vec::new();
+    for _ in 0..connections {
+        all.push(pool.get().await.expect("a connection"));
+    }
+    drop(all);
+    pool
+}
+
+impl r2d2::ManageConnection for Numbers {
+    type Connection = u64;
+    type Error = std::io::Error;
+
+    fn connect(&self) -> Result<u64, Self::Error> {
+        Ok(1)
+    }
+
+    fn is_valid(&self, _: &mut u64) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn has_broken(&self, _: &mut u64) -> bool {
+        false
+    }
+}
+
+/// For threads.
+pub(crate) fn r2d2(connections: u32) -> r2d2::Pool<Numbers> {
+    r2d2::Pool::builder()
+        .max_size(connections)
+        .test_on_check_out(false)
+        .build(Numbers)
         .expect("it connects")
 }

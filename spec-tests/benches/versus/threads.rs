@@ -1,17 +1,16 @@
 //! Threads instead of tasks: the mio shell beside r2d2 and a pool made by hand.
 
-use std::convert::Infallible;
 use std::hint::black_box;
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Condvar, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::PoolOptions;
 use cenote_mio::{Builder, Connector, Pool, Progress, Target};
 
-use crate::Contestant;
-use crate::pools::{Numbers, plain, timed};
+use crate::measure::{Contestant, Sample, nanoseconds};
+use crate::pools::{Numbers, plain, r2d2, timed};
 
 const PAIRS: u32 = 20_000;
 
@@ -82,17 +81,17 @@ pub(crate) fn contended() -> Vec<Contestant> {
 }
 
 /// The time for one pair of many.
-fn pairs(pair: impl Fn() + 'static) -> Box<dyn FnMut() -> Duration> {
+fn pairs(pair: impl Fn() + 'static) -> Box<dyn FnMut() -> Sample> {
     Box::new(move || {
         let began = Instant::now();
         for _ in 0..PAIRS {
             pair();
         }
-        began.elapsed() / PAIRS
+        vec![nanoseconds(began.elapsed() / PAIRS)]
     })
 }
 
-fn crowd(pair: impl Fn() + Sync + 'static) -> Box<dyn FnMut() -> Duration> {
+fn crowd(pair: impl Fn() + Sync + 'static) -> Box<dyn FnMut() -> Sample> {
     Box::new(move || {
         let began = Instant::now();
         thread::scope(|scope| {
@@ -104,7 +103,7 @@ fn crowd(pair: impl Fn() + Sync + 'static) -> Box<dyn FnMut() -> Duration> {
                 });
             }
         });
-        began.elapsed() / (THREADS * PAIRS_EACH)
+        vec![nanoseconds(began.elapsed() / (THREADS * PAIRS_EACH))]
     })
 }
 
@@ -146,26 +145,4 @@ fn cenote(options: PoolOptions, counts_events: bool) -> Pool<Numbers> {
     pool.ready();
     assert_eq!(pool.warm_up(connections).expect("they connect"), connections);
     pool
-}
-
-impl r2d2::ManageConnection for Numbers {
-    type Connection = u64;
-    type Error = Infallible;
-
-    fn connect(&self) -> Result<u64, Infallible> {
-        Ok(1)
-    }
-
-    fn is_valid(&self, _: &mut u64) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn has_broken(&self, _: &mut u64) -> bool {
-        false
-    }
-}
-
-fn r2d2(connections: u32) -> Arc<r2d2::Pool<Numbers>> {
-    let builder = r2d2::Pool::builder().max_size(connections).test_on_check_out(false);
-    Arc::new(builder.build(Numbers).expect("it connects"))
 }

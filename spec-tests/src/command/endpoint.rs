@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use thiserror::Error;
 use tokio::runtime::{self, Runtime};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::signals::Signals;
 use crate::endpoint::{
     Certificates, Endpoint, ListenOptions, LoadBalanced, Place, ReplicaSet, Settings, StartError,
     TlsOptions, Topology, User,
@@ -175,27 +175,21 @@ impl Login {
 /// The signals that end it.
 struct End {
     runtime: Runtime,
-    interrupt: Signal,
-    terminate: Signal,
+    signals: Signals,
 }
 
 impl End {
     fn expect() -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        let context = runtime.enter();
-        let interrupt = signal(SignalKind::interrupt())?;
-        let terminate = signal(SignalKind::terminate())?;
-        drop(context);
-        Ok(Self { runtime, interrupt, terminate })
+        let signals = {
+            let _context = runtime.enter();
+            Signals::expect()?
+        };
+        Ok(Self { runtime, signals })
     }
 
     fn wait(mut self) {
-        self.runtime.block_on(async {
-            tokio::select! {
-                _ = self.interrupt.recv() => {}
-                _ = self.terminate.recv() => {}
-            }
-        });
+        self.runtime.block_on(self.signals.come());
     }
 }
 
@@ -206,7 +200,7 @@ fn compressor(name: &str) -> Result<CompressorId, String> {
 }
 
 /// On one line, whatever was the cause of the cause.
-fn with_cause(error: &StartError) -> String {
+pub(super) fn with_cause(error: &StartError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {

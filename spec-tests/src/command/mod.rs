@@ -5,3 +5,7 @@ pub mod check;
 pub mod conform;
 pub mod endpoint;
 pub mod explore;
+pub mod record;
+pub mod replay;
+pub mod run;
+mod signals;

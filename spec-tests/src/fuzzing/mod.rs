@@ -2,10 +2,13 @@
 
 mod connect;
 mod pool;
+mod trace;
 mod uri;
 mod wire;
 
 pub use connect::{hello_reply, scram, socks5};
+pub(crate) use pool::decode_run;
 pub use pool::{pool_ops, pool_vs_model};
+pub use trace::trace;
 pub use uri::uri;
 pub use wire::wire;

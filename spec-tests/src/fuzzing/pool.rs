@@ -43,6 +43,15 @@ fn decode(data: &[u8]) -> (PoolOptions, Vec<Step>) {
     (decode_options(options), steps.collect())
 }
 
+/// A run of about so many steps, made of the bytes that come.
+pub(crate) fn decode_run(mut byte: impl FnMut() -> u8, steps: usize) -> (PoolOptions, Vec<Step>) {
+    let options = decode_options(std::array::from_fn(|_| byte()));
+    // Ready at first, or most runs would be over before they began.
+    let ready = Step { clock: Clock::Forward(0), op: Op::Ready };
+    let rest = (1..steps).map(|_| decode_step(std::array::from_fn(|_| byte())));
+    (options, std::iter::once(ready).chain(rest).collect())
+}
+
 /// Small numbers of connections, and times of a few nanoseconds, so that things meet.
 fn decode_options(bytes: [u8; OPTIONS_LEN]) -> PoolOptions {
     let [max, min, connecting, idle, wait, lifetime, seed, held, pause, order, balanced, _] = bytes;

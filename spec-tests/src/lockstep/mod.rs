@@ -15,14 +15,13 @@ use cenote_core::pool::{
 };
 
 use self::payload::Payloads;
-use self::tagged::{strip_action, strip_input};
 use crate::model::Model;
 
 pub use judge::{Comparable, judge};
 pub(crate) use judge::{Trace, judge_refusal};
 pub use ledger::Ledger;
 pub use step::{Brief, Clock, Op, Pick, Step, service};
-pub use tagged::Tagged;
+pub use tagged::{Tagged, strip_action, strip_input};
 
 pub(crate) use resolve::{Ids, resolve};
 

@@ -13,7 +13,7 @@ impl Shell for Tagged {
 }
 
 /// The same input without its payloads.
-pub(super) fn strip_input(input: Input<Tagged>) -> Input<Bare> {
+pub fn strip_input<S: Shell>(input: Input<S>) -> Input<Bare> {
     match input {
         Input::CheckOutRequested { id, waiter: _, deadline, purpose } => {
             Input::CheckOutRequested { id, waiter: (), deadline, purpose }
@@ -44,7 +44,7 @@ pub(super) fn strip_input(input: Input<Tagged>) -> Input<Bare> {
 
 /// The same action without its payloads; `None` for an event, which a sink that does not want
 /// events is never given.
-pub(super) fn strip_action(action: &Action<Tagged>) -> Option<Action<Bare>> {
+pub fn strip_action(action: &Action<Tagged>) -> Option<Action<Bare>> {
     Some(match action {
         &Action::StartEstablish { id, deadline, background } => {
             Action::StartEstablish { id, deadline, background }

@@ -1,21 +1,28 @@
 /// Numbers that look like chance: SplitMix64.
 #[derive(Clone, Debug)]
-pub(super) struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     /// Another one, for somebody else.
-    pub(super) fn of(&self, number: u64) -> Self {
+    pub(crate) fn of(&self, number: u64) -> Self {
         let mut chance = Self(self.0 ^ number.wrapping_mul(0xD1B5_4A32_D192_ED03));
         Self(chance.next())
     }
 
     /// Below `bound`, which must not be 0.
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
+    }
+
+    /// Any of them, each as likely as another.
+    pub(super) fn one_of<T: Copy, const N: usize>(&mut self, things: &[T; N]) -> T {
+        const { assert!(N > 0, "there is something to choose from") };
+        let index = usize::try_from(self.below(N as u64)).unwrap_or_default();
+        things[index]
     }
 
     fn next(&mut self) -> u64 {

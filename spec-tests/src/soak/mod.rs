@@ -6,12 +6,12 @@
 //! pings, and calls ready and clear. In the end nobody may hang, the [events](crate::check) must
 //! keep every rule, and the operating system must count no socket more than before.
 
-mod chance;
-mod monitor;
+pub(crate) mod chance;
+pub(crate) mod monitor;
 mod outcome;
-mod sockets;
-mod trouble;
-mod witness;
+pub(crate) mod sockets;
+pub(crate) mod trouble;
+pub(crate) mod witness;
 mod work;
 
 use std::error::Error;
@@ -20,14 +20,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use cenote_core::sdam;
 use cenote_tokio::Pool;
 use tokio::time::{sleep, timeout};
 
 use self::chance::Chance;
+use self::monitor::Monitor;
 use self::witness::{Ear, Witness};
 use self::work::{Tally, Worker};
-use crate::endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, User};
+use crate::endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, StartError, User};
 
 pub use self::outcome::Outcome;
 pub use self::work::Counts;
@@ -56,22 +56,15 @@ const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// What keeps it from beginning: no endpoint, no file for the events.
 pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
-    let user = User::new("app", "pencil");
-    let settings = Settings {
-        seed: Some(plan.seed),
-        auth: true,
-        users: vec![user],
-        // The least that clients accept (AU-33): a build without optimisation has work to do, too.
-        scram: ScramSettings { sha256_iterations: 4096, ..ScramSettings::default() },
-        ..Settings::default()
-    };
-    let endpoint = Arc::new(Endpoint::start(settings, ListenOptions::with_tls())?);
+    let endpoint = Arc::new(server(Some(plan.seed))?);
     let (witness, ear) = Witness::new(plan.events.as_deref())?;
     let pool = pool(&endpoint, plan.connections, ear)?;
     let began = Instant::now();
     let is_over = Arc::new(AtomicBool::new(false));
 
-    let monitor = tokio::spawn(monitor::watch(endpoint.uri(), pool.clone(), Arc::clone(&is_over)));
+    let own = format!("{}&connectTimeoutMS=1000&socketTimeoutMS=300", endpoint.uri());
+    let monitor = Monitor::new(&own, Duration::from_millis(20))?;
+    let monitor = tokio::spawn(monitor.watch(pool.clone(), Arc::clone(&is_over)));
     let chance = Chance::new(plan.seed);
     let trouble = trouble::make(Arc::clone(&endpoint), chance.of(0), Arc::clone(&is_over));
     let trouble = tokio::spawn(trouble);
@@ -100,11 +93,11 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
             }
         }
     }
-    monitor.await??;
+    monitor.await?;
     let closed = timeout(PATIENCE, pool.close()).await.is_ok();
     let left = pool.snapshot().total;
     drop(pool);
-    let sockets = sockets::settle(&endpoint, PATIENCE).await?;
+    let sockets = sockets::settle(&endpoint.address(), PATIENCE).await?;
     Ok(Outcome {
         plan: plan.clone(),
         worked,
@@ -118,14 +111,25 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     })
 }
 
+/// A server to talk to, in this process: TLS, and one user who has to log in. Without a seed the
+/// operating system gives one.
+pub(crate) fn server(seed: Option<u64>) -> Result<Endpoint, StartError> {
+    let settings = Settings {
+        seed,
+        auth: true,
+        users: vec![User::new("app", "pencil")],
+        // The least that clients accept (AU-33): a build without optimisation has work to do, too.
+        scram: ScramSettings { sha256_iterations: 4096, ..ScramSettings::default() },
+        ..Settings::default()
+    };
+    Endpoint::start(settings, ListenOptions::with_tls())
+}
+
 fn pool(endpoint: &Endpoint, connections: u32, ear: Ear) -> Result<Pool, Box<dyn Error>> {
     let options = "compressors=zstd&minPoolSize=2&maxConnecting=4&maxIdleTimeMS=500\
                    &waitQueueTimeoutMS=3000&connectTimeoutMS=2000&socketTimeoutMS=1000";
     let uri = format!("{}&{options}&maxPoolSize={connections}", endpoint.uri());
-    let builder =
-        Pool::builder(&uri)?.on_event(move |event| ear.hear(event)).on_failure(|failure| {
-            let verdict = sdam::verdict(&failure.context(None), failure.error());
-            failure.clear(verdict.pool);
-        });
+    let builder = Pool::builder(&uri)?;
+    let builder = builder.on_event(move |event| ear.hear(event)).on_failure(monitor::heed);
     Ok(builder.build()?)
 }

@@ -4,37 +4,52 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::CheckOutError;
+use cenote_core::pool::{CheckOutError, PoolOptions};
 use cenote_core::sdam::{self, PoolVerdict};
-use cenote_tokio::{BuildError, OperationError, Pool};
+use cenote_tokio::{BuildError, Failure, Mongo, OperationError, Pool};
 use tokio::time::sleep;
 
-/// Between two pings.
-const PAUSE: Duration = Duration::from_millis(20);
-
-/// Pings over a connection of its own, and makes the pool ready or clears it, as a monitor does
+/// Pings over a connection of its own, and makes a pool ready or clears it, as a monitor does
 /// (SD-02, SD-40). It stands in for one.
-pub(super) async fn watch(
-    uri: String,
-    pool: Pool,
-    is_over: Arc<AtomicBool>,
-) -> Result<(), BuildError> {
-    let own = format!("{uri}&maxPoolSize=1&connectTimeoutMS=1000&socketTimeoutMS=300");
-    let own = Pool::connect_to(&own)?;
-    own.ready();
-    while !is_over.load(Ordering::Relaxed) {
-        match ping(&own).await {
-            Ok(()) => pool.ready(),
-            Err(error) => {
-                if let PoolVerdict::Clear { interrupt } = sdam::monitor_verdict(&error).pool {
-                    pool.clear(error, interrupt);
+pub(crate) struct Monitor {
+    own: Pool,
+    pause: Duration,
+}
+
+impl Monitor {
+    /// For the server of a connection string, with a pause between two pings.
+    pub(crate) fn new(uri: &str, pause: Duration) -> Result<Self, BuildError> {
+        let options = PoolOptions::default().with_max_pool_size(1);
+        let own = Pool::builder(uri)?.options(options).build()?;
+        own.ready();
+        Ok(Self { own, pause })
+    }
+
+    /// Whether the server is there.
+    pub(crate) async fn ping(&self) -> Result<(), ConnectionError> {
+        ping(&self.own).await
+    }
+
+    pub(crate) async fn watch(self, pool: Pool, is_over: Arc<AtomicBool>) {
+        while !is_over.load(Ordering::Relaxed) {
+            match self.ping().await {
+                Ok(()) => pool.ready(),
+                Err(error) => {
+                    if let PoolVerdict::Clear { interrupt } = sdam::monitor_verdict(&error).pool {
+                        pool.clear(error, interrupt);
+                    }
                 }
             }
+            sleep(self.pause).await;
         }
-        sleep(PAUSE).await;
+        self.own.close().await;
     }
-    own.close().await;
-    Ok(())
+}
+
+/// What SDAM makes of a connection that failed, done to its pool (SD-20).
+pub(crate) fn heed(failure: &Failure<'_, Mongo>) {
+    let verdict = sdam::verdict(&failure.context(None), failure.error());
+    failure.clear(verdict.pool);
 }
 
 async fn ping(own: &Pool) -> Result<(), ConnectionError> {

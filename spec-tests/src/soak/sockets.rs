@@ -4,21 +4,20 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
+use cenote_core::address::ServerAddress;
 use tokio::time::sleep;
 
-use crate::endpoint::{Endpoint, Place};
-
-/// How many sockets of this process are connected to the endpoint, once there are none or patience
-/// has an end: connections that were being opened are given up when their task comes to its turn.
+/// How many sockets of this process are connected to a server, once there are none or patience has
+/// an end: connections that were being opened are given up when their task comes to its turn.
 /// `None` where the operating system does not tell.
-pub(super) async fn settle(endpoint: &Endpoint, patience: Duration) -> io::Result<Option<usize>> {
-    let Place::Tcp { port } = endpoint.place() else { return Ok(None) };
-    if !cfg!(target_os = "linux") {
-        return Ok(None);
-    }
+pub(crate) async fn settle(
+    server: &ServerAddress,
+    patience: Duration,
+) -> io::Result<Option<usize>> {
+    let Some(port) = server.port().filter(|_| cfg!(target_os = "linux")) else { return Ok(None) };
     let began = Instant::now();
     loop {
-        let count = connected_to(*port)?;
+        let count = connected_to(port)?;
         if count == 0 || began.elapsed() > patience {
             return Ok(Some(count));
         }
@@ -37,7 +36,9 @@ fn connected_to(port: u16) -> io::Result<usize> {
             target.strip_prefix("socket:[").and_then(|it| Some(it.strip_suffix(']')?.to_owned())),
         );
     }
-    let table = fs::read_to_string("/proc/net/tcp")?;
+    let mut table = fs::read_to_string("/proc/net/tcp")?;
+    // Not there where IPv6 is switched off.
+    table.extend(fs::read_to_string("/proc/net/tcp6"));
     let is_ours = |line: &&str| {
         // sl local_address rem_address st queues timer retransmit uid timeout inode …
         let columns: Vec<_> = line.split_whitespace().collect();

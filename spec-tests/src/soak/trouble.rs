@@ -6,10 +6,95 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::chance::Chance;
-use crate::endpoint::{Ending, Endpoint, Fault, Script, TlsFault};
+use crate::endpoint::{Ending, Endpoint, Fault, Script, Server, TlsFault};
 
 /// How often each trouble came.
 pub(crate) type Troubles = BTreeMap<&'static str, u64>;
+
+/// Something that goes wrong with a server, from [`begin`](Self::begin) to [`end`](Self::end).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    Restart,
+    ResetOfAll,
+    StallOfAll,
+    NobodyListens,
+    CloseAndTlsStall,
+    Reset,
+    Cut,
+    Garbage,
+    Stall,
+    Drip,
+}
+
+impl Trouble {
+    /// Those that everybody notices come first.
+    pub(crate) const ALL: [Self; 10] = [
+        Self::Restart,
+        Self::ResetOfAll,
+        Self::StallOfAll,
+        Self::CloseAndTlsStall,
+        Self::Cut,
+        Self::NobodyListens,
+        Self::Garbage,
+        Self::Stall,
+        Self::Reset,
+        Self::Drip,
+    ];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Restart => "restart",
+            Self::ResetOfAll => "reset of all",
+            Self::StallOfAll => "stall of all",
+            Self::NobodyListens => "nobody listens",
+            Self::CloseAndTlsStall => "close of all, and TLS stalls",
+            Self::Reset => "reset",
+            Self::Cut => "cut in the middle",
+            Self::Garbage => "garbage",
+            Self::Stall => "stall",
+            Self::Drip => "slow drip",
+        }
+    }
+
+    /// `times` is how many replies are concerned, where it is about single ones.
+    pub(crate) fn begin(self, endpoint: &Endpoint, times: u64) {
+        let every_reply = |fault| {
+            let script = Script::new(fault).at_command("ping", 0).times(times);
+            endpoint.with(|server, now| server.set_fault(now, script));
+        };
+        let all = |ending| {
+            endpoint.with(|server, now| server.break_connections(now, ending, None));
+        };
+        match self {
+            Self::Restart => endpoint.with(Server::shut_down),
+            Self::ResetOfAll => all(Ending::Reset),
+            Self::StallOfAll => all(Ending::Stall),
+            Self::NobodyListens => {
+                endpoint.with(|server, now| server.set_fault(now, Script::new(Fault::Refuse)));
+            }
+            Self::CloseAndTlsStall => {
+                endpoint.set_tls_fault(Some(TlsFault::Stall));
+                all(Ending::Close);
+            }
+            Self::Reset => every_reply(Fault::Reset),
+            Self::Cut => every_reply(Fault::Cut { bytes: 20, then: Ending::Close }),
+            Self::Garbage => every_reply(Fault::Garbage { bytes: 100 }),
+            Self::Stall => every_reply(Fault::Stall),
+            Self::Drip => {
+                every_reply(Fault::Drip { bytes: 3, every: Duration::from_millis(1) });
+            }
+        }
+    }
+
+    /// The server is as it should be again. What it did to connections stays done.
+    pub(crate) fn end(self, endpoint: &Endpoint) {
+        endpoint.set_tls_fault(None);
+        endpoint.with(Server::clear_faults);
+        if self == Self::Restart {
+            endpoint.with(Server::restart);
+        }
+    }
+}
 
 /// Gives the endpoint one trouble after another, and none in the end.
 pub(super) async fn make(
@@ -20,62 +105,12 @@ pub(super) async fn make(
     let mut troubles = Troubles::new();
     while !is_over.load(Ordering::Relaxed) {
         sleep(Duration::from_millis(300 + chance.below(600))).await;
-        let name = begin(&endpoint, &mut chance);
-        *troubles.entry(name).or_default() += 1;
+        let times = 1 + chance.below(30);
+        let trouble = chance.one_of(&Trouble::ALL);
+        trouble.begin(&endpoint, times);
+        *troubles.entry(trouble.name()).or_default() += 1;
         sleep(Duration::from_millis(20 + chance.below(100))).await;
-        endpoint.set_tls_fault(None);
-        endpoint.with(crate::endpoint::Server::clear_faults);
+        trouble.end(&endpoint);
     }
     troubles
-}
-
-fn begin(endpoint: &Endpoint, chance: &mut Chance) -> &'static str {
-    let fault = |fault, times| {
-        let script = Script::new(fault).at_command("ping", 0).times(times);
-        endpoint.with(|server, now| server.set_fault(now, script));
-    };
-    let times = 1 + chance.below(30);
-    match chance.below(10) {
-        0 => {
-            endpoint.with(crate::endpoint::Server::restart);
-            "restart"
-        }
-        1 => {
-            endpoint.with(|server, now| server.break_connections(now, Ending::Reset, None));
-            "reset of all"
-        }
-        2 => {
-            endpoint.with(|server, now| server.break_connections(now, Ending::Stall, None));
-            "stall of all"
-        }
-        3 => {
-            endpoint.with(|server, now| server.set_fault(now, Script::new(Fault::Refuse)));
-            "nobody listens"
-        }
-        4 => {
-            endpoint.set_tls_fault(Some(TlsFault::Stall));
-            endpoint.with(|server, now| server.break_connections(now, Ending::Close, None));
-            "close of all, and TLS stalls"
-        }
-        5 => {
-            fault(Fault::Reset, times);
-            "reset"
-        }
-        6 => {
-            fault(Fault::Cut { bytes: 20, then: Ending::Close }, times);
-            "cut in the middle"
-        }
-        7 => {
-            fault(Fault::Garbage { bytes: 100 }, times);
-            "garbage"
-        }
-        8 => {
-            fault(Fault::Stall, times);
-            "stall"
-        }
-        _ => {
-            fault(Fault::Drip { bytes: 3, every: Duration::from_millis(1) }, times);
-            "slow drip"
-        }
-    }
 }

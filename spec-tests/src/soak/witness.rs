@@ -1,7 +1,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -11,37 +11,51 @@ use crate::check::{Checker, Limits, Line, Report};
 use crate::event_json;
 
 /// Hears the events of one pool, judges them in a thread of its own, and writes them down if asked.
-/// Whoever uses the pool tells them, and is not to wait for that.
+/// Whoever uses the pool tells them, and waits only when very many have not been judged yet: memory
+/// has an end.
 #[derive(Debug)]
-pub(super) struct Witness {
+pub(crate) struct Witness {
     thread: JoinHandle<io::Result<Report>>,
 }
 
+/// So many events may wait to be judged.
+const BACKLOG: usize = 1 << 16;
+
 /// What is given to the pool.
 #[derive(Debug)]
-pub(super) struct Ear {
+pub(crate) struct Ear {
     began: Instant,
-    tell: Sender<(Duration, PoolEvent)>,
+    tell: SyncSender<(Duration, PoolEvent)>,
 }
 
 impl Ear {
-    pub(super) fn hear(&self, event: &PoolEvent) {
+    /// For how long there has been somebody to hear.
+    pub(crate) fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub(crate) fn hear(&self, event: &PoolEvent) {
         // Whoever judges has gone only after a trouble with the file, which it tells.
-        let _ = self.tell.send((self.began.elapsed(), event.clone()));
+        let _ = self.tell.send((self.now(), event.clone()));
     }
 }
 
 impl Witness {
-    pub(super) fn new(events: Option<&Path>) -> io::Result<(Self, Ear)> {
+    pub(crate) fn new(events: Option<&Path>) -> io::Result<(Self, Ear)> {
         let file = events.map(File::create).transpose()?.map(BufWriter::new);
-        let (tell, told) = channel();
+        let (tell, told) = sync_channel(BACKLOG);
         let thread = thread::Builder::new().name("cenote-witness".to_owned());
         let thread = thread.spawn(move || judge(&told, file))?;
         Ok((Self { thread }, Ear { began: Instant::now(), tell }))
     }
 
+    /// Whether it has given up already, which only a trouble with the file makes it do.
+    pub(crate) fn has_gone(&self) -> bool {
+        self.thread.is_finished()
+    }
+
     /// What the rules say to all that was heard, once the pool is gone.
-    pub(super) fn report(self) -> io::Result<Report> {
+    pub(crate) fn report(self) -> io::Result<Report> {
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the witness panicked")))
     }
 }

@@ -9,6 +9,7 @@ use cenote_core::pool::{
     Action, ActionSink, Bare, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose,
     WaiterId, WithoutEvents,
 };
+use cenote_core::trace::Recorder;
 
 pub use on_tokio::{Numbers, WarmOnTokio};
 
@@ -97,6 +98,40 @@ impl Warm {
             unreachable!("an idle connection")
         };
         feed(&mut self.pool, self.now, returned(id, conn), buffer);
+    }
+}
+
+/// A ready pool with one idle connection, and a flight recorder that may be off.
+pub struct Recorded {
+    pool: Recorder<Small>,
+    next: u64,
+    now: Instant,
+}
+
+impl Recorded {
+    /// With so many bytes for the flight recorder, if any.
+    pub fn new(options: PoolOptions, bytes: Option<usize>) -> Self {
+        let Warm { pool, next, now } = Warm::new(options);
+        let pool = Recorder::new(pool);
+        let pool = match bytes {
+            Some(bytes) => pool.with_flight_recorder(bytes),
+            None => pool,
+        };
+        Self { pool, next, now }
+    }
+
+    /// Check out and check in with nobody looking at events, in moving time.
+    #[inline(never)]
+    pub fn timed_pair(&mut self) {
+        self.now = self.now + Duration::from_nanos(50);
+        let mut delivered = Delivered::default();
+        let id = self.next;
+        self.next += 1;
+        let out = &mut WithoutEvents(&mut delivered);
+        self.pool.handle(self.now, request(id), out).expect("a legal input");
+        let (id, conn) = delivered.last.expect("an idle connection");
+        let out = &mut WithoutEvents(&mut delivered);
+        self.pool.handle(self.now, returned(id, conn), out).expect("a legal input");
     }
 }
 

@@ -1,0 +1,174 @@
+//! What an image must be like to be that of a state that can be.
+
+use alloc::vec::Vec;
+
+use thiserror::Error;
+
+use super::id::{ConnId, ServiceId, WaiterId};
+use super::image::{ConnectionImage, ImagedState, StateImage};
+use super::lists::List;
+use super::options::{InvalidOptions, Settings};
+use super::service::Services;
+use super::time::Instant;
+
+/// Why no pool can be in the state that an image tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DamagedImage {
+    /// No pool can work with these options.
+    #[error("its options are invalid: {0}")]
+    Options(#[from] InvalidOptions),
+    /// A count that no pool ever reaches.
+    #[error("{what} is {got}, which no pool ever reaches")]
+    Count {
+        /// Which.
+        what: &'static str,
+        /// As it was given.
+        got: u64,
+    },
+    /// A connection cannot be as it is told.
+    #[error("connection {id} (slot {}) {problem}", id.slot())]
+    Connection {
+        /// Which.
+        id: ConnId,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The slots are not 0, 1, 2, …, each with a connection or free.
+    #[error("slot {slot} is not there or is told of twice, among {slots} slots")]
+    Slot {
+        /// Which.
+        slot: u32,
+        /// How many there are, taken or free.
+        slots: usize,
+    },
+    /// A service cannot be as it is told.
+    #[error("service {id} {problem}")]
+    Service {
+        /// Which.
+        id: ServiceId,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// A request cannot be as it is told.
+    #[error("request {id} {problem}")]
+    Request {
+        /// Which.
+        id: WaiterId,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The parts do not go together.
+    #[error("{0}")]
+    Contradiction(&'static str),
+}
+
+/// Numbers that are counted up must have room to go on for ever.
+pub(super) fn check_counts(image: &StateImage) -> Result<(), DamagedImage> {
+    let counts = [
+        ("the generation", image.generation),
+        ("the number of connections", image.last_connection),
+        ("the number of times that the clock ran backwards", image.clock_regressions),
+    ];
+    let too_large = counts.into_iter().find(|&(_, count)| count > COUNT_MAX);
+    if let Some((what, got)) = too_large {
+        return Err(DamagedImage::Count { what, got });
+    }
+    if image.inherited > image.last_connection {
+        return Err(DamagedImage::Contradiction("more connections were inherited than made"));
+    }
+    Ok(())
+}
+
+/// Slots are taken into use one by one, so each has a connection or is free, and numbers are given
+/// out once.
+pub(super) fn check_slots(image: &StateImage) -> Result<(), DamagedImage> {
+    let slots = image.connections.len() + image.free_slots.len();
+    let taken = image.connections.iter().map(|connection| connection.id.slot());
+    let mut seen = alloc::vec![false; slots];
+    for slot in taken.chain(image.free_slots.iter().copied()) {
+        match seen.get_mut(slot as usize) {
+            Some(seen) if !*seen => *seen = true,
+            Some(_) | None => return Err(DamagedImage::Slot { slot, slots }),
+        }
+    }
+    if slots as u64 > image.last_connection || slots > Settings::UNLIMITED as usize {
+        return Err(DamagedImage::Contradiction("there are more slots than connections ever made"));
+    }
+    let mut ids: Vec<_> = image.connections.iter().map(|connection| connection.id).collect();
+    ids.sort_unstable();
+    match ids.windows(2).find(|pair| pair[0].number() == pair[1].number()) {
+        Some(pair) => {
+            Err(DamagedImage::Connection { id: pair[1], problem: "is told of more than once" })
+        }
+        None => Ok(()),
+    }
+}
+
+pub(super) fn check_connection<C>(
+    image: &StateImage,
+    settings: &Settings,
+    services: &Services<C>,
+    connection: &ConnectionImage,
+) -> Result<(), &'static str> {
+    let &ConnectionImage { id, generation, service, created, expires, expiry_met, state } =
+        connection;
+    let must = |holds, otherwise| if holds { Ok(()) } else { Err(otherwise) };
+    let numbers = image.inherited + 1..=image.last_connection;
+    must(numbers.contains(&id.number()), "has a number that was not given out")?;
+    let pending = matches!(state, ImagedState::Pending { .. });
+    let needs_service = match state {
+        ImagedState::Pending { handshaken } => handshaken,
+        ImagedState::Available { .. } | ImagedState::InUse { .. } => true,
+    };
+    must(
+        service.is_some() == (needs_service && settings.load_balanced),
+        "belongs to a service if and only if there is a load balancer and hello is done",
+    )?;
+    let current = match service {
+        Some(service) => {
+            services.generation(service).ok_or("belongs to a service that is not told")?
+        }
+        None => image.generation,
+    };
+    must(generation <= current, "is of a generation that has not begun")?;
+    must(!pending || expires.is_none(), "has an end of life before it is established")?;
+    must(!expiry_met || expires.is_some(), "has met the end of a life that has none")?;
+    must(
+        !expiry_met || matches!(state, ImagedState::InUse { .. }),
+        "has met the end of its life and is not in use",
+    )?;
+    let since = since(connection);
+    must(created <= since && since <= image.now, "does what it does since before or after its time")
+}
+
+pub(super) fn follows(
+    (list_before, before): (usize, &ConnectionImage),
+    (list, connection): (usize, &ConnectionImage),
+) -> bool {
+    let in_order = if list == List::Pending as usize {
+        before.id.number() < connection.id.number()
+    } else {
+        since(before) <= since(connection)
+    };
+    list_before < list || (list_before == list && in_order)
+}
+
+const fn since(connection: &ConnectionImage) -> Instant {
+    match connection.state {
+        ImagedState::Pending { .. } => connection.created,
+        ImagedState::Available { since } | ImagedState::InUse { since, .. } => since,
+    }
+}
+
+pub(super) const fn list_of(state: ImagedState) -> List {
+    match state {
+        ImagedState::Pending { .. } => List::Pending,
+        ImagedState::Available { .. } => List::Available,
+        ImagedState::InUse { reported: false, .. } => List::InUse,
+        ImagedState::InUse { reported: true, .. } => List::Overdue,
+    }
+}
+
+/// Larger counts could not be counted up for ever, nor be written as a signed number.
+pub(super) const COUNT_MAX: u64 = i64::MAX as u64 / 2;

@@ -1,0 +1,232 @@
+//! From an image back to a machine, if the image is that of a state that can be.
+
+use alloc::vec::Vec;
+
+use super::action::{Bare, Shell};
+use super::connections::{Connection, Connections, Doing};
+use super::damage::{
+    COUNT_MAX, DamagedImage, check_connection, check_counts, check_slots, follows, list_of,
+};
+use super::id::{ConnId, ServiceId, WaiterId};
+use super::image::{ConnectionImage, ImagedState, RequestImage, StateImage};
+use super::lists::List;
+use super::options::Settings;
+use super::service::Services;
+use super::state::{PoolState, Status};
+use super::wait_queue::{Request, WaitQueue};
+
+/// Where the payloads of a restored state come from: an image has none.
+pub trait Payloads<S: Shell> {
+    /// The socket of a connection that lies in the pool.
+    fn conn(&mut self, id: ConnId) -> S::Conn;
+    /// Whoever made a request that has no outcome yet.
+    fn waiter(&mut self, id: WaiterId) -> S::Waiter;
+    /// What the pool, or a service, was cleared with last.
+    fn cause(&mut self, service: Option<ServiceId>) -> S::Cause;
+}
+
+impl Payloads<Bare> for () {
+    fn conn(&mut self, _: ConnId) {}
+    fn waiter(&mut self, _: WaiterId) {}
+    fn cause(&mut self, _: Option<ServiceId>) {}
+}
+
+impl<S: Shell> PoolState<S> {
+    /// The machine that an image was taken of, with payloads from elsewhere. Emits nothing.
+    /// Allocates as much as the pool is large.
+    ///
+    /// # Errors
+    ///
+    /// When no pool can be in such a state. Whatever is accepted keeps all the promises of
+    /// [`check_invariants`](Self::check_invariants), now and after every input.
+    pub fn restore(
+        image: &StateImage,
+        payloads: &mut impl Payloads<S>,
+    ) -> Result<Self, DamagedImage> {
+        let settings = Settings::new(&image.options)?;
+        check_counts(image)?;
+        let mut services = restore_services(image, payloads)?;
+        let connections = restore_connections(image, &settings, &mut services, payloads)?;
+        let (owners, queue) = restore_requests(image, payloads)?;
+        let mut pool = Self {
+            options: image.options.clone(),
+            settings,
+            status: image.status,
+            generation: image.generation,
+            services,
+            connections,
+            queue,
+            owners: Vec::new(),
+            purposes: [0; 3],
+            cleared_by: image.was_cleared.then(|| payloads.cause(None)),
+            populate_after: image.populate_after,
+            inherited: image.inherited,
+            last_waiter: image.last_waiter,
+            now: image.now,
+            clock_regressions: image.clock_regressions,
+        };
+        pool.take_in_owners(owners)?;
+        pool.count_purposes();
+        pool.check_consistency()?;
+        Ok(pool)
+    }
+
+    /// An owner and its connection know each other.
+    fn take_in_owners(
+        &mut self,
+        owners: Vec<(Request<S::Waiter>, ConnId)>,
+    ) -> Result<(), DamagedImage> {
+        for (request, id) in &owners {
+            let problem = |problem| DamagedImage::Request { id: request.id, problem };
+            if self.connections.get(*id).is_none() {
+                return Err(problem("owns a connection that is not there"));
+            }
+            match &mut self.connections.known_mut(*id).doing {
+                Doing::Pending { owner: owner @ None, .. } => *owner = Some(request.id),
+                Doing::Pending { owner: Some(_), .. } => {
+                    return Err(problem("owns a connection that another owns, too"));
+                }
+                Doing::Available { .. } | Doing::InUse { .. } => {
+                    return Err(problem("owns a connection that is not pending"));
+                }
+            }
+        }
+        self.owners = owners;
+        Ok(())
+    }
+
+    fn count_purposes(&mut self) {
+        for list in [List::InUse, List::Overdue] {
+            for (_, connection) in self.connections.iter(list) {
+                if let Doing::InUse { purpose, .. } = connection.doing {
+                    self.purposes[purpose as usize] += 1;
+                }
+            }
+        }
+    }
+
+    /// What [`check_invariants`](Self::check_invariants) promises of the parts together.
+    fn check_consistency(&self) -> Result<(), DamagedImage> {
+        let available = self.connections.len(List::Available);
+        let pending = self.connections.len(List::Pending);
+        let must = |holds, otherwise| {
+            if holds { Ok(()) } else { Err(DamagedImage::Contradiction(otherwise)) }
+        };
+        match self.status {
+            Status::Ready => {}
+            Status::Paused => {
+                let current = self.connections().any(|connection| !connection.stale);
+                must(!current, "a paused pool has nothing of its present generation")?;
+                let prunes = self.settings.pause_after_failure.is_some();
+                must(!prunes || available == 0, "a paused pool has closed what was available")?;
+            }
+            Status::Closed => {
+                must(available + pending == 0, "a closed pool offers and makes nothing")?;
+            }
+        }
+        must(available == 0 || !self.has_surplus(), "surplus is not kept available")?;
+        let waits = !self.queue.is_empty();
+        must(!waits || self.status == Status::Ready, "only in a ready pool requests wait")?;
+        must(!waits || available == 0, "a request waits beside an available connection")?;
+        must(!waits || !self.may_create(), "a request waits although a connection could be made")
+    }
+}
+
+fn restore_services<S: Shell>(
+    image: &StateImage,
+    payloads: &mut impl Payloads<S>,
+) -> Result<Services<S::Cause>, DamagedImage> {
+    let mut services = Services::new();
+    let mut last = None;
+    for service in &image.services {
+        let problem = |problem| Err(DamagedImage::Service { id: service.id, problem });
+        if last >= Some(service.id) {
+            return problem("is not in the order of ids");
+        }
+        if service.generation > COUNT_MAX {
+            return problem("has a generation that none ever reaches");
+        }
+        last = Some(service.id);
+        let cause = service.was_cleared.then(|| payloads.cause(Some(service.id)));
+        services.restore(service.id, service.generation, cause);
+    }
+    Ok(services)
+}
+
+fn restore_connections<S: Shell>(
+    image: &StateImage,
+    settings: &Settings,
+    services: &mut Services<S::Cause>,
+    payloads: &mut impl Payloads<S>,
+) -> Result<Connections<S::Conn>, DamagedImage> {
+    check_slots(image)?;
+    let mut listed = Vec::with_capacity(image.connections.len());
+    let mut previous: Option<(usize, &ConnectionImage)> = None;
+    for connection in &image.connections {
+        let problem = |problem| DamagedImage::Connection { id: connection.id, problem };
+        let list = list_of(connection.state);
+        check_connection(image, settings, services, connection).map_err(problem)?;
+        let place = (list as usize, connection);
+        if previous.is_some_and(|previous| !follows(previous, place)) {
+            return Err(problem("is not in the order of time"));
+        }
+        previous = Some(place);
+        if let Some(service) = connection.service {
+            services.join(service);
+        }
+        let doing = restore_doing(connection, payloads);
+        listed.push((connection.id, list, Connection::of(connection, doing)));
+    }
+    if let Some((id, _, _)) = services.iter().find(|&(_, _, connections)| connections == 0) {
+        let problem = "has no connections, so it is forgotten";
+        return Err(DamagedImage::Service { id, problem });
+    }
+    Ok(Connections::restore(image.last_connection, listed, &image.free_slots))
+}
+
+fn restore_doing<S: Shell>(
+    connection: &ConnectionImage,
+    payloads: &mut impl Payloads<S>,
+) -> Doing<S::Conn> {
+    match connection.state {
+        ImagedState::Pending { handshaken } => Doing::Pending { owner: None, handshaken },
+        ImagedState::Available { since } => {
+            Doing::Available { conn: payloads.conn(connection.id), since }
+        }
+        ImagedState::InUse { since, purpose, interrupted, reported: _ } => {
+            Doing::InUse { since, purpose, interrupted }
+        }
+    }
+}
+
+type Requests<W> = (Vec<(Request<W>, ConnId)>, WaitQueue<W>);
+
+fn restore_requests<S: Shell>(
+    image: &StateImage,
+    payloads: &mut impl Payloads<S>,
+) -> Result<Requests<S::Waiter>, DamagedImage> {
+    let (mut owners, mut queue) = (Vec::new(), WaitQueue::new());
+    let mut last = None;
+    for request in &image.requests {
+        let &RequestImage { id, started, deadline, deadline_is_callers, purpose, owns } = request;
+        let problem = |problem| Err(DamagedImage::Request { id, problem });
+        if last >= Some(id) {
+            return problem("is not in the order of ids");
+        }
+        if Some(id) > image.last_waiter {
+            return problem("has an id above the last");
+        }
+        if started > image.now {
+            return problem("has not begun to wait yet");
+        }
+        last = Some(id);
+        let waiter = payloads.waiter(id);
+        let request = Request { id, waiter, started, deadline, deadline_is_callers, purpose };
+        match owns {
+            Some(connection) if queue.is_empty() => owners.push((request, connection)),
+            Some(_) => return problem("was served before one that came earlier"),
+            None => queue.push(request),
+        }
+    }
+    Ok((owners, queue))
+}

@@ -1,0 +1,130 @@
+//! Actions as plain data: what two runs are compared by.
+
+use core::fmt;
+
+use crate::pool::{Action, CheckOutError, ConnId, Instant, Shell};
+
+/// What an action says, without payloads. Events are not among them: whether they are built
+/// depends on who listens, and they follow from the same decisions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ActionRecord {
+    /// Which action.
+    pub name: ActionName,
+    /// The connection that it is about; none for a request that failed.
+    pub connection: Option<ConnId>,
+    /// Nanoseconds: a deadline since the origin, or for how long a connection was held.
+    pub nanos: Option<u64>,
+    /// What else it says: see [`ActionRecord::DETAILS`].
+    pub detail: Option<&'static str>,
+}
+
+/// The actions of [`Action`], events excepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionName {
+    /// [`Action::StartEstablish`]
+    StartEstablish,
+    /// [`Action::AbortEstablish`]
+    AbortEstablish,
+    /// [`Action::Deliver`]
+    Deliver,
+    /// [`Action::CloseSocket`]
+    CloseSocket,
+    /// [`Action::Interrupt`]
+    Interrupt,
+    /// [`Action::ReportHeldTooLong`]
+    ReportHeldTooLong,
+}
+
+impl ActionName {
+    /// Every name.
+    pub const ALL: [Self; 6] = [
+        Self::StartEstablish,
+        Self::AbortEstablish,
+        Self::Deliver,
+        Self::CloseSocket,
+        Self::Interrupt,
+        Self::ReportHeldTooLong,
+    ];
+
+    /// As traces spell it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::StartEstablish => "establish",
+            Self::AbortEstablish => "abort",
+            Self::Deliver => "deliver",
+            Self::CloseSocket => "closeSocket",
+            Self::Interrupt => "interrupt",
+            Self::ReportHeldTooLong => "heldTooLong",
+        }
+    }
+}
+
+impl ActionRecord {
+    /// What [`detail`](Self::detail) can be: nobody waits for the connection that is established,
+    /// or why a request failed.
+    pub const DETAILS: [&'static str; 7] = [
+        "background",
+        "poolClosed",
+        "poolCleared",
+        "poolPaused",
+        "waitQueueTimeout",
+        "establishFailed",
+        "cancelled",
+    ];
+
+    /// The record of an action; `None` for an event.
+    pub fn of<S: Shell>(action: &Action<S>) -> Option<Self> {
+        let about = |name, id| Self { name, connection: Some(id), nanos: None, detail: None };
+        Some(match action {
+            Action::StartEstablish { id, deadline, background } => Self {
+                nanos: deadline.map(Instant::as_nanos),
+                detail: background.then_some("background"),
+                ..about(ActionName::StartEstablish, *id)
+            },
+            Action::AbortEstablish { id } => about(ActionName::AbortEstablish, *id),
+            Action::Deliver { waiter: _, outcome: Ok((id, _)) } => about(ActionName::Deliver, *id),
+            Action::Deliver { waiter: _, outcome: Err(error) } => Self {
+                name: ActionName::Deliver,
+                connection: None,
+                nanos: None,
+                detail: Some(failure(error)),
+            },
+            Action::CloseSocket { id, conn: _ } => about(ActionName::CloseSocket, *id),
+            Action::Interrupt { id } => about(ActionName::Interrupt, *id),
+            Action::ReportHeldTooLong { id, held } => Self {
+                nanos: Some(u64::try_from(held.as_nanos()).unwrap_or(u64::MAX)),
+                ..about(ActionName::ReportHeldTooLong, *id)
+            },
+            Action::EmitEvent(_) => return None,
+        })
+    }
+}
+
+const fn failure<C>(error: &CheckOutError<C>) -> &'static str {
+    match error {
+        CheckOutError::PoolClosed => "poolClosed",
+        CheckOutError::PoolCleared { cause: Some(_) } => "poolCleared",
+        CheckOutError::PoolCleared { cause: None } => "poolPaused",
+        CheckOutError::WaitQueueTimeout { .. } => "waitQueueTimeout",
+        CheckOutError::EstablishFailed { .. } => "establishFailed",
+        CheckOutError::Cancelled => "cancelled",
+    }
+}
+
+/// As in `deliver c3`, `deliver cancelled` or `establish c4 background`.
+impl fmt::Display for ActionRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, connection, nanos, detail } = self;
+        f.write_str(name.as_str())?;
+        if let Some(id) = connection {
+            write!(f, " {id}")?;
+        }
+        if let Some(detail) = detail {
+            write!(f, " {detail}")?;
+        }
+        match nanos {
+            Some(nanos) => write!(f, " {nanos} ns"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Why something failed, as far as a trace tells it.
+
+use alloc::string::{String, ToString as _};
+use alloc::sync::Arc;
+use core::fmt;
+
+use crate::error::{ConnectionError, Kind, Stage, label};
+
+/// A cause that can be recorded.
+///
+/// A trace tells how far a connection had come, what kind of thing went wrong, which labels
+/// follow, and one line of text. Never the rest: a cause may hold replies of a server, or sockets.
+pub trait TraceCause {
+    /// What the cause is, without its text. Called under the pool's lock: cheap.
+    fn summary(&self) -> CauseSummary;
+
+    /// The text, in one line, without credentials and payloads. Texts of more than 256 bytes are
+    /// cut. Called under the pool's lock.
+    ///
+    /// # Errors
+    ///
+    /// Those of `out`, passed on: it refuses more once it is full.
+    fn write_text(&self, out: &mut dyn fmt::Write) -> fmt::Result;
+}
+
+/// What a cause is, without its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CauseSummary {
+    /// How far the connection had come, if that is known.
+    pub stage: Option<Stage>,
+    /// What kind of thing went wrong, if that is known.
+    pub kind: Option<CauseKind>,
+    /// The labels of the specifications that it carries.
+    pub labels: CauseLabels,
+}
+
+/// What kind of thing went wrong: [`Kind`] without what belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CauseKind {
+    /// [`Kind::Network`].
+    Network,
+    /// [`Kind::NetworkTimeout`].
+    NetworkTimeout,
+    /// [`Kind::Command`].
+    Command,
+    /// [`Kind::Protocol`].
+    Protocol,
+    /// [`Kind::Configuration`].
+    Configuration,
+}
+
+/// Which of the labels that retry loops look for a cause carries. Others are not recorded: a server
+/// may send any text as one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CauseLabels {
+    /// [`label::SYSTEM_OVERLOADED_ERROR`].
+    pub system_overloaded: bool,
+    /// [`label::RETRYABLE_ERROR`].
+    pub retryable: bool,
+    /// [`label::RETRYABLE_WRITE_ERROR`], as the server sent it.
+    pub retryable_write: bool,
+}
+
+impl CauseKind {
+    /// Every kind.
+    pub const ALL: [Self; 5] =
+        [Self::Network, Self::NetworkTimeout, Self::Command, Self::Protocol, Self::Configuration];
+
+    /// As traces spell it: `network`, `networkTimeout`, `command`, `protocol`, `configuration`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::NetworkTimeout => "networkTimeout",
+            Self::Command => "command",
+            Self::Protocol => "protocol",
+            Self::Configuration => "configuration",
+        }
+    }
+}
+
+/// As traces spell a stage.
+pub(super) const fn stage_name(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Dns => "dns",
+        Stage::Tcp => "tcp",
+        Stage::Proxy => "proxy",
+        Stage::TlsIo => "tlsIo",
+        Stage::TlsCertificate => "tlsCertificate",
+        Stage::Hello => "hello",
+        Stage::Authentication => "authentication",
+        Stage::Operation => "operation",
+    }
+}
+
+impl CauseLabels {
+    /// The names of those that it carries.
+    pub fn names(self) -> impl Iterator<Item = &'static str> {
+        [
+            (self.system_overloaded, label::SYSTEM_OVERLOADED_ERROR),
+            (self.retryable, label::RETRYABLE_ERROR),
+            (self.retryable_write, label::RETRYABLE_WRITE_ERROR),
+        ]
+        .into_iter()
+        .filter_map(|(carried, name)| carried.then_some(name))
+    }
+
+    /// Takes note of a label; others than the three are passed over.
+    pub(super) fn add(&mut self, name: &str) {
+        match name {
+            label::SYSTEM_OVERLOADED_ERROR => self.system_overloaded = true,
+            label::RETRYABLE_ERROR => self.retryable = true,
+            label::RETRYABLE_WRITE_ERROR => self.retryable_write = true,
+            _ => {}
+        }
+    }
+}
+
+impl CauseSummary {
+    /// As a small number: three bits of labels, four of the stage, three of the kind.
+    pub(super) fn code(self) -> u64 {
+        let Self { stage, kind, labels } = self;
+        let CauseLabels { system_overloaded, retryable, retryable_write } = labels;
+        let labels = u64::from(system_overloaded)
+            | u64::from(retryable) << 1
+            | u64::from(retryable_write) << 2;
+        let stage = stage.map_or(0, |stage| stage as u64 + 1);
+        let kind = kind.map_or(0, |kind| kind as u64 + 1);
+        labels | stage << 3 | kind << 7
+    }
+
+    /// Back from the number.
+    pub(super) fn from_code(code: u64) -> Self {
+        let bit = |bit: u64| code >> bit & 1 == 1;
+        let labels =
+            CauseLabels { system_overloaded: bit(0), retryable: bit(1), retryable_write: bit(2) };
+        let place = |number: u64| (number as usize).wrapping_sub(1);
+        Self {
+            stage: Stage::ALL.get(place(code >> 3 & 0xF)).copied(),
+            kind: CauseKind::ALL.get(place(code >> 7 & 7)).copied(),
+            labels,
+        }
+    }
+
+    /// Numbers of causes are below this.
+    pub(super) const CODE_BITS: u32 = 10;
+}
+
+impl TraceCause for ConnectionError {
+    fn summary(&self) -> CauseSummary {
+        let kind = match self.kind() {
+            Kind::Network => CauseKind::Network,
+            Kind::NetworkTimeout { .. } => CauseKind::NetworkTimeout,
+            Kind::Command(_) => CauseKind::Command,
+            Kind::Protocol => CauseKind::Protocol,
+            Kind::Configuration => CauseKind::Configuration,
+        };
+        let mut labels = CauseLabels::default();
+        self.labels(false).for_each(|name| labels.add(name));
+        CauseSummary { stage: Some(self.stage()), kind: Some(kind), labels }
+    }
+
+    fn write_text(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        out.write_str(self.reason())
+    }
+}
+
+/// Nothing is known, as in tests that care about decisions alone.
+impl TraceCause for () {
+    fn summary(&self) -> CauseSummary {
+        CauseSummary::default()
+    }
+
+    fn write_text(&self, _: &mut dyn fmt::Write) -> fmt::Result {
+        Ok(())
+    }
+}
+
+macro_rules! plain_text {
+    ($($type:ty),*) => {
+        $(
+            /// A text of which nothing more is known.
+            impl TraceCause for $type {
+                fn summary(&self) -> CauseSummary {
+                    CauseSummary::default()
+                }
+
+                fn write_text(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+                    write!(out, "{self}")
+                }
+            }
+        )*
+    };
+}
+
+plain_text!(u32, u64, String, &'static str);
+
+/// A cause as a trace tells it. Cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Cause {
+    /// What it is.
+    pub summary: CauseSummary,
+    /// Its text, if that was recorded.
+    pub text: Option<Arc<str>>,
+}
+
+impl Cause {
+    /// What a state was cleared with before the trace begins.
+    pub(super) fn before_the_trace() -> Self {
+        Self { summary: CauseSummary::default(), text: Some("before this trace begins".into()) }
+    }
+}
+
+impl TraceCause for Cause {
+    fn summary(&self) -> CauseSummary {
+        self.summary
+    }
+
+    fn write_text(&self, out: &mut dyn fmt::Write) -> fmt::Result {
+        out.write_str(self.text.as_deref().unwrap_or_default())
+    }
+}
+
+/// One line: the stage and the text, or the kind where there is no text.
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(stage) = self.summary.stage {
+            write!(f, "{stage}: ")?;
+        }
+        match (&self.text, self.summary.kind) {
+            (Some(text), _) => f.write_str(text),
+            (None, Some(kind)) => f.write_str(kind.as_str()),
+            (None, None) => f.write_str("unknown"),
+        }
+    }
+}
+
+/// What of the texts and the address goes into a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Disclosure {
+    /// As it is.
+    #[default]
+    Plain,
+    /// Sixteen hexadecimal digits that are the same for the same text, so that one sees what
+    /// belongs together. A short or well-known text can be guessed from them.
+    Hashed,
+    /// Nothing.
+    Omitted,
+}
+
+impl Disclosure {
+    /// What is left of a text.
+    pub(super) fn apply(self, text: &str) -> Option<String> {
+        use sha2::Digest as _;
+
+        match self {
+            Self::Plain => Some(text.to_string()),
+            Self::Hashed => {
+                let digest = sha2::Sha256::digest(text.as_bytes());
+                let hexadecimal = digest.iter().take(8).map(|byte| alloc::format!("{byte:02x}"));
+                Some(core::iter::once("#".to_string()).chain(hexadecimal).collect())
+            }
+            Self::Omitted => None,
+        }
+    }
+}

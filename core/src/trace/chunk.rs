@@ -1,0 +1,63 @@
+//! A stretch of what was recorded, on its way out of the pool's lock.
+
+use alloc::boxed::Box;
+use core::fmt;
+
+use crate::pool::{PoolState, Shell, StateImage};
+
+use super::tape::{Context, Tape};
+
+/// A stretch of recorded inputs in the compact form of memory; [`TraceWriter`](super::TraceWriter)
+/// turns it into documents. Plain data without payloads: it may go to another thread.
+#[derive(Clone)]
+pub struct Chunk {
+    pub(super) tape: Tape,
+    /// The state in which it begins, if it does not go on where the one before it ended.
+    pub(super) start: Option<Box<Start>>,
+}
+
+/// Where recording begins, or begins again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Start {
+    pub(super) image: StateImage,
+    /// Inputs before it that were not recorded, or not kept.
+    pub(super) lost: u64,
+}
+
+impl Chunk {
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self { tape: Tape::with_capacity(bytes), start: None }
+    }
+
+    /// How many inputs are in it.
+    pub fn inputs(&self) -> u64 {
+        self.tape.inputs
+    }
+
+    /// Begins again, in the state that the pool is in. The memory of the image is used again.
+    pub(super) fn restart<S: Shell>(&mut self, pool: &PoolState<S>, lost: u64) {
+        let start = self.start.get_or_insert_default();
+        pool.image_into(&mut start.image);
+        start.lost = lost;
+        self.tape.restart(Context {
+            now: start.image.now.as_nanos(),
+            waiter: start.image.last_waiter.map_or(0, |id| id.0),
+            allowed: 0,
+        });
+    }
+
+    /// Goes on where another ended.
+    pub(super) fn follow(&mut self, before: &Self) {
+        self.start = None;
+        self.tape.restart(before.tape.context);
+    }
+}
+
+impl fmt::Debug for Chunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tape, start } = self;
+        let bytes = tape.written().len();
+        write!(f, "Chunk({} inputs in {bytes} bytes, ", tape.inputs)?;
+        f.write_str(if start.is_some() { "from a state)" } else { "going on)" })
+    }
+}

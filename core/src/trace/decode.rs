@@ -1,0 +1,216 @@
+//! What each document of a trace says: the reading half. `encode.rs` is the other.
+
+use alloc::boxed::Box;
+use core::time::Duration;
+
+use bson::RawBsonRef;
+
+use crate::error::Stage;
+use crate::pool::{
+    ConnectionImage, Health, ImagedState, Input, Maintenance, PoolOptions, RequestImage,
+    ReuseOrder, ServiceImage, StateImage, Status, WaiterId,
+};
+
+use super::action::{ActionName, ActionRecord};
+use super::cause::{Cause, CauseKind, CauseLabels, CauseSummary, stage_name};
+use super::encode::{reuse_order_name, status_name};
+use super::fields::{Fields, Found, absent, wrong};
+use super::shell::Traced;
+
+/// An input: the key behind its time says which. `cause` finds a cause by its number.
+pub(super) fn input(
+    fields: &Fields<'_>,
+    cause: impl Fn(u64) -> Option<Cause>,
+) -> Found<Input<Traced>> {
+    let key = fields.key(1).ok_or_else(|| absent("out, in, up or the like"))?;
+    let told = || {
+        let number = fields.number("e")?;
+        cause(number).ok_or_else(|| wrong("e", "names a cause that was not told"))
+    };
+    Ok(match key {
+        "out" => {
+            let id = WaiterId(fields.number(key)?);
+            let (deadline, purpose) = (fields.time_if("d")?, fields.purpose()?);
+            Input::CheckOutRequested { id, waiter: id, deadline, purpose }
+        }
+        "cancel" => Input::CheckOutCancelled { id: WaiterId(fields.number(key)?) },
+        "in" => {
+            let errored = fields.get("e").is_some();
+            let health = if errored { Health::Errored(told()?) } else { Health::Healthy };
+            Input::CheckedIn { id: fields.connection(key)?, conn: (), health }
+        }
+        "use" => Input::Repurposed { id: fields.connection(key)?, purpose: fields.purpose()? },
+        "hello" => {
+            Input::Handshaken { id: fields.connection(key)?, service: fields.service_if("v")? }
+        }
+        "up" => Input::EstablishSucceeded { id: fields.connection(key)?, conn: () },
+        "fail" => Input::EstablishFailed { id: fields.connection(key)?, cause: told()? },
+        "gone" => Input::IdleClosedByPeer { id: fields.connection(key)?, cause: told()? },
+        "ready" => Input::Ready,
+        "close" => Input::Close,
+        "timer" => Input::Timer,
+        "fork" => Input::ResetAfterFork,
+        "clear" => Input::Clear {
+            cause: told()?,
+            interrupt: fields.flag(key)?,
+            service: fields.service_if("v")?,
+        },
+        "set" => {
+            let nested = fields.document_if(key)?.ok_or_else(|| absent(key))?;
+            Input::SetOptions { options: Box::new(options(&nested)?) }
+        }
+        _ => return Err(wrong(key, "is no input")),
+    })
+}
+
+/// A cause and its number.
+pub(super) fn cause(fields: &Fields<'_>) -> Found<(u64, Cause)> {
+    let mut labels = CauseLabels::default();
+    match fields.get("labels") {
+        None => {}
+        Some(RawBsonRef::Array(array)) => {
+            for label in array.into_iter().filter_map(Result::ok) {
+                label.as_str().into_iter().for_each(|label| labels.add(label));
+            }
+        }
+        Some(_) => return Err(wrong("labels", "is not an array")),
+    }
+    let summary = CauseSummary {
+        stage: fields.choice_if("stage", &Stage::ALL, stage_name)?,
+        kind: fields.choice_if("kind", &CauseKind::ALL, CauseKind::as_str)?,
+        labels,
+    };
+    let text = fields.text_if("text")?.map(Into::into);
+    Ok((fields.number("cause")?, Cause { summary, text }))
+}
+
+pub(super) fn action(fields: &Fields<'_>) -> Found<ActionRecord> {
+    let name = fields.choice_if("a", &ActionName::ALL, ActionName::as_str)?;
+    Ok(ActionRecord {
+        name: name.ok_or_else(|| absent("a"))?,
+        connection: fields.get("c").map(|_| fields.connection("c")).transpose()?,
+        nanos: fields.number_if("n")?,
+        detail: fields.choice_if("x", &ActionRecord::DETAILS, |detail| detail)?,
+    })
+}
+
+pub(super) fn options(fields: &Fields<'_>) -> Found<PoolOptions> {
+    let orders = [ReuseOrder::MostRecentlyUsed, ReuseOrder::LeastRecentlyUsed];
+    let maintenance = match duration_if(fields, "pauseAfterFailure")? {
+        Some(pause) => Some(Maintenance::PauseAfterFailure(pause)),
+        None if fields.boolean_if("maintenance")? == Some(false) => Some(Maintenance::Never),
+        None => None,
+    };
+    Ok(PoolOptions {
+        max_pool_size: fields.small_if("maxPoolSize")?,
+        min_pool_size: fields.small_if("minPoolSize")?,
+        max_connecting: fields.small_if("maxConnecting")?,
+        max_idle_time: duration_if(fields, "maxIdleTime")?,
+        wait_queue_timeout: duration_if(fields, "waitQueueTimeout")?,
+        load_balanced: fields.boolean_if("loadBalanced")?,
+        maintenance,
+        reuse_order: fields.choice_if("reuseOrder", &orders, reuse_order_name)?,
+        max_lifetime: duration_if(fields, "maxLifetime")?,
+        jitter_seed: fields.number_if("jitterSeed")?,
+        held_too_long: duration_if(fields, "heldTooLong")?,
+    })
+}
+
+fn duration_if(fields: &Fields<'_>, key: &str) -> Found<Option<Duration>> {
+    if let Some(RawBsonRef::Document(_)) = fields.get(key) {
+        let nested = fields.document_if(key)?.ok_or_else(|| absent(key))?;
+        let nanos = nested.small_if("n")?.filter(|&nanos| nanos < 1_000_000_000);
+        let nanos = nanos.ok_or_else(|| wrong(key, "has no nanoseconds below a second"))?;
+        return Ok(Some(Duration::new(nested.number("s")?, nanos)));
+    }
+    Ok(fields.number_if(key)?.map(Duration::from_nanos))
+}
+
+/// The counts of a state, and how many parts of each kind follow.
+pub(super) fn state(fields: &Fields<'_>, image: &mut StateImage) -> Found<Parts> {
+    let statuses = [Status::Paused, Status::Ready, Status::Closed];
+    let status = fields.choice_if("status", &statuses, status_name)?;
+    image.status = status.ok_or_else(|| absent("status"))?;
+    image.generation = fields.number("generation")?;
+    image.was_cleared = fields.flag("cleared")?;
+    image.populate_after = fields.time_if("populateAfter")?;
+    image.inherited = fields.number("inherited")?;
+    image.last_waiter = fields.number_if("lastRequest")?.map(WaiterId);
+    image.last_connection = fields.number("lastConnection")?;
+    image.clock_regressions = fields.number("clockRegressions")?;
+    Ok(Parts {
+        services: fields.number("services")?,
+        connections: fields.number("connections")?,
+        free_slots: fields.number("freeSlots")?,
+        requests: fields.number("requests")?,
+    })
+}
+
+/// How many documents with parts of a state follow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    services: u64,
+    connections: u64,
+    free_slots: u64,
+    requests: u64,
+}
+
+impl Parts {
+    pub(super) const fn total(self) -> u64 {
+        let Self { services, connections, free_slots, requests } = self;
+        services.saturating_add(connections).saturating_add(free_slots).saturating_add(requests)
+    }
+}
+
+/// Takes the next part of a state in; `None` if this document is none.
+pub(super) fn part(fields: &Fields<'_>, image: &mut StateImage) -> Found<Option<()>> {
+    match fields.key(0) {
+        Some("service") => image.services.push(ServiceImage {
+            id: fields.service_if("service")?.ok_or_else(|| absent("service"))?,
+            generation: fields.number("g")?,
+            was_cleared: fields.flag("cleared")?,
+        }),
+        Some("connection") => image.connections.push(connection_image(fields)?),
+        Some("free") => {
+            image.free_slots.push(fields.small_if("free")?.ok_or_else(|| absent("free"))?);
+        }
+        Some("request") => image.requests.push(request(fields)?),
+        Some(_) | None => return Ok(None),
+    }
+    Ok(Some(()))
+}
+
+fn connection_image(fields: &Fields<'_>) -> Found<ConnectionImage> {
+    let state = if let Some(handshaken) = fields.boolean_if("pending")? {
+        ImagedState::Pending { handshaken }
+    } else if let Some(since) = fields.time_if("idle")? {
+        ImagedState::Available { since }
+    } else {
+        ImagedState::InUse {
+            since: fields.time("used")?,
+            purpose: fields.purpose()?,
+            interrupted: fields.flag("interrupted")?,
+            reported: fields.flag("reported")?,
+        }
+    };
+    Ok(ConnectionImage {
+        id: fields.connection("connection")?,
+        generation: fields.number("g")?,
+        service: fields.service_if("v")?,
+        created: fields.time("made")?,
+        expires: fields.time_if("ends")?,
+        expiry_met: fields.flag("met")?,
+        state,
+    })
+}
+
+fn request(fields: &Fields<'_>) -> Found<RequestImage> {
+    Ok(RequestImage {
+        id: WaiterId(fields.number("request")?),
+        started: fields.time("since")?,
+        deadline: fields.time_if("d")?,
+        deadline_is_callers: fields.flag("callers")?,
+        purpose: fields.purpose()?,
+        owns: fields.get("owns").map(|_| fields.connection("owns")).transpose()?,
+    })
+}

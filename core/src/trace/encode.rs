@@ -1,0 +1,249 @@
+//! What each document of a trace says: the writing half. `decode.rs` is the other.
+
+use core::time::Duration;
+
+use crate::pool::{
+    ConnId, ConnectionImage, Health, ImagedState, Input, Instant, Maintenance, PoolOptions,
+    Purpose, RequestImage, ReuseOrder, ServiceImage, StateImage, Status,
+};
+
+use super::action::ActionRecord;
+use super::cause::{Cause, stage_name};
+use super::document::Document;
+use super::shell::Traced;
+
+/// An input, as `out`, `in` and so on. Causes are told by their number.
+pub(super) fn input(document: &mut Document<'_>, input: &Input<Traced>, cause: Option<u64>) {
+    match input {
+        Input::CheckOutRequested { id, waiter: _, deadline, purpose } => {
+            document.number("out", id.0).number_if("d", deadline.map(Instant::as_nanos));
+            self::purpose(document, *purpose);
+        }
+        Input::CheckOutCancelled { id } => {
+            document.number("cancel", id.0);
+        }
+        Input::CheckedIn { id, conn: (), health: Health::Healthy | Health::Errored(_) } => {
+            connection(document, "in", *id);
+        }
+        Input::Repurposed { id, purpose } => {
+            connection(document, "use", *id);
+            self::purpose(document, *purpose);
+        }
+        Input::Handshaken { id, service } => {
+            connection(document, "hello", *id);
+            document.service("v", *service);
+        }
+        Input::EstablishSucceeded { id, conn: () } => connection(document, "up", *id),
+        Input::EstablishFailed { id, cause: _ } => connection(document, "fail", *id),
+        Input::IdleClosedByPeer { id, cause: _ } => connection(document, "gone", *id),
+        Input::Ready => {
+            document.boolean("ready", true);
+        }
+        Input::Close => {
+            document.boolean("close", true);
+        }
+        Input::Timer => {
+            document.boolean("timer", true);
+        }
+        Input::ResetAfterFork => {
+            document.boolean("fork", true);
+        }
+        Input::Clear { cause: _, interrupt, service } => {
+            document.boolean("clear", *interrupt).service("v", *service);
+        }
+        Input::SetOptions { options } => {
+            document.document("set", |nested| self::options(nested, options));
+        }
+    }
+    document.number_if("e", cause);
+}
+
+/// What an input says of a failure, if it does.
+pub(super) const fn cause_of(input: &Input<Traced>) -> Option<&Cause> {
+    match input {
+        Input::CheckedIn { health: Health::Errored(cause), .. }
+        | Input::EstablishFailed { cause, .. }
+        | Input::IdleClosedByPeer { cause, .. }
+        | Input::Clear { cause, .. } => Some(cause),
+        Input::CheckOutRequested { .. }
+        | Input::CheckOutCancelled { .. }
+        | Input::CheckedIn { health: Health::Healthy, .. }
+        | Input::Repurposed { .. }
+        | Input::Handshaken { .. }
+        | Input::EstablishSucceeded { .. }
+        | Input::Ready
+        | Input::Close
+        | Input::Timer
+        | Input::ResetAfterFork
+        | Input::SetOptions { .. } => None,
+    }
+}
+
+/// A cause, under the number by which inputs tell it.
+pub(super) fn cause(document: &mut Document<'_>, number: u64, cause: &Cause, text: Option<&str>) {
+    let summary = cause.summary;
+    document.number("cause", number);
+    if let Some(stage) = summary.stage {
+        document.text("stage", stage_name(stage));
+    }
+    if let Some(kind) = summary.kind {
+        document.text("kind", kind.as_str());
+    }
+    if summary.labels.names().next().is_some() {
+        document.array("labels", |labels| {
+            for (key, name) in ["0", "1", "2"].into_iter().zip(summary.labels.names()) {
+                labels.text(key, name);
+            }
+        });
+    }
+    if let Some(text) = text {
+        document.text("text", text);
+    }
+}
+
+pub(super) fn action(document: &mut Document<'_>, action: &ActionRecord) {
+    document.text("a", action.name.as_str());
+    if let Some(id) = action.connection {
+        connection(document, "c", id);
+    }
+    document.number_if("n", action.nanos);
+    if let Some(detail) = action.detail {
+        document.text("x", detail);
+    }
+}
+
+/// Only what is set.
+pub(super) fn options(document: &mut Document<'_>, options: &PoolOptions) {
+    let number = |value: Option<u32>| value.map(u64::from);
+    document
+        .number_if("maxPoolSize", number(options.max_pool_size))
+        .number_if("minPoolSize", number(options.min_pool_size))
+        .number_if("maxConnecting", number(options.max_connecting));
+    duration(document, "maxIdleTime", options.max_idle_time);
+    duration(document, "waitQueueTimeout", options.wait_queue_timeout);
+    if let Some(balanced) = options.load_balanced {
+        document.boolean("loadBalanced", balanced);
+    }
+    match options.maintenance {
+        None => {}
+        Some(Maintenance::Never) => {
+            document.boolean("maintenance", false);
+        }
+        Some(Maintenance::PauseAfterFailure(pause)) => {
+            duration(document, "pauseAfterFailure", Some(pause));
+        }
+    }
+    if let Some(order) = options.reuse_order {
+        document.text("reuseOrder", reuse_order_name(order));
+    }
+    duration(document, "maxLifetime", options.max_lifetime);
+    document.number_if("jitterSeed", options.jitter_seed);
+    duration(document, "heldTooLong", options.held_too_long);
+}
+
+pub(super) const fn reuse_order_name(order: ReuseOrder) -> &'static str {
+    match order {
+        ReuseOrder::MostRecentlyUsed => "mostRecentlyUsed",
+        ReuseOrder::LeastRecentlyUsed => "leastRecentlyUsed",
+    }
+}
+
+pub(super) const fn status_name(status: Status) -> &'static str {
+    match status {
+        Status::Paused => "paused",
+        Status::Ready => "ready",
+        Status::Closed => "closed",
+    }
+}
+
+/// Nanoseconds; for what is longer than they can say, seconds and nanoseconds.
+fn duration(document: &mut Document<'_>, key: &str, duration: Option<Duration>) {
+    let Some(duration) = duration else { return };
+    match i64::try_from(duration.as_nanos()) {
+        Ok(nanos) => {
+            document.number(key, nanos as u64);
+        }
+        Err(_) => {
+            document.document(key, |nested| {
+                nested.number("s", duration.as_secs()).number("n", duration.subsec_nanos().into());
+            });
+        }
+    }
+}
+
+/// The counts of a state; connections, requests and the rest follow in documents of their own.
+pub(super) fn state(document: &mut Document<'_>, image: &StateImage) {
+    document
+        .text("status", status_name(image.status))
+        .number("generation", image.generation)
+        .flag("cleared", image.was_cleared)
+        .number_if("populateAfter", image.populate_after.map(Instant::as_nanos))
+        .number("inherited", image.inherited)
+        .number_if("lastRequest", image.last_waiter.map(|id| id.0))
+        .number("lastConnection", image.last_connection)
+        .number("clockRegressions", image.clock_regressions)
+        .number("services", image.services.len() as u64)
+        .number("connections", image.connections.len() as u64)
+        .number("freeSlots", image.free_slots.len() as u64)
+        .number("requests", image.requests.len() as u64);
+}
+
+pub(super) fn service(document: &mut Document<'_>, service: &ServiceImage) {
+    let &ServiceImage { id, generation, was_cleared } = service;
+    document.service("service", Some(id)).number("g", generation).flag("cleared", was_cleared);
+}
+
+pub(super) fn connection_image(document: &mut Document<'_>, image: &ConnectionImage) {
+    let &ConnectionImage { id, generation, service, created, expires, expiry_met, state } = image;
+    connection(document, "connection", id);
+    document
+        .number("g", generation)
+        .service("v", service)
+        .number("made", created.as_nanos())
+        .number_if("ends", expires.map(Instant::as_nanos))
+        .flag("met", expiry_met);
+    match state {
+        ImagedState::Pending { handshaken } => {
+            document.boolean("pending", handshaken);
+        }
+        ImagedState::Available { since } => {
+            document.number("idle", since.as_nanos());
+        }
+        ImagedState::InUse { since, purpose, interrupted, reported } => {
+            document.number("used", since.as_nanos());
+            self::purpose(document, purpose);
+            document.flag("interrupted", interrupted).flag("reported", reported);
+        }
+    }
+}
+
+pub(super) fn request(document: &mut Document<'_>, image: &RequestImage) {
+    let &RequestImage { id, started, deadline, deadline_is_callers, purpose, owns } = image;
+    document
+        .number("request", id.0)
+        .number("since", started.as_nanos())
+        .number_if("d", deadline.map(Instant::as_nanos))
+        .flag("callers", deadline_is_callers);
+    self::purpose(document, purpose);
+    if let Some(id) = owns {
+        connection(document, "owns", id);
+    }
+}
+
+/// Its number under this key, and its slot.
+fn connection(document: &mut Document<'_>, key: &str, id: ConnId) {
+    document.number(key, id.number()).number("s", u64::from(id.slot()));
+}
+
+/// Absent for the usual one.
+fn purpose(document: &mut Document<'_>, purpose: Purpose) {
+    match purpose {
+        Purpose::Other => {}
+        Purpose::Cursor => {
+            document.text("p", "cursor");
+        }
+        Purpose::Transaction => {
+            document.text("p", "transaction");
+        }
+    }
+}

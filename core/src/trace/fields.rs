@@ -1,0 +1,145 @@
+//! The fields of one document of a trace.
+
+use alloc::string::String;
+
+use bson::{RawBsonRef, RawDocument};
+use smallvec::SmallVec;
+
+use crate::pool::{ConnId, Instant, Purpose, ServiceId};
+
+use super::documents::what_is_wrong;
+use super::error::TraceProblem;
+
+/// What a field is, or what is wrong with it.
+pub(super) type Found<T> = Result<T, TraceProblem>;
+
+/// All fields, found in one pass. Whoever comes twice counts the first time; what is not asked for
+/// is passed over, so that later versions may say more.
+pub(super) struct Fields<'a>(SmallVec<[(&'a str, RawBsonRef<'a>); 8]>);
+
+impl<'a> Fields<'a> {
+    pub(super) fn of(document: &'a RawDocument) -> Found<Self> {
+        let mut fields = SmallVec::new();
+        for element in document {
+            let (key, value) = element.map_err(|_| what_is_wrong(document.as_bytes()))?;
+            fields.push((key.as_str(), value));
+        }
+        Ok(Self(fields))
+    }
+
+    /// The key at this place.
+    pub(super) fn key(&self, place: usize) -> Option<&'a str> {
+        self.0.get(place).map(|&(key, _)| key)
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<RawBsonRef<'a>> {
+        self.0.iter().find(|(known, _)| *known == key).map(|&(_, value)| value)
+    }
+
+    pub(super) fn number_if(&self, key: &str) -> Found<Option<u64>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        if let RawBsonRef::Int64(number) = value {
+            return Ok(Some(number as u64));
+        }
+        let RawBsonRef::Int32(number) = value else {
+            return Err(wrong(key, "is not a whole number"));
+        };
+        u64::try_from(number).map(Some).map_err(|_| wrong(key, "is below 0"))
+    }
+
+    pub(super) fn number(&self, key: &str) -> Found<u64> {
+        self.number_if(key)?.ok_or_else(|| absent(key))
+    }
+
+    pub(super) fn small_if(&self, key: &str) -> Found<Option<u32>> {
+        let Some(number) = self.number_if(key)? else { return Ok(None) };
+        u32::try_from(number).map(Some).map_err(|_| wrong(key, "is too large"))
+    }
+
+    pub(super) fn time_if(&self, key: &str) -> Found<Option<Instant>> {
+        Ok(self.number_if(key)?.map(Instant::from_nanos))
+    }
+
+    pub(super) fn time(&self, key: &str) -> Found<Instant> {
+        self.number(key).map(Instant::from_nanos)
+    }
+
+    pub(super) fn boolean_if(&self, key: &str) -> Found<Option<bool>> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(RawBsonRef::Boolean(value)) => Ok(Some(value)),
+            Some(_) => Err(wrong(key, "is not true or false")),
+        }
+    }
+
+    /// What is absent is false.
+    pub(super) fn flag(&self, key: &str) -> Found<bool> {
+        Ok(self.boolean_if(key)?.unwrap_or(false))
+    }
+
+    pub(super) fn text_if(&self, key: &str) -> Found<Option<&'a str>> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(RawBsonRef::String(text)) => Ok(Some(text)),
+            Some(_) => Err(wrong(key, "is not a text")),
+        }
+    }
+
+    /// One of a few texts.
+    pub(super) fn choice_if<T: Copy>(
+        &self,
+        key: &str,
+        choices: &[T],
+        name: impl Fn(T) -> &'static str,
+    ) -> Found<Option<T>> {
+        let Some(text) = self.text_if(key)? else { return Ok(None) };
+        let chosen = choices.iter().copied().find(|&choice| name(choice) == text);
+        chosen.map(Some).ok_or_else(|| wrong(key, "is none of the texts that it can be"))
+    }
+
+    pub(super) fn document_if(&self, key: &str) -> Found<Option<Self>> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(RawBsonRef::Document(nested)) => Self::of(nested).map(Some),
+            Some(_) => Err(wrong(key, "is not a document")),
+        }
+    }
+
+    pub(super) fn service_if(&self, key: &str) -> Found<Option<ServiceId>> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(RawBsonRef::ObjectId(id)) => Ok(Some(ServiceId(id.bytes()))),
+            Some(_) => Err(wrong(key, "is not an ObjectId")),
+        }
+    }
+
+    /// A connection: its number under this key, and its slot.
+    pub(super) fn connection(&self, key: &str) -> Found<ConnId> {
+        let number = self.number(key)?;
+        let slot = self.small_if("s")?.ok_or_else(|| absent("s"))?;
+        Ok(ConnId::from_parts(number, slot))
+    }
+
+    pub(super) fn purpose(&self) -> Found<Purpose> {
+        let choices = [Purpose::Cursor, Purpose::Transaction];
+        let name = |purpose| match purpose {
+            Purpose::Other => "",
+            Purpose::Cursor => "cursor",
+            Purpose::Transaction => "transaction",
+        };
+        Ok(self.choice_if("p", &choices, name)?.unwrap_or(Purpose::Other))
+    }
+}
+
+pub(super) fn wrong(key: &str, problem: &'static str) -> TraceProblem {
+    TraceProblem::Field { key: shown(key), problem }
+}
+
+/// A key from a file as part of one line.
+pub(super) fn shown(key: &str) -> String {
+    key.chars().take(40).flat_map(char::escape_debug).collect()
+}
+
+pub(super) fn absent(key: &str) -> TraceProblem {
+    wrong(key, "is missing")
+}

@@ -1,0 +1,122 @@
+//! The flight recorder: the last inputs of a pool, in memory that was set aside.
+
+use alloc::vec::Vec;
+use core::fmt;
+use std::io;
+
+use crate::pool::{Input, Instant, PoolState, Shell};
+
+use super::cause::TraceCause;
+use super::chunk::Chunk;
+use super::restored::fingerprint_of;
+use super::writer::{TraceInfo, TraceWriter};
+
+/// A bounded recording of what happened last, from a state in which a replay can begin.
+///
+/// It has two halves. When one is full, the other is begun anew with the state that the pool is in
+/// at that moment, so that there is always at least one whole half to look back on. A warm
+/// check-out and check-in take about fourteen bytes and nothing allocates, except that the image
+/// of a state grows with the pool the first time that the pool is so large.
+pub(super) struct FlightRecorder {
+    present: Chunk,
+    past: Chunk,
+    /// Whether the other half holds anything that comes before this one.
+    has_past: bool,
+    /// Inputs before those of the present half.
+    steps: u64,
+}
+
+impl FlightRecorder {
+    pub(super) fn new<S: Shell>(bytes: usize, pool: &PoolState<S>) -> Self {
+        let mut present = Chunk::with_capacity(bytes / 2);
+        let mut past = Chunk::with_capacity(bytes / 2);
+        present.restart(pool, 0);
+        past.restart(pool, 0);
+        Self { present, past, has_past: false, steps: 0 }
+    }
+
+    #[inline(always)]
+    pub(super) fn record<S: Shell>(&mut self, pool: &PoolState<S>, now: Instant, input: &Input<S>)
+    where
+        S::Cause: TraceCause,
+    {
+        if !self.present.tape.input_if_usual(now, input) {
+            self.record_unusual(pool, now, input);
+        }
+    }
+
+    #[inline(never)]
+    fn record_unusual<S: Shell>(&mut self, pool: &PoolState<S>, now: Instant, input: &Input<S>)
+    where
+        S::Cause: TraceCause,
+    {
+        if !self.present.tape.has_room() {
+            self.turn_over(pool);
+        }
+        self.present.tape.input(now, input);
+    }
+
+    pub(super) fn refused(&mut self) {
+        self.present.tape.refused();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turn_over<S: Shell>(&mut self, pool: &PoolState<S>) {
+        self.steps += self.present.inputs();
+        core::mem::swap(&mut self.present, &mut self.past);
+        self.present.restart(pool, self.steps);
+        self.has_past = true;
+    }
+
+    /// A copy of what there is, with the fingerprint of the state in which it ends.
+    pub(super) fn copy<S: Shell>(&self, pool: &PoolState<S>) -> FlightRecording {
+        let past = self.has_past.then(|| self.past.clone());
+        let chunks = past.into_iter().chain([self.present.clone()]).collect();
+        FlightRecording { chunks, fingerprint: pool.fingerprint() }
+    }
+}
+
+/// What a flight recorder held at one moment: taken under the pool's lock, which costs a copy of
+/// its memory, and written without it.
+#[derive(Clone)]
+pub struct FlightRecording {
+    chunks: Vec<Chunk>,
+    fingerprint: u64,
+}
+
+impl FlightRecording {
+    /// How many inputs it holds.
+    pub fn inputs(&self) -> u64 {
+        self.chunks.iter().map(Chunk::inputs).sum()
+    }
+
+    /// Writes it as a whole trace. Blocks as long as the sink does.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink.
+    pub fn write_to<W: io::Write>(&self, info: &TraceInfo, sink: W) -> io::Result<W> {
+        let mut writer = TraceWriter::new(sink, info.clone());
+        let mut is_first = true;
+        for chunk in &self.chunks {
+            if is_first {
+                writer.write(chunk)?;
+            } else {
+                // It goes on where the half before it ended, in a state that is known: a check.
+                let known = chunk.start.as_ref().and_then(|start| fingerprint_of(&start.image));
+                known.map_or(Ok(()), |fingerprint| writer.fingerprint(fingerprint))?;
+                writer.go_on(chunk)?;
+            }
+            is_first = false;
+        }
+        writer.fingerprint(self.fingerprint)?;
+        writer.finish()
+    }
+}
+
+impl fmt::Debug for FlightRecording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FlightRecording({} inputs)", self.inputs())
+    }
+}

@@ -1,0 +1,186 @@
+//! Recording everything: chunks that fill under the pool's lock and are written without it.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use crate::pool::{Input, Instant, PoolState, Shell};
+
+use super::action::ActionRecord;
+use super::cause::TraceCause;
+use super::chunk::Chunk;
+
+/// How everything is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JournalOptions {
+    /// Bytes of a chunk; default 64 KiB.
+    pub chunk_bytes: usize,
+    /// How many full chunks may wait to be written; default 256. When writing does not keep up,
+    /// what comes then is not recorded, and the trace says how much that was and goes on from the
+    /// state in which the pool is afterwards.
+    pub backlog: usize,
+    /// A fingerprint comes after so many inputs, or later when the pool is so large that its
+    /// fingerprint would cost more than a fraction of handling them; default 256.
+    pub fingerprint_every: u64,
+    /// Whether actions are recorded, too; default `false`. Replay finds a difference at once with
+    /// them, and at the next fingerprint without.
+    pub actions: bool,
+}
+
+impl Default for JournalOptions {
+    fn default() -> Self {
+        Self { chunk_bytes: 64 << 10, backlog: 256, fingerprint_every: 256, actions: false }
+    }
+}
+
+impl JournalOptions {
+    /// Sets [`fingerprint_every`](Self::fingerprint_every).
+    #[must_use]
+    pub const fn with_fingerprint_every(self, fingerprint_every: u64) -> Self {
+        Self { fingerprint_every, ..self }
+    }
+
+    /// Sets [`actions`](Self::actions).
+    #[must_use]
+    pub const fn with_actions(self, actions: bool) -> Self {
+        Self { actions, ..self }
+    }
+
+    /// Sets [`chunk_bytes`](Self::chunk_bytes).
+    #[must_use]
+    pub const fn with_chunk_bytes(self, chunk_bytes: usize) -> Self {
+        Self { chunk_bytes, ..self }
+    }
+
+    /// Sets [`backlog`](Self::backlog).
+    #[must_use]
+    pub const fn with_backlog(self, backlog: usize) -> Self {
+        Self { backlog, ..self }
+    }
+}
+
+/// See the module.
+pub(super) struct Journal {
+    options: JournalOptions,
+    present: Chunk,
+    full: VecDeque<Chunk>,
+    /// Memory of chunks that were written.
+    spare: Vec<Chunk>,
+    since_fingerprint: u64,
+}
+
+impl Journal {
+    pub(super) fn new<S: Shell>(options: JournalOptions, pool: &PoolState<S>) -> Self {
+        let mut present = Chunk::with_capacity(options.chunk_bytes);
+        present.restart(pool, 0);
+        present.tape.tells_actions = options.actions;
+        let (full, spare) = (VecDeque::new(), Vec::new());
+        Self { options, present, full, spare, since_fingerprint: 0 }
+    }
+
+    pub(super) const fn wants_actions(&self) -> bool {
+        self.options.actions
+    }
+
+    #[inline]
+    pub(super) fn record<S: Shell>(&mut self, pool: &PoolState<S>, now: Instant, input: &Input<S>)
+    where
+        S::Cause: TraceCause,
+    {
+        if !self.present.tape.input_if_usual(now, input) {
+            self.make_room(pool);
+            self.present.tape.input(now, input);
+        }
+    }
+
+    /// What came of the input that was recorded last.
+    #[inline]
+    pub(super) fn handled<S: Shell>(
+        &mut self,
+        pool: &PoolState<S>,
+        refused: bool,
+        actions: &[ActionRecord],
+    ) {
+        if refused {
+            self.present.tape.refused();
+        }
+        for action in actions {
+            if self.make_room(pool) {
+                // The step to which it belongs is not in the trace any more.
+                return;
+            }
+            self.present.tape.action(action);
+        }
+        self.since_fingerprint += 1;
+        if self.since_fingerprint >= self.options.fingerprint_every {
+            self.fingerprint_if_cheap(pool);
+        }
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        !self.full.is_empty()
+    }
+
+    pub(super) fn take(&mut self) -> Option<Chunk> {
+        self.full.pop_front()
+    }
+
+    /// Makes what there is a full chunk, with a fingerprint at its end.
+    pub(super) fn flush<S: Shell>(&mut self, pool: &PoolState<S>) {
+        self.fingerprint(pool);
+        self.complete();
+    }
+
+    pub(super) fn give_back(&mut self, chunk: Chunk) {
+        if self.spare.len() < SPARE_MAX {
+            self.spare.push(chunk);
+        }
+    }
+
+    /// Sees to it that one more record fits. `true` if what was recorded since the last full chunk
+    /// had to go.
+    #[inline]
+    fn make_room<S: Shell>(&mut self, pool: &PoolState<S>) -> bool {
+        !self.present.tape.has_room() && self.turn_over(pool)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turn_over<S: Shell>(&mut self, pool: &PoolState<S>) -> bool {
+        if self.full.len() < self.options.backlog {
+            self.complete();
+            return false;
+        }
+        let lost_before = self.present.start.as_ref().map_or(0, |start| start.lost);
+        self.present.restart(pool, lost_before + self.present.inputs());
+        self.since_fingerprint = 0;
+        true
+    }
+
+    fn complete(&mut self) {
+        let mut next =
+            self.spare.pop().unwrap_or_else(|| Chunk::with_capacity(self.options.chunk_bytes));
+        next.follow(&self.present);
+        next.tape.tells_actions = self.options.actions;
+        self.full.push_back(core::mem::replace(&mut self.present, next));
+    }
+
+    /// A fingerprint costs as much as the pool is large, so it waits until as many inputs have paid
+    /// for it.
+    #[inline(never)]
+    fn fingerprint_if_cheap<S: Shell>(&mut self, pool: &PoolState<S>) {
+        let snapshot = pool.snapshot();
+        let size = u64::from(snapshot.total) + snapshot.waiting;
+        if self.since_fingerprint >= size {
+            self.fingerprint(pool);
+        }
+    }
+
+    fn fingerprint<S: Shell>(&mut self, pool: &PoolState<S>) {
+        self.since_fingerprint = 0;
+        self.make_room(pool);
+        self.present.tape.fingerprint(pool.fingerprint());
+    }
+}
+
+const SPARE_MAX: usize = 4;

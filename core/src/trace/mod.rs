@@ -1,0 +1,55 @@
+//! Traces: the inputs of a pool with their times, recorded, and replayed.
+//!
+//! ```text
+//!   shell, under the pool's lock        outside of it             anywhere, any time
+//!   ┌──────────┐   Chunk         ┌──────────────┐   BSON   ┌────────┐  the same pool,
+//!   │ Recorder ├────────────────▶│ TraceWriter  ├─────────▶│ Replay ├─▶ step by step
+//!   └──────────┘ FlightRecording └──────────────┘          └────────┘
+//! ```
+//!
+//! A [`Recorder`] wraps a [`PoolState`](crate::pool::PoolState). It keeps inputs in a compact form:
+//! the last ones in a bounded memory (the *flight recorder*), or all of them in chunks (the
+//! *journal*). [`TraceWriter`] and [`FlightRecording::write_to`] turn that into a trace, a file of
+//! BSON documents that `docs/traces.md` describes. [`Replay`] reads one from any source, feeds the
+//! inputs to a pool without sockets, and compares fingerprints and actions.
+//!
+//! A trace holds no payload: of sockets and waiters nothing, of causes their stage, kind, labels
+//! and one line of text, which can be hashed or left out.
+
+mod action;
+mod cause;
+mod chunk;
+mod decode;
+mod document;
+mod documents;
+mod encode;
+mod error;
+mod fields;
+mod flight;
+mod journal;
+mod reader;
+mod recorder;
+mod replay;
+mod restored;
+mod shell;
+mod tape;
+mod tape_read;
+mod texts;
+mod writer;
+
+pub use action::{ActionName, ActionRecord};
+pub use cause::{Cause, CauseKind, CauseLabels, CauseSummary, Disclosure, TraceCause};
+pub use chunk::Chunk;
+pub use error::{ActionDifference, TraceError, TraceProblem};
+pub use flight::FlightRecording;
+pub use journal::JournalOptions;
+pub use reader::TraceHeader;
+pub use recorder::Recorder;
+pub use replay::{Replay, Step};
+pub use shell::Traced;
+pub use writer::{TraceInfo, TraceWriter};
+
+/// The `format` in the header of a trace.
+pub const FORMAT: &str = "cenote-trace";
+/// The version of the format that is written, and the only one that is read.
+pub const VERSION: u64 = 1;

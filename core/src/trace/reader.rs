@@ -1,0 +1,279 @@
+//! What the documents of a trace say, one after another.
+
+use alloc::borrow::ToOwned as _;
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use std::io::Read;
+
+use bson::RawBsonRef;
+
+use crate::pool::{Input, Instant, PoolOptions, StateImage};
+
+use super::action::ActionRecord;
+use super::cause::Cause;
+use super::decode;
+use super::documents::Documents;
+use super::error::{TraceError, TraceProblem};
+use super::fields::{Fields, Found, absent, shown, wrong};
+use super::shell::Traced;
+use super::writer::CAUSES_MAX;
+use super::{FORMAT, VERSION};
+
+/// What the first document of a trace says.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TraceHeader {
+    /// Of the format.
+    pub version: u64,
+    /// Of the server, or its hash; `None` if that was not told.
+    pub address: Option<String>,
+    /// The program that recorded, if it gave its name.
+    pub program: Option<String>,
+    /// Milliseconds since 1970 at [`Instant::ORIGIN`].
+    pub origin: i64,
+    /// The options with which it begins.
+    pub options: PoolOptions,
+    /// When it begins.
+    pub start: Instant,
+    /// Whether it begins with the pool itself; otherwise with a state in which the pool was.
+    pub is_new: bool,
+    /// Whether actions are recorded, too.
+    pub has_actions: bool,
+}
+
+/// What a document, or several that belong together, say.
+#[derive(Debug)]
+pub(super) enum Record {
+    Input { now: Instant, input: Input<Traced>, refused: bool },
+    Fingerprint { fingerprint: u64, inputs: u64 },
+    Actions(Vec<ActionRecord>),
+    Restart { lost: u64, image: Box<StateImage> },
+    End { inputs: u64 },
+}
+
+/// Reads a trace from front to back.
+pub(super) struct Reader<R> {
+    documents: Documents<R>,
+    /// Of the record that was read last.
+    byte: u64,
+    inputs: u64,
+    now: Instant,
+    causes: Vec<Option<Cause>>,
+    has_ended: bool,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the header, and the state that follows it, if there is one.
+    pub(super) fn new(source: R) -> Result<(Self, TraceHeader, Option<StateImage>), TraceError> {
+        let documents = Documents::new(source);
+        let (now, causes) = (Instant::ORIGIN, Vec::new());
+        let mut reader = Self { documents, byte: 0, inputs: 0, now, causes, has_ended: false };
+        let (header, image) = reader.begin().map_err(|problem| reader.error(problem))?;
+        Ok((reader, header, image))
+    }
+
+    /// The next record; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Record>, TraceError> {
+        self.read().map_err(|problem| self.error(problem))
+    }
+
+    /// Where the last record begins.
+    pub(super) const fn byte(&self) -> u64 {
+        self.byte
+    }
+
+    /// How many inputs were read.
+    pub(super) const fn inputs(&self) -> u64 {
+        self.inputs
+    }
+
+    /// A problem with the record that was read last.
+    pub(super) const fn error(&self, problem: TraceProblem) -> TraceError {
+        TraceError { byte: self.byte, step: self.inputs, problem }
+    }
+
+    fn begin(&mut self) -> Found<(TraceHeader, Option<StateImage>)> {
+        let document = match self.documents.next() {
+            Ok(Some(document)) => document,
+            Ok(None) => return Err(TraceProblem::Empty),
+            Err(TraceProblem::Length { got, .. }) => {
+                let found = alloc::format!("the first four bytes would be a length of {got}");
+                return Err(TraceProblem::NotATrace { found });
+            }
+            Err(TraceProblem::Bson { .. }) => {
+                let found = "the first document is not BSON".to_owned();
+                return Err(TraceProblem::NotATrace { found });
+            }
+            Err(problem) => return Err(problem),
+        };
+        let Ok(fields) = Fields::of(document) else {
+            let found = "the first document is not BSON".to_owned();
+            return Err(TraceProblem::NotATrace { found });
+        };
+        let (header, image, parts) = header(&fields)?;
+        drop(fields);
+        self.now = header.start;
+        match parts {
+            None => Ok((header, None)),
+            Some(parts) => Ok((header, Some(self.parts(image, parts)?))),
+        }
+    }
+
+    fn parts(&mut self, mut image: StateImage, parts: decode::Parts) -> Found<StateImage> {
+        for _ in 0..parts.total() {
+            self.byte = self.documents.offset();
+            let document = self.documents.next()?.ok_or(TraceProblem::NoEnd)?;
+            let fields = Fields::of(document)?;
+            if decode::part(&fields, &mut image)?.is_none() {
+                return Err(out_of_place(&fields));
+            }
+        }
+        Ok(image)
+    }
+
+    fn read(&mut self) -> Found<Option<Record>> {
+        loop {
+            self.byte = self.documents.offset();
+            let Some(document) = self.documents.next()? else {
+                return if self.has_ended { Ok(None) } else { Err(TraceProblem::NoEnd) };
+            };
+            if self.has_ended {
+                return Err(TraceProblem::AfterTheEnd);
+            }
+            let fields = Fields::of(document)?;
+            match fields.key(0) {
+                Some("t") => {
+                    let (causes, before) = (&self.causes, self.now);
+                    let (now, record) = input(&fields, causes, before)?;
+                    self.now = now;
+                    self.inputs += 1;
+                    return Ok(Some(record));
+                }
+                Some("cause") => {
+                    let (number, cause) = decode::cause(&fields)?;
+                    keep(&mut self.causes, number, cause)?;
+                }
+                Some("fp") => {
+                    let fingerprint = fields.number("fp")?;
+                    return Ok(Some(Record::Fingerprint {
+                        fingerprint,
+                        inputs: fields.number("n")?,
+                    }));
+                }
+                Some("acts") => return actions(&fields).map(|all| Some(Record::Actions(all))),
+                Some("lost") => {
+                    let lost = fields.number("lost")?;
+                    let (image, parts) = start(&fields)?;
+                    let parts = parts.ok_or_else(|| absent("state"))?;
+                    drop(fields);
+                    self.now = image.now;
+                    let image = Box::new(self.parts(image, parts)?);
+                    return Ok(Some(Record::Restart { lost, image }));
+                }
+                Some("end") => {
+                    self.has_ended = true;
+                    return Ok(Some(Record::End { inputs: fields.number("end")? }));
+                }
+                Some("format" | "service" | "connection" | "free" | "request") => {
+                    return Err(out_of_place(&fields));
+                }
+                Some(other) => {
+                    return Err(TraceProblem::UnknownDocument { key: shown(other) });
+                }
+                None => return Err(absent("t, fp or the like")),
+            }
+        }
+    }
+}
+
+type Begun = (TraceHeader, StateImage, Option<decode::Parts>);
+
+fn header(fields: &Fields<'_>) -> Found<Begun> {
+    let is_trace = fields.get("format") == Some(RawBsonRef::String(FORMAT));
+    if !is_trace {
+        let key = shown(fields.key(0).unwrap_or_default());
+        let found = alloc::format!("the first document begins with `{key}`");
+        return Err(TraceProblem::NotATrace { found });
+    }
+    let version = fields.number("version")?;
+    if version != VERSION {
+        return Err(TraceProblem::Version { got: version, known: VERSION });
+    }
+    let (image, parts) = start(fields)?;
+    let origin = match fields.get("origin") {
+        Some(RawBsonRef::DateTime(origin)) => origin.timestamp_millis(),
+        Some(_) | None => return Err(wrong("origin", "is not a date")),
+    };
+    let header = TraceHeader {
+        version,
+        address: fields.text_if("address")?.map(ToOwned::to_owned),
+        program: fields.text_if("program")?.map(ToOwned::to_owned),
+        origin,
+        options: image.options.clone(),
+        start: image.now,
+        is_new: parts.is_none(),
+        has_actions: fields.flag("actions")?,
+    };
+    Ok((header, image, parts))
+}
+
+/// The options and the time at which a trace begins, or begins again, and the counts of the state.
+fn start(fields: &Fields<'_>) -> Found<(StateImage, Option<decode::Parts>)> {
+    let nested = fields.document_if("options")?.ok_or_else(|| absent("options"))?;
+    let options = decode::options(&nested)?;
+    options.validate()?;
+    let mut image = StateImage { options, now: fields.time("t")?, ..StateImage::default() };
+    let parts = match fields.document_if("state")? {
+        Some(state) => Some(decode::state(&state, &mut image)?),
+        None => None,
+    };
+    Ok((image, parts))
+}
+
+fn input(
+    fields: &Fields<'_>,
+    causes: &[Option<Cause>],
+    before: Instant,
+) -> Found<(Instant, Record)> {
+    let now = fields.time("t")?;
+    if now < before && !fields.flag("back")? {
+        let (now, before) = (now.as_nanos(), before.as_nanos());
+        return Err(TraceProblem::TimeOrder { now, before });
+    }
+    let cause = |number| causes.get(usize::try_from(number).ok()?)?.clone();
+    let input = decode::input(fields, cause)?;
+    Ok((now, Record::Input { now, input, refused: fields.flag("refused")? }))
+}
+
+fn keep(causes: &mut Vec<Option<Cause>>, number: u64, cause: Cause) -> Found<()> {
+    if number >= CAUSES_MAX {
+        return Err(wrong("cause", "is above the highest number that a cause can have"));
+    }
+    let place = number as usize;
+    if causes.len() <= place {
+        causes.resize(place + 1, None);
+    }
+    if let Some(place) = causes.get_mut(place) {
+        *place = Some(cause);
+    }
+    Ok(())
+}
+
+fn actions(fields: &Fields<'_>) -> Found<Vec<ActionRecord>> {
+    let Some(RawBsonRef::Array(array)) = fields.get("acts") else {
+        return Err(wrong("acts", "is not an array"));
+    };
+    let mut actions = Vec::new();
+    for element in array {
+        let Ok(RawBsonRef::Document(document)) = element else {
+            return Err(wrong("acts", "holds something that is not a document"));
+        };
+        actions.push(decode::action(&Fields::of(document)?)?);
+    }
+    Ok(actions)
+}
+
+fn out_of_place(fields: &Fields<'_>) -> TraceProblem {
+    TraceProblem::OutOfPlace { key: shown(fields.key(0).unwrap_or_default()) }
+}

@@ -1,0 +1,252 @@
+//! Replaying a trace, and verifying that it goes the same way.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+use std::io::Read;
+
+use crate::pool::{Action, ActionSink, Input, Instant, Misuse, PoolState, WithoutEvents};
+
+use super::action::ActionRecord;
+use super::error::{ActionDifference, TraceError, TraceProblem};
+use super::reader::{Reader, Record, TraceHeader};
+use super::restored::restored;
+use super::shell::Traced;
+
+/// One input of a trace.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Step {
+    /// Which one, from 1.
+    pub number: u64,
+    /// Where its document begins in the trace.
+    pub byte: u64,
+    /// When it happened. May be before the step before, if the clock ran backwards.
+    pub at: Instant,
+    /// What happened.
+    pub input: Input<Traced>,
+    /// Whether the pool refused it: then nothing came of it.
+    pub refused: bool,
+    /// So many inputs before this one were not recorded: the state is one from after them, and what
+    /// changed meanwhile is not told.
+    pub lost_before: Option<u64>,
+}
+
+impl Step {
+    /// A step of no file: for whoever holds the inputs of a trace and shows them.
+    pub const fn new(number: u64, at: Instant, input: Input<Traced>, refused: bool) -> Self {
+        Self { number, byte: 0, at, input, refused, lost_before: None }
+    }
+}
+
+/// Replays a trace, step by step.
+///
+/// Reads any source, unbuffered ones, too, in memory that depends on how large the pool is but not
+/// on how long the trace is. Each fingerprint and each action that was recorded is compared.
+///
+/// ```no_run
+/// use cenote_core::trace::Replay;
+///
+/// let mut replay = Replay::new(std::fs::File::open("incident.bson")?)?;
+/// while let Some(step) = replay.step(&mut |action| println!("{action:?}"))? {
+///     println!("{} {} {}", step.number, step.at, replay.pool().snapshot());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Replay<R> {
+    reader: Reader<R>,
+    header: TraceHeader,
+    pool: PoolState<Traced>,
+    /// What came of the last step and was not compared yet, if the trace tells actions.
+    actions: Vec<ActionRecord>,
+    compared: usize,
+    has_ended: bool,
+}
+
+impl<R: Read> Replay<R> {
+    /// Reads the beginning of a trace.
+    ///
+    /// # Errors
+    ///
+    /// When this is not a trace, or not one that can be begun.
+    pub fn new(source: R) -> Result<Self, TraceError> {
+        Self::with_sink(source, &mut |_: Action<Traced>| {})
+    }
+
+    /// The same, and passes on what making the pool brings about, if the trace begins with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_sink(source: R, out: &mut impl ActionSink<Traced>) -> Result<Self, TraceError> {
+        let (reader, header, image) = Reader::new(source)?;
+        let pool = match image {
+            Some(image) => restored(&image).map_err(TraceProblem::from),
+            None => PoolState::new(header.start, header.options.clone(), out)
+                .map_err(TraceProblem::from),
+        };
+        let pool = pool.map_err(|problem| reader.error(problem))?;
+        Ok(Self { reader, header, pool, actions: Vec::new(), compared: 0, has_ended: false })
+    }
+
+    /// What the trace says of itself.
+    pub const fn header(&self) -> &TraceHeader {
+        &self.header
+    }
+
+    /// The pool after the last step.
+    pub const fn pool(&self) -> &PoolState<Traced> {
+        &self.pool
+    }
+
+    /// How many steps there were.
+    pub const fn steps(&self) -> u64 {
+        self.reader.inputs()
+    }
+
+    /// Where the next document begins; at the end, how long the trace is.
+    pub fn byte(&self) -> u64 {
+        self.reader.byte()
+    }
+
+    /// Takes the next step and passes on what it brings about; `None` at the end of the trace.
+    /// Fingerprints and actions are compared as they are read, before the step after them.
+    ///
+    /// # Errors
+    ///
+    /// When the trace cannot be read any further, or the replay goes another way. The pool is then
+    /// as it was after the last step.
+    pub fn step(&mut self, out: &mut impl ActionSink<Traced>) -> Result<Option<Step>, TraceError> {
+        let mut lost_before = None;
+        loop {
+            let record = if self.has_ended { None } else { self.reader.next()? };
+            match record {
+                Some(Record::Input { now, input, refused }) => {
+                    self.expect_no_more_actions()?;
+                    let number = self.steps();
+                    let byte = self.reader.byte();
+                    let step = Step { number, byte, at: now, input, refused, lost_before };
+                    self.take(&step, out)?;
+                    return Ok(Some(step));
+                }
+                Some(Record::Fingerprint { fingerprint, inputs }) => {
+                    self.count(inputs)?;
+                    self.compare_fingerprint(fingerprint)?;
+                }
+                Some(Record::Actions(actions)) => self.compare_actions(&actions)?,
+                Some(Record::Restart { lost, image }) => {
+                    self.expect_no_more_actions()?;
+                    let pool = restored(&image).map_err(TraceProblem::from);
+                    self.pool = pool.map_err(|problem| self.reader.error(problem))?;
+                    lost_before = Some(lost);
+                }
+                Some(Record::End { inputs }) => {
+                    self.count(inputs)?;
+                    self.expect_no_more_actions()?;
+                }
+                None => {
+                    self.has_ended = true;
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Takes all steps that are left, with nobody looking, and says how many there were in all.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step).
+    pub fn verify(&mut self) -> Result<u64, TraceError> {
+        let mut nobody = |_: Action<Traced>| {};
+        while self.step(&mut WithoutEvents(&mut nobody))?.is_some() {}
+        Ok(self.steps())
+    }
+
+    fn take(&mut self, step: &Step, out: &mut impl ActionSink<Traced>) -> Result<(), TraceError> {
+        let input = step.input.clone();
+        self.actions.clear();
+        self.compared = 0;
+        let outcome = if self.header.has_actions {
+            let actions = &mut self.actions;
+            self.pool.handle(step.at, input, &mut Listening { out, actions })
+        } else {
+            self.pool.handle(step.at, input, out)
+        };
+        let name = step.input.name();
+        match outcome {
+            Ok(()) if step.refused => {
+                Err(self.reader.error(TraceProblem::NotRefused { input: name }))
+            }
+            Err(Misuse { reason, .. }) if !step.refused => {
+                Err(self.reader.error(TraceProblem::Refused { input: name, reason }))
+            }
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
+    fn count(&self, said: u64) -> Result<(), TraceError> {
+        let counted = self.steps();
+        if said == counted {
+            return Ok(());
+        }
+        Err(self.reader.error(TraceProblem::Missing { said, counted }))
+    }
+
+    fn compare_fingerprint(&self, recorded: u64) -> Result<(), TraceError> {
+        let got = self.pool.fingerprint();
+        if got == recorded {
+            return Ok(());
+        }
+        Err(self.reader.error(TraceProblem::Fingerprint { recorded, got }))
+    }
+
+    fn compare_actions(&mut self, recorded: &[ActionRecord]) -> Result<(), TraceError> {
+        for &recorded in recorded {
+            let got = self.actions.get(self.compared).copied();
+            self.compared += 1;
+            if got != Some(recorded) {
+                return Err(self.difference(Some(recorded), got));
+            }
+        }
+        Ok(())
+    }
+
+    fn expect_no_more_actions(&mut self) -> Result<(), TraceError> {
+        match self.actions.get(self.compared).copied() {
+            None => Ok(()),
+            Some(got) => {
+                self.compared += 1;
+                Err(self.difference(None, Some(got)))
+            }
+        }
+    }
+
+    fn difference(&self, recorded: Option<ActionRecord>, got: Option<ActionRecord>) -> TraceError {
+        let difference = ActionDifference { index: self.compared, recorded, got };
+        self.reader.error(TraceProblem::Actions(Box::new(difference)))
+    }
+}
+
+/// Passes everything on and takes note of it.
+struct Listening<'a, K> {
+    out: &'a mut K,
+    actions: &'a mut Vec<ActionRecord>,
+}
+
+impl<K: ActionSink<Traced>> ActionSink<Traced> for Listening<'_, K> {
+    fn act(&mut self, action: Action<Traced>) {
+        self.actions.extend(ActionRecord::of(&action));
+        self.out.act(action);
+    }
+
+    fn wants_events(&self) -> bool {
+        self.out.wants_events()
+    }
+}
+
+impl<R> fmt::Debug for Replay<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Replay").field("header", &self.header).field("pool", &self.pool).finish()
+    }
+}

@@ -1,0 +1,35 @@
+//! The shell of a replay: nothing but what a trace tells.
+
+use crate::pool::{ConnId, Payloads, ServiceId, Shell, WaiterId};
+
+use super::cause::Cause;
+
+/// The shell whose inputs a trace holds. Connections have no payload, a waiter is its id, and
+/// causes are what was recorded of them.
+///
+/// The machine never looks into payloads, so what it does with these is what it does on
+/// [`Bare`](crate::pool::Bare) and what it did in the recorded pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Traced {}
+
+impl Shell for Traced {
+    type Conn = ();
+    type Waiter = WaiterId;
+    type Cause = Cause;
+}
+
+/// The payloads of a state with which a trace begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FromTrace;
+
+impl Payloads<Traced> for FromTrace {
+    fn conn(&mut self, _: ConnId) {}
+
+    fn waiter(&mut self, id: WaiterId) -> WaiterId {
+        id
+    }
+
+    fn cause(&mut self, _: Option<ServiceId>) -> Cause {
+        Cause::before_the_trace()
+    }
+}

@@ -1,0 +1,394 @@
+//! Inputs in memory, a few bytes each: what recording costs under the pool's lock.
+//!
+//! What happens all the time has a form of its own, of a fixed length: a check-out in six bytes and
+//! a check-in in twelve, written at once. Any other record is three bytes of head (what it is, and how long four numbers are), the four numbers,
+//! low bytes first and without leading zeros, and for some a service. Times and the ids of requests
+//! are told as differences to those before. Nothing here allocates: memory is set aside once, and
+//! whatever has no room is for the next tape.
+
+use alloc::vec::Vec;
+
+use crate::pool::{ConnId, Health, Input, Instant, PoolOptions, Purpose, ServiceId, Shell};
+
+use super::action::ActionRecord;
+use super::cause::{CauseSummary, TraceCause};
+use super::texts::Texts;
+
+/// What the differences are to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Context {
+    pub(super) now: u64,
+    pub(super) waiter: u64,
+    /// From a request to its deadline.
+    pub(super) allowed: u64,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Tape {
+    /// As the tape began.
+    pub(super) start: Context,
+    /// As the next record finds it.
+    pub(super) context: Context,
+    bytes: Vec<u8>,
+    len: usize,
+    /// Where the last input begins.
+    last: usize,
+    pub(super) inputs: u64,
+    /// Whether actions are written down, too.
+    pub(super) tells_actions: bool,
+    pub(super) texts: Texts,
+    pub(super) options: Vec<PoolOptions>,
+}
+
+/// What a record is; in the low four bits of its first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tag {
+    CheckOutRequested,
+    CheckOutCancelled,
+    CheckedIn,
+    Repurposed,
+    Handshaken,
+    EstablishSucceeded,
+    EstablishFailed,
+    IdleClosedByPeer,
+    Ready,
+    Close,
+    Timer,
+    ResetAfterFork,
+    Clear,
+    SetOptions,
+    /// Also an action: the flag says so.
+    Fingerprint,
+    /// Both usual forms: the flag says which.
+    Usual,
+}
+
+impl Tag {
+    pub(super) const ALL: [Self; 16] = [
+        Self::CheckOutRequested,
+        Self::CheckOutCancelled,
+        Self::CheckedIn,
+        Self::Repurposed,
+        Self::Handshaken,
+        Self::EstablishSucceeded,
+        Self::EstablishFailed,
+        Self::IdleClosedByPeer,
+        Self::Ready,
+        Self::Close,
+        Self::Timer,
+        Self::ResetAfterFork,
+        Self::Clear,
+        Self::SetOptions,
+        Self::Fingerprint,
+        Self::Usual,
+    ];
+}
+
+/// In the high four bits of the first byte, by tag. An input that was refused has the highest.
+pub(super) const REFUSED: u8 = 0x80;
+/// Two bits of a purpose.
+pub(super) const PURPOSE: u8 = 0x30;
+pub(super) const HAS_DEADLINE: u8 = 0x40;
+pub(super) const ERRORED: u8 = 0x10;
+pub(super) const HAS_SERVICE: u8 = 0x10;
+pub(super) const INTERRUPTS: u8 = 0x20;
+/// Set in a usual check-in, not in a usual check-out.
+pub(super) const COMES_BACK: u8 = 0x10;
+/// A usual check-out has a deadline, as long after it as that of the one before.
+pub(super) const SAME_DEADLINE: u8 = 0x20;
+/// What begins like a fingerprint is an action.
+pub(super) const IS_ACTION: u8 = 0x40;
+pub(super) const HAS_CONNECTION: u8 = 0x10;
+pub(super) const HAS_NANOS: u8 = 0x20;
+
+/// Head, numbers and service.
+const RECORD_MAX: usize = 3 + 4 * 8 + 12;
+/// A usual form: a byte of head, five of time (18 minutes), and for a check-in four of a number
+/// and two of a slot.
+pub(super) const USUAL_CHECK_OUT: usize = 6;
+pub(super) const USUAL_CHECK_IN: usize = 12;
+pub(super) const USUAL_TIME_BITS: u32 = 40;
+/// As much as is written at once; what is not used is overwritten.
+const USUAL_ROOM: usize = 16;
+/// Texts have an eighth of a tape.
+const TEXTS_SHARE: usize = 8;
+/// Sets of options that a tape can hold.
+const OPTIONS_MAX: usize = 16;
+
+/// What goes into a record: a tag with its flags, the time, and three numbers.
+#[derive(Clone, Copy, Default)]
+struct Record {
+    head: u8,
+    time: u64,
+    numbers: [u64; 3],
+    service: Option<ServiceId>,
+}
+
+impl Tape {
+    /// A tape of so many bytes, which are set aside now, besides 4 KiB for what is rare.
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        let bytes = bytes.max(4 * RECORD_MAX);
+        Self {
+            start: Context::default(),
+            context: Context::default(),
+            bytes: alloc::vec![0; bytes],
+            len: 0,
+            last: 0,
+            inputs: 0,
+            tells_actions: false,
+            texts: Texts::with_capacity((bytes / TEXTS_SHARE).max(Texts::TEXT_MAX)),
+            options: Vec::with_capacity(OPTIONS_MAX),
+        }
+    }
+
+    /// Forgets what there is and begins again.
+    pub(super) fn restart(&mut self, context: Context) {
+        (self.start, self.context) = (context, context);
+        (self.len, self.last, self.inputs) = (0, 0, 0);
+        self.texts.clear();
+        self.options.clear();
+    }
+
+    /// What was written.
+    pub(super) fn written(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+
+    /// Whether one more record fits.
+    #[inline(always)]
+    pub(super) fn has_room(&self) -> bool {
+        self.len + RECORD_MAX <= self.bytes.len() && self.options.len() < OPTIONS_MAX
+    }
+
+    /// Writes an input down, before it is handled, if it has a usual form and there is room;
+    /// otherwise nothing is changed. A handful of instructions: this is what a flight recorder
+    /// costs.
+    #[inline(always)]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "what is not usual is named in `input`")]
+    pub(super) fn input_if_usual<S: Shell>(&mut self, now: Instant, input: &Input<S>) -> bool {
+        let now = now.as_nanos();
+        let time = now.wrapping_sub(self.context.now);
+        if time >= 1 << USUAL_TIME_BITS {
+            return false;
+        }
+        let Some(place) = self.bytes.get_mut(self.len..self.len + USUAL_ROOM) else { return false };
+        let Ok(place) = <&mut [u8; USUAL_ROOM]>::try_from(place) else { return false };
+        let begin = u128::from(time) << 8 | Tag::Usual as u128;
+        let (record, length) = match input {
+            Input::CheckOutRequested { id, waiter: _, deadline, purpose: Purpose::Other } => {
+                let same = |deadline: &Instant| {
+                    deadline.as_nanos().wrapping_sub(now) == self.context.allowed
+                };
+                let has_usual = deadline.as_ref().is_none_or(same);
+                if id.0 != self.context.waiter.wrapping_add(1) || !has_usual {
+                    return false;
+                }
+                self.context.waiter = id.0;
+                let flag = if deadline.is_some() { SAME_DEADLINE } else { 0 };
+                (begin | u128::from(flag), USUAL_CHECK_OUT)
+            }
+            Input::CheckedIn { id, conn: _, health: Health::Healthy } => {
+                if id.number() > u32::MAX.into() || id.slot() > u16::MAX.into() {
+                    return false;
+                }
+                let id = u128::from(id.number()) | u128::from(id.slot()) << 32;
+                (begin | u128::from(COMES_BACK) | id << 48, USUAL_CHECK_IN)
+            }
+            _ => return false,
+        };
+        *place = record.to_le_bytes();
+        self.context.now = now;
+        self.last = self.len;
+        self.inputs += 1;
+        self.len += length;
+        true
+    }
+
+    /// Writes an input down, before it is handled. There must be room.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the rarer ones are named there")]
+    pub(super) fn input<S: Shell>(&mut self, now: Instant, input: &Input<S>)
+    where
+        S::Cause: TraceCause,
+    {
+        self.last = self.len;
+        self.inputs += 1;
+        let now = now.as_nanos();
+        let time = zigzag(now.wrapping_sub(self.context.now));
+        self.context.now = now;
+        match input {
+            Input::CheckOutRequested { id, waiter: _, deadline, purpose } => {
+                let gap = id.0.wrapping_sub(self.context.waiter).wrapping_sub(1);
+                self.context.waiter = id.0;
+                let mut head = Tag::CheckOutRequested as u8 | (*purpose as u8) << 4;
+                let mut allowed = 0;
+                if let Some(deadline) = deadline {
+                    head |= HAS_DEADLINE;
+                    let after = deadline.as_nanos().wrapping_sub(now);
+                    allowed = zigzag(after.wrapping_sub(self.context.allowed));
+                    self.context.allowed = after;
+                }
+                self.put(Record { head, time, numbers: [gap, allowed, 0], service: None });
+            }
+            Input::CheckedIn { id, conn: _, health: Health::Healthy } => {
+                self.put(Record { time, ..about(Tag::CheckedIn, *id) });
+            }
+            rarer => self.rarer(time, rarer),
+        }
+    }
+
+    /// The input that was written last was refused.
+    pub(super) fn refused(&mut self) {
+        if let Some(head) = self.bytes.get_mut(self.last) {
+            *head |= REFUSED;
+        }
+    }
+
+    /// Writes a fingerprint down. There must be room.
+    pub(super) fn fingerprint(&mut self, fingerprint: u64) {
+        let numbers = [fingerprint, 0, 0];
+        self.put(Record { head: Tag::Fingerprint as u8, numbers, ..Record::default() });
+    }
+
+    /// Writes an action down. There must be room.
+    pub(super) fn action(&mut self, action: &ActionRecord) {
+        let &ActionRecord { name, connection, nanos, detail } = action;
+        let detail = ActionRecord::DETAILS.iter().position(|&known| Some(known) == detail);
+        let time = name as u64 | detail.map_or(0, |index| index as u64 + 1) << 4;
+        let mut head = Tag::Fingerprint as u8 | IS_ACTION;
+        if connection.is_some() {
+            head |= HAS_CONNECTION;
+        }
+        if nanos.is_some() {
+            head |= HAS_NANOS;
+        }
+        let (number, slot) = connection.map_or((0, 0), |id| (id.number(), u64::from(id.slot())));
+        let numbers = [number, slot, nanos.unwrap_or(0)];
+        self.put(Record { head, time, numbers, service: None });
+    }
+
+    #[inline(never)]
+    fn rarer<S: Shell>(&mut self, time: u64, input: &Input<S>)
+    where
+        S::Cause: TraceCause,
+    {
+        let record = match input {
+            Input::CheckOutRequested { id, .. } => number(Tag::CheckOutRequested, id.0),
+            Input::CheckOutCancelled { id } => number(Tag::CheckOutCancelled, id.0),
+            Input::CheckedIn { id, conn: _, health } => match health {
+                Health::Healthy => about(Tag::CheckedIn, *id),
+                Health::Errored(cause) => {
+                    let record = self.failed(Tag::CheckedIn, *id, cause);
+                    Record { head: record.head | ERRORED, ..record }
+                }
+            },
+            Input::Repurposed { id, purpose } => {
+                let record = about(Tag::Repurposed, *id);
+                Record { head: record.head | (*purpose as u8) << 4, ..record }
+            }
+            Input::Handshaken { id, service } => served(about(Tag::Handshaken, *id), *service),
+            Input::EstablishSucceeded { id, conn: _ } => about(Tag::EstablishSucceeded, *id),
+            Input::EstablishFailed { id, cause } => self.failed(Tag::EstablishFailed, *id, cause),
+            Input::IdleClosedByPeer { id, cause } => self.failed(Tag::IdleClosedByPeer, *id, cause),
+            Input::Ready => plain(Tag::Ready),
+            Input::Close => plain(Tag::Close),
+            Input::Timer => plain(Tag::Timer),
+            Input::ResetAfterFork => plain(Tag::ResetAfterFork),
+            Input::Clear { cause, interrupt, service } => {
+                let numbers = [self.cause(cause), 0, 0];
+                let interrupt = if *interrupt { INTERRUPTS } else { 0 };
+                let head = Tag::Clear as u8 | interrupt;
+                served(Record { head, numbers, ..Record::default() }, *service)
+            }
+            Input::SetOptions { options } => {
+                self.options.push((**options).clone());
+                number(Tag::SetOptions, self.options.len() as u64 - 1)
+            }
+        };
+        self.put(Record { time, ..record });
+    }
+
+    fn failed(&mut self, tag: Tag, id: ConnId, cause: &impl TraceCause) -> Record {
+        let mut record = about(tag, id);
+        record.numbers[2] = self.cause(cause);
+        record
+    }
+
+    /// The number of its text above the code of what it is.
+    fn cause(&mut self, cause: &impl TraceCause) -> u64 {
+        let text = self.texts.number(|out| cause.write_text(out));
+        cause.summary().code() | text << CauseSummary::CODE_BITS
+    }
+
+    #[inline(always)]
+    fn put(&mut self, record: Record) {
+        let Record { head, time, numbers: [a, b, c], service } = record;
+        let end = self.len + RECORD_MAX;
+        let Some(place) = self.bytes.get_mut(self.len..end) else { return };
+        let Ok(place) = <&mut [u8; RECORD_MAX]>::try_from(place) else { return };
+        let lengths = [time, a, b, c].map(length);
+        place[0] = head;
+        place[1] = (lengths[0] | lengths[1] << 4) as u8;
+        place[2] = (lengths[2] | lengths[3] << 4) as u8;
+        let mut at = 3;
+        for (number, length) in [time, a, b, c].into_iter().zip(lengths) {
+            // Eight bytes at once, of which the next number overwrites the zeros.
+            if let Some(room) = place.get_mut(at..at + 8) {
+                room.copy_from_slice(&number.to_le_bytes());
+            }
+            at += length;
+        }
+        if let Some(ServiceId(bytes)) = service {
+            if let Some(room) = place.get_mut(at..at + bytes.len()) {
+                room.copy_from_slice(&bytes);
+            }
+            at += bytes.len();
+        }
+        self.len += at;
+    }
+}
+
+fn plain(tag: Tag) -> Record {
+    Record { head: tag as u8, ..Record::default() }
+}
+
+fn number(tag: Tag, number: u64) -> Record {
+    Record { head: tag as u8, numbers: [number, 0, 0], ..Record::default() }
+}
+
+#[inline(always)]
+fn about(tag: Tag, id: ConnId) -> Record {
+    let numbers = [id.number(), u64::from(id.slot()), 0];
+    Record { head: tag as u8, numbers, ..Record::default() }
+}
+
+fn served(record: Record, service: Option<ServiceId>) -> Record {
+    let has_service = if service.is_some() { HAS_SERVICE } else { 0 };
+    Record { head: record.head | has_service, service, ..record }
+}
+
+/// Bytes of a number without its leading zeros.
+#[inline(always)]
+const fn length(number: u64) -> usize {
+    (64 - number.leading_zeros()).div_ceil(8) as usize
+}
+
+/// A difference as a number that is small when the difference is, whatever its sign.
+#[inline(always)]
+const fn zigzag(difference: u64) -> u64 {
+    difference << 1 ^ ((difference as i64 >> 63) as u64)
+}
+
+/// Back from it.
+pub(super) const fn unzigzag(number: u64) -> u64 {
+    number >> 1 ^ (number & 1).wrapping_neg()
+}
+
+/// Two bits of a head.
+pub(super) const fn purpose_of(head: u8) -> Purpose {
+    match head & PURPOSE {
+        0x10 => Purpose::Cursor,
+        0x20 => Purpose::Transaction,
+        _ => Purpose::Other,
+    }
+}

@@ -1,0 +1,168 @@
+//! Reading a tape back: outside the pool's lock, when there is time.
+
+use alloc::boxed::Box;
+
+use crate::pool::{ConnId, Health, Input, Instant, ServiceId, WaiterId};
+
+use super::action::{ActionName, ActionRecord};
+use super::cause::{Cause, CauseSummary};
+use super::shell::Traced;
+use super::tape::{
+    COMES_BACK, Context, ERRORED, HAS_CONNECTION, HAS_DEADLINE, HAS_NANOS, HAS_SERVICE, INTERRUPTS,
+    IS_ACTION, REFUSED, SAME_DEADLINE, Tag, Tape, USUAL_CHECK_IN, USUAL_CHECK_OUT, USUAL_TIME_BITS,
+    purpose_of, unzigzag,
+};
+
+/// One record of a tape.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Entry {
+    Input { now: Instant, input: Input<Traced>, refused: bool },
+    Fingerprint(u64),
+    Action(ActionRecord),
+}
+
+/// Goes through a tape from front to back.
+pub(super) struct Entries<'a> {
+    tape: &'a Tape,
+    rest: &'a [u8],
+    context: Context,
+}
+
+impl Tape {
+    pub(super) fn entries(&self) -> Entries<'_> {
+        Entries { tape: self, rest: self.written(), context: self.start }
+    }
+}
+
+impl Iterator for Entries<'_> {
+    type Item = Entry;
+
+    fn next(&mut self) -> Option<Entry> {
+        let [head, ..] = *self.take(1)? else { return None };
+        let tag = *Tag::ALL.get(usize::from(head & 0xF))?;
+        if tag == Tag::Usual {
+            return self.usual(head);
+        }
+        let [low, high] = *self.take(2)? else { return None };
+        let mut numbers = [0; 4];
+        for (number, length) in numbers.iter_mut().zip([low & 0xF, low >> 4, high & 0xF, high >> 4])
+        {
+            let mut bytes = [0; 8];
+            bytes.get_mut(..usize::from(length))?.copy_from_slice(self.take(length.into())?);
+            *number = u64::from_le_bytes(bytes);
+        }
+        let [time, a, b, c] = numbers;
+        let id = ConnId::from_parts(a, u32::try_from(b).unwrap_or(u32::MAX));
+        if tag == Tag::Fingerprint {
+            let is_action = head & IS_ACTION != 0;
+            return if is_action { action(head, time, id, c) } else { Some(Entry::Fingerprint(a)) };
+        }
+        let now = self.context.now.wrapping_add(unzigzag(time));
+        self.context.now = now;
+        let input = self.input(tag, head, id, numbers)?;
+        let refused = head & REFUSED != 0;
+        Some(Entry::Input { now: Instant::from_nanos(now), input, refused })
+    }
+}
+
+impl<'a> Entries<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn usual(&mut self, head: u8) -> Option<Entry> {
+        let comes_back = head & COMES_BACK != 0;
+        let length = if comes_back { USUAL_CHECK_IN } else { USUAL_CHECK_OUT };
+        let mut bytes = [0; 16];
+        bytes.get_mut(1..length)?.copy_from_slice(self.take(length - 1)?);
+        let record = u128::from_le_bytes(bytes) >> 8;
+        let time = record & ((1 << USUAL_TIME_BITS) - 1);
+        self.context.now = self.context.now.wrapping_add(time as u64);
+        let input = if comes_back {
+            let id = record >> USUAL_TIME_BITS;
+            let id = ConnId::from_parts((id & 0xFFFF_FFFF) as u64, (id >> 32) as u32);
+            Input::CheckedIn { id, conn: (), health: Health::Healthy }
+        } else {
+            let deadline = if head & SAME_DEADLINE != 0 { HAS_DEADLINE } else { 0 };
+            self.check_out(deadline, 0, 0)
+        };
+        let now = Instant::from_nanos(self.context.now);
+        Some(Entry::Input { now, input, refused: head & REFUSED != 0 })
+    }
+
+    fn input(
+        &mut self,
+        tag: Tag,
+        head: u8,
+        id: ConnId,
+        [_, a, b, c]: [u64; 4],
+    ) -> Option<Input<Traced>> {
+        Some(match tag {
+            Tag::CheckOutRequested => self.check_out(head, a, b),
+            Tag::CheckOutCancelled => Input::CheckOutCancelled { id: WaiterId(a) },
+            Tag::CheckedIn => {
+                let errored = head & ERRORED != 0;
+                let health = if errored { Health::Errored(self.cause(c)) } else { Health::Healthy };
+                Input::CheckedIn { id, conn: (), health }
+            }
+            Tag::Repurposed => Input::Repurposed { id, purpose: purpose_of(head) },
+            Tag::Handshaken => Input::Handshaken { id, service: self.service(head)? },
+            Tag::EstablishSucceeded => Input::EstablishSucceeded { id, conn: () },
+            Tag::EstablishFailed => Input::EstablishFailed { id, cause: self.cause(c) },
+            Tag::IdleClosedByPeer => Input::IdleClosedByPeer { id, cause: self.cause(c) },
+            Tag::Ready => Input::Ready,
+            Tag::Close => Input::Close,
+            Tag::Timer => Input::Timer,
+            Tag::ResetAfterFork => Input::ResetAfterFork,
+            Tag::Clear => Input::Clear {
+                cause: self.cause(a),
+                interrupt: head & INTERRUPTS != 0,
+                service: self.service(head)?,
+            },
+            Tag::SetOptions => {
+                let options = self.tape.options.get(usize::try_from(a).ok()?)?;
+                Input::SetOptions { options: Box::new(options.clone()) }
+            }
+            Tag::Fingerprint | Tag::Usual => return None,
+        })
+    }
+
+    fn check_out(&mut self, head: u8, gap: u64, allowed: u64) -> Input<Traced> {
+        let id = self.context.waiter.wrapping_add(1).wrapping_add(gap);
+        self.context.waiter = id;
+        let deadline = (head & HAS_DEADLINE != 0).then(|| {
+            self.context.allowed = self.context.allowed.wrapping_add(unzigzag(allowed));
+            Instant::from_nanos(self.context.now.wrapping_add(self.context.allowed))
+        });
+        let (id, purpose) = (WaiterId(id), purpose_of(head));
+        Input::CheckOutRequested { id, waiter: id, deadline, purpose }
+    }
+
+    fn cause(&self, number: u64) -> Cause {
+        let summary = CauseSummary::from_code(number & ((1 << CauseSummary::CODE_BITS) - 1));
+        let text = self.tape.texts.get(number >> CauseSummary::CODE_BITS);
+        Cause { summary, text: text.map(Into::into) }
+    }
+
+    /// Only there when the head says so; cut short only on a tape that is damaged.
+    #[expect(clippy::option_option, reason = "whether there is one is part of the record")]
+    fn service(&mut self, head: u8) -> Option<Option<ServiceId>> {
+        if head & HAS_SERVICE == 0 {
+            return Some(None);
+        }
+        Some(Some(ServiceId(self.take(12)?.try_into().ok()?)))
+    }
+}
+
+fn action(head: u8, code: u64, id: ConnId, nanos: u64) -> Option<Entry> {
+    let name = *ActionName::ALL.get((code & 0xF) as usize)?;
+    let detail = ((code >> 4) as usize).checked_sub(1);
+    Some(Entry::Action(ActionRecord {
+        name,
+        connection: (head & HAS_CONNECTION != 0).then_some(id),
+        nanos: (head & HAS_NANOS != 0).then_some(nanos),
+        detail: detail.and_then(|index| ActionRecord::DETAILS.get(index).copied()),
+    }))
+}

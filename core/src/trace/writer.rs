@@ -1,0 +1,333 @@
+//! From chunks to a file of documents.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use std::io;
+
+use crate::pool::{Input, Instant, StateImage, Status};
+
+use super::action::ActionRecord;
+use super::cause::{Cause, CauseSummary, Disclosure};
+use super::chunk::{Chunk, Start};
+use super::document::Document;
+use super::encode;
+use super::shell::Traced;
+use super::tape_read::Entry;
+use super::{FORMAT, VERSION};
+
+/// What the header of a trace says besides what is recorded.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TraceInfo {
+    /// Of the server, `host:port`; empty when that is nobody's business.
+    pub address: String,
+    /// The program that recorded, as in `cenote-tokio 0.1.0`.
+    pub program: String,
+    /// Milliseconds since 1970 at [`Instant::ORIGIN`].
+    pub origin: i64,
+    /// What becomes of the texts of causes.
+    pub texts: Disclosure,
+    /// What becomes of the address.
+    pub addresses: Disclosure,
+}
+
+impl TraceInfo {
+    /// About a pool for this address.
+    #[must_use]
+    pub fn new(address: impl Into<String>) -> Self {
+        Self { address: address.into(), ..Self::default() }
+    }
+
+    /// Sets [`program`](Self::program).
+    #[must_use]
+    pub fn with_program(self, program: impl Into<String>) -> Self {
+        Self { program: program.into(), ..self }
+    }
+
+    /// Sets [`origin`](Self::origin).
+    #[must_use]
+    pub fn with_origin(self, origin: i64) -> Self {
+        Self { origin, ..self }
+    }
+
+    /// Sets [`texts`](Self::texts).
+    #[must_use]
+    pub fn with_texts(self, texts: Disclosure) -> Self {
+        Self { texts, ..self }
+    }
+
+    /// Sets [`addresses`](Self::addresses).
+    #[must_use]
+    pub fn with_addresses(self, addresses: Disclosure) -> Self {
+        Self { addresses, ..self }
+    }
+}
+
+/// Writes a trace: chunks in the order in which they were taken, then the end.
+///
+/// It buffers 64 KiB, so the sink need not. Blocks as long as the sink does; not to be called under
+/// a pool's lock.
+pub struct TraceWriter<W> {
+    sink: W,
+    buffer: Vec<u8>,
+    info: TraceInfo,
+    begun: bool,
+    inputs: u64,
+    /// Of the last input, to tell when it ran backwards.
+    now: Instant,
+    /// Whether actions are told, and those of the last input.
+    tells_actions: bool,
+    actions: Vec<ActionRecord>,
+    causes: BTreeMap<CauseKey, u64>,
+    next_cause: u64,
+}
+
+type CauseKey = (u64, Option<alloc::sync::Arc<str>>);
+
+impl<W: io::Write> TraceWriter<W> {
+    /// Writes nothing before the first chunk comes.
+    pub fn new(sink: W, info: TraceInfo) -> Self {
+        Self {
+            sink,
+            buffer: Vec::new(),
+            info,
+            begun: false,
+            inputs: 0,
+            now: Instant::ORIGIN,
+            tells_actions: false,
+            actions: Vec::new(),
+            causes: BTreeMap::new(),
+            next_cause: 0,
+        }
+    }
+
+    /// Writes a chunk. The first one tells where the trace begins.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink; and [`io::ErrorKind::InvalidInput`] when the first chunk is one that goes
+    /// on where another ended.
+    pub fn write(&mut self, chunk: &Chunk) -> io::Result<()> {
+        match &chunk.start {
+            Some(start) => {
+                self.tells_actions = chunk.tape.tells_actions;
+                self.start(start)?;
+            }
+            None if self.begun => {}
+            None => {
+                let problem = "a trace cannot begin with this chunk: one before it is missing";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+            }
+        }
+        self.go_on(chunk)
+    }
+
+    /// What is in a chunk, which begins where the one before it ended.
+    pub(super) fn go_on(&mut self, chunk: &Chunk) -> io::Result<()> {
+        for entry in chunk.tape.entries() {
+            match entry {
+                Entry::Input { now, input, refused } => self.input(now, &input, refused)?,
+                Entry::Fingerprint(fingerprint) => self.fingerprint(fingerprint)?,
+                Entry::Action(action) => self.actions.push(action),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an input, without any recorder: for whoever makes traces.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink.
+    pub fn input(&mut self, now: Instant, input: &Input<Traced>, refused: bool) -> io::Result<()> {
+        self.settle_actions();
+        let cause = encode::cause_of(input).map(|cause| self.cause(cause));
+        let backwards = now < self.now;
+        self.now = now;
+        self.inputs += 1;
+        let mut document = Document::new(&mut self.buffer);
+        document.long("t", now.as_nanos() as i64);
+        encode::input(&mut document, input, cause);
+        document.flag("back", backwards).flag("refused", refused);
+        document.end();
+        self.pass_on(BUFFER)
+    }
+
+    /// Begins a trace in the state that an image tells of, without any recorder. A second time it
+    /// goes on from there, after so many inputs that are not told.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink.
+    pub fn begin(&mut self, image: &StateImage, lost: u64) -> io::Result<()> {
+        self.start(&Start { image: image.clone(), lost })
+    }
+
+    /// Writes the fingerprint of the state after the last input.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink.
+    pub fn fingerprint(&mut self, fingerprint: u64) -> io::Result<()> {
+        self.settle_actions();
+        let mut document = Document::new(&mut self.buffer);
+        document.long("fp", fingerprint as i64).number("n", self.inputs);
+        document.end();
+        self.pass_on(BUFFER)
+    }
+
+    /// Passes on what is buffered, so that a reader finds it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.settle_actions();
+        self.pass_on(0)?;
+        self.sink.flush()
+    }
+
+    /// Writes the end, without which a trace counts as cut, and gives the sink back.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.settle_actions();
+        let mut document = Document::new(&mut self.buffer);
+        document.number("end", self.inputs);
+        document.end();
+        self.flush()?;
+        Ok(self.sink)
+    }
+
+    fn start(&mut self, start: &Start) -> io::Result<()> {
+        self.settle_actions();
+        let image = &start.image;
+        self.now = image.now;
+        let mut document = Document::new(&mut self.buffer);
+        if self.begun {
+            document.number("lost", start.lost);
+        } else {
+            header(&mut document, &self.info);
+            document.flag("actions", self.tells_actions);
+        }
+        document.long("t", image.now.as_nanos() as i64);
+        document.document("options", |nested| encode::options(nested, &image.options));
+        let state = !is_new(image) || self.begun;
+        if state {
+            document.document("state", |nested| encode::state(nested, image));
+        }
+        document.end();
+        self.begun = true;
+        if state { self.parts(image) } else { Ok(()) }
+    }
+
+    fn parts(&mut self, image: &StateImage) -> io::Result<()> {
+        for service in &image.services {
+            self.document(|document| encode::service(document, service))?;
+        }
+        for connection in &image.connections {
+            self.document(|document| encode::connection_image(document, connection))?;
+        }
+        for &slot in &image.free_slots {
+            self.document(|document| {
+                document.number("free", slot.into());
+            })?;
+        }
+        for request in &image.requests {
+            self.document(|document| encode::request(document, request))?;
+        }
+        Ok(())
+    }
+
+    fn document(&mut self, write: impl FnOnce(&mut Document<'_>)) -> io::Result<()> {
+        let mut document = Document::new(&mut self.buffer);
+        write(&mut document);
+        document.end();
+        self.pass_on(BUFFER)
+    }
+
+    /// The number of a cause. A new one is told first; there are at most so many numbers, which are
+    /// then given again.
+    fn cause(&mut self, cause: &Cause) -> u64 {
+        let key = (cause.summary.code(), cause.text.clone());
+        if let Some(&number) = self.causes.get(&key) {
+            return number;
+        }
+        if self.causes.len() as u64 == CAUSES_MAX {
+            self.causes.clear();
+            self.next_cause = 0;
+        }
+        let number = self.next_cause;
+        self.next_cause += 1;
+        self.causes.insert(key, number);
+        let text = cause.text.as_deref().and_then(|text| self.info.texts.apply(text));
+        let mut document = Document::new(&mut self.buffer);
+        encode::cause(&mut document, number, cause, text.as_deref());
+        document.end();
+        number
+    }
+
+    /// Writes what the last input brought about.
+    fn settle_actions(&mut self) {
+        for actions in self.actions.chunks(ACTIONS_MAX) {
+            let mut document = Document::new(&mut self.buffer);
+            document.array("acts", |array| {
+                for (index, action) in actions.iter().enumerate() {
+                    let key = alloc::format!("{index}");
+                    array.document(&key, |nested| encode::action(nested, action));
+                }
+            });
+            document.end();
+        }
+        self.actions.clear();
+    }
+
+    fn pass_on(&mut self, unless_below: usize) -> io::Result<()> {
+        if self.buffer.len() > unless_below {
+            self.sink.write_all(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+}
+
+fn header(document: &mut Document<'_>, info: &TraceInfo) {
+    document.text("format", FORMAT).number("version", VERSION);
+    let address = Some(info.address.as_str()).filter(|address| !address.is_empty());
+    if let Some(address) = address.and_then(|address| info.addresses.apply(address)) {
+        document.text("address", &address);
+    }
+    if !info.program.is_empty() {
+        document.text("program", &info.program);
+    }
+    document.date("origin", info.origin);
+}
+
+/// Whether nothing has happened yet, so that the trace begins with the pool.
+fn is_new(image: &StateImage) -> bool {
+    let new = StateImage {
+        options: image.options.clone(),
+        now: image.now,
+        status: Status::Paused,
+        ..StateImage::default()
+    };
+    *image == new
+}
+
+impl<W> fmt::Debug for TraceWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TraceWriter({} inputs)", self.inputs)
+    }
+}
+
+const BUFFER: usize = 64 << 10;
+/// Actions in one document.
+const ACTIONS_MAX: usize = 1000;
+/// Numbers of causes.
+pub(super) const CAUSES_MAX: u64 = 1024;
+
+const _: () = assert!(CauseSummary::CODE_BITS <= 16);

@@ -1,0 +1,83 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::progress::Progress;
+use super::text;
+use super::timeline::{Incident, Timeline};
+use crate::endpoint::Endpoint;
+use crate::soak::chance::Chance;
+use crate::soak::trouble::Trouble;
+
+/// Gives the server one trouble after another, each when what the last one broke is good again.
+pub(super) struct Chaos {
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) timeline: Arc<Timeline>,
+    pub(super) progress: Arc<Progress>,
+    pub(super) is_over: Arc<AtomicBool>,
+    /// When the work ends, if that is known.
+    pub(super) end: Option<Duration>,
+}
+
+/// No trouble begins later than this before the end: its recovery is to be seen.
+const LAST: Duration = Duration::from_millis(1500);
+/// What is not good again by then is told as lost.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How often somebody looks.
+const STEP: Duration = Duration::from_millis(10);
+
+impl Chaos {
+    pub(super) async fn reign(self) {
+        let mut chance = Chance::new(1);
+        for trouble in Trouble::ALL.into_iter().cycle() {
+            self.rest(Duration::from_millis(400 + chance.below(300)), || false).await;
+            if self.is_over() || self.end.is_some_and(|end| self.timeline.now() + LAST > end) {
+                return;
+            }
+            self.timeline.begin(trouble.name());
+            self.progress.say(&begun(self.timeline.now(), trouble));
+            trouble.begin(&self.endpoint, 1 + chance.below(30));
+            self.rest(Duration::from_millis(150 + chance.below(150)), || false).await;
+            trouble.end(&self.endpoint);
+            self.timeline.end();
+            // What is broken may be noticed late: a stalled server says nothing.
+            self.rest(Duration::from_millis(600), || false).await;
+            self.rest(PATIENCE, || self.timeline.last().is_some_and(|it| it.is_over())).await;
+            if let Some(incident) = self.timeline.last() {
+                self.progress.say(&ended(&incident));
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// For this long, or until the end, or until it is enough.
+    async fn rest(&self, time: Duration, is_enough: impl Fn() -> bool) {
+        let end = Instant::now() + time;
+        while Instant::now() < end && !self.is_over() && !is_enough() {
+            sleep(STEP).await;
+        }
+    }
+}
+
+fn begun(at: Duration, trouble: Trouble) -> String {
+    format!("{:>5.1} s  trouble: {}", at.as_secs_f64(), trouble.name())
+}
+
+fn ended(incident: &Incident) -> String {
+    let Incident { cleared, failed, good_again, .. } = incident;
+    let cleared = match cleared {
+        Some(after) => format!("pool cleared after {}, ", text::time(*after)),
+        None => String::new(),
+    };
+    let what = match (failed, good_again) {
+        (0, _) => "nothing failed".to_owned(),
+        (_, Some(after)) => format!("{failed} failed, good again after {}", text::time(*after)),
+        (_, None) => format!("{failed} failed, not good again yet"),
+    };
+    format!("{:>5}    {cleared}{what}", "")
+}

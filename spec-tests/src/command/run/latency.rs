@@ -1,0 +1,90 @@
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+/// How long something took, each time: to three digits, in little memory, however often.
+#[derive(Clone, Debug)]
+pub(super) struct Latencies(Histogram<u64>);
+
+/// What is told of them; in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Quantiles {
+    pub(super) count: u64,
+    #[serde(rename = "p50MS")]
+    pub(super) p50: f64,
+    #[serde(rename = "p99MS")]
+    pub(super) p99: f64,
+    #[serde(rename = "p999MS")]
+    pub(super) p999: f64,
+    #[serde(rename = "maxMS")]
+    pub(super) max: f64,
+}
+
+impl Latencies {
+    pub(super) fn new() -> Self {
+        #[expect(
+            clippy::expect_used,
+            reason = "three digits are among the 0 to 5 that there can be"
+        )]
+        Self(Histogram::new(3).expect("three digits"))
+    }
+
+    pub(super) fn record(&mut self, time: Duration) {
+        // It grows as it has to, up to any u64: half a millennium.
+        self.0 += u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    }
+
+    pub(super) fn add(&mut self, others: &Self) {
+        self.0 += &others.0;
+    }
+
+    pub(super) fn quantiles(&self) -> Quantiles {
+        if self.0.is_empty() {
+            return Quantiles::default();
+        }
+        let at = |quantile| milliseconds(self.0.value_at_quantile(quantile));
+        Quantiles {
+            count: self.0.len(),
+            p50: at(0.5),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: milliseconds(self.0.max()),
+        }
+    }
+}
+
+fn milliseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_right_to_three_digits() {
+        let (mut one, mut other) = (Latencies::new(), Latencies::new());
+        (1..=500).for_each(|it| one.record(Duration::from_millis(it)));
+        (501..=1000).for_each(|it| other.record(Duration::from_millis(it)));
+        one.add(&other);
+        let Quantiles { count, p50, p99, p999, max } = one.quantiles();
+        assert_eq!(count, 1000);
+        for (is, should) in [(p50, 500.0), (p99, 990.0), (p999, 999.0), (max, 1000.0)] {
+            assert!((is / should - 1.0).abs() < 1e-3, "{is} is not {should}");
+        }
+    }
+
+    #[test]
+    fn of_nothing_there_is_nothing() {
+        assert_eq!(Latencies::new().quantiles(), Quantiles::default());
+    }
+
+    #[test]
+    fn whatever_is_recorded_is_counted() {
+        let mut latencies = Latencies::new();
+        latencies.record(Duration::ZERO);
+        latencies.record(Duration::MAX);
+        assert_eq!(latencies.quantiles().count, 2);
+    }
+}

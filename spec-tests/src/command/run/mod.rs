@@ -1,0 +1,115 @@
+//! `cenote run [URI]`: many tasks share a pool, and it is told how that went.
+
+mod arguments;
+mod chaos;
+mod latency;
+mod on_tokio;
+mod progress;
+mod seen;
+mod server;
+mod show;
+mod summary;
+mod tally;
+mod text;
+mod timeline;
+mod work;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use cenote_core::error::ConnectionError;
+use cenote_core::uri::UriError;
+use cenote_tokio::BuildError;
+use thiserror::Error;
+
+use self::arguments::Shell;
+use self::summary::Summary;
+use super::endpoint::with_cause;
+use crate::endpoint::StartError;
+
+pub use self::arguments::Arguments;
+
+/// Why there is nothing to tell.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// `--chaos` with a server that is not ours to break.
+    #[error("--chaos breaks the server that cenote brings along: leave the URI out")]
+    ChaosElsewhere,
+    /// `--options` beside a connection string, which has its own.
+    #[error("--options is for the server that cenote brings along: write them into the URI")]
+    OptionsElsewhere,
+    /// `--options` that mean nothing.
+    #[error("--options: {option}: {problem}")]
+    Options {
+        /// Its name, or where it stands.
+        option: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The connection string is none.
+    #[error(transparent)]
+    Uri(#[from] UriError),
+    /// There can be no such pool.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// The server that comes along does not start.
+    #[error("{}", with_cause(.0))]
+    Endpoint(#[from] StartError),
+    /// Nobody answers.
+    #[error("{server} cannot be reached: {source}")]
+    Unreachable {
+        /// The server's address.
+        server: String,
+        /// Why.
+        source: ConnectionError,
+    },
+    /// It was told to stop before there was anything to tell.
+    #[error("stopped before {server} answered")]
+    Stopped {
+        /// The server's address.
+        server: String,
+    },
+    /// The file of events cannot be written.
+    #[error("{path}: {source}")]
+    Events {
+        /// As it was given.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Threads, signals, standard output.
+    #[error("the operating system refuses what a run needs: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Works, shows progress on standard error, and prints a summary. Says whether every rule was kept,
+/// everything came to its end, and nothing is left.
+///
+/// # Errors
+///
+/// What keeps it from beginning: a connection string or options that are none, a server that does
+/// not answer, a file that cannot be written.
+pub fn run(arguments: &Arguments) -> Result<bool, Trouble> {
+    let plan = arguments.plan()?;
+    let summary = match plan.shell {
+        Shell::Tokio => on_tokio::run(&plan)?,
+    };
+    print(&summary, arguments.json)?;
+    let complaints = summary.complaints();
+    if !complaints.is_empty() {
+        eprintln!("cenote: {}", complaints.join("; "));
+    }
+    Ok(complaints.is_empty())
+}
+
+fn print(summary: &Summary, as_json: bool) -> Result<(), Trouble> {
+    let mut out = io::stdout().lock();
+    if as_json {
+        serde_json::to_writer_pretty(&mut out, summary).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{summary}")?;
+    }
+    Ok(out.flush()?)
+}

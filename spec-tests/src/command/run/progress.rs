@@ -1,0 +1,133 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use cenote_core::pool::Snapshot;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::tally::Counts;
+use super::text::{self, Count};
+
+/// What is told on standard error while the work goes on: two lines that change in a terminal, and
+/// elsewhere a plain one now and then.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    goal: Goal,
+    pace: Mutex<Pace>,
+}
+
+/// When it is done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    pub(super) time: Option<Duration>,
+    pub(super) operations: Option<u64>,
+}
+
+/// How fast it goes.
+struct Pace {
+    /// Operations at times of the last second.
+    samples: VecDeque<(Instant, u64)>,
+    told: Instant,
+}
+
+/// How often somebody who does not look at a terminal is told.
+const SELDOM: Duration = Duration::from_secs(2);
+
+/// What is left of a second.
+const SAMPLES: usize = 10;
+
+impl Progress {
+    pub(super) fn new(goal: Goal) -> Self {
+        let bar = ProgressBar::new(Goal::WHOLE);
+        let lines = match goal {
+            Goal { time: None, operations: None } => "{spinner:.cyan} {prefix}\n  {wide_msg}",
+            Goal { .. } => "{spinner:.cyan} {bar:24.cyan/238} {prefix}\n  {wide_msg}",
+        };
+        let style = ProgressStyle::with_template(lines);
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        bar.set_style(style.progress_chars("━━╌"));
+        let pace = Pace { samples: VecDeque::new(), told: Instant::now() };
+        Self { bar, goal, pace: Mutex::new(pace) }
+    }
+
+    /// How it goes.
+    pub(super) fn show(&self, now: Duration, counts: Counts, pool: &Snapshot) {
+        let done = counts.good + counts.failed;
+        let Ok(mut pace) = self.pace.lock() else { return };
+        let speed = pace.speed(done);
+        let line = format!(
+            "{:>5.1} s  {} operations  {} a second  {} failed",
+            now.as_secs_f64(),
+            Count(counts.good),
+            Count(speed),
+            Count(counts.failed)
+        );
+        if !self.bar.is_hidden() {
+            self.bar.set_position(self.goal.part(now, done));
+            self.bar.set_prefix(line);
+            self.bar.set_message(pool.to_string());
+            self.bar.tick();
+        } else if pace.told.elapsed() >= SELDOM {
+            pace.told = Instant::now();
+            eprintln!("{line}  {pool}");
+        }
+    }
+
+    /// Something that is worth a line of its own.
+    pub(super) fn say(&self, line: &str) {
+        if self.bar.is_hidden() {
+            eprintln!("{line}");
+        } else {
+            self.bar.println(line);
+        }
+    }
+
+    /// Nothing of it is left in a terminal, but for what was said.
+    pub(super) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.time, self.operations) {
+            (Some(time), None) => f.write_str(&text::time(time)),
+            (None, Some(operations)) => write!(f, "{} operations", Count(operations)),
+            (Some(time), Some(operations)) => {
+                write!(f, "{} or {} operations", text::time(time), Count(operations))
+            }
+            (None, None) => f.write_str("as long as it may"),
+        }
+    }
+}
+
+impl Goal {
+    const WHOLE: u64 = 1000;
+
+    /// How much of the whole is done.
+    fn part(self, now: Duration, done: u64) -> u64 {
+        let of_time = self.time.map_or(0.0, |all| now.as_secs_f64() / all.as_secs_f64());
+        let of_operations = self.operations.map_or(0, |all| {
+            u64::try_from(u128::from(done) * u128::from(Self::WHOLE) / u128::from(all))
+                .unwrap_or(Self::WHOLE)
+        });
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 1000")]
+        let of_time = (of_time.clamp(0.0, 1.0) * Self::WHOLE as f64) as u64;
+        of_time.max(of_operations).min(Self::WHOLE)
+    }
+}
+
+impl Pace {
+    /// Operations a second, of late.
+    fn speed(&mut self, done: u64) -> u64 {
+        let now = Instant::now();
+        let (then, before) = *self.samples.front().unwrap_or(&(now, done));
+        self.samples.push_back((now, done));
+        if self.samples.len() > SAMPLES {
+            self.samples.pop_front();
+        }
+        let millis = u64::try_from((now - then).as_millis()).unwrap_or(u64::MAX);
+        (done - before).saturating_mul(1000).checked_div(millis).unwrap_or_default()
+    }
+}

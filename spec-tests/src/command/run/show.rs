@@ -1,0 +1,176 @@
+//! The summary as people read it.
+
+use std::fmt;
+use std::path::Path;
+
+use super::latency::Quantiles;
+use super::summary::{Left, Stopped, Summary};
+use super::text::{self, Count};
+use super::timeline::Incident;
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.headline(f)?;
+        self.numbers(f)?;
+        self.times(f)?;
+        self.failures(f)?;
+        self.chaos(f)?;
+        self.verdict(f)
+    }
+}
+
+impl Summary {
+    fn headline(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tasks, max_pool_size, server, shell, .. } = self;
+        let connections = match max_pool_size {
+            Some(1) => "1 connection".to_owned(),
+            Some(max) => format!("{max} connections"),
+            None => "any number of connections".to_owned(),
+        };
+        let whose = if self.embedded { ", which came along: TLS, SCRAM-SHA-256" } else { "" };
+        writeln!(f, "{tasks} tasks, {connections}, on {shell}, to {server}{whose}\n")
+    }
+
+    fn numbers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (operations, check_outs) = (&self.operations, &self.check_outs);
+        let stopped = match self.stopped_by {
+            Stopped::Time | Stopped::Operations => "",
+            Stopped::Signal => ", then it was stopped",
+        };
+        writeln!(
+            f,
+            "{:<16}{} in {:.1} s{stopped}: {} a second",
+            "operations",
+            Count(operations.good),
+            self.seconds,
+            per_second(operations.per_second)
+        )?;
+        if operations.failed > 0 {
+            writeln!(f, "{:<16}{} failed", "", Count(operations.failed))?;
+        }
+        write!(f, "{:<16}{} delivered", "check-outs", Count(check_outs.delivered))?;
+        if check_outs.failed > 0 {
+            write!(f, ", {} failed", Count(check_outs.failed))?;
+        }
+        let lives = &self.connections;
+        write!(f, "\n{:<16}{} established", "connections", Count(lives.established))?;
+        for (reason, count) in &lives.closed {
+            write!(f, ", {} closed ({reason})", Count(*count))?;
+        }
+        if lives.pool_cleared > 0 {
+            write!(f, "; pool cleared {}", times(lives.pool_cleared))?;
+        }
+        writeln!(f, "\n")
+    }
+
+    fn times(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<16}{:>10}{:>10}{:>10}{:>10}", "", "p50", "p99", "p99.9", "max")?;
+        for (name, Quantiles { count, p50, p99, p999, max }) in [
+            ("check-out wait", self.check_out_wait),
+            ("operation", self.operation_time),
+            ("establishment", self.establishment),
+        ] {
+            write!(f, "{name:<16}")?;
+            for value in [p50, p99, p999, max] {
+                let value = if count == 0 { "-".to_owned() } else { text::milliseconds(value) };
+                write!(f, "{value:>10}")?;
+            }
+            writeln!(f)?;
+        }
+        writeln!(f)
+    }
+
+    fn failures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.failures.is_empty() {
+            return Ok(());
+        }
+        let mut failures: Vec<_> = self.failures.iter().collect();
+        failures.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        for (index, (reason, count)) in failures.into_iter().enumerate() {
+            let name = if index == 0 { "failures" } else { "" };
+            // Wide enough for a million.
+            writeln!(f, "{name:<16}{:>9}  {reason}", Count(*count).to_string())?;
+        }
+        writeln!(f)
+    }
+
+    fn chaos(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.troubles.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "{:<8}{:<30}{:>8}{:>10}{:>10}{:>8}{:>12}",
+            "at", "trouble", "lasted", "cleared", "ready", "failed", "good again"
+        )?;
+        for incident in &self.troubles {
+            let Incident { trouble, at, lasted, cleared, ready, failed, good_again, .. } = incident;
+            let [lasted, cleared, ready, good] = [lasted, cleared, ready, good_again]
+                .map(|it| it.map_or("-".to_owned(), text::time));
+            let at = format!("{:.2} s", at.as_secs_f64());
+            writeln!(
+                f,
+                "{at:<8}{trouble:<30}{lasted:>8}{cleared:>10}{ready:>10}{failed:>8}{good:>12}"
+            )?;
+        }
+        writeln!(f)
+    }
+
+    fn verdict(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (events, left) = (&self.events, self.left);
+        let rules = match events.broken {
+            0 => "every rule kept".to_owned(),
+            broken => format!("rules broken {}", times(broken)),
+        };
+        writeln!(f, "{:<16}{} judged: {rules}", "events", Count(events.judged))?;
+        for finding in events.findings.iter().take(10) {
+            writeln!(f, "{:<16}{finding}", "")?;
+        }
+        writeln!(f, "{:<16}{left}", "left behind")?;
+        let more = match &events.file {
+            Some(file) => {
+                writeln!(f, "{:<16}{}", "file", file.display())?;
+                return writeln!(f, "{:<16}{}", "look", look(file));
+            }
+            None if self.embedded && self.troubles.is_empty() => {
+                "--events FILE keeps every event; --chaos shows losses and recoveries"
+            }
+            None => "--events FILE keeps every event",
+        };
+        writeln!(f, "{:<16}{more}", "more")
+    }
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tasks, connections, sockets, .. } = self;
+        match sockets {
+            Some(0) if *tasks == 0 && *connections == 0 => {
+                f.write_str("nothing: no task, no connection, no socket")
+            }
+            Some(sockets) => {
+                write!(f, "{tasks} tasks, {connections} connections, {sockets} sockets")
+            }
+            None => write!(f, "{tasks} tasks, {connections} connections; sockets are not counted"),
+        }
+    }
+}
+
+fn per_second(number: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates")]
+    let whole = number.round() as u64;
+    Count(whole).to_string()
+}
+
+fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        count => format!("{} times", Count(count)),
+    }
+}
+
+/// The command that judges the file once more, by this program as it was called.
+fn look(file: &Path) -> String {
+    let program = std::env::args().next().unwrap_or_else(|| "cenote".to_owned());
+    format!("{} check {}", text::quoted(&program), text::quoted(&file.to_string_lossy()))
+}

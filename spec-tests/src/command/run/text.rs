@@ -1,0 +1,56 @@
+//! Numbers and times as people read them.
+
+use std::time::Duration;
+
+pub(super) use indicatif::HumanCount as Count;
+
+/// Three digits and a unit: `412 µs`, `4.12 ms`, `41.2 s`.
+pub(super) fn time(time: Duration) -> String {
+    milliseconds(time.as_secs_f64() * 1e3)
+}
+
+/// [`time`] of a number of milliseconds.
+pub(super) fn milliseconds(milliseconds: f64) -> String {
+    let (number, unit) = match milliseconds {
+        it if it < 0.9995 => (it * 1e3, "µs"),
+        it if it < 999.5 => (it, "ms"),
+        it => (it / 1e3, "s"),
+    };
+    let digits = match number {
+        it if it < 9.995 => 2,
+        it if it < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{number:.digits$} {unit}")
+}
+
+/// A word for a shell: in quotes if it has to be.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+:@%,=".contains(it);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_three_digits() {
+        let texts = [0.0, 0.00412, 0.412, 0.9996, 4.12, 41.2, 999.6, 41_200.0].map(milliseconds);
+        assert_eq!(
+            texts,
+            ["0.00 µs", "4.12 µs", "412 µs", "1.00 ms", "4.12 ms", "41.2 ms", "1.00 s", "41.2 s"]
+        );
+    }
+
+    #[test]
+    fn a_shell_reads_the_word_as_it_is() {
+        assert_eq!(quoted("/tmp/events.jsonl"), "/tmp/events.jsonl");
+        assert_eq!(quoted("it's mine"), r"'it'\''s mine'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,174 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use serde::{Serialize, Serializer};
+
+/// One trouble, and what the application and the pool noticed of it. Times are since the trouble
+/// began, but for `at`; what did not happen has none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Incident {
+    pub(super) trouble: &'static str,
+    /// Since the start of the run.
+    #[serde(rename = "atSeconds", serialize_with = "in_seconds")]
+    pub(super) at: Duration,
+    /// Until the server was as it should be.
+    #[serde(rename = "lastedMS", serialize_with = "in_milliseconds")]
+    pub(super) lasted: Option<Duration>,
+    /// Until the pool was cleared first.
+    #[serde(rename = "clearedMS", serialize_with = "in_milliseconds")]
+    pub(super) cleared: Option<Duration>,
+    /// Until the pool was made ready for good.
+    #[serde(rename = "readyMS", serialize_with = "in_milliseconds")]
+    pub(super) ready: Option<Duration>,
+    /// Check-outs and operations that failed.
+    pub(super) failed: u64,
+    /// Until the first of them did.
+    #[serde(rename = "firstFailureMS", serialize_with = "in_milliseconds")]
+    pub(super) first_failure: Option<Duration>,
+    /// Until an operation went well after the last of them.
+    #[serde(rename = "goodAgainMS", serialize_with = "in_milliseconds")]
+    pub(super) good_again: Option<Duration>,
+}
+
+/// All troubles of a run; what happens belongs to the one that began last.
+pub(super) struct Timeline {
+    began: Instant,
+    incidents: Mutex<Vec<Incident>>,
+    /// Whether the first operation that goes well is waited for: all others need no lock.
+    is_waiting: AtomicBool,
+}
+
+impl Timeline {
+    pub(super) fn new() -> Self {
+        let (incidents, is_waiting) = (Mutex::default(), AtomicBool::new(false));
+        Self { began: Instant::now(), incidents, is_waiting }
+    }
+
+    /// Since the start of the run.
+    pub(super) fn now(&self) -> Duration {
+        self.began.elapsed()
+    }
+
+    pub(super) fn begin(&self, trouble: &'static str) {
+        let at = self.now();
+        self.lock().push(Incident { trouble, at, ..Incident::default() });
+    }
+
+    pub(super) fn end(&self) {
+        self.note(|incident, now| incident.lasted = Some(now));
+    }
+
+    pub(super) fn cleared(&self) {
+        self.note(|incident, now| {
+            incident.cleared.get_or_insert(now);
+            incident.ready = None;
+        });
+    }
+
+    pub(super) fn ready(&self) {
+        self.note(|incident, now| incident.ready = incident.cleared.map(|_| now));
+    }
+
+    pub(super) fn failed(&self) {
+        self.note(|incident, now| {
+            incident.failed += 1;
+            incident.first_failure.get_or_insert(now);
+            incident.good_again = None;
+            self.is_waiting.store(true, Ordering::Relaxed);
+        });
+    }
+
+    pub(super) fn good(&self) {
+        if self.is_waiting.load(Ordering::Relaxed) {
+            self.note(|incident, now| {
+                incident.good_again.get_or_insert(now);
+                self.is_waiting.store(false, Ordering::Relaxed);
+            });
+        }
+    }
+
+    /// The last one, if there is one.
+    pub(super) fn last(&self) -> Option<Incident> {
+        self.lock().last().cloned()
+    }
+
+    pub(super) fn incidents(&self) -> Vec<Incident> {
+        self.lock().clone()
+    }
+
+    fn note(&self, what: impl FnOnce(&mut Incident, Duration)) {
+        let mut incidents = self.lock();
+        if let Some(incident) = incidents.last_mut() {
+            let now = self.now().saturating_sub(incident.at);
+            what(incident, now);
+        }
+    }
+
+    /// Whoever panicked with it has left incidents that are whole at any time.
+    fn lock(&self) -> MutexGuard<'_, Vec<Incident>> {
+        self.incidents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Incident {
+    /// Whether all that was lost is there again.
+    pub(super) fn is_over(&self) -> bool {
+        self.lasted.is_some()
+            && (self.failed == 0 || self.good_again.is_some())
+            && (self.cleared.is_none() || self.ready.is_some())
+    }
+}
+
+fn in_seconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64())
+}
+
+fn in_milliseconds<S: Serializer>(
+    time: &Option<Duration>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    time.map(|time| time.as_secs_f64() * 1e3).serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn good_again_is_what_comes_after_the_last_failure() {
+        let timeline = Timeline::new();
+        timeline.failed();
+        timeline.good();
+        assert_eq!(timeline.last(), None, "there was no trouble yet");
+
+        timeline.begin("restart");
+        timeline.good();
+        assert_eq!(timeline.last().unwrap().good_again, None, "nothing was lost yet");
+        timeline.failed();
+        timeline.good();
+        let first = timeline.last().unwrap().good_again.unwrap();
+        timeline.good();
+        assert_eq!(timeline.last().unwrap().good_again, Some(first));
+        timeline.failed();
+        assert_eq!(timeline.last().unwrap().good_again, None);
+        timeline.good();
+        timeline.end();
+        let incident = timeline.last().unwrap();
+        assert!(incident.good_again > Some(first) && incident.failed == 2, "{incident:?}");
+        assert!(incident.is_over());
+    }
+
+    #[test]
+    fn a_pool_that_was_cleared_has_to_be_ready_again() {
+        let timeline = Timeline::new();
+        timeline.begin("reset");
+        timeline.end();
+        assert!(timeline.last().unwrap().is_over());
+        timeline.cleared();
+        assert!(!timeline.last().unwrap().is_over());
+        timeline.ready();
+        assert!(timeline.last().unwrap().is_over());
+    }
+}

@@ -1,0 +1,52 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bson::rawdoc;
+use cenote_core::error::PoolError;
+use cenote_core::pool::CheckOutError;
+use cenote_tokio::{OperationError, Pool};
+use tokio::time::sleep;
+
+use super::tally::Tally;
+
+/// After a check-out that was refused: a paused pool refuses at once.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What each task does: checks a connection out, pings, and returns it, as long as there is
+/// something to do.
+pub(super) async fn work(pool: Pool, tally: Arc<Tally>, task: u32) {
+    let ping = rawdoc! { "ping": 1 };
+    while tally.next() {
+        let began = Instant::now();
+        let mut connection = match pool.check_out().await {
+            Ok(connection) => connection,
+            Err(error) => {
+                tally.failed(refusal(&error));
+                sleep(PAUSE).await;
+                continue;
+            }
+        };
+        tally.delivered(task, began.elapsed());
+        let began = Instant::now();
+        match connection.command("admin", &ping).await {
+            Ok(_) => tally.good(task, began.elapsed()),
+            Err(OperationError::Interrupted(_)) => {
+                tally.failed("operation: interrupted, as the pool was cleared".to_owned());
+            }
+            Err(OperationError::Connection(error)) => tally.failed(error.to_string()),
+        }
+    }
+}
+
+/// The reason alone: what the pool looked like then is different each time.
+fn refusal(error: &PoolError) -> String {
+    match error.error() {
+        CheckOutError::EstablishFailed { cause } => format!("check-out: {cause}"),
+        CheckOutError::PoolCleared { .. } => "check-out: the pool was cleared".to_owned(),
+        CheckOutError::WaitQueueTimeout { .. } => {
+            "check-out: waitQueueTimeoutMS ran out".to_owned()
+        }
+        CheckOutError::PoolClosed => "check-out: the pool was closed".to_owned(),
+        CheckOutError::Cancelled => "check-out: cancelled".to_owned(),
+    }
+}

@@ -1,0 +1,241 @@
+//! Conditions: `waiting>100`, `event=ConnectionCheckOutFailed`, `step=40`, `at=1.5`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use cenote_core::pool::{Action, Input, Instant, Snapshot, Status};
+use cenote_core::trace::Traced;
+
+use crate::event_json;
+
+/// Something that holds after some steps and not after others.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// A count of the pool, compared with a number.
+    Count(Count, Comparison, u64),
+    /// The state of the pool.
+    Status(Status),
+    /// An event of this name is emitted.
+    Event(String),
+    /// An input of this name happens.
+    Input(String),
+    /// The number of the step, compared with a number.
+    Step(Comparison, u64),
+    /// The time of the step, in nanoseconds: `=` is the first step at or after it.
+    At(Comparison, u64),
+}
+
+/// What can be counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// Pending, available and in use together.
+    Total,
+    /// Available connections.
+    Idle,
+    /// Connections in use.
+    InUse,
+    /// Connections being established.
+    Pending,
+    /// Requests in the wait queue.
+    Waiting,
+    /// The generation of the pool.
+    Generation,
+    /// Connections ever created.
+    Created,
+}
+
+/// How two numbers are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `=`
+    Equal,
+    /// `!=`
+    Unequal,
+    /// `>=`
+    AtLeast,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Above,
+    /// `<`
+    Below,
+}
+
+/// What a condition is asked about: one step and what came of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// The number of the step.
+    pub step: u64,
+    /// When.
+    pub at: Instant,
+    /// What happened.
+    pub input: &'a Input<Traced>,
+    /// What came of it.
+    pub actions: &'a [Action<Traced>],
+    /// The counts after it.
+    pub snapshot: &'a Snapshot,
+}
+
+impl Condition {
+    /// Whether it holds.
+    pub fn holds(&self, moment: &Moment<'_>) -> bool {
+        match self {
+            Self::Count(count, comparison, number) => {
+                comparison.holds(count.of(moment.snapshot), *number)
+            }
+            Self::Status(status) => moment.snapshot.status == *status,
+            Self::Event(name) => moment.actions.iter().any(
+                |action| matches!(action, Action::EmitEvent(event) if event.name() == name.as_str()),
+            ),
+            Self::Input(name) => moment.input.name() == name.as_str(),
+            Self::Step(comparison, number) => comparison.holds(moment.step, *number),
+            Self::At(Comparison::Equal, nanos) => moment.at.as_nanos() >= *nanos,
+            Self::At(comparison, nanos) => comparison.holds(moment.at.as_nanos(), *nanos),
+        }
+    }
+}
+
+impl Count {
+    const ALL: [(Self, &'static str); 7] = [
+        (Self::Total, "total"),
+        (Self::Idle, "idle"),
+        (Self::InUse, "in-use"),
+        (Self::Pending, "pending"),
+        (Self::Waiting, "waiting"),
+        (Self::Generation, "generation"),
+        (Self::Created, "created"),
+    ];
+
+    fn of(self, snapshot: &Snapshot) -> u64 {
+        match self {
+            Self::Total => snapshot.total.into(),
+            Self::Idle => snapshot.available.into(),
+            Self::InUse => snapshot.in_use.into(),
+            Self::Pending => snapshot.pending.into(),
+            Self::Waiting => snapshot.waiting,
+            Self::Generation => snapshot.generation,
+            Self::Created => snapshot.connections_created,
+        }
+    }
+}
+
+impl Comparison {
+    /// Longer signs first, or `>=` would be read as `>`.
+    const ALL: [(Self, &'static str); 6] = [
+        (Self::AtLeast, ">="),
+        (Self::AtMost, "<="),
+        (Self::Unequal, "!="),
+        (Self::Equal, "="),
+        (Self::Above, ">"),
+        (Self::Below, "<"),
+    ];
+
+    fn holds(self, left: u64, right: u64) -> bool {
+        match self {
+            Self::Equal => left == right,
+            Self::Unequal => left != right,
+            Self::AtLeast => left >= right,
+            Self::AtMost => left <= right,
+            Self::Above => left > right,
+            Self::Below => left < right,
+        }
+    }
+}
+
+/// A text that is no condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoCondition(String);
+
+impl fmt::Display for NoCondition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is no condition: write waiting>100, total, idle, in-use, pending, generation or \
+             created the same way, status=paused, event=ConnectionCheckOutFailed, input=Clear, \
+             step=40 or at=1.5 (seconds)",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for NoCondition {}
+
+impl FromStr for Condition {
+    type Err = NoCondition;
+
+    fn from_str(text: &str) -> Result<Self, NoCondition> {
+        parse(text).ok_or_else(|| NoCondition(text.to_owned()))
+    }
+}
+
+fn parse(text: &str) -> Option<Condition> {
+    let (at, comparison, sign) = Comparison::ALL
+        .iter()
+        .filter_map(|&(comparison, sign)| Some((text.find(sign)?, comparison, sign)))
+        .min_by_key(|&(at, _, sign)| (at, std::cmp::Reverse(sign.len())))?;
+    let (key, value) = (text[..at].trim(), text[at + sign.len()..].trim());
+    let is_equal = comparison == Comparison::Equal;
+    match key {
+        "step" => Some(Condition::Step(comparison, value.parse().ok()?)),
+        "at" => Some(Condition::At(comparison, nanos(value)?)),
+        "event" if is_equal => {
+            event_json::TYPES.contains(&value).then(|| Condition::Event(value.to_owned()))
+        }
+        "input" if is_equal => INPUTS.contains(&value).then(|| Condition::Input(value.to_owned())),
+        "status" if is_equal => [Status::Paused, Status::Ready, Status::Closed]
+            .into_iter()
+            .find(|status| status.to_string() == value)
+            .map(Condition::Status),
+        _ => {
+            let (count, _) = Count::ALL.into_iter().find(|(_, name)| *name == key)?;
+            Some(Condition::Count(count, comparison, value.parse().ok()?))
+        }
+    }
+}
+
+/// Seconds, with or without an `s` and decimals, as nanoseconds.
+pub fn nanos(text: &str) -> Option<u64> {
+    let seconds: f64 = text.trim_end_matches('s').parse().ok()?;
+    (0.0..=1e10).contains(&seconds).then(|| (seconds * 1e9).round() as u64)
+}
+
+/// The names of inputs.
+pub const INPUTS: [&str; 14] = [
+    "CheckOutRequested",
+    "CheckOutCancelled",
+    "CheckedIn",
+    "Repurposed",
+    "Handshaken",
+    "EstablishSucceeded",
+    "EstablishFailed",
+    "IdleClosedByPeer",
+    "Ready",
+    "Close",
+    "Timer",
+    "ResetAfterFork",
+    "Clear",
+    "SetOptions",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read() {
+        for (text, expected) in [
+            ("waiting>100", Condition::Count(Count::Waiting, Comparison::Above, 100)),
+            ("in-use >= 3", Condition::Count(Count::InUse, Comparison::AtLeast, 3)),
+            ("status=paused", Condition::Status(Status::Paused)),
+            ("event=ConnectionClosed", Condition::Event("ConnectionClosed".to_owned())),
+            ("input=Clear", Condition::Input("Clear".to_owned())),
+            ("step=40", Condition::Step(Comparison::Equal, 40)),
+            ("at=1.5s", Condition::At(Comparison::Equal, 1_500_000_000)),
+        ] {
+            assert_eq!(text.parse(), Ok(expected), "{text}");
+        }
+        for text in ["", "waiting", "waiting>x", "event=Nothing", "status>ready", "at=-1", "x=1"] {
+            assert!(text.parse::<Condition>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Which steps are shown.
+
+use cenote_core::pool::{Action, Event, Input, WaiterId};
+use cenote_core::trace::Traced;
+
+use super::watch::View;
+
+/// Steps that have to do with all of what is set.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// One of these connections.
+    pub connections: Vec<u64>,
+    /// One of these requests.
+    pub waiters: Vec<u64>,
+    /// Not before, in nanoseconds.
+    pub from: Option<u64>,
+    /// Not after, in nanoseconds.
+    pub to: Option<u64>,
+    /// One of these names of inputs, events or actions.
+    pub types: Vec<String>,
+}
+
+impl Filter {
+    /// Whether the step is shown.
+    pub fn lets_pass(&self, view: &View<'_>) -> bool {
+        let Self { connections, waiters, from, to, types } = self;
+        let at = view.step.at.as_nanos();
+        from.is_none_or(|from| at >= from)
+            && to.is_none_or(|to| at <= to)
+            && (connections.is_empty() || self.is_about_connection(view))
+            && (waiters.is_empty() || self.is_about_waiter(view))
+            && (types.is_empty() || self.is_of_type(view))
+    }
+
+    fn is_about_connection(&self, view: &View<'_>) -> bool {
+        let wanted =
+            |number: Option<u64>| number.is_some_and(|number| self.connections.contains(&number));
+        wanted(connection_of(&view.step.input))
+            || view.actions.iter().any(|action| wanted(connection_of_action(action)))
+    }
+
+    /// What concerns the request itself, and the way of the connection that it holds.
+    fn is_about_waiter(&self, view: &View<'_>) -> bool {
+        let wanted = |id: WaiterId| self.waiters.contains(&id.0);
+        let asked = if let Input::CheckOutRequested { id, .. } | Input::CheckOutCancelled { id } =
+            &view.step.input
+        {
+            wanted(*id)
+        } else {
+            let number = connection_of(&view.step.input);
+            let holder = number.and_then(|number| view.mirror.last_holder.get(&number));
+            holder.is_some_and(|&id| wanted(id))
+        };
+        let answered = |action: &Action<Traced>| matches!(action, Action::Deliver { waiter, .. } if wanted(*waiter));
+        asked || view.actions.iter().any(answered)
+    }
+
+    fn is_of_type(&self, view: &View<'_>) -> bool {
+        let wanted = |name: &str| self.types.iter().any(|wanted| wanted == name);
+        wanted(view.step.input.name())
+            || view.actions.iter().any(|action| match action {
+                Action::EmitEvent(event) => wanted(event.name()),
+                Action::StartEstablish { .. } => wanted("StartEstablish"),
+                Action::AbortEstablish { .. } => wanted("AbortEstablish"),
+                Action::Deliver { .. } => wanted("Deliver"),
+                Action::CloseSocket { .. } => wanted("CloseSocket"),
+                Action::Interrupt { .. } => wanted("Interrupt"),
+                Action::ReportHeldTooLong { .. } => wanted("ReportHeldTooLong"),
+            })
+    }
+}
+
+/// The connection that an input is about.
+pub fn connection_of(input: &Input<Traced>) -> Option<u64> {
+    match input {
+        Input::CheckedIn { id, .. }
+        | Input::Repurposed { id, .. }
+        | Input::Handshaken { id, .. }
+        | Input::EstablishSucceeded { id, .. }
+        | Input::EstablishFailed { id, .. }
+        | Input::IdleClosedByPeer { id, .. } => Some(id.number()),
+        Input::CheckOutRequested { .. }
+        | Input::CheckOutCancelled { .. }
+        | Input::Ready
+        | Input::Close
+        | Input::Timer
+        | Input::ResetAfterFork
+        | Input::Clear { .. }
+        | Input::SetOptions { .. } => None,
+    }
+}
+
+fn connection_of_action(action: &Action<Traced>) -> Option<u64> {
+    match action {
+        Action::StartEstablish { id, .. }
+        | Action::AbortEstablish { id }
+        | Action::Deliver { outcome: Ok((id, ())), .. }
+        | Action::CloseSocket { id, .. }
+        | Action::Interrupt { id }
+        | Action::ReportHeldTooLong { id, .. } => Some(id.number()),
+        Action::Deliver { outcome: Err(_), .. } => None,
+        Action::EmitEvent(event) => match event {
+            Event::ConnectionCreated { connection_id }
+            | Event::ConnectionReady { connection_id, .. }
+            | Event::ConnectionClosed { connection_id, .. }
+            | Event::ConnectionCheckedOut { connection_id, .. }
+            | Event::ConnectionCheckedIn { connection_id } => Some(*connection_id),
+            Event::ConnectionPoolCreated { .. }
+            | Event::ConnectionPoolReady
+            | Event::ConnectionPoolCleared { .. }
+            | Event::ConnectionPoolClosed
+            | Event::ConnectionCheckOutStarted
+            | Event::ConnectionCheckOutFailed { .. } => None,
+        },
+    }
+}

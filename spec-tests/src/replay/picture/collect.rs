@@ -1,0 +1,382 @@
+//! What a picture shows, gathered while a trace is replayed.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use cenote_core::pool::{
+    Action, CheckOutError, ConnectionState, Input, Instant, PoolState, Snapshot, WaiterId,
+};
+use cenote_core::trace::{Cause, Traced};
+
+use crate::replay::text;
+use crate::replay::watch::View;
+
+/// Everything that is drawn; times are nanoseconds since the origin.
+#[derive(Clone, Debug, Default)]
+pub struct Picture {
+    /// When the trace begins.
+    pub start: u64,
+    /// When it ends.
+    pub end: u64,
+    /// How many steps it has.
+    pub steps: u64,
+    /// How long each connection was there, in the order in which they went.
+    pub lives: Vec<Life>,
+    /// What connections did besides lying in the pool, in the order in which that ended.
+    pub uses: Vec<Use>,
+    /// Requests that waited or failed, in the order in which that ended.
+    pub waits: Vec<Wait>,
+    /// The counts, whenever they change.
+    pub points: Vec<Point>,
+    /// The limits, whenever they change.
+    pub limits: Vec<Limits>,
+    /// What is marked.
+    pub marks: Vec<Mark>,
+    /// Texts that marks name by their place.
+    pub texts: Vec<String>,
+}
+
+/// A connection from its creation to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// Where it lies: its lane.
+    pub slot: u32,
+    /// Its number.
+    pub number: u64,
+    /// From when.
+    pub start: u64,
+    /// To when.
+    pub end: u64,
+}
+
+/// A time during which a connection was established or used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Use {
+    /// Its lane.
+    pub slot: u32,
+    /// Its number.
+    pub number: u64,
+    /// Which of the two.
+    pub kind: UseKind,
+    /// The request that holds it; 0 if that is not told.
+    pub holder: u64,
+    /// From when.
+    pub start: u64,
+    /// To when.
+    pub end: u64,
+}
+
+/// What a connection does besides lying in the pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UseKind {
+    /// It is being established.
+    Pending,
+    /// It is checked out.
+    InUse,
+}
+
+/// A request from when it came to its outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Where it is drawn: no two overlap in a row.
+    pub row: u32,
+    /// The request.
+    pub id: u64,
+    /// The connection it was handed; 0 if it failed.
+    pub connection: u64,
+    /// How it ended: 0 served, 1 timed out, 2 cleared or paused, 3 not established, 4 closed,
+    /// 5 cancelled, 6 still waiting at the end.
+    pub outcome: u8,
+    /// From when.
+    pub start: u64,
+    /// To when.
+    pub end: u64,
+}
+
+/// The counts from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// From when.
+    pub at: u64,
+    /// Pending, available and in use together.
+    pub total: u32,
+    /// Checked out.
+    pub in_use: u32,
+    /// Being established.
+    pub pending: u32,
+    /// In the wait queue.
+    pub waiting: u32,
+}
+
+/// The limits from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// From when.
+    pub at: u64,
+    /// `maxPoolSize`; 0 is without limit.
+    pub max: u32,
+    /// `minPoolSize`.
+    pub min: u32,
+    /// `maxConnecting`.
+    pub connecting: u32,
+}
+
+/// Something that is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// When.
+    pub at: u64,
+    /// What.
+    pub kind: MarkKind,
+    /// The step.
+    pub step: u64,
+    /// The place of its text.
+    pub text: u32,
+}
+
+/// What is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkKind {
+    /// The pool became ready.
+    Ready,
+    /// The pool, or a service, was cleared.
+    Clear,
+    /// The pool was closed.
+    Close,
+    /// A check-out failed.
+    CheckOutFailed,
+    /// An establishment failed.
+    EstablishFailed,
+    /// Other options, a fork, a gap in the recording, or a refused input.
+    Other,
+}
+
+/// Gathers a [`Picture`].
+#[derive(Debug)]
+pub struct Collector {
+    picture: Picture,
+    open: BTreeMap<u64, Open>,
+    asked: BTreeMap<u64, (u64, u32)>,
+    free_rows: BinaryHeap<Reverse<u32>>,
+    rows: u32,
+    texts: BTreeMap<String, u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    slot: u32,
+    start: u64,
+    doing: Option<(UseKind, u64, u64)>,
+}
+
+impl Collector {
+    /// Begins with a pool as it is at the start.
+    pub fn new(pool: &PoolState<Traced>) -> Self {
+        let start = pool.now().as_nanos();
+        let mut collector = Self {
+            picture: Picture { start, end: start, ..Picture::default() },
+            open: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            free_rows: BinaryHeap::new(),
+            rows: 0,
+            texts: BTreeMap::new(),
+        };
+        collector.take_over(pool);
+        collector
+    }
+
+    /// Takes a step in.
+    pub fn add(&mut self, view: &View<'_>) {
+        let now = view.pool.now().as_nanos();
+        (self.picture.end, self.picture.steps) = (now, view.step.number);
+        if let Some(lost) = view.step.lost_before {
+            self.abandon();
+            self.take_over(view.pool);
+            self.mark(view, MarkKind::Other, format!("{lost} inputs were not recorded"));
+            return;
+        }
+        if view.step.refused {
+            let told = format!("refused: {}", text::input(&view.step.input));
+            return self.mark(view, MarkKind::Other, told);
+        }
+        self.input(view, now);
+        for action in view.actions {
+            self.action(view, action, now);
+        }
+        if matches!(view.step.input, Input::ResetAfterFork) {
+            self.abandon();
+            self.take_over(view.pool);
+        }
+        self.counts(&view.pool.snapshot(), now);
+    }
+
+    /// Ends what is still open.
+    pub fn finish(mut self) -> Picture {
+        self.abandon();
+        self.picture.texts = vec![String::new(); self.texts.len()];
+        for (text, place) in self.texts {
+            self.picture.texts[place as usize] = text;
+        }
+        self.picture
+    }
+
+    fn input(&mut self, view: &View<'_>, now: u64) {
+        let input = &view.step.input;
+        match input {
+            Input::CheckOutRequested { id, .. } => {
+                let row = self.row();
+                self.asked.insert(id.0, (now, row));
+            }
+            Input::CheckedIn { id, .. } | Input::EstablishSucceeded { id, .. } => {
+                self.rest(id.number(), now);
+            }
+            Input::EstablishFailed { id, .. } => {
+                self.close(id.number(), now);
+                self.mark(view, MarkKind::EstablishFailed, text::input(input));
+            }
+            Input::Clear { .. } => self.mark(view, MarkKind::Clear, text::input(input)),
+            Input::Ready => self.mark(view, MarkKind::Ready, text::input(input)),
+            Input::Close => self.mark(view, MarkKind::Close, text::input(input)),
+            Input::ResetAfterFork | Input::SetOptions { .. } => {
+                self.mark(view, MarkKind::Other, text::input(input));
+            }
+            Input::CheckOutCancelled { .. }
+            | Input::Repurposed { .. }
+            | Input::Handshaken { .. }
+            | Input::IdleClosedByPeer { .. }
+            | Input::Timer => {}
+        }
+    }
+
+    fn action(&mut self, view: &View<'_>, action: &Action<Traced>, now: u64) {
+        match action {
+            Action::StartEstablish { id, .. } => {
+                let doing = Some((UseKind::Pending, 0, now));
+                let open = Open { slot: id.slot(), start: now, doing };
+                self.open.insert(id.number(), open);
+            }
+            Action::Deliver { waiter, outcome: Ok((id, ())) } => {
+                self.rest(id.number(), now);
+                if let Some(open) = self.open.get_mut(&id.number()) {
+                    open.doing = Some((UseKind::InUse, waiter.0, now));
+                }
+                self.answered(*waiter, id.number(), 0, now);
+            }
+            Action::Deliver { waiter, outcome: Err(error) } => {
+                self.answered(*waiter, 0, outcome_of(error), now);
+                let failure = text::failure(error);
+                self.mark(view, MarkKind::CheckOutFailed, format!("check-out failed: {failure}"));
+            }
+            Action::CloseSocket { id, .. } | Action::AbortEstablish { id } => {
+                self.close(id.number(), now);
+            }
+            Action::Interrupt { .. } | Action::ReportHeldTooLong { .. } | Action::EmitEvent(_) => {}
+        }
+    }
+
+    /// What a connection did is over.
+    fn rest(&mut self, number: u64, now: u64) {
+        let Some(open) = self.open.get_mut(&number) else { return };
+        let slot = open.slot;
+        if let Some((kind, holder, start)) = open.doing.take() {
+            self.picture.uses.push(Use { slot, number, kind, holder, start, end: now });
+        }
+    }
+
+    fn close(&mut self, number: u64, now: u64) {
+        self.rest(number, now);
+        if let Some(Open { slot, start, .. }) = self.open.remove(&number) {
+            self.picture.lives.push(Life { slot, number, start, end: now });
+        }
+    }
+
+    /// Requests that are served at once are not drawn: there would be nothing to see.
+    fn answered(&mut self, waiter: WaiterId, connection: u64, outcome: u8, now: u64) {
+        let Some((start, row)) = self.asked.remove(&waiter.0) else { return };
+        self.free_rows.push(Reverse(row));
+        if start != now || outcome != 0 {
+            let wait = Wait { row, id: waiter.0, connection, outcome, start, end: now };
+            self.picture.waits.push(wait);
+        }
+    }
+
+    /// The lowest row in which nobody waits.
+    fn row(&mut self) -> u32 {
+        let free = self.free_rows.pop().map(|Reverse(row)| row);
+        free.unwrap_or_else(|| {
+            self.rows += 1;
+            self.rows - 1
+        })
+    }
+
+    /// Everything that is open ends here.
+    fn abandon(&mut self) {
+        let now = self.picture.end;
+        let open: Vec<u64> = self.open.keys().copied().collect();
+        open.into_iter().for_each(|number| self.close(number, now));
+        let asked: Vec<u64> = self.asked.keys().copied().collect();
+        asked.into_iter().for_each(|id| self.answered(WaiterId(id), 0, STILL_WAITING, now));
+    }
+
+    /// Begins with a state.
+    fn take_over(&mut self, pool: &PoolState<Traced>) {
+        for connection in pool.connections() {
+            let since = connection.since.as_nanos();
+            let doing = match connection.state {
+                ConnectionState::Pending { .. } => Some((UseKind::Pending, 0, since)),
+                ConnectionState::Available => None,
+                ConnectionState::InUse { .. } => Some((UseKind::InUse, 0, since)),
+            };
+            let (slot, start) = (connection.id.slot(), connection.created.as_nanos());
+            self.open.insert(connection.id.number(), Open { slot, start, doing });
+        }
+        let waiters: Vec<_> = pool.waiters().map(|waiter| (waiter.id.0, waiter.started)).collect();
+        for (id, started) in waiters {
+            let row = self.row();
+            self.asked.insert(id, (Instant::as_nanos(started), row));
+        }
+        self.counts(&pool.snapshot(), pool.now().as_nanos());
+    }
+
+    fn counts(&mut self, snapshot: &Snapshot, at: u64) {
+        let waiting = u32::try_from(snapshot.waiting).unwrap_or(u32::MAX);
+        let &Snapshot { total, in_use, pending, .. } = snapshot;
+        let point = Point { at, total, in_use, pending, waiting };
+        let differs = |last: &Point| Point { at, ..*last } != point;
+        if self.picture.points.last().is_none_or(differs) {
+            // Of several at one time, the last is what can be seen.
+            if self.picture.points.last().is_some_and(|last| last.at == at) {
+                self.picture.points.pop();
+            }
+            self.picture.points.push(point);
+        }
+        let (min, connecting) = (snapshot.min_pool_size, snapshot.max_connecting);
+        let limits = Limits { at, max: snapshot.max_pool_size.unwrap_or(0), min, connecting };
+        let last = self.picture.limits.last();
+        if last.is_none_or(|last| Limits { at, ..*last } != limits) {
+            self.picture.limits.push(limits);
+        }
+    }
+
+    fn mark(&mut self, view: &View<'_>, kind: MarkKind, text: String) {
+        let text = if self.texts.len() < TEXTS_MAX { text } else { "…".to_owned() };
+        let next = self.texts.len() as u32;
+        let text = *self.texts.entry(text).or_insert(next);
+        let (at, step) = (view.pool.now().as_nanos(), view.step.number);
+        self.picture.marks.push(Mark { at, kind, step, text });
+    }
+}
+
+fn outcome_of(error: &CheckOutError<Cause>) -> u8 {
+    match error {
+        CheckOutError::WaitQueueTimeout { .. } => 1,
+        CheckOutError::PoolCleared { .. } => 2,
+        CheckOutError::EstablishFailed { .. } => 3,
+        CheckOutError::PoolClosed => 4,
+        CheckOutError::Cancelled => 5,
+    }
+}
+
+const STILL_WAITING: u8 = 6;
+/// Different texts of marks.
+const TEXTS_MAX: usize = 2_000;

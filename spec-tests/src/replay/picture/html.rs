@@ -1,0 +1,170 @@
+//! One page that holds everything: no network, no other file.
+
+use std::io::{self, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cenote_core::trace::TraceHeader;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use serde_json::json;
+
+use super::collect::{MarkKind, Picture, UseKind};
+
+/// Writes the page.
+///
+/// # Errors
+///
+/// Those of the sink.
+pub fn html(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io::Result<()> {
+    let (columns, bytes) = columns(picture)?;
+    let tick = tick(picture);
+    let about = json!({
+        "address": header.address,
+        "program": header.program,
+        "origin": header.origin,
+        "isNew": header.is_new,
+        "steps": picture.steps,
+        "start": picture.start,
+        "end": picture.end,
+        "tick": tick,
+        "texts": picture.texts,
+        "columns": columns,
+    });
+    // In a script, `</` would end it.
+    let about = about.to_string().replace("</", "<\\/");
+    for part in PAGE.split("%%") {
+        match part {
+            "ABOUT" => out.write_all(about.as_bytes())?,
+            "DATA" => out.write_all(STANDARD.encode(&bytes).as_bytes())?,
+            "STYLE" => out.write_all(include_bytes!("page.css"))?,
+            "SCRIPT" => out.write_all(include_bytes!("page.js"))?,
+            plain => out.write_all(plain.as_bytes())?,
+        }
+    }
+    Ok(())
+}
+
+const PAGE: &str = include_str!("page.html");
+
+/// Nanoseconds of a tick: the least with which the whole time has room in 32 bits.
+fn tick(picture: &Picture) -> u64 {
+    // What was there at the start may have begun long before.
+    let begin = beginning(picture);
+    (picture.end - begin) / u64::from(u32::MAX) + 1
+}
+
+fn beginning(picture: &Picture) -> u64 {
+    let lives = picture.lives.iter().map(|life| life.start);
+    let waits = picture.waits.iter().map(|wait| wait.start);
+    lives.chain(waits).chain([picture.start]).min().unwrap_or(picture.start)
+}
+
+/// Numbers of 32 bits, column after column, compressed; and the name and length of each column.
+/// Times are ticks since the beginning; `…End` and `…At` are told as differences.
+fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
+    let (begin, tick) = (beginning(picture), tick(picture));
+    let time = |at: u64| (at.saturating_sub(begin) / tick) as u32;
+    let mut columns = Columns { names: Vec::new(), out: ZlibEncoder::new(Vec::new(), LEVEL) };
+    columns.numbers("begin", [(begin >> 32) as u32, begin as u32])?;
+
+    let lives = &picture.lives;
+    columns.differences("lifeEnd", lives.iter().map(|life| time(life.end)))?;
+    columns.numbers("lifeLength", lives.iter().map(|life| time(life.end) - time(life.start)))?;
+    columns.numbers("lifeSlot", lives.iter().map(|life| life.slot))?;
+    columns.numbers("lifeNumber", lives.iter().map(|life| life.number as u32))?;
+
+    let uses = &picture.uses;
+    columns.differences("useEnd", uses.iter().map(|usage| time(usage.end)))?;
+    columns.numbers("useLength", uses.iter().map(|usage| time(usage.end) - time(usage.start)))?;
+    columns.numbers("useSlot", uses.iter().map(|usage| usage.slot))?;
+    columns.numbers("useNumber", uses.iter().map(|usage| usage.number as u32))?;
+    columns.numbers("useHolder", uses.iter().map(|usage| usage.holder as u32))?;
+    let kind = |kind| match kind {
+        UseKind::Pending => 0,
+        UseKind::InUse => 1,
+    };
+    columns.numbers("useKind", uses.iter().map(|usage| kind(usage.kind)))?;
+
+    let waits = &picture.waits;
+    columns.differences("waitEnd", waits.iter().map(|wait| time(wait.end)))?;
+    columns.numbers("waitLength", waits.iter().map(|wait| time(wait.end) - time(wait.start)))?;
+    columns.numbers("waitRow", waits.iter().map(|wait| wait.row))?;
+    columns.numbers("waitId", waits.iter().map(|wait| wait.id as u32))?;
+    columns.numbers("waitConnection", waits.iter().map(|wait| wait.connection as u32))?;
+    columns.numbers("waitOutcome", waits.iter().map(|wait| wait.outcome.into()))?;
+
+    let points = &picture.points;
+    columns.differences("pointAt", points.iter().map(|point| time(point.at)))?;
+    columns.numbers("pointTotal", points.iter().map(|point| point.total))?;
+    columns.numbers("pointInUse", points.iter().map(|point| point.in_use))?;
+    columns.numbers("pointPending", points.iter().map(|point| point.pending))?;
+    columns.numbers("pointWaiting", points.iter().map(|point| point.waiting))?;
+
+    let limits = &picture.limits;
+    columns.differences("limitAt", limits.iter().map(|limits| time(limits.at)))?;
+    columns.numbers("limitMax", limits.iter().map(|limits| limits.max))?;
+    columns.numbers("limitMin", limits.iter().map(|limits| limits.min))?;
+    columns.numbers("limitConnecting", limits.iter().map(|limits| limits.connecting))?;
+
+    let marks = &picture.marks;
+    columns.differences("markAt", marks.iter().map(|mark| time(mark.at)))?;
+    columns.numbers("markKind", marks.iter().map(|mark| mark_kind(mark.kind)))?;
+    columns.numbers("markStep", marks.iter().map(|mark| mark.step as u32))?;
+    columns.numbers("markText", marks.iter().map(|mark| mark.text))?;
+    Ok((columns.names, columns.out.finish()?))
+}
+
+/// In the order of the script's list.
+fn mark_kind(kind: MarkKind) -> u32 {
+    match kind {
+        MarkKind::Ready => 0,
+        MarkKind::Clear => 1,
+        MarkKind::Close => 2,
+        MarkKind::CheckOutFailed => 3,
+        MarkKind::EstablishFailed => 4,
+        MarkKind::Other => 5,
+    }
+}
+
+/// What columns there are, and how many numbers each has.
+type Names = Vec<(&'static str, usize)>;
+
+struct Columns {
+    names: Names,
+    out: ZlibEncoder<Vec<u8>>,
+}
+
+impl Columns {
+    fn numbers(
+        &mut self,
+        name: &'static str,
+        numbers: impl IntoIterator<Item = u32>,
+    ) -> io::Result<()> {
+        let mut count = 0;
+        for number in numbers {
+            self.out.write_all(&number.to_le_bytes())?;
+            count += 1;
+        }
+        self.names.push((name, count));
+        Ok(())
+    }
+
+    /// Each as what it is more than the one before; wraps around where it is less.
+    fn differences(
+        &mut self,
+        name: &'static str,
+        numbers: impl IntoIterator<Item = u32>,
+    ) -> io::Result<()> {
+        let mut last = 0_u32;
+        let differences = numbers.into_iter().map(|number| {
+            let difference = number.wrapping_sub(last);
+            last = number;
+            difference
+        });
+        self.numbers(name, differences)
+    }
+}
+
+/// Fast, and still a third of the size.
+const LEVEL: Compression = Compression::new(2);

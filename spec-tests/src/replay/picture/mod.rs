@@ -1,0 +1,9 @@
+//! Traces as pictures: a page for people, and JSON for Perfetto and chrome://tracing.
+
+mod collect;
+mod html;
+mod perfetto;
+
+pub use collect::{Collector, Life, Limits, Mark, MarkKind, Picture, Point, Use, UseKind, Wait};
+pub use html::html;
+pub use perfetto::perfetto;

@@ -1,0 +1,89 @@
+//! Traces of runs that nobody had: random ones, and traffic.
+
+use std::io;
+
+use cenote_core::pool::{Action, Instant, PoolState, Shell};
+use cenote_core::trace::{JournalOptions, Recorder, TraceCause, TraceInfo, TraceWriter};
+
+use super::random::RandomRun;
+use super::traffic::{Scene, Simulated, Traffic, Watched};
+use crate::lockstep::Tagged;
+
+/// Writes a trace of traffic with so many inputs.
+///
+/// # Errors
+///
+/// Those of the sink.
+pub fn traffic<W: io::Write>(
+    scene: Scene,
+    steps: u64,
+    journal: JournalOptions,
+    sink: W,
+) -> io::Result<W> {
+    let nobody = &mut |_: Action<Simulated>| {};
+    let pool = PoolState::new(Instant::ORIGIN, scene.options.clone(), nobody);
+    let mut taping = Taping::new(pool.expect("a scene has usable options"), journal, sink);
+    let mut traffic = Traffic::new(scene);
+    for _ in 0..steps {
+        let Some((now, input)) = traffic.next(&taping.pool) else { break };
+        let handled = taping.pool.handle(now, input, &mut Watched(&mut traffic));
+        handled.expect("traffic feeds nothing that makes no sense");
+        taping.drain()?;
+    }
+    taping.finish()
+}
+
+/// Writes a trace of the random run of a seed, with about so many inputs; some of them are refused.
+///
+/// # Errors
+///
+/// Those of the sink.
+pub fn random<W: io::Write>(
+    seed: u64,
+    steps: usize,
+    journal: JournalOptions,
+    sink: W,
+) -> io::Result<W> {
+    let mut run = RandomRun::new(seed, steps);
+    let nobody = &mut |_: Action<Tagged>| {};
+    let pool = PoolState::new(Instant::ORIGIN, run.options.clone(), nobody);
+    let mut taping = Taping::new(pool.expect("usable options"), journal, sink);
+    while let Some((now, input)) = run.next_tagged(&taping.pool) {
+        // Refused on purpose, now and then.
+        let _ = taping.pool.handle(now, input, &mut |_: Action<Tagged>| {});
+        taping.drain()?;
+    }
+    taping.finish()
+}
+
+/// A pool with its journal and who writes it, all in one thread.
+struct Taping<S: Shell, W> {
+    pool: Recorder<S>,
+    writer: TraceWriter<W>,
+}
+
+impl<S: Shell, W: io::Write> Taping<S, W>
+where
+    S::Cause: TraceCause,
+{
+    fn new(pool: PoolState<S>, journal: JournalOptions, sink: W) -> Self {
+        let program = concat!("cenote ", env!("CARGO_PKG_VERSION"));
+        let info = TraceInfo::new("db.example.com:27017").with_program(program);
+        let pool = Recorder::new(pool).with_journal(journal);
+        Self { pool, writer: TraceWriter::new(sink, info) }
+    }
+
+    fn drain(&mut self) -> io::Result<()> {
+        while let Some(chunk) = self.pool.take_chunk() {
+            self.writer.write(&chunk)?;
+            self.pool.give_back(chunk);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<W> {
+        self.pool.flush();
+        self.drain()?;
+        self.writer.finish()
+    }
+}

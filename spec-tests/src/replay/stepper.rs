@@ -1,0 +1,235 @@
+//! Going through a trace by hand, forwards and backwards.
+
+use std::io::{self, BufRead, Write};
+
+use cenote_core::pool::{Action, PoolState};
+use cenote_core::trace::{Step, Traced};
+
+use super::condition::{Condition, Moment};
+use super::history::{Entry, History, Nobody, feed};
+use super::mirror::Mirror;
+use super::text;
+use super::watch::View;
+
+const HELP: &str = "\
+next [N]      take N steps (n; an empty line takes one)
+back [N]      go N steps back (b)
+go STEP       go to a step (g)
+until COND    go on to the next step at which waiting>100, event=…, input=…, at=… holds (u)
+since COND    go back to the last step at which it held
+state         the counts (s)
+connections   each connection, and who holds it (c)
+waiters       each request that waits (w)
+help          this (h)
+quit          the end (q)";
+
+/// A place in a history: after how many inputs, and how the pool is there.
+struct Stepper<'a> {
+    history: &'a History,
+    /// Every so many inputs, the pool, so that going back is not going all the way.
+    keyframes: Vec<PoolState<Traced>>,
+    at: usize,
+    pool: PoolState<Traced>,
+}
+
+/// Reads commands, one a line, and answers each, until there are no more. A prompt is shown if
+/// `prompt` is set: to people, not to pipes.
+///
+/// # Errors
+///
+/// Those of the input and the output.
+pub fn run(
+    history: &History,
+    commands: impl BufRead,
+    mut out: impl Write,
+    prompt: bool,
+) -> io::Result<()> {
+    let mut stepper = Stepper::new(history);
+    writeln!(out, "{} steps; `help` says what can be done", history.inputs.len())?;
+    let mut lines = commands.lines();
+    loop {
+        if prompt {
+            write!(out, "{} > ", stepper.at)?;
+            out.flush()?;
+        }
+        let Some(line) = lines.next().transpose()? else { return Ok(()) };
+        let (command, argument) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        match command {
+            "quit" | "q" => return Ok(()),
+            _ => stepper.answer(command, argument.trim(), &mut out)?,
+        }
+    }
+}
+
+impl<'a> Stepper<'a> {
+    fn new(history: &'a History) -> Self {
+        let pool = history.pool();
+        Self { history, keyframes: vec![pool.clone()], at: 0, pool }
+    }
+
+    fn answer(&mut self, command: &str, argument: &str, out: &mut impl Write) -> io::Result<()> {
+        let count = if argument.is_empty() { Ok(1) } else { argument.parse::<usize>() };
+        match (command, count) {
+            ("next" | "n" | "", Ok(count)) => self.next(count, out),
+            ("back" | "b", Ok(count)) => self.go(self.at.saturating_sub(count), out),
+            ("go" | "g", Ok(step)) if !argument.is_empty() => self.go(step, out),
+            ("until" | "u", _) => self.search(argument, true, out),
+            ("since", _) => self.search(argument, false, out),
+            ("state" | "s", _) => writeln!(out, "{}  {}", self.pool.now(), self.pool.snapshot()),
+            ("connections" | "c", _) => self.connections(out),
+            ("waiters" | "w", _) => self.waiters(out),
+            ("help" | "h" | "?", _) => writeln!(out, "{HELP}"),
+            ("next" | "n" | "back" | "b" | "go" | "g", _) => {
+                writeln!(out, "`{argument}` is no number of steps")
+            }
+            _ => writeln!(out, "`{command}` is no command; `help` lists them"),
+        }
+    }
+
+    fn next(&mut self, count: usize, out: &mut impl Write) -> io::Result<()> {
+        if self.at == self.history.inputs.len() {
+            return writeln!(out, "the end");
+        }
+        for _ in 0..count {
+            let Some(line) = self.step() else { return writeln!(out, "the end") };
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+
+    fn go(&mut self, step: usize, out: &mut impl Write) -> io::Result<()> {
+        let target = step.min(self.history.inputs.len());
+        if target == 0 {
+            self.jump(0);
+            return writeln!(out, "      0  {}  {}", self.pool.now(), self.pool.snapshot());
+        }
+        self.jump(target - 1);
+        let line = self.step().unwrap_or_default();
+        writeln!(out, "{line}")
+    }
+
+    /// To after so many inputs, from the nearest keyframe before.
+    fn jump(&mut self, to: usize) {
+        if to < self.at {
+            let frame = (to / KEYFRAME).min(self.keyframes.len() - 1);
+            self.pool = self.keyframes[frame].clone();
+            self.at = frame * KEYFRAME;
+        }
+        while self.at < to {
+            let entry = &self.history.inputs[self.at];
+            let _ = feed(&mut self.pool, entry, &mut Nobody);
+            self.advance();
+        }
+    }
+
+    /// One step, and what it looks like.
+    fn step(&mut self) -> Option<String> {
+        let (entry, actions, before) = self.take()?;
+        let step = self.as_step(&entry);
+        let mirror = Mirror::default();
+        let view =
+            View { step: &step, actions: &actions, before, mirror: &mirror, pool: &self.pool };
+        Some(text::step(&view))
+    }
+
+    fn take(&mut self) -> Option<(Entry, Vec<Action<Traced>>, cenote_core::pool::Snapshot)> {
+        let entry = self.history.inputs.get(self.at)?.clone();
+        let (before, mut actions) = (self.pool.snapshot(), Vec::new());
+        let _ = feed(&mut self.pool, &entry, &mut actions);
+        self.advance();
+        Some((entry, actions, before))
+    }
+
+    fn advance(&mut self) {
+        self.at += 1;
+        if self.at % KEYFRAME == 0 && self.keyframes.len() == self.at / KEYFRAME {
+            self.keyframes.push(self.pool.clone());
+        }
+    }
+
+    fn as_step(&self, entry: &Entry) -> Step {
+        Step::new(self.at as u64, entry.at, entry.input.clone(), entry.refused)
+    }
+
+    fn search(&mut self, argument: &str, forwards: bool, out: &mut impl Write) -> io::Result<()> {
+        let condition = match argument.parse::<Condition>() {
+            Ok(condition) => condition,
+            Err(error) => return writeln!(out, "{error}"),
+        };
+        let found = if forwards { self.find_next(&condition) } else { self.find_last(&condition) };
+        match found {
+            Some(step) => self.go(step, out),
+            None if forwards => writeln!(out, "it does not hold again before the end"),
+            None => writeln!(out, "it did not hold before"),
+        }
+    }
+
+    /// The next step from here; stays where it is if there is none.
+    fn find_next(&mut self, condition: &Condition) -> Option<usize> {
+        let here = self.at;
+        while let Some(holds) = self.holds_next(condition) {
+            if holds {
+                return Some(self.at);
+            }
+        }
+        self.jump(here);
+        None
+    }
+
+    fn find_last(&mut self, condition: &Condition) -> Option<usize> {
+        let here = self.at;
+        let mut last = None;
+        self.jump(0);
+        while self.at + 1 < here {
+            if self.holds_next(condition)? {
+                last = Some(self.at);
+            }
+        }
+        self.jump(here);
+        last
+    }
+
+    /// Takes a step and says whether the condition holds after it.
+    fn holds_next(&mut self, condition: &Condition) -> Option<bool> {
+        let (entry, actions, _) = self.take()?;
+        Some(condition.holds(&Moment {
+            step: self.at as u64,
+            at: self.pool.now(),
+            input: &entry.input,
+            actions: &actions,
+            snapshot: &self.pool.snapshot(),
+        }))
+    }
+
+    /// Who holds what is known from what was delivered, so it takes a way through the past.
+    fn connections(&mut self, out: &mut impl Write) -> io::Result<()> {
+        let mut pool = self.history.pool();
+        let mut mirror = Mirror::of(&pool);
+        for (index, entry) in self.history.inputs[..self.at].iter().enumerate() {
+            let mut actions = Vec::new();
+            let refused = feed(&mut pool, entry, &mut actions).is_err();
+            let step = Step::new(index as u64 + 1, entry.at, entry.input.clone(), refused);
+            mirror.follow(&step, &actions, &pool);
+        }
+        for connection in self.pool.connections() {
+            let held = mirror.connections.get(&connection.id.number());
+            let holder = match held.map(|held| held.doing) {
+                Some(super::mirror::Doing::InUse(Some(holder))) => format!(", held by {holder}"),
+                Some(_) | None => String::new(),
+            };
+            writeln!(out, "{}{holder}", text::connection(&connection))?;
+        }
+        writeln!(out, "{} connections", self.pool.snapshot().total)
+    }
+
+    fn waiters(&self, out: &mut impl Write) -> io::Result<()> {
+        let mut count = 0;
+        for waiter in self.pool.waiters() {
+            writeln!(out, "{}", text::waiter(&waiter))?;
+            count += 1;
+        }
+        writeln!(out, "{count} requests without an outcome")
+    }
+}
+
+const KEYFRAME: usize = 1_000;

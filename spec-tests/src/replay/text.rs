@@ -1,0 +1,168 @@
+//! Steps as lines of text, for people.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use cenote_core::pool::{
+    Action, CheckOutError, ConnectionInfo, ConnectionState, Event, Health, Input, Purpose,
+    WaiterInfo, WaitsFor,
+};
+use cenote_core::trace::{Cause, Traced};
+
+use super::watch::View;
+
+/// The step in one line: number, time, what happened, what came of it, and the state after it.
+pub fn step(view: &View<'_>) -> String {
+    let step = view.step;
+    let refused = if step.refused { " REFUSED" } else { "" };
+    let mut line = format!("{:>7}  {}  {}{refused}", step.number, step.at, input(&step.input));
+    if let Some(lost) = step.lost_before {
+        line = format!("         … {lost} inputs before this were not recorded\n{line}");
+    }
+    let actions: Vec<_> = view.actions.iter().map(action).collect();
+    if !actions.is_empty() {
+        let _ = write!(line, "  ->  {}", actions.join(", "));
+    }
+    let _ = write!(line, "  |  {}", view.pool.snapshot());
+    line
+}
+
+/// An input with what it says.
+pub fn input(input: &Input<Traced>) -> String {
+    let name = input.name();
+    match input {
+        Input::CheckOutRequested { id, deadline, purpose, .. } => {
+            let until = deadline.map(|at| format!(" until {at}")).unwrap_or_default();
+            format!("{name} {id}{until}{}", for_purpose(*purpose))
+        }
+        Input::CheckOutCancelled { id } => format!("{name} {id}"),
+        Input::CheckedIn { id, health: Health::Errored(cause), .. } => {
+            format!("{name} {id} errored ({cause})")
+        }
+        Input::CheckedIn { id, health: Health::Healthy, .. }
+        | Input::EstablishSucceeded { id, .. } => format!("{name} {id}"),
+        Input::Repurposed { id, purpose } => format!("{name} {id}{}", for_purpose(*purpose)),
+        Input::Handshaken { id, service } => {
+            let service = service.map(|id| format!(" with service {id}")).unwrap_or_default();
+            format!("{name} {id}{service}")
+        }
+        Input::EstablishFailed { id, cause } | Input::IdleClosedByPeer { id, cause } => {
+            format!("{name} {id} ({cause})")
+        }
+        Input::Ready | Input::Close | Input::Timer | Input::ResetAfterFork => name.to_owned(),
+        Input::Clear { cause, interrupt, service } => {
+            let interrupt = if *interrupt { " interrupting" } else { "" };
+            let service = service.map(|id| format!(" of service {id}")).unwrap_or_default();
+            format!("{name}{service}{interrupt} ({cause})")
+        }
+        Input::SetOptions { options } => {
+            format!("{name} {}", crate::lockstep::Brief(options))
+        }
+    }
+}
+
+/// An action with what it says.
+pub fn action(action: &Action<Traced>) -> String {
+    match action {
+        Action::StartEstablish { id, background, .. } => {
+            format!("establish {id}{}", if *background { " in the background" } else { "" })
+        }
+        Action::AbortEstablish { id } => format!("abort {id}"),
+        Action::Deliver { waiter, outcome: Ok((id, ())) } => format!("{waiter} gets {id}"),
+        Action::Deliver { waiter, outcome: Err(error) } => {
+            format!("{waiter} fails: {}", failure(error))
+        }
+        Action::CloseSocket { id, .. } => format!("close socket {id}"),
+        Action::Interrupt { id } => format!("interrupt {id}"),
+        Action::ReportHeldTooLong { id, held } => format!("report {id} held for {}", span(*held)),
+        Action::EmitEvent(event) => self::event(event),
+    }
+}
+
+/// Why a check-out failed.
+pub fn failure(error: &CheckOutError<Cause>) -> String {
+    match error {
+        CheckOutError::PoolClosed => "pool closed".to_owned(),
+        CheckOutError::PoolCleared { cause: Some(cause) } => format!("pool cleared ({cause})"),
+        CheckOutError::PoolCleared { cause: None } => "pool paused".to_owned(),
+        CheckOutError::WaitQueueTimeout { .. } => "timed out".to_owned(),
+        CheckOutError::EstablishFailed { cause } => format!("not established ({cause})"),
+        CheckOutError::Cancelled => "cancelled".to_owned(),
+    }
+}
+
+/// Without the `Connection` that all of them begin with.
+fn event(event: &Event<Cause>) -> String {
+    let name = event.name().trim_start_matches("Connection");
+    match event {
+        Event::ConnectionClosed { connection_id, reason, .. } => {
+            format!("{name} c{connection_id} {}", reason.as_str())
+        }
+        Event::ConnectionCreated { connection_id }
+        | Event::ConnectionReady { connection_id, .. }
+        | Event::ConnectionCheckedOut { connection_id, .. }
+        | Event::ConnectionCheckedIn { connection_id } => format!("{name} c{connection_id}"),
+        Event::ConnectionCheckOutFailed { error, .. } => {
+            format!("{name} {}", error.reason().as_str())
+        }
+        Event::ConnectionPoolCreated { .. }
+        | Event::ConnectionPoolReady
+        | Event::ConnectionPoolCleared { .. }
+        | Event::ConnectionPoolClosed
+        | Event::ConnectionCheckOutStarted => name.to_owned(),
+    }
+}
+
+/// A connection as `--step` lists it.
+pub fn connection(connection: &ConnectionInfo) -> String {
+    let ConnectionInfo { id, state, stale, service, created, since, .. } = connection;
+    let doing = match state {
+        ConnectionState::Pending { owner: Some(owner), .. } => format!("pending for {owner}"),
+        ConnectionState::Pending { owner: None, .. } => "pending in the background".to_owned(),
+        ConnectionState::Available => "idle".to_owned(),
+        ConnectionState::InUse { purpose, interrupted } => {
+            let interrupted = if *interrupted { ", interrupted" } else { "" };
+            format!("in use{}{interrupted}", for_purpose(*purpose))
+        }
+    };
+    let stale = if *stale { ", stale" } else { "" };
+    let service = service.map(|id| format!(", service {id}")).unwrap_or_default();
+    format!("{id:<6} {doing} since {since}{stale}{service} (created {created})")
+}
+
+/// A request as `--step` lists it.
+pub fn waiter(waiter: &WaiterInfo) -> String {
+    let WaiterInfo { id, started, age, deadline, purpose, waits_for } = waiter;
+    let what = match waits_for {
+        WaitsFor::Establishment(id) => format!("for {id} to be established"),
+        WaitsFor::Connection => "for a connection: maxPoolSize is reached".to_owned(),
+        WaitsFor::Permit => "for leave to connect: maxConnecting is reached".to_owned(),
+    };
+    let until = deadline.map(|at| format!(", until {at}")).unwrap_or_default();
+    let purpose = for_purpose(*purpose);
+    format!("{id:<6} since {started} ({}){until}{purpose}: waits {what}", span(*age))
+}
+
+fn for_purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Other => "",
+        Purpose::Cursor => " for a cursor",
+        Purpose::Transaction => " for a transaction",
+    }
+}
+
+/// A time as people write it: three digits that count.
+pub fn span(span: Duration) -> String {
+    let nanos = span.as_nanos() as f64;
+    let (value, unit) = match span.as_nanos() {
+        0 => return "0 s".to_owned(),
+        1..1_000 => (nanos, "ns"),
+        1_000..1_000_000 => (nanos / 1e3, "µs"),
+        1_000_000..1_000_000_000 => (nanos / 1e6, "ms"),
+        _ => (nanos / 1e9, "s"),
+    };
+    let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    let text = format!("{value:.decimals$}");
+    let text = if decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} {unit}")
+}

@@ -1,0 +1,231 @@
+//! Traffic by seed: a pool as services use one, in virtual time, for traces that look like life.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::time::Duration;
+
+use cenote_core::pool::{
+    Action, ActionSink, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, Shell,
+    Status, WaiterId,
+};
+
+use super::random::SplitMix;
+
+/// What kind of traffic.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    /// Where all chance comes from.
+    pub seed: u64,
+    /// Of the pool.
+    pub options: PoolOptions,
+    /// How many tasks use it, each with one connection at a time.
+    pub tasks: u64,
+    /// How long a caller waits.
+    pub patience: Option<Duration>,
+    /// For how long a task uses a connection, on average.
+    pub use_time: Duration,
+    /// How long a task does something else, on average.
+    pub pause: Duration,
+    /// How long establishing takes, on average.
+    pub establish_time: Duration,
+    /// One of so many operations or establishments fails; 0: none.
+    pub failure_every: u64,
+    /// One of so many check-outs is never checked in; 0: none.
+    pub leak_every: u64,
+}
+
+impl Scene {
+    /// A service with `connections` connections at most, and twice as many tasks.
+    pub fn new(seed: u64, connections: u32) -> Self {
+        let options = PoolOptions::default()
+            .with_max_pool_size(connections)
+            .with_min_pool_size(connections / 10)
+            .with_max_idle_time(Duration::from_secs(10))
+            .with_held_too_long(Duration::from_secs(2));
+        Self {
+            seed,
+            options,
+            tasks: u64::from(connections) * 2,
+            patience: Some(Duration::from_millis(100)),
+            use_time: Duration::from_millis(4),
+            pause: Duration::from_millis(3),
+            establish_time: Duration::from_millis(8),
+            failure_every: 20_000,
+            leak_every: 0,
+        }
+    }
+}
+
+/// The shell of the traffic: causes are texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Simulated {}
+
+impl Shell for Simulated {
+    type Conn = ();
+    type Waiter = WaiterId;
+    type Cause = &'static str;
+}
+
+/// Something that will happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    Ready,
+    Ask,
+    Established(ConnId),
+    Done(ConnId),
+}
+
+/// See the module: gives one input after the other, for the state in which the pool is.
+#[derive(Debug)]
+pub struct Traffic {
+    scene: Scene,
+    chance: SplitMix,
+    due: BinaryHeap<Reverse<(Instant, u64, Due)>>,
+    sequence: u64,
+    requests: u64,
+    now: Instant,
+    /// Waits to be fed before time goes on.
+    at_once: Vec<Input<Simulated>>,
+    /// Connections whose end was ordered.
+    aborted: BTreeMap<ConnId, ()>,
+}
+
+impl Traffic {
+    /// Nothing has happened yet.
+    pub fn new(scene: Scene) -> Self {
+        let mut traffic = Self {
+            chance: SplitMix(scene.seed),
+            due: BinaryHeap::new(),
+            sequence: 0,
+            requests: 0,
+            now: Instant::ORIGIN,
+            at_once: Vec::new(),
+            aborted: BTreeMap::new(),
+            scene,
+        };
+        traffic.later(Duration::from_millis(1), Due::Ready);
+        for _ in 0..traffic.scene.tasks {
+            let pause = traffic.around(traffic.scene.pause);
+            traffic.later(pause, Due::Ask);
+        }
+        traffic
+    }
+
+    /// The next input, and when; `None` if nothing will ever happen again.
+    pub fn next(&mut self, pool: &PoolState<Simulated>) -> Option<(Instant, Input<Simulated>)> {
+        if let Some(input) = self.at_once.pop() {
+            return Some((self.now, input));
+        }
+        loop {
+            let timer = pool.next_deadline().map(|deadline| deadline.at.max(self.now));
+            let next = self.due.peek().map(|&Reverse((at, _, _))| at);
+            if let Some(at) = timer.filter(|&at| next.is_none_or(|next| at < next)) {
+                self.now = at;
+                return Some((at, Input::Timer));
+            }
+            let Reverse((at, _, due)) = self.due.pop()?;
+            self.now = at;
+            if let Some(input) = self.happen(due, pool) {
+                return Some((at, input));
+            }
+        }
+    }
+
+    /// What the pool orders has consequences.
+    pub fn act(&mut self, action: &Action<Simulated>) {
+        match action {
+            Action::StartEstablish { id, .. } => {
+                let time = self.around(self.scene.establish_time);
+                self.later(time, Due::Established(*id));
+            }
+            Action::AbortEstablish { id } => drop(self.aborted.insert(*id, ())),
+            Action::Deliver { outcome: Ok((id, ())), .. } => {
+                let leaks = self.one_of(self.scene.leak_every);
+                let time = self.around(self.scene.use_time);
+                if !leaks {
+                    self.later(time, Due::Done(*id));
+                }
+            }
+            Action::Deliver { outcome: Err(_), .. } => {
+                let pause = self.around(self.scene.pause);
+                self.later(pause, Due::Ask);
+            }
+            Action::CloseSocket { .. }
+            | Action::Interrupt { .. }
+            | Action::ReportHeldTooLong { .. }
+            | Action::EmitEvent(_) => {}
+        }
+    }
+
+    fn happen(&mut self, due: Due, pool: &PoolState<Simulated>) -> Option<Input<Simulated>> {
+        match due {
+            Due::Ready if pool.snapshot().status == Status::Paused => Some(Input::Ready),
+            Due::Ready => None,
+            Due::Ask => Some(self.ask()),
+            Due::Established(id) if self.aborted.remove(&id).is_some() => None,
+            Due::Established(id) if self.one_of(self.scene.failure_every) => {
+                Some(Input::EstablishFailed { id, cause: "connection refused" })
+            }
+            Due::Established(id) => Some(Input::EstablishSucceeded { id, conn: () }),
+            Due::Done(id) => {
+                let pause = self.around(self.scene.pause);
+                self.later(pause, Due::Ask);
+                let failed = self.one_of(self.scene.failure_every);
+                Some(if failed { self.fail(id, pool) } else { returned(id, Health::Healthy) })
+            }
+        }
+    }
+
+    fn ask(&mut self) -> Input<Simulated> {
+        self.requests += 1;
+        let id = WaiterId(self.requests);
+        let deadline = self.scene.patience.map(|patience| self.now + patience);
+        Input::CheckOutRequested { id, waiter: id, deadline, purpose: Purpose::Other }
+    }
+
+    /// The failure clears the pool first, and a monitor makes it ready again.
+    fn fail(&mut self, id: ConnId, pool: &PoolState<Simulated>) -> Input<Simulated> {
+        let cause = "connection reset by peer";
+        let check_in = returned(id, Health::Errored(cause));
+        if pool.is_stale(id) {
+            return check_in;
+        }
+        self.at_once.push(check_in);
+        self.later(Duration::from_millis(20), Due::Ready);
+        Input::Clear { cause, interrupt: false, service: None }
+    }
+
+    fn later(&mut self, after: Duration, due: Due) {
+        self.sequence += 1;
+        self.due.push(Reverse((self.now + after, self.sequence, due)));
+    }
+
+    /// Between a fifth and nine fifths of it, and one in fifty ten times as long.
+    fn around(&mut self, average: Duration) -> Duration {
+        let share = 20 + u32::try_from(self.chance.below(160)).expect("a small number");
+        let slow = if self.chance.below(50) == 0 { 10 } else { 1 };
+        average * share * slow / 100
+    }
+
+    fn one_of(&mut self, every: u64) -> bool {
+        every != 0 && self.chance.below(every) == 0
+    }
+}
+
+fn returned(id: ConnId, health: Health<&'static str>) -> Input<Simulated> {
+    Input::CheckedIn { id, conn: (), health }
+}
+
+/// Passes actions on to the traffic.
+#[derive(Debug)]
+pub struct Watched<'a>(pub &'a mut Traffic);
+
+impl ActionSink<Simulated> for Watched<'_> {
+    fn act(&mut self, action: Action<Simulated>) {
+        self.0.act(&action);
+    }
+
+    fn wants_events(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,128 @@
+//! Images of states: what is restored from one has the same fingerprint and the same future, and
+//! what cannot be is refused.
+
+use cenote::replay::random::{RandomRun, SplitMix};
+use cenote_core::pool::{Action, Bare, Instant, PoolState, StateImage};
+
+const RUNS: u64 = 1_000;
+const STEPS: usize = 200;
+
+#[test]
+fn a_restored_pool_has_the_same_fingerprint_and_the_same_future() {
+    let mut restored_busy = 0;
+    for seed in 0..RUNS {
+        let mut run = RandomRun::new(seed, STEPS);
+        let mut chance = SplitMix(seed);
+        let mut pool = new_pool(&run);
+        let mut copy = restore(&pool.image());
+        while let Some((now, input)) = run.next_bare(&pool) {
+            let (mut expected, mut actions) = (Vec::new(), Vec::new());
+            let outcome = pool.handle(now, input.clone(), &mut expected);
+            let same = copy.handle(now, input, &mut actions);
+            assert_eq!(outcome.map_err(|misuse| misuse.reason), same.map_err(|m| m.reason));
+            assert_eq!(actions, expected, "seed {seed}");
+            assert_eq!(copy.fingerprint(), pool.fingerprint(), "seed {seed}");
+            assert_eq!(copy.next_deadline(), pool.next_deadline());
+            if chance.below(4) == 0 {
+                let image = copy.image();
+                assert_eq!(image, pool.image());
+                restored_busy += u64::from(!image.requests.is_empty());
+                copy = restore(&image);
+                copy.check_invariants();
+                assert_eq!(copy.fingerprint(), pool.fingerprint());
+            }
+        }
+    }
+    assert!(restored_busy > RUNS, "requests waited in {restored_busy} of the images");
+}
+
+#[test]
+fn a_damaged_image_is_refused_or_is_that_of_a_sound_pool() {
+    let (mut refused, mut accepted) = (0, 0);
+    for seed in 0..RUNS {
+        let mut run = RandomRun::new(seed, STEPS);
+        let mut chance = SplitMix(seed ^ 0xDA3A6E);
+        let mut pool = new_pool(&run);
+        for _ in 0..chance.below(STEPS as u64) {
+            let Some((now, input)) = run.next_bare(&pool) else { break };
+            let _ = pool.handle(now, input, &mut |_: Action<Bare>| {});
+        }
+        for _ in 0..20 {
+            let mut image = pool.image();
+            for _ in 0..=chance.below(2) {
+                damage(&mut image, &mut chance);
+            }
+            let Ok(mut copy) = PoolState::<Bare>::restore(&image, &mut ()) else {
+                refused += 1;
+                continue;
+            };
+            accepted += 1;
+            copy.check_invariants();
+            let mut future = RandomRun::new(seed + 1, 40);
+            while let Some((now, input)) = future.next_bare(&copy) {
+                let now = now.max(image.now);
+                let _ = copy.handle(now, input, &mut |_: Action<Bare>| {});
+                copy.check_invariants();
+            }
+        }
+    }
+    assert!(refused > 5 * RUNS && accepted > RUNS, "{refused} refused, {accepted} accepted");
+}
+
+/// Changes one thing.
+fn damage(image: &mut StateImage, chance: &mut SplitMix) {
+    let some = |chance: &mut SplitMix| Instant::from_nanos(chance.below(200));
+    let connection = |image: &StateImage, chance: &mut SplitMix| {
+        (!image.connections.is_empty())
+            .then(|| chance.below(image.connections.len() as u64) as usize)
+    };
+    let other = RandomRun::new(chance.number(), 0);
+    match chance.below(19) {
+        0 => image.options = other.options,
+        1 => image.status = [STATUS[0], STATUS[1], STATUS[2]][chance.below(3) as usize],
+        2 => image.generation = [0, 1, u64::MAX, chance.below(9)][chance.below(4) as usize],
+        3 => image.was_cleared = !image.was_cleared,
+        4 => image.populate_after = Some(some(chance)),
+        5 => image.inherited = chance.below(9),
+        6 => image.last_waiter = None,
+        7 => image.last_connection = [0, u64::MAX, 7][chance.below(3) as usize],
+        8 => image.now = some(chance),
+        9 => image.services.clear(),
+        10 => drop(image.connections.pop()),
+        11 => drop(image.free_slots.pop()),
+        12 => image.free_slots.push(chance.below(5) as u32),
+        13 => drop(image.requests.pop()),
+        14 => image.requests.reverse(),
+        15 => image.connections.reverse(),
+        16 => {
+            if let Some(at) = connection(image, chance) {
+                image.connections[at].generation = chance.below(5);
+            }
+        }
+        17 => {
+            if let Some(at) = connection(image, chance) {
+                image.connections[at].expires = Some(some(chance));
+            }
+        }
+        _ => {
+            if let Some(at) = connection(image, chance) {
+                image.connections[at].state = image.connections[0].state;
+            }
+        }
+    }
+}
+
+const STATUS: [cenote_core::pool::Status; 3] = [
+    cenote_core::pool::Status::Paused,
+    cenote_core::pool::Status::Ready,
+    cenote_core::pool::Status::Closed,
+];
+
+fn new_pool(run: &RandomRun) -> PoolState<Bare> {
+    let nobody = &mut |_: Action<Bare>| {};
+    PoolState::new(Instant::ORIGIN, run.options.clone(), nobody).expect("usable options")
+}
+
+fn restore(image: &StateImage) -> PoolState<Bare> {
+    PoolState::restore(image, &mut ()).expect("the image of a pool")
+}

@@ -1,0 +1,317 @@
+//! The commands `cenote record` and `cenote replay`, as people and scripts use them.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use cenote::replay::history::{Entry, History};
+use cenote_core::pool::{ConnId, Health, Input};
+use tempfile::TempDir;
+
+fn cenote(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cenote")).args(arguments).output().expect("a child process")
+}
+
+/// What it prints; it has to end well.
+fn good(arguments: &[&str]) -> String {
+    let output = cenote(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// Its status and the one line on standard error.
+fn bad(arguments: &[&str]) -> (i32, String) {
+    let output = cenote(arguments);
+    let errors = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    (output.status.code().expect("an exit status"), errors.trim_end().to_owned())
+}
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// Traffic with a leak, failures, and too many tasks.
+    fn traffic(&self, name: &str, more: &[&str]) -> PathBuf {
+        let path = self.path(name);
+        let mut arguments = vec!["record", text(&path), "--steps", "3000", "--connections", "5"];
+        arguments.extend(["--tasks", "40", "--leak-every", "100", "--failure-every", "500"]);
+        arguments.extend(more);
+        good(&arguments);
+        path
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path of plain letters")
+}
+
+#[test]
+fn a_trace_is_printed_a_line_a_step() {
+    let folder = Folder::new();
+    let trace = folder.traffic("a.bson", &[]);
+    let printed = good(&["replay", text(&trace)]);
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!(lines.len(), 3000 + 3);
+    assert_eq!(
+        lines[0],
+        "a trace of db.example.com:27017, recorded by cenote 0.1.0, from a new pool at 0.000000000s"
+    );
+    assert!(
+        lines[6].starts_with("      5  0.001000000s  Ready  ->  PoolReady  |  ready  gen 0 | ")
+    );
+    assert!(lines[3002].starts_with("3000 steps until "), "{}", lines[3002]);
+    assert_eq!(good(&["replay", text(&trace), "--quiet"]).lines().count(), 1);
+}
+
+#[test]
+fn steps_are_filtered() {
+    let folder = Folder::new();
+    let trace = folder.traffic("a.bson", &[]);
+    let steps = |more: &[&str]| {
+        let mut arguments = vec!["replay", text(&trace)];
+        arguments.extend(more);
+        let printed = good(&arguments);
+        let lines = printed.lines().skip(2).map(ToOwned::to_owned);
+        let mut lines: Vec<String> = lines.collect();
+        lines.pop();
+        lines
+    };
+    let all = steps(&[]);
+    let third = steps(&["--connection", "3"]);
+    assert!(!third.is_empty() && third.iter().all(|line| line.contains("c3")), "{third:#?}");
+    assert!(third.len() < all.len());
+    let waiter = steps(&["--waiter", "7"]);
+    assert!(waiter[0].contains("CheckOutRequested w7 "), "{waiter:#?}");
+    assert!(waiter.iter().any(|line| line.contains("w7 gets")), "{waiter:#?}");
+    assert!(waiter.last().is_some_and(|line| line.contains("CheckedIn")), "{waiter:#?}");
+    let clears = steps(&["--type", "Clear"]);
+    assert!(!clears.is_empty() && clears.iter().all(|line| line.contains(" Clear ")));
+    let failed = steps(&["--type", "ConnectionCheckOutFailed"]);
+    assert!(!failed.is_empty() && failed.iter().all(|line| line.contains("CheckOutFailed")));
+    let early = steps(&["--from", "0.001", "--to", "0.002"]);
+    assert!(early.iter().all(|line| line.contains("  0.001") || line.contains("  0.002")));
+    assert_eq!(steps(&["--connection", "3", "--to", "0"]).len(), 0);
+}
+
+#[test]
+fn it_stops_where_a_condition_holds() {
+    let folder = Folder::new();
+    let trace = folder.traffic("a.bson", &[]);
+    let stopped = good(&["replay", text(&trace), "--until", "waiting>3"]);
+    let lines: Vec<_> = stopped.lines().rev().take(2).collect();
+    assert!(lines[0].ends_with(", stopped by --until"));
+    assert!(lines[1].ends_with("waiting 4"), "{}", lines[1]);
+    let stopped = good(&["replay", text(&trace), "--until", "step=7"]);
+    assert!(stopped.contains("\n      7  ") && !stopped.contains("\n      8  "));
+    let (status, error) = bad(&["replay", text(&trace), "--quiet", "--until", "waiting>100000"]);
+    assert_eq!((status, error.as_str()), (1, "cenote: the condition of --until never holds"));
+    assert_eq!(cenote(&["replay", text(&trace), "--until", "nonsense"]).status.code(), Some(2));
+}
+
+#[test]
+fn machines_read_json() {
+    let folder = Folder::new();
+    let trace = folder.traffic("a.bson", &[]);
+    let printed = good(&["replay", text(&trace), "--json"]);
+    assert_eq!(printed.lines().count(), 3000);
+    for line in printed.lines() {
+        let step: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert!(step["step"].is_u64() && step["at"].is_f64() && step["state"]["total"].is_u64());
+        assert!(step["input"]["type"].is_string());
+    }
+    let events = good(&["replay", text(&trace), "--json", "--events"]);
+    assert!(events.starts_with(r#"{"at":0.0,"type":"ConnectionPoolCreated","address":"#));
+    for line in events.lines() {
+        let event: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        let name = event["type"].as_str().expect("a type");
+        assert!(cenote::event_json::TYPES.contains(&name), "{name}");
+    }
+}
+
+#[test]
+fn failed_check_outs_are_explained() {
+    let folder = Folder::new();
+    let explained = |trace: &Path| good(&["replay", text(trace), "--explain"]);
+    let leaky = explained(&folder.traffic("leaky.bson", &[]));
+    for expected in [
+        "the pool is paused: it has never been ready.",
+        "the pool was cleared while it waited (connection reset by peer).",
+        "Maxpoolsize",
+    ] {
+        assert_eq!(leaky.contains(expected), expected != "Maxpoolsize", "{expected}");
+    }
+    assert!(leaky.contains("its time to wait ran out. MaxPoolSize stood in the way: all 5 of 5"));
+    assert!(leaky.contains(" of them look like a leak: half of all uses before took less than "));
+
+    let busy = folder.path("busy.bson");
+    good(&["record", text(&busy), "--connections", "5", "--tasks", "400"]);
+    assert!(explained(&busy).contains("No leak shows"));
+
+    let slow = folder.path("slow.bson");
+    good(&[
+        "record",
+        text(&slow),
+        "--connections",
+        "50",
+        "--tasks",
+        "100",
+        "--establish-ms",
+        "400",
+    ]);
+    let slow = explained(&slow);
+    assert!(
+        slow.contains("MaxConnecting stood in the way: 2 of 2 connections were being"),
+        "{slow}"
+    );
+}
+
+#[test]
+fn two_traces_are_compared() {
+    let folder = Folder::new();
+    let one = folder.traffic("one.bson", &[]);
+    let same = good(&["replay", text(&one), "--diff", text(&folder.traffic("two.bson", &[]))]);
+    assert_eq!(same, "3000 steps are the same\n");
+    let other = folder.traffic("three.bson", &["--seed", "9"]);
+    let output = cenote(&["replay", text(&one), "--diff", text(&other)]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = String::from_utf8(output.stdout).expect("text");
+    assert!(shown.contains("different inputs:\n- ") || shown.contains("at different times:\n- "));
+}
+
+#[test]
+fn one_goes_through_it_by_hand() {
+    let folder = Folder::new();
+    let trace = folder.traffic("a.bson", &[]);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cenote"))
+        .args(["replay", text(&trace), "--step"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a child process");
+    let commands = "n\n\nnext 2\nback\nuntil waiting>3\nc\nw\ngo 2500\nb 1200\nstate\n\
+                    since input=Ready\ngo 9999\nn\nfly\nn x\nuntil nothing\nq\nn\n";
+    child.stdin.take().expect("a pipe").write_all(commands.as_bytes()).expect("a pipe");
+    let output = child.wait_with_output().expect("a child process");
+    assert!(output.status.success());
+    let shown = String::from_utf8(output.stdout).expect("text");
+    let numbers: Vec<u64> = shown
+        .lines()
+        .filter(|line| line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next()?.parse().ok())
+        .collect();
+    assert_eq!(numbers, [1, 2, 3, 4, 3, 11, 2500, 1300, *numbers.get(8).expect("one"), 3000]);
+    for expected in [
+        "c1 pending for w5 since 0.001020000s",
+        "waits for c1 to be established",
+        "maxConnecting is reached",
+        "the end",
+        "`fly` is no command; `help` lists them",
+        "`x` is no number of steps",
+        "`nothing` is no condition",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+}
+
+#[test]
+fn a_long_trace_is_shrunk_to_what_shows_a_bug() {
+    let folder = Folder::new();
+    let (trace, planted, shrunk) =
+        (folder.path("long.bson"), folder.path("planted.bson"), folder.path("shrunk.bson"));
+    good(&["record", text(&trace), "--steps", "4000", "--tasks", "6"]);
+    // A shell that checks a connection in twice, once, in the midst of everything.
+    let (mut history, _) = History::read(std::fs::File::open(&trace).expect("a file")).expect("it");
+    let at =
+        history.inputs.iter().rposition(|entry| matches!(entry.input, Input::CheckedIn { .. }));
+    let at = at.expect("a check-in");
+    let Entry { at: time, input: Input::CheckedIn { id, .. }, .. } = history.inputs[at].clone()
+    else {
+        unreachable!("as it was found")
+    };
+    let again = Input::CheckedIn {
+        id: ConnId::from_parts(id.number(), id.slot()),
+        conn: (),
+        health: Health::Healthy,
+    };
+    history.inputs.truncate(at + 1);
+    history.inputs.push(Entry { at: time, input: again, refused: true });
+    history.write(std::fs::File::create(&planted).expect("a file")).expect("written");
+
+    let told = good(&["replay", text(&planted), "--shrink", "misuse", "--out", text(&shrunk)]);
+    let (history, problem) =
+        History::read(std::fs::File::open(&shrunk).expect("a file")).expect("a trace");
+    assert!(problem.is_none());
+    assert!(history.inputs.len() <= 20, "{told}");
+    assert!(history.inputs.last().is_some_and(|entry| entry.refused), "{told}");
+
+    let trace = folder.traffic("busy.bson", &[]);
+    let told = good(&["replay", text(&trace), "--shrink", "waiting>4", "--out", text(&shrunk)]);
+    let (history, _) =
+        History::read(std::fs::File::open(&shrunk).expect("a file")).expect("a trace");
+    assert!(history.inputs.len() <= 20, "{told}");
+    good(&["replay", text(&shrunk), "--until", "waiting>4"]);
+
+    let (status, error) =
+        bad(&["replay", text(&trace), "--shrink", "waiting>100000", "--out", text(&shrunk)]);
+    assert_eq!(status, 1);
+    assert!(error.contains("the trace does not show"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_replayed_is_told_in_one_line() {
+    let folder = Folder::new();
+    let trace = folder.traffic("a.bson", &[]);
+    let bytes = std::fs::read(&trace).expect("a file");
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path(name);
+        std::fs::write(&path, bytes).expect("a file");
+        path
+    };
+    for (name, bytes, expected) in [
+        ("empty", &b""[..], "byte 0, step 0: empty"),
+        ("text", b"hello, this is a text", "not a trace"),
+        ("cut", &bytes[..bytes.len() / 2], "cut: the document has"),
+    ] {
+        let path = write(name, bytes);
+        for more in [&["--quiet"][..], &["--step"], &["--explain"]] {
+            let mut arguments = vec!["replay", text(&path)];
+            arguments.extend(more);
+            let (status, error) = bad(&arguments);
+            assert_eq!(status, 2, "{error}");
+            assert!(error.starts_with(&format!("cenote: {}: byte ", path.display())), "{error}");
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+    let (status, error) = bad(&["replay", text(&folder.path("nowhere"))]);
+    assert!(status == 2 && error.contains("nowhere"), "{error}");
+
+    // What is readable is there all the same, if that is good enough.
+    let cut = folder.path("cut");
+    let output = cenote(&["replay", text(&cut), "--lenient"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).lines().count() > 1_000);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cut: the document has"));
+    let shrunk = folder.path("shrunk");
+    good(&["replay", text(&cut), "--lenient", "--shrink", "in-use>1", "--out", text(&shrunk)]);
+
+    // Another fingerprint is no broken file, but it is not good either.
+    let at = bytes.windows(4).position(|four| four == b"\x12fp\0").expect("a fingerprint");
+    let mut other = bytes.clone();
+    other[at + 4] ^= 1;
+    let other = write("other", &other);
+    for more in [&[][..], &["--lenient"]] {
+        let mut arguments = vec!["replay", text(&other), "--quiet"];
+        arguments.extend(more);
+        let (status, error) = bad(&arguments);
+        assert!(status == 1 && error.contains("the fingerprint is"), "{error}");
+    }
+}

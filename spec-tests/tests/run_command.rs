@@ -1,0 +1,187 @@
+//! `cenote run`, as people and scripts use it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Output, Stdio};
+
+use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
+use serde_json::Value;
+
+fn cenote(command: &str, arguments: &[&str]) -> Command {
+    let mut cenote = Command::new(env!("CARGO_BIN_EXE_cenote"));
+    cenote.arg(command).args(arguments);
+    cenote
+}
+
+fn run(arguments: &[&str]) -> Output {
+    cenote("run", arguments).output().expect("a child process")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("text")
+}
+
+fn json(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("one object of JSON")
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn in_a_pipe_it_is_a_summary_without_escape_codes() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = cenote("run", &["--seconds", "3", "--tasks", "20"]);
+    let output = command.env("TMPDIR", folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(out.starts_with("20 tasks, 10 connections, on tokio, to 127.0.0.1:"), "{out}");
+    for part in ["check-out wait", "p99.9", "establishment", "judged: every rule kept"] {
+        assert!(out.contains(part), "{out}");
+    }
+    assert!(out.contains("left behind     nothing"), "{out}");
+    // A line now and then says how it goes.
+    assert!(
+        err.lines().any(|line| line.contains("operations  ") && line.contains("ready")),
+        "{err}"
+    );
+    assert!(!out.contains('\x1b') && !err.contains('\x1b') && !err.contains('\r'), "{out}{err}");
+    // The endpoint's certificates have gone with it.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn json_is_one_object_and_ops_are_that_many() {
+    let output = run(&["--json", "--ops", "300", "--tasks", "8", "--options", "maxPoolSize=3"]);
+    let summary = json(&output);
+    assert_eq!(summary["good"], true);
+    assert_eq!((&summary["stoppedBy"], &summary["maxPoolSize"]), (&"operations".into(), &3.into()));
+    assert_eq!(summary["operations"]["good"], 300);
+    for latencies in ["checkOutWait", "operationTime", "establishment"] {
+        let latencies = &summary[latencies];
+        let [p50, p99, p999, max] =
+            ["p50MS", "p99MS", "p999MS", "maxMS"].map(|name| latencies[name].as_f64().unwrap());
+        assert!(0.0 < p50 && p50 <= p99 && p99 <= p999 && p999 <= max, "{latencies}");
+    }
+    assert_eq!(summary["checkOutWait"]["count"], 300);
+    assert!((1..=3).contains(&number(&summary["connections"]["created"])), "{summary}");
+    assert_eq!(
+        summary["left"]["sockets"],
+        if cfg!(target_os = "linux") { 0.into() } else { Value::Null }
+    );
+}
+
+#[test]
+fn the_file_of_events_can_be_judged_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("the events.jsonl");
+    let path = path.to_str().unwrap();
+    let output = run(&["--ops", "200", "--events", path]);
+    let out = text(&output.stdout);
+    // By the command that the summary names.
+    let look = out.lines().find_map(|line| line.strip_prefix("look")).expect("a command");
+    let checked = Command::new("sh").args(["-c", look.trim()]).output().unwrap();
+    assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+    let says = text(&checked.stdout);
+    assert!(says.contains("200 check-outs: no rule is broken"), "{says}");
+    // The same that were judged as they came.
+    let events = fs::read_to_string(path).unwrap().lines().count();
+    let judged: u64 = says.split(' ').next().unwrap().parse().unwrap();
+    assert_eq!(u64::try_from(events).unwrap(), judged);
+}
+
+#[test]
+fn chaos_shows_each_loss_and_recovery() {
+    let output = run(&["--chaos", "--seconds", "4", "--tasks", "16", "--json"]);
+    let summary = json(&output);
+    let troubles = summary["troubles"].as_array().unwrap();
+    assert!(!troubles.is_empty(), "{summary}");
+    let restart = &troubles[0];
+    assert_eq!(restart["trouble"], "restart");
+    assert!(number(&restart["failed"]) > 0, "{restart}");
+    let time = |name: &str| restart[name].as_f64().unwrap_or_else(|| panic!("{name}: {restart}"));
+    assert!(time("clearedMS") <= time("readyMS"), "{restart}");
+    // As long as nobody listened, nothing went well.
+    assert!(time("lastedMS") <= time("goodAgainMS"), "{restart}");
+    assert!(number(&summary["connections"]["poolCleared"]) > 0);
+    assert!(number(&summary["operations"]["good"]) > 0);
+    assert!(summary["failures"].as_object().is_some_and(|failures| !failures.is_empty()));
+    // And somebody who looks sees it when it happens.
+    let told = text(&output.stderr);
+    assert!(told.contains("trouble: restart") && told.contains("good again after"), "{told}");
+}
+
+#[test]
+fn signals_stop_it_with_a_summary_and_nothing_left() {
+    for signal in ["-INT", "-TERM"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = cenote("run", &["--seconds", "600", "--json"])
+            .env("TMPDIR", folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It says so when it has begun, and how it goes when something has been done.
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains(" a second  ")), "progress");
+        let killed = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(killed.unwrap().success());
+        let mut out = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut out).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        let summary: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!((&summary["stoppedBy"], &summary["good"]), (&"signal".into(), &true.into()));
+        assert!(number(&summary["operations"]["good"]) > 0, "{summary}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_server_elsewhere_is_a_connection_string() {
+    let users = vec![User::new("app", "pencil")];
+    let settings = Settings { auth: true, users, ..Settings::default() };
+    let endpoint = Endpoint::start(settings, ListenOptions::with_tls()).unwrap();
+    let uri = format!("{}&maxPoolSize=2&minPoolSize=1", endpoint.uri());
+    let summary = json(&run(&[&uri, "--json", "--ops", "100"]));
+    assert_eq!((&summary["embedded"], &summary["maxPoolSize"]), (&false.into(), &2.into()));
+    assert_eq!(summary["operations"]["good"], 100);
+    endpoint.with(|server, _| assert!(server.statistics().commands["ping"] > 100));
+}
+
+#[test]
+fn what_cannot_be_done_is_2_with_one_line() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nobody = format!("mongodb://u:secret@127.0.0.1:{}", free.local_addr().unwrap().port());
+    drop(free);
+    for (arguments, says) in [
+        (&["nonsense"][..], "the connection string does not begin with `mongodb://`"),
+        (&["mongodb://h", "--chaos"], "--chaos breaks the server that cenote brings along"),
+        (&["mongodb://h", "--options", "maxPoolSize=1"], "--options is for the server"),
+        (&["--options", "maxPoolSiz=1"], "--options: maxPoolSiz: no such option"),
+        (&["--options", "maxPoolSize=few"], "--options: maxPoolSize: the value is not"),
+        (&["--options", "minPoolSize=9&maxPoolSize=3"], "minPoolSize is 9 but maxPoolSize is 3"),
+        (&[&nobody], "127.0.0.1:"),
+        (&["--events", "/nowhere/events.jsonl"], "/nowhere/events.jsonl: No such file"),
+    ] {
+        let output = run(arguments);
+        let error = text(&output.stderr);
+        assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{error}");
+        assert!(error.starts_with(&format!("cenote: {says}")), "{error}");
+        assert!(output.stdout.is_empty() && !error.contains("secret"), "{output:?}");
+    }
+    for arguments in [["--tasks", "0"], ["--ops", "0"], ["--seconds", "-1"], ["--shell", "none"]] {
+        assert_eq!(run(&arguments).status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+/// A device that is always full.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_fills_up_ends_it_at_once() {
+    let output = run(&["--seconds", "600", "--events", "/dev/full"]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.lines().last().unwrap().starts_with("cenote: /dev/full: No space"), "{error}");
+}
