@@ -11,6 +11,8 @@
 //! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
 //!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
 //!   A driver with sockets of its own brings its own.
+//! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their
+//!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
 //! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
 //!
@@ -82,7 +84,7 @@ mod woken;
 
 pub use builder::{BuildError, Builder};
 pub use close::CloseTimeout;
-pub use connection::{Connection, Lookup, Mongo};
+pub use connection::{Connection, Lookup, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
 pub use error::OperationError;
 pub use event::PoolEvent;

@@ -3,5 +3,6 @@
 mod failures;
 mod operations;
 mod raw;
+mod streams;
 mod transports;
 mod world;

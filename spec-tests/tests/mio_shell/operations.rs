@@ -24,7 +24,7 @@ fn block_ping(endpoint: &Endpoint, milliseconds: i32) {
 }
 
 /// Until the endpoint has seen so many pings.
-fn seen(endpoint: &Endpoint, pings: u64) {
+pub(crate) fn seen(endpoint: &Endpoint, pings: u64) {
     while endpoint.with(|server, _| server.statistics()).commands.get("ping") != Some(&pings) {
         thread::yield_now();
     }
