@@ -14,6 +14,7 @@
 //! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their
 //!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
+//! * `Builder::metrics`, with the feature `metrics`, measures it with OpenTelemetry.
 //! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
 //!
 //! ```no_run
@@ -70,6 +71,8 @@ mod guard;
 mod held;
 mod interrupt;
 mod log;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod outbox;
 mod parker;
 mod pool;
@@ -94,6 +97,8 @@ pub use fork::ForkError;
 pub use guard::PooledConnection;
 pub use held::HeldTooLong;
 pub use interrupt::Interrupter;
+#[cfg(feature = "metrics")]
+pub use metrics::Metrics;
 pub use pool::Pool;
 pub use source::{PoolSource, RequestId};
 
