@@ -1,5 +1,6 @@
 //! The mio shell on real sockets, against the endpoint.
 
+mod embedded;
 mod failures;
 mod operations;
 mod raw;
