@@ -1,5 +1,6 @@
 //! One pool: the lock, and what is done outside of it.
 
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, TryLockResult};
 use std::task::Waker;
@@ -162,7 +163,9 @@ impl<K: Connector> Shared<K> {
     /// Whoever asked has gone. What was delivered meanwhile goes back as it came.
     pub(crate) fn abandon(self: &Arc<Self>, place: Place) {
         let mut desk = self.lock();
-        if matches!(desk.parked[place.index], Parked::Waiting(_)) {
+        if let Parked::Waiting(waker) = &mut desk.parked[place.index] {
+            // Dropped without the lock, for it may be the last that holds a task.
+            let _waker = mem::replace(waker, Waker::noop().clone());
             return self.feed_under(desk, Input::CheckOutCancelled { id: place.id });
         }
         if let Parked::Answered(Ok((id, conn))) = desk.parked.remove(place.index) {
