@@ -48,13 +48,13 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-tokio, timed, counted", 10_000, Some(1_780), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
     }),
-    ("pair through cenote-mio, events off", 10_000, None, |n| {
+    ("pair through cenote-mio, events off", 10_000, Some(750), |n| {
         WarmOnMio::new(untimed(), false).pairs(n);
     }),
-    ("pair through cenote-mio, timed", 10_000, None, |n| {
+    ("pair through cenote-mio, timed", 10_000, Some(1_080), |n| {
         WarmOnMio::new(timed(), false).pairs(n);
     }),
-    ("pair through cenote-mio, timed, counted", 10_000, None, |n| {
+    ("pair through cenote-mio, timed, counted", 10_000, Some(1_780), |n| {
         WarmOnMio::new(timed(), true).pairs(n);
     }),
     ("enqueue one of 1,000", 1_000, None, |n| enqueue(n)),

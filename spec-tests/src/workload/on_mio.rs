@@ -42,6 +42,8 @@ impl WarmOnMio {
         let pool = builder.build().expect("good options");
         pool.ready();
         drop(pool.check_out().expect("a connection"));
+        // Until the loop's thread has told what it has to: nobody else would tell meanwhile.
+        pool.while_quiet(|| ());
         Self { pool }
     }
 
