@@ -120,3 +120,8 @@ pub use pool::Pool;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So do those of the page about the client.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/client.md")]
+struct ClientPage;
