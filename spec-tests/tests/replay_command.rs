@@ -4,8 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use cenote::replay::history::{Entry, History};
-use cenote_core::pool::{ConnId, Health, Input};
+use cenote::replay::history::History;
 use tempfile::TempDir;
 
 fn cenote(arguments: &[&str]) -> Output {
@@ -225,26 +224,9 @@ fn one_goes_through_it_by_hand() {
 #[test]
 fn a_long_trace_is_shrunk_to_what_shows_a_bug() {
     let folder = Folder::new();
-    let (trace, planted, shrunk) =
-        (folder.path("long.bson"), folder.path("planted.bson"), folder.path("shrunk.bson"));
-    good(&["record", text(&trace), "--steps", "4000", "--tasks", "6"]);
-    // A shell that checks a connection in twice, once, in the midst of everything.
-    let (mut history, _) = History::read(std::fs::File::open(&trace).expect("a file")).expect("it");
-    let at =
-        history.inputs.iter().rposition(|entry| matches!(entry.input, Input::CheckedIn { .. }));
-    let at = at.expect("a check-in");
-    let Entry { at: time, input: Input::CheckedIn { id, .. }, .. } = history.inputs[at].clone()
-    else {
-        unreachable!("as it was found")
-    };
-    let again = Input::CheckedIn {
-        id: ConnId::from_parts(id.number(), id.slot()),
-        conn: (),
-        health: Health::Healthy,
-    };
-    history.inputs.truncate(at + 1);
-    history.inputs.push(Entry { at: time, input: again, refused: true });
-    history.write(std::fs::File::create(&planted).expect("a file")).expect("written");
+    let (planted, shrunk) = (folder.path("planted.bson"), folder.path("shrunk.bson"));
+    let long = ["--steps", "4000", "--tasks", "6", "--check-in-twice"];
+    good(&[&["record", text(&planted)][..], &long].concat());
 
     let told = good(&["replay", text(&planted), "--shrink", "misuse", "--out", text(&shrunk)]);
     let (history, problem) =
