@@ -44,7 +44,7 @@ impl fmt::Display for Property {
         match self {
             Self::Misuse => f.write_str("a refused input"),
             Self::Invariant => f.write_str("a broken invariant"),
-            Self::Condition(condition) => write!(f, "{condition:?}"),
+            Self::Condition(condition) => write!(f, "{condition}"),
         }
     }
 }

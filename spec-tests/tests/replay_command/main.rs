@@ -1,4 +1,8 @@
-//! The commands `cenote record` and `cenote replay`, as people and scripts use them.
+//! The commands `cenote record` and `cenote replay`, and what holds for every command, as people and
+//! scripts use them.
+
+mod bad_input;
+mod command_line;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -246,54 +250,4 @@ fn a_long_trace_is_shrunk_to_what_shows_a_bug() {
         bad(&["replay", text(&trace), "--shrink", "waiting>100000", "--out", text(&shrunk)]);
     assert_eq!(status, 1);
     assert!(error.contains("the trace does not show"), "{error}");
-}
-
-#[test]
-fn what_cannot_be_replayed_is_told_in_one_line() {
-    let folder = Folder::new();
-    let trace = folder.traffic("a.bson", &[]);
-    let bytes = std::fs::read(&trace).expect("a file");
-    let write = |name: &str, bytes: &[u8]| {
-        let path = folder.path(name);
-        std::fs::write(&path, bytes).expect("a file");
-        path
-    };
-    for (name, bytes, expected) in [
-        ("empty", &b""[..], "byte 0, step 0: empty"),
-        ("text", b"hello, this is a text", "not a trace"),
-        ("cut", &bytes[..bytes.len() / 2], "cut: the document has"),
-    ] {
-        let path = write(name, bytes);
-        for more in [&["--quiet"][..], &["--step"], &["--explain"]] {
-            let mut arguments = vec!["replay", text(&path)];
-            arguments.extend(more);
-            let (status, error) = bad(&arguments);
-            assert_eq!(status, 2, "{error}");
-            assert!(error.starts_with(&format!("cenote: {}: byte ", path.display())), "{error}");
-            assert!(error.contains(expected), "{error}");
-        }
-    }
-    let (status, error) = bad(&["replay", text(&folder.path("nowhere"))]);
-    assert!(status == 2 && error.contains("nowhere"), "{error}");
-
-    // What is readable is there all the same, if that is good enough.
-    let cut = folder.path("cut");
-    let output = cenote(&["replay", text(&cut), "--lenient"]);
-    assert_eq!(output.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&output.stdout).lines().count() > 1_000);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("cut: the document has"));
-    let shrunk = folder.path("shrunk");
-    good(&["replay", text(&cut), "--lenient", "--shrink", "in-use>1", "--out", text(&shrunk)]);
-
-    // Another fingerprint is no broken file, but it is not good either.
-    let at = bytes.windows(4).position(|four| four == b"\x12fp\0").expect("a fingerprint");
-    let mut other = bytes.clone();
-    other[at + 4] ^= 1;
-    let other = write("other", &other);
-    for more in [&[][..], &["--lenient"]] {
-        let mut arguments = vec!["replay", text(&other), "--quiet"];
-        arguments.extend(more);
-        let (status, error) = bad(&arguments);
-        assert!(status == 1 && error.contains("the fingerprint is"), "{error}");
-    }
 }
