@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod command_line;
+mod perfetto;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
