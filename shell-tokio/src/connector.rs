@@ -34,7 +34,7 @@ pub trait Connector: Send + Sync + Sized + 'static {
 
     /// Why a connection that comes back must not be used again, such as a reply that was not read
     /// to its end; `None`, the default, is for none. Called when a guard is dropped: it must not
-    /// block (CO-19).
+    /// block (CO-19). If it panics, the connection is taken for broken.
     fn fault(&self, connection: &Self::Connection) -> Option<ConnectionError> {
         let _ = connection;
         None

@@ -6,7 +6,7 @@ use std::sync::{Arc, TryLockResult};
 use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::ConnectionError;
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{
     Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
 };
@@ -123,6 +123,15 @@ impl<K: Connector> Shared<K> {
         let input = Input::CheckedIn { id, conn, health };
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
         self.settle(desk, moment, woken);
+    }
+
+    /// What the connector finds fault with. If it panics, the connection is not to be trusted, and
+    /// comes back all the same.
+    pub(crate) fn fault(&self, connection: &K::Connection) -> Option<ConnectionError> {
+        catch_unwind(AssertUnwindSafe(|| self.connector.fault(connection))).unwrap_or_else(|_| {
+            let reason = "the connector panicked when it was asked what is wrong with it";
+            Some(ConnectionError::protocol(Stage::Operation, reason))
+        })
     }
 
     /// Whoever asked has gone. What was delivered meanwhile goes back as it came.
