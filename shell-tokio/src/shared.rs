@@ -275,7 +275,8 @@ impl<K: Connector> Shared<K> {
 
     fn tell(&self, event: Event<ConnectionError>) {
         if log::is_wanted() {
-            log::event(&self.address, &event);
+            // What collects them may panic, too.
+            let _ = catch_unwind(AssertUnwindSafe(|| log::event(&self.address, &event)));
         }
         if self.subscribers.is_empty() {
             return;
