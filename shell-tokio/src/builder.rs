@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
@@ -140,9 +141,12 @@ impl<K: Connector> Builder<K> {
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime. Connections are opened on that one, whoever asks for them.
+    /// Outside of a tokio runtime, or in one without time. Connections are opened on that one, whoever
+    /// asks for them.
     pub fn build(self) -> Result<Pool<K>, BuildError> {
         let Self { address, connector, options, subscribers, watcher, overseer, when_built } = self;
+        // Panics where there is no time, here and not in the pool's timer when something is due.
+        drop(tokio::time::sleep(Duration::ZERO));
         let mut outbox = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
         let desk = Desk::new(state, Outbox::new(outbox));

@@ -38,7 +38,8 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime, or in one without time and I/O.
+    /// Outside of a tokio runtime, or in one without time. One without I/O is noticed later: every
+    /// connection fails there.
     pub fn connect_to(uri: &str) -> Result<Self, BuildError> {
         Builder::from_uri(uri)?.build()
     }
