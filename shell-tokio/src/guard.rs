@@ -68,8 +68,12 @@ impl<K: Connector> PooledConnection<K> {
     }
 
     /// What the connection is used for from now on. Counted in load-balanced mode, for the text of
-    /// a wait-queue timeout (LB-06).
+    /// a wait-queue timeout (LB-06). Does nothing to a connection of the process that this one was
+    /// forked from.
     pub fn set_purpose(&mut self, purpose: Purpose) {
+        if self.check_process().is_err() {
+            return;
+        }
         self.shared.feed(Input::Repurposed { id: self.id, purpose });
     }
 
