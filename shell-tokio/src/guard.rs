@@ -78,7 +78,7 @@ impl<K: Connector> PooledConnection<K> {
     }
 
     /// Waits until the pool breaks the connection off, which is when it is cleared with an interrupt
-    /// (KX-08). Whatever is done with the connection then has to end at once.
+    /// (INT-02). Whatever is done with the connection then has to end at once.
     ///
     /// Dropping the future changes nothing.
     pub async fn interrupted(&self) -> InterruptedError {
