@@ -177,3 +177,17 @@ async fn scoped_use_gives_back_whatever_happens() {
     settle().await;
     assert_eq!((pool.snapshot().total, gate.alive()), (0, Vec::new()), "it was found broken");
 }
+
+/// Whoever finds a connection each time has nothing to wait for, and yet is not alone.
+#[tokio::test(start_paused = true)]
+async fn who_is_always_served_at_once_lets_others_run() {
+    let (pool, _) = ready(&Gate::open(), at_most(1));
+    drop(pool.check_out().await.unwrap());
+    let other = tokio::spawn(async {});
+    let mut pairs = 0;
+    while !other.is_finished() {
+        drop(pool.check_out().await.unwrap());
+        pairs += 1;
+        assert!(pairs < 10_000, "nobody else runs");
+    }
+}
