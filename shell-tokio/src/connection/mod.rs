@@ -6,6 +6,7 @@ mod dial;
 mod foreign;
 mod handshake;
 mod messages;
+mod monitoring;
 mod operations;
 mod proxy;
 mod raw_stream;
@@ -26,6 +27,7 @@ use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 use self::messages::Messages;
 use self::tls::Tls;
 
+pub(crate) use self::monitoring::{Greeting, Monitoring};
 pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;
 
@@ -40,6 +42,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// `connectTimeoutMS`, 10 s by default, is for all of that together. Besides, each command of the
 /// handshake has `timeoutMS`, or else `socketTimeoutMS`, unless the deadline of the request for
 /// which the connection is made is for all of them (CS-05, CS-06, CS-08).
+///
+/// A clone shares everything with the original.
+#[derive(Clone)]
 pub struct Mongo {
     options: Arc<EstablishOptions>,
     connect_timeout: Duration,
@@ -48,8 +53,8 @@ pub struct Mongo {
     socket_timeout: Option<Duration>,
     zlib_level: ZlibLevel,
     proxy: Option<ProxyOptions>,
-    tls: Option<Tls>,
-    scram: Mutex<ScramCache>,
+    tls: Option<Arc<Tls>>,
+    scram: Arc<Mutex<ScramCache>>,
 }
 
 impl Mongo {
@@ -74,7 +79,7 @@ impl Mongo {
         uri: &ConnectionString,
         client: &ClientMetadata,
     ) -> Result<Self, ConnectionError> {
-        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls)).transpose()?;
+        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls).map(Arc::new)).transpose()?;
         Ok(Self {
             options: Arc::new(EstablishOptions::new(uri, client)),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
@@ -84,7 +89,7 @@ impl Mongo {
                 .unwrap_or(ZlibLevel::DEFAULT),
             proxy: uri.proxy.clone(),
             tls,
-            scram: Mutex::default(),
+            scram: Arc::default(),
         })
     }
 
@@ -102,13 +107,18 @@ impl Mongo {
         Compressor::new(id, self.zlib_level).ok()
     }
 
+    /// What hello says.
+    pub(crate) fn establish_options(&self) -> &Arc<EstablishOptions> {
+        &self.options
+    }
+
     fn scram(&self) -> MutexGuard<'_, ScramCache> {
         self.scram.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Where the process runs, as far as servers are told (HS-22, HS-24, HS-26).
-fn environment() -> Environment {
+pub(crate) fn environment() -> Environment {
     let name = match std::env::consts::OS {
         "linux" => "Linux",
         "macos" => "Darwin",

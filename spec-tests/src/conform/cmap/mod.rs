@@ -74,6 +74,31 @@ pub fn play_document(
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
 }
 
+/// Everything that a shell tells while it plays what was read from a file, but for what is different
+/// each time: where it was, and how long it took.
+///
+/// # Errors
+///
+/// When it is not a test of this format, cannot be played, or does not end as it should.
+///
+/// # Panics
+///
+/// For [`Target::Core`], which is no shell.
+pub fn told(document: Value, target: Target) -> Result<Vec<Value>, String> {
+    let file = File::from_document(document)?;
+    let (played, _) = match target {
+        Target::Core => panic!("the machine is no shell"),
+        Target::Tokio => tokio_shell::play(&file)?,
+        Target::Mio => mio_shell::play(&file)?,
+    };
+    played.settled?;
+    let mut events = played.events;
+    for event in events.iter_mut().filter_map(Value::as_object_mut) {
+        ["address", "duration"].iter().for_each(|key| drop(event.remove(*key)));
+    }
+    Ok(events)
+}
+
 fn play_simulated(file: &File) -> Result<(), String> {
     Expected::of(file).judge(&simulated::play(file)?)
 }

@@ -137,7 +137,7 @@ impl Connection {
             Ok(Answer::Stream(body, wait)) => self.stream(hub, pending, body, wait),
             Err(refusal) => {
                 let mut body = refusal.reply();
-                if refusal.tells_of_the_topology() {
+                if refusal.is_not_primary() && hub.world.topology.is_replica_set() {
                     let version = hub.world.topology.version(self.session.service);
                     body.append(cstr!("topologyVersion"), version);
                 }
