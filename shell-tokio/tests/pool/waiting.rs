@@ -191,3 +191,15 @@ async fn who_is_always_served_at_once_lets_others_run() {
         assert!(pairs < 10_000, "nobody else runs");
     }
 }
+
+/// CS-03: the caller's deadline holds, whatever the connector thinks of it.
+#[tokio::test(start_paused = true)]
+async fn a_connector_that_looks_at_no_deadline_has_one() {
+    let (pool, log) = ready(&Gate::closed(), at_most(1));
+    let begin = Instant::now();
+    let error = pool.check_out_before(begin + Duration::from_secs(3)).await.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert_eq!(begin.elapsed().as_secs(), 3);
+    assert_eq!(pool.snapshot().pending, 0);
+    assert_eq!(log.take()[4..], ["ConnectionClosed", "ConnectionCheckOutFailed"]);
+}
