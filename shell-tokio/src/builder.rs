@@ -93,7 +93,10 @@ impl<K: Connector> Builder<K> {
 
     /// Tells `subscriber` every event, in the machine's order and never under a lock. It runs on the
     /// thread of whoever uses the pool, one call at a time: what it waits for, others wait for, too.
-    /// It may use the pool. If it panics, nobody else notices.
+    /// Who has begun to tell events tells those of everybody else until there are none, be it in a
+    /// guard's drop: a subscriber that takes longer than the pool takes to give it work keeps that
+    /// thread and fills the memory. One that takes microseconds sends them [elsewhere](
+    /// Self::event_channel). It may use the pool. If it panics, nobody else notices.
     #[must_use]
     pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.subscribers.push(Box::new(subscriber));
