@@ -39,13 +39,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Opens connections as a connection string says: TCP or a UNIX domain socket, through a SOCKS5
 /// proxy or not, with TLS or without, hello, compression, authentication.
 ///
-/// `connectTimeoutMS`, 10 s by default, is for all of that together.
+/// `connectTimeoutMS`, 10 s by default, is for all of that together. Besides, each command of the
+/// handshake has `timeoutMS`, or else `socketTimeoutMS`, unless the deadline of the request for
+/// which the connection is made is for all of them (CS-05, CS-06, CS-08).
 ///
 /// A clone shares everything with the original.
 #[derive(Clone)]
 pub struct Mongo {
     options: Arc<EstablishOptions>,
     connect_timeout: Duration,
+    /// `timeoutMS`, which replaces `socketTimeoutMS` where it is set (CS-07).
+    operation_timeout: Option<Duration>,
     socket_timeout: Option<Duration>,
     zlib_level: ZlibLevel,
     proxy: Option<ProxyOptions>,
@@ -79,6 +83,7 @@ impl Mongo {
         Ok(Self {
             options: Arc::new(EstablishOptions::new(uri, client)),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
+            operation_timeout: uri.timeouts.operation,
             socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
             zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
                 .unwrap_or(ZlibLevel::DEFAULT),
@@ -86,6 +91,14 @@ impl Mongo {
             tls,
             scram: Arc::default(),
         })
+    }
+
+    /// For each command of the handshake; zero is without limit, as ever.
+    fn command_timeout(&self, target: &Target) -> Option<Duration> {
+        match target.deadline {
+            Some(_) => None,
+            None => self.operation_timeout.or(self.socket_timeout),
+        }
     }
 
     /// What hello has settled, as the wire format has it.
@@ -136,6 +149,7 @@ impl Connector for Mongo {
             Some(tls) => tls.connect(stream, &target.address, limit).await?,
             None => stream,
         };
+        let limit = limit.and_each_command(self.command_timeout(&target));
         handshake::establish(self, Messages::new(stream), limit, &progress).await
     }
 

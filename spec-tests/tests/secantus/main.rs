@@ -6,6 +6,7 @@ mod certificates;
 mod commands;
 mod fail_points;
 mod handshake;
+mod monitoring;
 mod process;
 mod proxy;
 mod server;
