@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{self, Outcome, Target, Unreadable, Verdict, cmap, read_json};
+use cenote::conform::{self, Document, Outcome, Target, Unreadable, Verdict, cmap};
 use serde_json::{Value, json};
 
 const SHELLS: [Target; 2] = [Target::Tokio, Target::Mio];
@@ -13,12 +13,12 @@ fn folder() -> PathBuf {
 }
 
 fn scenario(name: &str) -> Value {
-    read_json(&folder().join(name).with_extension("json")).expect("one of them")
+    Document::read(&folder().join(name).with_extension("json")).expect("one of them").into_value()
 }
 
 /// The only verdict of a document.
 fn verdict(document: Value, target: Target) -> Verdict {
-    let outcomes = cmap::play_document(Path::new("changed.json"), document, target);
+    let outcomes = cmap::play_document(&Document::of(Path::new("changed.json"), document), target);
     let [Outcome { verdict, .. }] = outcomes.expect("still a test").try_into().expect("one test");
     verdict
 }

@@ -36,13 +36,11 @@ mod tokio_shell;
 
 use std::path::Path;
 
-use cenote_core::address::ServerAddress;
-use serde_json::Value;
-
 use self::expected::Expected;
 use self::format::File;
 use self::played::Played;
-use super::{Outcome, Target, Unreadable, read_json};
+use super::{Document, Outcome, Target, Unreadable};
+use cenote_core::address::ServerAddress;
 
 /// Plays one file.
 ///
@@ -50,7 +48,7 @@ use super::{Outcome, Target, Unreadable, read_json};
 ///
 /// When it cannot be read, or is not a test of this format to the last key.
 pub fn play(path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
-    play_document(path, read_json(path)?, target)
+    play_document(&Document::read(path)?, target)
 }
 
 /// Plays what was read from a file.
@@ -58,19 +56,14 @@ pub fn play(path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
 /// # Errors
 ///
 /// When it is not a test of this format to the last key.
-pub fn play_document(
-    path: &Path,
-    document: Value,
-    target: Target,
-) -> Result<Vec<Outcome>, Unreadable> {
-    let format = |reason| Unreadable::Format { path: path.to_owned(), reason };
-    let file = File::from_document(document).map_err(format)?;
+pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>, Unreadable> {
+    let file = File::from_document(document)?;
     let verdict = match target {
         Target::Core => play_simulated(&file),
         Target::Tokio => play_on_sockets(&file, tokio_shell::play),
         Target::Mio => play_on_sockets(&file, mio_shell::play),
     };
-    let (path, verdict) = (path.to_owned(), verdict.into());
+    let (path, verdict) = (document.path().to_owned(), verdict.into());
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
 }
 
