@@ -97,6 +97,7 @@ impl<'a> Test<'a> {
         let (verdict, because) = match &outcome.verdict {
             Verdict::Passed => ("passed", None),
             Verdict::Failed(difference) => ("failed", Some(difference.as_str())),
+            Verdict::LeftOut(reason) => ("left out", Some(reason.as_str())),
             Verdict::NotApplicable(reason) => ("not applicable", Some(reason.as_str())),
         };
         let file = outcome.file.file_name().unwrap_or(outcome.file.as_os_str());

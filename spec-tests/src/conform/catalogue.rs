@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Document, Outcome, Target, Unreadable, cmap, sdam_errors, uri};
+use super::{Document, Outcome, Target, Unreadable, Verdict, cmap, sdam_errors, unified, uri};
 
 /// Plays one file.
 #[derive(Clone, Copy, Debug)]
@@ -11,16 +11,39 @@ pub(super) enum Runner {
     OnCore(fn(&Document) -> Result<Vec<Outcome>, Unreadable>),
     /// It is about pools, wherever they are.
     Everywhere(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
+    /// It is not played, for this reason.
+    LeftOut(&'static str),
+    /// It needs real sockets.
+    OnShells(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
 }
 
-const RUNNERS: [(&str, Runner); 6] = [
+const RUNNERS: [(&str, Runner); 12] = [
     ("cmap-format", Runner::Everywhere(cmap::play_document)),
     ("scenarios/cmap", Runner::Everywhere(cmap::play_document)), // Our own.
     ("uri-options/tests", Runner::OnCore(uri::play_document)),
     ("connection-string/tests", Runner::OnCore(uri::play_document)),
     ("auth/tests/legacy", Runner::OnCore(uri::play_document)),
     ("server-discovery-and-monitoring/tests/errors", Runner::OnCore(sdam_errors::play_document)),
+    ("connection-monitoring-and-pooling/tests/logging", UNIFIED),
+    ("load-balancers/tests", UNIFIED),
+    ("server-discovery-and-monitoring/tests/unified", UNIFIED),
+    ("client-backpressure/tests", UNIFIED),
+    ("client-side-operations-timeout/tests", UNIFIED),
+    ("mongodb-handshake/tests/unified", UNIFIED),
 ];
+
+const UNIFIED: Runner = Runner::OnShells(unified::play_document);
+
+/// Files that are not played, each with the reason: `docs/conformance.md` lists them. They are told by
+/// the end of their path, whether they are JSON or YAML.
+const LEFT_OUT: [(&str, &str); 4] = [
+    ("load-balancers/tests/server-selection", "it is about read preferences, which a driver has"),
+    ("client-backpressure/tests/backpressure-retry-loop", RETRIES),
+    ("client-backpressure/tests/backpressure-retry-max-attempts", RETRIES),
+    ("client-backpressure/tests/getMore-retried", RETRIES),
+];
+
+const RETRIES: &str = "it is about which operations are retried, which a driver decides";
 
 impl Runner {
     /// Who plays this file.
@@ -29,6 +52,10 @@ impl Runner {
     ///
     /// When nobody does, or on none of these targets.
     pub(super) fn of(path: &Path, targets: &[Target]) -> Result<Self, Unreadable> {
+        let name = path.with_extension("");
+        if let Some((_, reason)) = LEFT_OUT.iter().find(|(end, _)| name.ends_with(end)) {
+            return Ok(Self::LeftOut(reason));
+        }
         let folder = path.parent().unwrap_or(Path::new(""));
         let Some((_, runner)) = RUNNERS.iter().find(|(end, _)| folder.ends_with(end)) else {
             let reason = format!("no runner for files of the folder {}", folder.display());
@@ -46,6 +73,8 @@ impl Runner {
         match self {
             Self::OnCore(_) => &[Target::Core],
             Self::Everywhere(_) => &Target::ALL,
+            Self::LeftOut(_) => &Target::ALL,
+            Self::OnShells(_) => &[Target::Tokio, Target::Mio],
         }
     }
 
@@ -57,7 +86,13 @@ impl Runner {
     pub(super) fn play(self, file: &Document, target: Target) -> Result<Vec<Outcome>, Unreadable> {
         match self {
             Self::OnCore(play) => play(file),
-            Self::Everywhere(play) => play(file, target),
+            Self::LeftOut(reason) => Ok(vec![Outcome {
+                file: file.path().to_owned(),
+                target,
+                description: "the whole file".to_owned(),
+                verdict: Verdict::LeftOut(reason.to_owned()),
+            }]),
+            Self::Everywhere(play) | Self::OnShells(play) => play(file, target),
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod cmap;
 mod crew;
 mod document;
 pub mod sdam_errors;
+pub mod unified;
 pub mod uri;
 
 use std::fmt;
@@ -52,6 +53,8 @@ pub enum Verdict {
     /// Why the test does not concern this project, or cannot be met by any. It does not count as
     /// passed; each is listed in the module that plays it.
     NotApplicable(String),
+    /// Why the file is not played. It does not count as passed; each is listed in the catalogue.
+    LeftOut(String),
 }
 
 impl Target {
