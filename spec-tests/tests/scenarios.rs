@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{Document, Outcome, Target, Unreadable, Verdict, cmap};
+use cenote::conform::{Document, Outcome, Place, Target, Unreadable, Verdict, cmap};
 use serde_json::{Value, json};
 
 fn folder() -> PathBuf {
@@ -21,7 +21,11 @@ fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
 }
 
 fn play_changed(document: Value) -> Result<Vec<Outcome>, Unreadable> {
-    cmap::play_document(&Document::of(Path::new("changed.json"), document), Target::Core)
+    cmap::play_document(
+        &Document::of(Path::new("changed.json"), document),
+        Target::Core,
+        &Place::Endpoint,
+    )
 }
 
 /// The only verdict of a document.

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{self, Document, Outcome, Target, Unreadable, Verdict, cmap};
+use cenote::conform::{self, Document, Outcome, Place, Target, Unreadable, Verdict, cmap};
 use serde_json::{Value, json};
 
 const SHELLS: [Target; 2] = [Target::Tokio, Target::Mio];
@@ -18,7 +18,11 @@ fn scenario(name: &str) -> Value {
 
 /// The only verdict of a document.
 fn verdict(document: Value, target: Target) -> Verdict {
-    let outcomes = cmap::play_document(&Document::of(Path::new("changed.json"), document), target);
+    let outcomes = cmap::play_document(
+        &Document::of(Path::new("changed.json"), document),
+        target,
+        &Place::Endpoint,
+    );
     let [Outcome { verdict, .. }] = outcomes.expect("still a test").try_into().expect("one test");
     verdict
 }
@@ -29,7 +33,7 @@ fn array<'a>(document: &'a mut Value, key: &str) -> &'a mut Vec<Value> {
 
 #[test]
 fn every_scenario_passes() {
-    let outcomes = conform::play(&folder(), &SHELLS).unwrap();
+    let outcomes = conform::play(&folder(), &SHELLS, &Place::Endpoint).unwrap();
     assert_eq!(outcomes.len(), 13 * SHELLS.len());
     for Outcome { file, target, verdict, .. } in outcomes {
         assert_eq!(verdict, Verdict::Passed, "{} on {target}", file.display());
@@ -168,7 +172,7 @@ fn what_has_no_sockets_is_not_played_on_them() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("on-sockets/uri-options/tests");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("some.json"), r#"{ "tests": [] }"#).unwrap();
-    let refused = conform::play(&folder, &SHELLS).unwrap_err();
+    let refused = conform::play(&folder, &SHELLS, &Place::Endpoint).unwrap_err();
     assert!(matches!(refused, Unreadable::Elsewhere { .. }), "{refused}");
     assert!(refused.to_string().ends_with("such files are played on core alone"), "{refused}");
 }

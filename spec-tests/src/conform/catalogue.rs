@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::{Document, Outcome, Target, Unreadable, Verdict, cmap, sdam_errors, unified, uri};
+use super::{
+    Document, Outcome, Place, Target, Unreadable, Verdict, cmap, sdam_errors, unified, uri,
+};
 
 /// Plays one file.
 #[derive(Clone, Copy, Debug)]
@@ -10,15 +12,19 @@ pub(super) enum Runner {
     /// What the file is about does not come near a socket.
     OnCore(fn(&Document) -> Result<Vec<Outcome>, Unreadable>),
     /// It is about pools, wherever they are.
-    Everywhere(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
+    Everywhere(fn(&Document, Target, &Place) -> Result<Vec<Outcome>, Unreadable>),
     /// It is not played, for this reason.
     LeftOut(&'static str),
     /// It needs real sockets.
     OnShells(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
 }
 
-const RUNNERS: [(&str, Runner); 12] = [
-    ("cmap-format", Runner::Everywhere(cmap::play_document)),
+const RUNNERS: [(&str, Runner); 13] = [
+    (
+        "connection-monitoring-and-pooling/tests/cmap-format",
+        Runner::Everywhere(cmap::play_document),
+    ),
+    ("cmap-format", Runner::Everywhere(cmap::play_document)), // Anybody's.
     ("scenarios/cmap", Runner::Everywhere(cmap::play_document)), // Our own.
     ("uri-options/tests", Runner::OnCore(uri::play_document)),
     ("connection-string/tests", Runner::OnCore(uri::play_document)),
@@ -45,13 +51,19 @@ const LEFT_OUT: [(&str, &str); 4] = [
 
 const RETRIES: &str = "it is about which operations are retried, which a driver decides";
 
+/// The folder of a file, as the specifications' repository calls it.
+pub(super) fn folder_of(path: &Path) -> Option<&'static str> {
+    let folder = path.parent()?;
+    RUNNERS.iter().map(|(end, _)| *end).find(|end| folder.ends_with(end))
+}
+
 impl Runner {
     /// Who plays this file.
     ///
     /// # Errors
     ///
     /// When nobody does, or on none of these targets.
-    pub(super) fn of(path: &Path, targets: &[Target]) -> Result<Self, Unreadable> {
+    pub(super) fn of(path: &Path, targets: &[Target], place: &Place) -> Result<Self, Unreadable> {
         let name = path.with_extension("");
         if let Some((_, reason)) = LEFT_OUT.iter().find(|(end, _)| name.ends_with(end)) {
             return Ok(Self::LeftOut(reason));
@@ -61,6 +73,9 @@ impl Runner {
             let reason = format!("no runner for files of the folder {}", folder.display());
             return Err(Unreadable::Format { path: path.to_owned(), line: None, reason });
         };
+        if let (Self::OnShells(_), Place::Server(_)) = (runner, place) {
+            return Err(Unreadable::NoServer { path: path.to_owned() });
+        }
         let played_on = runner.targets();
         if played_on.iter().any(|target| targets.contains(target)) {
             return Ok(*runner);
@@ -83,7 +98,12 @@ impl Runner {
     /// # Errors
     ///
     /// When it is no file of its format.
-    pub(super) fn play(self, file: &Document, target: Target) -> Result<Vec<Outcome>, Unreadable> {
+    pub(super) fn play(
+        self,
+        file: &Document,
+        target: Target,
+        place: &Place,
+    ) -> Result<Vec<Outcome>, Unreadable> {
         match self {
             Self::OnCore(play) => play(file),
             Self::LeftOut(reason) => Ok(vec![Outcome {
@@ -92,7 +112,8 @@ impl Runner {
                 description: "the whole file".to_owned(),
                 verdict: Verdict::LeftOut(reason.to_owned()),
             }]),
-            Self::Everywhere(play) | Self::OnShells(play) => play(file, target),
+            Self::Everywhere(play) => play(file, target, place),
+            Self::OnShells(play) => play(file, target),
         }
     }
 }

@@ -8,6 +8,7 @@ mod catalogue;
 pub mod cmap;
 mod crew;
 mod document;
+mod place;
 pub mod sdam_errors;
 pub mod unified;
 pub mod uri;
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use self::catalogue::Runner;
 pub use self::document::Document;
 use self::document::{is_yaml, twin};
+pub use self::place::{Foreign, Place};
 
 /// What a file is played on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -73,10 +75,10 @@ impl Target {
 
     /// How many files are played at the same time. Those on sockets spend most of theirs waiting;
     /// too many of them would wait for the processor.
-    const fn at_once(self) -> usize {
-        match self {
-            Self::Core => 1,
-            Self::Tokio | Self::Mio => 8,
+    const fn at_once(self, place: &Place) -> usize {
+        match (self, place) {
+            (Self::Core, _) | (_, Place::Server(_)) => 1,
+            (Self::Tokio | Self::Mio, Place::Endpoint) => 8,
         }
     }
 }
@@ -135,6 +137,12 @@ pub enum Unreadable {
         /// Which key is wrong, and how.
         reason: String,
     },
+    /// Such files have the endpoint do what no other server can be told to do.
+    #[error("{path}: such files are played against the endpoint alone")]
+    NoServer {
+        /// The file.
+        path: PathBuf,
+    },
     /// What the file is about is not to be had on any target that was asked for.
     #[error("{path}: such files are played on {} alone", names(played_on))]
     Elsewhere {
@@ -157,27 +165,36 @@ fn names(targets: &[Target]) -> String {
 /// target, in the order of the names of the files.
 ///
 /// A file that is there as JSON and as YAML is played once, when both were read and say the same. In
-/// real time, a few files are played at once.
+/// real time, a few files are played at once, unless they share a server.
 ///
 /// # Errors
 ///
 /// When something cannot be read, or there is a file that nobody here knows how to play, or not on
 /// any of these targets: nothing is passed over in silence.
-pub fn play(path: &Path, targets: &[Target]) -> Result<Vec<Outcome>, Unreadable> {
+pub fn play(path: &Path, targets: &[Target], place: &Place) -> Result<Vec<Outcome>, Unreadable> {
     let mut files = Vec::new();
     for file in test_files(path)? {
-        let runner = Runner::of(&file, targets)?;
+        let runner = Runner::of(&file, targets, place)?;
         files.push((twin::read(&file)?, runner));
     }
     let mut outcomes = Vec::new();
     for &target in targets {
         let files: Vec<_> = files.iter().filter(|(_, it)| it.targets().contains(&target)).collect();
-        let play = |(file, runner): &&(Document, Runner)| runner.play(file, target);
-        for played in crew::work(&files, target.at_once(), play) {
+        let play = |(file, runner): &&(Document, Runner)| runner.play(file, target, place);
+        for played in crew::work(&files, target.at_once(place), play) {
             outcomes.extend(played?);
         }
     }
     Ok(outcomes)
+}
+
+/// What to call a file: its folder in the specifications' repository and its name, without the end.
+#[must_use]
+pub fn name_of(path: &Path) -> String {
+    let name = path.with_extension("");
+    let folder = catalogue::folder_of(path);
+    let name = name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned();
+    folder.map_or(name.clone(), |folder| format!("{folder}/{name}"))
 }
 
 /// The file itself, or all files below the folder that are JSON, or YAML without a twin.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::fail_point::FailPoint;
 use super::operation::{self, Operation};
+use crate::conform::place::{self, Version};
 use crate::conform::{Document, Unreadable};
 use crate::event_json::{OFFICIAL_KEYS, TYPES};
 
@@ -49,7 +50,7 @@ enum Style {
 }
 
 /// A range of server versions, both ends included. Each of these tests is for all servers that have
-/// the fail points it needs; the endpoint has them.
+/// the fail points it needs; the endpoint has them, whatever version it says it is.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct RunOn {
@@ -85,6 +86,11 @@ impl File {
         let file: Self = document.parse()?;
         file.check().map_err(|Wrong { place, reason }| document.refuse(&place, &reason))?;
         Ok(file)
+    }
+
+    /// Whether the test is for servers of this version (TF-15).
+    pub(super) fn is_for(&self, version: Version) -> bool {
+        self.run_on.is_empty() || self.run_on.iter().any(|range| range.contains(version))
     }
 
     /// What serde cannot see.
@@ -144,12 +150,17 @@ fn check_keys(object: &Map<String, Value>, known: &[&str]) -> Result<(), String>
 
 impl RunOn {
     fn check(&self) -> Result<(), String> {
-        let is_version = |text: &String| text.split('.').all(|part| part.parse::<u16>().is_ok());
         let versions = [&self.min_server_version, &self.max_server_version];
-        match versions.into_iter().flatten().find(|text| !is_version(text)) {
+        match versions.into_iter().flatten().find(|text| place::version(text).is_none()) {
             Some(text) => Err(format!("`{text}` is not a version")),
             None => Ok(()),
         }
+    }
+
+    fn contains(&self, version: Version) -> bool {
+        let bound = |text: &Option<String>| text.as_deref().and_then(place::version);
+        bound(&self.min_server_version).is_none_or(|least| version >= least)
+            && bound(&self.max_server_version).is_none_or(|most| version <= most)
     }
 }
 

@@ -39,7 +39,7 @@ use std::path::Path;
 use self::expected::Expected;
 use self::format::File;
 use self::played::Played;
-use super::{Document, Outcome, Target, Unreadable};
+use super::{Document, Outcome, Place, Target, Unreadable, Verdict};
 use cenote_core::address::ServerAddress;
 
 /// Plays one file.
@@ -48,7 +48,7 @@ use cenote_core::address::ServerAddress;
 ///
 /// When it cannot be read, or is not a test of this format to the last key.
 pub fn play(path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
-    play_document(&Document::read(path)?, target)
+    play_document(&Document::read(path)?, target, &Place::Endpoint)
 }
 
 /// Plays what was read from a file.
@@ -56,14 +56,24 @@ pub fn play(path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
 /// # Errors
 ///
 /// When it is not a test of this format to the last key.
-pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>, Unreadable> {
+pub fn play_document(
+    document: &Document,
+    target: Target,
+    place: &Place,
+) -> Result<Vec<Outcome>, Unreadable> {
     let file = File::from_document(document)?;
-    let verdict = match target {
+    let played = || match target {
         Target::Core => play_simulated(&file),
-        Target::Tokio => play_on_sockets(&file, tokio_shell::play),
-        Target::Mio => play_on_sockets(&file, mio_shell::play),
+        Target::Tokio => play_on_sockets(&file, place, tokio_shell::play),
+        Target::Mio => play_on_sockets(&file, place, mio_shell::play),
     };
-    let (path, verdict) = (document.path().to_owned(), verdict.into());
+    let verdict = match place {
+        Place::Server(server) if !file.is_for(server.version()) => {
+            Verdict::NotApplicable(format!("not for a server of version {:?}", server.version()))
+        }
+        Place::Server(_) | Place::Endpoint => played().into(),
+    };
+    let path = document.path().to_owned();
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
 }
 
@@ -73,8 +83,9 @@ fn play_simulated(file: &File) -> Result<(), String> {
 
 fn play_on_sockets(
     file: &File,
-    play: impl FnOnce(&File) -> Result<(Played, ServerAddress), String>,
+    place: &Place,
+    play: impl FnOnce(&File, &Place) -> Result<(Played, ServerAddress), String>,
 ) -> Result<(), String> {
-    let (played, address) = play(file)?;
+    let (played, address) = play(file, place)?;
     Expected::of(file).on_sockets(&address).judge(&played)
 }

@@ -52,7 +52,9 @@ pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>
 
 fn play(file: &File, test: &Test, target: Target) -> Result<(), String> {
     let topology = topology(file, test)?;
-    let venue = Venue::start(topology)?;
+    let requirements = file.run_on_requirements.iter().chain(&test.run_on_requirements);
+    let by_password = requirements.map(|it| it.auth).any(|auth| auth == Some(true));
+    let venue = Venue::start(topology, by_password)?;
     venue.fill(&file.initial_data)?;
     let world = Arc::new(World::new(target, venue));
     let played = play_in(&world, file, test);

@@ -11,7 +11,8 @@ use super::act::document;
 use super::format::{Data, Topology};
 use crate::blocking::Connection;
 use crate::endpoint::{
-    self, Endpoint, ListenOptions, LoadBalanced, ReplicaSet, ScramSettings, Settings, User,
+    self, Certificates, Endpoint, ListenOptions, LoadBalanced, ReplicaSet, ScramSettings, Settings,
+    User,
 };
 
 /// The deployment of one test.
@@ -23,10 +24,14 @@ pub(super) struct Venue {
 }
 
 impl Venue {
+    /// Clients authenticate by password, or else by certificate: SCRAM takes its time on purpose, which
+    /// is not what most files are about.
+    ///
     /// # Errors
     ///
     /// Whatever keeps an endpoint from listening.
-    pub(super) fn start(topology: Topology) -> Result<Self, String> {
+    pub(super) fn start(topology: Topology, by_password: bool) -> Result<Self, String> {
+        let listen = |topology| listen(topology, by_password);
         let balanced = |services| endpoint::Topology::LoadBalanced(LoadBalanced { services });
         Ok(match topology {
             Topology::Single => Self { one: listen(endpoint::Topology::Standalone)?, many: None },
@@ -135,11 +140,11 @@ fn id(document: &bson::Bson) -> Option<i64> {
     id.as_i64().or_else(|| id.as_i32().map(i64::from))
 }
 
-fn listen(topology: endpoint::Topology) -> Result<Endpoint, String> {
-    // Not many iterations: SCRAM takes its time on purpose, which is not what these files are about.
+fn listen(topology: endpoint::Topology, by_password: bool) -> Result<Endpoint, String> {
     let scram =
         ScramSettings { sha1_iterations: 4096, sha256_iterations: 4096, ..Default::default() };
-    let users = vec![User::new("app", "pencil")];
+    let by_certificate = || User::x509(Certificates::CLIENT_SUBJECT);
+    let users = vec![if by_password { User::new("app", "pencil") } else { by_certificate() }];
     let settings = Settings { auth: true, users, scram, topology, ..Settings::default() };
     Endpoint::start(settings, ListenOptions::with_tls())
         .map_err(|error| format!("no endpoint to play against: {error}"))
