@@ -52,7 +52,7 @@ fn every_scenario_passes_and_passes_again() {
     let mut paths: Vec<_> =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    assert_eq!(paths.len(), 13);
+    assert_eq!(paths.len(), 21);
     for path in paths {
         let outcomes = play(&path).unwrap();
         for outcome in &outcomes {
@@ -293,4 +293,23 @@ fn a_file_that_cannot_be_read_says_which() {
 
     let no_json = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     assert!(matches!(play(&no_json).unwrap_err(), Unreadable::Json { .. }));
+}
+
+/// Every pool takes these options, which the file wants to be refused; or refuses them otherwise.
+#[test]
+fn options_have_to_be_refused_for_the_reason_that_is_given() {
+    for (options, complaint) in [
+        (json!({ "maxPoolSize": 2 }), "saw a pool"),
+        (json!({ "maxConnecting": 0 }), "expected to be refused with \"minPoolSize\", saw"),
+    ] {
+        let path = folder().join("options-minimum-above-maximum.yml");
+        let mut document = Document::read(&path).unwrap().into_value();
+        document["poolOptions"] = options;
+        for target in Target::ALL {
+            let document = Document::of(&path, document.clone());
+            let outcomes = cmap::play_document(&document, target, &Place::Endpoint).unwrap();
+            let Verdict::Failed(what) = &outcomes[0].verdict else { panic!("not noticed") };
+            assert!(what.contains(complaint), "{what}");
+        }
+    }
 }

@@ -19,13 +19,14 @@ pub(super) enum Runner {
     OnShells(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
 }
 
-const RUNNERS: [(&str, Runner); 13] = [
+const RUNNERS: [(&str, Runner); 14] = [
     (
         "connection-monitoring-and-pooling/tests/cmap-format",
         Runner::Everywhere(cmap::play_document),
     ),
     ("cmap-format", Runner::Everywhere(cmap::play_document)), // Anybody's.
     ("scenarios/cmap", Runner::Everywhere(cmap::play_document)), // Our own.
+    ("scenarios/unified", UNIFIED),                           // Our own.
     ("uri-options/tests", Runner::OnCore(uri::play_document)),
     ("connection-string/tests", Runner::OnCore(uri::play_document)),
     ("auth/tests/legacy", Runner::OnCore(uri::play_document)),

@@ -14,6 +14,7 @@ pub mod unified;
 pub mod uri;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use self::catalogue::Runner;
@@ -180,7 +181,15 @@ pub fn play(path: &Path, targets: &[Target], place: &Place) -> Result<Vec<Outcom
     let mut outcomes = Vec::new();
     for &target in targets {
         let files: Vec<_> = files.iter().filter(|(_, it)| it.targets().contains(&target)).collect();
-        let play = |(file, runner): &&(Document, Runner)| runner.play(file, target, place);
+        let play = |(file, runner): &&(Document, Runner)| {
+            // A pool that panics has failed, and the other files are played all the same.
+            let played = || runner.play(file, target, place);
+            catch_unwind(AssertUnwindSafe(played)).unwrap_or_else(|_| {
+                let (file, description) = (file.path().to_owned(), "the whole file".to_owned());
+                let verdict = Verdict::Failed("a panic; standard error has its message".to_owned());
+                Ok(vec![Outcome { file, target, description, verdict }])
+            })
+        };
         for played in crew::work(&files, target.at_once(place), play) {
             outcomes.extend(played?);
         }

@@ -35,6 +35,8 @@ pub(super) struct File {
     pub(super) error: Option<Map<String, Value>>,
     /// What the pool tells meanwhile, in order.
     pub(super) events: Vec<Map<String, Value>>,
+    /// Not of the official format: there is no pool, and the reason contains this.
+    pub(super) invalid_options: Option<String>,
     /// What it may tell besides, at any time.
     #[serde(default)]
     pub(super) ignore: Vec<EventType>,
@@ -106,7 +108,14 @@ impl File {
         if let Some(fail_point) = &self.fail_point {
             fail_point.check().map_err(Wrong::in_part("failPoint"))?;
         }
-        self.pool_options.to_pool_options().map(drop).map_err(Wrong::in_part("poolOptions"))?;
+        let is_refused = self.invalid_options.is_some();
+        if is_refused && !(self.operations.is_empty() && self.events.is_empty()) {
+            let reason = "nothing can be done with a pool that is not there";
+            return Err(Wrong::at("invalidOptions", reason));
+        }
+        if !is_refused {
+            self.pool_options.to_pool_options().map(drop).map_err(Wrong::in_part("poolOptions"))?;
+        }
         operation::check(&self.operations)?;
         if let Some(error) = &self.error {
             check_keys(error, &["type", "message", "address"]).map_err(Wrong::in_part("error"))?;
@@ -165,8 +174,15 @@ impl RunOn {
 }
 
 impl Options {
-    /// The options as the pool takes them.
+    /// The options, if a pool takes them.
     pub(super) fn to_pool_options(&self) -> Result<PoolOptions, String> {
+        let options = self.unchecked()?;
+        options.validate().map_err(|reason| reason.to_string())?;
+        Ok(options)
+    }
+
+    /// The options, whether or not a pool takes them.
+    pub(super) fn unchecked(&self) -> Result<PoolOptions, String> {
         let mut options = PoolOptions::default();
         options.max_pool_size = self.max_pool_size;
         options.min_pool_size = self.min_pool_size;
@@ -174,7 +190,6 @@ impl Options {
         options.max_connecting = self.max_connecting;
         options.wait_queue_timeout = self.wait_queue_timeout_ms.map(Duration::from_millis);
         options.maintenance = self.background_thread_interval_ms.map(maintenance).transpose()?;
-        options.validate().map_err(|reason| reason.to_string())?;
         Ok(options)
     }
 }

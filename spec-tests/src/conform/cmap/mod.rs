@@ -9,6 +9,7 @@
 //! simulated     plays it on the machine, in virtual time
 //! tokio_shell   plays it on tokio, in real time
 //! mio_shell     plays it on mio, in real time
+//! refused       has a pool refuse its options, which official files do not
 //! ├ sockets      an endpoint for either
 //! └ played      what became of it                ledger       what must add up in the end
 //! expected      compares what became of it with what the file says, by means of
@@ -30,6 +31,7 @@ mod matching;
 mod mio_shell;
 mod operation;
 mod played;
+mod refused;
 mod simulated;
 mod sockets;
 mod tokio_shell;
@@ -63,6 +65,7 @@ pub fn play_document(
 ) -> Result<Vec<Outcome>, Unreadable> {
     let file = File::from_document(document)?;
     let played = || match target {
+        _ if file.invalid_options.is_some() => refused::play(&file, target),
         Target::Core => play_simulated(&file),
         Target::Tokio => play_on_sockets(&file, place, tokio_shell::play),
         Target::Mio => play_on_sockets(&file, place, mio_shell::play),

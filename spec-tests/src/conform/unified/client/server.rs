@@ -35,7 +35,7 @@ pub(super) struct Known {
 }
 
 impl Server {
-    /// The server has only just answered: another check so soon would tell nothing (SD-…).
+    /// The server has only just answered: another check so soon would tell nothing.
     const LEAST_PAUSE: Duration = Duration::from_millis(500);
 
     pub(super) fn new(story: Arc<Story>, load_balanced: bool) -> Self {
