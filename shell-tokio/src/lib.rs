@@ -3,6 +3,7 @@
 //! The machine in the core takes every decision; this crate reads the clock, keeps the lock, opens
 //! sockets, wakes whoever waits, and tells what happened.
 //!
+//! * [`Client`] has a pool for each host of a connection string, and watches the servers.
 //! * [`Pool`] hands out [`PooledConnection`]s, which come back when they are dropped.
 //! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
 //!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
@@ -66,6 +67,7 @@
 //! [`Pool::reset_after_fork`] in a runtime of its own, before anything else (FK-02).
 
 mod builder;
+mod client;
 mod close;
 mod connection;
 mod connector;
@@ -96,6 +98,10 @@ mod warm_up;
 mod woken;
 
 pub use builder::{BuildError, Builder};
+pub use client::{
+    Client, ClientBuildError, ClientBuilder, ClientError, Pinned, SelectionError, Selector,
+    ServerEvent, ServerStatus,
+};
 pub use close::CloseTimeout;
 pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};

@@ -1,6 +1,7 @@
 //! A check-out.
 
 use std::future::Future;
+use std::mem;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -68,8 +69,12 @@ impl<K: Connector> Future for Request<'_, K> {
         };
         let mut desk = self.shared.lock();
         match &mut desk.parked[place.index] {
+            Parked::Waiting(waker) if waker.will_wake(cx.waker()) => Poll::Pending,
             Parked::Waiting(waker) => {
-                waker.clone_from(cx.waker());
+                let old = mem::replace(waker, cx.waker().clone());
+                // It may be the last that holds a task, and what that drops may be of this pool.
+                drop(desk);
+                drop(old);
                 Poll::Pending
             }
             Parked::Answered(_) => {

@@ -1,5 +1,6 @@
 //! One pool: the lock, and what is done outside of it.
 
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, TryLockResult};
 use std::task::Waker;
@@ -40,6 +41,22 @@ pub(crate) struct Moment {
     /// Something may be due later: without, nothing is due after the input either.
     is_timed: bool,
     pub(crate) wants_events: bool,
+}
+
+/// An input whose consequences wait for another lock to be given back.
+#[must_use]
+pub(crate) struct Fed<K: Connector> {
+    shared: Arc<Shared<K>>,
+    moment: Moment,
+    woken: Woken,
+}
+
+impl<K: Connector> Fed<K> {
+    pub(crate) fn settle(self) {
+        let Self { shared, moment, woken } = self;
+        let desk = shared.lock();
+        shared.settle(desk, moment, woken);
+    }
 }
 
 /// Who is told things.
@@ -91,6 +108,25 @@ impl<K: Connector> Shared<K> {
         self.settle(desk, moment, woken);
     }
 
+    /// Feeds one input under a lock of the caller's: nothing is told or done yet, and nobody woken,
+    /// before the caller has given that lock back and calls [`Fed::settle`]. So a server's
+    /// description and its pool change at once (SD-04, SD-05).
+    pub(crate) fn feed_within(self: &Arc<Self>, input: Input<Tokio<K>>) -> Fed<K> {
+        self.feed_locked(self.lock(), input)
+    }
+
+    /// As [`feed_within`](Self::feed_within), for who has this lock, too.
+    pub(crate) fn feed_locked(
+        self: &Arc<Self>,
+        mut desk: MutexGuard<'_, Desk<K>>,
+        input: Input<Tokio<K>>,
+    ) -> Fed<K> {
+        let moment = self.moment(&desk, false);
+        let mut woken = Woken::default();
+        desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        Fed { shared: Arc::clone(self), moment, woken }
+    }
+
     /// Asks for a connection: what is there at once, or the place where the answer will be, of
     /// which `waker` is told.
     pub(crate) fn request(
@@ -127,7 +163,9 @@ impl<K: Connector> Shared<K> {
     /// Whoever asked has gone. What was delivered meanwhile goes back as it came.
     pub(crate) fn abandon(self: &Arc<Self>, place: Place) {
         let mut desk = self.lock();
-        if matches!(desk.parked[place.index], Parked::Waiting(_)) {
+        if let Parked::Waiting(waker) = &mut desk.parked[place.index] {
+            // Dropped without the lock, for it may be the last that holds a task.
+            let _waker = mem::replace(waker, Waker::noop().clone());
             return self.feed_under(desk, Input::CheckOutCancelled { id: place.id });
         }
         if let Parked::Answered(Ok((id, conn))) = desk.parked.remove(place.index) {

@@ -36,7 +36,7 @@ enum Command {
 fn main() -> ExitCode {
     let result: Result<bool, Box<dyn Error>> = match Cli::parse().command {
         Command::Check(arguments) => check::run(&arguments).map_err(Into::into),
-        Command::Conform(arguments) => conform::run(&arguments).map_err(Into::into),
+        Command::Conform(arguments) => conform::run(&arguments),
         Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
         Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
         Command::Run(arguments) => run::run(&arguments).map_err(Into::into),

@@ -6,19 +6,23 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 
 fn conform(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_cenote")).arg("conform").args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_cenote"))
+        .arg("conform")
+        .args(arguments)
+        .output()
+        .expect("it runs")
 }
 
 /// A folder of its own for a test, in which files are told to be of this format.
 fn folder(test: &str, format: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("conform").join(test).join(format);
     let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::create_dir_all(&folder).expect("writable");
     folder
 }
 
 fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
+    path.to_str().expect("a readable path")
 }
 
 const SCENARIO: &str = "version: 1

@@ -73,6 +73,24 @@ fn json_is_one_object_and_ops_are_that_many() {
     );
 }
 
+/// The same summary, of threads and without a runtime.
+#[test]
+fn on_mio_it_is_the_same() {
+    let summary = json(&run(&["--shell", "mio", "--json", "--ops", "300", "--tasks", "8"]));
+    let on_tokio = json(&run(&["--json", "--ops", "20", "--tasks", "8"]));
+    let keys =
+        |summary: &Value| -> Vec<String> { summary.as_object().unwrap().keys().cloned().collect() };
+    assert_eq!(keys(&summary), keys(&on_tokio));
+    assert_eq!((&summary["shell"], &summary["good"]), (&"mio".into(), &true.into()));
+    assert_eq!(summary["operations"]["good"], 300);
+    assert_eq!(summary["checkOutWait"]["count"], 300);
+    let summary =
+        json(&run(&["--shell", "mio", "--chaos", "--seconds", "4", "--tasks", "16", "--json"]));
+    let restart = &summary["troubles"][0];
+    assert!(number(&restart["failed"]) > 0, "{restart}");
+    assert!(restart["goodAgainMS"].as_f64() > restart["lastedMS"].as_f64(), "{restart}");
+}
+
 #[test]
 fn the_file_of_events_can_be_judged_again() {
     let folder = tempfile::tempdir().unwrap();

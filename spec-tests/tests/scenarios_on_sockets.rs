@@ -1,6 +1,7 @@
 //! Our own pool tests in the format of the official ones, on shells with real sockets, in real
 //! time; and proof that these runners notice, too, when a file and the pool disagree.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use cenote::conform::{self, Document, Outcome, Place, Target, Unreadable, Verdict, cmap};
@@ -38,6 +39,44 @@ fn every_scenario_passes() {
     for Outcome { file, target, verdict, .. } in outcomes {
         assert_eq!(verdict, Verdict::Passed, "{} on {target}", file.display());
     }
+}
+
+/// Also what files do not ask about: the same script, and each event as often, in the same order for
+/// each connection and for the pool itself. (Which of two connections that are opened side by side is
+/// first is the network's affair.)
+#[test]
+fn both_shells_tell_the_same() {
+    let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let mut compared = 0;
+    for file in files {
+        let document = Document::read(&file).unwrap();
+        let [on_tokio, on_mio] = SHELLS.map(|target| {
+            let told = cmap::told(&document, target);
+            by_subject(
+                told.unwrap_or_else(|error| panic!("{} on {target}: {error}", file.display())),
+            )
+        });
+        let has_no_pool = document.value().get("invalidOptions").is_some();
+        assert_eq!(on_tokio.is_empty(), has_no_pool);
+        assert_eq!(on_tokio, on_mio, "{}", file.display());
+        compared += 1;
+    }
+    assert_eq!(compared, 21);
+}
+
+/// What was told of each connection, of check-outs, and of the pool.
+fn by_subject(events: Vec<Value>) -> BTreeMap<String, Vec<String>> {
+    let mut subjects = BTreeMap::<_, Vec<_>>::new();
+    for event in events {
+        let name = event["type"].as_str().expect("a name");
+        let subject = match event.get("connectionId") {
+            Some(id) => format!("connection {id}"),
+            None if name.starts_with("ConnectionPool") => "the pool".to_owned(),
+            None => name.to_owned(),
+        };
+        subjects.entry(subject).or_default().push(event.to_string());
+    }
+    subjects
 }
 
 /// A scenario that passes, how to spoil it, and what the runner must say to that.

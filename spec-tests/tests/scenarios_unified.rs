@@ -117,7 +117,10 @@ const BITES: &[Spoiled] = &[
     (|test| test["operations"][0]["expectResult"] = json!({ "ok": 0 }), "ok: expected 0, saw 1"),
     (|test| test["operations"][0]["expectError"] = json!({ "isError": true }), "it went well"),
     (|test| test["operations"][1]["expectError"]["errorCode"] = json!(1), "errorCode: Some(59)"),
-    (|test| drop(test["operations"][1].as_object_mut().unwrap().remove("expectError")), "59"),
+    (
+        |test| drop(test["operations"][1].as_object_mut().expect("a map").remove("expectError")),
+        "59",
+    ),
     (|test| test["operations"][2]["arguments"]["client"] = json!("none"), "nothing is called none"),
     (|test| test["operations"][2]["object"] = json!("client"), "operation of the testRunner"),
     (|test| test["outcome"] = json!([OUTCOME.clone()]), "outcome: expected"),
@@ -160,7 +163,7 @@ const REFUSALS: &[Spoiled] = &[
         "unknown field `errorKind`",
     ),
     (
-        |file| drop(operation(file).as_object_mut().unwrap().remove("object")),
+        |file| drop(operation(file).as_object_mut().expect("a map").remove("object")),
         "missing field `object`",
     ),
     (
@@ -215,5 +218,6 @@ fn other_files_are_played_against_any_server() {
 
 fn endpoint() -> cenote::endpoint::Endpoint {
     let settings = cenote::endpoint::Settings::default();
-    cenote::endpoint::Endpoint::start(settings, cenote::endpoint::ListenOptions::default()).unwrap()
+    cenote::endpoint::Endpoint::start(settings, cenote::endpoint::ListenOptions::default())
+        .expect("a free port")
 }

@@ -8,6 +8,7 @@ mod messages;
 mod operations;
 mod patience;
 mod proxy;
+mod raw_stream;
 #[cfg(test)]
 mod reluctant;
 mod resolve;
@@ -35,6 +36,7 @@ use crate::connector::{Connector, Progress, Target};
 use crate::interrupt::Interrupter;
 
 pub use self::operations::Connection;
+pub use self::raw_stream::RawStream;
 pub use self::resolve::Lookup;
 
 /// `connectTimeoutMS` where the connection string has none (OP-18).

@@ -50,6 +50,11 @@ impl Limit {
         Self { all: own.into_iter().chain(callers).min(), each: None }
     }
 
+    /// This long for all of it; zero is without limit.
+    pub(super) fn within(all: Duration) -> Self {
+        Self { all: Deadline::after(Instant::now(), all), each: None }
+    }
+
     /// This long for each wait.
     pub(super) fn each(each: Option<Duration>) -> Self {
         Self { all: None, each }

@@ -59,7 +59,7 @@ async fn converse<K: Connector>(
     }
 }
 
-fn fail(establish: &mut Establish, failure: Failure) {
+pub(super) fn fail(establish: &mut Establish, failure: Failure) {
     match failure {
         Failure::Io(error) => establish.failed(error),
         Failure::Closed => establish.failed("closed by the peer"),
@@ -71,7 +71,7 @@ fn fail(establish: &mut Establish, failure: Failure) {
 }
 
 /// AU-35: from the operating system.
-fn nonce() -> Result<Nonce, ConnectionError> {
+pub(super) fn nonce() -> Result<Nonce, ConnectionError> {
     let mut bytes = [0; Nonce::RANDOM_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
         ConnectionError::configuration(Stage::Authentication, &error.to_string())

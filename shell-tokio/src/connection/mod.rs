@@ -7,6 +7,7 @@ mod foreign;
 mod handshake;
 mod introduction;
 mod messages;
+mod monitoring;
 mod operations;
 mod proxy;
 mod raw_stream;
@@ -16,10 +17,10 @@ mod verifier;
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_core::connect::{ClientMetadata, DriverInfo, Environment, ScramCache};
+use cenote_core::connect::{ClientMetadata, DriverInfo, Environment, EstablishOptions, ScramCache};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
@@ -28,6 +29,7 @@ use self::introduction::Introduction;
 use self::messages::Messages;
 use self::tls::Tls;
 
+pub(crate) use self::monitoring::{Greeting, Monitoring};
 pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;
 
@@ -40,14 +42,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// proxy or not, with TLS or without, hello, compression, authentication.
 ///
 /// `connectTimeoutMS`, 10 s by default, is for all of that together.
+///
+/// A clone shares everything with the original.
+#[derive(Clone)]
 pub struct Mongo {
-    introduction: Introduction,
+    introduction: Arc<Introduction>,
     connect_timeout: Duration,
     socket_timeout: Option<Duration>,
     zlib_level: ZlibLevel,
     proxy: Option<ProxyOptions>,
-    tls: Option<Tls>,
-    scram: Mutex<ScramCache>,
+    tls: Option<Arc<Tls>>,
+    scram: Arc<Mutex<ScramCache>>,
 }
 
 impl Mongo {
@@ -72,16 +77,16 @@ impl Mongo {
         uri: &ConnectionString,
         client: &ClientMetadata,
     ) -> Result<Self, ConnectionError> {
-        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls)).transpose()?;
+        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls).map(Arc::new)).transpose()?;
         Ok(Self {
-            introduction: Introduction::new(uri, client),
+            introduction: Arc::new(Introduction::new(uri, client)),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
             socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
             zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
                 .unwrap_or(ZlibLevel::DEFAULT),
             proxy: uri.proxy.clone(),
             tls,
-            scram: Mutex::default(),
+            scram: Arc::default(),
         })
     }
 
@@ -98,13 +103,18 @@ impl Mongo {
         Compressor::new(id, self.zlib_level).ok()
     }
 
+    /// What hello says.
+    pub(crate) fn establish_options(&self) -> Arc<EstablishOptions> {
+        self.introduction.options()
+    }
+
     fn scram(&self) -> MutexGuard<'_, ScramCache> {
         self.scram.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Where the process runs, as far as servers are told (HS-22, HS-24, HS-26).
-fn environment() -> Environment {
+pub(crate) fn environment() -> Environment {
     let name = match std::env::consts::OS {
         "linux" => "Linux",
         "macos" => "Darwin",

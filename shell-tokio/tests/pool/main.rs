@@ -11,5 +11,6 @@ mod runtimes;
 mod subscribers;
 mod try_check_out;
 mod waiting;
+mod wakers;
 mod warm_up;
 mod world;

@@ -18,10 +18,9 @@ pub(super) fn time_of(request: &Request) -> Option<Duration> {
             Some(_) | None => None,
         };
         let inside = inside.into_iter().flatten().filter_map(|update| update.ok()?.as_document());
-        beside.chain(inside).find_map(|update| match request::get(update, "q").ok()?? {
-            RawBsonRef::Document(query) => time_in(query),
-            _ => None,
-        })
+        beside
+            .chain(inside)
+            .find_map(|update| time_in(request::get(update, "q").ok()??.as_document()?))
     })
 }
 

@@ -51,6 +51,8 @@ struct Private(String);
 pub(super) enum Shell {
     /// Tasks on tokio
     Tokio,
+    /// Threads, each of which is a task, and an event loop on mio
+    Mio,
 }
 
 /// What is to be done, once it is clear that it can be.
@@ -106,6 +108,7 @@ impl Shell {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Tokio => "tokio",
+            Self::Mio => "mio",
         }
     }
 }

@@ -3,6 +3,7 @@
 mod arguments;
 mod chaos;
 mod latency;
+mod on_mio;
 mod on_tokio;
 mod progress;
 mod seen;
@@ -53,6 +54,9 @@ pub enum Trouble {
     /// There can be no such pool.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// There can be no such pool on mio.
+    #[error(transparent)]
+    BuildOnMio(#[from] cenote_mio::BuildError),
     /// The server that comes along does not start.
     #[error("{}", with_cause(.0))]
     Endpoint(#[from] StartError),
@@ -94,6 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, Trouble> {
     let plan = arguments.plan()?;
     let summary = match plan.shell {
         Shell::Tokio => on_tokio::run(&plan)?,
+        Shell::Mio => on_mio::run(&plan)?,
     };
     print(&summary, arguments.json)?;
     let complaints = summary.complaints();

@@ -43,6 +43,7 @@ use self::format::File;
 use self::played::Played;
 use super::{Document, Outcome, Place, Target, Unreadable, Verdict};
 use cenote_core::address::ServerAddress;
+use serde_json::Value;
 
 /// Plays one file.
 ///
@@ -78,6 +79,35 @@ pub fn play_document(
     };
     let path = document.path().to_owned();
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
+}
+
+/// Everything that a shell tells while it plays what was read from a file, but for what is different
+/// each time: where it was, and how long it took.
+///
+/// # Errors
+///
+/// When it is not a test of this format, cannot be played, or does not end as it should.
+///
+/// # Panics
+///
+/// For [`Target::Core`], which is no shell.
+pub fn told(document: &Document, target: Target) -> Result<Vec<Value>, String> {
+    let file = File::from_document(document).map_err(|error| error.to_string())?;
+    if file.invalid_options.is_some() {
+        return Ok(Vec::new()); // There is no pool to tell anything.
+    }
+    let place = Place::Endpoint;
+    let (played, _) = match target {
+        Target::Core => panic!("the machine is no shell"),
+        Target::Tokio => tokio_shell::play(&file, &place)?,
+        Target::Mio => mio_shell::play(&file, &place)?,
+    };
+    played.settled?;
+    let mut events = played.events;
+    for event in events.iter_mut().filter_map(Value::as_object_mut) {
+        ["address", "duration"].iter().for_each(|key| drop(event.remove(*key)));
+    }
+    Ok(events)
 }
 
 fn play_simulated(file: &File) -> Result<(), String> {

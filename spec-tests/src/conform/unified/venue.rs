@@ -60,10 +60,7 @@ impl Venue {
     ) -> Result<ConnectionString, String> {
         let mut uri = self.endpoint(several).uri();
         for (name, value) in options {
-            let value = match value {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             uri.push_str(&format!("&{name}={value}"));
         }
         ConnectionString::parse(&uri).map_err(|error| error.to_string())

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
+use cenote_core::address::ServerAddress;
 use cenote_core::uri::ConnectionString;
 
 use super::act;
@@ -111,24 +112,24 @@ impl World {
     }
 
     pub(super) fn client(&self, id: &str) -> Result<Arc<TestClient>, String> {
-        match self.entity(id)? {
-            Entity::Client(client) => Ok(client),
-            _ => Err(format!("{id} is no client")),
-        }
+        let Entity::Client(client) = self.entity(id)? else {
+            return Err(format!("{id} is no client"));
+        };
+        Ok(client)
     }
 
     pub(super) fn session(&self, id: &str) -> Result<Arc<Session>, String> {
-        match self.entity(id)? {
-            Entity::Session(session) => Ok(session),
-            _ => Err(format!("{id} is no session")),
-        }
+        let Entity::Session(session) = self.entity(id)? else {
+            return Err(format!("{id} is no session"));
+        };
+        Ok(session)
     }
 
     pub(super) fn thread(&self, id: &str) -> Result<Arc<Thread>, String> {
-        match self.entity(id)? {
-            Entity::Thread(thread) => Ok(thread),
-            _ => Err(format!("{id} is no thread")),
-        }
+        let Entity::Thread(thread) = self.entity(id)? else {
+            return Err(format!("{id} is no thread"));
+        };
+        Ok(thread)
     }
 
     /// The end: threads, sessions and cursors first, then clients. Says what is left in a pool.
@@ -163,12 +164,12 @@ impl World {
                 let (client, name) = (self.client(&it.client)?, it.database_name.clone());
                 (&it.id, Entity::Database(Database { client, name }))
             }
-            Definition::Collection(it) => match self.entity(&it.database)? {
-                Entity::Database(database) => {
-                    (&it.id, Entity::Collection(database, it.collection_name.clone()))
-                }
-                _ => return Err(format!("{} is no database", it.database)),
-            },
+            Definition::Collection(it) => {
+                let Entity::Database(database) = self.entity(&it.database)? else {
+                    return Err(format!("{} is no database", it.database));
+                };
+                (&it.id, Entity::Collection(database, it.collection_name.clone()))
+            }
             Definition::Session(it) => {
                 let client = self.client(&it.client)?.get()?;
                 (&it.id, Entity::Session(Arc::new(Session::new(client))))
@@ -195,7 +196,7 @@ impl World {
             made: Mutex::default(),
         };
         if client.logs {
-            let port = client.uri.hosts.first().and_then(|host| host.port());
+            let port = client.uri.hosts.first().and_then(ServerAddress::port);
             logs::listen(port.ok_or("a server without a port")?)?;
         }
         if client.is_observed() {
@@ -222,7 +223,10 @@ impl Thread {
     pub(super) fn hand_over(&self, operation: Operation) -> Result<(), String> {
         match &*lock(&self.operations) {
             // One that has failed takes nothing any more.
-            Some(operations) => Ok(drop(operations.send(operation))),
+            Some(operations) => {
+                let _ = operations.send(operation);
+                Ok(())
+            }
             None => Err("the thread has been waited for".to_owned()),
         }
     }

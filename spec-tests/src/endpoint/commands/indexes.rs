@@ -1,6 +1,6 @@
 //! Indexes, as far as clients ask for them: they are told, and make nothing faster.
 
-use bson::rawdoc;
+use bson::{RawBsonRef, rawdoc};
 
 use super::cursors::{first_batch, give};
 use super::write::{batch, full};
@@ -13,8 +13,8 @@ pub(super) fn create_indexes(context: &mut Context<'_>) -> Result<Answer, Refusa
     let namespace = namespace(context.request)?;
     let mut indexes = Vec::new();
     for index in batch(context, "indexes")? {
-        let name = request::get(index, "name")?.and_then(|name| name.as_str());
-        let key = request::get(index, "key")?.and_then(|key| key.as_document());
+        let name = request::get(index, "name")?.and_then(RawBsonRef::as_str);
+        let key = request::get(index, "key")?.and_then(RawBsonRef::as_document);
         let (Some(name), Some(key)) = (name, key) else {
             return Err(mismatch("createIndexes.indexes", "array of objects with name and key"));
         };

@@ -123,9 +123,6 @@ impl Connection {
             fault,
         };
         let mut context = self.context(hub, &request);
-        // What a fail point says is no news of the topology, which is as it was: with its version,
-        // clients would take the error for older than what they know.
-        let is_news = verdict.error.is_none();
         let answer = match (admitted, failed(&verdict, &request)) {
             (Err(refusal), _) | (Ok(_), Some(refusal)) => Err(refusal),
             (Ok(definition), None) => commands::run(definition, &mut context),
@@ -142,7 +139,7 @@ impl Connection {
             Ok(Answer::Stream(body, wait)) => self.stream(hub, pending, body, wait),
             Err(refusal) => {
                 let mut body = refusal.reply();
-                if is_news && refusal.tells_of_the_topology() {
+                if refusal.is_not_primary() && hub.world.topology.is_replica_set() {
                     let version = hub.world.topology.version(self.session.service);
                     body.append(cstr!("topologyVersion"), version);
                 }

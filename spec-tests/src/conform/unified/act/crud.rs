@@ -53,6 +53,7 @@ fn on_client(client: &Arc<Client>, action: &Action) -> Result<Outcome, Failure> 
     value(client.run(&Command::new("admin", list, Safety::Read))?.0)
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "whatever it cannot do is refused")]
 fn on_database(database: &Database, action: &Action) -> Result<Outcome, Failure> {
     let client = database.client.get().map_err(Failure::script)?;
     match action {
@@ -91,6 +92,7 @@ impl<'w> Collection<'w> {
         Ok(Self { world, client, database: database.name.clone(), name })
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "whatever it cannot do is refused")]
     fn act(&self, action: &Action) -> Result<Outcome, Failure> {
         match action {
             Action::Find(find) => all(self.find(find)?),
@@ -184,6 +186,7 @@ impl<'w> Collection<'w> {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "whatever it cannot do is refused")]
 fn on_session(session: &Session, action: &Action) -> Result<Outcome, Failure> {
     match action {
         Action::StartTransaction => session.start_transaction(),
@@ -195,6 +198,7 @@ fn on_session(session: &Session, action: &Action) -> Result<Outcome, Failure> {
     Ok(Outcome::Nothing)
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "whatever it cannot do is refused")]
 fn on_cursor(cursor: &Mutex<Cursor>, action: &Action) -> Result<Outcome, Failure> {
     let mut cursor = lock(cursor);
     match action {

@@ -95,10 +95,10 @@ pub(super) struct DriverInfoOptions {
 ///
 /// What is no extended JSON.
 pub(super) fn document(map: &Map<String, Value>) -> Result<bson::Document, String> {
-    match bson(Value::Object(map.clone()))? {
-        Bson::Document(document) => Ok(document),
-        other => Err(format!("{other} is no document")),
-    }
+    let Bson::Document(document) = bson(Value::Object(map.clone()))? else {
+        return Err("this is extended JSON, but no document".to_owned());
+    };
+    Ok(document)
 }
 
 /// As [`document`], whatever it is.

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use bson::{Bson, Document, doc};
+use bson::{Document, doc};
 use cenote_core::pool::Purpose;
 
 use super::command::{Command, Safety};
@@ -58,7 +58,7 @@ impl Cursor {
             batch: VecDeque::new(),
             is_lost: false,
         };
-        cursor.take_in(reply)?;
+        cursor.take_in(&reply)?;
         Ok(cursor)
     }
 
@@ -74,7 +74,7 @@ impl Cursor {
                 more.insert("batchSize", size);
             }
             let reply = self.send(more)?;
-            self.take_in(reply)?;
+            self.take_in(&reply)?;
         }
         Ok(self.batch.pop_front())
     }
@@ -114,7 +114,7 @@ impl Cursor {
         outcome
     }
 
-    fn take_in(&mut self, reply: Document) -> Result<(), Failure> {
+    fn take_in(&mut self, reply: &Document) -> Result<(), Failure> {
         let wrong = || Failure::script("a reply without a cursor");
         let cursor = reply.get_document("cursor").map_err(|_| wrong())?;
         self.id = cursor.get_i64("id").map_err(|_| wrong())?;
@@ -123,10 +123,9 @@ impl Cursor {
         self.collection = collection.to_owned();
         let batch = cursor.get_array("firstBatch").or_else(|_| cursor.get_array("nextBatch"));
         for document in batch.map_err(|_| wrong())? {
-            match document {
-                Bson::Document(document) => self.batch.push_back(document.clone()),
-                other => return Err(Failure::script(format!("{other} in a batch"))),
-            }
+            let document = document.as_document().cloned();
+            let no_document = || Failure::script("something else than documents in a batch");
+            self.batch.push_back(document.ok_or_else(no_document)?);
         }
         if self.id == 0 {
             self.pin = None;

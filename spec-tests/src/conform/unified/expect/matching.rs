@@ -71,12 +71,11 @@ fn operator(expected: &Value, seen: Option<&Value>) -> Option<Result<bool, Strin
         "$$exists" => argument.as_bool().map(|there| seen.is_some() == there),
         "$$type" => {
             let one = |name: &Value| name.as_str().and_then(|name| is_of_type(seen, name));
-            match argument {
-                Value::Array(names) => {
-                    let verdicts: Option<Vec<bool>> = names.iter().map(one).collect();
-                    verdicts.map(|verdicts| verdicts.contains(&true))
-                }
-                name => one(name),
+            if let Value::Array(names) = argument {
+                let verdicts: Option<Vec<bool>> = names.iter().map(one).collect();
+                verdicts.map(|verdicts| verdicts.contains(&true))
+            } else {
+                one(argument)
             }
         }
         name if name.starts_with("$$") => None,
@@ -127,7 +126,9 @@ mod tests {
             (json!({ "a": { "$$unsetOrMatches": 2 } }), "a: expected 2, saw 1"),
             (json!({ "a": { "$$matchesEntity": 1 } }), "unknown operator"),
         ] {
-            assert!(verdict(bad.clone()).contains(what), "{bad}: {}", verdict(bad));
+            let shown = bad.to_string();
+            let verdict = verdict(bad);
+            assert!(verdict.contains(what), "{shown}: {verdict}");
         }
     }
 }

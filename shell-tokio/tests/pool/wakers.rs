@@ -1,0 +1,81 @@
+//! Wakers of whatever runtime: to drop one may drop a task and all that it holds.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use cenote_tokio::Pool;
+
+use crate::world::{Gate, at_most, failure, ready};
+
+/// Much longer than anything here takes, and shorter than anybody waits for a test that hangs.
+const HUNG: Duration = Duration::from_secs(60);
+
+/// Uses the pool when it is dropped, as the guards of a task do.
+struct HoldsTask(Pool<Gate>);
+
+impl Wake for HoldsTask {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for HoldsTask {
+    fn drop(&mut self) {
+        drop(self.0.try_check_out());
+    }
+}
+
+/// Waits behind the only connection, and does something to the waker that waits.
+async fn with_one_that_waits(act: impl FnOnce(&Pool<Gate>, &mut dyn FnMut(&Waker) -> bool)) {
+    let (pool, _) = ready(&Gate::open(), at_most(1));
+    let held = pool.check_out().await.expect("a connection");
+    {
+        let mut waiting = pin!(pool.check_out());
+        let mut poll = |waker: &Waker| {
+            matches!(waiting.as_mut().poll(&mut Context::from_waker(waker)), Poll::Ready(_))
+        };
+        let first = Waker::from(Arc::new(HoldsTask(pool.clone())));
+        assert!(!poll(&first), "somebody else has the connection");
+        drop(first);
+        act(&pool, &mut poll);
+    }
+    drop(held);
+    let snapshot = pool.snapshot();
+    assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "{snapshot}");
+}
+
+/// In a thread of its own: what is tested here would wait for itself.
+fn within_reason<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send + 'static) {
+    let (done, is_done) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        runtime.expect("a runtime").block_on(test());
+        done.send(()).expect("somebody listens");
+    });
+    match is_done.recv_timeout(HUNG) {
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the pool waits for itself"),
+        Ok(()) | Err(mpsc::RecvTimeoutError::Disconnected) => thread.join().expect("no panic"),
+    }
+}
+
+#[test]
+fn one_that_is_replaced_is_dropped_without_the_lock() {
+    within_reason(|| with_one_that_waits(|_, poll| assert!(!poll(Waker::noop()))));
+}
+
+#[test]
+fn one_that_is_given_up_is_dropped_without_the_lock() {
+    within_reason(|| with_one_that_waits(|_, _| {}));
+}
+
+#[test]
+fn one_whose_request_fails_is_woken_without_the_lock() {
+    within_reason(|| {
+        with_one_that_waits(|pool, poll| {
+            pool.clear(failure(), false);
+            assert!(poll(Waker::noop()), "told that the pool was cleared");
+        })
+    });
+}

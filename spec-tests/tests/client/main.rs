@@ -1,0 +1,9 @@
+//! The client of the tokio shell on real sockets, against endpoints.
+
+mod bad_input;
+mod closing;
+mod contract;
+mod load_balanced;
+mod replica_set;
+mod trouble;
+mod world;
