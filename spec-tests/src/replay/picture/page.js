@@ -667,10 +667,11 @@
   element("verdict").textContent = verdict();
   theme(prefersDark.matches);
   fitLanes();
+  resize();
   new ResizeObserver(resize).observe(main);
   status();
   const wanted = new URLSearchParams(location.hash.slice(1));
-  if (wanted.has("find")) { resize(); find(wanted.get("find")); }
+  if (wanted.has("find")) find(wanted.get("find"));
   if (wanted.get("theme")) theme(wanted.get("theme") === "dark");
   document.documentElement.dataset.ready = "true";
 })();
