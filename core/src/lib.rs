@@ -17,6 +17,8 @@ pub mod error;
 #[cfg(feature = "std")]
 pub mod log;
 #[cfg(feature = "std")]
+pub mod monitor;
+#[cfg(feature = "std")]
 mod number;
 #[cfg(feature = "std")]
 pub mod sdam;

@@ -30,7 +30,11 @@ pub struct Builder<K: Connector> {
     subscribers: Vec<Subscriber>,
     watcher: Option<Watcher<K>>,
     overseer: Option<Overseer>,
+    when_built: Vec<WhenBuilt<K>>,
 }
+
+/// What is done with a pool as soon as it is there.
+type WhenBuilt<K> = Box<dyn FnOnce(&Arc<Shared<K>>) + Send + Sync>;
 
 /// Why there is no pool.
 #[derive(Clone, Debug, Error)]
@@ -70,7 +74,15 @@ impl<K: Connector> Builder<K> {
     #[must_use]
     pub fn new(address: ServerAddress, connector: K) -> Self {
         let (options, subscribers) = (PoolOptions::default(), Vec::new());
-        Self { address, connector, options, subscribers, watcher: None, overseer: None }
+        Self {
+            address,
+            connector,
+            options,
+            subscribers,
+            watcher: None,
+            overseer: None,
+            when_built: Vec::new(),
+        }
     }
 
     /// Takes these options and no others: those of a connection string are forgotten.
@@ -142,12 +154,29 @@ impl<K: Connector> Builder<K> {
 
     /// Makes the pool; somebody else turns the loop.
     pub(crate) fn build_on(self, event_loop: EventLoop) -> Result<Arc<Shared<K>>, BuildError> {
-        let Self { address, connector, options, subscribers, watcher, overseer } = self;
+        let Self { address, connector, options, subscribers, watcher, overseer, when_built } = self;
         let mut outbox = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
         let desk = Desk::new(state, Outbox::new(outbox), event_loop);
         let audience = Audience { subscribers, watcher, overseer };
-        Ok(Shared::new(Arc::new(address), connector, audience, desk))
+        let shared = Shared::new(Arc::new(address), connector, audience, desk);
+        when_built.into_iter().for_each(|act| act(&shared));
+        Ok(shared)
+    }
+}
+
+#[cfg(feature = "metrics")]
+impl<K: Connector> Builder<K> {
+    pub(crate) fn address(&self) -> &ServerAddress {
+        &self.address
+    }
+
+    pub(crate) fn when_built(
+        mut self,
+        act: impl FnOnce(&Arc<Shared<K>>) + Send + Sync + 'static,
+    ) -> Self {
+        self.when_built.push(Box::new(act));
+        self
     }
 }
 

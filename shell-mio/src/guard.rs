@@ -10,6 +10,7 @@ use crate::connector::Connector;
 use crate::desk::Held;
 use crate::error::OperationError;
 use crate::failure;
+use crate::interrupt::Interrupt;
 use crate::shared::Shared;
 
 /// A connection that is checked out. Dropped, it comes back, without waiting.
@@ -24,6 +25,15 @@ pub struct PooledConnection<K: Connector> {
     held: Option<Box<Held<K>>>,
     /// Whether [`Holders`](crate::held::Holders) know where it was checked out.
     is_noted: bool,
+}
+
+/// A guard's own, each by itself.
+pub(crate) struct Parts<'c, K: Connector> {
+    pub(crate) shared: &'c Arc<Shared<K>>,
+    id: ConnId,
+    pub(crate) connection: &'c mut K::Connection,
+    pub(crate) interrupt: &'c Interrupt,
+    error: &'c mut Option<ConnectionError>,
 }
 
 impl<K: Connector> PooledConnection<K> {
@@ -70,7 +80,7 @@ impl<K: Connector> PooledConnection<K> {
     }
 
     /// Whether the pool has broken the connection off, which it does when it is cleared with an
-    /// interrupt (KX-08). Nothing can be done with the connection then.
+    /// interrupt (INT-02). Nothing can be done with the connection then.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.held().interrupt.has_happened()
@@ -90,9 +100,7 @@ impl<K: Connector> PooledConnection<K> {
         &'c mut self,
         operation: impl FnOnce(&'c mut K::Connection) -> Result<R, ConnectionError>,
     ) -> Result<R, OperationError> {
-        let Self { shared, id, held, .. } = self;
-        let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
-        let Held { connection, interrupt, error } = &mut **held;
+        let Parts { shared, id, connection, interrupt, error } = self.parts();
         let interrupted = || InterruptedError::new(Arc::clone(&shared.address));
         // What goes on in a child process must not go to a socket of its parent.
         if interrupt.has_happened() || shared.is_foreign() {
@@ -103,12 +111,19 @@ impl<K: Connector> PooledConnection<K> {
             if interrupt.has_happened() {
                 return interrupted().into();
             }
-            failure::show(shared, *id, &cause);
+            failure::show(shared, id, &cause);
             if !cause.leaves_connection_healthy() {
                 error.get_or_insert_with(|| cause.clone());
             }
             cause.into()
         })
+    }
+
+    pub(crate) fn parts(&mut self) -> Parts<'_, K> {
+        let Self { shared, id, held, .. } = self;
+        let Some(held) = held else { unreachable!("it is there until the guard is dropped") };
+        let Held { connection, interrupt, error } = &mut **held;
+        Parts { shared, id: *id, connection, interrupt, error }
     }
 
     fn held(&self) -> &Held<K> {

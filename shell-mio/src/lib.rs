@@ -11,7 +11,10 @@
 //! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
 //!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
 //!   A driver with sockets of its own brings its own.
+//! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their
+//!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
+//! * `Builder::metrics`, with the feature `metrics`, measures it with OpenTelemetry.
 //! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
 //!
 //! ```no_run
@@ -68,6 +71,8 @@ mod guard;
 mod held;
 mod interrupt;
 mod log;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod outbox;
 mod parker;
 mod pool;
@@ -82,7 +87,7 @@ mod woken;
 
 pub use builder::{BuildError, Builder};
 pub use close::CloseTimeout;
-pub use connection::{Connection, Lookup, Mongo};
+pub use connection::{Connection, Lookup, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
 pub use error::OperationError;
 pub use event::PoolEvent;
@@ -92,6 +97,8 @@ pub use fork::ForkError;
 pub use guard::PooledConnection;
 pub use held::HeldTooLong;
 pub use interrupt::Interrupter;
+#[cfg(feature = "metrics")]
+pub use metrics::Metrics;
 pub use pool::Pool;
 pub use source::{PoolSource, RequestId};
 

@@ -8,8 +8,17 @@ use std::time::Instant;
 /// application's, too.
 #[derive(Debug, Default)]
 pub(crate) struct Parker {
-    is_woken: Mutex<bool>,
+    state: Mutex<State>,
     condition: Condvar,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Awake,
+    Asleep,
+    /// Somebody has ended its sleep, or its next one.
+    Woken,
 }
 
 thread_local! {
@@ -28,26 +37,34 @@ impl Parker {
     /// Sleeps until [`wake`](Self::wake), and says whether that was before the deadline. May return
     /// early, because of a wake-up that was meant for an earlier wait.
     pub(crate) fn park(&self, deadline: Option<Instant>) -> bool {
-        let mut is_woken = self.is_woken.lock().unwrap_or_else(PoisonError::into_inner);
-        while !std::mem::take(&mut *is_woken) {
-            is_woken = match deadline {
-                None => self.condition.wait(is_woken).unwrap_or_else(PoisonError::into_inner),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return false;
-                    }
-                    let waited = self.condition.wait_timeout(is_woken, left);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if std::mem::take(&mut *state) == State::Woken {
+                return true;
+            }
+            let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return false;
+            }
+            *state = State::Asleep;
+            state = match left {
+                None => self.condition.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(left) => {
+                    let waited = self.condition.wait_timeout(state, left);
                     waited.unwrap_or_else(PoisonError::into_inner).0
                 }
             };
         }
-        true
     }
 
-    /// Ends the sleep of the thread that this is of, or its next one.
+    /// Ends the sleep of the thread that this is of, or its next one. Only for one that sleeps there
+    /// is a call of the operating system.
     pub(crate) fn wake(&self) {
-        *self.is_woken.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.condition.notify_one();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let was = std::mem::replace(&mut *state, State::Woken);
+        drop(state);
+        if was == State::Asleep {
+            self.condition.notify_one();
+        }
     }
 }

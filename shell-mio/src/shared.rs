@@ -239,16 +239,28 @@ impl<K: Connector> Shared<K> {
         is_timed: bool,
         woken: Woken,
     ) {
-        // Woken outside of the lock.
         let sleeper = if is_timed { Self::arm(&mut desk) } else { None };
-        // Those who wait have their answers, and need not wait for subscribers.
+        if woken.is_empty() && sleeper.is_none() {
+            // Almost always so, and worth not even looking whether there is something to drop.
+            std::mem::forget((woken, sleeper));
+            outbox::release(&self.desk, desk, || {}, |action| self.perform(action));
+        } else {
+            self.settle_and_wake(desk, woken, sleeper.as_ref());
+        }
+    }
+
+    /// Those who wait have their answers, and are woken outside of the lock: they need not wait for
+    /// subscribers.
+    #[inline(never)]
+    fn settle_and_wake(
+        self: &Arc<Self>,
+        desk: MutexGuard<'_, Desk<K>>,
+        woken: Woken,
+        sleeper: Option<&EventLoop>,
+    ) {
         let wake = || {
-            if !woken.is_empty() {
-                woken.wake();
-            }
-            if let Some(event_loop) = sleeper {
-                event_loop.nudge();
-            }
+            woken.wake();
+            sleeper.into_iter().for_each(EventLoop::nudge);
         };
         outbox::release(&self.desk, desk, wake, |action| self.perform(action));
     }
@@ -264,8 +276,19 @@ impl<K: Connector> Shared<K> {
         Some(desk.event_loop.clone())
     }
 
+    #[inline(always)]
     fn perform(self: &Arc<Self>, action: Action<Mio<K>>) {
         let _drainer = Drainer::of(self);
+        if let Action::EmitEvent(event) = action {
+            self.tell(event);
+        } else {
+            self.act(action);
+        }
+    }
+
+    /// What is not part of every check-out, apart from what is.
+    #[inline(never)]
+    fn act(self: &Arc<Self>, action: Action<Mio<K>>) {
         match action {
             Action::StartEstablish { id, deadline, background } => {
                 establish::start(self, id, deadline, background);
@@ -275,12 +298,15 @@ impl<K: Connector> Shared<K> {
                 event_loop.stop(id.number());
             }
             Action::CloseSocket { id, conn } => {
-                drop(conn);
+                // A connection that panics is gone all the same.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
                 let mut desk = self.lock();
-                desk.interrupts.remove(&id);
+                let interrupt = desk.interrupts.remove(&id);
                 if desk.interrupts.is_empty() {
                     self.emptied.notify_all();
                 }
+                drop(desk);
+                drop(interrupt);
             }
             Action::Interrupt { id } => {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
@@ -290,13 +316,18 @@ impl<K: Connector> Shared<K> {
                 interrupt.as_deref().into_iter().for_each(break_off);
             }
             Action::ReportHeldTooLong { id, held } => self.holders.report(&self.address, id, held),
-            Action::EmitEvent(event) => self.tell(event),
+            Action::EmitEvent(_) => unreachable!("told, and not done"),
             Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
         }
     }
 
     fn tell(&self, event: Event<ConnectionError>) {
-        log::event(&self.address, &event);
+        if log::is_wanted() {
+            log::event(&self.address, &event);
+        }
+        if self.subscribers.is_empty() {
+            return;
+        }
         let event = PoolEvent { address: Arc::clone(&self.address), event };
         for subscriber in &self.subscribers {
             // One that panics has said so; the others, and what comes next, are not to suffer.

@@ -3,6 +3,7 @@
 //! The machine in the core takes every decision; this crate reads the clock, keeps the lock, opens
 //! sockets, wakes whoever waits, and tells what happened.
 //!
+//! * [`Client`] has a pool for each host of a connection string, and watches the servers.
 //! * [`Pool`] hands out [`PooledConnection`]s, which come back when they are dropped.
 //! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
 //!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
@@ -43,7 +44,7 @@
 //! | a command, a message that is sent | the connection comes back as broken when its guard is dropped, and is closed |
 //! | [`Connection::receive`] | nothing: the next call reads on |
 //! | a [`RawStream`] before [`done`](RawStream::done) | the connection comes back as broken |
-//! | a [`PooledConnection`] | it comes back: without waiting, without a task, without blocking |
+//! | a [`PooledConnection`] | it comes back: without waiting, without a task, without blocking but for what [subscribers](Builder::on_event) do |
 //! | [`Pool::close`], [`Pool::close_before`] | the pool is closed all the same; nobody waits for what is still out |
 //! | [`Pool::warm_up`] | what it has made stays in the pool, what it waits for is given up |
 //! | the last [`Pool`] | the pool closes; guards that are still out come back to be closed |
@@ -69,6 +70,7 @@
 //! [`Pool::reset_after_fork`] in a runtime of its own, before anything else (FK-02).
 
 mod builder;
+mod client;
 mod close;
 mod connection;
 mod connector;
@@ -100,6 +102,10 @@ mod warm_up;
 mod woken;
 
 pub use builder::{BuildError, Builder};
+pub use client::{
+    Client, ClientBuildError, ClientBuilder, ClientError, Pinned, SelectionError, Selector,
+    ServerEvent, ServerStatus,
+};
 pub use close::CloseTimeout;
 pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
@@ -119,3 +125,8 @@ pub use trace::{Recording, RecordingError};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So do those of the page about the client.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/client.md")]
+struct ClientPage;

@@ -6,7 +6,7 @@ use std::sync::{Arc, TryLockResult};
 use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::ConnectionError;
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{
     Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
 };
@@ -43,6 +43,22 @@ pub(crate) struct Moment {
     /// Something may be due later: without, nothing is due after the input either.
     is_timed: bool,
     pub(crate) wants_events: bool,
+}
+
+/// An input whose consequences wait for another lock to be given back.
+#[must_use]
+pub(crate) struct Fed<K: Connector> {
+    shared: Arc<Shared<K>>,
+    moment: Moment,
+    woken: Woken,
+}
+
+impl<K: Connector> Fed<K> {
+    pub(crate) fn settle(self) {
+        let Self { shared, moment, woken } = self;
+        let desk = shared.lock();
+        shared.settle(desk, moment, woken);
+    }
 }
 
 /// Who is told things.
@@ -100,6 +116,25 @@ impl<K: Connector> Shared<K> {
         self.settle(desk, moment, woken);
     }
 
+    /// Feeds one input under a lock of the caller's: nothing is told or done yet, and nobody woken,
+    /// before the caller has given that lock back and calls [`Fed::settle`]. So a server's
+    /// description and its pool change at once (SD-04, SD-05).
+    pub(crate) fn feed_within(self: &Arc<Self>, input: Input<Tokio<K>>) -> Fed<K> {
+        self.feed_locked(self.lock(), input)
+    }
+
+    /// As [`feed_within`](Self::feed_within), for who has this lock, too.
+    pub(crate) fn feed_locked(
+        self: &Arc<Self>,
+        mut desk: MutexGuard<'_, Desk<K>>,
+        input: Input<Tokio<K>>,
+    ) -> Fed<K> {
+        let moment = self.moment(&desk, false);
+        let mut woken = Woken::default();
+        desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        Fed { shared: Arc::clone(self), moment, woken }
+    }
+
     /// Asks for a connection: what is there at once, or the place where the answer will be, of
     /// which `waker` is told.
     pub(crate) fn request(
@@ -135,6 +170,15 @@ impl<K: Connector> Shared<K> {
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
         unwinding.did_not_happen();
         self.settle(desk, moment, woken);
+    }
+
+    /// What the connector finds fault with. If it panics, the connection is not to be trusted, and
+    /// comes back all the same.
+    pub(crate) fn fault(&self, connection: &K::Connection) -> Option<ConnectionError> {
+        catch_unwind(AssertUnwindSafe(|| self.connector.fault(connection))).unwrap_or_else(|_| {
+            let reason = "the connector panicked when it was asked what is wrong with it";
+            Some(ConnectionError::protocol(Stage::Operation, reason))
+        })
     }
 
     /// Whoever asked has gone. What was delivered meanwhile goes back as it came.
@@ -283,7 +327,8 @@ impl<K: Connector> Shared<K> {
 
     fn tell(&self, event: Event<ConnectionError>) {
         if log::is_wanted() {
-            log::event(&self.address, &event);
+            // What collects them may panic, too.
+            let _ = catch_unwind(AssertUnwindSafe(|| log::event(&self.address, &event)));
         }
         if self.subscribers.is_empty() {
             return;

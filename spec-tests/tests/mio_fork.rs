@@ -13,13 +13,7 @@ use std::time::Duration;
 use bson::rawdoc;
 use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
 use cenote_mio::{Mongo, OperationError, Pool, PooledConnection};
-
-#[expect(unsafe_code, reason = "neither takes memory nor gives any, so both can be called safely")]
-unsafe extern "C" {
-    safe fn fork() -> i32;
-    /// Without what the parent would have done at its end.
-    safe fn _exit(status: i32) -> !;
-}
+use fork::{Fork, fork};
 
 /// Passes everything on, and counts what clients send on each connection; an end counts as a byte.
 #[derive(Clone, Default)]
@@ -130,14 +124,14 @@ fn a_child_goes_on_without_its_parents_sockets() {
         }
         let before = relay.counts();
         let (mut report, mut to_parent) = UnixStream::pair().unwrap();
-        if pool.while_quiet(|| fork()) == 0 {
+        if pool.while_quiet(fork).unwrap() == Fork::Child {
             let outcome = catch_unwind(AssertUnwindSafe(|| live_on(&pool, inherited)));
             let text = outcome.map_or_else(
                 |panic| panic.downcast_ref::<String>().cloned().unwrap_or("a panic".to_owned()),
                 |()| "well".to_owned(),
             );
             let _ = to_parent.write_all(text.as_bytes());
-            _exit(0);
+            std::process::exit(0);
         }
         drop(to_parent);
         let mut text = String::new();

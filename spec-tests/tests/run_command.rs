@@ -73,6 +73,24 @@ fn json_is_one_object_and_ops_are_that_many() {
     );
 }
 
+/// The same summary, of threads and without a runtime.
+#[test]
+fn on_mio_it_is_the_same() {
+    let summary = json(&run(&["--shell", "mio", "--json", "--ops", "300", "--tasks", "8"]));
+    let on_tokio = json(&run(&["--json", "--ops", "20", "--tasks", "8"]));
+    let keys =
+        |summary: &Value| -> Vec<String> { summary.as_object().unwrap().keys().cloned().collect() };
+    assert_eq!(keys(&summary), keys(&on_tokio));
+    assert_eq!((&summary["shell"], &summary["good"]), (&"mio".into(), &true.into()));
+    assert_eq!(summary["operations"]["good"], 300);
+    assert_eq!(summary["checkOutWait"]["count"], 300);
+    let summary =
+        json(&run(&["--shell", "mio", "--chaos", "--seconds", "4", "--tasks", "16", "--json"]));
+    let restart = &summary["troubles"][0];
+    assert!(number(&restart["failed"]) > 0, "{restart}");
+    assert!(restart["goodAgainMS"].as_f64() > restart["lastedMS"].as_f64(), "{restart}");
+}
+
 #[test]
 fn the_file_of_events_can_be_judged_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -132,6 +150,9 @@ fn files_that_cannot_be_written_are_told_before_the_work_begins() {
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let says = text(&output.stderr);
         assert!(says.contains("/nowhere/at/all") && says.lines().count() == 1, "{says}");
+        let output = run(&["--shell", "mio", option, "anywhere"]);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(text(&output.stderr).contains("--shell tokio"), "{output:?}");
     }
 }
 

@@ -1,3 +1,5 @@
+use core::fmt;
+
 use crate::pool::ServiceId;
 use crate::sdam::TopologyVersion;
 use crate::uri::{Compressor, Mechanism};
@@ -56,6 +58,42 @@ pub enum ServerKind {
     RsGhost,
     /// Whatever is behind a load balancer.
     LoadBalancer,
+}
+
+impl ServerKind {
+    /// As the specifications write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Standalone => "Standalone",
+            Self::Mongos => "Mongos",
+            Self::RsPrimary => "RSPrimary",
+            Self::RsSecondary => "RSSecondary",
+            Self::RsArbiter => "RSArbiter",
+            Self::RsOther => "RSOther",
+            Self::RsGhost => "RSGhost",
+            Self::LoadBalancer => "LoadBalancer",
+        }
+    }
+
+    /// Whether it serves data (SD-01).
+    #[must_use]
+    pub const fn is_data_bearing(self) -> bool {
+        match self {
+            Self::Standalone
+            | Self::Mongos
+            | Self::RsPrimary
+            | Self::RsSecondary
+            | Self::LoadBalancer => true,
+            Self::RsArbiter | Self::RsOther | Self::RsGhost => false,
+        }
+    }
+}
+
+impl fmt::Display for ServerKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 /// How much a server takes at once.

@@ -53,6 +53,13 @@ impl Environment {
         "KUBERNETES_SERVICE_HOST",
     ];
 
+    /// Whether this process is a function on a platform that freezes it between two calls, so that
+    /// nobody would read what a server streams (SM-02).
+    #[must_use]
+    pub fn is_faas(&self) -> bool {
+        service(self).is_some()
+    }
+
     fn variable(&self, name: &str) -> Option<&str> {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }

@@ -50,6 +50,8 @@ impl RequestIds {
 #[derive(Clone, Debug, Default)]
 pub struct Exchange {
     turn: Turn,
+    /// Whether replies that go on may all answer the request.
+    is_lenient: bool,
 }
 
 /// Whether a reply was the last one.
@@ -68,8 +70,8 @@ enum Turn {
     Ours,
     /// A request is on its way, perhaps in part.
     Writing { request_id: i32, flags: Flags },
-    /// A reply to that message must come next.
-    Theirs { expected: i32, exhaust: bool },
+    /// A reply to that message must come next, which is the request or the reply before.
+    Theirs { expected: i32, request_id: i32, exhaust: bool },
     /// Somebody sends and receives past this exchange.
     Lent,
     /// The other side broke the protocol.
@@ -77,6 +79,15 @@ enum Turn {
 }
 
 impl Exchange {
+    /// One that also accepts a stream whose replies all answer the request, and not each the one
+    /// before. Servers that are not MongoDB's own send such streams to monitors, where nothing can be
+    /// mistaken for it: there is one request on the connection. Everybody else is strict (MS-09,
+    /// `docs/decisions/0008-what-monitors-accept.md`).
+    #[must_use]
+    pub fn lenient() -> Self {
+        Self { is_lenient: true, ..Self::default() }
+    }
+
     /// A request is about to be written. From now on nobody else can use the connection.
     ///
     /// # Errors
@@ -103,7 +114,7 @@ impl Exchange {
         self.turn = if flags.more_to_come {
             Turn::Ours
         } else {
-            Turn::Theirs { expected: request_id, exhaust: flags.exhaust_allowed }
+            Turn::Theirs { expected: request_id, request_id, exhaust: flags.exhaust_allowed }
         };
     }
 
@@ -116,12 +127,12 @@ impl Exchange {
     /// After each the connection has perished.
     pub fn reply(&mut self, header: Header, flags: Flags) -> Result<Progress, WireError> {
         let outcome = self.judge(header, flags);
-        self.turn = match outcome {
-            Ok(Progress::Complete) => Turn::Ours,
-            Ok(Progress::MoreToCome) => {
-                Turn::Theirs { expected: header.ids.request_id, exhaust: true }
+        self.turn = match (&outcome, self.turn) {
+            (Ok(Progress::MoreToCome), Turn::Theirs { request_id, .. }) => {
+                Turn::Theirs { expected: header.ids.request_id, request_id, exhaust: true }
             }
-            Err(_) => Turn::Broken,
+            (Ok(_), _) => Turn::Ours,
+            (Err(_), _) => Turn::Broken,
         };
         outcome
     }
@@ -166,10 +177,10 @@ impl Exchange {
 
     fn judge(&self, header: Header, flags: Flags) -> Result<Progress, WireError> {
         let got = header.ids.response_to;
-        let Turn::Theirs { expected, exhaust } = self.turn else {
+        let Turn::Theirs { expected, request_id, exhaust } = self.turn else {
             return Err(WireError::Unsolicited { response_to: got });
         };
-        if got != expected {
+        if got != expected && !(self.is_lenient && got == request_id) {
             return Err(WireError::ResponseTo { expected, got });
         }
         match (flags.more_to_come, exhaust) {
@@ -241,6 +252,27 @@ mod tests {
             assert!(!broken.is_reusable());
             assert_eq!(broken.begin_request(2, Flags::NONE), Err(WireError::NotYourTurn));
         }
+    }
+
+    /// MS-09, for monitors.
+    #[test]
+    fn a_lenient_one_accepts_streams_that_answer_the_request() {
+        let mut exchange = Exchange::lenient();
+        for request_id in [1, 2] {
+            exchange.begin_request(request_id, Flags::EXHAUST_ALLOWED).unwrap();
+            exchange.request_written();
+            let mut reply_with =
+                |id, response_to, flags| exchange.reply(reply(id, response_to), flags);
+            let more = Ok(Progress::MoreToCome);
+            assert_eq!(reply_with(70, request_id, Flags::MORE_TO_COME), more);
+            assert_eq!(reply_with(71, request_id, Flags::MORE_TO_COME), more);
+            assert_eq!(reply_with(72, 71, Flags::MORE_TO_COME), more);
+            assert_eq!(reply_with(73, request_id, Flags::NONE), Ok(Progress::Complete));
+        }
+        exchange.begin_request(3, Flags::EXHAUST_ALLOWED).unwrap();
+        exchange.request_written();
+        let refused = exchange.reply(reply(74, 2), Flags::NONE);
+        assert_eq!(refused, Err(WireError::ResponseTo { expected: 3, got: 2 }));
     }
 
     #[test]

@@ -263,6 +263,16 @@ impl Messages {
         &self.stream
     }
 
+    /// The bytes, for somebody else's messages: until [`Exchange::take_back`], for good.
+    pub(super) fn lend(&mut self) -> Result<(&mut Stream, &mut Exchange), Failure> {
+        self.check_turn()?;
+        if !self.framer.is_empty() {
+            return Err(Failure::Refused(WireError::NotYourTurn));
+        }
+        self.exchange.lend().map_err(Failure::Refused)?;
+        Ok((&mut self.stream, &mut self.exchange))
+    }
+
     fn persist<R>(
         &mut self,
         patience: Patience,

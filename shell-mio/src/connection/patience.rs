@@ -1,7 +1,5 @@
 use std::time::{Duration, Instant};
 
-use super::messages::Failure;
-
 /// For how long an operation may wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Patience {
@@ -32,13 +30,13 @@ impl Patience {
         Self { each, all }
     }
 
-    /// For the next call; `None` is without limit.
-    pub(super) fn next(self) -> Result<Option<Wait>, Failure> {
+    /// For the next call; `None` is without limit. Fails with what is over.
+    pub(super) fn next(self) -> Result<Option<Wait>, Duration> {
         let each = self.each.map(|each| Wait { left: each, after: each });
         let Some(Deadline { at, after }) = self.all else { return Ok(each) };
         let left = at.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Failure::TimedOut(after));
+            return Err(after);
         }
         Ok(each.filter(|each| each.left < left).or(Some(Wait { left, after })))
     }

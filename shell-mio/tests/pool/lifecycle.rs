@@ -148,6 +148,34 @@ fn bad_options_are_refused() {
     assert!(matches!(error, BuildError::Options(_)), "{error}");
 }
 
+/// A connection that panics when it is closed is gone all the same.
+#[test]
+fn a_connection_may_panic_when_it_is_closed() {
+    struct Fragile;
+    impl Drop for Fragile {
+        fn drop(&mut self) {
+            // Quietly: a panic with a payload and no message.
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
+    }
+    struct Makes;
+    impl Connector for Makes {
+        type Connection = Fragile;
+
+        async fn connect(&self, _: Target, _: Progress<Self>) -> Result<Fragile, ConnectionError> {
+            Ok(Fragile)
+        }
+    }
+    let pool = Builder::new("db.example.com".parse().unwrap(), Makes).build().unwrap();
+    pool.ready();
+    drop(pool.check_out().unwrap());
+    pool.clear(failure(), false);
+    pool.ready();
+    drop(pool.check_out().unwrap());
+    pool.close();
+    assert_eq!(pool.snapshot().total, 0);
+}
+
 /// A connector that panics fails its request, and takes nobody along.
 #[test]
 fn a_connector_may_panic() {

@@ -4,6 +4,7 @@ mod embedded;
 mod failures;
 mod lifecycle;
 mod many;
+mod metrics;
 mod subscribers;
 mod waiting;
 mod world;

@@ -1,5 +1,6 @@
 //! Who waits, for how long, and who comes first.
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -57,6 +58,58 @@ fn first_come_first_served() {
         thread.join().unwrap();
     }
     assert_eq!(*order.lock().unwrap(), (0..20).collect::<Vec<_>>());
+}
+
+/// One connection comes back, and one thread wakes up: the operating system counts how often each of
+/// them was given a processor.
+#[cfg(target_os = "linux")]
+#[test]
+fn exactly_one_thread_is_woken() {
+    const WAITING: u64 = 20;
+    let gate = Gate::open();
+    let (pool, _) = ready(&gate, at_most(1));
+    let first = pool.check_out().unwrap();
+    let (served, has_come) = std::sync::mpsc::channel();
+    let threads: Vec<_> = (0..WAITING)
+        .map(|number| {
+            let (own, served) = (pool.clone(), served.clone());
+            let (tell, told) = std::sync::mpsc::channel();
+            let thread = thread::spawn(move || {
+                let own_folder = std::fs::read_link("/proc/thread-self").expect("Linux");
+                tell.send(Path::new("/proc").join(own_folder)).expect("the test is there");
+                let connection = own.check_out().unwrap();
+                served.send((number, connection)).expect("the test is there");
+            });
+            let folder = told.recv().unwrap();
+            until(|| pool.snapshot().waiting == number + 1);
+            (folder, thread)
+        })
+        .collect();
+    let switches = || threads.iter().map(|(folder, _)| switches(folder)).collect::<Vec<_>>();
+    let mut before = switches();
+    // All of them sleep, and none is on its way there.
+    until(|| {
+        let earlier = std::mem::replace(&mut before, switches());
+        before == earlier && before.iter().all(Option::is_some)
+    });
+    drop(first);
+    let (number, second) = has_come.recv().unwrap();
+    assert_eq!(number, 0, "the oldest");
+    assert_eq!(switches()[1..], before[1..], "nobody else has noticed anything");
+    drop(second);
+    for next in 1..WAITING {
+        assert_eq!(has_come.recv().unwrap().0, next);
+    }
+    threads.into_iter().for_each(|(_, thread)| thread.join().unwrap());
+}
+
+/// How often a thread was given a processor, if it sleeps.
+#[cfg(target_os = "linux")]
+fn switches(folder: &Path) -> Option<Vec<String>> {
+    let status = std::fs::read_to_string(folder.join("status")).ok()?;
+    let is_asleep = status.lines().any(|line| line.starts_with("State:\tS"));
+    let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
+    is_asleep.then(|| counts.map(str::to_owned).collect())
 }
 
 #[test]

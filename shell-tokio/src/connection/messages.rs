@@ -62,6 +62,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Messages<S> {
         }
     }
 
+    /// As monitors read: `docs/decisions/0008-what-monitors-accept.md`.
+    pub(super) fn lenient(stream: S) -> Self {
+        Self { exchange: Exchange::lenient(), ..Self::new(stream) }
+    }
+
     /// What hello has settled (CO-20, CM-05).
     pub(super) fn agree(&mut self, limit: MessageLimit, compressor: Option<Compressor>) {
         self.limit = limit;

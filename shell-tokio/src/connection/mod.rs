@@ -5,7 +5,9 @@ mod cancellation;
 mod dial;
 mod foreign;
 mod handshake;
+mod introduction;
 mod messages;
+mod monitoring;
 mod operations;
 mod proxy;
 mod raw_stream;
@@ -18,14 +20,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions, ScramCache};
+use cenote_core::connect::{ClientMetadata, DriverInfo, Environment, EstablishOptions, ScramCache};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 
+use self::introduction::Introduction;
 use self::messages::Messages;
 use self::tls::Tls;
 
+pub(crate) use self::monitoring::{Greeting, Monitoring};
 pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;
 
@@ -37,15 +41,22 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Opens connections as a connection string says: TCP or a UNIX domain socket, through a SOCKS5
 /// proxy or not, with TLS or without, hello, compression, authentication.
 ///
-/// `connectTimeoutMS`, 10 s by default, is for all of that together.
+/// `connectTimeoutMS`, 10 s by default, is for all of that together. Besides, each command of the
+/// handshake has `timeoutMS`, or else `socketTimeoutMS`, unless the deadline of the request for
+/// which the connection is made is for all of them (CS-05, CS-06, CS-08).
+///
+/// A clone shares everything with the original.
+#[derive(Clone)]
 pub struct Mongo {
-    options: Arc<EstablishOptions>,
+    introduction: Arc<Introduction>,
     connect_timeout: Duration,
+    /// `timeoutMS`, which replaces `socketTimeoutMS` where it is set (CS-07).
+    operation_timeout: Option<Duration>,
     socket_timeout: Option<Duration>,
     zlib_level: ZlibLevel,
     proxy: Option<ProxyOptions>,
-    tls: Option<Tls>,
-    scram: Mutex<ScramCache>,
+    tls: Option<Arc<Tls>>,
+    scram: Arc<Mutex<ScramCache>>,
 }
 
 impl Mongo {
@@ -70,17 +81,33 @@ impl Mongo {
         uri: &ConnectionString,
         client: &ClientMetadata,
     ) -> Result<Self, ConnectionError> {
-        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls)).transpose()?;
+        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls).map(Arc::new)).transpose()?;
         Ok(Self {
-            options: Arc::new(EstablishOptions::new(uri, client)),
+            introduction: Arc::new(Introduction::new(uri, client)),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
+            operation_timeout: uri.timeouts.operation,
             socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
             zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
                 .unwrap_or(ZlibLevel::DEFAULT),
             proxy: uri.proxy.clone(),
             tls,
-            scram: Mutex::default(),
+            scram: Arc::default(),
         })
+    }
+
+    /// Tells servers of a driver or library that uses this client, too, on connections that are
+    /// opened from now on; none is opened or closed on that account, and no hello sent (HS-29, HS-30).
+    /// Says whether it was not told of before.
+    pub fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.introduction.append(driver)
+    }
+
+    /// For each command of the handshake; zero is without limit, as ever.
+    fn command_timeout(&self, target: &Target) -> Option<Duration> {
+        match target.deadline {
+            Some(_) => None,
+            None => self.operation_timeout.or(self.socket_timeout),
+        }
     }
 
     /// What hello has settled, as the wire format has it.
@@ -89,13 +116,18 @@ impl Mongo {
         Compressor::new(id, self.zlib_level).ok()
     }
 
+    /// What hello says.
+    pub(crate) fn establish_options(&self) -> Arc<EstablishOptions> {
+        self.introduction.options()
+    }
+
     fn scram(&self) -> MutexGuard<'_, ScramCache> {
         self.scram.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Where the process runs, as far as servers are told (HS-22, HS-24, HS-26).
-fn environment() -> Environment {
+pub(crate) fn environment() -> Environment {
     let name = match std::env::consts::OS {
         "linux" => "Linux",
         "macos" => "Darwin",
@@ -126,6 +158,7 @@ impl Connector for Mongo {
             Some(tls) => tls.connect(stream, &target.address, limit).await?,
             None => stream,
         };
+        let limit = limit.and_each_command(self.command_timeout(&target));
         handshake::establish(self, Messages::new(stream), limit, &progress).await
     }
 
@@ -139,6 +172,8 @@ impl Connector for Mongo {
 
 impl fmt::Debug for Mongo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mongo").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("Mongo")
+            .field("options", &self.introduction.options())
+            .finish_non_exhaustive()
     }
 }

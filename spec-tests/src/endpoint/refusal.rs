@@ -27,6 +27,7 @@ pub(super) mod code {
     pub(in super::super) const AUTHENTICATION_FAILED: i32 = 18;
     pub(in super::super) const ILLEGAL_OPERATION: i32 = 20;
     pub(in super::super) const INVALID_BSON: i32 = 22;
+    pub(in super::super) const NAMESPACE_NOT_FOUND: i32 = 26;
     pub(in super::super) const CURSOR_NOT_FOUND: i32 = 43;
     pub(in super::super) const NAMESPACE_EXISTS: i32 = 48;
     pub(in super::super) const MAX_TIME_MS_EXPIRED: i32 = 50;
@@ -144,18 +145,25 @@ impl Refusal {
         Self::new(code, message)
     }
 
-    /// Whether clients must hear of the topology with it: the server is, or was, not what they
-    /// took it for.
-    pub(super) fn tells_of_the_topology(&self) -> bool {
+    /// Whether it says that the server is not, or no longer, the primary: a member of a replica set
+    /// then tells how much it knows of its state. One that shuts down does so only while it still
+    /// waits for its successor, which this one never does.
+    pub(super) fn is_not_primary(&self) -> bool {
         const NOT_PRIMARY: [i32; 6] = [189, 10058, 10107, 11602, 13435, 13436];
-        const SHUTDOWN: [i32; 2] = [91, 11600];
-        NOT_PRIMARY.contains(&self.code) || SHUTDOWN.contains(&self.code)
+        NOT_PRIMARY.contains(&self.code)
     }
 
     /// Whether a write that failed so may be tried again.
     pub(super) fn is_retryable_write(&self) -> bool {
+        const SHUTDOWN: [i32; 2] = [91, 11600];
         const NETWORK: [i32; 6] = [6, 7, 89, 134, 262, 9001];
-        self.tells_of_the_topology() || NETWORK.contains(&self.code)
+        self.is_not_primary() || SHUTDOWN.contains(&self.code) || NETWORK.contains(&self.code)
+    }
+
+    /// Whether a transaction that failed so may be tried again as a whole.
+    pub(super) fn is_transient(&self) -> bool {
+        const TRANSIENT: [i32; 5] = [24, 112, 246, 251, 267];
+        TRANSIENT.contains(&self.code)
     }
 
     /// The reply, without `ok`'s companions that only the topology knows.

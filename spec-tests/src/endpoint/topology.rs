@@ -164,6 +164,11 @@ impl TopologyState {
         matches!(self.topology, Topology::Mongos | Topology::LoadBalanced(_))
     }
 
+    /// Whether it is a member of a replica set.
+    pub(super) fn is_replica_set(&self) -> bool {
+        matches!(self.topology, Topology::ReplicaSet(_))
+    }
+
     /// Whether it is the primary of a replica set.
     pub(super) fn is_primary(&self) -> bool {
         matches!(&self.topology, Topology::ReplicaSet(set) if set.role == Role::Primary)

@@ -1,4 +1,5 @@
-//! Many tasks on the tokio shell with real sockets, while the server has one trouble after another.
+//! Many tasks on the tokio shell with real sockets, while the server has one trouble after another;
+//! and as many threads [on the mio shell](on_mio).
 //!
 //! A thousand tasks share fifty connections, over TLS, logged in, compressed, to the endpoint in the
 //! same process. They run commands, exchange messages and bytes, give up in the middle, and hold on
@@ -8,6 +9,7 @@
 
 pub(crate) mod chance;
 pub(crate) mod monitor;
+pub mod on_mio;
 mod outcome;
 pub(crate) mod sockets;
 pub(crate) mod trouble;
@@ -29,7 +31,7 @@ use self::witness::{Ear, Witness};
 use self::work::{Tally, Worker};
 use crate::endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, StartError, User};
 
-pub use self::outcome::Outcome;
+pub use self::outcome::{Outcome, Who};
 pub use self::work::Counts;
 
 /// What is to be soaked, and for how long.
@@ -51,6 +53,9 @@ pub struct Plan {
 
 /// More than anybody has to wait for anything.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// What stands in for a monitor: its limits, and how long it rests.
+const MONITOR: &str = "connectTimeoutMS=1000&socketTimeoutMS=300";
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Works, and says what came of it. Needs a runtime with time and I/O.
 ///
@@ -65,8 +70,7 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let began = Instant::now();
     let is_over = Arc::new(AtomicBool::new(false));
 
-    let own = format!("{}&connectTimeoutMS=1000&socketTimeoutMS=300", endpoint.uri());
-    let monitor = Monitor::new(&own, Duration::from_millis(20))?;
+    let monitor = Monitor::new(&format!("{}&{MONITOR}", endpoint.uri()), PAUSE)?;
     let monitor = tokio::spawn(monitor.watch(pool.clone(), Arc::clone(&is_over)));
     let chance = Chance::new(plan.seed);
     let trouble = trouble::make(Arc::clone(&endpoint), chance.of(0), Arc::clone(&is_over));
@@ -104,6 +108,7 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let sockets = sockets::settle(&endpoint.address(), PATIENCE).await?;
     Ok(Outcome {
         plan: plan.clone(),
+        who: Who::Tasks,
         worked,
         troubles,
         counts: tally.counts(),
@@ -111,6 +116,7 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
         closed,
         connections: left,
         sockets,
+        threads: None,
         report: witness.report()?,
     })
 }
@@ -130,13 +136,17 @@ pub(crate) fn server(seed: Option<u64>) -> Result<Endpoint, StartError> {
 }
 
 fn pool(endpoint: &Endpoint, plan: &Plan, ear: Ear) -> Result<Pool, Box<dyn Error>> {
-    let options = "compressors=zstd&minPoolSize=2&maxConnecting=4&maxIdleTimeMS=500\
-                   &waitQueueTimeoutMS=3000&connectTimeoutMS=2000&socketTimeoutMS=1000";
-    let uri = format!("{}&{options}&maxPoolSize={}", endpoint.uri(), plan.connections);
-    let builder = Pool::builder(&uri)?;
+    let builder = Pool::builder(&uri(endpoint, plan.connections))?;
     let mut builder = builder.on_event(move |event| ear.hear(event)).on_failure(monitor::heed);
     if let Some(path) = &plan.trace {
         builder = builder.record(path.as_path());
     }
     Ok(builder.build()?)
+}
+
+/// With limits that are reached.
+fn uri(endpoint: &Endpoint, connections: u32) -> String {
+    let options = "compressors=zstd&minPoolSize=2&maxConnecting=4&maxIdleTimeMS=500\
+                   &waitQueueTimeoutMS=3000&connectTimeoutMS=2000&socketTimeoutMS=1000";
+    format!("{}&{options}&maxPoolSize={connections}", endpoint.uri())
 }

@@ -10,6 +10,8 @@ use crate::check::Report;
 pub struct Outcome {
     /// As it was planned.
     pub plan: Plan,
+    /// Who worked.
+    pub who: Who,
     /// How long there was work.
     pub worked: Duration,
     /// How often the server had which trouble.
@@ -24,22 +26,46 @@ pub struct Outcome {
     pub connections: u32,
     /// Sockets to the endpoint that the operating system counts in the end, where it does.
     pub sockets: Option<usize>,
+    /// Threads of pools that it counts in the end, where there are any at all.
+    pub threads: Option<usize>,
     /// What the rules say to the events.
     pub report: Report,
+}
+
+/// Who shares a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who {
+    /// Those of a runtime.
+    Tasks,
+    /// Those of the operating system.
+    Threads,
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tasks => "tasks",
+            Self::Threads => "threads",
+        })
+    }
 }
 
 impl Outcome {
     /// Everything that does not hold, a line each.
     #[must_use]
     pub fn complaints(&self) -> Vec<String> {
-        let Self { counts, hanging, connections, report, .. } = self;
+        let Self { who, counts, hanging, connections, report, .. } = self;
         let checks = [
-            (*hanging == 0, format!("{hanging} tasks hang")),
+            (*hanging == 0, format!("{hanging} {who} hang")),
             (self.closed, "the pool does not close".to_owned()),
             (*connections == 0, format!("{connections} connections are left")),
             (
                 self.sockets.is_none_or(|count| count == 0),
                 format!("{:?} sockets are left", self.sockets),
+            ),
+            (
+                self.threads.is_none_or(|count| count == 0),
+                format!("{:?} threads are left", self.threads),
             ),
             (report.is_good(), format!("the events break rules:\n{report}")),
             (
@@ -58,12 +84,12 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { plan, counts, report, .. } = self;
+        let Self { plan, who, counts, report, .. } = self;
         let Plan { tasks, connections, seed, .. } = plan;
         let seconds = self.worked.as_secs_f64();
         writeln!(
             f,
-            "{tasks} tasks over {connections} connections for {seconds:.1} s, seed {seed}"
+            "{tasks} {who} over {connections} connections for {seconds:.1} s, seed {seed}"
         )?;
         let troubles = self.troubles.iter().map(|(name, times)| format!("{times} × {name}"));
         writeln!(f, "trouble     {}", troubles.collect::<Vec<_>>().join(", "))?;
@@ -81,9 +107,11 @@ impl fmt::Display for Outcome {
         write!(f, "events      {report}")?;
         let sockets = self.sockets.map_or("uncounted".to_owned(), |count| count.to_string());
         let Self { hanging, connections, .. } = self;
-        writeln!(
+        write!(
             f,
-            "in the end  {hanging} tasks hang, {connections} connections, {sockets} sockets"
-        )
+            "in the end  {hanging} {who} hang, {connections} connections, {sockets} sockets"
+        )?;
+        self.threads.iter().try_for_each(|threads| write!(f, ", {threads} threads"))?;
+        writeln!(f)
     }
 }

@@ -1,10 +1,14 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::Event;
 use cenote_tokio::PoolEvent;
 
 use crate::check::{Checker, Limits, Line, Report};
@@ -21,11 +25,14 @@ pub(crate) struct Witness {
 /// So many events may wait to be judged.
 const BACKLOG: usize = 1 << 16;
 
+/// When, whose, and what.
+type Heard = (Duration, Arc<ServerAddress>, Event<ConnectionError>);
+
 /// What is given to the pool.
 #[derive(Debug)]
 pub(crate) struct Ear {
     began: Instant,
-    tell: SyncSender<(Duration, PoolEvent)>,
+    tell: SyncSender<Heard>,
 }
 
 impl Ear {
@@ -35,8 +42,13 @@ impl Ear {
     }
 
     pub(crate) fn hear(&self, event: &PoolEvent) {
+        self.hear_about(&event.address, &event.event);
+    }
+
+    /// As [`hear`](Self::hear), from a pool on whatever shell.
+    pub(crate) fn hear_about(&self, address: &Arc<ServerAddress>, event: &Event<ConnectionError>) {
         // Whoever judges has gone only after a trouble with the file, which it tells.
-        let _ = self.tell.send((self.now(), event.clone()));
+        let _ = self.tell.send((self.now(), Arc::clone(address), event.clone()));
     }
 }
 
@@ -60,12 +72,9 @@ impl Witness {
     }
 }
 
-fn judge(
-    told: &Receiver<(Duration, PoolEvent)>,
-    mut file: Option<BufWriter<File>>,
-) -> io::Result<Report> {
+fn judge(told: &Receiver<Heard>, mut file: Option<BufWriter<File>>) -> io::Result<Report> {
     let mut checker = Checker::new(Limits::default());
-    for (at, PoolEvent { address, event }) in told {
+    for (at, address, event) in told {
         checker.tell(&Line::of(&event, &address, at));
         if let Some(file) = &mut file {
             serde_json::to_writer(&mut *file, &event_json::line(&event, &address, at))?;

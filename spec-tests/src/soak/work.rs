@@ -24,12 +24,12 @@ pub(super) struct Worker {
 /// What all of them have seen.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    asked: AtomicU64,
-    delivered: AtomicU64,
-    refused: AtomicU64,
-    good: AtomicU64,
-    failed: AtomicU64,
-    interrupted: AtomicU64,
+    pub(super) asked: AtomicU64,
+    pub(super) delivered: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) good: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) interrupted: AtomicU64,
 }
 
 /// What all tasks have seen.
@@ -81,7 +81,7 @@ impl Tally {
     }
 }
 
-fn count(counter: &AtomicU64) {
+pub(super) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
@@ -173,7 +173,7 @@ impl Worker {
     }
 }
 
-fn message(id: i32, command: &RawDocumentBuf) -> Result<Vec<u8>, WireError> {
+pub(super) fn message(id: i32, command: &RawDocumentBuf) -> Result<Vec<u8>, WireError> {
     let mut bytes = Vec::new();
     MessageWriter::command(&mut bytes, Ids::request(id), Flags::NONE, command, "admin")?
         .finish(MessageLimit::DEFAULT)?;

@@ -1,7 +1,9 @@
 //! The mio shell on real sockets, against the endpoint.
 
+mod embedded;
 mod failures;
 mod operations;
 mod raw;
+mod streams;
 mod transports;
 mod world;

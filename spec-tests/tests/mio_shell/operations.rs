@@ -24,7 +24,7 @@ fn block_ping(endpoint: &Endpoint, milliseconds: i32) {
 }
 
 /// Until the endpoint has seen so many pings.
-fn seen(endpoint: &Endpoint, pings: u64) {
+pub(crate) fn seen(endpoint: &Endpoint, pings: u64) {
     while endpoint.with(|server, _| server.statistics()).commands.get("ping") != Some(&pings) {
         thread::yield_now();
     }
@@ -106,6 +106,7 @@ fn what_breaks_the_protocol_costs_the_connection() {
     let (pool, events) = pool(&endpoint.uri());
     let faults = [
         Fault::Close,
+        Fault::HalfClose,
         Fault::Reset,
         Fault::Cut { bytes: 9, then: Ending::Close },
         Fault::Garbage { bytes: 100 },
@@ -129,6 +130,24 @@ fn what_breaks_the_protocol_costs_the_connection() {
         assert!(!error.leaves_connection_healthy(), "{text}: {error}");
     }
     assert_eq!(closed(&events, count), vec!["error"; count]);
+}
+
+/// Half-open: the server is gone without a word, and its sockets with it as far as anybody can tell.
+#[test]
+fn a_peer_that_is_silent_is_left_by_its_deadline() {
+    for endpoint in [plain(), tls(Settings::default())] {
+        let (pool, events) = pool(&with(&endpoint.uri(), "socketTimeoutMS=50"));
+        assert!(ping(&pool));
+        endpoint.with(|server, now| server.break_connections(now, Ending::Stall, None));
+        let mut connection = pool.check_out().unwrap();
+        let error = connection.command("admin", &rawdoc! { "ping": 1 }).unwrap_err();
+        let OperationError::Connection(error) = error else { panic!("{error}") };
+        assert!(error.is_timeout(), "{error}");
+        drop(connection);
+        assert_eq!(closed(&events, 1), ["error"]);
+        assert!(ping(&pool), "and a new one works");
+        pool.close();
+    }
 }
 
 #[test]

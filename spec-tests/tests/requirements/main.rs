@@ -15,7 +15,7 @@ use self::citations::trouble_with_citations;
 use self::page::trouble_with_page;
 
 /// The rules that have a row each.
-const RULES: [(&str, &[RangeInclusive<u32>]); 33] = [
+const RULES: [(&str, &[RangeInclusive<u32>]); 36] = [
     ("OP", &[1..=55]),
     ("CO", &[1..=21]),
     ("WQ", &[1..=16]),
@@ -42,12 +42,15 @@ const RULES: [(&str, &[RangeInclusive<u32>]); 33] = [
     ("DU", &[1..=8]),
     ("ER", &[1..=12, 20..=25, 30..=43]),
     ("SD", &[1..=10, 20..=33, 40..=42, 50..=54]),
+    ("SM", &[1..=13]),
     ("LB", &[1..=8, 10..=12, 20..=23, 30..=40]),
     ("HS", &[1..=12, 20..=30, 40..=48]),
     ("CM", &[1..=14]),
     ("AU", &[1..=12, 20..=22, 30..=41, 45..=47, 50..=51, 55..=55, 60..=60]),
     ("MS", &[1..=15]),
     ("TL", &[1..=11]),
+    ("LN", &[1..=8]),
+    ("ND", &[1..=10]),
     ("SX", &[1..=8]),
 ];
 
@@ -61,7 +64,9 @@ fn the_page_names_the_code_and_the_test_of_every_rule() {
 #[test]
 fn citations_are_of_rules_that_there_are() {
     let mut files = Vec::new();
-    for folder in ["core", "spec-tests", "fuzz/src", "fuzz/tests", "docs"] {
+    for folder in
+        ["core", "shell-tokio", "shell-mio", "spec-tests", "fuzz/src", "fuzz/tests", "docs"]
+    {
         collect_files(&repository().join(folder), &mut files);
     }
     // Its tests cite what there is not.

@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::{Arguments, Unplayable, ended_early, holds, open};
+use super::print::holds;
+use super::{Arguments, Unplayable, ended_early, open};
 use crate::replay::picture::{self, Collector};
 use crate::replay::watch::Watch;
 

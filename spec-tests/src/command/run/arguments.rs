@@ -57,6 +57,8 @@ struct Private(String);
 pub(super) enum Shell {
     /// Tasks on tokio
     Tokio,
+    /// Threads, each of which is a task, and an event loop on mio
+    Mio,
 }
 
 /// What is to be done, once it is clear that it can be.
@@ -85,6 +87,9 @@ const TIME: Duration = Duration::from_secs(10);
 
 impl Arguments {
     pub(super) fn plan(&self) -> Result<Plan, Trouble> {
+        if self.shell == Shell::Mio && (self.trace.is_some() || self.html.is_some()) {
+            return Err(Trouble::NotRecorded);
+        }
         let given = self.options.as_ref();
         let target = match &self.uri {
             Some(_) if self.chaos => return Err(Trouble::ChaosElsewhere),
@@ -116,6 +121,7 @@ impl Shell {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Tokio => "tokio",
+            Self::Mio => "mio",
         }
     }
 }

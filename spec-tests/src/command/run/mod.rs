@@ -3,6 +3,7 @@
 mod arguments;
 mod chaos;
 mod latency;
+mod on_mio;
 mod on_tokio;
 mod progress;
 mod record;
@@ -55,6 +56,9 @@ pub enum Trouble {
     /// There can be no such pool.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// There can be no such pool on mio.
+    #[error(transparent)]
+    BuildOnMio(#[from] cenote_mio::BuildError),
     /// The server that comes along does not start.
     #[error("{}", with_cause(.0))]
     Endpoint(#[from] StartError),
@@ -80,6 +84,9 @@ pub enum Trouble {
         /// Why.
         source: io::Error,
     },
+    /// `--trace` or `--html` where nothing is recorded.
+    #[error("--trace and --html are for --shell tokio: the pool on mio does not record itself yet")]
+    NotRecorded,
     /// The trace cannot be written to its end.
     #[error(transparent)]
     Recording(#[from] RecordingError),
@@ -102,6 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, Trouble> {
     let plan = arguments.plan()?;
     let summary = match plan.shell {
         Shell::Tokio => on_tokio::run(&plan)?,
+        Shell::Mio => on_mio::run(&plan)?,
     };
     print(&summary, arguments.json)?;
     let complaints = summary.complaints();

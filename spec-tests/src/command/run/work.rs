@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
@@ -11,6 +12,8 @@ use super::tally::Tally;
 
 /// After a check-out that was refused: a paused pool refuses at once.
 const PAUSE: Duration = Duration::from_millis(10);
+
+const INTERRUPTED: &str = "operation: interrupted, as the pool was cleared";
 
 /// What each task does: checks a connection out, pings, and returns it, as long as there is
 /// something to do.
@@ -31,9 +34,34 @@ pub(super) async fn work(pool: Pool, tally: Arc<Tally>, task: u32) {
         match connection.command("admin", &ping).await {
             Ok(_) => tally.good(task, began.elapsed()),
             Err(OperationError::Interrupted(_)) => {
-                tally.failed("operation: interrupted, as the pool was cleared".to_owned());
+                tally.failed(INTERRUPTED.to_owned());
             }
             Err(OperationError::Connection(error)) => tally.failed(error.to_string()),
+        }
+    }
+}
+
+/// As [`work`], of a thread.
+pub(super) fn work_blocking(pool: &cenote_mio::Pool, tally: &Tally, task: u32) {
+    let ping = rawdoc! { "ping": 1 };
+    while tally.next() {
+        let began = Instant::now();
+        let mut connection = match pool.check_out() {
+            Ok(connection) => connection,
+            Err(error) => {
+                tally.failed(refusal(&error));
+                thread::sleep(PAUSE);
+                continue;
+            }
+        };
+        tally.delivered(task, began.elapsed());
+        let began = Instant::now();
+        match connection.command("admin", &ping) {
+            Ok(_) => tally.good(task, began.elapsed()),
+            Err(cenote_mio::OperationError::Interrupted(_)) => {
+                tally.failed(INTERRUPTED.to_owned());
+            }
+            Err(cenote_mio::OperationError::Connection(error)) => tally.failed(error.to_string()),
         }
     }
 }

@@ -1,0 +1,94 @@
+//! What comes out, in one ordered stream.
+
+use core::fmt;
+use std::collections::VecDeque;
+
+use super::Event;
+use crate::connect::Command;
+use crate::error::ConnectionError;
+use crate::wire::Flags;
+
+/// One socket of a monitor: 1, 2, 3, … as they are opened. None is used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SocketId(pub u64);
+
+impl fmt::Display for SocketId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "monitoring socket {}", self.0)
+    }
+}
+
+/// What a socket is for. There is one of each at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Line {
+    /// Checks.
+    Check,
+    /// Round-trip times, while checks are streamed and tell nothing of them.
+    RoundTrip,
+}
+
+/// What the embedder is to do.
+#[derive(Debug)]
+pub enum Action {
+    /// Connect, TLS, hello with the options of the [monitor](super::Monitor::establish_options);
+    /// within `connectTimeoutMS`, which is the embedder's to keep, because it knows the stage
+    /// (SD-52). Then answer with [`Input::Opened`](super::Input::Opened) or
+    /// [`Input::Failed`](super::Input::Failed), unless `Close` comes first.
+    Open {
+        /// A new one.
+        socket: SocketId,
+        /// What for.
+        line: Line,
+    },
+    /// Write this as one message, uncompressed (CM-10), and feed each reply as
+    /// [`Input::Replied`](super::Input::Replied). How long that may take is the machine's to say.
+    Send {
+        /// One that is open.
+        socket: SocketId,
+        /// The document of the message.
+        command: Command,
+        /// Its flags: with `exhaustAllowed`, replies go on until one has no `moreToCome` (MS-09).
+        flags: Flags,
+    },
+    /// Drop the socket, whatever it does, and stop opening it. Exactly one for each `Open`, after
+    /// `Failed`, too. No answer is owed; one that is on its way does no harm.
+    Close {
+        /// Not to be heard of again.
+        socket: SocketId,
+    },
+    /// Mark the pool ready (SD-02).
+    MarkReady,
+    /// Clear the pool (SD-40).
+    ClearPool {
+        /// Why the check failed.
+        cause: ConnectionError,
+        /// Whether connections in use are broken off: after a timeout (SD-41).
+        interrupt: bool,
+    },
+    /// Tell the subscribers, in this place of the order.
+    EmitEvent(Event),
+}
+
+/// Where actions go: `Vec`, `VecDeque`, closures, or what an embedder makes.
+pub trait ActionSink {
+    /// Takes the next action of the stream.
+    fn act(&mut self, action: Action);
+}
+
+impl ActionSink for Vec<Action> {
+    fn act(&mut self, action: Action) {
+        self.push(action);
+    }
+}
+
+impl ActionSink for VecDeque<Action> {
+    fn act(&mut self, action: Action) {
+        self.push_back(action);
+    }
+}
+
+impl<F: FnMut(Action)> ActionSink for F {
+    fn act(&mut self, action: Action) {
+        self(action);
+    }
+}

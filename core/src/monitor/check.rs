@@ -1,0 +1,288 @@
+//! Checks: one hello after another, asked for or streamed.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use bson::RawDocument;
+
+use super::action::{Action, ActionSink, Line, SocketId};
+use super::machine::Connected;
+use super::{Deadline, DeadlineReason, Event, Monitor, MonitorOptions, ServerDescription};
+use crate::connect::{Command, ConnectionDescription, ServerKind};
+use crate::error::{ConnectionError, Stage};
+use crate::pool::Instant;
+use crate::sdam::{PoolVerdict, monitor_verdict};
+use crate::wire::Flags;
+
+/// Where the line of checks is.
+#[derive(Debug)]
+pub(super) enum Check {
+    /// Between two checks.
+    Waiting {
+        /// When the last one ended.
+        since: Instant,
+        connected: Option<Connected>,
+    },
+    /// The socket is being opened, and its hello is the check.
+    Opening { socket: SocketId, started: Instant },
+    /// A reply is to come.
+    Asking { connected: Connected, beat: Beat },
+}
+
+/// A heartbeat that has not ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beat {
+    awaited: bool,
+    started: Instant,
+}
+
+/// Beginning and ending.
+impl Monitor {
+    /// The start is told before the socket is opened (SM-12).
+    pub(super) fn begin_check(&mut self, out: &mut impl ActionSink) {
+        let Check::Waiting { connected, .. } = &mut self.check else { return };
+        self.is_requested = false;
+        match connected.take() {
+            Some(connected) => self.ask(connected, out),
+            None => {
+                let started = self.tell_start(false, out).started;
+                let socket = self.open(Line::Check, out);
+                self.check = Check::Opening { socket, started };
+            }
+        }
+    }
+
+    pub(super) fn check_opened(
+        &mut self,
+        connected: Connected,
+        round_trip: Duration,
+        out: &mut impl ActionSink,
+    ) {
+        let Check::Opening { started, .. } = self.check else { return };
+        self.round_trips.add(round_trip);
+        self.answered(connected, Beat { awaited: false, started }, false, out);
+    }
+
+    pub(super) fn check_replied(
+        &mut self,
+        reply: &RawDocument,
+        more_to_come: bool,
+        out: &mut impl ActionSink,
+    ) {
+        let Check::Asking { connected, beat } = &self.check else { return };
+        let (socket, beat) = (connected.socket, *beat);
+        match ConnectionDescription::from_reply(reply, &self.establish) {
+            Ok(hello) => {
+                // SM-08: a reply that is waited for tells nothing of the way to the server.
+                if !beat.awaited {
+                    self.round_trips.add(self.now.saturating_since(beat.started));
+                }
+                let connected = Connected { socket, last: Arc::new(hello) };
+                self.answered(connected, beat, more_to_come, out);
+            }
+            Err(error) => self.check_failed(&error, out),
+        }
+    }
+
+    /// SD-40. After a network error, a server that was known is asked again at once (SM-06); one that
+    /// refuses, or was Unknown before, has time.
+    pub(super) fn check_failed(&mut self, error: &ConnectionError, out: &mut impl ActionSink) {
+        let was_known = self.description.is_known();
+        if !self.end_with(error, out) {
+            return self.idle_socket_failed(out);
+        }
+        self.round_trips.reset();
+        self.stop_measuring(out);
+        let verdict = monitor_verdict(error);
+        self.describe(ServerDescription::unknown(error.clone(), None, self.now), out);
+        match verdict.pool {
+            PoolVerdict::Clear { interrupt } => {
+                out.act(Action::ClearPool { cause: error.clone(), interrupt });
+            }
+            PoolVerdict::Keep | PoolVerdict::ClearService => {}
+        }
+        if was_known && error.is_network_error() {
+            self.begin_check(out);
+        }
+    }
+
+    /// SD-28: breaks a check off that hangs on the same broken network. It says nothing of its own,
+    /// and the next one is not hurried (SD-27).
+    pub(super) fn cancel_check(&mut self, error: &ConnectionError, out: &mut impl ActionSink) {
+        let reason = format!("cancelled: a connection of the application failed: {error}");
+        if !self.end_with(&ConnectionError::network(Stage::Hello, reason), out) {
+            self.close_check_socket(out);
+        }
+    }
+
+    /// Whatever is due by now: the next check, or the end of one that takes too long.
+    pub(super) fn run_due_check(&mut self, out: &mut impl ActionSink) {
+        if self.check_deadline().is_none_or(|due| due.at > self.now) {
+            return;
+        }
+        match &self.check {
+            Check::Waiting { .. } => self.begin_check(out),
+            Check::Opening { .. } => {}
+            Check::Asking { beat, .. } => {
+                let after = self.options.reply_timeout(beat.awaited).unwrap_or_default();
+                self.check_failed(&ConnectionError::timeout(Stage::Hello, after), out);
+            }
+        }
+    }
+
+    pub(super) fn check_deadline(&self) -> Option<Deadline> {
+        match &self.check {
+            Check::Waiting { since, .. } => {
+                let pause = if self.is_requested {
+                    MonitorOptions::MIN_HEARTBEAT_FREQUENCY
+                } else {
+                    self.options.heartbeat_frequency
+                };
+                Some(Deadline { at: *since + pause, reason: DeadlineReason::Check })
+            }
+            // How long that may take is for whoever opens it to say, who knows the stage.
+            Check::Opening { .. } => None,
+            Check::Asking { beat, .. } => {
+                let timeout = self.options.reply_timeout(beat.awaited)?;
+                let at = beat.started + timeout;
+                Some(Deadline { at, reason: DeadlineReason::CheckTimeout })
+            }
+        }
+    }
+}
+
+/// Between the two.
+impl Monitor {
+    /// By streaming, if both sides can.
+    fn ask(&mut self, connected: Connected, out: &mut impl ActionSink) {
+        let frequency = self.options.heartbeat_frequency;
+        let streamed = self.options.may_stream();
+        let streamed = streamed
+            .then(|| Command::awaited_check(&self.establish, &connected.last, frequency))
+            .flatten();
+        let awaited = streamed.is_some();
+        let command = streamed.unwrap_or_else(|| Command::check(&self.establish, &connected.last));
+        let flags = if awaited { Flags::EXHAUST_ALLOWED } else { Flags::NONE };
+        let beat = self.tell_start(awaited, out);
+        out.act(Action::Send { socket: connected.socket, command, flags });
+        self.check = Check::Asking { connected, beat };
+    }
+
+    fn answered(
+        &mut self,
+        connected: Connected,
+        beat: Beat,
+        more_to_come: bool,
+        out: &mut impl ActionSink,
+    ) {
+        if let Some(error) = self.wrong_set(&connected.last) {
+            return self.check_failed(&error, out);
+        }
+        let hello = Arc::clone(&connected.last);
+        let (awaited, duration) = (beat.awaited, self.now.saturating_since(beat.started));
+        let event = Event::ServerHeartbeatSucceeded { awaited, duration, hello };
+        out.act(Action::EmitEvent(event));
+        self.is_requested = false;
+        self.learn(&connected.last, out);
+        let streams = self.options.may_stream() && connected.last.topology_version.is_some();
+        if streams {
+            self.start_measuring(out);
+        } else {
+            self.stop_measuring(out);
+        }
+        // SM-04: one that streams is not waited for between two checks.
+        if more_to_come {
+            let beat = self.tell_start(true, out);
+            self.check = Check::Asking { connected, beat };
+        } else if streams {
+            self.ask(connected, out);
+        } else {
+            self.check = Check::Waiting { since: self.now, connected: Some(connected) };
+        }
+    }
+
+    /// SM-11: what is older than what is known is ignored. SD-02, SD-03: then the pool is ready.
+    fn learn(&mut self, hello: &Arc<ConnectionDescription>, out: &mut impl ActionSink) {
+        let new = hello.topology_version.as_ref();
+        if self.topology_version().is_some_and(|known| known.makes_description_stale(new)) {
+            return;
+        }
+        let description = ServerDescription {
+            hello: Some(Arc::clone(hello)),
+            error: None,
+            topology_version: hello.topology_version,
+            round_trip: self.round_trips.get(),
+            updated: Some(self.now),
+        };
+        let is_ready = self.options.is_direct || description.is_data_bearing();
+        self.describe(description, out);
+        if is_ready {
+            out.act(Action::MarkReady);
+        }
+    }
+
+    /// A member that has no configuration yet may still become one of the right set.
+    fn wrong_set(&self, hello: &ConnectionDescription) -> Option<ConnectionError> {
+        let wanted = self.options.set_name.as_deref()?;
+        if hello.set_name.as_deref() == Some(wanted) || hello.kind == ServerKind::RsGhost {
+            return None;
+        }
+        let belongs = match &hello.set_name {
+            Some(set) => format!("belongs to the replica set `{set}`"),
+            None => "belongs to no replica set".to_owned(),
+        };
+        let reason =
+            format!("the server {belongs}, not to `{wanted}`: correct the host or replicaSet");
+        Some(ConnectionError::configuration(Stage::Hello, &reason))
+    }
+
+    fn tell_start(&self, awaited: bool, out: &mut impl ActionSink) -> Beat {
+        out.act(Action::EmitEvent(Event::ServerHeartbeatStarted { awaited }));
+        Beat { awaited, started: self.now }
+    }
+
+    /// Ends the heartbeat and its socket; `false` if there is none.
+    fn end_with(&mut self, error: &ConnectionError, out: &mut impl ActionSink) -> bool {
+        let Beat { awaited, started } = match &self.check {
+            Check::Waiting { .. } => return false,
+            Check::Opening { started, .. } => Beat { awaited: false, started: *started },
+            Check::Asking { beat, .. } => *beat,
+        };
+        let (duration, error) = (self.now.saturating_since(started), error.clone());
+        let event = Event::ServerHeartbeatFailed { awaited, duration, error };
+        out.act(Action::EmitEvent(event));
+        self.close_check_socket(out);
+        self.check = Check::idle(self.now);
+        true
+    }
+
+    /// Nobody was asking: whether it was the server or only this connection, a check will tell.
+    fn idle_socket_failed(&mut self, out: &mut impl ActionSink) {
+        self.close_check_socket(out);
+        self.is_requested = true;
+        self.run_due_check(out);
+    }
+
+    fn close_check_socket(&mut self, out: &mut impl ActionSink) {
+        if let Some(socket) = self.check.socket() {
+            out.act(Action::Close { socket });
+        }
+        if let Check::Waiting { connected, .. } = &mut self.check {
+            *connected = None;
+        }
+    }
+}
+
+impl Check {
+    pub(super) const fn idle(since: Instant) -> Self {
+        Self::Waiting { since, connected: None }
+    }
+
+    pub(super) fn socket(&self) -> Option<SocketId> {
+        match self {
+            Self::Waiting { connected, .. } => connected.as_ref().map(|it| it.socket),
+            Self::Opening { socket, .. } => Some(*socket),
+            Self::Asking { connected, .. } => Some(connected.socket),
+        }
+    }
+}

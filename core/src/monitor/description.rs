@@ -1,0 +1,88 @@
+//! What is known of a server.
+
+use core::fmt;
+use std::sync::Arc;
+
+use super::RoundTrip;
+use crate::connect::{ConnectionDescription, ServerKind};
+use crate::error::ConnectionError;
+use crate::pool::Instant;
+use crate::sdam::TopologyVersion;
+
+/// What is known of a server: what it said last, or why it is Unknown.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ServerDescription {
+    /// What the server said of itself; `None` while it is Unknown.
+    pub hello: Option<Arc<ConnectionDescription>>,
+    /// Why it is Unknown; `None` also before the first check has ended.
+    pub error: Option<ConnectionError>,
+    /// How much is known of its state: what is older is ignored (SD-21). An Unknown server has one
+    /// when it was the server that told of a change.
+    pub topology_version: Option<TopologyVersion>,
+    /// How long it takes to answer, by the time of the last check.
+    pub round_trip: Option<RoundTrip>,
+    /// When that became known; `None` before the first check has ended.
+    pub updated: Option<Instant>,
+}
+
+impl ServerDescription {
+    /// What it is; `None` is Unknown.
+    #[must_use]
+    pub fn kind(&self) -> Option<ServerKind> {
+        self.hello.as_ref().map(|hello| hello.kind)
+    }
+
+    /// `setName`: the replica set that it says it belongs to.
+    #[must_use]
+    pub fn set_name(&self) -> Option<&str> {
+        self.hello.as_ref()?.set_name.as_deref()
+    }
+
+    /// Whether it is of any kind but Unknown.
+    #[must_use]
+    pub const fn is_known(&self) -> bool {
+        self.hello.is_some()
+    }
+
+    /// Whether it serves data: its pool is ready then (SD-01, SD-03).
+    #[must_use]
+    pub fn is_data_bearing(&self) -> bool {
+        self.kind().is_some_and(ServerKind::is_data_bearing)
+    }
+
+    /// As one that is Unknown, for this reason.
+    pub(super) fn unknown(
+        error: ConnectionError,
+        topology_version: Option<TopologyVersion>,
+        now: Instant,
+    ) -> Self {
+        Self { error: Some(error), topology_version, updated: Some(now), ..Self::default() }
+    }
+
+    /// Whether both say the same of the server; times do not count, nor which connection it was.
+    pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
+        let said = |description: &Self| {
+            description
+                .hello
+                .as_deref()
+                .map(|hello| ConnectionDescription { connection_id: None, ..hello.clone() })
+        };
+        let why = |description: &Self| description.error.as_ref().map(ToString::to_string);
+        self.topology_version == other.topology_version
+            && why(self) == why(other)
+            && said(self) == said(other)
+    }
+}
+
+/// As in `RSPrimary of rs0` or `Unknown: tcp: connection refused`.
+impl fmt::Display for ServerDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.kind(), self.set_name(), &self.error) {
+            (Some(kind), Some(set), _) => write!(f, "{kind} of {set}"),
+            (Some(kind), None, _) => kind.fmt(f),
+            (None, _, Some(error)) => write!(f, "Unknown: {error}"),
+            (None, _, None) => f.write_str("Unknown: not checked yet"),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! What subscribers are told of a server.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::ServerDescription;
+use crate::connect::ConnectionDescription;
+use crate::error::ConnectionError;
+
+/// What happened to the watched server. The address is the embedder's to add.
+///
+/// Each start of a heartbeat has one end, unless the monitor is closed in between. Nothing is told
+/// of round-trip times (EV-29).
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A check begins, before its socket is opened; or the next streamed reply is waited for.
+    ServerHeartbeatStarted {
+        /// Whether the server answers when something changes, and not at once.
+        awaited: bool,
+    },
+    /// A check succeeded.
+    ServerHeartbeatSucceeded {
+        /// As it started.
+        awaited: bool,
+        /// Since it started; for an awaited one mostly waiting.
+        duration: Duration,
+        /// What the server said. If it is older than what is known, it changes nothing.
+        hello: Arc<ConnectionDescription>,
+    },
+    /// A check failed, or was cancelled because an application's connection had failed (SD-28).
+    ServerHeartbeatFailed {
+        /// As it started.
+        awaited: bool,
+        /// Since it started.
+        duration: Duration,
+        /// Why.
+        error: ConnectionError,
+    },
+    /// The server is known as something else now; times do not count.
+    ServerDescriptionChanged {
+        /// What it was.
+        previous: Arc<ServerDescription>,
+        /// What it is.
+        new: Arc<ServerDescription>,
+    },
+}
+
+impl Event {
+    /// The type's name, as the specifications spell it.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::ServerHeartbeatStarted { .. } => "ServerHeartbeatStarted",
+            Self::ServerHeartbeatSucceeded { .. } => "ServerHeartbeatSucceeded",
+            Self::ServerHeartbeatFailed { .. } => "ServerHeartbeatFailed",
+            Self::ServerDescriptionChanged { .. } => "ServerDescriptionChanged",
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What goes in.
+
+use core::time::Duration;
+
+use bson::RawDocumentBuf;
+
+use super::SocketId;
+use crate::connect::ConnectionDescription;
+use crate::error::ConnectionError;
+use crate::sdam::Verdict;
+
+/// What happened. Answers of a socket that is closed by now are ignored: they crossed the `Close`.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A socket is open, and hello is answered: a check of its own on the line of checks.
+    Opened {
+        /// As it came with `Open`.
+        socket: SocketId,
+        /// What the server said.
+        hello: Box<ConnectionDescription>,
+        /// From the last byte of hello to the last byte of its answer, as near as can be measured:
+        /// neither TCP nor TLS belong to it.
+        round_trip: Duration,
+    },
+    /// A reply to what was sent.
+    Replied {
+        /// As it came with `Send`.
+        socket: SocketId,
+        /// The document of the message, whatever it says.
+        reply: RawDocumentBuf,
+        /// Whether the server goes on by itself: the flag `moreToCome`.
+        more_to_come: bool,
+    },
+    /// A socket could not be opened, or failed: an I/O error, the end of the stream, a broken
+    /// protocol. After hello the [stage](crate::error::Stage) is `Hello`, too.
+    Failed {
+        /// As it came with `Open`.
+        socket: SocketId,
+        /// Why.
+        error: ConnectionError,
+    },
+    /// Somebody needs a server and finds none: check as soon as the floor of 500 ms between two
+    /// checks allows (SM-05).
+    RequestCheck,
+    /// A connection of the application failed, and this is what SDAM makes of it. What it says of
+    /// the pool is the embedder's to do, under the same lock (SD-05).
+    ApplicationFailed {
+        /// Why.
+        error: ConnectionError,
+        /// As [`sdam::verdict`](crate::sdam::verdict()) judged it.
+        verdict: Verdict,
+    },
+    /// A deadline has come. Early, late or twice does no harm.
+    Timer,
+    /// Stop for good: sockets are closed, nothing is due any more, whatever comes is ignored.
+    Close,
+}
+
+impl Input {
+    /// The socket that speaks, if it is one.
+    pub(super) const fn socket(&self) -> Option<SocketId> {
+        match self {
+            Self::Opened { socket, .. }
+            | Self::Replied { socket, .. }
+            | Self::Failed { socket, .. } => Some(*socket),
+            Self::RequestCheck | Self::ApplicationFailed { .. } | Self::Timer | Self::Close => None,
+        }
+    }
+}

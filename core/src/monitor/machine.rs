@@ -1,0 +1,198 @@
+//! The machine: what it remembers, and how an input finds its transition.
+
+use std::sync::Arc;
+
+use super::action::{Action, ActionSink, Line, SocketId};
+use super::check::Check;
+use super::measure::Measure;
+use super::round_trip::RoundTrips;
+use super::{
+    Deadline, Event, Input, InvalidMonitorOptions, Misuse, MonitorOptions, RoundTrip,
+    ServerDescription,
+};
+use crate::connect::{ConnectionDescription, EstablishOptions};
+use crate::pool::Instant;
+use crate::sdam::TopologyVersion;
+
+/// Watches one server: when it is checked, what is known of it, and what that means for its pool.
+///
+/// As with the pool, the same options, times and inputs always give the same actions. Nothing here
+/// blocks or panics, whatever is fed. What a check allocates is the command and what the server said.
+#[derive(Debug)]
+pub struct Monitor {
+    pub(super) options: MonitorOptions,
+    pub(super) establish: Arc<EstablishOptions>,
+    pub(super) description: Arc<ServerDescription>,
+    pub(super) check: Check,
+    pub(super) measure: Measure,
+    pub(super) round_trips: RoundTrips,
+    /// Somebody wants a check and has not had it.
+    pub(super) is_requested: bool,
+    pub(super) last_socket: SocketId,
+    pub(super) now: Instant,
+    pub(super) is_closed: bool,
+}
+
+/// A socket that is open.
+#[derive(Debug)]
+pub(super) struct Connected {
+    pub(super) socket: SocketId,
+    /// What hello was answered last on it: how to ask again (HS-07).
+    pub(super) last: Arc<ConnectionDescription>,
+}
+
+impl Monitor {
+    /// Begins to watch: the first check starts at once.
+    ///
+    /// `establish` is what hello says, [for monitors](EstablishOptions::for_monitor): without a
+    /// credential (SD-51).
+    ///
+    /// # Errors
+    ///
+    /// When nothing can be watched like that; then nothing was emitted.
+    pub fn new(
+        now: Instant,
+        options: MonitorOptions,
+        establish: Arc<EstablishOptions>,
+        out: &mut impl ActionSink,
+    ) -> Result<Self, InvalidMonitorOptions> {
+        options.validate()?;
+        if establish.load_balanced {
+            return Err(InvalidMonitorOptions::LoadBalanced);
+        }
+        let mut monitor = Self {
+            options,
+            establish,
+            description: Arc::default(),
+            check: Check::Waiting { since: now, connected: None },
+            measure: Measure::Off,
+            round_trips: RoundTrips::default(),
+            is_requested: false,
+            last_socket: SocketId(0),
+            now,
+            is_closed: false,
+        };
+        monitor.begin_check(out);
+        Ok(monitor)
+    }
+
+    /// Takes one input and emits what follows from it, all of it, in order. If `now` runs backwards,
+    /// the last one counts.
+    ///
+    /// # Errors
+    ///
+    /// An input that breaks the contract. Then nothing has changed and nothing was emitted.
+    pub fn handle(
+        &mut self,
+        now: Instant,
+        input: Input,
+        out: &mut impl ActionSink,
+    ) -> Result<(), Misuse> {
+        if !self.permit(&input)? {
+            return Ok(());
+        }
+        self.now = self.now.max(now);
+        match input {
+            Input::Opened { socket, hello, round_trip } => {
+                let connected = Connected { socket, last: Arc::from(hello) };
+                match self.line(socket) {
+                    Line::Check => self.check_opened(connected, round_trip, out),
+                    Line::RoundTrip => self.measure_opened(connected, round_trip),
+                }
+            }
+            Input::Replied { socket, reply, more_to_come } => match self.line(socket) {
+                Line::Check => self.check_replied(&reply, more_to_come, out),
+                Line::RoundTrip => self.measure_replied(),
+            },
+            Input::Failed { socket, error } => match self.line(socket) {
+                Line::Check => self.check_failed(&error, out),
+                Line::RoundTrip => self.measure_failed(out),
+            },
+            Input::RequestCheck => {
+                self.is_requested = true;
+                self.run_due_check(out);
+            }
+            Input::ApplicationFailed { error, verdict } => {
+                self.application_failed(&error, verdict, out);
+            }
+            Input::Timer => {
+                self.run_due_check(out);
+                self.run_due_measure(out);
+            }
+            Input::Close => self.close(out),
+        }
+        Ok(())
+    }
+
+    /// When to feed [`Input::Timer`], and why; `None` when nothing will ever be due: it is closed, or
+    /// waits for a server without limit.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Deadline> {
+        if self.is_closed {
+            return None;
+        }
+        self.check_deadline().into_iter().chain(self.measure_deadline()).min()
+    }
+
+    /// What is known of the server.
+    #[must_use]
+    pub const fn description(&self) -> &Arc<ServerDescription> {
+        &self.description
+    }
+
+    /// How much is known of its state: what [`sdam::verdict`](crate::sdam::verdict()) wants to know.
+    #[must_use]
+    pub fn topology_version(&self) -> Option<TopologyVersion> {
+        self.description.topology_version
+    }
+
+    /// Round-trip times as of now; `None` until one was measured, and after a check has failed.
+    #[must_use]
+    pub fn round_trip(&self) -> Option<RoundTrip> {
+        self.round_trips.get()
+    }
+
+    /// What hello says on both sockets.
+    #[must_use]
+    pub const fn establish_options(&self) -> &Arc<EstablishOptions> {
+        &self.establish
+    }
+
+    /// The options as they were given.
+    #[must_use]
+    pub const fn options(&self) -> &MonitorOptions {
+        &self.options
+    }
+}
+
+impl Monitor {
+    pub(super) fn open(&mut self, line: Line, out: &mut impl ActionSink) -> SocketId {
+        self.last_socket = SocketId(self.last_socket.0.saturating_add(1));
+        out.act(Action::Open { socket: self.last_socket, line });
+        self.last_socket
+    }
+
+    /// SD-06: the description comes before what happens to the pool, and is told before that.
+    pub(super) fn describe(&mut self, new: ServerDescription, out: &mut impl ActionSink) {
+        let new = Arc::new(new);
+        let previous = std::mem::replace(&mut self.description, Arc::clone(&new));
+        if !previous.says_the_same_as(&new) {
+            out.act(Action::EmitEvent(Event::ServerDescriptionChanged { previous, new }));
+        }
+    }
+
+    /// Of a socket that is not closed.
+    fn line(&self, socket: SocketId) -> Line {
+        let is_measuring = self.measure.socket() == Some(socket);
+        if is_measuring { Line::RoundTrip } else { Line::Check }
+    }
+
+    fn close(&mut self, out: &mut impl ActionSink) {
+        self.is_closed = true;
+        let check = std::mem::replace(&mut self.check, Check::idle(self.now));
+        for socket in check.socket().into_iter().chain(self.measure.socket()) {
+            out.act(Action::Close { socket });
+        }
+        self.measure = Measure::Off;
+    }
+}

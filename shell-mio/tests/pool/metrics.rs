@@ -1,0 +1,216 @@
+//! OpenTelemetry's figures of a scripted run: counts exactly, and times between what they must be
+//! at least and what the test saw go by.
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cenote_mio::{Metrics, Pool};
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::MeterProvider;
+use opentelemetry_sdk::metrics::data::{
+    AggregatedMetrics, Metric, MetricData, ResourceMetrics, ScopeMetrics,
+};
+use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
+
+use crate::world::{Gate, at_most, builder, failure, until};
+
+/// What comes before every name.
+const PREFIX: &str = "db.client.connection.";
+
+/// A provider whose figures are read when the test asks.
+struct Readings {
+    provider: SdkMeterProvider,
+    exporter: InMemoryMetricExporter,
+}
+
+/// Counts and sums by name and attributes; histograms as a number and seconds.
+#[derive(Debug, Default)]
+struct Figures {
+    numbers: BTreeMap<String, i64>,
+    times: BTreeMap<String, (u64, f64)>,
+}
+
+impl Readings {
+    fn new() -> Self {
+        let exporter = InMemoryMetricExporter::default();
+        let reader = PeriodicReader::builder(exporter.clone());
+        let reader = reader.with_interval(Duration::from_secs(3600)).build();
+        Self { provider: SdkMeterProvider::builder().with_reader(reader).build(), exporter }
+    }
+
+    fn metrics(&self) -> Metrics {
+        Metrics::new(self.provider.meter("test"))
+    }
+
+    fn take(&self) -> Figures {
+        self.exporter.reset();
+        self.provider.force_flush().expect("it is read");
+        let all = self.exporter.get_finished_metrics().expect("they are there");
+        let mut figures = Figures::default();
+        let scopes = all.iter().flat_map(ResourceMetrics::scope_metrics);
+        scopes.flat_map(ScopeMetrics::metrics).for_each(|metric| figures.add(metric));
+        figures
+    }
+}
+
+impl Figures {
+    fn add(&mut self, metric: &Metric) {
+        let name = metric.name().strip_prefix(PREFIX).expect("all begin so");
+        let name = format!("{name} {}", metric.unit());
+        match metric.data() {
+            AggregatedMetrics::I64(MetricData::Sum(sum)) => {
+                assert!(!sum.is_monotonic(), "{name} goes up and down");
+                let points = sum.data_points();
+                let points = points.map(|it| (keyed(&name, it.attributes()), it.value()));
+                self.numbers.extend(points);
+            }
+            AggregatedMetrics::U64(MetricData::Sum(sum)) => {
+                assert!(sum.is_monotonic(), "{name} is a counter");
+                let points = sum.data_points();
+                let value = |value: u64| i64::try_from(value).expect("a few");
+                self.numbers
+                    .extend(points.map(|it| (keyed(&name, it.attributes()), value(it.value()))));
+            }
+            AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {
+                for it in histogram.data_points() {
+                    let bounds: Vec<_> = it.bounds().collect();
+                    assert_eq!(bounds, [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0]);
+                    self.times.insert(keyed(&name, it.attributes()), (it.count(), it.sum()));
+                }
+            }
+            other @ (AggregatedMetrics::F64(_)
+            | AggregatedMetrics::U64(_)
+            | AggregatedMetrics::I64(_)) => panic!("{name}: {other:?}"),
+        }
+    }
+
+    fn numbers(&self) -> Vec<String> {
+        self.numbers.iter().map(|(name, value)| format!("{name}: {value}")).collect()
+    }
+
+    /// How often, and that all of them together took from `least` to `most`.
+    fn time(&self, name: &str, count: u64, least: Duration, most: Duration) {
+        let (counted, seconds) = self.times.get(name).copied().unwrap_or_default();
+        assert_eq!(counted, count, "{name}");
+        let is_possible = (least.as_secs_f64()..=most.as_secs_f64()).contains(&seconds);
+        assert!(is_possible, "{name}: {seconds} s, not {least:?} to {most:?}");
+    }
+}
+
+fn keyed<'a>(name: &str, attributes: impl Iterator<Item = &'a KeyValue>) -> String {
+    let word = |it: &KeyValue| {
+        let key = it.key.as_str().strip_prefix(PREFIX).expect("all begin so");
+        format!("{key}={}", it.value)
+    };
+    let mut words: Vec<_> = attributes.map(word).collect();
+    words.sort();
+    format!("{name} {}", words.join(" "))
+}
+
+#[test]
+fn every_figure_of_a_run() {
+    const POOL: &str = "pool.name=db.example.com:27017";
+    let pause = Duration::from_millis(20);
+    let readings = Readings::new();
+    let gate = Gate::closed();
+    let options = at_most(1).with_min_pool_size(1).with_max_connecting(1);
+    let pool = builder(&gate, options).metrics(readings.metrics()).build().unwrap();
+    let began = Instant::now();
+    pool.ready();
+    // The minimum's connection takes a while, and a request waits for it.
+    let first = thread::scope(|scope| {
+        let first = scope.spawn(|| pool.check_out().unwrap());
+        until(|| pool.snapshot().waiting == 1);
+        until(|| {
+            let figures = readings.take();
+            figures.numbers.get(&format!("pending_requests {{request}} {POOL}")) == Some(&1)
+        });
+        // One waits in vain, for as long as the connection takes at least.
+        assert!(pool.check_out_before(Instant::now() + pause).unwrap_err().is_timeout());
+        gate.admit(1);
+        first.join().unwrap()
+    });
+    // Two do not wait at all.
+    assert!(pool.check_out_before(Instant::now()).unwrap_err().is_timeout());
+    assert!(pool.try_check_out().unwrap().is_none());
+    // Whoever is served goes on before all is told that led to it.
+    let out = format!("count {{connection}} {POOL} state=used");
+    until(|| {
+        let figures = readings.take();
+        figures.times.contains_key(&format!("wait_time s {POOL}"))
+            && figures.numbers.get(&out) == Some(&1)
+    });
+    let figures = readings.take();
+    assert_eq!(
+        figures.numbers(),
+        [
+            format!("count {{connection}} {POOL} state=idle: 0"),
+            format!("count {{connection}} {POOL} state=used: 1"),
+            format!("idle.max {{connection}} {POOL}: 1"),
+            format!("idle.min {{connection}} {POOL}: 1"),
+            format!("max {{connection}} {POOL}: 1"),
+            format!("pending_requests {{request}} {POOL}: 0"),
+            format!("timeouts {{timeout}} {POOL}: 1"),
+        ]
+    );
+    figures.time(&format!("create_time s {POOL}"), 1, pause, began.elapsed());
+    figures.time(&format!("wait_time s {POOL}"), 1, pause, began.elapsed());
+    figures.time(&format!("use_time s {POOL}"), 0, Duration::ZERO, Duration::ZERO);
+    assert!(pool.check_out_before(Instant::now() + pause).unwrap_err().is_timeout());
+    drop(first);
+    let figures = readings.take();
+    figures.time(&format!("use_time s {POOL}"), 1, pause, began.elapsed());
+}
+
+/// Two pools of one server on one meter: each has its own figures, until it is gone.
+#[test]
+fn pools_with_names() {
+    let readings = Readings::new();
+    let make = |name: &str, max| {
+        let metrics = readings.metrics().pool_name(name);
+        let pool = builder(&Gate::open(), at_most(max)).metrics(metrics).build().unwrap();
+        pool.ready();
+        pool
+    };
+    let (orders, users): (Pool<_>, Pool<_>) = (make("orders", 0), make("users", 5));
+    orders.warm_up(3).unwrap();
+    let held = users.check_out().unwrap();
+    let of = |name: &str| {
+        let part = format!(" pool.name={name}");
+        let figures = readings.take().numbers();
+        let chosen = figures.into_iter().filter(|line| line.contains(&part));
+        let chosen = chosen.filter(|it| it.starts_with("count") || it.starts_with("max"));
+        chosen.map(|line| line.split_once(&part).unwrap().1.to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(of("orders"), [" state=idle: 3", " state=used: 0"], "there is no maximum");
+    assert_eq!(of("users"), [" state=idle: 0", " state=used: 1", ": 5"]);
+    orders.close();
+    drop(orders);
+    until(|| of("orders").is_empty());
+    drop(held);
+}
+
+/// What never comes back, and what fails, is forgotten.
+#[test]
+fn failures_are_no_successes() {
+    const POOL: &str = "pool.name=db.example.com:27017";
+    let readings = Readings::new();
+    let gate = Gate::open();
+    gate.refuse(1);
+    let pool = builder(&gate, at_most(1)).metrics(readings.metrics()).build().unwrap();
+    let began = Instant::now();
+    assert!(pool.check_out().is_err(), "it is paused");
+    pool.ready();
+    assert!(pool.check_out().is_err(), "it is refused");
+    let mut broken = pool.check_out().unwrap();
+    broken.mark_errored(failure());
+    drop(broken);
+    until(|| readings.take().times.contains_key(&format!("use_time s {POOL}")));
+    let figures = readings.take();
+    for name in ["create_time", "wait_time", "use_time"] {
+        figures.time(&format!("{name} s {POOL}"), 1, Duration::ZERO, began.elapsed());
+    }
+    assert_eq!(figures.numbers[&format!("pending_requests {{request}} {POOL}")], 0);
+    assert!(!figures.numbers.contains_key(&format!("timeouts {{timeout}} {POOL}")));
+}

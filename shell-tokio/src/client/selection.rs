@@ -1,0 +1,129 @@
+//! Choosing a server, and waiting until there is one.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use cenote_core::pool::Purpose;
+use tokio::time::{Instant, timeout_at};
+
+use super::error::{ClientError, SelectionError};
+use super::selector::Selector;
+use super::server::Server;
+use super::{Client, Inner};
+use crate::connection::Mongo;
+use crate::guard::PooledConnection;
+
+impl Client {
+    /// A connection, and the server that it is to.
+    pub(super) async fn check_out_for<'a>(
+        &'a self,
+        selector: &Selector,
+        purpose: Purpose,
+    ) -> Result<(&'a Arc<Server>, PooledConnection<Mongo>), ClientError> {
+        let settings = self.inner.settings;
+        let deadline =
+            settings.operation_timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let server = match self.inner.choose(selector) {
+            Some(server) if !self.inner.is_closed() => server,
+            Some(_) | None => self.inner.wait_for(selector, deadline).await?,
+        };
+        Ok((server, server.pool.check_out_for(purpose, deadline).await?))
+    }
+}
+
+impl Inner {
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// As last seen.
+    fn choose<'a>(&'a self, selector: &Selector) -> Option<&'a Arc<Server>> {
+        let mut fitting = self.candidates(selector).filter_map(|server| {
+            let since = server.fits(selector)?;
+            Some((server, since))
+        });
+        let first = fitting.next()?;
+        let Some(second) = fitting.next() else { return Some(first.0) };
+        let fitting = [first, second].into_iter().chain(fitting);
+        let chosen = match selector {
+            // A stepped-down primary may not have been asked since.
+            Selector::Primary => fitting.max_by_key(|(_, since)| *since),
+            Selector::Any | Selector::Secondary | Selector::Address(_) => {
+                fitting.min_by_key(|(server, _)| {
+                    let pool = server.pool.snapshot();
+                    u64::from(pool.in_use) + pool.waiting
+                })
+            }
+        };
+        chosen.map(|(server, _)| server)
+    }
+
+    /// Until there is one, or the time is over, or nothing that could be waited for would help. Has
+    /// servers checked meanwhile.
+    async fn wait_for<'a>(
+        &'a self,
+        selector: &Selector,
+        operation: Option<Instant>,
+    ) -> Result<&'a Arc<Server>, SelectionError> {
+        if let Selector::Address(address) = selector {
+            if self.candidates(selector).next().is_none() {
+                return Err(SelectionError::NotOfThisClient { address: address.clone() });
+            }
+        }
+        let begin = Instant::now();
+        let own = begin.checked_add(self.settings.selection_timeout);
+        let deadline = own.into_iter().chain(operation).min();
+        loop {
+            let mut news = std::pin::pin!(self.news.notified());
+            // Before anything is looked at, so that no news falls between.
+            news.as_mut().enable();
+            if self.is_closed() {
+                return Err(SelectionError::Closed);
+            }
+            if let Some(server) = self.choose(selector) {
+                return Ok(server);
+            }
+            let is_hopeless = self.candidates(selector).all(|server| server.is_hopeless());
+            self.candidates(selector).for_each(|server| server.request_check());
+            if is_hopeless {
+                return Err(SelectionError::Hopeless {
+                    selector: selector.clone(),
+                    servers: self.seen(),
+                });
+            }
+            let waited = match deadline {
+                Some(deadline) => timeout_at(deadline, news).await,
+                None => {
+                    news.await;
+                    Ok(())
+                }
+            };
+            if waited.is_err() {
+                return Err(SelectionError::TimedOut {
+                    selector: selector.clone(),
+                    after: begin.elapsed(),
+                    servers: self.seen(),
+                });
+            }
+        }
+    }
+
+    fn candidates<'a, 's>(
+        &'a self,
+        selector: &'s Selector,
+    ) -> impl Iterator<Item = &'a Arc<Server>> + use<'a, 's> {
+        self.servers.iter().filter(move |server| match selector {
+            Selector::Address(address) => *server.pool.address() == *address,
+            Selector::Any | Selector::Primary | Selector::Secondary => true,
+        })
+    }
+
+    /// What all servers look like, in one line.
+    fn seen(&self) -> String {
+        let seen = self.servers.iter().map(|server| {
+            let status = server.status();
+            format!("{}: {}", status.address, status.description)
+        });
+        seen.collect::<Vec<_>>().join("; ")
+    }
+}

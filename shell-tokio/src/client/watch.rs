@@ -1,0 +1,289 @@
+//! One server that is watched: the monitor's machine under its lock, and what is done outside of it.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use cenote_core::connect::{EstablishOptions, ServerKind};
+use cenote_core::monitor::{
+    Action, Event, Input, InvalidMonitorOptions, Monitor, MonitorOptions, ServerDescription,
+};
+use cenote_core::pool::{self, Instant};
+use cenote_core::sdam::{self, Verdict};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use super::event::{ServerEvent, ServerSubscriber};
+use super::log;
+use super::talk::Talks;
+use crate::connection::Mongo;
+use crate::failure::Failure;
+use crate::outbox::{self, Outbox};
+use crate::pool::Pool;
+use crate::shared::Fed;
+use crate::sync::{Mutex, MutexGuard};
+
+pub(crate) struct Watch {
+    pub(super) connector: Mongo,
+    pub(super) establish: Arc<EstablishOptions>,
+    pub(super) runtime: Handle,
+    pub(super) talks: Talks,
+    pool: Pool,
+    subscribers: Arc<Vec<ServerSubscriber>>,
+    /// Of the client: whoever waits for a server looks again.
+    news: Arc<Notify>,
+    origin: tokio::time::Instant,
+    is_direct: bool,
+    /// The timer may have to fire earlier than it was told.
+    alarm: Notify,
+    timer: Mutex<Option<AbortHandle>>,
+    desk: Mutex<Desk>,
+}
+
+/// What is under the lock. What becomes of the pool is fed to it under this lock, too, so that
+/// description and pool change at once (SD-04, SD-05): this lock comes before the pool's.
+struct Desk {
+    monitor: Monitor,
+    outbox: Outbox<Action>,
+    /// When the timer fires, as it was told.
+    armed: Option<Instant>,
+    /// Since when the server has been what it is.
+    since: Instant,
+}
+
+/// What one input has brought about for others than the server.
+#[derive(Default)]
+struct Consequences {
+    fed: Vec<Fed<Mongo>>,
+    is_news: bool,
+}
+
+impl Watch {
+    /// Nothing is done yet: see [`begin`](Self::begin).
+    pub(super) fn start(
+        (connector, pool): (Mongo, Pool),
+        (options, establish): (MonitorOptions, Arc<EstablishOptions>),
+        (subscribers, news): (Arc<Vec<ServerSubscriber>>, Arc<Notify>),
+        origin: tokio::time::Instant,
+    ) -> Result<Arc<Self>, InvalidMonitorOptions> {
+        let is_direct = options.is_direct;
+        let since = Instant::ORIGIN + origin.elapsed();
+        let mut actions = VecDeque::new();
+        let monitor = Monitor::new(since, options, Arc::clone(&establish), &mut actions)?;
+        let desk = Desk { monitor, outbox: Outbox::new(actions), armed: None, since };
+        Ok(Arc::new(Self {
+            connector,
+            establish,
+            runtime: Handle::current(),
+            talks: Talks::default(),
+            pool,
+            subscribers,
+            news,
+            origin,
+            is_direct,
+            alarm: Notify::new(),
+            timer: Mutex::new(None),
+            desk: Mutex::new(desk),
+        }))
+    }
+
+    /// Begins with the first check.
+    pub(super) fn begin(self: &Arc<Self>) {
+        let timer = self.runtime.spawn(Arc::clone(self).keep_time()).abort_handle();
+        *self.timer() = Some(timer);
+        outbox::release(&self.desk, self.lock(), || {}, |action| self.perform(action));
+    }
+
+    /// Feeds one input, and does what it brings about.
+    pub(super) fn feed(self: &Arc<Self>, input: Input) {
+        let mut desk = self.lock();
+        let consequences = self.handle(&mut desk, input);
+        self.release(desk, consequences);
+    }
+
+    /// SDAM's say about a connection of the pool: description, monitor and pool at once.
+    pub(super) fn application_failed(self: &Arc<Self>, failure: &Failure<'_, Mongo>) {
+        let mut desk = self.lock();
+        let context = failure.context(desk.monitor.topology_version());
+        let verdict = sdam::verdict(&context, failure.error());
+        if verdict == Verdict::default() {
+            return;
+        }
+        let input = Input::ApplicationFailed { error: failure.error().clone(), verdict };
+        let mut consequences = self.handle(&mut desk, input);
+        consequences.fed.extend(failure.clear_within(verdict.pool));
+        self.release(desk, consequences);
+    }
+
+    pub(super) fn request_check(self: &Arc<Self>) {
+        self.feed(Input::RequestCheck);
+    }
+
+    pub(super) fn description(&self) -> Arc<ServerDescription> {
+        Arc::clone(self.lock().monitor.description())
+    }
+
+    /// What the server is, unless it is Unknown, and since when.
+    pub(super) fn kind(&self) -> Option<(ServerKind, Instant)> {
+        let desk = self.lock();
+        desk.monitor.description().kind().map(|kind| (kind, desk.since))
+    }
+
+    pub(super) fn is_direct(&self) -> bool {
+        self.is_direct
+    }
+
+    /// Ends all that was begun: sockets close as soon as their tasks are stopped.
+    pub(super) fn close(self: &Arc<Self>) {
+        self.feed(Input::Close);
+        let timer = self.timer().take();
+        timer.into_iter().for_each(|timer| timer.abort());
+    }
+
+    /// Until no socket is left.
+    pub(super) async fn ended(&self) {
+        self.talks.ended().await;
+    }
+}
+
+impl Watch {
+    fn handle(self: &Arc<Self>, desk: &mut Desk, input: Input) -> Consequences {
+        let now = Instant::ORIGIN + self.origin.elapsed();
+        let before = desk.monitor.description().kind();
+        let Desk { monitor, outbox, .. } = desk;
+        let mut consequences = Consequences::default();
+        let mut sink = |action| self.sort(action, outbox, &mut consequences);
+        if let Err(misuse) = monitor.handle(now, input, &mut sink) {
+            unreachable!("a contract between shell and machine is broken: {misuse}");
+        }
+        if monitor.description().kind() != before {
+            desk.since = now;
+        }
+        self.arm(desk);
+        consequences
+    }
+
+    /// What concerns the pool is done at once, the rest when the lock is given back.
+    fn sort(&self, action: Action, outbox: &mut Outbox<Action>, consequences: &mut Consequences) {
+        let pool = self.pool.shared();
+        match action {
+            Action::MarkReady => consequences.fed.push(pool.feed_within(pool::Input::Ready)),
+            Action::ClearPool { cause, interrupt } => {
+                let input = pool::Input::Clear { cause, interrupt, service: None };
+                consequences.fed.push(pool.feed_within(input));
+            }
+            Action::EmitEvent(ref event) => {
+                consequences.is_news |= is_news(event);
+                outbox.push(action);
+            }
+            Action::Open { .. } | Action::Send { .. } | Action::Close { .. } => {
+                outbox.push(action);
+            }
+        }
+    }
+
+    /// The server's own story first, then what it means for the pool, then for who waits.
+    fn release(
+        self: &Arc<Self>,
+        desk: MutexGuard<'_, Desk>,
+        Consequences { fed, is_news }: Consequences,
+    ) {
+        outbox::release(&self.desk, desk, || {}, |action| self.perform(action));
+        fed.into_iter().for_each(Fed::settle);
+        if is_news {
+            self.news.notify_waiters();
+        }
+    }
+
+    fn perform(self: &Arc<Self>, action: Action) {
+        match action {
+            Action::Open { socket, .. } => self.talks.open(self, socket),
+            Action::Send { socket, command, flags } => self.talks.send(socket, command, flags),
+            Action::Close { socket } => self.talks.close(socket),
+            Action::EmitEvent(event) => self.tell(event),
+            Action::MarkReady | Action::ClearPool { .. } => {
+                unreachable!("done under the lock")
+            }
+        }
+    }
+
+    fn tell(&self, event: Event) {
+        let address = &self.pool.shared().address;
+        if log::is_wanted() {
+            log::event(address, &event);
+        }
+        if self.subscribers.is_empty() {
+            return;
+        }
+        let event = ServerEvent { address: Arc::clone(address), event };
+        for subscriber in self.subscribers.iter() {
+            // One that panics has said so; the others, and what comes next, are not to suffer.
+            let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
+        }
+    }
+
+    /// Has the timer fire earlier, if it has to.
+    fn arm(&self, desk: &mut Desk) {
+        let Some(due) = desk.monitor.next_deadline().map(|deadline| deadline.at) else { return };
+        if desk.armed.is_none_or(|armed| due < armed) {
+            desk.armed = Some(due);
+            self.alarm.notify_one();
+        }
+    }
+
+    /// Feeds `Timer` whenever the machine asked for it.
+    async fn keep_time(self: Arc<Self>) {
+        loop {
+            let due = {
+                let mut desk = self.lock();
+                desk.armed = desk.monitor.next_deadline().map(|deadline| deadline.at);
+                desk.armed
+            };
+            let due = due.and_then(|due| self.time_of(due));
+            let rescheduled = self.alarm.notified();
+            let Some(due) = due else {
+                rescheduled.await;
+                continue;
+            };
+            tokio::select! {
+                biased;
+                () = rescheduled => {}
+                () = tokio::time::sleep_until(due) => self.feed(Input::Timer),
+            }
+        }
+    }
+
+    /// `None` is out of tokio's reach, which is never.
+    fn time_of(&self, instant: Instant) -> Option<tokio::time::Instant> {
+        self.origin.checked_add(instant.saturating_since(Instant::ORIGIN))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Desk> {
+        outbox::lock(&self.desk)
+    }
+
+    pub(super) fn address(&self) -> &cenote_core::address::ServerAddress {
+        self.pool.address()
+    }
+
+    fn timer(&self) -> MutexGuard<'_, Option<AbortHandle>> {
+        outbox::lock(&self.timer)
+    }
+}
+
+impl AsMut<Outbox<Action>> for Desk {
+    fn as_mut(&mut self) -> &mut Outbox<Action> {
+        &mut self.outbox
+    }
+}
+
+/// Whoever waits for a server looks again when a check has ended.
+fn is_news(event: &Event) -> bool {
+    match event {
+        Event::ServerHeartbeatStarted { .. } => false,
+        Event::ServerHeartbeatSucceeded { .. }
+        | Event::ServerHeartbeatFailed { .. }
+        | Event::ServerDescriptionChanged { .. } => true,
+    }
+}

@@ -1,0 +1,94 @@
+//! Connections that monitors talk on: without a credential, without compression, and not the pool's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bson::RawDocumentBuf;
+use cenote_core::address::ServerAddress;
+use cenote_core::connect::{
+    Command, ConnectionDescription, Establish, EstablishOptions, ScramCache, Step,
+};
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::wire::{Flags, MessageLimit};
+use tokio::time::Instant;
+
+use super::Mongo;
+use super::dial::{self, Limit};
+use super::handshake::{fail, nonce};
+use super::messages::Messages;
+
+/// A connection of a monitor, after hello.
+pub(crate) struct Monitoring {
+    messages: Messages,
+}
+
+/// What hello on a new one was answered, and how long that took.
+pub(crate) struct Greeting {
+    pub(crate) connection: Monitoring,
+    pub(crate) hello: Box<ConnectionDescription>,
+    pub(crate) round_trip: Duration,
+}
+
+impl Mongo {
+    /// Opens one within `connectTimeoutMS` (SD-52). `options` are those of the monitor.
+    pub(crate) async fn open_monitoring(
+        &self,
+        address: &ServerAddress,
+        options: &Arc<EstablishOptions>,
+    ) -> Result<Greeting, ConnectionError> {
+        let limit = Limit::within(self.connect_timeout);
+        let stream = dial::dial(address, self.proxy.as_ref(), limit).await?;
+        let stream = match &self.tls {
+            Some(tls) => tls.connect(stream, address, limit).await?,
+            None => stream,
+        };
+        let mut messages = Messages::lenient(stream);
+        let mut establish = Establish::new(Arc::clone(options), [nonce()?, nonce()?])?;
+        // There is nobody to authenticate, so that nothing is learnt.
+        let mut scram = ScramCache::default();
+        let mut sent = Instant::now();
+        let mut round_trip = Duration::ZERO;
+        loop {
+            match establish.next_step()? {
+                Step::Send(command) => {
+                    let outcome = messages.send(command.body(), None, Flags::NONE, limit).await;
+                    outcome.unwrap_or_else(|failure| fail(&mut establish, failure));
+                    sent = Instant::now();
+                }
+                Step::Receive => match messages.receive(limit).await {
+                    Ok(reply) => {
+                        round_trip = sent.elapsed();
+                        establish.reply(&reply, &mut scram);
+                    }
+                    Err(failure) => fail(&mut establish, failure),
+                },
+                Step::Handshaken(description) => {
+                    let size = MessageLimit::new(description.limits.max_message_size.into());
+                    messages.agree(size.unwrap_or(MessageLimit::DEFAULT), None);
+                }
+                Step::Done(hello) => {
+                    return Ok(Greeting { connection: Monitoring { messages }, hello, round_trip });
+                }
+            }
+        }
+    }
+}
+
+/// How long anything takes is for the monitor's machine to say.
+impl Monitoring {
+    pub(crate) async fn send(
+        &mut self,
+        command: &Command,
+        flags: Flags,
+    ) -> Result<(), ConnectionError> {
+        let sent = self.messages.send(command.body(), None, flags, Limit::each(None)).await;
+        sent.map_err(|failure| failure.at(Stage::Hello))
+    }
+
+    /// The next reply, and whether more are to come.
+    pub(crate) async fn receive(&mut self) -> Result<(RawDocumentBuf, bool), ConnectionError> {
+        let reply = self.messages.receive_message(Limit::each(None)).await;
+        let reply = reply.map_err(|failure| failure.at(Stage::Hello))?;
+        Ok((reply.body().to_owned(), reply.flags().more_to_come))
+    }
+}

@@ -1,0 +1,42 @@
+//! A thousand threads on the mio shell, over TLS, while the server has one trouble after another:
+//! `cargo run --release -p cenote --example soak_mio -- --seconds 60`.
+//!
+//! Exit status 0 if nobody hung, nothing was left and every rule was kept; 1 otherwise.
+
+use std::error::Error;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use cenote::soak::{Plan, on_mio};
+use clap::Parser;
+
+#[derive(Parser)]
+struct Arguments {
+    /// For how long
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// How many threads work
+    #[arg(long, default_value_t = 1000)]
+    threads: usize,
+    /// maxPoolSize
+    #[arg(long, default_value_t = 50)]
+    connections: u32,
+    /// Where all chance comes from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write the events to this file, one a line, for `cenote check`
+    #[arg(long)]
+    events: Option<PathBuf>,
+}
+
+fn main() -> Result<ExitCode, Box<dyn Error>> {
+    let Arguments { seconds, threads, connections, seed, events } = Arguments::parse();
+    let time = Duration::try_from_secs_f64(seconds)?;
+    let outcome =
+        on_mio::run(&Plan { time, tasks: threads, connections, seed, events, trace: None })?;
+    print!("{outcome}");
+    let complaints = outcome.complaints();
+    complaints.iter().for_each(|complaint| eprintln!("soak_mio: {complaint}"));
+    Ok(if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,246 @@
+//! The pool on mio at work: each task is a thread.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use cenote_mio::Pool;
+use tokio::runtime;
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use super::Trouble;
+use super::arguments::Plan;
+use super::chaos::Chaos;
+use super::progress::{Goal, Progress};
+use super::seen::Seen;
+use super::server::Server;
+use super::summary::{Left, Stopped, Summary, Told};
+use super::tally::Tally;
+use super::timeline::Timeline;
+use super::work::work_blocking;
+use crate::command::signals::Signals;
+use crate::soak::on_mio::monitor::{self, Monitor};
+use crate::soak::on_mio::spawn;
+use crate::soak::sockets;
+use crate::soak::witness::{Ear, Witness};
+
+/// More than anything has to wait for at the end.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks at how it goes.
+const TICK: Duration = Duration::from_millis(100);
+
+pub(super) fn run(plan: &Plan) -> Result<Summary, Trouble> {
+    // For signals, time and the troubles of the server. The pool knows nothing of it.
+    let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let result = runtime.block_on(play(plan));
+    // What hangs has been told, and is not waited for.
+    runtime.shutdown_background();
+    result
+}
+
+async fn play(plan: &Plan) -> Result<Summary, Trouble> {
+    let mut signals = Signals::expect()?;
+    let told = |source| {
+        let path = plan.events.clone().unwrap_or_default();
+        Trouble::Events { path, source }
+    };
+    let (witness, ear) = Witness::new(plan.events.as_deref()).map_err(told)?;
+    let server = Server::start(&plan.target)?;
+    let timeline = Arc::new(Timeline::new());
+    let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
+    let pool = pool(&server, ear, &seen)?;
+    let tally = Arc::new(Tally::new(plan.operations, Arc::clone(&timeline)));
+    let goal = Goal { time: plan.time, operations: plan.operations };
+    let progress = Arc::new(Progress::new(goal));
+
+    let monitor = watch(&server, &pool, &tally, &mut signals).await?;
+    progress.say(&format!(
+        "{} threads at work on {} for {goal}; Ctrl-C stops them",
+        plan.tasks,
+        pool.address()
+    ));
+    let began = timeline.now();
+    let chaos = server.endpoint.iter().filter(|_| plan.chaos).map(|endpoint| Chaos {
+        endpoint: Arc::clone(endpoint),
+        timeline: Arc::clone(&timeline),
+        progress: Arc::clone(&progress),
+        is_over: Arc::clone(&tally.is_over),
+        end: plan.time.map(|time| began + time),
+    });
+    let helpers: JoinSet<_> = chaos.map(Chaos::reign).collect();
+    let mut workers = Threads::start("cenote-worker", plan.tasks, |task| {
+        let (pool, tally) = (pool.clone(), Arc::clone(&tally));
+        move || work_blocking(&pool, &tally, task)
+    })?;
+
+    let scene = Scene { plan, pool: &pool, tally: &tally, progress: &progress, witness: &witness };
+    let stopped = scene.play_on(&mut workers, &mut signals).await?;
+    tally.is_over.store(true, Ordering::Relaxed);
+    let worked = timeline.now().saturating_sub(began);
+    let hanging = workers.finish(&mut signals).await?;
+    helpers.join_all().await;
+    if let Some(monitor) = monitor {
+        // As many as the server's limits allow.
+        monitor.finish(&mut signals).await?;
+    }
+    progress.end();
+    let closing = pool.clone();
+    let closed = spawn_blocking(move || closing.close_before(Instant::now() + PATIENCE).is_ok());
+    let closed = closed.await.map_err(io::Error::from)?;
+    let (address, connections) = (pool.address().clone(), pool.snapshot().total);
+    let max_pool_size = pool.snapshot().max_pool_size;
+    drop(pool);
+    let sockets = sockets::settle(&address, PATIENCE).await?;
+    let embedded = server.endpoint.is_some();
+    drop(server);
+    Ok(Summary::new(Told {
+        plan,
+        server: address.to_string(),
+        embedded,
+        max_pool_size,
+        stopped,
+        worked,
+        tally: &tally,
+        connections: seen.connections(),
+        incidents: timeline.incidents(),
+        left: Left { tasks: hanging, closed, connections, sockets },
+        report: witness.report().map_err(told)?,
+        recorded: None,
+    }))
+}
+
+/// What there is while the work goes on.
+struct Scene<'a> {
+    plan: &'a Plan,
+    pool: &'a Pool,
+    tally: &'a Tally,
+    progress: &'a Progress,
+    witness: &'a Witness,
+}
+
+impl Scene<'_> {
+    /// Shows how it goes, until there is a reason to stop.
+    async fn play_on(
+        &self,
+        workers: &mut Threads,
+        signals: &mut Signals,
+    ) -> Result<Stopped, Trouble> {
+        let time = sleep(self.plan.time.unwrap_or(Duration::MAX));
+        tokio::pin!(time);
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            tokio::select! {
+                () = &mut time => return Ok(Stopped::Time),
+                () = signals.come() => return Ok(Stopped::Signal),
+                () = workers.end() => return Ok(Stopped::Operations),
+                _ = ticks.tick() => {
+                    let now = self.tally.timeline.now();
+                    self.progress.show(now, self.tally.counts(), &self.pool.snapshot());
+                    if self.witness.has_gone() {
+                        // Its report says why.
+                        return Ok(Stopped::Signal);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn pool(server: &Server, ear: Ear, seen: &Arc<Seen>) -> Result<Pool, Trouble> {
+    let seen = Arc::clone(seen);
+    let builder = Pool::builder(&server.uri)?.on_failure(monitor::heed).on_event(move |event| {
+        seen.hear(&event.event);
+        ear.hear_about(&event.address, &event.event);
+    });
+    Ok(builder.build()?)
+}
+
+/// Has the server watched, once it has answered.
+async fn watch(
+    server: &Server,
+    pool: &Pool,
+    tally: &Tally,
+    signals: &mut Signals,
+) -> Result<Option<Threads>, Trouble> {
+    if pool.options().load_balanced == Some(true) {
+        // Nobody watches a load balancer (LB-20).
+        pool.ready();
+        return Ok(None);
+    }
+    let monitor = Arc::new(Monitor::new(&server.monitor, server.pause)?);
+    let name = || pool.address().to_string();
+    let asking = Arc::clone(&monitor);
+    tokio::select! {
+        answer = spawn_blocking(move || asking.ping()) => {
+            let answer = answer.map_err(io::Error::from)?;
+            answer.map_err(|source| Trouble::Unreachable { server: name(), source })?;
+        }
+        () = signals.come() => return Err(Trouble::Stopped { server: name() }),
+    }
+    pool.ready();
+    let watching = Threads::start("cenote-monitor", 1, |_| {
+        let (monitor, pool) = (Arc::clone(&monitor), pool.clone());
+        let is_over = Arc::clone(&tally.is_over);
+        move || monitor.watch(&pool, &is_over)
+    });
+    Ok(Some(watching?))
+}
+
+/// Threads that end by themselves.
+struct Threads {
+    threads: Vec<JoinHandle<()>>,
+    /// Says when the last one has ended: each of them has the other end.
+    alive: Receiver<Infallible>,
+}
+
+impl Threads {
+    fn start<W: FnOnce() + Send + 'static>(
+        name: &str,
+        count: u32,
+        work: impl Fn(u32) -> W,
+    ) -> io::Result<Self> {
+        let (alive, ended) = channel(1);
+        let start = |number| {
+            let (work, alive) = (work(number), alive.clone());
+            spawn(name, move || {
+                work();
+                drop(alive);
+            })
+        };
+        let threads = (0..count).map(start).collect::<Result<_, _>>()?;
+        Ok(Self { threads, alive: ended })
+    }
+
+    /// Until all of them have come to their end.
+    async fn end(&mut self) {
+        while self.alive.recv().await.is_some() {}
+    }
+
+    /// Waits for them, but not for ever, and not if somebody insists. Says how many hang.
+    async fn finish(mut self, signals: &mut Signals) -> io::Result<usize> {
+        tokio::select! {
+            ended = timeout(PATIENCE, self.end()) => {
+                if ended.is_ok() {
+                    return join(self.threads).map(|()| 0);
+                }
+            }
+            () = signals.come() => {}
+        }
+        let (ended, hanging): (Vec<_>, Vec<_>) =
+            self.threads.into_iter().partition(JoinHandle::is_finished);
+        join(ended)?;
+        Ok(hanging.len())
+    }
+}
+
+/// None of them has more to do.
+fn join(threads: Vec<JoinHandle<()>>) -> io::Result<()> {
+    let panicked = |_| io::Error::other("a thread panicked");
+    threads.into_iter().try_for_each(|thread| thread.join().map_err(panicked))
+}
