@@ -4,8 +4,10 @@
 mod authentication;
 mod certificates;
 mod commands;
+mod conform;
 mod fail_points;
 mod handshake;
+mod monitoring;
 mod process;
 mod proxy;
 mod server;
