@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cenote_core::address::ServerAddress;
+use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot, Status};
 
@@ -47,6 +48,12 @@ impl Pool {
     /// A connection string that is none, or files of it that cannot be read.
     pub fn builder(uri: &str) -> Result<Builder<Mongo>, BuildError> {
         Builder::from_uri(uri)
+    }
+
+    /// Tells servers of a driver or library that uses this pool, too, on connections that are opened
+    /// from now on: [`Mongo::append_metadata`].
+    pub fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.shared().connector.append_metadata(driver)
     }
 }
 

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => replay::run(&arguments).map_err(Into::into),
         Command::Record(arguments) => record::run(&arguments).map_err(Into::into),
         Command::Check(arguments) => check::run(&arguments).map_err(Into::into),
-        Command::Conform(arguments) => conform::run(&arguments).map_err(Into::into),
+        Command::Conform(arguments) => conform::run(&arguments),
         Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
         Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
         Command::Completions(arguments) => {

@@ -5,6 +5,7 @@ mod cancellation;
 mod dial;
 mod foreign;
 mod handshake;
+mod introduction;
 mod messages;
 mod monitoring;
 mod operations;
@@ -19,11 +20,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions, ScramCache};
+use cenote_core::connect::{ClientMetadata, DriverInfo, Environment, EstablishOptions, ScramCache};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 
+use self::introduction::Introduction;
 use self::messages::Messages;
 use self::tls::Tls;
 
@@ -46,7 +48,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// A clone shares everything with the original.
 #[derive(Clone)]
 pub struct Mongo {
-    options: Arc<EstablishOptions>,
+    introduction: Arc<Introduction>,
     connect_timeout: Duration,
     /// `timeoutMS`, which replaces `socketTimeoutMS` where it is set (CS-07).
     operation_timeout: Option<Duration>,
@@ -81,7 +83,7 @@ impl Mongo {
     ) -> Result<Self, ConnectionError> {
         let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls).map(Arc::new)).transpose()?;
         Ok(Self {
-            options: Arc::new(EstablishOptions::new(uri, client)),
+            introduction: Arc::new(Introduction::new(uri, client)),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
             operation_timeout: uri.timeouts.operation,
             socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
@@ -91,6 +93,13 @@ impl Mongo {
             tls,
             scram: Arc::default(),
         })
+    }
+
+    /// Tells servers of a driver or library that uses this client, too, on connections that are
+    /// opened from now on; none is opened or closed on that account, and no hello sent (HS-29, HS-30).
+    /// Says whether it was not told of before.
+    pub fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.introduction.append(driver)
     }
 
     /// For each command of the handshake; zero is without limit, as ever.
@@ -108,8 +117,8 @@ impl Mongo {
     }
 
     /// What hello says.
-    pub(crate) fn establish_options(&self) -> &Arc<EstablishOptions> {
-        &self.options
+    pub(crate) fn establish_options(&self) -> Arc<EstablishOptions> {
+        self.introduction.options()
     }
 
     fn scram(&self) -> MutexGuard<'_, ScramCache> {
@@ -163,6 +172,8 @@ impl Connector for Mongo {
 
 impl fmt::Debug for Mongo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mongo").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("Mongo")
+            .field("options", &self.introduction.options())
+            .finish_non_exhaustive()
     }
 }
