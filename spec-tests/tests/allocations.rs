@@ -39,12 +39,16 @@ fn main() {
     assert_eq!(allocations(pairs), 0, "half a million pairs with a flight recorder");
     for options in [PoolOptions::default(), everything.clone()] {
         for counts_events in [false, true] {
-            let warm = WarmOnTokio::new(options.clone(), counts_events);
-            warm.pairs(1);
-            assert_eq!(allocations(|| warm.pairs(100_000)), 0, "pairs through cenote-tokio");
             let warm = WarmOnMio::new(options.clone(), counts_events);
             warm.pairs(1);
             assert_eq!(allocations(|| warm.pairs(100_000)), 0, "pairs through cenote-mio");
+        }
+    }
+    for options in [PoolOptions::default(), everything.clone()] {
+        for counts_events in [false, true] {
+            let warm = WarmOnTokio::new(options.clone(), counts_events);
+            warm.pairs(1);
+            assert_eq!(allocations(|| warm.pairs(100_000)), 0, "pairs through cenote-tokio");
         }
     }
 
