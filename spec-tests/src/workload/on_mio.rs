@@ -58,3 +58,10 @@ impl WarmOnMio {
         }
     }
 }
+
+/// Its thread has ended then, and does not allocate while somebody else is counted.
+impl Drop for WarmOnMio {
+    fn drop(&mut self) {
+        self.pool.close();
+    }
+}
