@@ -3,9 +3,9 @@
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::log::{LogRecord, LogSettings};
+use cenote_core::log::{LogRecord, LogSettings, LogValue};
 use cenote_core::pool::Event;
-use tracing::field::display;
+use tracing::field::{Value, display};
 use tracing::{Level, debug, enabled, warn};
 
 use crate::held::HeldTooLong;
@@ -24,22 +24,28 @@ pub(crate) fn is_wanted() -> bool {
 pub(crate) fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
     let settings = LogSettings::default();
     let record = LogRecord::new(event, address, &settings);
-    let field = |key| record.field(key).map(display);
+    let text = |key| record.field(key).map(display);
+    // Numbers are numbers, so that nobody who evaluates them has to read texts (LG-06).
+    let number = |key| match record.field(key)? {
+        LogValue::Int(number) => Some(number as &dyn Value),
+        LogValue::Double(number) => Some(number as &dyn Value),
+        LogValue::Text(_) => None,
+    };
     debug!(
         target: TARGET,
         message = record.message(),
-        serverHost = field("serverHost"),
-        serverPort = field("serverPort"),
-        driverConnectionId = field("driverConnectionId"),
-        durationMS = field("durationMS"),
-        reason = field("reason"),
-        error = field("error"),
-        serviceId = field("serviceId"),
-        maxIdleTimeMS = field("maxIdleTimeMS"),
-        minPoolSize = field("minPoolSize"),
-        maxPoolSize = field("maxPoolSize"),
-        maxConnecting = field("maxConnecting"),
-        waitQueueTimeoutMS = field("waitQueueTimeoutMS"),
+        serverHost = text("serverHost"),
+        serverPort = number("serverPort"),
+        driverConnectionId = number("driverConnectionId"),
+        durationMS = number("durationMS"),
+        reason = text("reason"),
+        error = text("error"),
+        serviceId = text("serviceId"),
+        maxIdleTimeMS = number("maxIdleTimeMS"),
+        minPoolSize = number("minPoolSize"),
+        maxPoolSize = number("maxPoolSize"),
+        maxConnecting = number("maxConnecting"),
+        waitQueueTimeoutMS = number("waitQueueTimeoutMS"),
     );
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use cenote_core::address::ServerAddress;
+use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot, Status};
 
@@ -47,6 +48,12 @@ impl Pool {
     /// A connection string that is none, or files of it that cannot be read.
     pub fn builder(uri: &str) -> Result<Builder<Mongo>, BuildError> {
         Builder::from_uri(uri)
+    }
+
+    /// Tells servers of a driver or library that uses this pool, too, on connections that are opened
+    /// from now on: [`Mongo::append_metadata`].
+    pub fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.shared().connector.append_metadata(driver)
     }
 }
 
@@ -123,7 +130,7 @@ impl<K: Connector> Pool<K> {
 
     /// The server is not as it was: no connection that was made before is handed out any more, and
     /// the pool pauses until it is [`ready`](Self::ready) again (CLR-01). With `interrupt`,
-    /// connections in use are broken off (CLR-30).
+    /// connections in use are broken off (INT-01).
     ///
     /// # Panics
     ///
@@ -132,7 +139,7 @@ impl<K: Connector> Pool<K> {
         self.shared().feed(Input::Clear { cause, interrupt, service: None });
     }
 
-    /// One service behind the load balancer is not as it was (CLR-10). The pool stays ready.
+    /// One service behind the load balancer is not as it was (CLB-01). The pool stays ready.
     ///
     /// # Panics
     ///

@@ -4,6 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
+use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot, Status};
 use tokio::time::Instant;
@@ -38,7 +39,8 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime, or in one without time and I/O.
+    /// Outside of a tokio runtime, or in one without time. One without I/O is noticed later: every
+    /// connection fails there.
     pub fn connect_to(uri: &str) -> Result<Self, BuildError> {
         Builder::from_uri(uri)?.build()
     }
@@ -50,6 +52,12 @@ impl Pool {
     /// A connection string that is none.
     pub fn builder(uri: &str) -> Result<Builder<Mongo>, BuildError> {
         Builder::from_uri(uri)
+    }
+
+    /// Tells servers of a driver or library that uses this pool, too, on connections that are opened
+    /// from now on: [`Mongo::append_metadata`].
+    pub fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.shared().connector.append_metadata(driver)
     }
 }
 
@@ -129,7 +137,7 @@ impl<K: Connector> Pool<K> {
 
     /// The server is not as it was: no connection that was made before is handed out any more, and
     /// the pool pauses until it is [`ready`](Self::ready) again (CLR-01). With `interrupt`,
-    /// connections in use are broken off (CLR-30).
+    /// connections in use are broken off (INT-01).
     ///
     /// # Panics
     ///
@@ -138,7 +146,7 @@ impl<K: Connector> Pool<K> {
         self.shared().feed(Input::Clear { cause, interrupt, service: None });
     }
 
-    /// One service behind the load balancer is not as it was (CLR-10). The pool stays ready.
+    /// One service behind the load balancer is not as it was (CLB-01). The pool stays ready.
     ///
     /// # Panics
     ///

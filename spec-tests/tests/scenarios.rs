@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{Outcome, Target, Unreadable, Verdict, cmap, read_json};
+use cenote::conform::{Document, Outcome, Place, Target, Unreadable, Verdict, cmap};
 use serde_json::{Value, json};
 
 fn folder() -> PathBuf {
@@ -11,7 +11,9 @@ fn folder() -> PathBuf {
 }
 
 fn scenario(name: &str) -> Value {
-    read_json(&folder().join(name).with_extension("json")).expect("one of the scenarios")
+    Document::read(&folder().join(name).with_extension("json"))
+        .expect("one of the scenarios")
+        .into_value()
 }
 
 fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
@@ -19,7 +21,11 @@ fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
 }
 
 fn play_changed(document: Value) -> Result<Vec<Outcome>, Unreadable> {
-    cmap::play_document(Path::new("changed.json"), document, Target::Core)
+    cmap::play_document(
+        &Document::of(Path::new("changed.json"), document),
+        Target::Core,
+        &Place::Endpoint,
+    )
 }
 
 /// The only verdict of a document.
@@ -46,7 +52,7 @@ fn every_scenario_passes_and_passes_again() {
     let mut paths: Vec<_> =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    assert_eq!(paths.len(), 13);
+    assert_eq!(paths.len(), 21);
     for path in paths {
         let outcomes = play(&path).unwrap();
         for outcome in &outcomes {
@@ -204,9 +210,9 @@ const REFUSALS: &[Refusal] = &[
     (|document| document["runOn"] = json!([{ "topologies": [] }]), "unknown field `topologies`"),
     (|document| document["ignore"] = json!(["ConnectionLost"]), "unknown event `ConnectionLost`"),
     (|document| document["error"] = json!({ "code": 1 }), "error: unknown key `code`"),
-    (|document| document["events"][0]["host"] = json!(42), "event 0: unknown key `host`"),
-    (|document| document["events"][0]["type"] = json!("Lost"), "event 0: unknown event `Lost`"),
-    (|document| document["events"][0] = json!({}), "event 0: it has no type"),
+    (|document| document["events"][0]["host"] = json!(42), "events.0: unknown key `host`"),
+    (|document| document["events"][0]["type"] = json!("Lost"), "events.0: unknown event `Lost`"),
+    (|document| document["events"][0] = json!({}), "events.0: it has no type"),
     (
         |document| document["poolOptions"]["waitQueueSize"] = json!(1),
         "unknown field `waitQueueSize`",
@@ -237,15 +243,15 @@ const REFUSALS: &[Refusal] = &[
     (|document| operation(document, json!({ "name": "close", "thread": 1 })), "not name a thread"),
     (
         |document| operation(document, json!({ "name": "close", "thread": "t" })),
-        "operation 2: thread t was not started",
+        "operations.2: thread t was not started",
     ),
     (
         |document| operation(document, json!({ "name": "waitForThread", "target": "t" })),
-        "operation 2: thread t was not started",
+        "operations.2: thread t was not started",
     ),
     (
         |document| operation(document, json!({ "name": "checkIn", "connection": "c" })),
-        "operation 2: nothing is checked out as c before",
+        "operations.2: nothing is checked out as c before",
     ),
 ];
 
@@ -270,13 +276,13 @@ fn threads_are_started_once_and_joined_once() {
     let mut twice = scenario("hello-error-clears");
     operation(&mut twice, start.clone());
     operation(&mut twice, start.clone());
-    assert!(refusal(twice).contains("operation 3: thread t is started twice"));
+    assert!(refusal(twice).contains("operations.3: thread t is started twice"));
 
     let mut after = scenario("hello-error-clears");
     operation(&mut after, start);
     operation(&mut after, join);
     operation(&mut after, json!({ "name": "close", "thread": "t" }));
-    assert!(refusal(after).contains("operation 4: thread t has been waited for already"));
+    assert!(refusal(after).contains("operations.4: thread t has been waited for already"));
 }
 
 #[test]
@@ -287,4 +293,23 @@ fn a_file_that_cannot_be_read_says_which() {
 
     let no_json = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     assert!(matches!(play(&no_json).unwrap_err(), Unreadable::Json { .. }));
+}
+
+/// Every pool takes these options, which the file wants to be refused; or refuses them otherwise.
+#[test]
+fn options_have_to_be_refused_for_the_reason_that_is_given() {
+    for (options, complaint) in [
+        (json!({ "maxPoolSize": 2 }), "saw a pool"),
+        (json!({ "maxConnecting": 0 }), "expected to be refused with \"minPoolSize\", saw"),
+    ] {
+        let path = folder().join("options-minimum-above-maximum.yml");
+        let mut document = Document::read(&path).unwrap().into_value();
+        document["poolOptions"] = options;
+        for target in Target::ALL {
+            let document = Document::of(&path, document.clone());
+            let outcomes = cmap::play_document(&document, target, &Place::Endpoint).unwrap();
+            let Verdict::Failed(what) = &outcomes[0].verdict else { panic!("not noticed") };
+            assert!(what.contains(complaint), "{what}");
+        }
+    }
 }

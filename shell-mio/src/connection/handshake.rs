@@ -1,7 +1,6 @@
 //! Hello and authentication, as the machine in the core has them.
 
 use std::io;
-use std::sync::Arc;
 
 use bson::RawDocumentBuf;
 use cenote_core::connect::{Command, ConnectionDescription, Establish, Nonce, Step};
@@ -21,7 +20,7 @@ pub(super) async fn establish(
     limit: &Limit,
     progress: &Progress<Mongo>,
 ) -> Result<Connection, ConnectionError> {
-    let mut establish = Establish::new(Arc::clone(&mongo.options), [nonce()?, nonce()?])?;
+    let mut establish = Establish::new(mongo.introduction.options(), [nonce()?, nonce()?])?;
     let description = converse(&mut establish, &mut messages, mongo, limit, progress).await?;
     let mut messages = messages.end().map_err(unusable)?;
     if !limit.is_embedded() {
@@ -54,7 +53,8 @@ async fn converse(
                 let size = MessageLimit::new(description.limits.max_message_size.into());
                 let agreed = description.compressor.and_then(|it| mongo.compressor(it));
                 messages.agree(size.unwrap_or(MessageLimit::DEFAULT), agreed);
-                let service = description.service_id.filter(|_| mongo.options.load_balanced);
+                let service =
+                    description.service_id.filter(|_| mongo.introduction.options().load_balanced);
                 service.into_iter().for_each(|service| progress.handshaken(service));
             }
             Step::Done(description) => return Ok(description),

@@ -3,6 +3,7 @@
 mod dial;
 mod embedded;
 mod handshake;
+mod introduction;
 mod messages;
 mod operations;
 mod patience;
@@ -18,15 +19,16 @@ mod verifier;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions, ScramCache};
+use cenote_core::connect::{ClientMetadata, DriverInfo, Environment, ScramCache};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 
 use self::dial::Limit;
+use self::introduction::Introduction;
 use self::messages::Messages;
 use self::resolve::Resolver;
 use self::tls::Tls;
@@ -45,7 +47,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 ///
 /// `connectTimeoutMS`, 10 s by default, is for all of that together.
 pub struct Mongo {
-    options: Arc<EstablishOptions>,
+    introduction: Introduction,
     connect_timeout: Duration,
     socket_timeout: Option<Duration>,
     zlib_level: ZlibLevel,
@@ -79,7 +81,7 @@ impl Mongo {
     ) -> Result<Self, ConnectionError> {
         let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls)).transpose()?;
         Ok(Self {
-            options: Arc::new(EstablishOptions::new(uri, client)),
+            introduction: Introduction::new(uri, client),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
             socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
             zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
@@ -109,6 +111,13 @@ impl Mongo {
             let addresses = addresses.iter().map(at).collect();
             lookup.answer(Ok(addresses));
         })
+    }
+
+    /// Tells servers of a driver or library that uses this client, too, on connections that are
+    /// opened from now on; none is opened or closed on that account, and no hello sent (HS-29, HS-30).
+    /// Says whether it was not told of before.
+    pub fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.introduction.append(driver)
     }
 
     /// What hello has settled, as the wire format has it.
@@ -172,6 +181,8 @@ impl Connector for Mongo {
 
 impl fmt::Debug for Mongo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mongo").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("Mongo")
+            .field("options", &self.introduction.options())
+            .finish_non_exhaustive()
     }
 }

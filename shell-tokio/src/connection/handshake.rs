@@ -1,7 +1,5 @@
 //! Hello and authentication, as the machine in the core has them.
 
-use std::sync::Arc;
-
 use cenote_core::connect::{ConnectionDescription, Establish, Nonce, ScramCache, Step};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageLimit, WireError};
@@ -18,7 +16,7 @@ pub(super) async fn establish<K: Connector>(
     limit: Limit,
     progress: &Progress<K>,
 ) -> Result<Connection, ConnectionError> {
-    let mut establish = Establish::new(Arc::clone(&mongo.options), [nonce()?, nonce()?])?;
+    let mut establish = Establish::new(mongo.introduction.options(), [nonce()?, nonce()?])?;
     // Of its own, so that nobody waits for its PBKDF2. What it has learnt counts whatever happens.
     let mut scram = mongo.scram().clone();
     let outcome = converse(&mut establish, &mut scram, &mut messages, mongo, limit, progress);
@@ -36,15 +34,16 @@ async fn converse<K: Connector>(
     limit: Limit,
     progress: &Progress<K>,
 ) -> Result<Box<ConnectionDescription>, ConnectionError> {
+    let mut turn = limit;
     loop {
         match establish.next_step()? {
             Step::Send(command) => {
-                if let Err(failure) = messages.send(command.body(), None, Flags::NONE, limit).await
-                {
+                turn = limit.for_command();
+                if let Err(failure) = messages.send(command.body(), None, Flags::NONE, turn).await {
                     fail(establish, failure);
                 }
             }
-            Step::Receive => match messages.receive(limit).await {
+            Step::Receive => match messages.receive(turn).await {
                 Ok(reply) => establish.reply(&reply, scram),
                 Err(failure) => fail(establish, failure),
             },
@@ -52,7 +51,8 @@ async fn converse<K: Connector>(
                 let size = MessageLimit::new(description.limits.max_message_size.into());
                 let agreed = description.compressor.and_then(|it| mongo.compressor(it));
                 messages.agree(size.unwrap_or(MessageLimit::DEFAULT), agreed);
-                let service = description.service_id.filter(|_| mongo.options.load_balanced);
+                let service =
+                    description.service_id.filter(|_| mongo.introduction.options().load_balanced);
                 service.into_iter().for_each(|service| progress.handshaken(service));
             }
             Step::Done(description) => return Ok(description),

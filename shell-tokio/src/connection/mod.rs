@@ -5,6 +5,7 @@ mod cancellation;
 mod dial;
 mod foreign;
 mod handshake;
+mod introduction;
 mod messages;
 mod monitoring;
 mod operations;
@@ -19,11 +20,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions, ScramCache};
+use cenote_core::connect::{ClientMetadata, DriverInfo, Environment, EstablishOptions, ScramCache};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 
+use self::introduction::Introduction;
 use self::messages::Messages;
 use self::tls::Tls;
 
@@ -39,13 +41,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Opens connections as a connection string says: TCP or a UNIX domain socket, through a SOCKS5
 /// proxy or not, with TLS or without, hello, compression, authentication.
 ///
-/// `connectTimeoutMS`, 10 s by default, is for all of that together.
+/// `connectTimeoutMS`, 10 s by default, is for all of that together. Besides, each command of the
+/// handshake has `timeoutMS`, or else `socketTimeoutMS`, unless the deadline of the request for
+/// which the connection is made is for all of them (CS-05, CS-06, CS-08).
 ///
 /// A clone shares everything with the original.
 #[derive(Clone)]
 pub struct Mongo {
-    options: Arc<EstablishOptions>,
+    introduction: Arc<Introduction>,
     connect_timeout: Duration,
+    /// `timeoutMS`, which replaces `socketTimeoutMS` where it is set (CS-07).
+    operation_timeout: Option<Duration>,
     socket_timeout: Option<Duration>,
     zlib_level: ZlibLevel,
     proxy: Option<ProxyOptions>,
@@ -77,8 +83,9 @@ impl Mongo {
     ) -> Result<Self, ConnectionError> {
         let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls).map(Arc::new)).transpose()?;
         Ok(Self {
-            options: Arc::new(EstablishOptions::new(uri, client)),
+            introduction: Arc::new(Introduction::new(uri, client)),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
+            operation_timeout: uri.timeouts.operation,
             socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
             zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
                 .unwrap_or(ZlibLevel::DEFAULT),
@@ -88,6 +95,21 @@ impl Mongo {
         })
     }
 
+    /// Tells servers of a driver or library that uses this client, too, on connections that are
+    /// opened from now on; none is opened or closed on that account, and no hello sent (HS-29, HS-30).
+    /// Says whether it was not told of before.
+    pub fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.introduction.append(driver)
+    }
+
+    /// For each command of the handshake; zero is without limit, as ever.
+    fn command_timeout(&self, target: &Target) -> Option<Duration> {
+        match target.deadline {
+            Some(_) => None,
+            None => self.operation_timeout.or(self.socket_timeout),
+        }
+    }
+
     /// What hello has settled, as the wire format has it.
     fn compressor(&self, agreed: uri::Compressor) -> Option<Compressor> {
         let id = CompressorId::from_name(agreed.name())?;
@@ -95,8 +117,8 @@ impl Mongo {
     }
 
     /// What hello says.
-    pub(crate) fn establish_options(&self) -> &Arc<EstablishOptions> {
-        &self.options
+    pub(crate) fn establish_options(&self) -> Arc<EstablishOptions> {
+        self.introduction.options()
     }
 
     fn scram(&self) -> MutexGuard<'_, ScramCache> {
@@ -136,6 +158,7 @@ impl Connector for Mongo {
             Some(tls) => tls.connect(stream, &target.address, limit).await?,
             None => stream,
         };
+        let limit = limit.and_each_command(self.command_timeout(&target));
         handshake::establish(self, Messages::new(stream), limit, &progress).await
     }
 
@@ -149,6 +172,8 @@ impl Connector for Mongo {
 
 impl fmt::Debug for Mongo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mongo").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("Mongo")
+            .field("options", &self.introduction.options())
+            .finish_non_exhaustive()
     }
 }

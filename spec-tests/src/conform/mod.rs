@@ -4,13 +4,23 @@
 //! told by its folder (`cmap-format`, `uri-options`, …), as in the repository of the
 //! specifications, and handed to the module that knows its format.
 
+mod catalogue;
 pub mod cmap;
 mod crew;
+mod document;
+mod place;
 pub mod sdam_errors;
+pub mod unified;
 pub mod uri;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+
+use self::catalogue::Runner;
+pub use self::document::Document;
+use self::document::{is_yaml, twin};
+pub use self::place::{Foreign, Place};
 
 /// What a file is played on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -46,6 +56,8 @@ pub enum Verdict {
     /// Why the test does not concern this project, or cannot be met by any. It does not count as
     /// passed; each is listed in the module that plays it.
     NotApplicable(String),
+    /// Why the file is not played. It does not count as passed; each is listed in the catalogue.
+    LeftOut(String),
 }
 
 impl Target {
@@ -64,10 +76,10 @@ impl Target {
 
     /// How many files are played at the same time. Those on sockets spend most of theirs waiting;
     /// too many of them would wait for the processor.
-    const fn at_once(self) -> usize {
-        match self {
-            Self::Core => 1,
-            Self::Tokio | Self::Mio => 8,
+    const fn at_once(self, place: &Place) -> usize {
+        match (self, place) {
+            (Self::Core, _) | (_, Place::Server(_)) => 1,
+            (Self::Tokio | Self::Mio, Place::Endpoint) => 8,
         }
     }
 }
@@ -106,103 +118,96 @@ pub enum Unreadable {
         /// Where it stops being JSON.
         source: serde_json::Error,
     },
-    /// JSON, but not of the format that its folder promises.
-    #[error("{path}: not a test file: {reason}")]
+    /// Not YAML.
+    #[error("{path}:{line}: not a YAML document: {reason}")]
+    Yaml {
+        /// The file.
+        path: PathBuf,
+        /// Where it stops being YAML.
+        line: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// A document, but not of the format that its folder promises.
+    #[error("{path}{}: not a test file: {reason}", colon(*line))]
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Where it is wrong, if that can be said.
+        line: Option<usize>,
+        /// Which key is wrong, and how.
         reason: String,
     },
+    /// Such files have the endpoint do what no other server can be told to do.
+    #[error("{path}: such files are played against the endpoint alone")]
+    NoServer {
+        /// The file.
+        path: PathBuf,
+    },
     /// What the file is about is not to be had on any target that was asked for.
-    #[error("{path}: such files are played on {played_on} alone")]
+    #[error("{path}: such files are played on {} alone", names(played_on))]
     Elsewhere {
         /// The file.
         path: PathBuf,
         /// Where it can be played.
-        played_on: Target,
+        played_on: &'static [Target],
     },
+}
+
+fn colon(line: Option<usize>) -> String {
+    line.map(|line| format!(":{line}")).unwrap_or_default()
+}
+
+fn names(targets: &[Target]) -> String {
+    targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(" and ")
 }
 
 /// Plays a file, or every file of a folder and the folders in it, on each of the targets: target by
 /// target, in the order of the names of the files.
 ///
-/// Each official file is there as JSON and as YAML with the same content; the JSON is what is
-/// played. In real time, a few files are played at once.
+/// A file that is there as JSON and as YAML is played once, when both were read and say the same. In
+/// real time, a few files are played at once, unless they share a server.
 ///
 /// # Errors
 ///
 /// When something cannot be read, or there is a file that nobody here knows how to play, or not on
 /// any of these targets: nothing is passed over in silence.
-pub fn play(path: &Path, targets: &[Target]) -> Result<Vec<Outcome>, Unreadable> {
+pub fn play(path: &Path, targets: &[Target], place: &Place) -> Result<Vec<Outcome>, Unreadable> {
     let mut files = Vec::new();
-    for file in json_files(path)? {
-        let runner = Runner::of(&file, targets)?;
-        files.push((file, runner));
+    for file in test_files(path)? {
+        let runner = Runner::of(&file, targets, place)?;
+        files.push((twin::read(&file)?, runner));
     }
     let mut outcomes = Vec::new();
     for &target in targets {
         let files: Vec<_> = files.iter().filter(|(_, it)| it.targets().contains(&target)).collect();
-        let play = |(file, runner): &&(PathBuf, Runner)| runner.play(file, target);
-        for played in crew::work(&files, target.at_once(), play) {
+        let play = |(file, runner): &&(Document, Runner)| {
+            // A pool that panics has failed, and the other files are played all the same.
+            let played = || runner.play(file, target, place);
+            catch_unwind(AssertUnwindSafe(played)).unwrap_or_else(|_| {
+                let (file, description) = (file.path().to_owned(), "the whole file".to_owned());
+                let verdict = Verdict::Failed("a panic; standard error has its message".to_owned());
+                Ok(vec![Outcome { file, target, description, verdict }])
+            })
+        };
+        for played in crew::work(&files, target.at_once(place), play) {
             outcomes.extend(played?);
         }
     }
     Ok(outcomes)
 }
 
-/// Plays one file.
-#[derive(Clone, Copy, Debug)]
-enum Runner {
-    /// What the file is about does not come near a socket.
-    OnCore(fn(&Path) -> Result<Vec<Outcome>, Unreadable>),
-    /// It is about pools, wherever they are.
-    Everywhere(fn(&Path, Target) -> Result<Vec<Outcome>, Unreadable>),
+/// What to call a file: its folder in the specifications' repository and its name, without the end.
+#[must_use]
+pub fn name_of(path: &Path) -> String {
+    let name = path.with_extension("");
+    let folder = catalogue::folder_of(path);
+    let name = name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned();
+    folder.map_or(name.clone(), |folder| format!("{folder}/{name}"))
 }
 
-/// Which folders hold files of which format.
-const RUNNERS: [(&str, Runner); 6] = [
-    ("cmap-format", Runner::Everywhere(cmap::play)),
-    ("scenarios/cmap", Runner::Everywhere(cmap::play)), // Our own.
-    ("uri-options/tests", Runner::OnCore(uri::play)),
-    ("connection-string/tests", Runner::OnCore(uri::play)),
-    ("auth/tests/legacy", Runner::OnCore(uri::play)),
-    ("server-discovery-and-monitoring/tests/errors", Runner::OnCore(sdam_errors::play)),
-];
-
-impl Runner {
-    fn of(path: &Path, targets: &[Target]) -> Result<Self, Unreadable> {
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let path = || path.to_owned();
-        let Some((_, runner)) = RUNNERS.iter().find(|(end, _)| folder.ends_with(end)) else {
-            let reason = format!("no runner for files of the folder {}", folder.display());
-            return Err(Unreadable::Format { path: path(), reason });
-        };
-        match runner {
-            Self::OnCore(_) if !targets.contains(&Target::Core) => {
-                Err(Unreadable::Elsewhere { path: path(), played_on: Target::Core })
-            }
-            Self::OnCore(_) | Self::Everywhere(_) => Ok(*runner),
-        }
-    }
-
-    const fn targets(self) -> &'static [Target] {
-        match self {
-            Self::OnCore(_) => &[Target::Core],
-            Self::Everywhere(_) => &Target::ALL,
-        }
-    }
-
-    fn play(self, path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
-        match self {
-            Self::OnCore(play) => play(path),
-            Self::Everywhere(play) => play(path, target),
-        }
-    }
-}
-
-/// The file itself, or all JSON files below the folder.
-fn json_files(path: &Path) -> Result<Vec<PathBuf>, Unreadable> {
+/// The file itself, or all files below the folder that are JSON, or YAML without a twin.
+fn test_files(path: &Path) -> Result<Vec<PathBuf>, Unreadable> {
     let unreadable = |source| Unreadable::Io { path: path.to_owned(), source };
     if !std::fs::metadata(path).map_err(unreadable)?.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -210,22 +215,16 @@ fn json_files(path: &Path) -> Result<Vec<PathBuf>, Unreadable> {
     let mut entries = std::fs::read_dir(path)
         .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>())
         .map_err(unreadable)?;
-    entries.retain(|entry| entry.is_dir() || entry.extension().is_some_and(|it| it == "json"));
+    entries.retain(|entry| entry.is_dir() || is_test(entry));
     entries.sort();
     let mut files = Vec::new();
     for entry in entries {
-        files.extend(json_files(&entry)?);
+        files.extend(test_files(&entry)?);
     }
     Ok(files)
 }
 
-/// Reads one JSON file.
-///
-/// # Errors
-///
-/// When it cannot be read or is not JSON.
-pub fn read_json(path: &Path) -> Result<serde_json::Value, Unreadable> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|source| Unreadable::Io { path: path.to_owned(), source })?;
-    serde_json::from_str(&text).map_err(|source| Unreadable::Json { path: path.to_owned(), source })
+fn is_test(file: &Path) -> bool {
+    let is_json = |file: &Path| file.extension().is_some_and(|end| end == "json");
+    is_json(file) || (is_yaml(file) && !file.with_extension("json").is_file())
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use self::format::{Phase, TestFile};
 use self::stand_in::{Topology, Unsupported};
-use super::{Outcome, Target, Unreadable, read_json};
+use super::{Document, Outcome, Target, Unreadable};
 
 /// Plays one file, which holds one test.
 ///
@@ -21,12 +21,19 @@ use super::{Outcome, Target, Unreadable, read_json};
 /// When the file cannot be read, has a key that is not known here, or asks for a topology that
 /// the stand-in is not (anything but one replica set whose members are all in the URI).
 pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
-    let unreadable = |reason| Unreadable::Format { path: path.to_owned(), reason };
-    let json = read_json(path)?;
-    let file: TestFile =
-        serde_json::from_value(json).map_err(|error| unreadable(error.to_string()))?;
-    let verdict = play_phases(&file).map_err(|Unsupported(reason)| unreadable(reason))?.into();
-    let (path, target) = (path.to_owned(), Target::Core);
+    play_document(&Document::read(path)?)
+}
+
+/// Plays what was read from a file.
+///
+/// # Errors
+///
+/// As [`play`].
+pub fn play_document(document: &Document) -> Result<Vec<Outcome>, Unreadable> {
+    let file: TestFile = document.parse()?;
+    let unreadable = |Unsupported(reason)| document.refuse("", &reason);
+    let verdict = play_phases(&file).map_err(unreadable)?.into();
+    let (path, target) = (document.path().to_owned(), Target::Core);
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
 }
 

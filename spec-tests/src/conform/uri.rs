@@ -13,7 +13,7 @@ use cenote_core::uri::ConnectionString;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::{Outcome, Target, Unreadable, Verdict, read_json};
+use super::{Document, Outcome, Target, Unreadable, Verdict};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,7 +44,7 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<Value>>,
 /// connection string in case the file has changed: then the place holds another test, and that
 /// one counts.
 struct Exception {
-    /// The end of the file's path.
+    /// The end of the file's path, whether it is JSON or YAML.
     file: &'static str,
     /// Which of its tests, counted from 1.
     tests: &'static [usize],
@@ -55,13 +55,13 @@ struct Exception {
 
 const EXCEPTIONS: [Exception; 2] = [
     Exception {
-        file: "uri-options/tests/srv-options.json",
+        file: "uri-options/tests/srv-options",
         tests: &[1, 3, 4, 5, 9, 10, 11],
         uri: "mongodb+srv://",
         reason: "SRV: such a connection string is refused, the caller resolves it first",
     },
     Exception {
-        file: "auth/tests/legacy/connection-string.json",
+        file: "auth/tests/legacy/connection-string",
         tests: &[46],
         uri: "authMechanism=MONGODB-AWS",
         reason: "the file contradicts itself: tests 43 and 44 accept a user name and a password \
@@ -75,8 +75,17 @@ const EXCEPTIONS: [Exception; 2] = [
 ///
 /// When it cannot be read, or has a field that is not known here.
 pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
-    let file: File = serde_json::from_value(read_json(path)?)
-        .map_err(|error| Unreadable::Format { path: path.to_owned(), reason: error.to_string() })?;
+    play_document(&Document::read(path)?)
+}
+
+/// Plays what was read from a file.
+///
+/// # Errors
+///
+/// When it has a field that is not known here.
+pub fn play_document(document: &Document) -> Result<Vec<Outcome>, Unreadable> {
+    let path = document.path();
+    let file: File = document.parse()?;
     let outcome = |(test, position): (Test, usize)| {
         let verdict = judge(exception(path, position, &test.uri), play_test(&test));
         let (file, target) = (path.to_owned(), Target::Core);
@@ -87,7 +96,7 @@ pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
 
 fn exception(path: &Path, position: usize, uri: &str) -> Option<&'static Exception> {
     EXCEPTIONS.iter().find(|exception| {
-        path.ends_with(exception.file)
+        path.with_extension("").ends_with(exception.file)
             && exception.tests.contains(&position)
             && uri.contains(exception.uri)
     })

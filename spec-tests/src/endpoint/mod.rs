@@ -50,6 +50,7 @@ mod replies;
 mod request;
 mod session;
 mod settings;
+mod slow;
 mod statistics;
 mod topology;
 mod user;

@@ -27,6 +27,7 @@ pub(super) mod code {
     pub(in super::super) const AUTHENTICATION_FAILED: i32 = 18;
     pub(in super::super) const ILLEGAL_OPERATION: i32 = 20;
     pub(in super::super) const INVALID_BSON: i32 = 22;
+    pub(in super::super) const NAMESPACE_NOT_FOUND: i32 = 26;
     pub(in super::super) const CURSOR_NOT_FOUND: i32 = 43;
     pub(in super::super) const NAMESPACE_EXISTS: i32 = 48;
     pub(in super::super) const MAX_TIME_MS_EXPIRED: i32 = 50;
@@ -157,6 +158,12 @@ impl Refusal {
         const SHUTDOWN: [i32; 2] = [91, 11600];
         const NETWORK: [i32; 6] = [6, 7, 89, 134, 262, 9001];
         self.is_not_primary() || SHUTDOWN.contains(&self.code) || NETWORK.contains(&self.code)
+    }
+
+    /// Whether a transaction that failed so may be tried again as a whole.
+    pub(super) fn is_transient(&self) -> bool {
+        const TRANSIENT: [i32; 5] = [24, 112, 246, 251, 267];
+        TRANSIENT.contains(&self.code)
     }
 
     /// The reply, without `ok`'s companions that only the topology knows.

@@ -64,7 +64,9 @@ fn the_page_names_the_code_and_the_test_of_every_rule() {
 #[test]
 fn citations_are_of_rules_that_there_are() {
     let mut files = Vec::new();
-    for folder in ["core", "spec-tests", "fuzz/src", "fuzz/tests", "docs"] {
+    for folder in
+        ["core", "shell-tokio", "shell-mio", "spec-tests", "fuzz/src", "fuzz/tests", "docs"]
+    {
         collect_files(&repository().join(folder), &mut files);
     }
     // Its tests cite what there is not.

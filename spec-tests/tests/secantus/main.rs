@@ -4,6 +4,7 @@
 mod authentication;
 mod certificates;
 mod commands;
+mod conform;
 mod fail_points;
 mod handshake;
 mod monitoring;

@@ -9,6 +9,8 @@ use serde_json::{Map, Value};
 
 use super::fail_point::FailPoint;
 use super::operation::{self, Operation};
+use crate::conform::place::{self, Version};
+use crate::conform::{Document, Unreadable};
 use crate::event_json::{OFFICIAL_KEYS, TYPES};
 
 /// One file: one test.
@@ -33,6 +35,8 @@ pub(super) struct File {
     pub(super) error: Option<Map<String, Value>>,
     /// What the pool tells meanwhile, in order.
     pub(super) events: Vec<Map<String, Value>>,
+    /// Not of the official format: there is no pool, and the reason contains this.
+    pub(super) invalid_options: Option<String>,
     /// What it may tell besides, at any time.
     #[serde(default)]
     pub(super) ignore: Vec<EventType>,
@@ -48,7 +52,7 @@ enum Style {
 }
 
 /// A range of server versions, both ends included. Each of these tests is for all servers that have
-/// the fail points it needs; the endpoint has them.
+/// the fail points it needs; the endpoint has them, whatever version it says it is.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct RunOn {
@@ -80,33 +84,63 @@ pub(super) struct EventType(String);
 
 impl File {
     /// Reads a document, or says why it is no test file.
-    pub(super) fn from_document(document: Value) -> Result<Self, String> {
-        let file: Self = serde_json::from_value(document).map_err(|error| error.to_string())?;
-        file.check()?;
+    pub(super) fn from_document(document: &Document) -> Result<Self, Unreadable> {
+        let file: Self = document.parse()?;
+        file.check().map_err(|Wrong { place, reason }| document.refuse(&place, &reason))?;
         Ok(file)
     }
 
+    /// Whether the test is for servers of this version (TF-15).
+    pub(super) fn is_for(&self, version: Version) -> bool {
+        self.run_on.is_empty() || self.run_on.iter().any(|range| range.contains(version))
+    }
+
     /// What serde cannot see.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Wrong> {
         if self.version != 1 {
-            return Err(format!("version {} is unknown, 1 is known", self.version));
+            let reason = format!("version {} is unknown, 1 is known", self.version);
+            return Err(Wrong::at("version", reason));
         }
         if self.style == Style::Unit && (self.fail_point.is_some() || !self.run_on.is_empty()) {
-            return Err("a unit test has neither failPoint nor runOn".to_owned());
+            return Err(Wrong::at("style", "a unit test has neither failPoint nor runOn"));
         }
-        self.run_on.iter().try_for_each(RunOn::check)?;
+        self.run_on.iter().try_for_each(RunOn::check).map_err(Wrong::in_part("runOn"))?;
         if let Some(fail_point) = &self.fail_point {
-            fail_point.check()?;
+            fail_point.check().map_err(Wrong::in_part("failPoint"))?;
         }
-        self.pool_options.to_pool_options().map(drop)?;
+        let is_refused = self.invalid_options.is_some();
+        if is_refused && !(self.operations.is_empty() && self.events.is_empty()) {
+            let reason = "nothing can be done with a pool that is not there";
+            return Err(Wrong::at("invalidOptions", reason));
+        }
+        if !is_refused {
+            self.pool_options.to_pool_options().map(drop).map_err(Wrong::in_part("poolOptions"))?;
+        }
         operation::check(&self.operations)?;
         if let Some(error) = &self.error {
-            check_keys(error, &["type", "message", "address"]).map_err(in_part("error"))?;
+            check_keys(error, &["type", "message", "address"]).map_err(Wrong::in_part("error"))?;
         }
         for (index, event) in self.events.iter().enumerate() {
-            check_event(event).map_err(in_part(&format!("event {index}")))?;
+            check_event(event).map_err(Wrong::in_part(&format!("events/{index}")))?;
         }
         Ok(())
+    }
+}
+
+/// What is wrong, and where in the file.
+pub(super) struct Wrong {
+    place: String,
+    reason: String,
+}
+
+impl Wrong {
+    fn at(place: &str, reason: impl Into<String>) -> Self {
+        Self { place: place.to_owned(), reason: reason.into() }
+    }
+
+    /// For what goes wrong in some part of the file.
+    pub(super) fn in_part(place: &str) -> impl Fn(String) -> Self {
+        move |reason| Self::at(place, reason)
     }
 }
 
@@ -123,24 +157,32 @@ fn check_keys(object: &Map<String, Value>, known: &[&str]) -> Result<(), String>
     }
 }
 
-fn in_part(part: &str) -> impl Fn(String) -> String {
-    move |reason| format!("{part}: {reason}")
-}
-
 impl RunOn {
     fn check(&self) -> Result<(), String> {
-        let is_version = |text: &String| text.split('.').all(|part| part.parse::<u16>().is_ok());
         let versions = [&self.min_server_version, &self.max_server_version];
-        match versions.into_iter().flatten().find(|text| !is_version(text)) {
-            Some(text) => Err(format!("runOn: `{text}` is not a version")),
+        match versions.into_iter().flatten().find(|text| place::version(text).is_none()) {
+            Some(text) => Err(format!("`{text}` is not a version")),
             None => Ok(()),
         }
+    }
+
+    fn contains(&self, version: Version) -> bool {
+        let bound = |text: &Option<String>| text.as_deref().and_then(place::version);
+        bound(&self.min_server_version).is_none_or(|least| version >= least)
+            && bound(&self.max_server_version).is_none_or(|most| version <= most)
     }
 }
 
 impl Options {
-    /// The options as the pool takes them.
+    /// The options, if a pool takes them.
     pub(super) fn to_pool_options(&self) -> Result<PoolOptions, String> {
+        let options = self.unchecked()?;
+        options.validate().map_err(|reason| reason.to_string())?;
+        Ok(options)
+    }
+
+    /// The options, whether or not a pool takes them.
+    pub(super) fn unchecked(&self) -> Result<PoolOptions, String> {
         let mut options = PoolOptions::default();
         options.max_pool_size = self.max_pool_size;
         options.min_pool_size = self.min_pool_size;
@@ -148,7 +190,6 @@ impl Options {
         options.max_connecting = self.max_connecting;
         options.wait_queue_timeout = self.wait_queue_timeout_ms.map(Duration::from_millis);
         options.maintenance = self.background_thread_interval_ms.map(maintenance).transpose()?;
-        options.validate().map_err(|reason| format!("poolOptions: {reason}"))?;
         Ok(options)
     }
 }
@@ -158,7 +199,7 @@ impl Options {
 /// all of it off (TF-14, BG-09).
 fn maintenance(interval_ms: i64) -> Result<Maintenance, String> {
     match u64::try_from(interval_ms) {
-        Ok(0) => Err("poolOptions: backgroundThreadIntervalMS must not be 0".to_owned()),
+        Ok(0) => Err("backgroundThreadIntervalMS must not be 0".to_owned()),
         Ok(pause) => Ok(Maintenance::PauseAfterFailure(Duration::from_millis(pause))),
         Err(_negative) => Ok(Maintenance::Never),
     }

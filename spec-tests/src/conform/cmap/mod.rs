@@ -9,6 +9,7 @@
 //! simulated     plays it on the machine, in virtual time
 //! tokio_shell   plays it on tokio, in real time
 //! mio_shell     plays it on mio, in real time
+//! refused       has a pool refuse its options, which official files do not
 //! ├ sockets      an endpoint for either
 //! └ played      what became of it                ledger       what must add up in the end
 //! expected      compares what became of it with what the file says, by means of
@@ -30,19 +31,19 @@ mod matching;
 mod mio_shell;
 mod operation;
 mod played;
+mod refused;
 mod simulated;
 mod sockets;
 mod tokio_shell;
 
 use std::path::Path;
 
-use cenote_core::address::ServerAddress;
-use serde_json::Value;
-
 use self::expected::Expected;
 use self::format::File;
 use self::played::Played;
-use super::{Outcome, Target, Unreadable, read_json};
+use super::{Document, Outcome, Place, Target, Unreadable, Verdict};
+use cenote_core::address::ServerAddress;
+use serde_json::Value;
 
 /// Plays one file.
 ///
@@ -50,7 +51,7 @@ use super::{Outcome, Target, Unreadable, read_json};
 ///
 /// When it cannot be read, or is not a test of this format to the last key.
 pub fn play(path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
-    play_document(path, read_json(path)?, target)
+    play_document(&Document::read(path)?, target, &Place::Endpoint)
 }
 
 /// Plays what was read from a file.
@@ -59,18 +60,24 @@ pub fn play(path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
 ///
 /// When it is not a test of this format to the last key.
 pub fn play_document(
-    path: &Path,
-    document: Value,
+    document: &Document,
     target: Target,
+    place: &Place,
 ) -> Result<Vec<Outcome>, Unreadable> {
-    let format = |reason| Unreadable::Format { path: path.to_owned(), reason };
-    let file = File::from_document(document).map_err(format)?;
-    let verdict = match target {
+    let file = File::from_document(document)?;
+    let played = || match target {
+        _ if file.invalid_options.is_some() => refused::play(&file, target),
         Target::Core => play_simulated(&file),
-        Target::Tokio => play_on_sockets(&file, tokio_shell::play),
-        Target::Mio => play_on_sockets(&file, mio_shell::play),
+        Target::Tokio => play_on_sockets(&file, place, tokio_shell::play),
+        Target::Mio => play_on_sockets(&file, place, mio_shell::play),
     };
-    let (path, verdict) = (path.to_owned(), verdict.into());
+    let verdict = match place {
+        Place::Server(server) if !file.is_for(server.version()) => {
+            Verdict::NotApplicable(format!("not for a server of version {:?}", server.version()))
+        }
+        Place::Server(_) | Place::Endpoint => played().into(),
+    };
+    let path = document.path().to_owned();
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
 }
 
@@ -84,12 +91,16 @@ pub fn play_document(
 /// # Panics
 ///
 /// For [`Target::Core`], which is no shell.
-pub fn told(document: Value, target: Target) -> Result<Vec<Value>, String> {
-    let file = File::from_document(document)?;
+pub fn told(document: &Document, target: Target) -> Result<Vec<Value>, String> {
+    let file = File::from_document(document).map_err(|error| error.to_string())?;
+    if file.invalid_options.is_some() {
+        return Ok(Vec::new()); // There is no pool to tell anything.
+    }
+    let place = Place::Endpoint;
     let (played, _) = match target {
         Target::Core => panic!("the machine is no shell"),
-        Target::Tokio => tokio_shell::play(&file)?,
-        Target::Mio => mio_shell::play(&file)?,
+        Target::Tokio => tokio_shell::play(&file, &place)?,
+        Target::Mio => mio_shell::play(&file, &place)?,
     };
     played.settled?;
     let mut events = played.events;
@@ -105,8 +116,9 @@ fn play_simulated(file: &File) -> Result<(), String> {
 
 fn play_on_sockets(
     file: &File,
-    play: impl FnOnce(&File) -> Result<(Played, ServerAddress), String>,
+    place: &Place,
+    play: impl FnOnce(&File, &Place) -> Result<(Played, ServerAddress), String>,
 ) -> Result<(), String> {
-    let (played, address) = play(file)?;
+    let (played, address) = play(file, place)?;
     Expected::of(file).on_sockets(&address).judge(&played)
 }

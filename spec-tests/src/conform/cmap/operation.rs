@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::format::EventType;
+use super::format::{EventType, Wrong};
 
 /// One operation, and who carries it out.
 #[derive(Clone, Debug, Deserialize)]
@@ -114,10 +114,10 @@ impl TryFrom<Map<String, Value>> for Operation {
 
 /// Whether each thread is started before it is used, and joined after that; and whether each
 /// connection that is checked in was checked out under that name further up.
-pub(super) fn check(operations: &[Operation]) -> Result<(), String> {
+pub(super) fn check(operations: &[Operation]) -> Result<(), Wrong> {
     let mut names = Names::default();
     for (index, operation) in operations.iter().enumerate() {
-        names.check(operation).map_err(|reason| format!("operation {index}: {reason}"))?;
+        names.check(operation).map_err(Wrong::in_part(&format!("operations/{index}")))?;
     }
     Ok(())
 }

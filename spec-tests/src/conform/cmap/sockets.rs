@@ -1,21 +1,86 @@
-//! What every shell has that plays files on real sockets: an endpoint, and the way to it.
+//! What every shell has that plays files on real sockets: a server, and the way to it.
 
+use bson::rawdoc;
+use cenote_core::address::ServerAddress;
 use cenote_core::uri::ConnectionString;
 
 use super::format::{File, Options};
+use crate::conform::{Foreign, Place};
 use crate::endpoint::{Certificates, Endpoint, ListenOptions, Settings, User};
 
-/// An endpoint that does wrong what the file wants. It goes with the file, and its fail point with
-/// it (TF-16).
-///
-/// # Errors
-///
-/// Whatever keeps it from listening.
-pub(super) fn endpoint(file: &File) -> Result<Endpoint, String> {
-    start(file).map_err(|error| format!("no endpoint to play against: {error}"))
+/// A server that does wrong what the file wants, for as long as this is there (TF-16).
+pub(super) enum Server {
+    /// It goes with the file, and its fail point with it.
+    Own(Endpoint),
+    /// It stays, and its fail point is switched off.
+    Foreign { server: Box<Foreign>, fails: bool },
 }
 
-fn start(file: &File) -> Result<Endpoint, Box<dyn std::error::Error>> {
+impl Server {
+    /// # Errors
+    ///
+    /// Whatever keeps an endpoint from listening, or a server from taking the fail point.
+    pub(super) fn start(file: &File, place: &Place) -> Result<Self, String> {
+        let server = match place {
+            Place::Endpoint => {
+                let endpoint = endpoint(file).map(Self::Own);
+                return endpoint.map_err(|error| format!("no endpoint to play against: {error}"));
+            }
+            Place::Server(server) => server,
+        };
+        if let Some(fail_point) = &file.fail_point {
+            let command = fail_point.command().map_err(|error| error.to_string())?;
+            server.order(&command)?;
+        }
+        Ok(Self::Foreign { server: server.clone(), fails: file.fail_point.is_some() })
+    }
+
+    /// Where it is.
+    pub(super) fn address(&self) -> ServerAddress {
+        match self {
+            Self::Own(endpoint) => endpoint.address(),
+            Self::Foreign { server, .. } => match server.uri().hosts.first() {
+                Some(address) => address.clone(),
+                None => unreachable!("it was reached before"),
+            },
+        }
+    }
+
+    /// How many connections it has, if it can be asked without one more.
+    pub(super) fn open(&self) -> Option<u64> {
+        match self {
+            Self::Own(endpoint) => Some(endpoint.with(|server, _now| server.statistics()).open),
+            Self::Foreign { .. } => None,
+        }
+    }
+
+    /// The connection string, as a client with these options has it.
+    ///
+    /// # Errors
+    ///
+    /// When it is none.
+    pub(super) fn uri(&self, options: &Options) -> Result<ConnectionString, String> {
+        let mut uri = match self {
+            Self::Own(endpoint) => {
+                ConnectionString::parse(&endpoint.uri()).map_err(|error| error.to_string())?
+            }
+            Self::Foreign { server, .. } => server.uri().clone(),
+        };
+        uri.app_name.clone_from(&options.app_name);
+        Ok(uri)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Self::Foreign { server, fails: true } = self {
+            // If the server is gone, so is its fail point.
+            let _ = server.order(&rawdoc! { "configureFailPoint": "failCommand", "mode": "off" });
+        }
+    }
+}
+
+fn endpoint(file: &File) -> Result<Endpoint, Box<dyn std::error::Error>> {
     // By certificate: SCRAM takes its time on purpose, which is not what files are about.
     let users = vec![User::x509(Certificates::CLIENT_SUBJECT)];
     let settings = Settings { auth: true, users, ..Settings::default() };
@@ -25,12 +90,4 @@ fn start(file: &File) -> Result<Endpoint, Box<dyn std::error::Error>> {
         endpoint.with(|server, _now| server.set_fail_point(&command))?;
     }
     Ok(endpoint)
-}
-
-/// The endpoint's connection string, as a client with these options has it.
-pub(super) fn uri(endpoint: &Endpoint, options: &Options) -> Result<ConnectionString, String> {
-    let uri = ConnectionString::parse(&endpoint.uri());
-    let mut uri = uri.map_err(|error| error.to_string())?;
-    uri.app_name.clone_from(&options.app_name);
-    Ok(uri)
 }

@@ -4,6 +4,7 @@ mod admin;
 mod catalog;
 mod cursors;
 mod handshake;
+mod indexes;
 mod read;
 mod update;
 mod write;
@@ -120,6 +121,8 @@ static DEFINITIONS: &[Definition] = &[
     Definition::new("create", catalog::create).needing(Needs::Primary),
     Definition::new("drop", catalog::drop_collection).needing(Needs::Primary),
     Definition::new("dropDatabase", catalog::drop_database).needing(Needs::Primary),
+    Definition::new("createIndexes", indexes::create_indexes).needing(Needs::Primary),
+    Definition::new("listIndexes", indexes::list_indexes).needing(Needs::Data),
     Definition::new("listCollections", catalog::list_collections).needing(Needs::Data),
     Definition::new("listDatabases", catalog::list_databases).in_admin().needing(Needs::Data),
     Definition::new("startSession", admin::nothing_to_do),

@@ -17,6 +17,7 @@ use crate::endpoint::output::Output;
 use crate::endpoint::refusal::{Refusal, code};
 use crate::endpoint::replies::Envelope;
 use crate::endpoint::request::{Form, Request};
+use crate::endpoint::slow;
 use crate::endpoint::world::World;
 
 /// A command on its way.
@@ -92,6 +93,7 @@ impl Connection {
         let World { fail_point, entropy, .. } = &mut *hub.world;
         let verdict = fail_point.judge(known, self.session.app_name.as_deref(), entropy);
         let mut verdict = verdict.unwrap_or_default();
+        verdict.block = verdict.block.or_else(|| slow::time_of(request));
         // A command that has less time than it has to wait fails when its own is up.
         let time = request.whole("maxTimeMS").ok().flatten().filter(|time| *time > 0);
         let time = time.and_then(|time| u64::try_from(time).ok()).map(Duration::from_millis);
@@ -229,6 +231,9 @@ fn failed(verdict: &Verdict, request: &Request) -> Option<Refusal> {
         None if is_retryable_write(request) && refusal.is_retryable_write() => {
             vec!["RetryableWriteError".to_owned()]
         }
+        None if is_in_transaction(request) && refusal.is_transient() => {
+            vec!["TransientTransactionError".to_owned()]
+        }
         None => Vec::new(),
     };
     Some(refusal)
@@ -238,6 +243,10 @@ fn failed(verdict: &Verdict, request: &Request) -> Option<Refusal> {
 fn is_retryable_write(request: &Request) -> bool {
     let has = |key| matches!(request.get(key), Ok(Some(_)));
     has("txnNumber") && !has("autocommit")
+}
+
+fn is_in_transaction(request: &Request) -> bool {
+    matches!(request.get("autocommit"), Ok(Some(_)))
 }
 
 fn add_write_concern_error(

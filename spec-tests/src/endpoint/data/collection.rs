@@ -13,6 +13,8 @@ pub(in super::super) struct Collection {
     documents: BTreeMap<u64, RawDocumentBuf>,
     /// The key of each `_id`, and where its document is.
     ids: BTreeMap<Vec<u8>, u64>,
+    /// Indexes beside the one of `_id`, which change nothing but what is said of them.
+    indexes: BTreeMap<String, RawDocumentBuf>,
     /// How many documents ever came.
     came: u64,
     bytes: usize,
@@ -35,6 +37,19 @@ const DOCUMENT: usize = 128;
 impl Collection {
     pub(in super::super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The names and keys of the indexes beside the one of `_id`.
+    pub(in super::super) fn indexes(&self) -> impl Iterator<Item = (&str, &RawDocument)> {
+        self.indexes.iter().map(|(name, key)| (name.as_str(), &**key))
+    }
+
+    /// Whether there was no index of this name.
+    pub(in super::super) fn add_index(&mut self, name: &str, key: &RawDocument) -> bool {
+        let cost = Self::cost(key);
+        let is_new = self.indexes.insert(name.to_owned(), key.to_owned()).is_none();
+        self.bytes += if is_new { cost } else { 0 };
+        is_new
     }
 
     /// What a document will take.

@@ -7,6 +7,7 @@ use bson::{RawBson, RawBsonRef, RawDocument};
 use super::value;
 use crate::endpoint::refusal::{Refusal, code};
 use crate::endpoint::request::first_key;
+use crate::endpoint::slow;
 
 /// Tests of top-level fields, all of which must hold: equality, and `$eq $ne $in $gt $gte $lt
 /// $lte`.
@@ -44,6 +45,7 @@ impl Filter {
             let (name, value) = element?;
             match name.as_str() {
                 "$comment" => {}
+                "$where" if slow::is_known(value) => {}
                 name if name.starts_with('$') || name.contains('.') => {
                     let message = format!(
                         "this server filters by top-level fields alone, and cannot do '{name}'"

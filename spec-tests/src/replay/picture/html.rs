@@ -1,6 +1,6 @@
 //! One page that holds everything: no network, no other file.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -37,15 +37,24 @@ pub fn html(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io
         match part {
             "ABOUT" => out.write_all(about.as_bytes())?,
             "DATA" => out.write_all(STANDARD.encode(&bytes).as_bytes())?,
-            "STYLE" => out.write_all(include_bytes!("page.css"))?,
-            "SCRIPT" => out.write_all(include_bytes!("page.js"))?,
+            "STYLE" => out.write_all(include_bytes!("page/page.css"))?,
+            "SCRIPT" => SCRIPT.iter().try_for_each(|part| out.write_all(part.as_bytes()))?,
             plain => out.write_all(plain.as_bytes())?,
         }
     }
     Ok(())
 }
 
-const PAGE: &str = include_str!("page.html");
+/// The body of one function, in parts.
+const SCRIPT: [&str; 5] = [
+    include_str!("page/data.js"),
+    include_str!("page/paint.js"),
+    include_str!("page/words.js"),
+    include_str!("page/move.js"),
+    include_str!("page/hands.js"),
+];
+
+const PAGE: &str = include_str!("page/page.html");
 
 /// Nanoseconds of a tick: the least with which the whole time has room in 32 bits.
 fn tick(picture: &Picture) -> u64 {
@@ -65,7 +74,8 @@ fn beginning(picture: &Picture) -> u64 {
 fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     let (begin, tick) = (beginning(picture), tick(picture));
     let time = |at: u64| (at.saturating_sub(begin) / tick) as u32;
-    let mut columns = Columns { names: Vec::new(), out: ZlibEncoder::new(Vec::new(), LEVEL) };
+    let out = BufWriter::new(ZlibEncoder::new(Vec::new(), LEVEL));
+    let mut columns = Columns { names: Vec::new(), out };
     columns.numbers("begin", [(begin >> 32) as u32, begin as u32])?;
 
     let lives = &picture.lives;
@@ -112,7 +122,8 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     columns.numbers("markKind", marks.iter().map(|mark| mark_kind(mark.kind)))?;
     columns.numbers("markStep", marks.iter().map(|mark| mark.step as u32))?;
     columns.numbers("markText", marks.iter().map(|mark| mark.text))?;
-    Ok((columns.names, columns.out.finish()?))
+    let encoder = columns.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok((columns.names, encoder.finish()?))
 }
 
 /// In the order of the script's list.
@@ -132,7 +143,8 @@ type Names = Vec<(&'static str, usize)>;
 
 struct Columns {
     names: Names,
-    out: ZlibEncoder<Vec<u8>>,
+    /// The encoder makes room for its whole output at each write: a few bytes at a time cost it dearly.
+    out: BufWriter<ZlibEncoder<Vec<u8>>>,
 }
 
 impl Columns {

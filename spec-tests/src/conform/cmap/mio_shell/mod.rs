@@ -1,6 +1,6 @@
 //! The pool of `cenote-mio`, on real sockets and in real time.
 //!
-//! Each file has an endpoint of its own, with TLS, a login, and the file's fail point. Its threads
+//! Each file has an endpoint of its own, unless it is played against another server, with TLS, a login, and the file's fail point. Its threads
 //! are threads. Whoever is served goes on before all is told that led to it: so each of them waits
 //! after each step until the pool's own thread has told what it had to, and in the end until nothing
 //! more is told. What a file waits for may come a little later than it says, because somebody may be
@@ -22,17 +22,17 @@ use self::threads::Threads;
 use self::world::World;
 use super::format::{File, Options};
 use super::played::Played;
-use super::sockets;
-use crate::endpoint::Endpoint;
+use super::sockets::Server;
+use crate::conform::Place;
 
 /// Plays one file; with the address where it was played.
 ///
 /// # Errors
 ///
 /// Whatever keeps an endpoint from listening or a pool from being made.
-pub(super) fn play(file: &File) -> Result<(Played, ServerAddress), String> {
-    let endpoint = sockets::endpoint(file)?;
-    let world = World::new(pool(&endpoint, &file.pool_options)?)?;
+pub(super) fn play(file: &File, place: &Place) -> Result<(Played, ServerAddress), String> {
+    let server = Server::start(file, place)?;
+    let world = World::new(pool(&server, &file.pool_options)?)?;
     let played = std::thread::scope(|scope| {
         let threads = Threads::new(&world, scope);
         let failure = threads.play(file.operations.clone()).err();
@@ -40,18 +40,18 @@ pub(super) fn play(file: &File) -> Result<(Played, ServerAddress), String> {
         let events = world.events();
         world.end();
         threads.end();
-        let complaints = world.come_home(&endpoint);
+        let complaints = world.come_home(&server);
         let settled = if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) };
         Played { failure, events, settled }
     });
-    Ok((played, endpoint.address()))
+    Ok((played, server.address()))
 }
 
 /// A pool with the file's options, and with nobody but SDAM to watch the server (TF-18).
-fn pool(endpoint: &Endpoint, options: &Options) -> Result<Builder<Mongo>, String> {
-    let uri = sockets::uri(endpoint, options)?;
+fn pool(server: &Server, options: &Options) -> Result<Builder<Mongo>, String> {
+    let uri = server.uri(options)?;
     let connector = Mongo::new(&uri).map_err(|error| error.to_string())?;
-    let builder = Builder::new(endpoint.address(), connector).options(options.to_pool_options()?);
+    let builder = Builder::new(server.address(), connector).options(options.to_pool_options()?);
     Ok(builder.on_failure(|failure| {
         failure.clear(sdam::verdict(&failure.context(None), failure.error()).pool);
     }))

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::conform::cmap::ledger::{Caller, Ledger};
 use crate::conform::cmap::played::{Failure, cleared_by_file, nothing_held};
-use crate::endpoint::Endpoint;
+use crate::conform::cmap::sockets::Server;
 use crate::event_json;
 
 /// A pool, and everything that a file does with it.
@@ -154,14 +154,14 @@ impl World {
 
     /// The end: everything that is held comes back to the closed pool. Says what was lost on the
     /// way, on this side or at the endpoint.
-    pub(super) fn come_home(&self, endpoint: &Endpoint) -> Vec<String> {
+    pub(super) fn come_home(&self, server: &Server) -> Vec<String> {
         drop(std::mem::take(&mut *lock(&self.held)));
         let mut complaints = Vec::new();
         if let Err(left) = self.pool.close_before(Instant::now() + Self::PATIENCE) {
             complaints.push(left.to_string());
         }
         let patience = Instant::now() + Self::PATIENCE;
-        let open = || endpoint.with(|server, _now| server.statistics()).open;
+        let open = || server.open().unwrap_or_default();
         // It takes the endpoint a moment to notice that a socket was closed.
         while open() > 0 && Instant::now() < patience {
             thread::sleep(Duration::from_millis(1));

@@ -1,6 +1,6 @@
 //! The pool of `cenote-tokio`, on real sockets and in real time.
 //!
-//! Each file has an endpoint of its own, with TLS, a login, and the file's fail point. Its threads
+//! Each file has an endpoint of its own, unless it is played against another server, with TLS, a login, and the file's fail point. Its threads
 //! are tasks on one thread of the operating system: so whatever a task does to the pool has been
 //! told when it goes on, and what was told when the main thread ends is all there is.
 //!
@@ -23,40 +23,40 @@ use self::threads::Threads;
 use self::world::World;
 use super::format::{File, Options};
 use super::played::Played;
-use super::sockets;
-use crate::endpoint::Endpoint;
+use super::sockets::Server;
+use crate::conform::Place;
 
 /// Plays one file; with the address where it was played.
 ///
 /// # Errors
 ///
 /// Whatever keeps an endpoint from listening or a pool from being made.
-pub(super) fn play(file: &File) -> Result<(Played, ServerAddress), String> {
-    let endpoint = sockets::endpoint(file)?;
+pub(super) fn play(file: &File, place: &Place) -> Result<(Played, ServerAddress), String> {
+    let server = Server::start(file, place)?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| format!("no runtime to play on: {error}"))?;
-    let played = runtime.block_on(play_against(&endpoint, file))?;
-    Ok((played, endpoint.address()))
+    let played = runtime.block_on(play_against(&server, file))?;
+    Ok((played, server.address()))
 }
 
-async fn play_against(endpoint: &Endpoint, file: &File) -> Result<Played, String> {
-    let builder = pool(endpoint, &file.pool_options)?;
+async fn play_against(server: &Server, file: &File) -> Result<Played, String> {
+    let builder = pool(server, &file.pool_options)?;
     let world = Arc::new(World::new(builder)?);
     let threads = Threads::new(Arc::clone(&world));
     let failure = threads.play(file.operations.clone()).await.err();
     let events = world.events();
     world.end();
     let mut complaints = threads.end().await;
-    complaints.extend(world.settle(endpoint).await);
+    complaints.extend(world.settle(server).await);
     let settled = if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) };
     Ok(Played { failure, events, settled })
 }
 
 /// A pool with the file's options, and with nobody but SDAM to watch the server (TF-18).
-fn pool(endpoint: &Endpoint, options: &Options) -> Result<Builder<Mongo>, String> {
-    let uri = sockets::uri(endpoint, options)?;
+fn pool(server: &Server, options: &Options) -> Result<Builder<Mongo>, String> {
+    let uri = server.uri(options)?;
     let connector = Mongo::new(&uri).map_err(|error| error.to_string())?;
-    let builder = Builder::new(endpoint.address(), connector).options(options.to_pool_options()?);
+    let builder = Builder::new(server.address(), connector).options(options.to_pool_options()?);
     Ok(builder.on_failure(|failure| {
         failure.clear(sdam::verdict(&failure.context(None), failure.error()).pool);
     }))

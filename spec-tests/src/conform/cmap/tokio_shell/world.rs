@@ -12,7 +12,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::conform::cmap::ledger::{Caller, Ledger};
 use crate::conform::cmap::played::{Failure, cleared_by_file, nothing_held};
-use crate::endpoint::Endpoint;
+use crate::conform::cmap::sockets::Server;
 use crate::event_json;
 
 /// A pool, and everything that a file does with it.
@@ -130,15 +130,15 @@ impl World {
 
     /// The end: everything that is held comes back to the closed pool. Says what was lost on the
     /// way, on this side or at the endpoint.
-    pub(super) async fn settle(&self, endpoint: &Endpoint) -> Vec<String> {
+    pub(super) async fn settle(&self, server: &Server) -> Vec<String> {
         drop(std::mem::take(&mut *lock(&self.held)));
         let mut complaints = Vec::new();
         if timeout(Self::PATIENCE, self.pool.close()).await.is_err() {
             let left = self.pool.snapshot();
             complaints.push(format!("connections are left in a closed pool: {left}"));
         }
-        if timeout(Self::PATIENCE, all_closed(endpoint)).await.is_err() {
-            let open = open(endpoint);
+        if timeout(Self::PATIENCE, all_closed(server)).await.is_err() {
+            let open = server.open().unwrap_or_default();
             complaints.push(format!("the endpoint still has {open} connections of a closed pool"));
         }
         complaints.extend(std::mem::take(&mut *lock(&self.ledger)).close().err());
@@ -151,14 +151,10 @@ fn count(events: &[Value], name: &str) -> usize {
 }
 
 /// It takes the endpoint a moment to notice that a socket was closed.
-async fn all_closed(endpoint: &Endpoint) {
-    while open(endpoint) > 0 {
+async fn all_closed(server: &Server) {
+    while server.open().is_some_and(|open| open > 0) {
         sleep(Duration::from_millis(1)).await;
     }
-}
-
-fn open(endpoint: &Endpoint) -> u64 {
-    endpoint.with(|server, _now| server.statistics()).open
 }
 
 /// What is locked here is whole after every statement.

@@ -1,0 +1,76 @@
+//! `cenote conform PATH…`
+
+mod junit;
+mod page;
+mod report;
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::path::PathBuf;
+
+use self::report::Report;
+use crate::conform::{self, Foreign, Place, Target};
+
+/// What `cenote conform` can be told.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Test files, or folders of them, as in the repository of the specifications
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    /// What to play them on; each file on those that it is about, by default on all of them
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = Target::ALL)]
+    target: Vec<Target>,
+    /// Play them against the server of this connection string, on the shells
+    #[arg(long)]
+    uri: Option<String>,
+    /// One JSON object instead of lines
+    #[arg(long)]
+    json: bool,
+    /// Write a report in JUnit's XML as well
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// Write the page of all files into this file, between its marks
+    #[arg(long, value_name = "FILE", conflicts_with = "uri")]
+    page: Option<PathBuf>,
+    /// Compare with the page instead of writing it; the date does not count
+    #[arg(long, requires = "page")]
+    check: bool,
+}
+
+/// Plays the files and prints a line a test.
+///
+/// # Errors
+///
+/// When a path cannot be read or written, holds something else than tests, or a server cannot be
+/// reached.
+pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
+    let place = match &arguments.uri {
+        None => Place::Endpoint,
+        Some(uri) => Place::Server(Box::new(Foreign::new(uri)?)),
+    };
+    let targets: BTreeSet<_> = arguments.target.iter().copied().collect();
+    let is_played = |target: &Target| *target != Target::Core || arguments.uri.is_none();
+    let targets: Vec<_> = targets.into_iter().filter(is_played).collect();
+    let mut outcomes = Vec::new();
+    for path in &arguments.paths {
+        outcomes.extend(conform::play(path, &targets, &place)?);
+    }
+    let report = Report::new(outcomes);
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        report.print();
+    }
+    if let Some(file) = &arguments.junit {
+        write(file, &junit::xml(&report))?;
+    }
+    let mut is_good = report.failed == 0 && report.passed > 0;
+    if let Some(file) = &arguments.page {
+        is_good &= page::write(&report, &arguments.paths, file, arguments.check)?;
+    }
+    Ok(is_good)
+}
+
+fn write(file: &std::path::Path, text: &str) -> Result<(), Box<dyn Error>> {
+    std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()).into())
+}

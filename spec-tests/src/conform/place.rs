@@ -1,0 +1,89 @@
+//! The servers that files are played against.
+
+use std::fmt;
+
+use bson::rawdoc;
+use cenote_core::uri::ConnectionString;
+
+use crate::blocking::Connection;
+
+/// Where the shells find a server.
+#[derive(Clone, Debug, Default)]
+pub enum Place {
+    /// An endpoint of our own for each file.
+    #[default]
+    Endpoint,
+    /// A server that nobody here wrote, for all of them, one after the other.
+    Server(Box<Foreign>),
+}
+
+/// A server that is there already.
+#[derive(Clone)]
+pub struct Foreign {
+    uri: ConnectionString,
+    version: Version,
+}
+
+/// As servers number theirs.
+pub(super) type Version = [u16; 3];
+
+impl Foreign {
+    /// Asks the server of this connection string what it is.
+    ///
+    /// # Errors
+    ///
+    /// A connection string that is none, or a server that cannot be reached or has no version.
+    pub fn new(uri: &str) -> Result<Self, String> {
+        let uri = ConnectionString::parse(uri).map_err(|error| error.to_string())?;
+        let mut connection = connect(&uri)?;
+        let reply = connection.command("admin", &rawdoc! { "buildInfo": 1 });
+        let reply = reply.map_err(|error| format!("buildInfo: {error}"))?;
+        let text = reply.get_str("version").map_err(|error| format!("buildInfo: {error}"))?;
+        let version = version(text).ok_or_else(|| format!("`{text}` is not a version"))?;
+        Ok(Self { uri, version })
+    }
+
+    /// How to reach it.
+    pub(super) fn uri(&self) -> &ConnectionString {
+        &self.uri
+    }
+
+    /// What it says it is.
+    pub(super) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Runs a command on a connection of its own.
+    ///
+    /// # Errors
+    ///
+    /// The connection's, or the server's refusal.
+    pub(super) fn order(&self, command: &bson::RawDocument) -> Result<(), String> {
+        let mut connection = connect(&self.uri)?;
+        connection.command("admin", command).map(drop).map_err(|error| error.to_string())
+    }
+}
+
+/// `4.9` or `4.9.0`, and whatever follows a hyphen.
+pub(super) fn version(text: &str) -> Option<Version> {
+    let numbers = text.split_once('-').map_or(text, |(numbers, _)| numbers);
+    let mut version = Version::default();
+    let mut parts = numbers.split('.');
+    for (place, part) in version.iter_mut().zip(&mut parts) {
+        *place = part.parse().ok()?;
+    }
+    parts.next().is_none().then_some(version)
+}
+
+fn connect(uri: &ConnectionString) -> Result<Connection, String> {
+    let address = uri.hosts.first().ok_or("no server to connect to")?;
+    Connection::open(uri, address).map_err(|error| format!("{address}: {error}"))
+}
+
+/// Without the password that its connection string may have.
+impl fmt::Debug for Foreign {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { uri, version } = self;
+        f.debug_struct("Foreign").field("hosts", &uri.hosts).field("version", version).finish()
+    }
+}

@@ -1,0 +1,155 @@
+//! The operations of the test runner itself, and those that only wait or look.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use super::{Action, Outcome, document};
+use crate::conform::unified::client::Failure;
+use crate::conform::unified::client::command::{Command, Safety};
+use crate::conform::unified::client::story::Told;
+use crate::conform::unified::format::{ExpectedEvent, Operation};
+use crate::conform::unified::world::World;
+
+/// How long an event may take (UT-04).
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How much later than it happens something may be told, by a thread that tells for another one.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Carries it out, if it is one of these.
+pub(super) fn act(world: &Arc<World>, operation: &Operation) -> Option<Result<Outcome, Failure>> {
+    let done = match &operation.action {
+        Action::FailPoint { client, fail_point } => fail(world, client, fail_point),
+        Action::CreateEntities { entities } => script(world.create(entities)),
+        Action::RunOnThread { thread, operation } => {
+            let thread = world.thread(thread);
+            script(thread.and_then(|thread| thread.hand_over((**operation).clone())))
+        }
+        Action::WaitForThread { thread } => {
+            script(world.thread(thread).and_then(|thread| thread.join()))
+        }
+        Action::WaitForEvent { client, event, count } => {
+            script(wait_for(world, client, event, *count))
+        }
+        Action::AssertEventCount { client, event, count } => {
+            script(assert_count(world, client, event, *count))
+        }
+        Action::AssertNumberConnectionsCheckedOut { client, connections } => {
+            script(assert_checked_out(world, client, *connections))
+        }
+        Action::AssertSameLsidOnLastTwoCommands { client } => {
+            script(assert_same_lsid(world, client))
+        }
+        Action::Wait { ms } => {
+            thread::sleep(Duration::from_millis(*ms));
+            Ok(())
+        }
+        Action::Close
+        | Action::AppendMetadata { .. }
+        | Action::IterateUntilDocumentOrError
+        | Action::StartTransaction
+        | Action::CommitTransaction
+        | Action::AbortTransaction
+        | Action::EndSession
+        | Action::RunCommand(_)
+        | Action::ListDatabases { .. }
+        | Action::ListCollections { .. }
+        | Action::ListIndexes { .. }
+        | Action::CreateIndex { .. }
+        | Action::Find(_)
+        | Action::CreateFindCursor(_)
+        | Action::Aggregate { .. }
+        | Action::CreateChangeStream { .. }
+        | Action::InsertOne { .. }
+        | Action::InsertMany { .. }
+        | Action::UpdateOne { .. } => return None,
+    };
+    if operation.object != "testRunner" {
+        return Some(Err(Failure::script("this is an operation of the testRunner")));
+    }
+    Some(done.map(|()| Outcome::Nothing))
+}
+
+fn script(done: Result<(), String>) -> Result<(), Failure> {
+    done.map_err(Failure::script)
+}
+
+/// By the client's own pool, if anybody looks at what that does.
+fn fail(
+    world: &World,
+    client: &str,
+    fail_point: &serde_json::Map<String, serde_json::Value>,
+) -> Result<(), Failure> {
+    let client = world.client(client).map_err(Failure::script)?;
+    let command = document(fail_point).map_err(Failure::script)?;
+    if !client.is_observed() {
+        return script(world.venue.fail(client.several, &command));
+    }
+    let client = client.get().map_err(Failure::script)?;
+    client.run(&Command::new("admin", command, Safety::Unknown)).map(drop)
+}
+
+fn wait_for(
+    world: &World,
+    client: &str,
+    event: &ExpectedEvent,
+    count: usize,
+) -> Result<(), String> {
+    let client = world.client(client)?.get()?;
+    let enough = |told: &[Told]| times(told, event) >= count;
+    if client.story().wait_until(PATIENCE, enough) {
+        return Ok(());
+    }
+    let seen = times(&client.story().all(), event);
+    Err(format!("waited for {} {count} times, but saw it {seen} times", event.name))
+}
+
+fn assert_count(
+    world: &World,
+    client: &str,
+    event: &ExpectedEvent,
+    count: usize,
+) -> Result<(), String> {
+    let client = world.client(client)?.get()?;
+    client.story().wait_until(GRACE, |told| times(told, event) >= count);
+    client.catch_up();
+    let seen = times(&client.story().all(), event);
+    if seen == count {
+        return Ok(());
+    }
+    Err(format!("expected {} {count} times, saw it {seen} times", event.name))
+}
+
+fn times(told: &[Told], event: &ExpectedEvent) -> usize {
+    told.iter().filter(|told| event.matches(told)).count()
+}
+
+fn assert_checked_out(world: &World, client: &str, expected: usize) -> Result<(), String> {
+    let client = world.client(client)?.get()?;
+    let out = |told: &[Told]| {
+        let times = |name: &str| told.iter().filter(|told| told.name == name).count();
+        times("connectionCheckedOutEvent").saturating_sub(times("connectionCheckedInEvent"))
+    };
+    if client.story().wait_until(GRACE, |told| out(told) == expected) {
+        return Ok(());
+    }
+    let seen = out(&client.story().all());
+    Err(format!("expected {expected} connections to be checked out, but {seen} are"))
+}
+
+fn assert_same_lsid(world: &World, client: &str) -> Result<(), String> {
+    let told = world.client(client)?.get()?.story().all();
+    let mut started = told.iter().rev().filter(|told| told.name == "commandStartedEvent");
+    match (started.next(), started.next()) {
+        (Some(last), Some(before)) => {
+            let lsid = |told: &Told| told.fields["command"]["lsid"].clone();
+            let (last, before) = (lsid(last), lsid(before));
+            if !last.is_null() && last == before {
+                return Ok(());
+            }
+            Err(format!("the last two commands have the sessions {before} and {last}"))
+        }
+        _ => Err("there were no two commands".to_owned()),
+    }
+}

@@ -1,0 +1,154 @@
+//! Why an operation of the client failed.
+
+use std::fmt;
+
+use cenote_core::error::label::{RETRYABLE_ERROR, SYSTEM_OVERLOADED_ERROR};
+use cenote_core::error::{ConnectionError, PoolError};
+use cenote_core::pool::CheckOutError;
+
+use crate::conform::unified::shell::Trouble;
+
+/// What went wrong, and the labels that it has besides its own.
+#[derive(Clone, Debug)]
+pub(in crate::conform::unified) struct Failure {
+    cause: Cause,
+    labels: Vec<&'static str>,
+}
+
+#[derive(Clone, Debug)]
+enum Cause {
+    Pool(PoolError),
+    Trouble(Trouble),
+    /// No server was known for so long.
+    Selection,
+    /// The script cannot go on: no test expects that.
+    Script(String),
+}
+
+impl Failure {
+    pub(super) fn selection() -> Self {
+        Self { cause: Cause::Selection, labels: Vec::new() }
+    }
+
+    /// The script cannot go on.
+    pub(in crate::conform::unified) fn script(reason: impl Into<String>) -> Self {
+        Self { cause: Cause::Script(reason.into()), labels: Vec::new() }
+    }
+
+    /// Why the script cannot go on, if that is it.
+    pub(in crate::conform::unified) fn script_error(&self) -> Option<&str> {
+        match &self.cause {
+            Cause::Script(reason) => Some(reason),
+            Cause::Pool(_) | Cause::Trouble(_) | Cause::Selection => None,
+        }
+    }
+
+    #[must_use]
+    pub(super) fn with_label(mut self, label: &'static str) -> Self {
+        self.labels.push(label);
+        self
+    }
+
+    /// Whether it is worth another attempt.
+    pub(super) fn is_retryable(&self) -> bool {
+        match &self.cause {
+            Cause::Pool(error) => error.is_retryable(),
+            Cause::Trouble(Trouble::Connection(error)) => error.is_retryable(),
+            Cause::Trouble(Trouble::Interrupted(error)) => error.is_retryable(),
+            Cause::Selection | Cause::Script(_) => false,
+        }
+    }
+
+    /// Whether the server was not able to do it at all: then any operation may be tried again.
+    pub(super) fn is_overload(&self) -> bool {
+        let labels = self.labels();
+        [SYSTEM_OVERLOADED_ERROR, RETRYABLE_ERROR].iter().all(|it| labels.iter().any(|l| l == it))
+    }
+
+    /// Whether the connection was lost.
+    pub(super) fn is_network_error(&self) -> bool {
+        match &self.cause {
+            Cause::Trouble(Trouble::Interrupted(_)) => true,
+            Cause::Selection | Cause::Script(_) => false,
+            Cause::Pool(_) | Cause::Trouble(Trouble::Connection(_)) => {
+                self.connection_error().is_some_and(ConnectionError::is_network_error)
+            }
+        }
+    }
+
+    /// Whether the client is the one that says so, and not the server.
+    pub(in crate::conform::unified) fn is_client_error(&self) -> bool {
+        let refused = self.connection_error().and_then(ConnectionError::command_error);
+        refused.is_none()
+    }
+
+    pub(in crate::conform::unified) fn is_timeout(&self) -> bool {
+        match &self.cause {
+            Cause::Pool(error) => error.is_timeout(),
+            Cause::Trouble(Trouble::Connection(error)) => error.is_timeout(),
+            Cause::Trouble(Trouble::Interrupted(_)) | Cause::Script(_) => false,
+            Cause::Selection => true,
+        }
+    }
+
+    /// The server's code.
+    pub(in crate::conform::unified) fn code(&self) -> Option<i32> {
+        self.connection_error()?.command_error()?.code
+    }
+
+    pub(in crate::conform::unified) fn labels(&self) -> Vec<String> {
+        let own: Vec<String> = match &self.cause {
+            Cause::Pool(error) => error.labels(true).map(str::to_owned).collect(),
+            Cause::Trouble(Trouble::Connection(error)) => {
+                error.labels(true).map(str::to_owned).collect()
+            }
+            Cause::Trouble(Trouble::Interrupted(_)) | Cause::Selection | Cause::Script(_) => {
+                Vec::new()
+            }
+        };
+        own.into_iter().chain(self.labels.iter().map(|label| (*label).to_owned())).collect()
+    }
+
+    pub(super) fn has_label(&self, label: &str) -> bool {
+        self.labels().iter().any(|it| it == label)
+    }
+
+    /// The connection's error, be it in use or being established.
+    fn connection_error(&self) -> Option<&ConnectionError> {
+        match &self.cause {
+            Cause::Pool(error) => match error.error() {
+                CheckOutError::EstablishFailed { cause } => Some(cause),
+                CheckOutError::PoolClosed
+                | CheckOutError::PoolCleared { .. }
+                | CheckOutError::WaitQueueTimeout { .. }
+                | CheckOutError::Cancelled => None,
+            },
+            Cause::Trouble(Trouble::Connection(error)) => Some(error),
+            Cause::Trouble(Trouble::Interrupted(_)) | Cause::Selection | Cause::Script(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Cause::Pool(error) => error.fmt(f),
+            Cause::Trouble(Trouble::Connection(error)) => error.fmt(f),
+            Cause::Trouble(Trouble::Interrupted(error)) => error.fmt(f),
+            Cause::Selection => f.write_str("no server was known in time"),
+            Cause::Script(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl From<PoolError> for Failure {
+    fn from(error: PoolError) -> Self {
+        Self { cause: Cause::Pool(error), labels: Vec::new() }
+    }
+}
+
+impl From<Trouble> for Failure {
+    fn from(error: Trouble) -> Self {
+        Self { cause: Cause::Trouble(error), labels: Vec::new() }
+    }
+}

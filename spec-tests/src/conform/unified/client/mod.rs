@@ -1,0 +1,126 @@
+//! The least of a client that makes the files runnable: one server, one pool, a monitor that polls,
+//! sessions, one more attempt where that is safe. It stands in for a driver and lives here, so that
+//! nobody takes it for one.
+//!
+//! ```text
+//! story         what was told
+//! server        what is known of the server, and what failures do to it
+//! monitor       asks the server, and makes the pool ready
+//! command       sends a command, on a connection or wherever, once or more
+//! cursor        results in batches, on the connection where they began
+//! session       transactions, on the connection where they began
+//! ```
+
+pub(super) mod command;
+pub(super) mod cursor;
+mod error;
+mod monitor;
+mod server;
+pub(super) mod session;
+pub(super) mod story;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bson::{Document, doc};
+use cenote_core::connect::DriverInfo;
+use cenote_core::pool::Purpose;
+use cenote_core::uri::ConnectionString;
+
+pub(super) use self::error::Failure;
+use self::monitor::Monitor;
+use self::server::Server;
+use self::session::SessionId;
+use self::story::Story;
+use super::lock;
+use super::shell::{self, Pool};
+use crate::conform::Target;
+
+/// A client of one server.
+pub(super) struct Client {
+    uri: ConnectionString,
+    pool: Arc<dyn Pool>,
+    server: Arc<Server>,
+    story: Arc<Story>,
+    monitor: Mutex<Option<Monitor>>,
+    /// Sessions that were used and are free.
+    sessions: Mutex<Vec<SessionId>>,
+}
+
+impl Client {
+    /// How long an operation waits for a server, if the connection string does not say.
+    const SERVER_SELECTION_TIMEOUT: Duration = Duration::from_secs(30);
+
+    /// Makes the pool, and begins to watch the server.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps a pool from being made.
+    pub(super) fn new(target: Target, uri: ConnectionString) -> Result<Self, String> {
+        let story = Arc::new(Story::begin());
+        let load_balanced = uri.pool.load_balanced == Some(true);
+        let server = Arc::new(Server::new(Arc::clone(&story), load_balanced));
+        let (heard, watching) = (Arc::clone(&story), Arc::clone(&server));
+        let pool: Arc<dyn Pool> = Arc::from(shell::open(
+            target,
+            &uri,
+            Arc::new(move |event, address| heard.cmap(event, address)),
+            Arc::new(move |failed| watching.heed(failed)),
+        )?);
+        let monitor = if load_balanced {
+            pool.ready(); // There is nobody to ask (LB-08).
+            None
+        } else {
+            Some(Monitor::start(&uri, Arc::clone(&server), Arc::clone(&pool))?)
+        };
+        let (monitor, sessions) = (Mutex::new(monitor), Mutex::default());
+        Ok(Self { uri, pool, server, story, monitor, sessions })
+    }
+
+    /// What was told.
+    pub(super) fn story(&self) -> &Story {
+        &self.story
+    }
+
+    /// What another thread is telling just now has been told when this returns.
+    pub(super) fn catch_up(&self) {
+        self.pool.catch_up();
+    }
+
+    /// The server's port.
+    pub(super) fn port(&self) -> Option<u16> {
+        self.uri.hosts.first().and_then(cenote_core::address::ServerAddress::port)
+    }
+
+    /// Whether connections belong to services behind a load balancer, so that cursors and
+    /// transactions pin them.
+    pub(super) fn pins(&self) -> bool {
+        self.uri.pool.load_balanced == Some(true)
+    }
+
+    /// Tells servers of somebody who wraps this client, on connections that are opened from now on.
+    pub(super) fn append_metadata(&self, driver: DriverInfo) {
+        self.pool.append_metadata(driver);
+    }
+
+    /// Ends its sessions, stops watching, closes the pool.
+    ///
+    /// # Errors
+    ///
+    /// That something is left in the pool.
+    pub(super) fn close(&self) -> Result<(), String> {
+        let sessions: Vec<Document> =
+            lock(&self.sessions).drain(..).map(SessionId::into_document).collect();
+        if !sessions.is_empty() && self.pool.available() > 0 {
+            // Whether the server hears of it makes no difference to anybody.
+            if let Ok(mut connection) = self.pool.check_out(Purpose::Other, None) {
+                let _ =
+                    self.send(&mut *connection, "admin", doc! { "endSessions": sessions }, None);
+            }
+        }
+        if let Some(monitor) = lock(&self.monitor).take() {
+            monitor.stop();
+        }
+        self.pool.close()
+    }
+}

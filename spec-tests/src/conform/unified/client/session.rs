@@ -1,0 +1,203 @@
+//! Sessions, and transactions that pin their connection behind a load balancer.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bson::{Document, doc};
+use cenote_core::pool::Purpose;
+
+use super::command::{Command, Safety, body};
+use super::{Client, Failure};
+use crate::conform::unified::lock;
+use crate::conform::unified::shell::Connection;
+
+/// What the server knows a session by, and how many numbered things were done in it.
+#[derive(Clone, Debug)]
+pub(super) struct SessionId {
+    id: bson::Uuid,
+    number: i64,
+}
+
+/// A session that somebody has.
+pub(in crate::conform::unified) struct Session {
+    client: Arc<Client>,
+    state: Mutex<State>,
+}
+
+struct State {
+    id: SessionId,
+    phase: Phase,
+    /// The transaction's, from its first command until it is unpinned.
+    pin: Option<Box<dyn Connection>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    None,
+    Starting,
+    InProgress,
+    Committed,
+    Aborted,
+}
+
+const TRANSIENT: &str = "TransientTransactionError";
+const UNKNOWN_COMMIT: &str = "UnknownTransactionCommitResult";
+
+impl SessionId {
+    pub(super) fn new() -> Self {
+        Self { id: bson::Uuid::new(), number: 0 }
+    }
+
+    pub(super) fn document(&self) -> Document {
+        doc! { "id": self.id }
+    }
+
+    pub(super) fn into_document(self) -> Document {
+        self.document()
+    }
+
+    pub(super) fn next_number(&mut self) -> i64 {
+        self.number += 1;
+        self.number
+    }
+}
+
+impl Session {
+    pub(in crate::conform::unified) fn new(client: Arc<Client>) -> Self {
+        let state = State { id: SessionId::new(), phase: Phase::None, pin: None };
+        Self { client, state: Mutex::new(state) }
+    }
+
+    /// A new transaction; the one before gives its connection back.
+    pub(in crate::conform::unified) fn start_transaction(&self) {
+        let mut state = lock(&self.state);
+        state.pin = None;
+        state.id.next_number();
+        state.phase = Phase::Starting;
+    }
+
+    /// Whether what is run here belongs to a transaction.
+    pub(super) fn is_in_transaction(&self) -> bool {
+        matches!(lock(&self.state).phase, Phase::Starting | Phase::InProgress)
+    }
+
+    /// Runs a command here, as part of the transaction if there is one.
+    ///
+    /// # Errors
+    ///
+    /// As the client's own.
+    pub(in crate::conform::unified) fn run(&self, command: &Command) -> Result<Document, Failure> {
+        let mut state = lock(&self.state);
+        match state.phase {
+            Phase::Starting | Phase::InProgress => self.run_in_transaction(command, &mut state),
+            Phase::None | Phase::Committed | Phase::Aborted => {
+                state.pin = None;
+                state.phase = Phase::None;
+                Ok(self.client.run_in(command, &mut state.id)?.0)
+            }
+        }
+    }
+
+    /// Commits; may be called again.
+    ///
+    /// # Errors
+    ///
+    /// That of the last attempt.
+    pub(in crate::conform::unified) fn commit(&self) -> Result<(), Failure> {
+        let mut state = lock(&self.state);
+        if state.phase == Phase::Starting {
+            state.phase = Phase::Committed;
+        }
+        if state.phase == Phase::Committed && state.pin.is_none() && self.client.pins() {
+            return Ok(()); // Nothing was done in it.
+        }
+        state.phase = Phase::Committed;
+        let committed = self.end_with("commitTransaction", &mut state);
+        committed.map_err(|failure| {
+            if failure.is_network_error() { failure.with_label(UNKNOWN_COMMIT) } else { failure }
+        })
+    }
+
+    /// Aborts, whatever the server says to that, and gives the connection back.
+    pub(in crate::conform::unified) fn abort(&self) {
+        let mut state = lock(&self.state);
+        if state.phase == Phase::InProgress {
+            // A server that was not reached aborts by itself.
+            let _ = self.end_with("abortTransaction", &mut state);
+        }
+        state.phase = Phase::Aborted;
+        state.pin = None;
+    }
+
+    /// Ends the session: a transaction that goes on is aborted.
+    pub(in crate::conform::unified) fn end(&self) {
+        if self.is_in_transaction() {
+            self.abort();
+        }
+        lock(&self.state).pin = None;
+    }
+
+    fn run_in_transaction(
+        &self,
+        command: &Command,
+        state: &mut MutexGuard<'_, State>,
+    ) -> Result<Document, Failure> {
+        let mut command = command.clone();
+        command.body.extend(state.transaction());
+        if state.phase == Phase::Starting {
+            command.body.insert("startTransaction", true);
+            state.phase = Phase::InProgress;
+        }
+        let outcome = self.send_pinned(command, state);
+        outcome.map_err(|failure| {
+            let is_lost = failure.is_network_error();
+            let failure = if is_lost { failure.with_label(TRANSIENT) } else { failure };
+            if failure.has_label(TRANSIENT) {
+                state.pin = None;
+            }
+            failure
+        })
+    }
+
+    /// Once more if that may help; then on another connection, which is not pinned.
+    fn end_with(&self, name: &str, state: &mut MutexGuard<'_, State>) -> Result<(), Failure> {
+        let mut command = Command::new("admin", body(name, 1), Safety::Unknown);
+        command.body.extend(state.transaction());
+        let first = self.send_pinned(command.clone(), state);
+        let Err(failure) = first else { return Ok(()) };
+        if failure.is_network_error() || failure.has_label(TRANSIENT) {
+            state.pin = None;
+        }
+        if !failure.is_retryable() {
+            return Err(failure);
+        }
+        let outcome = self.send_pinned(command, state);
+        state.pin = None;
+        outcome.map(drop)
+    }
+
+    /// Sends on the pinned connection, or on a new one, which is pinned behind a load balancer.
+    fn send_pinned(
+        &self,
+        mut command: Command,
+        state: &mut MutexGuard<'_, State>,
+    ) -> Result<Document, Failure> {
+        command.purpose = Purpose::Transaction;
+        let mut connection = match state.pin.take() {
+            Some(pinned) => pinned,
+            None => self.client.check_out(&command)?,
+        };
+        let Command { database, body, deadline, .. } = command;
+        let outcome = self.client.send(&mut *connection, &database, body, deadline);
+        if self.client.pins() {
+            state.pin = Some(connection);
+        }
+        outcome
+    }
+}
+
+impl State {
+    /// The fields of every command of the transaction.
+    fn transaction(&self) -> Document {
+        doc! { "lsid": self.id.document(), "txnNumber": self.id.number, "autocommit": false }
+    }
+}

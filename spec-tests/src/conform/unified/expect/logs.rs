@@ -1,0 +1,53 @@
+//! What has to have been logged: exactly so many messages, in this order (LT-08).
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::matching;
+use crate::conform::unified::format::ExpectLogMessages;
+use crate::conform::unified::logs::{self, Message};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+const SILENCE: Duration = Duration::from_millis(100);
+
+impl ExpectLogMessages {
+    /// Compares with what was logged of the server at this port.
+    ///
+    /// # Errors
+    ///
+    /// The first difference, and all that was seen.
+    pub(in crate::conform::unified) fn judge(&self, port: u16) -> Result<(), String> {
+        let deadline = Instant::now() + PATIENCE;
+        while logs::of(port).len() < self.messages.len() && Instant::now() < deadline {
+            thread::sleep(SILENCE / 10);
+        }
+        thread::sleep(SILENCE);
+        let seen = logs::of(port);
+        self.compare(&seen).map_err(|what| {
+            let lines = seen.iter().map(|it| format!("\n  {} {}", it.level, it.data));
+            format!("messages of {}: {what}; seen:{}", self.client, lines.collect::<String>())
+        })
+    }
+
+    fn compare(&self, seen: &[Message]) -> Result<(), String> {
+        for (index, expected) in self.messages.iter().enumerate() {
+            let Some(seen) = seen.get(index) else {
+                return Err(format!("message {index}: expected one, saw no more"));
+            };
+            let envelope = json!({ "level": expected.level, "component": expected.component });
+            let in_envelope = json!({ "level": seen.level, "component": seen.component });
+            matching::root(&envelope, Some(&in_envelope))
+                .and_then(|()| {
+                    let data = Value::Object(expected.data.clone());
+                    matching::root(&data, Some(&seen.data))
+                })
+                .map_err(|what| format!("message {index}: {what}"))?;
+        }
+        match seen.get(self.messages.len()) {
+            Some(more) => Err(format!("expected nothing more, saw {}", more.data)),
+            None => Ok(()),
+        }
+    }
+}

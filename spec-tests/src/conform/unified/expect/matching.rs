@@ -1,0 +1,134 @@
+//! Values against values. At the root of a document there may be more than is expected; below it,
+//! nothing else.
+
+use serde_json::{Map, Value};
+
+/// Compares two values, of which a document may have more keys than are expected.
+///
+/// # Errors
+///
+/// Where they differ first, and how.
+pub(in crate::conform::unified) fn root(
+    expected: &Value,
+    seen: Option<&Value>,
+) -> Result<(), String> {
+    compare(expected, seen, true)
+}
+
+fn compare(expected: &Value, seen: Option<&Value>, more: bool) -> Result<(), String> {
+    if let Some(inner) = unset_or(expected) {
+        return seen.map_or(Ok(()), |seen| compare(inner, Some(seen), more));
+    }
+    let differs = || {
+        let seen = seen.map_or_else(|| "nothing".to_owned(), Value::to_string);
+        Err(format!("expected {expected}, saw {seen}"))
+    };
+    if let Some(verdict) = operator(expected, seen) {
+        return verdict?.then_some(()).map_or_else(differs, Ok);
+    }
+    match (expected, seen) {
+        (Value::Object(expected), Some(Value::Object(seen))) => documents(expected, seen, more),
+        (Value::Array(expected), Some(Value::Array(seen))) if expected.len() == seen.len() => {
+            let mut pairs = expected.iter().zip(seen).enumerate();
+            pairs.try_for_each(|(index, (expected, seen))| {
+                compare(expected, Some(seen), false).map_err(|what| format!("[{index}]: {what}"))
+            })
+        }
+        (Value::Number(expected), Some(Value::Number(seen)))
+            if expected.as_f64() == seen.as_f64() =>
+        {
+            Ok(())
+        }
+        (expected, Some(seen)) if expected == seen => Ok(()),
+        _ => differs(),
+    }
+}
+
+fn documents(
+    expected: &Map<String, Value>,
+    seen: &Map<String, Value>,
+    more: bool,
+) -> Result<(), String> {
+    for (key, expected) in expected {
+        compare(expected, seen.get(key), false).map_err(|what| format!("{key}: {what}"))?;
+    }
+    match seen.keys().find(|key| !more && !expected.contains_key(*key)) {
+        Some(key) => Err(format!("{key}: expected nothing, saw {}", seen[key])),
+        None => Ok(()),
+    }
+}
+
+/// `{"$$unsetOrMatches": …}`: nothing will do, too.
+fn unset_or(expected: &Value) -> Option<&Value> {
+    expected.as_object().filter(|map| map.len() == 1)?.get("$$unsetOrMatches")
+}
+
+/// What `{"$$name": argument}` asks for, if `expected` is that.
+fn operator(expected: &Value, seen: Option<&Value>) -> Option<Result<bool, String>> {
+    let map = expected.as_object().filter(|map| map.len() == 1)?;
+    let (name, argument) = map.iter().next()?;
+    let verdict = match name.as_str() {
+        "$$exists" => argument.as_bool().map(|there| seen.is_some() == there),
+        "$$type" => {
+            let one = |name: &Value| name.as_str().and_then(|name| is_of_type(seen, name));
+            if let Value::Array(names) = argument {
+                let verdicts: Option<Vec<bool>> = names.iter().map(one).collect();
+                verdicts.map(|verdicts| verdicts.contains(&true))
+            } else {
+                one(argument)
+            }
+        }
+        name if name.starts_with("$$") => None,
+        _ => return None,
+    };
+    Some(verdict.ok_or_else(|| format!("unknown operator {expected}")))
+}
+
+/// `None` for a type that is not known here.
+fn is_of_type(seen: Option<&Value>, name: &str) -> Option<bool> {
+    let is = |check: fn(&Value) -> bool| Some(seen.is_some_and(check));
+    match name {
+        "string" => is(Value::is_string),
+        "int" | "long" => is(|seen| seen.is_i64() || seen.is_u64()),
+        "double" => is(Value::is_f64),
+        "bool" => is(Value::is_boolean),
+        "object" => is(Value::is_object),
+        "array" => is(Value::is_array),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::root;
+
+    #[test]
+    fn only_the_root_may_have_more() {
+        let seen = json!({ "a": 1, "b": { "c": 2 }, "d": [1, 2.0] });
+        let verdict = |expected: Value| root(&expected, Some(&seen)).err().unwrap_or_default();
+        for good in [
+            json!({}),
+            json!({ "a": 1.0, "d": [1, 2] }),
+            json!({ "b": { "c": { "$$type": ["string", "long"] } }, "x": { "$$exists": false } }),
+        ] {
+            assert_eq!(verdict(good), "");
+        }
+        for (bad, what) in [
+            (json!({ "a": "1" }), "a: expected \"1\", saw 1"),
+            (json!({ "b": {} }), "b: c: expected nothing, saw 2"),
+            (json!({ "d": [1] }), "d: expected [1], saw [1,2.0]"),
+            (json!({ "a": { "$$exists": false } }), "a: expected"),
+            (json!({ "x": { "$$type": "int" } }), "x: expected"),
+            (json!({ "x": { "$$exists": true } }), "saw nothing"),
+            (json!({ "a": { "$$type": "int64" } }), "unknown operator"),
+            (json!({ "a": { "$$unsetOrMatches": 2 } }), "a: expected 2, saw 1"),
+            (json!({ "a": { "$$matchesEntity": 1 } }), "unknown operator"),
+        ] {
+            let shown = bad.to_string();
+            let verdict = verdict(bad);
+            assert!(verdict.contains(what), "{shown}: {verdict}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! What a file of the unified test format may say here. Whatever is not named is refused, so that
+//! nothing in a file is passed over in silence.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::act::Action;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct File {
+    #[serde(rename = "description")]
+    _description: String,
+    #[serde(rename = "schemaVersion")]
+    _schema_version: SchemaVersion,
+    /// Where the tests can be played.
+    #[serde(default)]
+    pub(super) run_on_requirements: Vec<Requirement>,
+    /// What is there before each test.
+    #[serde(default)]
+    pub(super) create_entities: Vec<Definition>,
+    #[serde(default)]
+    pub(super) initial_data: Vec<Data>,
+    pub(super) tests: Vec<Test>,
+    #[serde(default, rename = "_yamlAnchors")]
+    _yaml_anchors: Value,
+}
+
+/// One of major version 1.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct SchemaVersion;
+
+/// Where a test can be played. What the server's version is does not matter: the endpoint has what
+/// these files need of any.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Requirement {
+    #[serde(default, rename = "minServerVersion")]
+    _min_server_version: Option<String>,
+    #[serde(default, rename = "maxServerVersion")]
+    _max_server_version: Option<String>,
+    pub(super) topologies: Option<Vec<Topology>>,
+    /// Whether users have to authenticate, which they have to here.
+    pub(super) auth: Option<bool>,
+    pub(super) serverless: Option<Serverless>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Topology {
+    Single,
+    #[serde(rename = "replicaset")]
+    ReplicaSet,
+    Sharded,
+    #[serde(rename = "sharded-replicaset")]
+    ShardedReplicaSet,
+    LoadBalanced,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Serverless {
+    Require,
+    Forbid,
+    Allow,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Test {
+    pub(super) description: String,
+    #[serde(default)]
+    pub(super) run_on_requirements: Vec<Requirement>,
+    pub(super) skip_reason: Option<String>,
+    pub(super) operations: Vec<Operation>,
+    #[serde(default)]
+    pub(super) expect_events: Vec<ExpectEvents>,
+    #[serde(default)]
+    pub(super) expect_log_messages: Vec<ExpectLogMessages>,
+    /// What is in the collections in the end.
+    #[serde(default)]
+    pub(super) outcome: Vec<Data>,
+}
+
+/// The documents of a collection.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Data {
+    pub(super) database_name: String,
+    pub(super) collection_name: String,
+    pub(super) documents: Vec<Map<String, Value>>,
+}
+
+/// Something that operations name.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Definition {
+    Client(ClientDefinition),
+    Database(DatabaseDefinition),
+    Collection(CollectionDefinition),
+    Session(SessionDefinition),
+    Thread(ThreadDefinition),
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct ClientDefinition {
+    pub(super) id: String,
+    #[serde(default)]
+    pub(super) uri_options: BTreeMap<String, Value>,
+    /// Whether there are several servers behind the load balancer.
+    pub(super) use_multiple_mongoses: Option<bool>,
+    #[serde(default)]
+    pub(super) observe_events: Vec<String>,
+    /// The severity by component.
+    #[serde(default)]
+    pub(super) observe_log_messages: BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct DatabaseDefinition {
+    pub(super) id: String,
+    pub(super) client: String,
+    pub(super) database_name: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct CollectionDefinition {
+    pub(super) id: String,
+    pub(super) database: String,
+    pub(super) collection_name: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct SessionDefinition {
+    pub(super) id: String,
+    pub(super) client: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct ThreadDefinition {
+    pub(super) id: String,
+}
+
+/// One operation, on what, and what has to become of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+pub(super) struct Operation {
+    pub(super) object: String,
+    pub(super) action: Action,
+    pub(super) expect_error: Option<ExpectError>,
+    pub(super) expect_result: Option<Value>,
+    pub(super) save_as: Option<String>,
+    /// Whatever becomes of it is right.
+    pub(super) ignore_result_and_error: bool,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct ExpectError {
+    pub(super) is_error: Option<bool>,
+    pub(super) is_client_error: Option<bool>,
+    pub(super) is_timeout_error: Option<bool>,
+    pub(super) error_contains: Option<String>,
+    pub(super) error_code: Option<i64>,
+    #[serde(default)]
+    pub(super) error_labels_contain: Vec<String>,
+    #[serde(default)]
+    pub(super) error_labels_omit: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct ExpectEvents {
+    pub(super) client: String,
+    #[serde(default)]
+    pub(super) event_type: Family,
+    pub(super) events: Vec<ExpectedEvent>,
+    #[serde(default)]
+    pub(super) ignore_extra_events: bool,
+}
+
+/// The three families of events, which are compared by themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Family {
+    #[default]
+    Command,
+    Cmap,
+    Sdam,
+}
+
+/// The name of an event, and what has to be in it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+pub(super) struct ExpectedEvent {
+    pub(super) name: String,
+    pub(super) fields: Map<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct ExpectLogMessages {
+    pub(super) client: String,
+    pub(super) messages: Vec<ExpectLogMessage>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct ExpectLogMessage {
+    pub(super) level: String,
+    pub(super) component: String,
+    pub(super) data: Map<String, Value>,
+}
+
+impl TryFrom<String> for SchemaVersion {
+    type Error = String;
+
+    fn try_from(version: String) -> Result<Self, String> {
+        match version.strip_prefix("1.").map(str::parse::<u32>) {
+            Some(Ok(_)) => Ok(Self),
+            Some(Err(_)) | None => {
+                Err(format!("schema version {version} is unknown, 1.x is known"))
+            }
+        }
+    }
+}
+
+impl TryFrom<Map<String, Value>> for Operation {
+    type Error = String;
+
+    // A flattened struct could not refuse unknown keys.
+    fn try_from(mut map: Map<String, Value>) -> Result<Self, String> {
+        let text = |value: Option<Value>, key: &str| match value {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(format!("{key}: `{other}` is no text")),
+        };
+        let object = text(map.remove("object"), "object")?.ok_or("missing field `object`")?;
+        let save_as = text(map.remove("saveResultAsEntity"), "saveResultAsEntity")?;
+        let ignore_result_and_error = match map.remove("ignoreResultAndError") {
+            None => false,
+            Some(Value::Bool(ignore)) => ignore,
+            Some(other) => return Err(format!("ignoreResultAndError: `{other}` is no boolean")),
+        };
+        let expect_error = map.remove("expectError").map(serde_json::from_value).transpose();
+        let expect_error = expect_error.map_err(|reason| format!("expectError: {reason}"))?;
+        let expect_result = map.remove("expectResult");
+        let name = map.get("name").cloned().unwrap_or_default();
+        let action = serde_json::from_value(Value::Object(map))
+            .map_err(|reason| format!("operation {name}: {reason}"))?;
+        Ok(Self { object, action, expect_error, expect_result, save_as, ignore_result_and_error })
+    }
+}
+
+impl TryFrom<Map<String, Value>> for ExpectedEvent {
+    type Error = String;
+
+    fn try_from(map: Map<String, Value>) -> Result<Self, String> {
+        let mut entries = map.into_iter();
+        match (entries.next(), entries.next()) {
+            (Some((name, Value::Object(fields))), None) => {
+                super::expect::check_event(&name, &fields)?;
+                Ok(Self { name, fields })
+            }
+            _ => Err("an event is its name and an object".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What the shells log, by the server's port: the one subscriber of `tracing` of this process.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::{Mutex, OnceLock};
+
+use serde_json::{Map, Value, json};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::{Interest, set_global_default};
+use tracing::{Event, Metadata, Subscriber};
+
+use super::lock;
+
+/// One message, with its fields as `tracing` has them: numbers are numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Message {
+    pub(super) level: String,
+    pub(super) component: &'static str,
+    pub(super) data: Value,
+}
+
+/// The component `connection` of the specification.
+const TARGET: &str = "cenote::connection";
+
+static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
+static HEARD: Mutex<BTreeMap<u16, Vec<Message>>> = Mutex::new(BTreeMap::new());
+
+/// From now on messages about the server at this port are kept.
+///
+/// # Errors
+///
+/// When somebody else in this process is subscribed already, or to this port.
+pub(super) fn listen(port: u16) -> Result<(), String> {
+    let installed = INSTALLED.get_or_init(|| {
+        set_global_default(Ears).map_err(|error| format!("no log can be observed: {error}"))
+    });
+    installed.clone()?;
+    match lock(&HEARD).insert(port, Vec::new()) {
+        None => Ok(()),
+        Some(_) => Err("two clients of one server are to be observed at the same time".to_owned()),
+    }
+}
+
+/// What was logged about the server at this port.
+pub(super) fn of(port: u16) -> Vec<Message> {
+    lock(&HEARD).get(&port).cloned().unwrap_or_default()
+}
+
+/// Nobody asks for this port any more.
+pub(super) fn forget(port: u16) {
+    lock(&HEARD).remove(&port);
+}
+
+struct Ears;
+
+impl Subscriber for Ears {
+    fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
+        // Whether anybody listens changes with every test.
+        if metadata.target() == TARGET { Interest::sometimes() } else { Interest::never() }
+    }
+
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == TARGET && !lock(&HEARD).is_empty()
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut fields = Fields(Map::new());
+        event.record(&mut fields);
+        let port = fields.0.get("serverPort").and_then(Value::as_u64);
+        let port = port.and_then(|port| u16::try_from(port).ok());
+        let level = event.metadata().level().to_string().to_lowercase();
+        let message = Message { level, component: "connection", data: Value::Object(fields.0) };
+        let mut heard = lock(&HEARD);
+        if let Some(messages) = port.and_then(|port| heard.get_mut(&port)) {
+            messages.push(message);
+        }
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    fn insert(&mut self, field: &Field, value: Value) {
+        self.0.insert(field.name().to_owned(), value);
+    }
+}
+
+impl Visit for Fields {
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.insert(field, json!(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.insert(field, json!(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.insert(field, json!(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.insert(field, json!(value));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.insert(field, json!(value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.insert(field, json!(format!("{value:?}")));
+    }
+}

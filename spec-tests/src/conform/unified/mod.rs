@@ -1,0 +1,105 @@
+//! Plays files of the unified test format, as far as they are about pools, on both shells.
+//!
+//! These files are about whole drivers. What they need of one besides its pool is here, in the
+//! least form that makes them runnable, and stands for nothing but itself: [`client`] says what.
+//!
+//! ```text
+//! format        what a file may say; whatever is not known is refused
+//! exceptions    tests that do not concern this project, with the reason
+//! venue         the servers: an endpoint or two for each test
+//! world         what has a name
+//! ├ act         what operations do
+//! ├ client      a client, whose pool is one of
+//! │ └ shell     the pools of both shells, with calls that block
+//! └ logs        what was logged
+//! expect        what must have come of it
+//! ```
+//!
+//! The stricter of two readings is taken, as in [`cmap`](super::cmap): surplus events and messages are
+//! failures, and so is a connection that has not come home, or a rule that the pool's events break.
+
+mod act;
+mod client;
+mod exceptions;
+mod expect;
+mod format;
+mod logs;
+mod shell;
+mod venue;
+mod world;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use self::format::{File, Requirement, Serverless, Test, Topology};
+use self::venue::Venue;
+use self::world::World;
+use super::{Document, Outcome, Target, Unreadable};
+
+/// Plays what was read from a file, its tests in their order.
+///
+/// # Errors
+///
+/// When it is not of this format to the last key.
+pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>, Unreadable> {
+    let file: File = document.parse()?;
+    let outcome = |test: &Test| {
+        let verdict = exceptions::judge(document.path(), test, || play(&file, test, target));
+        let (file, description) = (document.path().to_owned(), test.description.clone());
+        Outcome { file, target, description, verdict }
+    };
+    Ok(file.tests.iter().map(outcome).collect())
+}
+
+fn play(file: &File, test: &Test, target: Target) -> Result<(), String> {
+    let topology = topology(file, test)?;
+    let requirements = file.run_on_requirements.iter().chain(&test.run_on_requirements);
+    let by_password = requirements.map(|it| it.auth).any(|auth| auth == Some(true));
+    let venue = Venue::start(topology, by_password)?;
+    venue.fill(&file.initial_data)?;
+    let world = Arc::new(World::new(target, venue));
+    let played = play_in(&world, file, test);
+    let mut complaints: Vec<String> = played.err().into_iter().collect();
+    complaints.extend(world.end());
+    if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
+}
+
+fn play_in(world: &Arc<World>, file: &File, test: &Test) -> Result<(), String> {
+    world.create(&file.create_entities)?;
+    for (index, operation) in test.operations.iter().enumerate() {
+        act::perform(world, operation).map_err(|what| format!("operation {index}: {what}"))?;
+    }
+    for expected in &test.expect_events {
+        let client = world.client(&expected.client)?;
+        expected.judge(&*client.get()?, &client.observed)?;
+    }
+    for expected in &test.expect_log_messages {
+        let client = world.client(&expected.client)?.get()?;
+        expected.judge(client.port().ok_or("a server without a port")?)?;
+    }
+    world.venue.judge(&test.outcome)
+}
+
+/// The first that is good for the file and for the test.
+fn topology(file: &File, test: &Test) -> Result<Topology, String> {
+    use Topology::{LoadBalanced, ReplicaSet, Sharded, Single};
+    let is_good = |topology: &Topology| {
+        [&file.run_on_requirements, &test.run_on_requirements]
+            .iter()
+            .all(|any| any.is_empty() || any.iter().any(|one| one.allows(*topology)))
+    };
+    let topologies = [Single, ReplicaSet, Sharded, LoadBalanced];
+    topologies.into_iter().find(is_good).ok_or_else(|| "no topology is good for it".to_owned())
+}
+
+impl Requirement {
+    fn allows(&self, topology: Topology) -> bool {
+        self.topologies.as_ref().is_none_or(|them| them.contains(&topology))
+            && self.auth != Some(false)
+            && self.serverless != Some(Serverless::Require)
+    }
+}
+
+/// What is locked here is whole after every statement.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,163 @@
+//! The servers that a test is played against: an endpoint of its own for each, with TLS and a user,
+//! gone with the test and its fail points with it.
+
+use std::collections::BTreeMap;
+
+use bson::{Document, RawDocumentBuf, doc};
+use cenote_core::uri::ConnectionString;
+use serde_json::Value;
+
+use super::act::document;
+use super::format::{Data, Topology};
+use crate::blocking::Connection;
+use crate::endpoint::{
+    self, Certificates, Endpoint, ListenOptions, LoadBalanced, ReplicaSet, ScramSettings, Settings,
+    User,
+};
+
+/// The deployment of one test.
+pub(super) struct Venue {
+    /// One server, or a load balancer with one behind it.
+    one: Endpoint,
+    /// A load balancer with two behind it.
+    many: Option<Endpoint>,
+}
+
+impl Venue {
+    /// Clients authenticate by password, or else by certificate: SCRAM takes its time on purpose, which
+    /// is not what most files are about.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps an endpoint from listening.
+    pub(super) fn start(topology: Topology, by_password: bool) -> Result<Self, String> {
+        let listen = |topology| listen(topology, by_password);
+        let balanced = |services| endpoint::Topology::LoadBalanced(LoadBalanced { services });
+        Ok(match topology {
+            Topology::Single => Self { one: listen(endpoint::Topology::Standalone)?, many: None },
+            Topology::ReplicaSet => {
+                let set = endpoint::Topology::ReplicaSet(ReplicaSet::primary("set"));
+                Self { one: listen(set)?, many: None }
+            }
+            Topology::Sharded | Topology::ShardedReplicaSet => {
+                Self { one: listen(endpoint::Topology::Mongos)?, many: None }
+            }
+            Topology::LoadBalanced => {
+                Self { one: listen(balanced(1))?, many: Some(listen(balanced(2))?) }
+            }
+        })
+    }
+
+    /// The connection string of a client with these options.
+    ///
+    /// # Errors
+    ///
+    /// Options that make none.
+    pub(super) fn uri(
+        &self,
+        several: bool,
+        options: &BTreeMap<String, Value>,
+    ) -> Result<ConnectionString, String> {
+        let mut uri = self.endpoint(several).uri();
+        for (name, value) in options {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            uri.push_str(&format!("&{name}={value}"));
+        }
+        ConnectionString::parse(&uri).map_err(|error| error.to_string())
+    }
+
+    /// Orders a failure, from nowhere in particular.
+    ///
+    /// # Errors
+    ///
+    /// A command that the server does not understand.
+    pub(super) fn fail(&self, several: bool, command: &Document) -> Result<(), String> {
+        let command = RawDocumentBuf::try_from(command).map_err(|error| error.to_string())?;
+        self.endpoint(several)
+            .with(|server, _now| server.set_fail_point(&command))
+            .map_err(|error| error.to_string())
+    }
+
+    /// What is there before the test begins.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the server says to it.
+    pub(super) fn fill(&self, data: &[Data]) -> Result<(), String> {
+        for endpoint in self.endpoints() {
+            let mut connection = connect(endpoint)?;
+            for Data { database_name, collection_name, documents } in data {
+                let create = doc! { "create": collection_name };
+                run(&mut connection, database_name, &create)?;
+                let documents: Result<Vec<_>, _> = documents.iter().map(document).collect();
+                let documents = documents?;
+                if !documents.is_empty() {
+                    let insert = doc! { "insert": collection_name, "documents": documents };
+                    run(&mut connection, database_name, &insert)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this is in the collections in the end.
+    ///
+    /// # Errors
+    ///
+    /// What is there instead.
+    pub(super) fn judge(&self, outcome: &[Data]) -> Result<(), String> {
+        let mut connection = connect(&self.one)?;
+        for Data { database_name, collection_name, documents } in outcome {
+            let find = doc! { "find": collection_name };
+            let reply = run(&mut connection, database_name, &find)?;
+            let seen = reply.get_document("cursor").and_then(|it| it.get_array("firstBatch"));
+            let mut seen = seen.map_err(|error| error.to_string())?.clone();
+            seen.sort_by_key(id);
+            let expected: Result<Vec<_>, _> = documents.iter().map(document).collect();
+            let expected: Vec<bson::Bson> = expected?.into_iter().map(Into::into).collect();
+            if seen != expected {
+                return Err(format!("outcome: expected {expected:?}, saw {seen:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn endpoint(&self, several: bool) -> &Endpoint {
+        self.many.as_ref().filter(|_| several).unwrap_or(&self.one)
+    }
+
+    fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        std::iter::once(&self.one).chain(&self.many)
+    }
+}
+
+/// Outcomes are compared in this order.
+fn id(document: &bson::Bson) -> Option<i64> {
+    let id = document.as_document()?.get("_id")?;
+    id.as_i64().or_else(|| id.as_i32().map(i64::from))
+}
+
+fn listen(topology: endpoint::Topology, by_password: bool) -> Result<Endpoint, String> {
+    let scram =
+        ScramSettings { sha1_iterations: 4096, sha256_iterations: 4096, ..Default::default() };
+    let by_certificate = || User::x509(Certificates::CLIENT_SUBJECT);
+    let users = vec![if by_password { User::new("app", "pencil") } else { by_certificate() }];
+    let settings = Settings { auth: true, users, scram, topology, ..Settings::default() };
+    Endpoint::start(settings, ListenOptions::with_tls())
+        .map_err(|error| format!("no endpoint to play against: {error}"))
+}
+
+fn connect(endpoint: &Endpoint) -> Result<Connection, String> {
+    let uri = ConnectionString::parse(&endpoint.uri()).map_err(|error| error.to_string())?;
+    Connection::open(&uri, &endpoint.address()).map_err(|error| error.to_string())
+}
+
+fn run(
+    connection: &mut Connection,
+    database: &str,
+    command: &Document,
+) -> Result<Document, String> {
+    let raw = RawDocumentBuf::try_from(command).map_err(|error| error.to_string())?;
+    let reply = connection.command(database, &raw).map_err(|error| error.to_string())?;
+    Document::try_from(&*reply).map_err(|error| error.to_string())
+}

@@ -1,0 +1,252 @@
+//! Everything that the operations of a test can name.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use cenote_core::address::ServerAddress;
+use cenote_core::uri::ConnectionString;
+
+use super::act;
+use super::client::Client;
+use super::client::cursor::Cursor;
+use super::client::session::Session;
+use super::expect::events;
+use super::format::{ClientDefinition, Definition, Operation};
+use super::venue::Venue;
+use super::{lock, logs};
+use crate::conform::Target;
+
+/// What one test has.
+pub(super) struct World {
+    target: Target,
+    pub(super) venue: Venue,
+    entities: Mutex<BTreeMap<String, Entity>>,
+}
+
+/// What has a name.
+#[derive(Clone)]
+pub(super) enum Entity {
+    Client(Arc<TestClient>),
+    Database(Database),
+    Collection(Database, String),
+    Session(Arc<Session>),
+    Cursor(Arc<Mutex<Cursor>>),
+    Thread(Arc<Thread>),
+}
+
+/// A database of a client.
+#[derive(Clone)]
+pub(super) struct Database {
+    pub(super) client: Arc<TestClient>,
+    pub(super) name: String,
+}
+
+/// A client, and what of it is observed. One that nobody observes is made when it is used first.
+pub(super) struct TestClient {
+    uri: ConnectionString,
+    target: Target,
+    /// Whether it has several servers behind its load balancer.
+    pub(super) several: bool,
+    pub(super) observed: Vec<String>,
+    logs: bool,
+    made: Mutex<Option<Arc<Client>>>,
+}
+
+/// A thread, and the way to hand it something.
+pub(super) struct Thread {
+    operations: Mutex<Option<Sender<Operation>>>,
+    end: Mutex<Option<JoinHandle<Result<(), String>>>>,
+}
+
+impl TestClient {
+    pub(super) fn get(&self) -> Result<Arc<Client>, String> {
+        let mut made = lock(&self.made);
+        if let Some(client) = &*made {
+            return Ok(Arc::clone(client));
+        }
+        let client = Arc::new(Client::new(self.target, self.uri.clone())?);
+        *made = Some(Arc::clone(&client));
+        Ok(client)
+    }
+
+    /// Whether anybody looks at what it does.
+    pub(super) fn is_observed(&self) -> bool {
+        !self.observed.is_empty() || self.logs
+    }
+}
+
+impl World {
+    pub(super) fn new(target: Target, venue: Venue) -> Self {
+        Self { target, venue, entities: Mutex::default() }
+    }
+
+    /// Makes what is defined, in this order.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be made, or names something that is not there.
+    pub(super) fn create(self: &Arc<Self>, definitions: &[Definition]) -> Result<(), String> {
+        for definition in definitions {
+            let (id, entity) = self.make(definition)?;
+            self.save(id, entity)?;
+        }
+        Ok(())
+    }
+
+    /// Gives something a name.
+    ///
+    /// # Errors
+    ///
+    /// When there is something of that name.
+    pub(super) fn save(&self, id: &str, entity: Entity) -> Result<(), String> {
+        match lock(&self.entities).insert(id.to_owned(), entity) {
+            None => Ok(()),
+            Some(_) => Err(format!("there is something called {id} already")),
+        }
+    }
+
+    pub(super) fn entity(&self, id: &str) -> Result<Entity, String> {
+        lock(&self.entities).get(id).cloned().ok_or_else(|| format!("nothing is called {id}"))
+    }
+
+    pub(super) fn client(&self, id: &str) -> Result<Arc<TestClient>, String> {
+        let Entity::Client(client) = self.entity(id)? else {
+            return Err(format!("{id} is no client"));
+        };
+        Ok(client)
+    }
+
+    pub(super) fn session(&self, id: &str) -> Result<Arc<Session>, String> {
+        let Entity::Session(session) = self.entity(id)? else {
+            return Err(format!("{id} is no session"));
+        };
+        Ok(session)
+    }
+
+    pub(super) fn thread(&self, id: &str) -> Result<Arc<Thread>, String> {
+        let Entity::Thread(thread) = self.entity(id)? else {
+            return Err(format!("{id} is no thread"));
+        };
+        Ok(thread)
+    }
+
+    /// The end: threads, sessions and cursors first, then clients. Says what is left in a pool.
+    pub(super) fn end(&self) -> Vec<String> {
+        let entities = std::mem::take(&mut *lock(&self.entities));
+        let mut complaints = Vec::new();
+        let mut clients = Vec::new();
+        for entity in entities.into_values() {
+            match entity {
+                Entity::Thread(thread) => complaints.extend(thread.join().err()),
+                Entity::Session(session) => session.end(),
+                Entity::Cursor(cursor) => lock(&cursor).close(),
+                Entity::Client(client) => clients.push(client),
+                Entity::Database(_) | Entity::Collection(..) => {}
+            }
+        }
+        for client in clients {
+            let Some(made) = lock(&client.made).take() else { continue };
+            complaints.extend(made.close().err());
+            complaints.extend(made.story().broken_rules());
+            if let Some(port) = made.port().filter(|_| client.logs) {
+                logs::forget(port);
+            }
+        }
+        complaints
+    }
+
+    fn make<'d>(self: &Arc<Self>, definition: &'d Definition) -> Result<(&'d str, Entity), String> {
+        Ok(match definition {
+            Definition::Client(it) => (&it.id, Entity::Client(Arc::new(self.new_client(it)?))),
+            Definition::Database(it) => {
+                let (client, name) = (self.client(&it.client)?, it.database_name.clone());
+                (&it.id, Entity::Database(Database { client, name }))
+            }
+            Definition::Collection(it) => {
+                let Entity::Database(database) = self.entity(&it.database)? else {
+                    return Err(format!("{} is no database", it.database));
+                };
+                (&it.id, Entity::Collection(database, it.collection_name.clone()))
+            }
+            Definition::Session(it) => {
+                let client = self.client(&it.client)?.get()?;
+                (&it.id, Entity::Session(Arc::new(Session::new(client))))
+            }
+            Definition::Thread(it) => (&it.id, Entity::Thread(Arc::new(Thread::start(self)))),
+        })
+    }
+
+    fn new_client(&self, definition: &ClientDefinition) -> Result<TestClient, String> {
+        let several = definition.use_multiple_mongoses == Some(true);
+        let uri = self.venue.uri(several, &definition.uri_options)?;
+        definition.observe_events.iter().try_for_each(|name| events::check_name(name))?;
+        for (component, severity) in &definition.observe_log_messages {
+            if component != "connection" || severity != "debug" {
+                return Err(format!("nobody logs {component} at {severity} here"));
+            }
+        }
+        let client = TestClient {
+            uri,
+            target: self.target,
+            several,
+            observed: definition.observe_events.clone(),
+            logs: !definition.observe_log_messages.is_empty(),
+            made: Mutex::default(),
+        };
+        if client.logs {
+            let port = client.uri.hosts.first().and_then(ServerAddress::port);
+            logs::listen(port.ok_or("a server without a port")?)?;
+        }
+        if client.is_observed() {
+            client.get()?;
+        }
+        Ok(client)
+    }
+}
+
+impl Thread {
+    fn start(world: &Arc<World>) -> Self {
+        let (operations, received) = channel();
+        let world = Arc::downgrade(world);
+        let run = move || run(&world, &received);
+        let end = thread::spawn(run);
+        Self { operations: Mutex::new(Some(operations)), end: Mutex::new(Some(end)) }
+    }
+
+    /// Hands it an operation.
+    ///
+    /// # Errors
+    ///
+    /// When it was waited for already.
+    pub(super) fn hand_over(&self, operation: Operation) -> Result<(), String> {
+        match &*lock(&self.operations) {
+            // One that has failed takes nothing any more.
+            Some(operations) => {
+                let _ = operations.send(operation);
+                Ok(())
+            }
+            None => Err("the thread has been waited for".to_owned()),
+        }
+    }
+
+    /// Waits until it has done everything.
+    ///
+    /// # Errors
+    ///
+    /// As an operation of it went wrong.
+    pub(super) fn join(&self) -> Result<(), String> {
+        drop(lock(&self.operations).take());
+        let Some(end) = lock(&self.end).take() else { return Ok(()) };
+        end.join().unwrap_or_else(|_| Err("a thread panicked".to_owned()))
+    }
+}
+
+fn run(world: &std::sync::Weak<World>, operations: &Receiver<Operation>) -> Result<(), String> {
+    while let Ok(operation) = operations.recv() {
+        let Some(world) = world.upgrade() else { break };
+        act::perform(&world, &operation)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! The command `cenote conform`: its outputs, and what it says to bad input.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+
+fn conform(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cenote"))
+        .arg("conform")
+        .args(arguments)
+        .output()
+        .expect("it runs")
+}
+
+/// A folder of its own for a test, in which files are told to be of this format.
+fn folder(test: &str, format: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("conform").join(test).join(format);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("writable");
+    folder
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a readable path")
+}
+
+const SCENARIO: &str = "version: 1
+style: unit
+description: a pool is closed
+operations:
+- name: close
+events:
+- type: ConnectionPoolCreated
+- type: ConnectionPoolClosed
+";
+
+#[test]
+fn every_report_says_the_same() {
+    let folder = folder("reports", "cmap-format");
+    std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
+    let bad = SCENARIO.replace("PoolClosed", "PoolReady").replace("closed", "closed <&>");
+    std::fs::write(folder.join("bad.yaml"), bad).unwrap();
+    let (junit, page) = (folder.join("junit.xml"), folder.join("page.md"));
+    let marks = "above\n<!-- cenote conform --page: from here -->\n<!-- to here -->\nbelow\n";
+    std::fs::write(&page, marks).unwrap();
+    let output = conform(&[
+        text(&folder),
+        "--target",
+        "core",
+        "--json",
+        "--junit",
+        text(&junit),
+        "--page",
+        text(&page),
+    ]);
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!([&report["passed"], &report["failed"], &report["skipped"]], [1, 1, 0]);
+    let counts = json!({ "core": { "passed": 0, "failed": 1, "notApplicable": 0 } });
+    assert_eq!(report["files"][0], json!({ "file": "cmap-format/bad", "targets": counts }));
+    assert_eq!(report["tests"][1]["file"], "cmap-format/good");
+
+    let xml = std::fs::read_to_string(junit).unwrap();
+    assert!(xml.contains("tests=\"2\" failures=\"1\""), "{xml}");
+    assert!(xml.contains("a pool is closed &lt;&amp;&gt;"), "{xml}");
+
+    let written = std::fs::read_to_string(&page).unwrap();
+    assert!(written.starts_with("above\n") && written.ends_with("below\n"), "{written}");
+    assert!(written.contains("| good | 1 passed | – | – |"), "{written}");
+    assert!(written.contains("| bad | 0 passed, 1 failed | – | – |"), "{written}");
+
+    let check =
+        |path: &Path| conform(&[text(path), "--target", "core", "--page", text(&page), "--check"]);
+    let same = check(&folder);
+    assert!(!String::from_utf8_lossy(&same.stdout).contains("is not what was played"));
+    let other = check(&folder.join("good.yml"));
+    assert_eq!(other.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&other.stdout).contains("is not what was played"));
+}
+
+#[test]
+fn bad_files_are_refused_with_file_line_and_key() {
+    for (name, format, content, complaint) in [
+        (
+            "operation.yml",
+            "cmap-format",
+            SCENARIO.replace("name: close", "name: reset"),
+            "operation.yml:5: not a test file: operations.0: operation {\"name\":\"reset\"}: unknown \
+          variant `reset`",
+        ),
+        (
+            "field.yml",
+            "cmap-format",
+            SCENARIO.replace("version: 1", "version: 1\nhint: 2"),
+            "field.yml:2: not a test file: hint: unknown field `hint`",
+        ),
+        (
+            "event.yml",
+            "cmap-format",
+            SCENARIO.replace("PoolClosed", "PoolLost"),
+            "event.yml:8: not a test file: events.1: unknown event `ConnectionPoolLost`",
+        ),
+        (
+            "label.yml",
+            "cmap-format",
+            SCENARIO.replace("name: close", "{ name: checkIn, connection: a }"),
+            "label.yml:5: not a test file: operations.0: nothing is checked out as a before",
+        ),
+        (
+            "yaml.yml",
+            "cmap-format",
+            SCENARIO.replace("name: close", "{ name: close"),
+            "yaml.yml:7: not a YAML document",
+        ),
+        (
+            "twice.yml",
+            "cmap-format",
+            SCENARIO.replace("version: 1", "version: 1\nversion: 1"),
+            "twice.yml:2: not a YAML document: the key `version` is there twice",
+        ),
+        (
+            "json.json",
+            "cmap-format",
+            "{ \"version\": 1,\n ]".to_owned(),
+            "json.json: not a JSON document: ",
+        ),
+        (
+            "empty.json",
+            "load-balancers/tests",
+            "{\n\"description\": \"\" }".to_owned(),
+            "empty.json:1: not a test file: missing field `schemaVersion`",
+        ),
+        ("some.json", "crud/tests", "{}".to_owned(), "no runner for files of the folder"),
+    ] {
+        let folder = folder("bad", format);
+        std::fs::write(folder.join(name), content).unwrap();
+        let output = conform(&[text(&folder)]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{name}: {error}");
+        assert!(error.contains(complaint), "{name}: no {complaint:?} in {error}");
+        assert!(output.stdout.is_empty(), "nothing was played");
+    }
+}
+
+#[test]
+fn a_twin_that_says_something_else_is_refused() {
+    let folder = folder("twins", "cmap-format");
+    let json = json!({
+        "version": 1, "style": "unit", "description": "a pool is closed",
+        "operations": [{ "name": "close" }],
+        "events": [{ "type": "ConnectionPoolCreated" }, { "type": "ConnectionPoolClosed" }],
+    });
+    std::fs::write(folder.join("pool.json"), json.to_string()).unwrap();
+    std::fs::write(folder.join("pool.yml"), SCENARIO).unwrap();
+    let output = conform(&[text(&folder), "--target", "core"]);
+    assert!(String::from_utf8_lossy(&output.stdout).ends_with("1 passed, 0 failed, 0 skipped\n"));
+    std::fs::write(folder.join("pool.yml"), SCENARIO.replace("Closed", "Ready")).unwrap();
+    let output = conform(&[text(&folder), "--target", "core"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("pool.yml:8: not a test file: events.1.type: "), "{error}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_bad_input() {
+    let folder = folder("nobody", "cmap-format");
+    std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
+    let uri = "mongodb://127.0.0.1:1/?connectTimeoutMS=1000";
+    let output = conform(&[text(&folder), "--uri", uri]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("127.0.0.1:1"));
+}

@@ -1,0 +1,223 @@
+//! Our own tests in the unified format, on both shells; and proof that the runner notices when a file
+//! and a client disagree, and refuses what it does not know.
+
+use std::path::{Path, PathBuf};
+
+use cenote::conform::{self, Document, Outcome, Place, Target, Unreadable, Verdict, unified};
+use serde_json::{Value, json};
+
+const SHELLS: [Target; 2] = [Target::Tokio, Target::Mio];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/unified")
+}
+
+#[test]
+fn every_scenario_passes() {
+    let outcomes = conform::play(&folder(), &SHELLS, &Place::Endpoint).unwrap();
+    assert_eq!(outcomes.len(), 3 * SHELLS.len());
+    for Outcome { file, target, verdict, description } in outcomes {
+        assert_eq!(verdict, Verdict::Passed, "{}, {description} on {target}", file.display());
+    }
+}
+
+/// A client of one server that pings, is observed in every way, and is closed.
+fn easy() -> Value {
+    json!({
+        "description": "easy", "schemaVersion": "1.13",
+        "createEntities": [
+            { "client": {
+                "id": "client", "uriOptions": { "maxPoolSize": 3 },
+                "observeEvents": ["connectionCheckedOutEvent", "commandStartedEvent"],
+                "observeLogMessages": { "connection": "debug" },
+            } },
+            { "database": { "id": "database", "client": "client", "databaseName": "zoo" } },
+        ],
+        "tests": [{
+            "description": "a ping",
+            "operations": [
+                { "name": "runCommand", "object": "database",
+                  "arguments": { "command": { "ping": 1 }, "commandName": "ping" },
+                  "expectResult": { "ok": 1 } },
+                { "name": "runCommand", "object": "database",
+                  "arguments": { "command": { "none": 1 }, "commandName": "none" },
+                  "expectError": { "isClientError": false, "errorCode": 59 } },
+                { "name": "waitForEvent", "object": "testRunner",
+                  "arguments": {
+                      "client": "client", "event": { "commandStartedEvent": {} }, "count": 2 } },
+                { "name": "close", "object": "client" },
+            ],
+            "expectEvents": [
+                { "client": "client", "eventType": "cmap", "events": [
+                    { "connectionCheckedOutEvent": {} }, { "connectionCheckedOutEvent": {} },
+                    { "connectionCheckedOutEvent": {} },
+                ] },
+                { "client": "client", "events": [
+                    { "commandStartedEvent": { "commandName": "ping", "databaseName": "zoo" } },
+                    { "commandStartedEvent": { "command": { "none": 1 } } },
+                    { "commandStartedEvent": { "commandName": "endSessions" } },
+                ] },
+            ],
+            "expectLogMessages": [{ "client": "client", "messages": messages() }],
+        }],
+    })
+}
+
+fn messages() -> Vec<Value> {
+    let served = ["Connection checkout started", "Connection checked out", "Connection checked in"];
+    let begin = ["Connection pool created", "Connection pool ready", "Connection checkout started"];
+    let first = [
+        "Connection created",
+        "Connection ready",
+        "Connection checked out",
+        "Connection checked in",
+    ];
+    let end = ["Connection closed", "Connection pool closed"];
+    let all = begin.iter().chain(&first).chain(&served).chain(&served).chain(&end);
+    let message = |text: &&str| {
+        let data = json!({ "message": text, "serverPort": { "$$type": "int" } });
+        json!({ "level": "debug", "component": "connection", "data": data })
+    };
+    all.map(message).collect()
+}
+
+fn play(document: Value, target: Target) -> Result<Verdict, Unreadable> {
+    let document = Document::of(Path::new("changed.json"), document);
+    let outcomes = unified::play_document(&document, target)?;
+    let [outcome]: [Outcome; 1] = outcomes.try_into().expect("one test");
+    Ok(outcome.verdict)
+}
+
+/// How to spoil the easy file, and what the runner must say to that.
+type Spoiled = (fn(&mut Value), &'static str);
+
+const BITES: &[Spoiled] = &[
+    (|test| drop(list(test, "expectLogMessages/0/messages").pop()), "expected nothing more, saw"),
+    (|test| list(test, "expectLogMessages/0/messages").swap(5, 6), "message 5: message: expected"),
+    (
+        |test| test["expectLogMessages"][0]["messages"][0]["data"]["maxPoolSize"] = json!(4),
+        "message 0: maxPoolSize: expected 4, saw 3",
+    ),
+    (
+        |test| test["expectLogMessages"][0]["messages"][0]["level"] = json!("info"),
+        "message 0: level: expected \"info\", saw \"debug\"",
+    ),
+    (|test| drop(list(test, "expectEvents/0/events").pop()), "expected nothing more, saw"),
+    (
+        |test| test["expectEvents"][1]["events"][0]["commandStartedEvent"]["command"] = json!(1),
+        "event 0: commandStartedEvent.command: expected 1",
+    ),
+    (
+        |test| {
+            let started = &mut test["expectEvents"][1]["events"][0]["commandStartedEvent"];
+            started["hasServiceId"] = json!(true);
+        },
+        "hasServiceId: it is false",
+    ),
+    (|test| test["operations"][0]["expectResult"] = json!({ "ok": 0 }), "ok: expected 0, saw 1"),
+    (|test| test["operations"][0]["expectError"] = json!({ "isError": true }), "it went well"),
+    (|test| test["operations"][1]["expectError"]["errorCode"] = json!(1), "errorCode: Some(59)"),
+    (
+        |test| drop(test["operations"][1].as_object_mut().expect("a map").remove("expectError")),
+        "59",
+    ),
+    (|test| test["operations"][2]["arguments"]["client"] = json!("none"), "nothing is called none"),
+    (|test| test["operations"][2]["object"] = json!("client"), "operation of the testRunner"),
+    (|test| test["outcome"] = json!([OUTCOME.clone()]), "outcome: expected"),
+];
+
+static OUTCOME: std::sync::LazyLock<Value> = std::sync::LazyLock::new(
+    || json!({ "databaseName": "zoo", "collectionName": "birds", "documents": [{ "_id": 1 }] }),
+);
+
+/// The list at a place of the test.
+fn list<'a>(test: &'a mut Value, place: &str) -> &'a mut Vec<Value> {
+    test.pointer_mut(&format!("/{place}")).and_then(Value::as_array_mut).expect("a list")
+}
+
+#[test]
+fn the_runner_bites() {
+    for target in SHELLS {
+        assert_eq!(play(easy(), target).unwrap(), Verdict::Passed, "as it is, on {target}");
+    }
+    for (index, (spoil, complaint)) in BITES.iter().enumerate() {
+        let mut document = easy();
+        spoil(&mut document["tests"][0]);
+        let Verdict::Failed(what) = play(document, SHELLS[index % 2]).unwrap() else {
+            panic!("bite {index}: not noticed")
+        };
+        assert!(what.contains(complaint), "bite {index}: no {complaint:?} in:\n{what}");
+    }
+}
+
+const REFUSALS: &[Spoiled] = &[
+    (|file| file["schemaVersion"] = json!("2.0"), "schema version 2.0 is unknown"),
+    (|file| file["hint"] = json!(1), "hint: unknown field `hint`"),
+    (|file| file["tests"][0]["skip"] = json!(1), "unknown field `skip`"),
+    (|file| file["createEntities"][0] = json!({ "bucket": {} }), "unknown variant `bucket`"),
+    (|file| file["createEntities"][0]["client"]["color"] = json!(1), "unknown field `color`"),
+    (|file| operation(file)["name"] = json!("drop"), "operation \"drop\": unknown variant `drop`"),
+    (|file| operation(file)["arguments"]["slow"] = json!(1), "unknown field `slow`"),
+    (
+        |file| operation(file)["expectError"] = json!({ "errorKind": 1 }),
+        "unknown field `errorKind`",
+    ),
+    (
+        |file| drop(operation(file).as_object_mut().expect("a map").remove("object")),
+        "missing field `object`",
+    ),
+    (
+        |file| file["tests"][0]["expectEvents"][0]["events"][0] = json!({ "lostEvent": {} }),
+        "unknown event `lostEvent`",
+    ),
+    (
+        |file| file["tests"][0]["expectEvents"][0]["eventType"] = json!("sql"),
+        "unknown variant `sql`",
+    ),
+];
+
+fn operation(file: &mut Value) -> &mut Value {
+    &mut file["tests"][0]["operations"][0]
+}
+
+#[test]
+fn what_is_not_known_is_refused() {
+    for (index, (spoil, reason)) in REFUSALS.iter().enumerate() {
+        let mut document = easy();
+        spoil(&mut document);
+        let refused = play(document, Target::Tokio).unwrap_err().to_string();
+        assert!(refused.contains(reason), "refusal {index}: no {reason:?} in: {refused}");
+    }
+}
+
+#[test]
+fn it_needs_an_endpoint() {
+    let server = endpoint();
+    let foreign = conform::Foreign::new(&server.uri()).unwrap();
+    let place = Place::Server(Box::new(foreign));
+    let refused = conform::play(&folder(), &SHELLS, &place).unwrap_err().to_string();
+    assert!(refused.ends_with("such files are played against the endpoint alone"), "{refused}");
+}
+
+/// TF-15, TF-16: whatever server there is, versions count, and its fail point is switched off.
+#[test]
+fn other_files_are_played_against_any_server() {
+    let server = endpoint();
+    let place = Place::Server(Box::new(conform::Foreign::new(&server.uri()).unwrap()));
+    let file = folder().with_file_name("cmap").join("failure-frees-a-permit.yml");
+    let mut document = Document::read(&file).unwrap().into_value();
+    for target in SHELLS {
+        let outcomes = conform::play(&file, &[target], &place).unwrap();
+        assert_eq!(outcomes[0].verdict, Verdict::Passed, "on {target}");
+    }
+    document["runOn"] = json!([{ "minServerVersion": "99.0" }]);
+    let document = Document::of(&file, document);
+    let outcomes = conform::cmap::play_document(&document, Target::Mio, &place).unwrap();
+    assert!(matches!(outcomes[0].verdict, Verdict::NotApplicable(_)), "{outcomes:?}");
+}
+
+fn endpoint() -> cenote::endpoint::Endpoint {
+    let settings = cenote::endpoint::Settings::default();
+    cenote::endpoint::Endpoint::start(settings, cenote::endpoint::ListenOptions::default())
+        .expect("a free port")
+}
