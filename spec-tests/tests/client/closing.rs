@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use bson::rawdoc;
+use cenote::endpoint::{Fault, Script, Server};
 use cenote_tokio::{ClientError, SelectionError, Selector};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::world::{World, standalone, three, until_open};
 
@@ -37,6 +38,36 @@ async fn who_waits_hears_of_it() {
         world.client.close().await;
     });
     assert!(matches!(outcome, Err(ClientError::Selection(SelectionError::Closed))));
+}
+
+/// Whoever gives up waiting for a server leaves nothing behind, and a close that is given up has
+/// closed.
+#[tokio::test]
+async fn waits_that_are_given_up() {
+    let only = standalone();
+    only.with(|server, now| {
+        server.set_fault(now, Script::new(Fault::Refuse));
+    });
+    let world = World::of(&[&only], "");
+    {
+        let mut waiting = std::pin::pin!(world.client.check_out(&Selector::Any));
+        tokio::select! {
+            biased;
+            outcome = &mut waiting => panic!("{outcome:?}"),
+            () = world.until("refused", |world| world.error().is_some()) => {}
+        }
+    }
+    only.with(Server::clear_faults);
+    let connection = world.client.check_out(&Selector::Any).await.expect("a connection");
+    assert_eq!(world.count("ConnectionCheckOutStarted"), 1);
+    {
+        let closing = std::pin::pin!(world.client.close());
+        assert!(timeout(Duration::ZERO, closing).await.is_err(), "one is still out");
+    }
+    let error = world.client.check_out(&Selector::Any).await.unwrap_err();
+    assert!(matches!(error, ClientError::Selection(SelectionError::Closed)), "{error}");
+    drop(connection);
+    until_open(&only, 0).await;
 }
 
 /// What is still out is told, and comes home later.
