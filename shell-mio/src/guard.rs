@@ -80,7 +80,7 @@ impl<K: Connector> PooledConnection<K> {
     }
 
     /// Whether the pool has broken the connection off, which it does when it is cleared with an
-    /// interrupt (KX-08). Nothing can be done with the connection then.
+    /// interrupt (INT-02). Nothing can be done with the connection then.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.held().interrupt.has_happened()

@@ -130,7 +130,7 @@ impl<K: Connector> Pool<K> {
 
     /// The server is not as it was: no connection that was made before is handed out any more, and
     /// the pool pauses until it is [`ready`](Self::ready) again (CLR-01). With `interrupt`,
-    /// connections in use are broken off (CLR-30).
+    /// connections in use are broken off (INT-01).
     ///
     /// # Panics
     ///
@@ -139,7 +139,7 @@ impl<K: Connector> Pool<K> {
         self.shared().feed(Input::Clear { cause, interrupt, service: None });
     }
 
-    /// One service behind the load balancer is not as it was (CLR-10). The pool stays ready.
+    /// One service behind the load balancer is not as it was (CLB-01). The pool stays ready.
     ///
     /// # Panics
     ///

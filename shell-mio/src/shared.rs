@@ -239,16 +239,28 @@ impl<K: Connector> Shared<K> {
         is_timed: bool,
         woken: Woken,
     ) {
-        // Woken outside of the lock.
         let sleeper = if is_timed { Self::arm(&mut desk) } else { None };
-        // Those who wait have their answers, and need not wait for subscribers.
+        if woken.is_empty() && sleeper.is_none() {
+            // Almost always so, and worth not even looking whether there is something to drop.
+            std::mem::forget((woken, sleeper));
+            outbox::release(&self.desk, desk, || {}, |action| self.perform(action));
+        } else {
+            self.settle_and_wake(desk, woken, sleeper.as_ref());
+        }
+    }
+
+    /// Those who wait have their answers, and are woken outside of the lock: they need not wait for
+    /// subscribers.
+    #[inline(never)]
+    fn settle_and_wake(
+        self: &Arc<Self>,
+        desk: MutexGuard<'_, Desk<K>>,
+        woken: Woken,
+        sleeper: Option<&EventLoop>,
+    ) {
         let wake = || {
-            if !woken.is_empty() {
-                woken.wake();
-            }
-            if let Some(event_loop) = sleeper {
-                event_loop.nudge();
-            }
+            woken.wake();
+            sleeper.into_iter().for_each(EventLoop::nudge);
         };
         outbox::release(&self.desk, desk, wake, |action| self.perform(action));
     }

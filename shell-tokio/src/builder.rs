@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
@@ -16,6 +17,7 @@ use crate::desk::Desk;
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::{Failure, Watcher};
 use crate::held::{HeldTooLong, Overseer};
+use crate::log;
 use crate::outbox::Outbox;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
@@ -51,13 +53,15 @@ pub enum BuildError {
 }
 
 impl Builder<Mongo> {
-    /// A pool for the first host of a connection string.
+    /// A pool for the first host of a connection string. Options of it that are not known, or have
+    /// values that they cannot have, are ignored with a warning through `tracing` (OP-35, OP-36).
     ///
     /// # Errors
     ///
     /// A connection string that is none, or files of it that cannot be read.
     pub fn from_uri(uri: &str) -> Result<Self, BuildError> {
         let uri = ConnectionString::parse(uri)?;
+        uri.warnings().iter().for_each(log::connection_string);
         let address = uri.hosts.first().cloned();
         let address = address.unwrap_or_else(|| unreachable!("a connection string has a host"));
         Ok(Self::new(address, Mongo::new(&uri)?).options(uri.pool))
@@ -89,7 +93,10 @@ impl<K: Connector> Builder<K> {
 
     /// Tells `subscriber` every event, in the machine's order and never under a lock. It runs on the
     /// thread of whoever uses the pool, one call at a time: what it waits for, others wait for, too.
-    /// It may use the pool. If it panics, nobody else notices.
+    /// Who has begun to tell events tells those of everybody else until there are none, be it in a
+    /// guard's drop: a subscriber that takes longer than the pool takes to give it work keeps that
+    /// thread and fills the memory. One that takes microseconds sends them [elsewhere](
+    /// Self::event_channel). It may use the pool. If it panics, nobody else notices.
     #[must_use]
     pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.subscribers.push(Box::new(subscriber));
@@ -140,9 +147,12 @@ impl<K: Connector> Builder<K> {
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime. Connections are opened on that one, whoever asks for them.
+    /// Outside of a tokio runtime, or in one without time. Connections are opened on that one, whoever
+    /// asks for them.
     pub fn build(self) -> Result<Pool<K>, BuildError> {
         let Self { address, connector, options, subscribers, watcher, overseer, when_built } = self;
+        // Panics where there is no time, here and not in the pool's timer when something is due.
+        drop(tokio::time::sleep(Duration::ZERO));
         let mut outbox = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
         let desk = Desk::new(state, Outbox::new(outbox));

@@ -20,7 +20,8 @@ pub trait Connector: Send + Sync + Sized + 'static {
     /// Opens a connection to `target`, ready for its first command.
     ///
     /// In load-balanced mode it calls [`Progress::handshaken`] once hello is done. It ends by
-    /// `target`'s deadline, if there is one. When the pool has no use for the connection any more,
+    /// `target`'s deadline, if there is one, with an error that says how far it came; where it does
+    /// not, it is given up then. When the pool has no use for the connection any more,
     /// the future is dropped.
     ///
     /// # Errors
@@ -34,7 +35,7 @@ pub trait Connector: Send + Sync + Sized + 'static {
 
     /// Why a connection that comes back must not be used again, such as a reply that was not read
     /// to its end; `None`, the default, is for none. Called when a guard is dropped: it must not
-    /// block (CO-19).
+    /// block (CO-19). If it panics, the connection is taken for broken.
     fn fault(&self, connection: &Self::Connection) -> Option<ConnectionError> {
         let _ = connection;
         None

@@ -1,10 +1,12 @@
 //! Connections that are being opened, each in a task of its own.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::thread;
 
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{ConnId, Input, Instant};
+use tokio::time::timeout_at;
 
 use crate::connector::{Connector, Progress, Target};
 use crate::desk::Held;
@@ -39,6 +41,20 @@ pub(crate) fn start<K: Connector>(
     }
 }
 
+/// Whoever asked is told by his deadline, also when the connector looks at none (CS-03).
+async fn within<C>(
+    deadline: Option<tokio::time::Instant>,
+    connecting: impl Future<Output = Result<C, ConnectionError>>,
+) -> Result<C, ConnectionError> {
+    let Some(deadline) = deadline else { return connecting.await };
+    let after = deadline.saturating_duration_since(tokio::time::Instant::now());
+    // A connector that looks at it knows the stage, and comes first at the same moment.
+    match timeout_at(deadline, connecting).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(ConnectionError::timeout(Stage::Tcp, after)),
+    }
+}
+
 /// Owes the machine an answer.
 struct Opening<K: Connector> {
     shared: Arc<Shared<K>>,
@@ -49,7 +65,9 @@ struct Opening<K: Connector> {
 impl<K: Connector> Opening<K> {
     async fn run(mut self, target: Target) {
         let progress = Progress { shared: Arc::clone(&self.shared), id: self.id };
-        match self.shared.connector.connect(target, progress).await {
+        let deadline = target.deadline;
+        let connecting = self.shared.connector.connect(target, progress);
+        match within(deadline, connecting).await {
             Ok(connection) => self.succeed(connection),
             Err(cause) => {
                 failure::show(&self.shared, self.id, &cause);

@@ -68,13 +68,17 @@ impl<K: Connector> PooledConnection<K> {
     }
 
     /// What the connection is used for from now on. Counted in load-balanced mode, for the text of
-    /// a wait-queue timeout (LB-06).
+    /// a wait-queue timeout (LB-06). Does nothing to a connection of the process that this one was
+    /// forked from.
     pub fn set_purpose(&mut self, purpose: Purpose) {
+        if self.check_process().is_err() {
+            return;
+        }
         self.shared.feed(Input::Repurposed { id: self.id, purpose });
     }
 
     /// Waits until the pool breaks the connection off, which is when it is cleared with an interrupt
-    /// (KX-08). Whatever is done with the connection then has to end at once.
+    /// (INT-02). Whatever is done with the connection then has to end at once.
     ///
     /// Dropping the future changes nothing.
     pub async fn interrupted(&self) -> InterruptedError {
@@ -177,7 +181,7 @@ impl<K: Connector> Drop for PooledConnection<K> {
             conn.interrupt.has_happened().then(|| ConnectionError::network(Stage::Operation, text))
         };
         let error = conn.error.take().or_else(interrupted);
-        let error = error.or_else(|| self.shared.connector.fault(&conn.connection));
+        let error = error.or_else(|| self.shared.fault(&conn.connection));
         let health = error.map_or(Health::Healthy, Health::Errored);
         self.shared.check_in(self.id, conn, health);
     }

@@ -41,7 +41,7 @@
 //! | a command, a message that is sent | the connection comes back as broken when its guard is dropped, and is closed |
 //! | [`Connection::receive`] | nothing: the next call reads on |
 //! | a [`RawStream`] before [`done`](RawStream::done) | the connection comes back as broken |
-//! | a [`PooledConnection`] | it comes back: without waiting, without a task, without blocking |
+//! | a [`PooledConnection`] | it comes back: without waiting, without a task, without blocking but for what [subscribers](Builder::on_event) do |
 //! | [`Pool::close`], [`Pool::close_before`] | the pool is closed all the same; nobody waits for what is still out |
 //! | [`Pool::warm_up`] | what it has made stays in the pool, what it waits for is given up |
 //! | the last [`Pool`] | the pool closes; guards that are still out come back to be closed |
@@ -120,3 +120,8 @@ pub use pool::Pool;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// So do those of the page about the client.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/client.md")]
+struct ClientPage;

@@ -5,6 +5,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::log::{LogRecord, LogSettings, LogValue};
 use cenote_core::pool::Event;
+use cenote_core::uri::UriWarning;
 use tracing::field::{Value, display};
 use tracing::{Level, debug, enabled, warn};
 
@@ -47,6 +48,11 @@ pub(crate) fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
         maxConnecting = number("maxConnecting"),
         waitQueueTimeoutMS = number("waitQueueTimeoutMS"),
     );
+}
+
+/// What became of an option of a connection string (OP-35, OP-36). It holds no value.
+pub(crate) fn connection_string(warning: &UriWarning) {
+    warn!(target: TARGET, "Connection string: {warning}");
 }
 
 /// Not a message of the specification: a connection is perhaps leaked.

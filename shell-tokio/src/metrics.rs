@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutFailedReason, Event, Snapshot};
 use opentelemetry::KeyValue;
@@ -56,6 +57,15 @@ impl Metrics {
     pub fn pool_name(mut self, name: impl Into<String>) -> Self {
         self.pool_name = Some(name.into());
         self
+    }
+}
+
+impl Metrics {
+    /// The same for one of several pools: a name that was given comes before the address, so that
+    /// two clients of the same servers can be told apart.
+    pub(crate) fn of_one(&self, address: &ServerAddress) -> Self {
+        let pool_name = self.pool_name.as_ref().map(|name| format!("{name}/{address}"));
+        Self { meter: self.meter.clone(), pool_name }
     }
 }
 

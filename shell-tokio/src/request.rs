@@ -5,10 +5,11 @@ use std::mem;
 use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use cenote_core::error::PoolError;
 use cenote_core::pool::Purpose;
+use tokio::task::coop;
 use tokio::time::Instant;
 
 use crate::connector::Connector;
@@ -57,13 +58,21 @@ impl<K: Connector> Future for Request<'_, K> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let place = match self.stage {
-            Stage::New => match self.shared.request(self.deadline, self.purpose, cx.waker()) {
-                Ok(delivery) => return self.answered(delivery),
-                Err(place) => {
-                    self.stage = Stage::Waiting(place);
-                    return Poll::Pending;
+            Stage::New => {
+                // Who is served at once, again and again, lets other tasks run now and then, as with
+                // all that is tokio's: a timeout around it would never be looked at otherwise.
+                let budget = ready!(coop::poll_proceed(cx));
+                match self.shared.request(self.deadline, self.purpose, cx.waker()) {
+                    Ok(delivery) => {
+                        budget.made_progress();
+                        return self.answered(delivery);
+                    }
+                    Err(place) => {
+                        self.stage = Stage::Waiting(place);
+                        return Poll::Pending;
+                    }
                 }
-            },
+            }
             Stage::Waiting(place) => place,
             Stage::Answered => panic!("a check-out is polled after it was answered"),
         };

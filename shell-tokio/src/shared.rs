@@ -6,7 +6,7 @@ use std::sync::{Arc, TryLockResult};
 use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::ConnectionError;
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{
     Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
 };
@@ -160,6 +160,15 @@ impl<K: Connector> Shared<K> {
         self.settle(desk, moment, woken);
     }
 
+    /// What the connector finds fault with. If it panics, the connection is not to be trusted, and
+    /// comes back all the same.
+    pub(crate) fn fault(&self, connection: &K::Connection) -> Option<ConnectionError> {
+        catch_unwind(AssertUnwindSafe(|| self.connector.fault(connection))).unwrap_or_else(|_| {
+            let reason = "the connector panicked when it was asked what is wrong with it";
+            Some(ConnectionError::protocol(Stage::Operation, reason))
+        })
+    }
+
     /// Whoever asked has gone. What was delivered meanwhile goes back as it came.
     pub(crate) fn abandon(self: &Arc<Self>, place: Place) {
         let mut desk = self.lock();
@@ -301,7 +310,8 @@ impl<K: Connector> Shared<K> {
 
     fn tell(&self, event: Event<ConnectionError>) {
         if log::is_wanted() {
-            log::event(&self.address, &event);
+            // What collects them may panic, too.
+            let _ = catch_unwind(AssertUnwindSafe(|| log::event(&self.address, &event)));
         }
         if self.subscribers.is_empty() {
             return;

@@ -22,7 +22,7 @@ impl<K: Connector> Pool<K> {
     /// CMAP knows no such request, so it is told as one whose time is over at once (EV-18):
     /// `ConnectionCheckOutStarted`, and then `ConnectionCheckedOut`, or `ConnectionCheckOutFailed`
     /// with the reason `timeout` and a duration of zero. Blocks for no longer than the pool's lock is
-    /// held; where nothing is available it allocates.
+    /// held and [subscribers](crate::Builder::on_event) take; where nothing is available it allocates.
     ///
     /// # Errors
     ///

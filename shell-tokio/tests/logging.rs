@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::PoolOptions;
-use cenote_tokio::{Builder, Connector, Progress, Target};
+use cenote_tokio::{Builder, Connector, Pool, Progress, Target};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -29,9 +29,12 @@ impl Subscriber for Lines {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
-        assert_eq!(event.metadata().level(), &Level::DEBUG);
         let mut line = Line(String::new());
         event.record(&mut line);
+        match *event.metadata().level() {
+            Level::DEBUG => {}
+            level => line.0.insert_str(0, level.as_str()),
+        }
         self.0.lock().expect("no panic").push(line.0);
     }
 
@@ -76,6 +79,18 @@ impl Connector for Once {
 async fn messages_have_the_words_and_keys_of_the_specification() {
     let lines = Lines::default();
     tracing::subscriber::set_global_default(lines.clone()).unwrap();
+    // OP-35, OP-36: what a connection string has in vain, without its value.
+    Pool::builder("mongodb://db.example.com/?maxConecting=3&maxPoolSize=secret").unwrap();
+    let warnings = std::mem::take(&mut *lines.0.lock().unwrap());
+    let expected = [
+        "WARN message=Connection string: maxConecting: no such option; it is ignored",
+        "WARN message=Connection string: maxPoolSize: ",
+    ];
+    assert_eq!(warnings.len(), expected.len(), "{warnings:#?}");
+    for (warning, expected) in warnings.iter().zip(expected) {
+        assert!(warning.starts_with(expected) && !warning.contains("secret"), "{warning}");
+    }
+
     let options = PoolOptions::default().with_max_pool_size(2);
     let address = ServerAddress::tcp("db.example.com", 27018).unwrap();
     let pool = Builder::new(address, Once).options(options).build().unwrap();

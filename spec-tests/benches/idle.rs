@@ -1,6 +1,6 @@
 //! What a connection of the mio shell takes that lies idle, with TLS: memory and threads of the
 //! process that holds them. The server is a process of its own.
-//! `cargo bench -p cenote --bench idle [-- CONNECTIONS]`.
+//! `ulimit -n 20000; cargo bench -p cenote --bench idle [-- CONNECTIONS]`, 10,000 by default.
 
 use std::error::Error;
 use std::fs;
@@ -12,6 +12,8 @@ use cenote::endpoint::{Endpoint, ListenOptions, Settings};
 use cenote_mio::Pool;
 
 const SERVER: &str = "serve";
+/// Standard ones, polls, listeners, libraries.
+const OTHER_FILES: u32 = 100;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // `cargo bench` adds `--bench`; `cargo test` runs the binary, too, and gets a few.
@@ -33,6 +35,7 @@ fn serve() -> Result<(), Box<dyn Error>> {
 }
 
 fn hold(connections: u32) -> Result<(), Box<dyn Error>> {
+    check_limit(connections)?;
     let mut server = Command::new(std::env::current_exe()?)
         .arg(SERVER)
         .stdin(Stdio::piped())
@@ -55,6 +58,21 @@ fn hold(connections: u32) -> Result<(), Box<dyn Error>> {
     pool.close();
     drop(server.stdin.take());
     server.wait()?;
+    Ok(())
+}
+
+/// Each connection is a file to this process, and one to the server's.
+fn check_limit(connections: u32) -> Result<(), Box<dyn Error>> {
+    let limits = fs::read_to_string("/proc/self/limits")?;
+    let line = limits.lines().find(|line| line.starts_with("Max open files"));
+    let limit = line.and_then(|line| line.split_whitespace().nth(3)).ok_or("Linux says it")?;
+    let needed = connections + OTHER_FILES;
+    if limit.parse::<u32>().is_ok_and(|limit| limit < needed) {
+        let how = format!("raise it with `ulimit -n {needed}`, or hold fewer with `-- NUMBER`");
+        return Err(
+            format!("this process may open {limit} files, and needs {needed}: {how}").into()
+        );
+    }
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use cenote::conversation::Conversation;
-use cenote::workload::{self, Busy, Crowd, Recorded, Warm, WarmOnTokio};
+use cenote::workload::{self, Busy, Crowd, Recorded, Warm, WarmOnMio, WarmOnTokio};
 use cenote_core::connect::ScramCache;
 use cenote_core::pool::{Maintenance, PoolOptions};
 
@@ -47,6 +47,15 @@ const SCENES: &[Scene] = &[
     }),
     ("pair through cenote-tokio, timed, counted", 10_000, Some(1_780), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
+    }),
+    ("pair through cenote-mio, events off", 10_000, Some(750), |n| {
+        WarmOnMio::new(untimed(), false).pairs(n);
+    }),
+    ("pair through cenote-mio, timed", 10_000, Some(1_080), |n| {
+        WarmOnMio::new(timed(), false).pairs(n);
+    }),
+    ("pair through cenote-mio, timed, counted", 10_000, Some(1_780), |n| {
+        WarmOnMio::new(timed(), true).pairs(n);
     }),
     ("enqueue one of 1,000", 1_000, None, |n| enqueue(n)),
     ("enqueue one of 10,000", 10_000, None, |n| enqueue(n)),

@@ -5,18 +5,35 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use cenote::command::{check, conform, endpoint, explore, record, replay, run};
-use clap::{Parser, Subcommand};
+use cenote::command::{check, completions, conform, endpoint, explore, record, replay, run, usage};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
+/// The laboratory of the Cenote connection pool: MongoDB's, as a deterministic machine
 #[derive(Parser)]
-#[command(name = "cenote", version, about = "The laboratory of the Cenote connection pool")]
+#[command(name = "cenote", version, arg_required_else_help = false, after_help = EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
+const EXAMPLES: &str = "\
+First steps:
+  cenote run --chaos                          a pool at work while its server has trouble
+  cenote record example.bson                  a trace to look at
+  cenote replay example.bson --html page.html a picture of it, for any browser
+  cenote replay example.bson --explain        why check-outs failed, in words
+
+Exit status: 0 it is good; 1 what was checked does not hold; 2 bad usage or input, with one line on
+standard error that says what and where.";
+
 #[derive(Subcommand)]
 enum Command {
+    /// Put a pool to work, watch it, and say how it went: on a server that comes along, or on yours
+    Run(run::Arguments),
+    /// Replay a trace: verify it, print it, explain it, draw it, step through it, shrink it
+    Replay(Box<replay::Arguments>),
+    /// Write a trace of a pool that nobody has: traffic, or random inputs
+    Record(record::Arguments),
     /// Judge a stream of events, one line of JSON each: does a pool that tells this keep the rules?
     Check(check::Arguments),
     /// Play official test files of MongoDB's specifications
@@ -25,29 +42,32 @@ enum Command {
     Endpoint(endpoint::Arguments),
     /// Feed every sequence of inputs, up to a length, to small pools and to their model
     Explore(explore::Arguments),
-    /// Put a pool to work, watch it, and say how it went: on a server that comes along, or on yours
-    Run(run::Arguments),
-    /// Write a trace of a pool that nobody has: traffic, or random inputs
-    Record(record::Arguments),
-    /// Replay a trace: verify it, print it, explain it, step through it, shrink it
-    Replay(Box<replay::Arguments>),
+    /// Print a script with which a shell completes these commands
+    Completions(completions::Arguments),
 }
 
 fn main() -> ExitCode {
-    let result: Result<bool, Box<dyn Error>> = match Cli::parse().command {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return ExitCode::from(usage::answer(&error, &Cli::command())),
+    };
+    let result: Result<bool, Box<dyn Error>> = match cli.command {
+        Command::Run(arguments) => run::run(&arguments).map_err(Into::into),
+        Command::Replay(arguments) => replay::run(&arguments).map_err(Into::into),
+        Command::Record(arguments) => record::run(&arguments).map_err(Into::into),
         Command::Check(arguments) => check::run(&arguments).map_err(Into::into),
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
         Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
-        Command::Run(arguments) => run::run(&arguments).map_err(Into::into),
-        Command::Record(arguments) => record::run(&arguments).map_err(Into::into),
-        Command::Replay(arguments) => replay::run(&arguments).map_err(Into::into),
+        Command::Completions(arguments) => {
+            completions::run(&arguments, &mut Cli::command()).map_err(Into::into)
+        }
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            eprintln!("cenote: {error}");
+            eprintln!("cenote: {}", usage::in_one_line(&error.to_string()));
             ExitCode::from(2)
         }
     }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use cenote::workload::{Busy, Recorded, Warm, WarmOnTokio};
+use cenote::workload::{Busy, Recorded, Warm, WarmOnMio, WarmOnTokio};
 use cenote_core::pool::PoolOptions;
 
 #[global_allocator]
@@ -42,6 +42,9 @@ fn main() {
             let warm = WarmOnTokio::new(options.clone(), counts_events);
             warm.pairs(1);
             assert_eq!(allocations(|| warm.pairs(100_000)), 0, "pairs through cenote-tokio");
+            let warm = WarmOnMio::new(options.clone(), counts_events);
+            warm.pairs(1);
+            assert_eq!(allocations(|| warm.pairs(100_000)), 0, "pairs through cenote-mio");
         }
     }
 

@@ -38,6 +38,8 @@ pub struct ClientBuilder {
 struct Audience {
     subscribers: Vec<Told<PoolEvent>>,
     overseer: Option<Told<HeldTooLong>>,
+    #[cfg(feature = "metrics")]
+    metrics: Option<crate::metrics::Metrics>,
 }
 
 /// One who is told by several pools.
@@ -101,6 +103,15 @@ impl ClientBuilder {
         overseer: impl Fn(&HeldTooLong) + Send + Sync + 'static,
     ) -> Self {
         self.audience.overseer = Some(Arc::new(overseer));
+        self
+    }
+
+    /// Measures all pools with OpenTelemetry (feature `metrics`): [`Builder::metrics`]. Each has its
+    /// address for a name; behind the name that `metrics` has and a `/`, if it has one.
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn metrics(mut self, metrics: crate::metrics::Metrics) -> Self {
+        self.audience.metrics = Some(metrics);
         self
     }
 
@@ -171,6 +182,11 @@ fn pool(
     if let Some(overseer) = &audience.overseer {
         let overseer = Arc::clone(overseer);
         builder = builder.on_held_too_long(move |report| overseer(report));
+    }
+    #[cfg(feature = "metrics")]
+    if let Some(metrics) = &audience.metrics {
+        let metrics = metrics.of_one(builder.address());
+        builder = builder.metrics(metrics);
     }
     builder.on_failure(move |failure| failed(failure, watch.get())).build()
 }

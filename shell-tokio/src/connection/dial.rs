@@ -60,6 +60,17 @@ impl Limit {
         Self { all: None, each }
     }
 
+    /// Besides, `each` for every command of the handshake (CS-06, CS-08).
+    pub(super) fn and_each_command(self, each: Option<Duration>) -> Self {
+        Self { each, ..self }
+    }
+
+    /// For a command that begins now, and for its reply.
+    pub(super) fn for_command(self) -> Self {
+        let each = self.each.and_then(|each| Deadline::after(Instant::now(), each));
+        Self { all: each.into_iter().chain(self.all).min(), each: None }
+    }
+
     /// What becomes of `work`, or after how long it was given up.
     pub(super) async fn hold<R>(self, work: impl Future<Output = R>) -> Result<R, Duration> {
         let each = self.each.and_then(|each| Deadline::after(Instant::now(), each));

@@ -14,7 +14,8 @@ impl Mongo {
     /// over a TLS of another kind or in a simulated network: for a [`Connector`] of one's own, which
     /// opens the stream, calls this, and leaves [`Connector::fault`] to this one's.
     ///
-    /// Takes until `target`'s deadline at most, and `connectTimeoutMS` from now: whoever wants that
+    /// Takes until `target`'s deadline at most, and `connectTimeoutMS` from now, and for each command as long as
+    /// [`Mongo`] says: whoever wants that
     /// to cover the opening, too, puts the deadline forward before. Of the connection string it does
     /// not use what is about opening: hosts, TLS and the proxy. Tells `progress` when hello is done,
     /// where that matters.
@@ -28,7 +29,8 @@ impl Mongo {
         target: &Target,
         progress: &Progress<K>,
     ) -> Result<Connection, ConnectionError> {
-        let limit = Limit::of(target, self.connect_timeout);
+        let limit =
+            Limit::of(target, self.connect_timeout).and_each_command(self.command_timeout(target));
         let messages = Messages::new(Stream::Foreign(Box::new(stream)));
         handshake::establish(self, messages, limit, progress).await
     }

@@ -34,15 +34,16 @@ async fn converse<K: Connector>(
     limit: Limit,
     progress: &Progress<K>,
 ) -> Result<Box<ConnectionDescription>, ConnectionError> {
+    let mut turn = limit;
     loop {
         match establish.next_step()? {
             Step::Send(command) => {
-                if let Err(failure) = messages.send(command.body(), None, Flags::NONE, limit).await
-                {
+                turn = limit.for_command();
+                if let Err(failure) = messages.send(command.body(), None, Flags::NONE, turn).await {
                     fail(establish, failure);
                 }
             }
-            Step::Receive => match messages.receive(limit).await {
+            Step::Receive => match messages.receive(turn).await {
                 Ok(reply) => establish.reply(&reply, scram),
                 Err(failure) => fail(establish, failure),
             },

@@ -161,6 +161,30 @@ async fn a_connector_that_panics_is_a_failure_like_others() {
     assert_eq!(*pool.check_out().await.unwrap(), 2);
 }
 
+/// A connector that panics when it is asked what is wrong with a connection.
+struct BadJudge;
+
+impl Connector for BadJudge {
+    type Connection = ();
+
+    async fn connect(&self, _: Target, _: Progress<Self>) -> Result<(), ConnectionError> {
+        Ok(())
+    }
+
+    fn fault(&self, (): &()) -> Option<ConnectionError> {
+        std::panic::resume_unwind(Box::new("on purpose"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_judged_comes_back_as_broken() {
+    let pool = Builder::new("db.example.com".parse().unwrap(), BadJudge).build().unwrap();
+    pool.ready();
+    drop(pool.check_out().await.unwrap());
+    assert_eq!(pool.snapshot().total, 0);
+    pool.close().await;
+}
+
 /// Every connection is of its own service, and fails after hello if the service is told.
 struct Balanced {
     refuse: u64,

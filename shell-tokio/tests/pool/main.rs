@@ -3,6 +3,7 @@
 mod cancellation;
 mod close;
 mod failures;
+mod handshake;
 mod held;
 mod lifecycle;
 mod many;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cenote_tokio::{Metrics, Pool};
+use cenote_tokio::{Client, Metrics, Pool};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry_sdk::metrics::data::{
@@ -185,6 +185,20 @@ async fn pools_with_names() {
     let counts: Vec<_> = lines.iter().filter(|line| line.starts_with("count ")).collect();
     assert_eq!(counts.len(), 2, "those of the other one: {lines:?}");
     drop(held);
+}
+
+/// A client measures each of its pools, under its own name and the server's.
+#[tokio::test]
+async fn pools_of_a_client() {
+    let readings = Readings::new();
+    let client = Client::builder("mongodb://127.0.0.1:1,127.0.0.1:2/?maxPoolSize=7").unwrap();
+    let client = client.metrics(readings.metrics().pool_name("orders")).build().unwrap();
+    let lines = readings.take();
+    let limits: Vec<_> = lines.iter().filter(|line| line.starts_with("max ")).collect();
+    let expected =
+        ["1", "2"].map(|port| format!("max {{connection}} pool.name=orders/127.0.0.1:{port}: 7"));
+    assert_eq!(limits, expected.iter().collect::<Vec<_>>());
+    client.close().await;
 }
 
 /// What never comes back, and what fails, is forgotten.

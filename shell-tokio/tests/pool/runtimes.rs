@@ -1,5 +1,6 @@
 //! Pools that are used from several runtimes, and runtimes that end before their pools.
 
+use std::panic::catch_unwind;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -128,6 +129,16 @@ fn one_that_is_made_too_late() {
     drop(late);
     assert_eq!(second.block_on(pool.check_out()).unwrap_err().name(), "PoolClosedError");
     second.block_on(pool.close());
+}
+
+/// It would close itself as soon as something is due.
+#[test]
+fn one_without_time_is_refused() {
+    let home = Builder::new_current_thread().build().expect("a runtime");
+    let inside = home.enter();
+    let made = catch_unwind(|| builder(&Gate::open(), at_most(1)).build());
+    assert!(made.is_err());
+    drop(inside);
 }
 
 /// Threads use the pool while its runtime ends under them: each comes to an end.

@@ -177,3 +177,29 @@ async fn scoped_use_gives_back_whatever_happens() {
     settle().await;
     assert_eq!((pool.snapshot().total, gate.alive()), (0, Vec::new()), "it was found broken");
 }
+
+/// Whoever finds a connection each time has nothing to wait for, and yet is not alone.
+#[tokio::test(start_paused = true)]
+async fn who_is_always_served_at_once_lets_others_run() {
+    let (pool, _) = ready(&Gate::open(), at_most(1));
+    drop(pool.check_out().await.unwrap());
+    let other = tokio::spawn(async {});
+    let mut pairs = 0;
+    while !other.is_finished() {
+        drop(pool.check_out().await.unwrap());
+        pairs += 1;
+        assert!(pairs < 10_000, "nobody else runs");
+    }
+}
+
+/// CS-03: the caller's deadline holds, whatever the connector thinks of it.
+#[tokio::test(start_paused = true)]
+async fn a_connector_that_looks_at_no_deadline_has_one() {
+    let (pool, log) = ready(&Gate::closed(), at_most(1));
+    let begin = Instant::now();
+    let error = pool.check_out_before(begin + Duration::from_secs(3)).await.unwrap_err();
+    assert!(error.is_timeout(), "{error}");
+    assert_eq!(begin.elapsed().as_secs(), 3);
+    assert_eq!(pool.snapshot().pending, 0);
+    assert_eq!(log.take()[4..], ["ConnectionClosed", "ConnectionCheckOutFailed"]);
+}

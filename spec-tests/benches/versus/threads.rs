@@ -1,7 +1,8 @@
 //! Threads instead of tasks: the mio shell beside r2d2 and a pool made by hand.
 
+use std::collections::VecDeque;
 use std::hint::black_box;
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Instant;
 
@@ -50,7 +51,7 @@ pub(crate) fn alone() -> Vec<Contestant> {
 
 /// 64 threads share 8 connections; each yields while it has one.
 pub(crate) fn contended() -> Vec<Contestant> {
-    let made = HandMade::new(8);
+    let (made, in_order) = (HandMade::new(8), InOrder::new(8));
     let r2d2 = r2d2(8);
     let cenote = |options, counts| {
         let pool = cenote(options, counts);
@@ -67,6 +68,7 @@ pub(crate) fn contended() -> Vec<Contestant> {
     vec![
         ("bare: two yields", crowd(bare)),
         ("mutex and condvar, by hand", crowd(move || made.with(thread::yield_now))),
+        ("the same, in the order of asking", crowd(move || in_order.with(thread::yield_now))),
         ("cenote, events off, nothing timed", crowd(cenote(plain(8), false))),
         ("cenote, timed, and a subscriber", crowd(cenote(timed(8), true))),
         (
@@ -109,24 +111,86 @@ fn crowd(pair: impl Fn() + Sync + 'static) -> Box<dyn FnMut() -> Sample> {
 
 /// A list, and a bell for those who find it empty. Whoever is quick comes first.
 struct HandMade {
-    idle: Mutex<Vec<u64>>,
+    state: Mutex<Idle>,
     bell: Condvar,
+}
+
+struct Idle {
+    connections: Vec<u64>,
+    /// The bell is a call of the operating system, whether or not anybody hears it.
+    waiting: usize,
 }
 
 impl HandMade {
     fn new(connections: u64) -> Self {
-        Self { idle: Mutex::new((0..connections).collect()), bell: Condvar::new() }
+        let idle = Idle { connections: (0..connections).collect(), waiting: 0 };
+        Self { state: Mutex::new(idle), bell: Condvar::new() }
     }
 
     fn with<R>(&self, use_it: impl FnOnce() -> R) -> R {
-        let idle = self.idle.lock().expect("no panic");
-        let mut idle = self.bell.wait_while(idle, |idle| idle.is_empty()).expect("no panic");
-        let taken = idle.pop().expect("it is not empty");
+        let mut idle = self.state.lock().expect("no panic");
+        let taken = loop {
+            if let Some(taken) = idle.connections.pop() {
+                break taken;
+            }
+            idle.waiting += 1;
+            idle = self.bell.wait(idle).expect("no panic");
+            idle.waiting -= 1;
+        };
         drop(idle);
         let result = use_it();
-        self.idle.lock().expect("no panic").push(black_box(taken));
-        self.bell.notify_one();
+        let mut idle = self.state.lock().expect("no panic");
+        idle.connections.push(black_box(taken));
+        let is_waited_for = idle.waiting > 0;
+        drop(idle);
+        if is_waited_for {
+            self.bell.notify_one();
+        }
         result
+    }
+}
+
+/// The same in the order of asking: whoever brings a connection back gives it to the oldest who waits.
+struct InOrder {
+    state: Mutex<(Vec<u64>, VecDeque<Arc<Place>>)>,
+}
+
+#[derive(Default)]
+struct Place {
+    given: Mutex<Option<u64>>,
+    bell: Condvar,
+}
+
+impl InOrder {
+    fn new(connections: u64) -> Self {
+        Self { state: Mutex::new(((0..connections).collect(), VecDeque::new())) }
+    }
+
+    fn with<R>(&self, use_it: impl FnOnce() -> R) -> R {
+        let taken = self.take();
+        let result = use_it();
+        let mut state = self.state.lock().expect("no panic");
+        let Some(next) = state.1.pop_front() else {
+            state.0.push(black_box(taken));
+            return result;
+        };
+        drop(state);
+        *next.given.lock().expect("no panic") = Some(black_box(taken));
+        next.bell.notify_one();
+        result
+    }
+
+    fn take(&self) -> u64 {
+        let mut state = self.state.lock().expect("no panic");
+        if let Some(taken) = state.0.pop() {
+            return taken;
+        }
+        let place = Arc::<Place>::default();
+        state.1.push_back(Arc::clone(&place));
+        drop(state);
+        let given = place.given.lock().expect("no panic");
+        let given = place.bell.wait_while(given, |given| given.is_none()).expect("no panic");
+        given.expect("it was waited for")
     }
 }
 

@@ -2,6 +2,7 @@
 //! holds, or why it could not be checked.
 
 pub mod check;
+pub mod completions;
 pub mod conform;
 pub mod endpoint;
 pub mod explore;
@@ -9,3 +10,4 @@ pub mod record;
 pub mod replay;
 pub mod run;
 mod signals;
+pub mod usage;

@@ -34,6 +34,9 @@ pub struct Arguments {
     /// One of so many check-outs is never checked in; 0: none
     #[arg(long, default_value_t = 0)]
     leak_every: u64,
+    /// At the end a connection is checked in twice: a bug for `cenote replay --shrink misuse` to find
+    #[arg(long, conflicts_with = "random")]
+    check_in_twice: bool,
     /// How long establishing a connection takes, on average, in milliseconds
     #[arg(long, default_value_t = 8)]
     establish_ms: u64,
@@ -83,6 +86,7 @@ fn write(arguments: &Arguments) -> io::Result<()> {
         tasks: arguments.tasks.unwrap_or(scene.tasks),
         failure_every: arguments.failure_every,
         leak_every: arguments.leak_every,
+        checks_in_twice: arguments.check_in_twice,
         establish_time: Duration::from_millis(arguments.establish_ms),
         ..scene
     };

@@ -96,15 +96,27 @@ impl Condition {
 }
 
 impl Count {
-    const ALL: [(Self, &'static str); 7] = [
-        (Self::Total, "total"),
-        (Self::Idle, "idle"),
-        (Self::InUse, "in-use"),
-        (Self::Pending, "pending"),
-        (Self::Waiting, "waiting"),
-        (Self::Generation, "generation"),
-        (Self::Created, "created"),
+    const ALL: [Self; 7] = [
+        Self::Total,
+        Self::Idle,
+        Self::InUse,
+        Self::Pending,
+        Self::Waiting,
+        Self::Generation,
+        Self::Created,
     ];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Total => "total",
+            Self::Idle => "idle",
+            Self::InUse => "in-use",
+            Self::Pending => "pending",
+            Self::Waiting => "waiting",
+            Self::Generation => "generation",
+            Self::Created => "created",
+        }
+    }
 
     fn of(self, snapshot: &Snapshot) -> u64 {
         match self {
@@ -121,14 +133,19 @@ impl Count {
 
 impl Comparison {
     /// Longer signs first, or `>=` would be read as `>`.
-    const ALL: [(Self, &'static str); 6] = [
-        (Self::AtLeast, ">="),
-        (Self::AtMost, "<="),
-        (Self::Unequal, "!="),
-        (Self::Equal, "="),
-        (Self::Above, ">"),
-        (Self::Below, "<"),
-    ];
+    const ALL: [Self; 6] =
+        [Self::AtLeast, Self::AtMost, Self::Unequal, Self::Equal, Self::Above, Self::Below];
+
+    const fn sign(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::Unequal => "!=",
+            Self::AtLeast => ">=",
+            Self::AtMost => "<=",
+            Self::Above => ">",
+            Self::Below => "<",
+        }
+    }
 
     fn holds(self, left: u64, right: u64) -> bool {
         match self {
@@ -138,6 +155,24 @@ impl Comparison {
             Self::AtMost => left <= right,
             Self::Above => left > right,
             Self::Below => left < right,
+        }
+    }
+}
+
+/// As it can be written.
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count, comparison, number) => {
+                write!(f, "{}{}{number}", count.name(), comparison.sign())
+            }
+            Self::Status(status) => write!(f, "status={status}"),
+            Self::Event(name) => write!(f, "event={name}"),
+            Self::Input(name) => write!(f, "input={name}"),
+            Self::Step(comparison, number) => write!(f, "step{}{number}", comparison.sign()),
+            Self::At(comparison, nanos) => {
+                write!(f, "at{}{}", comparison.sign(), *nanos as f64 / 1e9)
+            }
         }
     }
 }
@@ -171,7 +206,10 @@ impl FromStr for Condition {
 fn parse(text: &str) -> Option<Condition> {
     let (at, comparison, sign) = Comparison::ALL
         .iter()
-        .filter_map(|&(comparison, sign)| Some((text.find(sign)?, comparison, sign)))
+        .filter_map(|&comparison| {
+            let sign = comparison.sign();
+            Some((text.find(sign)?, comparison, sign))
+        })
         .min_by_key(|&(at, _, sign)| (at, std::cmp::Reverse(sign.len())))?;
     let (key, value) = (text[..at].trim(), text[at + sign.len()..].trim());
     let is_equal = comparison == Comparison::Equal;
@@ -187,7 +225,7 @@ fn parse(text: &str) -> Option<Condition> {
             .find(|status| status.to_string() == value)
             .map(Condition::Status),
         _ => {
-            let (count, _) = Count::ALL.into_iter().find(|(_, name)| *name == key)?;
+            let count = Count::ALL.into_iter().find(|count| count.name() == key)?;
             Some(Condition::Count(count, comparison, value.parse().ok()?))
         }
     }
@@ -232,7 +270,8 @@ mod tests {
             ("step=40", Condition::Step(Comparison::Equal, 40)),
             ("at=1.5s", Condition::At(Comparison::Equal, 1_500_000_000)),
         ] {
-            assert_eq!(text.parse(), Ok(expected), "{text}");
+            assert_eq!(text.parse(), Ok(expected.clone()), "{text}");
+            assert_eq!(expected.to_string().parse(), Ok(expected), "{text}");
         }
         for text in ["", "waiting", "waiting>x", "event=Nothing", "status>ready", "at=-1", "x=1"] {
             assert!(text.parse::<Condition>().is_err(), "{text}");

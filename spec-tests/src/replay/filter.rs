@@ -3,7 +3,9 @@
 use cenote_core::pool::{Action, Event, Input, WaiterId};
 use cenote_core::trace::Traced;
 
+use super::condition::INPUTS;
 use super::watch::View;
+use crate::event_json;
 
 /// Steps that have to do with all of what is set.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +20,43 @@ pub struct Filter {
     pub to: Option<u64>,
     /// One of these names of inputs, events or actions.
     pub types: Vec<String>,
+}
+
+/// A name by which steps can be chosen, as it was written.
+///
+/// # Errors
+///
+/// When no input, event or action has it, in words.
+pub fn known_type(name: &str) -> Result<String, String> {
+    let known = INPUTS.iter().chain(&event_json::TYPES).chain(&ACTIONS);
+    if known.into_iter().any(|known| *known == name) {
+        return Ok(name.to_owned());
+    }
+    Err("neither an input (CheckOutRequested, Clear, …) nor an event (ConnectionClosed, …) nor an \
+         action (Deliver, CloseSocket, …) has this name"
+        .to_owned())
+}
+
+const ACTIONS: [&str; 6] = [
+    "StartEstablish",
+    "AbortEstablish",
+    "Deliver",
+    "CloseSocket",
+    "Interrupt",
+    "ReportHeldTooLong",
+];
+
+/// Of an event its own.
+fn name_of(action: &Action<Traced>) -> &'static str {
+    match action {
+        Action::EmitEvent(event) => event.name(),
+        Action::StartEstablish { .. } => "StartEstablish",
+        Action::AbortEstablish { .. } => "AbortEstablish",
+        Action::Deliver { .. } => "Deliver",
+        Action::CloseSocket { .. } => "CloseSocket",
+        Action::Interrupt { .. } => "Interrupt",
+        Action::ReportHeldTooLong { .. } => "ReportHeldTooLong",
+    }
 }
 
 impl Filter {
@@ -57,16 +96,7 @@ impl Filter {
 
     fn is_of_type(&self, view: &View<'_>) -> bool {
         let wanted = |name: &str| self.types.iter().any(|wanted| wanted == name);
-        wanted(view.step.input.name())
-            || view.actions.iter().any(|action| match action {
-                Action::EmitEvent(event) => wanted(event.name()),
-                Action::StartEstablish { .. } => wanted("StartEstablish"),
-                Action::AbortEstablish { .. } => wanted("AbortEstablish"),
-                Action::Deliver { .. } => wanted("Deliver"),
-                Action::CloseSocket { .. } => wanted("CloseSocket"),
-                Action::Interrupt { .. } => wanted("Interrupt"),
-                Action::ReportHeldTooLong { .. } => wanted("ReportHeldTooLong"),
-            })
+        wanted(view.step.input.name()) || view.actions.iter().any(|action| wanted(name_of(action)))
     }
 }
 

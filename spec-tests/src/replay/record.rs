@@ -2,11 +2,13 @@
 
 use std::io;
 
-use cenote_core::pool::{Action, Instant, PoolState, Shell};
+use cenote_core::pool::{
+    Action, ConnId, ConnectionState, Health, Input, Instant, PoolState, Shell,
+};
 use cenote_core::trace::{JournalOptions, Recorder, TraceCause, TraceInfo, TraceWriter};
 
 use super::random::RandomRun;
-use super::traffic::{Scene, Simulated, Traffic, Watched};
+use super::traffic::{Scene, Simulated, Traffic, Watched, returned};
 use crate::lockstep::Tagged;
 
 /// Writes a trace of traffic with so many inputs.
@@ -23,14 +25,36 @@ pub fn traffic<W: io::Write>(
     let nobody = &mut |_: Action<Simulated>| {};
     let pool = PoolState::new(Instant::ORIGIN, scene.options.clone(), nobody);
     let mut taping = Taping::new(pool.expect("a scene has usable options"), journal, sink);
+    let checks_in_twice = scene.checks_in_twice;
     let mut traffic = Traffic::new(scene);
-    for _ in 0..steps {
+    let mut step = 0;
+    // Whoever is to check in twice may do so only after somebody has checked in.
+    let mut may_end = !checks_in_twice;
+    while step < steps || !may_end {
         let Some((now, input)) = traffic.next(&taping.pool) else { break };
+        let returned = returned_by(&input);
         let handled = taping.pool.handle(now, input, &mut Watched(&mut traffic));
         handled.expect("traffic feeds nothing that makes no sense");
+        step += 1;
+        if let Some(id) = returned.filter(|_| step >= steps && !may_end) {
+            may_end = check_in_again(&mut taping.pool, now, id);
+        }
         taping.drain()?;
     }
     taping.finish()
+}
+
+fn returned_by(input: &Input<Simulated>) -> Option<ConnId> {
+    if let Input::CheckedIn { id, .. } = input { Some(*id) } else { None }
+}
+
+/// Whether it was refused: a connection that somebody else has been handed already would be taken
+/// from him.
+fn check_in_again(pool: &mut Recorder<Simulated>, now: Instant, id: ConnId) -> bool {
+    let same = pool.connections().find(|connection| connection.id == id);
+    let is_used = same.is_some_and(|same| matches!(same.state, ConnectionState::InUse { .. }));
+    let again = returned(id, Health::Healthy);
+    !is_used && pool.handle(now, again, &mut |_: Action<Simulated>| {}).is_err()
 }
 
 /// Writes a trace of the random run of a seed, with about so many inputs; some of them are refused.

@@ -1,15 +1,16 @@
 //! Taking inputs away from a trace for as long as it still shows something.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
 
-use cenote_core::pool::{Action, ActionSink, PoolState};
+use cenote_core::pool::{Action, ActionSink, ConnId, PoolState};
 use cenote_core::trace::Traced;
 
 use super::condition::{Condition, Moment, NoCondition};
-use super::history::{Entry, History};
-use super::symbolic::{Names, Naming, Symbolic, name_started, symbolic};
+use super::history::{Entry, History, Nobody};
+use super::symbolic::{Clock, Names, Naming, Symbolic, Timeline, name_started, symbolic};
 
 /// What a trace shows.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,145 +44,215 @@ impl fmt::Display for Property {
         match self {
             Self::Misuse => f.write_str("a refused input"),
             Self::Invariant => f.write_str("a broken invariant"),
-            Self::Condition(condition) => write!(f, "{condition:?}"),
+            Self::Condition(condition) => write!(f, "{condition}"),
         }
     }
 }
 
-/// The smallest trace that was found which still shows the property; `None` if not even the whole
-/// one does. Each candidate is replayed from the start, so the time is that of a few hundred replays
-/// of ever shorter traces.
+/// A small trace that still shows the property; `None` if not even the whole one does.
+///
+/// Each candidate is replayed from the start. So first comes what may get rid of almost everything
+/// with few and short replays: a few stories from the front and a few from the end. Then halves,
+/// quarters, … of the stories are left out, and at last of single inputs. All of that once as if what
+/// is left out took no time, and once with gaps. After some ten million inputs it makes do with what
+/// it has.
 pub fn shrink(history: &History, property: &Property) -> Option<History> {
     let all = symbolic(history);
     let start = history.pool();
-    let mut kept: Vec<usize> = (0..all.len()).collect();
-    kept.truncate(shows(&start, &all, &kept, property)?);
-    let mut size = kept.len().div_ceil(2).max(1);
-    loop {
-        let removed = remove_chunks(&start, &all, &mut kept, property, size);
-        if size == 1 {
-            if !removed {
-                break;
-            }
-        } else {
-            size = size.div_ceil(2);
-        }
-    }
-    let inputs = resolved(&start, &all, &kept);
+    let shrunk = [Timeline::Closed, Timeline::Open].into_iter().filter_map(|timeline| {
+        let runs = Runs { start: &start, all: &all, property, timeline };
+        let mut search = Search { runs, replayed: 0 };
+        let everything: Vec<usize> = (0..all.len()).collect();
+        let shown = search.shows(&everything)?;
+        let stories = search.fewest_at_both_ends(stories(&all[..shown]));
+        let kept = search.leave_out(stories);
+        let kept = search.leave_out(kept.into_iter().map(|at| vec![at]).collect());
+        Some(search.runs.resolved(&kept))
+    });
+    let inputs = shrunk.min_by_key(Vec::len)?;
     Some(History { inputs, ..history.clone() })
 }
 
-/// Tries to do without each chunk of so many, from the end to the front.
-fn remove_chunks(
-    start: &PoolState<Traced>,
-    all: &[Symbolic],
-    kept: &mut Vec<usize>,
-    property: &Property,
-    size: usize,
-) -> bool {
-    let mut removed = false;
-    let mut end = kept.len();
-    while end > 0 {
-        let begin = end.saturating_sub(size);
-        let without: Vec<usize> =
-            kept[..begin].iter().chain(&kept[end.min(kept.len())..]).copied().collect();
-        if let Some(length) = shows(start, all, &without, property) {
-            *kept = without;
-            // Whatever comes after the step that shows it is not needed.
-            kept.truncate(length);
-            removed = true;
+/// The inputs of each story, stories in the order in which they begin.
+fn stories(all: &[Symbolic]) -> Vec<Vec<usize>> {
+    let mut stories = Vec::<Vec<usize>>::new();
+    let mut places = BTreeMap::new();
+    for (index, symbolic) in all.iter().enumerate() {
+        let place = *places.entry(symbolic.story(index)).or_insert(stories.len());
+        if place == stories.len() {
+            stories.push(Vec::new());
         }
-        end = begin.min(kept.len());
+        stories[place].push(index);
     }
-    removed
+    stories
 }
 
-/// How many of these inputs it takes until the property shows.
-fn shows(
-    start: &PoolState<Traced>,
-    all: &[Symbolic],
-    kept: &[usize],
-    property: &Property,
-) -> Option<usize> {
-    let run = || run(start.clone(), all, kept, property);
-    if *property == Property::Invariant {
+struct Search<'a> {
+    runs: Runs<'a>,
+    /// Inputs so far.
+    replayed: usize,
+}
+
+impl Search<'_> {
+    /// As few stories from the front and from the end as show it, in powers of two.
+    fn fewest_at_both_ends(&mut self, stories: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+        let count = stories.len();
+        let sizes = || std::iter::successors(Some(1), |size| Some(size * 2));
+        for total in sizes().take_while(|&total| total < count) {
+            for back in sizes().take_while(|&back| back <= total) {
+                let front = &stories[..total - back];
+                let chosen: Vec<_> =
+                    front.iter().chain(&stories[count - back..]).cloned().collect();
+                if self.shows(&in_order(&chosen)).is_some() {
+                    return chosen;
+                }
+            }
+        }
+        stories
+    }
+
+    /// Leaves out chunks of so many stories, from the end to the front, ever smaller ones, for as
+    /// long as what is left shows it.
+    fn leave_out(&mut self, mut stories: Vec<Vec<usize>>) -> Vec<usize> {
+        let mut size = stories.len().div_ceil(2).max(1);
+        loop {
+            let before = stories.len();
+            let mut end = before;
+            while end > 0 && self.replayed < REPLAYED_MAX {
+                let begin = end.saturating_sub(size);
+                let rest = stories[..begin].iter().chain(&stories[end..]).cloned();
+                let without: Vec<_> = rest.collect();
+                if self.shows(&in_order(&without)).is_some() {
+                    stories = without;
+                }
+                end = begin;
+            }
+            let is_done = size == 1 && stories.len() == before;
+            if is_done || self.replayed >= REPLAYED_MAX {
+                // Whatever comes after the input that shows it is not needed.
+                let mut kept = in_order(&stories);
+                kept.truncate(self.shows(&kept).unwrap_or(kept.len()));
+                return kept;
+            }
+            size = size.div_ceil(2);
+        }
+    }
+
+    /// How many of these inputs it takes until the property shows.
+    fn shows(&mut self, kept: &[usize]) -> Option<usize> {
+        self.replayed += kept.len();
+        self.runs.shows(kept)
+    }
+}
+
+fn in_order(stories: &[Vec<usize>]) -> Vec<usize> {
+    let mut kept: Vec<usize> = stories.iter().flatten().copied().collect();
+    kept.sort_unstable();
+    kept
+}
+
+/// About a quarter of a minute.
+const REPLAYED_MAX: usize = 15_000_000;
+
+/// Replays of some of the inputs.
+struct Runs<'a> {
+    start: &'a PoolState<Traced>,
+    all: &'a [Symbolic],
+    property: &'a Property,
+    timeline: Timeline,
+}
+
+/// One of them.
+struct Run {
+    pool: PoolState<Traced>,
+    names: Names,
+    started: Vec<ConnId>,
+    clock: Clock,
+}
+
+impl Runs<'_> {
+    /// How many of these inputs it takes until the property shows.
+    fn shows(&self, kept: &[usize]) -> Option<usize> {
+        if *self.property != Property::Invariant {
+            return self.shows_quietly(kept);
+        }
         // A panic is what is looked for, and where it comes is not known beforehand.
         let mut taken = 0;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            run_checked(start.clone(), all, kept, &mut taken);
-        }));
-        return outcome.is_err().then_some(taken);
-    }
-    run()
-}
-
-fn run(
-    mut pool: PoolState<Traced>,
-    all: &[Symbolic],
-    kept: &[usize],
-    property: &Property,
-) -> Option<usize> {
-    let (mut names, mut started) = (Names::default(), Vec::new());
-    let mut actions = Sink { actions: Vec::new(), wants_events: wants_events(property) };
-    for (index, &at) in kept.iter().enumerate() {
-        let symbolic = &all[at];
-        let Some(input) = symbolic.resolve(&names) else { continue };
-        actions.actions.clear();
-        let told = input.clone();
-        let mut naming = Naming { names: &mut names, started: &mut started, out: &mut actions };
-        let refused = pool.handle(symbolic.at, input, &mut naming).is_err();
-        name_started(&mut names, &mut started, &pool);
-        let shown = match property {
-            // One that only its surroundings make senseless proves nothing.
-            Property::Misuse => refused && symbolic.refused,
-            Property::Invariant => false,
-            Property::Condition(condition) => {
-                !refused
-                    && condition.holds(&Moment {
-                        step: index as u64 + 1,
-                        at: pool.now(),
-                        input: &told,
-                        actions: &actions.actions,
-                        snapshot: &pool.snapshot(),
-                    })
+            let mut run = self.begin();
+            for &at in kept {
+                taken += 1;
+                run.take(&self.all[at], &mut Nobody);
+                run.pool.check_invariants();
             }
-        };
-        if shown {
-            return Some(index + 1);
+        }));
+        outcome.is_err().then_some(taken)
+    }
+
+    fn shows_quietly(&self, kept: &[usize]) -> Option<usize> {
+        let mut run = self.begin();
+        let mut out = Sink { actions: Vec::new(), wants_events: wants_events(self.property) };
+        for (index, &at) in kept.iter().enumerate() {
+            out.actions.clear();
+            let symbolic = &self.all[at];
+            let Some(entry) = run.take(symbolic, &mut out) else { continue };
+            let shown = match self.property {
+                // One that only its surroundings make senseless proves nothing.
+                Property::Misuse => entry.refused && symbolic.refused,
+                Property::Invariant => false,
+                Property::Condition(condition) => {
+                    let step = index as u64 + 1;
+                    !entry.refused && run.meets(condition, step, &entry, &out.actions)
+                }
+            };
+            if shown {
+                return Some(index + 1);
+            }
         }
+        None
     }
-    None
+
+    /// The inputs as they are in a run of their own.
+    fn resolved(&self, kept: &[usize]) -> Vec<Entry> {
+        let mut run = self.begin();
+        let mut entries = Vec::new();
+        for &at in kept {
+            let taken = catch_unwind(AssertUnwindSafe(|| run.take(&self.all[at], &mut Nobody)));
+            entries.extend(taken.unwrap_or_default());
+        }
+        entries
+    }
+
+    fn begin(&self) -> Run {
+        let pool = self.start.clone();
+        let clock = Clock::new(self.timeline, pool.now());
+        Run { pool, names: Names::default(), started: Vec::new(), clock }
+    }
 }
 
-fn run_checked(mut pool: PoolState<Traced>, all: &[Symbolic], kept: &[usize], taken: &mut usize) {
-    let (mut names, mut started) = (Names::default(), Vec::new());
-    for &at in kept {
-        *taken += 1;
-        let Some(input) = all[at].resolve(&names) else { continue };
-        let out = &mut super::history::Nobody;
-        let mut naming = Naming { names: &mut names, started: &mut started, out };
-        let _ = pool.handle(all[at].at, input, &mut naming);
-        name_started(&mut names, &mut started, &pool);
-        pool.check_invariants();
+impl Run {
+    /// Feeds an input, if it means anything here.
+    fn take(&mut self, symbolic: &Symbolic, out: &mut impl ActionSink<Traced>) -> Option<Entry> {
+        let Self { pool, names, started, clock } = self;
+        let mut input = symbolic.resolve(names, pool)?;
+        let at = clock.tell(symbolic, &mut input);
+        let mut naming = Naming { names, started, out };
+        let refused = pool.handle(at, input.clone(), &mut naming).is_err();
+        name_started(names, started, pool);
+        Some(Entry { at, input, refused })
     }
-}
 
-/// The inputs that are left, as they are in a run of their own.
-fn resolved(start: &PoolState<Traced>, all: &[Symbolic], kept: &[usize]) -> Vec<Entry> {
-    let mut pool = start.clone();
-    let (mut names, mut started) = (Names::default(), Vec::new());
-    let mut entries = Vec::new();
-    for &at in kept {
-        let symbolic = &all[at];
-        let Some(input) = symbolic.resolve(&names) else { continue };
-        let out = &mut super::history::Nobody;
-        let mut naming = Naming { names: &mut names, started: &mut started, out };
-        let handle = AssertUnwindSafe(|| pool.handle(symbolic.at, input.clone(), &mut naming));
-        let refused = catch_unwind(handle).is_ok_and(|outcome| outcome.is_err());
-        name_started(&mut names, &mut started, &pool);
-        entries.push(Entry { at: symbolic.at, input, refused });
+    fn meets(
+        &self,
+        condition: &Condition,
+        step: u64,
+        entry: &Entry,
+        actions: &[Action<Traced>],
+    ) -> bool {
+        let (at, snapshot) = (self.pool.now(), self.pool.snapshot());
+        let moment = Moment { step, at, input: &entry.input, actions, snapshot: &snapshot };
+        condition.holds(&moment)
     }
-    entries
 }
 
 fn wants_events(property: &Property) -> bool {
@@ -205,7 +276,7 @@ impl ActionSink<Traced> for Sink {
 
 /// Kinds of inputs and how often each comes, most frequent first: what a trace consists of.
 pub fn summary(history: &History) -> String {
-    let mut counts = std::collections::BTreeMap::<&str, usize>::new();
+    let mut counts = BTreeMap::<&str, usize>::new();
     history.inputs.iter().for_each(|entry| *counts.entry(entry.input.name()).or_default() += 1);
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));

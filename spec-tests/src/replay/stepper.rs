@@ -52,7 +52,10 @@ pub fn run(
             write!(out, "{} > ", stepper.at)?;
             out.flush()?;
         }
-        let Some(line) = lines.next().transpose()? else { return Ok(()) };
+        let Some(line) = lines.next().transpose()? else {
+            // Whoever ends it by Ctrl-D is still on the line of the prompt.
+            return if prompt { writeln!(out) } else { Ok(()) };
+        };
         let (command, argument) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
         match command {
             "quit" | "q" => return Ok(()),

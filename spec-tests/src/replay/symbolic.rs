@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use cenote_core::pool::{Action, ActionSink, ConnId, Input, Instant, PoolState, WaiterId};
+use cenote_core::pool::{
+    Action, ActionSink, ConnId, ConnectionState, Input, Instant, PoolState, WaiterId,
+};
 use cenote_core::trace::Traced;
 
 use super::filter::connection_of;
@@ -12,7 +14,9 @@ use super::history::{Entry, History};
 /// An input, and what its connection was when it was recorded.
 #[derive(Clone, Debug)]
 pub(super) struct Symbolic {
-    pub(super) at: Instant,
+    at: Instant,
+    /// Nanoseconds since the input before it.
+    since_last: i64,
     pub(super) input: Input<Traced>,
     pub(super) refused: bool,
     about: Option<About>,
@@ -29,6 +33,46 @@ enum About {
     Background(u64),
     /// It was there when the trace began, or never existed.
     Itself,
+}
+
+/// What time it is when inputs are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timeline {
+    /// As long after the one before it as it was after the one before it then: what is left out
+    /// takes no time.
+    Closed,
+    /// As it was, with gaps.
+    Open,
+}
+
+/// The time in a run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    timeline: Timeline,
+    now: Instant,
+}
+
+impl Clock {
+    pub(super) const fn new(timeline: Timeline, now: Instant) -> Self {
+        Self { timeline, now }
+    }
+
+    /// When an input happens. Its deadline moves with it.
+    pub(super) fn tell(&mut self, symbolic: &Symbolic, input: &mut Input<Traced>) -> Instant {
+        self.now = match self.timeline {
+            Timeline::Open => symbolic.at,
+            Timeline::Closed => moved(self.now, symbolic.since_last),
+        };
+        if let Input::CheckOutRequested { deadline: Some(deadline), .. } = input {
+            let allowed = deadline.as_nanos().wrapping_sub(symbolic.at.as_nanos()) as i64;
+            *deadline = moved(self.now, allowed);
+        }
+        self.now
+    }
+}
+
+fn moved(from: Instant, by: i64) -> Instant {
+    Instant::from_nanos(from.as_nanos().saturating_add_signed(by))
 }
 
 /// Who is who, in one run or another.
@@ -91,10 +135,9 @@ impl<K: ActionSink<Traced>> ActionSink<Traced> for Naming<'_, K> {
 /// Names whom a queued request's connection was made for: the machine knows who owns it.
 pub(super) fn name_started(names: &mut Names, started: &mut Vec<ConnId>, pool: &PoolState<Traced>) {
     for id in started.drain(..) {
-        let owner = pool.connections().find(|connection| connection.id == id);
-        if let Some(cenote_core::pool::ConnectionState::Pending { owner: Some(owner), .. }) =
-            owner.map(|connection| connection.state)
-        {
+        let started = pool.connections().find(|connection| connection.id == id);
+        let state = started.map(|connection| connection.state);
+        if let Some(ConnectionState::Pending { owner: Some(owner), .. }) = state {
             names.name(About::MadeFor(owner), id);
         }
     }
@@ -105,29 +148,86 @@ pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
     let mut pool = history.pool();
     let (mut names, mut started) = (Names::default(), Vec::new());
     let mut all = Vec::with_capacity(history.inputs.len());
+    let mut last = history.start.now;
     for Entry { at, input, refused } in &history.inputs {
         let about = connection_of(input)
             .map(|number| names.by_number.get(&number).copied().unwrap_or(About::Itself));
-        all.push(Symbolic { at: *at, input: input.clone(), refused: *refused, about });
+        let since_last = at.as_nanos().wrapping_sub(last.as_nanos()) as i64;
+        last = *at;
+        let (at, refused) = (*at, *refused);
+        all.push(Symbolic { at, since_last, input: input.clone(), refused, about });
         let out = &mut super::history::Nobody;
         let mut naming = Naming { names: &mut names, started: &mut started, out };
-        let _ = pool.handle(*at, input.clone(), &mut naming);
+        let _ = pool.handle(at, input.clone(), &mut naming);
         name_started(&mut names, &mut started, &pool);
     }
     all
 }
 
+/// What goes or stays together: a request is of no use without its end, nor the other way round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Story {
+    /// A request, from the check-out to the check-in.
+    Request(WaiterId),
+    /// How a connection was established.
+    Establishment(u64),
+    /// Something by itself.
+    Alone(usize),
+}
+
 impl Symbolic {
     /// The input as it has to be in a run with these names; `None` if its connection does not come
-    /// up in it.
-    pub(super) fn resolve(&self, names: &Names) -> Option<Input<Traced>> {
+    /// up in it. What establishes a connection that is not there establishes the oldest that is
+    /// pending: somebody else may have it made now.
+    pub(super) fn resolve(&self, names: &Names, pool: &PoolState<Traced>) -> Option<Input<Traced>> {
         let Some(about) = self.about else { return Some(self.input.clone()) };
-        if about == About::Itself {
+        let named = names.by_name.get(&about).copied();
+        if about == About::Itself && self.refused {
             return Some(self.input.clone());
         }
-        let id = *names.by_name.get(&about)?;
+        let id = if self.establishes() && !self.refused {
+            named.filter(|id| is_pending(*id, pool)).or_else(|| pending(pool).next())?
+        } else if about == About::Itself {
+            return Some(self.input.clone());
+        } else {
+            named?
+        };
         Some(about_another(&self.input, id))
     }
+
+    /// What this is a part of; `index` is its place.
+    pub(super) fn story(&self, index: usize) -> Story {
+        match (&self.input, self.about) {
+            (Input::CheckOutRequested { id, .. } | Input::CheckOutCancelled { id }, _) => {
+                Story::Request(*id)
+            }
+            (_, Some(About::HeldBy(id))) if !self.establishes() => Story::Request(id),
+            (input, Some(_)) if self.establishes() => {
+                connection_of(input).map_or(Story::Alone(index), Story::Establishment)
+            }
+            _ => Story::Alone(index),
+        }
+    }
+
+    fn establishes(&self) -> bool {
+        matches!(
+            self.input,
+            Input::Handshaken { .. }
+                | Input::EstablishSucceeded { .. }
+                | Input::EstablishFailed { .. }
+        )
+    }
+}
+
+/// Connections that are being established, oldest first. They come before all others.
+fn pending(pool: &PoolState<Traced>) -> impl Iterator<Item = ConnId> {
+    pool.connections()
+        .take_while(|connection| matches!(connection.state, ConnectionState::Pending { .. }))
+        .map(|connection| connection.id)
+}
+
+fn is_pending(id: ConnId, pool: &PoolState<Traced>) -> bool {
+    pending(pool).any(|pending| pending == id)
 }
 
 /// The same input about another connection.

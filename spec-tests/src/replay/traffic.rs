@@ -32,6 +32,8 @@ pub struct Scene {
     pub failure_every: u64,
     /// One of so many check-outs is never checked in; 0: none.
     pub leak_every: u64,
+    /// At the end somebody checks a connection in twice.
+    pub checks_in_twice: bool,
 }
 
 impl Scene {
@@ -52,6 +54,7 @@ impl Scene {
             establish_time: Duration::from_millis(8),
             failure_every: 20_000,
             leak_every: 0,
+            checks_in_twice: false,
         }
     }
 }
@@ -212,7 +215,8 @@ impl Traffic {
     }
 }
 
-fn returned(id: ConnId, health: Health<&'static str>) -> Input<Simulated> {
+/// A check-in.
+pub fn returned(id: ConnId, health: Health<&'static str>) -> Input<Simulated> {
     Input::CheckedIn { id, conn: (), health }
 }
 

@@ -1,6 +1,7 @@
 //! What benchmarks and allocation tests measure: small scenes on a pool, each repeatable as often
 //! as one likes.
 
+mod on_mio;
 mod on_tokio;
 
 use std::time::Duration;
@@ -11,6 +12,7 @@ use cenote_core::pool::{
 };
 use cenote_core::trace::Recorder;
 
+pub use on_mio::WarmOnMio;
 pub use on_tokio::{Numbers, WarmOnTokio};
 
 /// A shell with payloads as small as a real one's: a slot number each.

@@ -11,7 +11,8 @@ use crate::world::{World, member, standalone};
 /// What a command is told, and what the only server shows.
 async fn refused(uri: &str) -> (ClientError, String) {
     let world = World::new(uri);
-    let error = world.client.command("admin", &rawdoc! { "ping": 1 }).await.unwrap_err();
+    let error =
+        world.client.command("admin", &rawdoc! { "ping": 1 }).await.expect_err("it must not work");
     world.until("refused", |world| world.error().is_some()).await;
     let shown = world.error().expect("it is Unknown");
     world.client.close().await;

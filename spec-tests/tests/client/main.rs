@@ -3,6 +3,8 @@
 mod bad_input;
 mod closing;
 mod contract;
+mod credentials;
+mod crowd;
 mod load_balanced;
 mod replica_set;
 mod trouble;

@@ -1,7 +1,7 @@
 //! Three members, each watched.
 
 use bson::rawdoc;
-use cenote::endpoint::Role;
+use cenote::endpoint::{Role, Server};
 use cenote_core::connect::ServerKind;
 use cenote_tokio::{ClientError, Mongo, PooledConnection, Selector};
 
@@ -69,8 +69,8 @@ async fn a_change_of_primary() {
     let world = World::of(&[&set[0], &set[1]], "replicaSet=rs0&heartbeatFrequencyMS=60000");
     world.ping().await;
     world.until_all_known().await;
-    set[0].with(|server, now| server.step_down(now));
-    set[1].with(|server, now| server.step_up(now));
+    set[0].with(Server::step_down);
+    set[1].with(Server::step_up);
     let (primary, secondary) = (Some(ServerKind::RsPrimary), Some(ServerKind::RsSecondary));
     world.until("changed", |world| world.kinds() == [secondary, primary]).await;
     let on = world.client.with_connection(&Selector::Primary, async |connection| {

@@ -68,7 +68,7 @@ async fn a_server_that_restarts() {
     let world = World::of(&[&only], SOON);
     world.ping().await;
     let before = world.client.servers()[0].description.topology_version;
-    tell(&only, |server, now| server.restart(now));
+    tell(&only, Server::restart);
     world
         .until("another process", |world| {
             let after = world.client.servers()[0].description.topology_version;

@@ -15,7 +15,7 @@ use self::citations::trouble_with_citations;
 use self::page::trouble_with_page;
 
 /// The rules that have a row each.
-const RULES: [(&str, &[RangeInclusive<u32>]); 34] = [
+const RULES: [(&str, &[RangeInclusive<u32>]); 36] = [
     ("OP", &[1..=55]),
     ("CO", &[1..=21]),
     ("WQ", &[1..=16]),
@@ -49,6 +49,8 @@ const RULES: [(&str, &[RangeInclusive<u32>]); 34] = [
     ("AU", &[1..=12, 20..=22, 30..=41, 45..=47, 50..=51, 55..=55, 60..=60]),
     ("MS", &[1..=15]),
     ("TL", &[1..=11]),
+    ("LN", &[1..=8]),
+    ("ND", &[1..=10]),
     ("SX", &[1..=8]),
 ];
 
@@ -62,7 +64,9 @@ fn the_page_names_the_code_and_the_test_of_every_rule() {
 #[test]
 fn citations_are_of_rules_that_there_are() {
     let mut files = Vec::new();
-    for folder in ["core", "spec-tests", "fuzz/src", "fuzz/tests", "docs"] {
+    for folder in
+        ["core", "shell-tokio", "shell-mio", "spec-tests", "fuzz/src", "fuzz/tests", "docs"]
+    {
         collect_files(&repository().join(folder), &mut files);
     }
     // Its tests cite what there is not.

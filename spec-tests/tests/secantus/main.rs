@@ -7,6 +7,7 @@ mod commands;
 mod conform;
 mod fail_points;
 mod handshake;
+mod monitoring;
 mod process;
 mod proxy;
 mod server;

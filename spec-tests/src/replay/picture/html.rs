@@ -1,6 +1,6 @@
 //! One page that holds everything: no network, no other file.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -65,7 +65,8 @@ fn beginning(picture: &Picture) -> u64 {
 fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     let (begin, tick) = (beginning(picture), tick(picture));
     let time = |at: u64| (at.saturating_sub(begin) / tick) as u32;
-    let mut columns = Columns { names: Vec::new(), out: ZlibEncoder::new(Vec::new(), LEVEL) };
+    let out = BufWriter::new(ZlibEncoder::new(Vec::new(), LEVEL));
+    let mut columns = Columns { names: Vec::new(), out };
     columns.numbers("begin", [(begin >> 32) as u32, begin as u32])?;
 
     let lives = &picture.lives;
@@ -112,7 +113,8 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     columns.numbers("markKind", marks.iter().map(|mark| mark_kind(mark.kind)))?;
     columns.numbers("markStep", marks.iter().map(|mark| mark.step as u32))?;
     columns.numbers("markText", marks.iter().map(|mark| mark.text))?;
-    Ok((columns.names, columns.out.finish()?))
+    let encoder = columns.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok((columns.names, encoder.finish()?))
 }
 
 /// In the order of the script's list.
@@ -132,7 +134,8 @@ type Names = Vec<(&'static str, usize)>;
 
 struct Columns {
     names: Names,
-    out: ZlibEncoder<Vec<u8>>,
+    /// The encoder makes room for its whole output at each write: a few bytes at a time cost it dearly.
+    out: BufWriter<ZlibEncoder<Vec<u8>>>,
 }
 
 impl Columns {

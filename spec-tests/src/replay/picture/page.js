@@ -129,6 +129,7 @@
   const view = { from: first, to: last, top: 0, lane: 14 };
   let width = 0, height = 0, colours = {}, hovered = null, found = null, marked = null;
   const texts = about.texts;
+  const many = (number) => number.toLocaleString("en");
 
   const x = (time) => LEFT + (time - view.from) / (view.to - view.from) * (width - LEFT - RIGHT);
   const time = (x) => view.from + (x - LEFT) / (width - LEFT - RIGHT) * (view.to - view.from);
@@ -165,7 +166,9 @@
     const { marks, counts, queue, waiting, lanes: lanesTop } = layout();
     draw2d.fillStyle = colours["--ground"];
     draw2d.fillRect(0, 0, width, height);
+    paintGrid(lanesTop, height);
     paintLanes(lanesTop);
+    paintGrid(AXIS, lanesTop - 1);
     paintAxis();
     paintChart(counts, CHART, series.slice(0, 3), "connections", true);
     paintChart(queue, CHART / 2, series.slice(3), "waiting", false);
@@ -196,20 +199,32 @@
     draw2d.fillText(text, LEFT - 6, y);
   }
 
-  function paintAxis() {
-    draw2d.fillStyle = colours["--panel"];
-    draw2d.fillRect(0, 0, width, AXIS);
+  /// The times that are written on the axis, and how far they are apart, in seconds.
+  function axisTimes() {
     const span = (view.to - view.from) * tick, rough = span / Math.max(2, (width - LEFT) / 110);
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
+    const times = [];
+    for (let at = Math.ceil(seconds(view.from) / step) * step; at <= seconds(view.to); at += step) times.push(at);
+    return { times, step };
+  }
+  /// Under the lanes: a line across a bar would look like the end of what it shows.
+  function paintGrid(top, bottom) {
+    draw2d.fillStyle = colours["--line"];
+    for (const at of axisTimes().times) draw2d.fillRect(x((at - begin) / tick), top, 1, bottom - top);
+  }
+  function paintAxis() {
+    draw2d.fillStyle = colours["--panel"];
+    draw2d.fillRect(0, 0, width, AXIS);
+    const { times, step } = axisTimes();
     draw2d.font = "11px system-ui, sans-serif";
     draw2d.textAlign = "center"; draw2d.textBaseline = "middle";
-    for (let at = Math.ceil(seconds(view.from) / step) * step; at <= seconds(view.to); at += step) {
-      const left = x((at - begin) / tick);
+    for (const at of times) {
+      const left = x((at - begin) / tick), text = shown(at, step), half = draw2d.measureText(text).width / 2;
       draw2d.fillStyle = colours["--line"];
-      draw2d.fillRect(left, AXIS - 4, 1, height);
+      draw2d.fillRect(left, AXIS - 4, 1, 4);
       draw2d.fillStyle = colours["--faint"];
-      draw2d.fillText(shown(at, step), left, AXIS / 2 - 1);
+      draw2d.fillText(text, Math.min(left, width - half - 3), AXIS / 2 - 1);
     }
   }
 
@@ -224,7 +239,7 @@
     const limit = limitAt(view.to);
     if (withLimits && limit.max !== 0 && limit.max <= 4 * max) max = Math.max(max, limit.max);
     const y = (value) => top + tall - value / max * tall;
-    label(name, top + 6, "--ink"); label(String(max), top + 20); label("0", top + tall - 4);
+    label(name, top + 6, "--ink"); label(many(max), top + 20); label("0", top + tall - 4);
     draw2d.strokeStyle = colours["--line"]; draw2d.lineWidth = 1;
     draw2d.strokeRect(LEFT, top, width - LEFT - RIGHT, tall);
     draw2d.save();
@@ -306,17 +321,25 @@
       each(lives, lane, (left, right) => bar(left, right - (right - left > 3 ? 1 : 0), y, colours["--idle"]));
       each(uses, lane, (left, right, i) => {
         bar(left, right, y, colours[data.useKind[i] === 0 ? "--pending" : "--used"]);
-        if (view.lane >= 12 && right - left > 44) {
+        const from = Math.max(LEFT, left) + 3, room = Math.min(width - RIGHT, right) - from - 3;
+        if (view.lane >= 12 && room > 12) {
+          const texts = [`c${data.useNumber[i]}`];
+          if (data.useHolder[i]) texts.unshift(`${texts[0]} w${data.useHolder[i]}`);
           draw2d.fillStyle = colours["--ground"];
-          draw2d.font = "10px system-ui, sans-serif"; draw2d.textAlign = "left"; draw2d.textBaseline = "middle";
-          const text = data.useHolder[i] ? `c${data.useNumber[i]} w${data.useHolder[i]}` : `c${data.useNumber[i]}`;
-          draw2d.fillText(text, Math.max(LEFT, left) + 3, y + view.lane / 2, Math.max(0, right - Math.max(LEFT, left) - 6));
+          draw2d.font = `${view.lane < 20 ? 10 : 12}px system-ui, sans-serif`; draw2d.textAlign = "left"; draw2d.textBaseline = "middle";
+          const fitting = texts.find((text) => draw2d.measureText(text).width <= room);
+          if (fitting) draw2d.fillText(fitting, from, y + view.lane / 2);
         }
       });
     }
     // What is scrolled under the charts is covered by them.
     draw2d.fillStyle = colours["--ground"];
     draw2d.fillRect(0, 0, width, top - 1);
+    const room = height - top, all = lanes * view.lane;
+    if (all > room) {
+      draw2d.fillStyle = colours["--faint"];
+      draw2d.fillRect(width - 6, top + view.top / all * room, 4, Math.max(12, room / all * room));
+    }
     const every = Math.max(1, Math.ceil(14 / view.lane));
     for (let lane = Math.ceil(from / every) * every; lane < to; lane += every) {
       const y = top + lane * view.lane - view.top + view.lane / 2;
@@ -324,33 +347,35 @@
     }
   }
 
+  /// What is worse is drawn later, on top; of what falls into one pixel together the first is enough.
+  const LAYERS = [[3], [0, 5], [1, 2, 4]];
   function paintMarks(top) {
-    let before = -9, kindBefore = -1;
-    const important = (kind) => kind !== 3;
-    for (const pass of [false, true]) {
-      before = -9;
+    for (const layer of LAYERS) {
+      let before = -9;
       for (let i = firstMark(view.from); i < data.markAt.length && data.markAt[i] <= view.to; i++) {
         const kind = data.markKind[i];
-        if (important(kind) !== pass) continue;
+        if (!layer.includes(kind)) continue;
         const left = x(data.markAt[i]);
-        if (left - before < 1 && kind === kindBefore) {
+        if (left - before < 1) {
           i = Math.max(i, firstMark(time(Math.floor(left) + 1)) - 1);
-          if (!pass) continue;
           continue;
         }
-        before = left; kindBefore = kind;
-        draw2d.fillStyle = colours[KINDS[kind].colour];
-        if (pass) {
-          draw2d.globalAlpha = 0.55; draw2d.fillRect(left, top, 1, height); draw2d.globalAlpha = 1;
-          draw2d.beginPath();
-          draw2d.moveTo(left - 5, top + 1); draw2d.lineTo(left + 5, top + 1); draw2d.lineTo(left, top + 10);
-          draw2d.fill();
-        } else {
-          draw2d.fillRect(left, top + 9, 1.5, 7);
-        }
+        before = left;
+        paintMark(kind, left, top);
       }
     }
     label("marks", top + 8, "--ink");
+  }
+  function paintMark(kind, left, top) {
+    draw2d.fillStyle = colours[KINDS[kind].colour];
+    if (kind === 3) {
+      draw2d.fillRect(left, top + 9, 1.5, 7);
+      return;
+    }
+    draw2d.globalAlpha = 0.55; draw2d.fillRect(left, top, 1, height); draw2d.globalAlpha = 1;
+    draw2d.beginPath();
+    draw2d.moveTo(left - 5, top + 1); draw2d.lineTo(left + 5, top + 1); draw2d.lineTo(left, top + 10);
+    draw2d.fill();
   }
   function firstMark(time) {
     let low = 0, high = data.markAt.length;
@@ -597,10 +622,36 @@
 
   // ---- Beginning.
 
+  /// Few lanes fill the page, and many are as small as can still be told apart.
+  function fitLanes() {
+    view.lane = Math.min(32, Math.max(lanes > 400 ? 4 : 8, Math.floor((main.clientHeight - layout().lanes) / lanes)));
+  }
+  /// Of outcomes that are failures.
+  const WHY = { 1: "timed out", 2: "met a cleared or paused pool", 3: "got no connection established", 4: "met a closed pool" };
+  /// What somebody wants to know first.
+  function verdict() {
+    const counts = new Array(OUTCOMES.length).fill(0);
+    let longest = 0;
+    for (let i = 0; i < data.waitOutcome.length; i++) {
+      counts[data.waitOutcome[i]]++;
+      longest = Math.max(longest, data.waitLength[i]);
+    }
+    const failed = counts.map((count, outcome) => [count, WHY[outcome]]).filter(([count, why]) => count > 0 && why);
+    const total = failed.reduce((sum, [count]) => sum + count, 0);
+    const plural = (count, what) => `${many(count)} ${what}${count === 1 ? "" : "s"}`;
+    const queue = series[3].max === 0 ? "Nobody waited."
+      : `At most ${plural(series[3].max, "request")} waited at once, for ${span(longest)} at the longest.`;
+    if (total === 0) return `No check-out failed. ${queue}`;
+    const reasons = failed.map(([count, why]) => `${many(count)} ${why}`).join(", ");
+    const at = data.markAt[data.markKind.indexOf(3)];
+    const first = at === undefined ? "" : `; the first at ${shown(seconds(at), 1e-3)}`;
+    return `${plural(total, "check-out")} failed: ${reasons}${first}. ${queue}`;
+  }
+
   const origin = about.origin ? `, recorded ${new Date(about.origin + begin * 1000).toISOString()}` : "";
   element("title").textContent = `Pool of ${about.address ?? "an address that is not told"}`;
   document.title = element("title").textContent;
-  element("subtitle").textContent = `${about.steps} steps, ${lanes} slots` +
+  element("subtitle").textContent = `${many(about.steps)} steps, ${many(lanes)} slots` +
     (about.program ? `, by ${about.program}` : "") + origin + (about.isNew ? "" : ", from a state");
   for (const [colour, text] of [["--idle", "idle"], ["--used", "in use"], ["--pending", "being established"],
     ["--waiting", "waiting"], ["--served", "wait, served"], ["--failed", "failed, or a clear"],
@@ -610,10 +661,12 @@
     item.append(box, text);
     element("legend").append(item);
   }
+  element("subtitle").title = element("subtitle").textContent;
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   prefersDark.addEventListener("change", (event) => theme(event.matches));
-  if (lanes > 60) view.lane = lanes > 400 ? 4 : 8;
+  element("verdict").textContent = verdict();
   theme(prefersDark.matches);
+  fitLanes();
   new ResizeObserver(resize).observe(main);
   status();
   const wanted = new URLSearchParams(location.hash.slice(1));

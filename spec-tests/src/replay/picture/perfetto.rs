@@ -18,6 +18,10 @@ pub fn perfetto(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -
     write!(out, "{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
     let name = json!({ "ph": "M", "pid": 1, "name": "process_name", "args": { "name": pool } });
     write!(out, "{name}")?;
+    let marks = json!({
+        "ph": "M", "pid": 1, "tid": 0, "name": "thread_name", "args": { "name": "marks" },
+    });
+    write!(out, ",\n{marks}")?;
     let slots = picture.lives.iter().map(|life| life.slot + 1).max().unwrap_or(0);
     for slot in 0..slots {
         let args = json!({ "name": format!("slot {slot}") });
@@ -48,11 +52,13 @@ pub fn perfetto(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -
     for mark in &picture.marks {
         let text = picture.texts.get(mark.text as usize).map_or("", String::as_str);
         let scope = if mark.kind == MarkKind::CheckOutFailed { "t" } else { "p" };
-        let event = json!({
-            "ph": "i", "pid": 1, "tid": 0, "s": scope, "name": text, "ts": micros(mark.at),
-            "args": { "step": mark.step },
-        });
-        write!(out, ",\n{event}")?;
+        let (ts, name) = (micros(mark.at), json!(text));
+        write!(
+            out,
+            ",\n{{\"ph\":\"i\",\"pid\":1,\"tid\":0,\"s\":\"{scope}\",\"name\":{name},\"ts\":{ts},\
+             \"args\":{{\"step\":{}}}}}",
+            mark.step
+        )?;
     }
     writeln!(out, "]}}")
 }

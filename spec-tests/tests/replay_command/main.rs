@@ -1,11 +1,15 @@
-//! The commands `cenote record` and `cenote replay`, as people and scripts use them.
+//! The commands `cenote record` and `cenote replay`, and what holds for every command, as people and
+//! scripts use them.
+
+mod bad_input;
+mod command_line;
+mod perfetto;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use cenote::replay::history::{Entry, History};
-use cenote_core::pool::{ConnId, Health, Input};
+use cenote::replay::history::History;
 use tempfile::TempDir;
 
 fn cenote(arguments: &[&str]) -> Output {
@@ -225,26 +229,9 @@ fn one_goes_through_it_by_hand() {
 #[test]
 fn a_long_trace_is_shrunk_to_what_shows_a_bug() {
     let folder = Folder::new();
-    let (trace, planted, shrunk) =
-        (folder.path("long.bson"), folder.path("planted.bson"), folder.path("shrunk.bson"));
-    good(&["record", text(&trace), "--steps", "4000", "--tasks", "6"]);
-    // A shell that checks a connection in twice, once, in the midst of everything.
-    let (mut history, _) = History::read(std::fs::File::open(&trace).expect("a file")).expect("it");
-    let at =
-        history.inputs.iter().rposition(|entry| matches!(entry.input, Input::CheckedIn { .. }));
-    let at = at.expect("a check-in");
-    let Entry { at: time, input: Input::CheckedIn { id, .. }, .. } = history.inputs[at].clone()
-    else {
-        unreachable!("as it was found")
-    };
-    let again = Input::CheckedIn {
-        id: ConnId::from_parts(id.number(), id.slot()),
-        conn: (),
-        health: Health::Healthy,
-    };
-    history.inputs.truncate(at + 1);
-    history.inputs.push(Entry { at: time, input: again, refused: true });
-    history.write(std::fs::File::create(&planted).expect("a file")).expect("written");
+    let (planted, shrunk) = (folder.path("planted.bson"), folder.path("shrunk.bson"));
+    let long = ["--steps", "4000", "--tasks", "6", "--check-in-twice"];
+    good(&[&["record", text(&planted)][..], &long].concat());
 
     let told = good(&["replay", text(&planted), "--shrink", "misuse", "--out", text(&shrunk)]);
     let (history, problem) =
@@ -264,54 +251,4 @@ fn a_long_trace_is_shrunk_to_what_shows_a_bug() {
         bad(&["replay", text(&trace), "--shrink", "waiting>100000", "--out", text(&shrunk)]);
     assert_eq!(status, 1);
     assert!(error.contains("the trace does not show"), "{error}");
-}
-
-#[test]
-fn what_cannot_be_replayed_is_told_in_one_line() {
-    let folder = Folder::new();
-    let trace = folder.traffic("a.bson", &[]);
-    let bytes = std::fs::read(&trace).expect("a file");
-    let write = |name: &str, bytes: &[u8]| {
-        let path = folder.path(name);
-        std::fs::write(&path, bytes).expect("a file");
-        path
-    };
-    for (name, bytes, expected) in [
-        ("empty", &b""[..], "byte 0, step 0: empty"),
-        ("text", b"hello, this is a text", "not a trace"),
-        ("cut", &bytes[..bytes.len() / 2], "cut: the document has"),
-    ] {
-        let path = write(name, bytes);
-        for more in [&["--quiet"][..], &["--step"], &["--explain"]] {
-            let mut arguments = vec!["replay", text(&path)];
-            arguments.extend(more);
-            let (status, error) = bad(&arguments);
-            assert_eq!(status, 2, "{error}");
-            assert!(error.starts_with(&format!("cenote: {}: byte ", path.display())), "{error}");
-            assert!(error.contains(expected), "{error}");
-        }
-    }
-    let (status, error) = bad(&["replay", text(&folder.path("nowhere"))]);
-    assert!(status == 2 && error.contains("nowhere"), "{error}");
-
-    // What is readable is there all the same, if that is good enough.
-    let cut = folder.path("cut");
-    let output = cenote(&["replay", text(&cut), "--lenient"]);
-    assert_eq!(output.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&output.stdout).lines().count() > 1_000);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("cut: the document has"));
-    let shrunk = folder.path("shrunk");
-    good(&["replay", text(&cut), "--lenient", "--shrink", "in-use>1", "--out", text(&shrunk)]);
-
-    // Another fingerprint is no broken file, but it is not good either.
-    let at = bytes.windows(4).position(|four| four == b"\x12fp\0").expect("a fingerprint");
-    let mut other = bytes.clone();
-    other[at + 4] ^= 1;
-    let other = write("other", &other);
-    for more in [&[][..], &["--lenient"]] {
-        let mut arguments = vec!["replay", text(&other), "--quiet"];
-        arguments.extend(more);
-        let (status, error) = bad(&arguments);
-        assert!(status == 1 && error.contains("the fingerprint is"), "{error}");
-    }
 }

@@ -1,0 +1,30 @@
+//! `cenote completions SHELL`
+
+use std::io::{self, Write as _};
+
+use clap_complete::Shell;
+
+/// What `cenote completions` can be told.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "For bash: cenote completions bash > \
+    ~/.local/share/bash-completion/completions/cenote\n\
+    For zsh: cenote completions zsh > DIR/_cenote, where DIR is in $fpath\n\
+    For fish: cenote completions fish > ~/.config/fish/completions/cenote.fish")]
+pub struct Arguments {
+    /// The shell that is to complete
+    shell: Shell,
+}
+
+/// Prints the script that teaches a shell to complete a command.
+///
+/// # Errors
+///
+/// When it cannot be printed.
+pub fn run(arguments: &Arguments, command: &mut clap::Command) -> io::Result<bool> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, command, "cenote", &mut script);
+    match io::stdout().write_all(&script) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        Ok(()) | Err(_) => Ok(true),
+    }
+}

@@ -1,0 +1,118 @@
+//! What `cenote replay` can be told.
+
+use std::path::PathBuf;
+
+use crate::replay::condition::{self, Condition};
+use crate::replay::filter;
+use crate::replay::shrink::Property;
+
+/// What `cenote replay` can be told.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    /// The trace; `-` is standard input
+    pub(super) trace: PathBuf,
+    /// Make do with what can be read of a trace that is cut or damaged
+    #[arg(long)]
+    pub(super) lenient: bool,
+
+    /// Only say how many steps there are, and whether everything that was recorded agrees
+    #[arg(long, short, help_heading = PRINTED)]
+    pub(super) quiet: bool,
+    /// One JSON object a step
+    #[arg(long, help_heading = PRINTED)]
+    pub(super) json: bool,
+    /// With --json: one JSON object an event
+    #[arg(long, requires = "json", help_heading = PRINTED)]
+    pub(super) events: bool,
+    /// For each check-out that failed: who held what, and which limit stood in the way
+    #[arg(long, help_heading = PRINTED)]
+    pub(super) explain: bool,
+
+    /// Stop after the first step at which this holds: waiting>100, event=ConnectionCheckOutFailed,
+    /// input=Clear, status=paused, step=40, at=1.5
+    #[arg(long, value_name = "COND", help_heading = CHOSEN)]
+    pub(super) until: Option<Condition>,
+    /// Only those that have to do with this connection; may be given more than once
+    #[arg(long, value_name = "NUMBER", help_heading = CHOSEN)]
+    pub(super) connection: Vec<u64>,
+    /// Only those that have to do with this request; may be given more than once
+    #[arg(long, value_name = "NUMBER", help_heading = CHOSEN)]
+    pub(super) waiter: Vec<u64>,
+    /// Only those of this input, event or action; may be given more than once
+    #[arg(long, value_name = "NAME", value_parser = filter::known_type, help_heading = CHOSEN)]
+    pub(super) r#type: Vec<String>,
+    /// Only those from this time on, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = CHOSEN)]
+    pub(super) from: Option<u64>,
+    /// Only those up to this time, in seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = CHOSEN)]
+    pub(super) to: Option<u64>,
+
+    /// Draw it: one page that any browser opens, without a network
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["step", "diff", "shrink"],
+        help_heading = INSTEAD
+    )]
+    pub(super) html: Option<PathBuf>,
+    /// Write JSON that ui.perfetto.dev and chrome://tracing open
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["step", "diff", "shrink"],
+        help_heading = INSTEAD
+    )]
+    pub(super) perfetto: Option<PathBuf>,
+    /// Go through it by hand, forwards and backwards; commands come from standard input
+    #[arg(
+        long,
+        conflicts_with_all = ["json", "explain", "diff", "shrink"],
+        help_heading = INSTEAD
+    )]
+    pub(super) step: bool,
+    /// Say where this trace and another one part
+    #[arg(
+        long,
+        value_name = "OTHER",
+        conflicts_with_all = ["json", "explain", "shrink", "lenient"],
+        help_heading = INSTEAD
+    )]
+    pub(super) diff: Option<PathBuf>,
+    /// Take inputs away for as long as this still shows: misuse (an input that was refused),
+    /// invariant, the name of an event, or a condition as in --until
+    #[arg(
+        long,
+        value_name = "PROPERTY",
+        requires = "out",
+        conflicts_with_all = ["json", "explain"],
+        help_heading = INSTEAD
+    )]
+    pub(super) shrink: Option<Property>,
+    /// Where the shrunk trace goes
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "shrink",
+        help_heading = INSTEAD
+    )]
+    pub(super) out: Option<PathBuf>,
+}
+
+const PRINTED: &str = "What is printed, instead of a line a step";
+const CHOSEN: &str = "Which steps";
+const INSTEAD: &str = "Something else than printing";
+
+const EXAMPLES: &str = "\
+Examples:
+  cenote replay incident.bson --quiet            does it agree with what was recorded?
+  cenote replay incident.bson --explain          why check-outs failed
+  cenote replay incident.bson --html page.html   a picture
+  cenote replay incident.bson --until 'waiting>100' --waiter 17
+  cenote replay incident.bson --shrink event=ConnectionCheckOutFailed --out small.bson
+  cenote replay incident.bson --json --events | cenote check -";
+
+fn seconds(text: &str) -> Result<u64, String> {
+    condition::nanos(text).ok_or_else(|| format!("`{text}` is no number of seconds"))
+}

@@ -1,0 +1,190 @@
+//! `cenote replay TRACE`
+
+mod arguments;
+mod print;
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal as _, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use cenote_core::trace::TraceError;
+use thiserror::Error;
+
+use crate::replay::diff::diff;
+use crate::replay::history::History;
+use crate::replay::picture::{self, Collector};
+use crate::replay::shrink::{self, Property};
+use crate::replay::stepper;
+use crate::replay::watch::Watch;
+
+pub use arguments::Arguments;
+use print::{holds, print, verify};
+
+/// Why a trace could not be replayed.
+#[derive(Debug, Error)]
+pub enum Unplayable {
+    /// A file that cannot be opened, read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A trace that cannot be read.
+    #[error("{}: {source}", path.display())]
+    Trace {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: TraceError,
+    },
+    /// Nowhere to print to.
+    #[error("cannot print: {0}")]
+    Print(#[from] io::Error),
+}
+
+/// Replays a trace and does with it what it was asked for.
+///
+/// # Errors
+///
+/// When a file cannot be read or written.
+pub fn run(arguments: &Arguments) -> Result<bool, Unplayable> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let outcome = if let Some(other) = &arguments.diff {
+        compare(arguments, other, &mut out)
+    } else if let Some(property) = &arguments.shrink {
+        shrink(arguments, property, &mut out)
+    } else if arguments.step {
+        step(arguments, &mut out)
+    } else if arguments.html.is_some() || arguments.perfetto.is_some() {
+        draw(arguments, &mut out)
+    } else if arguments.quiet && arguments.until.is_none() {
+        verify(arguments, &mut out)
+    } else {
+        print(arguments, &mut out)
+    };
+    let flushed = out.flush();
+    match outcome {
+        // Whoever reads has seen enough, as in `… | head`.
+        Err(Unplayable::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
+        Ok(good) => match flushed {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            Ok(()) | Err(_) => Ok(good),
+        },
+        other => other,
+    }
+}
+
+fn open(path: &Path) -> Result<Box<dyn Read>, Unplayable> {
+    if path == Path::new("-") {
+        return Ok(Box::new(io::stdin()));
+    }
+    match File::open(path) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(source) => Err(Unplayable::File { path: path.to_owned(), source }),
+    }
+}
+
+/// Good enough with `--lenient`; a difference is not good, and anything else is unreadable.
+fn ended_early(arguments: &Arguments, path: &Path, error: TraceError) -> Result<bool, Unplayable> {
+    if error.is_difference() || arguments.lenient {
+        eprintln!("cenote: {}: {error}", path.display());
+        return Ok(!error.is_difference());
+    }
+    Err(Unplayable::Trace { path: path.to_owned(), source: error })
+}
+
+/// The whole trace in memory, as far as it may be used.
+fn load(arguments: &Arguments) -> Result<Option<History>, Unplayable> {
+    let path = &arguments.trace;
+    let (history, problem) = History::read(open(path)?)
+        .map_err(|source| Unplayable::Trace { path: path.clone(), source })?;
+    let good = match problem {
+        Some(error) => ended_early(arguments, path, error)?,
+        None => true,
+    };
+    Ok(good.then_some(history))
+}
+
+/// Draws what there is, and says where it is.
+fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+    let path = &arguments.trace;
+    let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
+    let mut watch = Watch::new(open(path)?).map_err(unplayable)?;
+    let mut collector = Collector::new(watch.pool());
+    let outcome = watch.each(|view| {
+        collector.add(view);
+        let met = arguments.until.as_ref().is_some_and(|until| holds(until, view));
+        if met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let good = match outcome {
+        Ok(_) => true,
+        Err(error) if !arguments.lenient && !error.is_difference() => {
+            return Err(unplayable(error));
+        }
+        Err(error) => ended_early(arguments, path, error)?,
+    };
+    let (picture, header) = (collector.finish(), watch.header());
+    let steps = picture.steps;
+    if let Some(path) = &arguments.html {
+        create(path, |file| picture::html(&picture, header, file))?;
+        writeln!(out, "{steps} steps drawn in {}", path.display())?;
+    }
+    if let Some(path) = &arguments.perfetto {
+        create(path, |file| picture::perfetto(&picture, header, file))?;
+        writeln!(out, "{steps} steps for https://ui.perfetto.dev in {}", path.display())?;
+    }
+    Ok(good)
+}
+
+fn create(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), Unplayable> {
+    let written = File::create(path).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        write(&mut file)?;
+        file.flush()
+    });
+    written.map_err(|source| Unplayable::File { path: path.to_owned(), source })
+}
+
+fn step(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+    let Some(history) = load(arguments)? else { return Ok(false) };
+    let commands = io::stdin();
+    let prompt = commands.is_terminal() && io::stdout().is_terminal();
+    stepper::run(&history, commands.lock(), out, prompt)?;
+    Ok(true)
+}
+
+fn compare(arguments: &Arguments, other: &Path, out: &mut impl Write) -> Result<bool, Unplayable> {
+    let paths = [arguments.trace.as_path(), other];
+    let difference = match diff(open(paths[0])?, open(paths[1])?) {
+        Ok(difference) => difference,
+        Err((which, error)) => return ended_early(arguments, paths[which], error),
+    };
+    writeln!(out, "{} steps are the same", difference.same)?;
+    difference.lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    Ok(difference.lines.is_empty())
+}
+
+fn shrink(
+    arguments: &Arguments,
+    property: &Property,
+    out: &mut impl Write,
+) -> Result<bool, Unplayable> {
+    let Some(history) = load(arguments)? else { return Ok(false) };
+    let Some(shrunk) = shrink::shrink(&history, property) else {
+        eprintln!("cenote: {}: the trace does not show {property}", arguments.trace.display());
+        return Ok(false);
+    };
+    let path = arguments.out.clone().unwrap_or_default();
+    let written = File::create(&path).and_then(|file| shrunk.write(file));
+    written.map_err(|source| Unplayable::File { path: path.clone(), source })?;
+    let (before, after) = (history.inputs.len(), shrunk.inputs.len());
+    writeln!(out, "{before} steps shrunk to {after} in {}", path.display())?;
+    writeln!(out, "{}", shrink::summary(&shrunk))?;
+    Ok(true)
+}

@@ -1,0 +1,180 @@
+//! Steps as lines.
+
+use std::io::{self, Read, Write};
+use std::ops::ControlFlow;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::pool::{Action, Instant, WithoutEvents};
+use cenote_core::trace::{Replay, Traced};
+
+use crate::replay::condition::{Condition, Moment};
+use crate::replay::explain::Explainer;
+use crate::replay::filter::Filter;
+use crate::replay::watch::{View, Watch};
+use crate::replay::{json, text};
+
+use super::{Arguments, Unplayable, ended_early, open};
+
+/// Takes every step, with nobody looking.
+pub(super) fn verify(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+    let path = &arguments.trace;
+    let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
+    let mut replay = Replay::new(open(path)?).map_err(unplayable)?;
+    let mut failed = 0;
+    let mut count = |action| failed += u64::from(is_failure(&action));
+    loop {
+        match replay.step(&mut WithoutEvents(&mut count)) {
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            Err(error) => return ended_early(arguments, path, error),
+        }
+    }
+    if !arguments.json {
+        writeln!(out, "{}", summary(replay.steps(), replay.pool().now(), failed))?;
+    }
+    Ok(true)
+}
+
+fn summary(steps: u64, until: Instant, failed: u64) -> String {
+    format!("{steps} steps until {until}, {failed} check-outs failed; all that was recorded agrees")
+}
+
+fn is_failure(action: &Action<Traced>) -> bool {
+    matches!(action, Action::Deliver { outcome: Err(_), .. })
+}
+
+/// Prints the steps, or what is wanted of them.
+pub(super) fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+    let unplayable = |source| Unplayable::Trace { path: arguments.trace.clone(), source };
+    let mut watch = Watch::new(open(&arguments.trace)?).map_err(unplayable)?;
+    let mut printer = Printer::new(arguments, &watch);
+    printer.start(&watch, out)?;
+    let mut printed = Ok(());
+    let stopped = watch.each(|view| {
+        printed = printer.step(view, out);
+        let stop = printed.is_err() || printer.has_met;
+        if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    printed?;
+    let good = match stopped {
+        Ok(_) => printer.end(&watch, out)?,
+        Err(error) => {
+            out.flush()?;
+            return ended_early(arguments, &arguments.trace, error);
+        }
+    };
+    Ok(good)
+}
+
+/// Prints step after step.
+struct Printer<'a> {
+    arguments: &'a Arguments,
+    address: ServerAddress,
+    filter: Filter,
+    explainer: Explainer,
+    has_met: bool,
+    failed: u64,
+    shown: u64,
+}
+
+impl<'a> Printer<'a> {
+    fn new<R: Read>(arguments: &'a Arguments, watch: &Watch<R>) -> Self {
+        let filter = Filter {
+            connections: arguments.connection.clone(),
+            waiters: arguments.waiter.clone(),
+            from: arguments.from,
+            to: arguments.to,
+            types: arguments.r#type.clone(),
+        };
+        let (address, explainer) = (json::address(watch.header()), Explainer::new());
+        Self { arguments, address, filter, explainer, has_met: false, failed: 0, shown: 0 }
+    }
+
+    fn start<R: Read>(&self, watch: &Watch<R>, out: &mut impl Write) -> io::Result<()> {
+        let header = watch.header();
+        if self.arguments.events {
+            return self.events(watch.start(), header.start, out);
+        }
+        if self.arguments.json || self.arguments.quiet {
+            return Ok(());
+        }
+        let address = header.address.as_deref().unwrap_or("an address that is not told");
+        let program = header.program.as_deref().unwrap_or("an unknown program");
+        let begin = if header.is_new { "a new pool" } else { "a state" };
+        writeln!(
+            out,
+            "a trace of {address}, recorded by {program}, from {begin} at {}",
+            header.start
+        )?;
+        writeln!(out, "options {}", crate::lockstep::Brief(&header.options))
+    }
+
+    fn step(&mut self, view: &View<'_>, out: &mut impl Write) -> io::Result<()> {
+        self.failed += view.actions.iter().filter(|&action| is_failure(action)).count() as u64;
+        // What fails has to be explained by all that came before, whether that is shown or not.
+        let failures =
+            if self.arguments.explain { self.explainer.explain(view) } else { Vec::new() };
+        self.has_met = self.arguments.until.as_ref().is_some_and(|until| holds(until, view));
+        if self.arguments.quiet || !self.filter.lets_pass(view) {
+            return Ok(());
+        }
+        self.shown += 1;
+        if self.arguments.explain {
+            return failures.iter().try_for_each(|text| self.explanation(view, text, out));
+        }
+        if self.arguments.events {
+            return self.events(view.actions, view.step.at, out);
+        }
+        if self.arguments.json {
+            return writeln!(out, "{}", json::step(view, &self.address));
+        }
+        writeln!(out, "{}", text::step(view))
+    }
+
+    fn explanation(&self, view: &View<'_>, text: &str, out: &mut impl Write) -> io::Result<()> {
+        if self.arguments.json {
+            let at = json::seconds(view.step.at);
+            let object =
+                serde_json::json!({ "step": view.step.number, "at": at, "explanation": text });
+            return writeln!(out, "{object}");
+        }
+        writeln!(out, "{text}")
+    }
+
+    fn events(
+        &self,
+        actions: &[Action<Traced>],
+        at: Instant,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        json::events(actions, at, &self.address).try_for_each(|line| writeln!(out, "{line}"))
+    }
+
+    /// Says what there was. A condition that never holds is what was asked for and is not so.
+    fn end<R: Read>(&self, watch: &Watch<R>, out: &mut impl Write) -> io::Result<bool> {
+        let met = match &self.arguments.until {
+            Some(_) if !self.has_met => {
+                eprintln!("cenote: the condition of --until never holds");
+                false
+            }
+            Some(_) | None => true,
+        };
+        if self.arguments.json {
+            return Ok(met);
+        }
+        let stopped = if self.has_met { ", stopped by --until" } else { "" };
+        let summary = summary(watch.steps(), watch.pool().now(), self.failed);
+        writeln!(out, "{summary}{stopped}")?;
+        Ok(met)
+    }
+}
+
+pub(super) fn holds(condition: &Condition, view: &View<'_>) -> bool {
+    condition.holds(&Moment {
+        step: view.step.number,
+        at: view.pool.now(),
+        input: &view.step.input,
+        actions: view.actions,
+        snapshot: &view.pool.snapshot(),
+    })
+}

@@ -1,0 +1,62 @@
+//! What is said to somebody who calls `cenote` in a way that it does not understand: one line.
+
+use clap::error::ErrorKind;
+
+/// Prints what clap has to say, and gives the exit status: help and version are what was asked for,
+/// and everything else is one line on standard error.
+pub fn answer(error: &clap::Error, known: &clap::Command) -> u8 {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // Nobody reads it, if that fails.
+            let _ = error.print();
+            0
+        }
+        _ => {
+            let said = summary(&error.render().to_string());
+            eprintln!("cenote: {said}; see `{} --help`", called(known));
+            2
+        }
+    }
+}
+
+/// What is wrong, and what may have been meant. clap says that in paragraphs, and goes on with how
+/// the command is used and a hint at `--help`.
+fn summary(rendered: &str) -> String {
+    let paragraphs = rendered.split("\n\n").map(in_one_line);
+    let is_more = |text: &String| text.starts_with("Usage:") || text.starts_with("For more");
+    let said = paragraphs.take_while(|paragraph| !is_more(paragraph));
+    let said: Vec<_> = said.map(|text| text.trim_start_matches("error: ").to_owned()).collect();
+    said.join("; ")
+}
+
+/// The command as far as it is one: clap does not always say which it was.
+fn called(known: &clap::Command) -> String {
+    let name = std::env::args_os().nth(1).and_then(|name| name.into_string().ok());
+    let name = name.filter(|name| known.find_subcommand(name).is_some());
+    name.map_or("cenote".to_owned(), |name| format!("cenote {name}"))
+}
+
+/// Lines put behind each other.
+pub fn in_one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paragraphs_become_a_line() {
+        let rendered = "error: unexpected argument '--quite' found\n\n  tip: a similar argument \
+                        exists: '--quiet'\n\nUsage: cenote replay --quiet <TRACE>\n\nFor more \
+                        information, try '--help'.\n";
+        assert_eq!(
+            summary(rendered),
+            "unexpected argument '--quite' found; tip: a similar argument exists: '--quiet'"
+        );
+        let short = "error: invalid value\n\nFor more information, try '--help'.\n";
+        assert_eq!(summary(short), "invalid value");
+        let list = "error: these were not provided:\n  <TRACE>\n\nUsage: cenote replay <TRACE>";
+        assert_eq!(summary(list), "these were not provided: <TRACE>");
+    }
+}

@@ -1,0 +1,60 @@
+//! The mio shell with connections that cost nothing.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::PoolOptions;
+use cenote_mio::{Builder, Connector, Pool, Progress, Target};
+
+use super::Numbers;
+
+impl Connector for Numbers {
+    type Connection = u64;
+
+    async fn connect(&self, target: Target, _: Progress<Self>) -> Result<u64, ConnectionError> {
+        Ok(target.connection_id)
+    }
+}
+
+/// A pool with one idle connection, for threads.
+#[derive(Debug)]
+pub struct WarmOnMio {
+    pool: Pool<Numbers>,
+}
+
+impl WarmOnMio {
+    /// Makes it; with a subscriber that counts, or nobody who looks at events.
+    ///
+    /// # Panics
+    ///
+    /// With options that contradict each other.
+    #[must_use]
+    pub fn new(options: PoolOptions, counts_events: bool) -> Self {
+        let address = "localhost".parse().expect("an address");
+        let mut builder = Builder::new(address, Numbers).options(options);
+        if counts_events {
+            let count = AtomicU64::new(0);
+            builder = builder.on_event(move |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        let pool = builder.build().expect("good options");
+        pool.ready();
+        drop(pool.check_out().expect("a connection"));
+        // Until the loop's thread has told what it has to: nobody else would tell meanwhile.
+        pool.while_quiet(|| ());
+        Self { pool }
+    }
+
+    /// Checks the connection out and in, so many times.
+    ///
+    /// # Panics
+    ///
+    /// When it is not there.
+    pub fn pairs(&self, n: u64) {
+        for _ in 0..n {
+            drop(black_box(self.pool.check_out().expect("a connection")));
+        }
+    }
+}

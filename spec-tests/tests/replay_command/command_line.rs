@@ -1,0 +1,105 @@
+//! What holds for every command: how it is asked for help, and what it says when it is called in a
+//! way that it does not understand.
+
+use std::process::Command;
+
+use super::{bad, cenote, good};
+
+const COMMANDS: [&str; 8] =
+    ["run", "replay", "record", "check", "conform", "endpoint", "explore", "completions"];
+
+#[test]
+fn every_command_refuses_what_it_does_not_know_in_one_line() {
+    for command in COMMANDS {
+        let (status, error) = bad(&[command, "--nonsense"]);
+        assert_eq!(status, 2, "{error}");
+        let expected = format!("cenote: unexpected argument '--nonsense' found");
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(error.ends_with(&format!("see `cenote {command} --help`")), "{error}");
+    }
+    for (arguments, expected) in [
+        (&[][..], "'cenote' requires a subcommand but one was not provided"),
+        (
+            &["recrod"],
+            "unrecognized subcommand 'recrod'; tip: a similar subcommand exists: 'record'",
+        ),
+        (
+            &["replay"],
+            "the following required arguments were not provided: <TRACE>; see `cenote replay",
+        ),
+        (&["replay", "a", "--quite"], "tip: a similar argument exists: '--quiet'"),
+        (
+            &["replay", "a", "--step", "--json"],
+            "the argument '--step' cannot be used with '--json'",
+        ),
+        (
+            &["replay", "a", "--shrink", "misuse"],
+            "required arguments were not provided: --out <FILE>",
+        ),
+        (
+            &["replay", "a", "--until", "x"],
+            "'--until <COND>': `x` is no condition: write waiting>100",
+        ),
+        (&["replay", "a", "--type", "Cleer"], "neither an input (CheckOutRequested"),
+        (&["replay", "a", "--from", "-1"], "'-1'"),
+        (&["record", "a", "--connections", "0"], "0 is not in 1..=1000000"),
+        (&["explore", "--depth", "deep"], "invalid value 'deep' for '--depth <"),
+        (&["conform", "a", "--target", "moon"], "[possible values: core, tokio, mio]"),
+        (&["completions", "cmd"], "invalid value 'cmd' for '<SHELL>'"),
+        (&["run", "--seconds", "soon"], "invalid value 'soon' for '--seconds <"),
+        (&["endpoint", "--port", "99999"], "invalid value '99999' for '--port <"),
+        (&["check", "no such file"], "no such file: No such file or directory"),
+    ] {
+        let (status, error) = bad(arguments);
+        assert_eq!(status, 2, "{error}");
+        assert!(error.starts_with("cenote: ") && error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn every_command_tells_what_it_is_for_in_lines_that_fit() {
+    let all = good(&["--help"]);
+    for command in COMMANDS {
+        let help = good(&[command, "--help"]);
+        assert!(help.contains(&format!("Usage: cenote {command}")), "{help}");
+        assert!(all.contains(&format!("  {command} ")), "{all}");
+        assert!(!good(&[command, "-h"]).is_empty());
+        let widest = help.lines().max_by_key(|line| line.chars().count()).expect("a line");
+        assert!(widest.chars().count() <= 100, "{command}: {widest}");
+    }
+    assert!(good(&["--version"]).starts_with("cenote "));
+}
+
+#[test]
+fn shells_complete_commands_and_options() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = good(&["completions", shell]);
+        for word in COMMANDS.into_iter().chain(["lenient", "perfetto"]) {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+    }
+    let ask = "source /dev/stdin; COMP_WORDS=(cenote replay --pe); COMP_CWORD=2; \
+               _cenote cenote --pe replay; echo \"${COMPREPLY[*]}\"";
+    let script = good(&["completions", "bash"]);
+    let mut bash = Command::new("bash")
+        .args(["-c", ask])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("bash");
+    let mut input = bash.stdin.take().expect("a pipe");
+    std::io::Write::write_all(&mut input, script.as_bytes()).expect("a pipe");
+    drop(input);
+    let output = bash.wait_with_output().expect("bash");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "--perfetto");
+}
+
+#[test]
+fn whoever_has_seen_enough_may_go() {
+    let output = Command::new("bash")
+        .args(["-c", "\"$0\" completions bash | head -1", env!("CARGO_BIN_EXE_cenote")])
+        .output()
+        .expect("bash");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(cenote(&["help", "nonsense"]).status.code(), Some(2));
+}
