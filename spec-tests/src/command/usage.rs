@@ -5,18 +5,14 @@ use clap::error::ErrorKind;
 /// Prints what clap has to say, and gives the exit status: help and version are what was asked for,
 /// and everything else is one line on standard error.
 pub fn answer(error: &clap::Error, known: &clap::Command) -> u8 {
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // Nobody reads it, if that fails.
-            let _ = error.print();
-            0
-        }
-        _ => {
-            let said = summary(&error.render().to_string());
-            eprintln!("cenote: {said}; see `{} --help`", called(known));
-            2
-        }
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // Nobody reads it, if that fails.
+        let _ = error.print();
+        return 0;
     }
+    let said = summary(&error.render().to_string());
+    eprintln!("cenote: {said}; see `{} --help`", called(known));
+    2
 }
 
 /// What is wrong, and what may have been meant. clap says that in paragraphs, and goes on with how

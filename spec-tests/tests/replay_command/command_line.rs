@@ -13,8 +13,8 @@ fn every_command_refuses_what_it_does_not_know_in_one_line() {
     for command in COMMANDS {
         let (status, error) = bad(&[command, "--nonsense"]);
         assert_eq!(status, 2, "{error}");
-        let expected = format!("cenote: unexpected argument '--nonsense' found");
-        assert!(error.starts_with(&expected), "{error}");
+        let expected = "cenote: unexpected argument '--nonsense' found";
+        assert!(error.starts_with(expected), "{error}");
         assert!(error.ends_with(&format!("see `cenote {command} --help`")), "{error}");
     }
     for (arguments, expected) in [

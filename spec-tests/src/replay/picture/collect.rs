@@ -1,13 +1,13 @@
 //! What a picture shows, gathered while a trace is replayed.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use cenote_core::pool::{
     Action, CheckOutError, ConnectionState, Input, Instant, PoolState, Snapshot, WaiterId,
 };
 use cenote_core::trace::{Cause, Traced};
 
+use super::rows;
 use crate::replay::text;
 use crate::replay::watch::View;
 
@@ -156,9 +156,7 @@ pub enum MarkKind {
 pub struct Collector {
     picture: Picture,
     open: BTreeMap<u64, Open>,
-    asked: BTreeMap<u64, (u64, u32)>,
-    free_rows: BinaryHeap<Reverse<u32>>,
-    rows: u32,
+    asked: BTreeMap<u64, u64>,
     texts: BTreeMap<String, u32>,
 }
 
@@ -177,8 +175,6 @@ impl Collector {
             picture: Picture { start, end: start, ..Picture::default() },
             open: BTreeMap::new(),
             asked: BTreeMap::new(),
-            free_rows: BinaryHeap::new(),
-            rows: 0,
             texts: BTreeMap::new(),
         };
         collector.take_over(pool);
@@ -213,6 +209,7 @@ impl Collector {
     /// Ends what is still open.
     pub fn finish(mut self) -> Picture {
         self.abandon();
+        rows::assign(&mut self.picture.waits);
         self.picture.texts = vec![String::new(); self.texts.len()];
         for (text, place) in self.texts {
             self.picture.texts[place as usize] = text;
@@ -224,8 +221,7 @@ impl Collector {
         let input = &view.step.input;
         match input {
             Input::CheckOutRequested { id, .. } => {
-                let row = self.row();
-                self.asked.insert(id.0, (now, row));
+                self.asked.insert(id.0, now);
             }
             Input::CheckedIn { id, .. } | Input::EstablishSucceeded { id, .. } => {
                 self.rest(id.number(), now);
@@ -292,21 +288,11 @@ impl Collector {
 
     /// Requests that are served at once are not drawn: there would be nothing to see.
     fn answered(&mut self, waiter: WaiterId, connection: u64, outcome: u8, now: u64) {
-        let Some((start, row)) = self.asked.remove(&waiter.0) else { return };
-        self.free_rows.push(Reverse(row));
+        let Some(start) = self.asked.remove(&waiter.0) else { return };
         if start != now || outcome != 0 {
-            let wait = Wait { row, id: waiter.0, connection, outcome, start, end: now };
+            let wait = Wait { row: 0, id: waiter.0, connection, outcome, start, end: now };
             self.picture.waits.push(wait);
         }
-    }
-
-    /// The lowest row in which nobody waits.
-    fn row(&mut self) -> u32 {
-        let free = self.free_rows.pop().map(|Reverse(row)| row);
-        free.unwrap_or_else(|| {
-            self.rows += 1;
-            self.rows - 1
-        })
     }
 
     /// Everything that is open ends here.
@@ -332,8 +318,7 @@ impl Collector {
         }
         let waiters: Vec<_> = pool.waiters().map(|waiter| (waiter.id.0, waiter.started)).collect();
         for (id, started) in waiters {
-            let row = self.row();
-            self.asked.insert(id, (Instant::as_nanos(started), row));
+            self.asked.insert(id, Instant::as_nanos(started));
         }
         self.counts(&pool.snapshot(), pool.now().as_nanos());
     }

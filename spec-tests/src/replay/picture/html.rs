@@ -37,15 +37,24 @@ pub fn html(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io
         match part {
             "ABOUT" => out.write_all(about.as_bytes())?,
             "DATA" => out.write_all(STANDARD.encode(&bytes).as_bytes())?,
-            "STYLE" => out.write_all(include_bytes!("page.css"))?,
-            "SCRIPT" => out.write_all(include_bytes!("page.js"))?,
+            "STYLE" => out.write_all(include_bytes!("page/page.css"))?,
+            "SCRIPT" => SCRIPT.iter().try_for_each(|part| out.write_all(part.as_bytes()))?,
             plain => out.write_all(plain.as_bytes())?,
         }
     }
     Ok(())
 }
 
-const PAGE: &str = include_str!("page.html");
+/// The body of one function, in parts.
+const SCRIPT: [&str; 5] = [
+    include_str!("page/data.js"),
+    include_str!("page/paint.js"),
+    include_str!("page/words.js"),
+    include_str!("page/move.js"),
+    include_str!("page/hands.js"),
+];
+
+const PAGE: &str = include_str!("page/page.html");
 
 /// Nanoseconds of a tick: the least with which the whole time has room in 32 bits.
 fn tick(picture: &Picture) -> u64 {

@@ -3,6 +3,7 @@
 mod collect;
 mod html;
 mod perfetto;
+mod rows;
 
 pub use collect::{Collector, Life, Limits, Mark, MarkKind, Picture, Point, Use, UseKind, Wait};
 pub use html::html;

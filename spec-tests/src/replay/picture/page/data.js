@@ -1,0 +1,115 @@
+const about = JSON.parse(document.getElementById("about").textContent);
+const element = (id) => document.getElementById(id);
+const main = element("main"), canvas = element("canvas"), tip = element("tip");
+const draw2d = canvas.getContext("2d");
+
+// ---- What is drawn: columns of 32-bit numbers, compressed.
+
+async function columns() {
+  const text = atob(element("data").textContent.trim());
+  const packed = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const buffer = await new Response(stream).arrayBuffer();
+  const all = {};
+  let at = 0;
+  for (const [name, count] of about.columns) {
+    all[name] = new Uint32Array(buffer, at, count);
+    at += 4 * count;
+    if (/(End|At)$/.test(name)) {
+      const column = all[name];
+      for (let i = 1; i < count; i++) column[i] = column[i] + column[i - 1];
+    }
+  }
+  return all;
+}
+const data = await columns();
+const tick = about.tick / 1e9;
+const begin = data.begin[0] * 4.294967296 + data.begin[1] / 1e9; // In seconds.
+const seconds = (ticks) => begin + ticks * tick;
+const first = Math.max(0, (about.start / 1e9 - begin) / tick);
+const last = Math.max(first + 1, (about.end / 1e9 - begin) / tick);
+
+// ---- Intervals by row, each row in order of time, so that what is in view is found quickly.
+
+function rows(row, end, length) {
+  let count = 0;
+  for (let i = 0; i < row.length; i++) if (row[i] >= count) count = row[i] + 1;
+  const starts = new Uint32Array(count + 1);
+  for (let i = 0; i < row.length; i++) starts[row[i] + 1]++;
+  for (let r = 0; r < count; r++) starts[r + 1] += starts[r];
+  const order = new Uint32Array(row.length), next = starts.slice(0, count);
+  for (let i = 0; i < row.length; i++) order[next[row[i]]++] = i;
+  return { count, starts, order, end, length };
+}
+const lives = rows(data.lifeSlot, data.lifeEnd, data.lifeLength);
+const uses = rows(data.useSlot, data.useEnd, data.useLength);
+const waits = rows(data.waitRow, data.waitEnd, data.waitLength);
+const lanes = Math.max(1, lives.count, uses.count);
+
+/// The first interval of a row, from place `low` on, that ends after `time`.
+function firstAfter(set, row, time, low) {
+  let high = set.starts[row + 1];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (set.end[set.order[middle]] <= time) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+/// Calls `draw(left, right, index, many)` for what is in view; what falls into one pixel together
+/// is drawn once. Its work depends on the pixels, not on the length of the trace.
+function each(set, row, draw) {
+  if (row >= set.count) return;
+  const end = set.starts[row + 1];
+  let at = firstAfter(set, row, view.from, set.starts[row]);
+  while (at < end) {
+    const i = set.order[at];
+    const start = set.end[i] - set.length[i];
+    if (start > view.to) return;
+    const left = x(start), right = x(set.end[i]);
+    if (right - left >= 1) {
+      draw(left, right, i, false);
+      at++;
+    } else {
+      const pixel = Math.floor(left) + 1;
+      const next = firstAfter(set, row, time(pixel), at + 1);
+      draw(left, Math.max(right, left + 1), i, next - at > 1);
+      at = next;
+    }
+  }
+}
+
+// ---- Largest counts of blocks of points, for charts of a million of them.
+
+const BLOCK = 64;
+const series = [
+  { name: "connections", column: data.pointTotal, colour: "--idle", fill: true },
+  { name: "in use", column: data.pointInUse, colour: "--used" },
+  { name: "being established", column: data.pointPending, colour: "--pending" },
+  { name: "waiting", column: data.pointWaiting, colour: "--waiting", own: true },
+];
+for (const one of series) {
+  const blocks = new Uint32Array(Math.ceil(one.column.length / BLOCK));
+  for (let i = 0; i < one.column.length; i++) {
+    const block = (i / BLOCK) | 0;
+    if (one.column[i] > blocks[block]) blocks[block] = one.column[i];
+  }
+  one.blocks = blocks;
+  one.max = blocks.reduce((a, b) => Math.max(a, b), 0);
+}
+function largest(one, from, to) {
+  let max = 0, i = from;
+  while (i < to) {
+    if (i % BLOCK === 0 && i + BLOCK <= to) { max = Math.max(max, one.blocks[i / BLOCK]); i += BLOCK; }
+    else { max = Math.max(max, one.column[i]); i++; }
+  }
+  return max;
+}
+function pointAt(time) {
+  let low = 0, high = data.pointAt.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (data.pointAt[middle] <= time) low = middle + 1; else high = middle;
+  }
+  return Math.max(0, low - 1);
+}

@@ -1,0 +1,43 @@
+//! Where waits are drawn: no two overlap in a row, and there are no more rows than have to be.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::collect::Wait;
+
+/// Gives each wait the lowest row in which nobody waits when it begins.
+pub(super) fn assign(waits: &mut [Wait]) {
+    let mut by_start: Vec<&mut Wait> = waits.iter_mut().collect();
+    by_start.sort_unstable_by_key(|wait| (wait.start, wait.id));
+    let mut taken = BinaryHeap::<Reverse<(u64, u32)>>::new();
+    let mut free = BinaryHeap::<Reverse<u32>>::new();
+    for wait in by_start {
+        while let Some(&Reverse((end, row))) = taken.peek() {
+            if end > wait.start {
+                break;
+            }
+            taken.pop();
+            free.push(Reverse(row));
+        }
+        // As many rows as are taken are those below it, if none is free.
+        wait.row = free.pop().map_or(taken.len() as u32, |Reverse(row)| row);
+        taken.push(Reverse((wait.end, wait.row)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_as_few_as_they_can_be() {
+        let times = [(0, 5), (1, 9), (2, 3), (3, 4), (5, 5), (5, 8), (9, 12), (8, 9)];
+        let mut id = 0;
+        let mut waits = times.map(|(start, end)| {
+            id += 1;
+            Wait { row: 99, id, connection: 0, outcome: 0, start, end }
+        });
+        assign(&mut waits);
+        assert_eq!(waits.map(|wait| wait.row), [0, 1, 2, 2, 0, 0, 0, 0]);
+    }
+}
