@@ -172,7 +172,8 @@ pub(super) fn app_name_of(request: &request::Request) -> Option<String> {
 
 /// Keeps who the client says it is; that is said once (HS-08).
 pub(super) fn introduce(context: &mut Context<'_>) -> Result<(), Refusal> {
-    let Some(client) = context.request.document("client")? else { return Ok(()) };
+    let request = context.request;
+    let Some(client) = request.document("client")? else { return Ok(()) };
     if context.session.introduced {
         let message = "The client metadata document may only be sent in the first hello";
         return Err(Refusal::new(code::METADATA_CANNOT_BE_MUTATED, message));
@@ -180,6 +181,7 @@ pub(super) fn introduce(context: &mut Context<'_>) -> Result<(), Refusal> {
     let app_name = app_name(client)?;
     context.session.app_name = app_name;
     context.session.introduced = true;
+    context.world.statistics.last_client = Some(client.to_owned());
     Ok(())
 }
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use bson::RawDocumentBuf;
+
 /// What a server has seen.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Statistics {
     /// Connections that are open now.
@@ -13,6 +15,8 @@ pub struct Statistics {
     /// Connections that are open now, by the name of their application; those that have none, or
     /// have not told it yet, are under the empty name.
     pub open_by_app_name: BTreeMap<String, u64>,
+    /// What the client said of itself that introduced itself last.
+    pub last_client: Option<RawDocumentBuf>,
     /// Commands that came, by name (`isMaster` for both its spellings), whatever became of them.
     pub commands: BTreeMap<&'static str, u64>,
     /// Commands that came compressed, by the name of the compressor. All but a few replies are

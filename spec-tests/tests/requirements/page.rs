@@ -119,7 +119,7 @@ fn check_reference(reference: &Reference<'_>, repository: &Path) -> Result<(), S
         Reference::File { path, items } => {
             let text = fs::read_to_string(repository.join(path))
                 .map_err(|_| format!("cannot read {path}"))?;
-            if items.is_empty() && !path.ends_with(".json") {
+            if items.is_empty() && ![".json", ".yml"].iter().any(|end| path.ends_with(end)) {
                 return Err(format!("{path}: say what to look for there"));
             }
             match items.iter().find(|item| !occurs(&text, item)) {

@@ -1,4 +1,4 @@
-//! Options that contradict each other: no target makes a pool of them (OP-03, OP-11).
+//! Options that contradict each other: no target makes a pool of them (OP-03, OP-04, OP-06).
 
 use cenote_core::pool::{Instant, PoolState, Shell};
 use cenote_core::uri::ConnectionString;

@@ -11,7 +11,7 @@ use crate::conform::unified::client::story::Told;
 use crate::conform::unified::format::{ExpectedEvent, Operation};
 use crate::conform::unified::world::World;
 
-/// How long an event may take (UT-04).
+/// How long an event may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How much later than it happens something may be told, by a thread that tells for another one.

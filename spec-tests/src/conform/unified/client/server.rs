@@ -52,8 +52,9 @@ impl Server {
         self.apply(&mut known, verdict.server);
         failed.clear(verdict.pool);
         match verdict.check {
-            Check::Keep => {}
-            Check::Request | Check::Cancel => self.request(&mut known),
+            // Whoever polls is seldom in a check, and the next one comes when somebody needs it.
+            Check::Keep | Check::Cancel => {}
+            Check::Request => self.request(&mut known),
         }
     }
 
