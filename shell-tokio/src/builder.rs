@@ -18,7 +18,6 @@ use crate::event::{PoolEvent, Subscriber};
 use crate::failure::{Failure, Watcher};
 use crate::held::{HeldTooLong, Overseer};
 use crate::log;
-use crate::outbox::Outbox;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
 
@@ -153,9 +152,9 @@ impl<K: Connector> Builder<K> {
         let Self { address, connector, options, subscribers, watcher, overseer, when_built } = self;
         // Panics where there is no time, here and not in the pool's timer when something is due.
         drop(tokio::time::sleep(Duration::ZERO));
-        let mut outbox = VecDeque::new();
-        let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
-        let desk = Desk::new(state, Outbox::new(outbox));
+        let mut first = VecDeque::new();
+        let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
+        let desk = Desk::new(state, first);
         let audience = Audience { subscribers, watcher, overseer };
         let shared = Shared::new(Arc::new(address), connector, audience, Handle::current(), desk);
         when_built.into_iter().for_each(|act| act(&shared));

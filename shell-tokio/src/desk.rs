@@ -1,14 +1,15 @@
 //! What is under the lock: the machine, those who wait, and what is to be done outside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, PoolState, Purpose, Shell,
-    Status, WaiterId,
+    Action, ActionSink, CheckOutError, ConnId, Event, Input, Instant, Misuse, PoolState, Purpose,
+    Shell, Status, WaiterId,
 };
 use slab::Slab;
 use tokio::task::AbortHandle;
@@ -46,8 +47,11 @@ pub(crate) struct Desk<K: Connector> {
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
-    /// Actions, in the machine's order.
+    /// What is to be done, in the machine's order. Nobody's subscriber keeps it waiting: a socket is
+    /// broken off or opened at once, whoever is being told of what (INT-03, ES-04).
     pub(crate) outbox: Outbox<Action<Tokio<K>>>,
+    /// What is to be told, in the machine's order.
+    pub(crate) news: Outbox<News>,
     /// How many sockets are to be closed, in the outbox and on their way out of it.
     pub(crate) closing: usize,
     /// When the timer fires, as it was told.
@@ -62,6 +66,12 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) interrupts: BTreeMap<ConnId, Arc<Interrupt>>,
 }
 
+/// What somebody wants to hear.
+pub(crate) enum News {
+    Event(Event<ConnectionError>),
+    HeldTooLong { id: ConnId, held: Duration },
+}
+
 /// A request that waits, or whose answer waits for it.
 pub(crate) enum Parked<K: Connector> {
     Waiting(Waker),
@@ -69,19 +79,34 @@ pub(crate) enum Parked<K: Connector> {
 }
 
 impl<K: Connector> Desk<K> {
-    pub(crate) fn new(state: PoolState<Tokio<K>>, outbox: Outbox<Action<Tokio<K>>>) -> Self {
-        Self {
+    /// `first` is what the machine said at the beginning.
+    pub(crate) fn new(state: PoolState<Tokio<K>>, first: VecDeque<Action<Tokio<K>>>) -> Self {
+        let mut desk = Self {
             state,
             requests: 0,
             parked: Slab::new(),
-            outbox,
+            outbox: Outbox::new(VecDeque::new()),
+            news: Outbox::new(VecDeque::new()),
             closing: 0,
             armed: None,
             alarm: Arc::default(),
             emptied: Arc::default(),
             opening: BTreeMap::new(),
             interrupts: BTreeMap::new(),
-        }
+        };
+        let mut woken = Woken::default();
+        let mut tray = Tray {
+            outbox: &mut desk.outbox,
+            news: &mut desk.news,
+            closing: &mut desk.closing,
+            parked: &mut desk.parked,
+            wants_events: true,
+            woken: &mut woken,
+            asking: None,
+            at_once: None,
+        };
+        first.into_iter().for_each(|action| tray.act(action));
+        desk
     }
 
     /// The pool is closed, everything came home, and every socket is closed.
@@ -106,6 +131,7 @@ impl<K: Connector> Desk<K> {
     ) {
         let mut tray = Tray {
             outbox: &mut self.outbox,
+            news: &mut self.news,
             closing: &mut self.closing,
             parked: &mut self.parked,
             wants_events,
@@ -135,6 +161,7 @@ impl<K: Connector> Desk<K> {
         let input = Input::CheckOutRequested { id, waiter: place, deadline, purpose };
         let mut tray = Tray {
             outbox: &mut self.outbox,
+            news: &mut self.news,
             closing: &mut self.closing,
             parked: &mut self.parked,
             wants_events,
@@ -160,6 +187,12 @@ fn broken<K: Connector>(misuse: &Misuse<Tokio<K>>) -> ! {
     panic!("a contract between shell and machine is broken: {misuse}");
 }
 
+impl<K: Connector> AsMut<Outbox<News>> for Desk<K> {
+    fn as_mut(&mut self) -> &mut Outbox<News> {
+        &mut self.news
+    }
+}
+
 /// What somebody wants who checks out.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
@@ -183,6 +216,7 @@ impl<K: Connector> AsMut<Outbox<Action<Tokio<K>>>> for Desk<K> {
 /// Where the machine puts its actions.
 struct Tray<'a, K: Connector> {
     outbox: &'a mut Outbox<Action<Tokio<K>>>,
+    news: &'a mut Outbox<News>,
     closing: &'a mut usize,
     parked: &'a mut Slab<Parked<K>>,
     wants_events: bool,
@@ -204,11 +238,13 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
                 *self.closing += 1;
                 self.outbox.push(action);
             }
+            Action::EmitEvent(event) => self.news.push(News::Event(event)),
+            Action::ReportHeldTooLong { id, held } => {
+                self.news.push(News::HeldTooLong { id, held });
+            }
             Action::StartEstablish { .. }
             | Action::AbortEstablish { .. }
-            | Action::Interrupt { .. }
-            | Action::ReportHeldTooLong { .. }
-            | Action::EmitEvent(_) => self.outbox.push(action),
+            | Action::Interrupt { .. } => self.outbox.push(action),
         }
     }
 

@@ -151,6 +151,8 @@ fn forget_the_parent<K: Connector>(desk: &mut Desk<K>, occasion: Occasion) -> Ar
         desk.outbox.forget();
         desk.closing = 0;
     }
+    // Whoever was telling them may be a thread of the parent's, that never comes to an end here.
+    desk.news.forget();
     desk.armed = None;
     desk.interrupts.clear();
     // Not dropped: the last handle of a task drops the task, and that what it has open.
