@@ -18,7 +18,6 @@ use crate::event::{PoolEvent, Subscriber};
 use crate::failure::{Failure, Watcher};
 use crate::held::{HeldTooLong, Overseer};
 use crate::log;
-use crate::outbox::Outbox;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
 use crate::trace::{RecordingError, Tracing};
@@ -98,11 +97,11 @@ impl<K: Connector> Builder<K> {
     }
 
     /// Tells `subscriber` every event, in the machine's order and never under a lock. It runs on the
-    /// thread of whoever uses the pool, one call at a time: what it waits for, others wait for, too.
-    /// Who has begun to tell events tells those of everybody else until there are none, be it in a
-    /// guard's drop: a subscriber that takes longer than the pool takes to give it work keeps that
-    /// thread and fills the memory. One that takes microseconds sends them [elsewhere](
-    /// Self::event_channel). It may use the pool. If it panics, nobody else notices.
+    /// thread of whoever uses the pool, one call at a time; meanwhile others are served, and sockets
+    /// opened, broken off and closed. Who has begun to tell events tells those of everybody else until
+    /// there are none, be it in a guard's drop: a subscriber that takes longer than the pool takes to
+    /// give it work keeps that thread and fills the memory. One that takes microseconds sends them
+    /// [elsewhere](Self::event_channel). It may use the pool. If it panics, nobody else notices.
     #[must_use]
     pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.subscribers.push(Box::new(subscriber));
@@ -168,10 +167,10 @@ impl<K: Connector> Builder<K> {
         } = self;
         // Panics where there is no time, here and not in the pool's timer when something is due.
         drop(tokio::time::sleep(Duration::ZERO));
-        let mut outbox = VecDeque::new();
-        let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
+        let mut first = VecDeque::new();
+        let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
         let (state, clerk, traces) = tracing.begin(state, &address)?;
-        let desk = Desk::new(state, clerk, Outbox::new(outbox));
+        let desk = Desk::new(state, clerk, first);
         let audience = Audience { subscribers, watcher, overseer, traces };
         let shared = Shared::new(Arc::new(address), connector, audience, Handle::current(), desk);
         shared.watch_traces();

@@ -1,14 +1,15 @@
 //! What is under the lock: the machine, those who wait, and what is to be done outside.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, Purpose, Shell, Status,
-    WaiterId,
+    Action, ActionSink, CheckOutError, ConnId, Event, Input, Instant, Misuse, Purpose, Shell,
+    Status, WaiterId,
 };
 use cenote_core::trace::Recorder;
 use slab::Slab;
@@ -52,8 +53,11 @@ pub(crate) struct Desk<K: Connector> {
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
-    /// Actions, in the machine's order.
+    /// What is to be done, in the machine's order. Nobody's subscriber keeps it waiting: a socket is
+    /// broken off or opened at once, whoever is being told of what (INT-03, ES-04).
     pub(crate) outbox: Outbox<Action<Tokio<K>>>,
+    /// What is to be told, in the machine's order.
+    pub(crate) news: Outbox<News>,
     pub(crate) noted: Noted,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
@@ -65,6 +69,12 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) opening: BTreeMap<ConnId, Option<AbortHandle>>,
     /// Connections that are open.
     pub(crate) interrupts: BTreeMap<ConnId, Arc<Interrupt>>,
+}
+
+/// What somebody wants to hear.
+pub(crate) enum News {
+    Event(Event<ConnectionError>),
+    HeldTooLong { id: ConnId, held: Duration },
 }
 
 /// What is taken note of when the machine decides it.
@@ -83,31 +93,49 @@ pub(crate) enum Parked<K: Connector> {
 }
 
 impl<K: Connector> Desk<K> {
+    /// `first` is what the machine said at the beginning.
     pub(crate) fn new(
         state: Recorder<Tokio<K>>,
         clerk: Option<Clerk>,
-        outbox: Outbox<Action<Tokio<K>>>,
+        first: VecDeque<Action<Tokio<K>>>,
     ) -> Self {
-        Self {
+        let mut desk = Self {
             is_journaled: state.is_journaled(),
             state,
             clerk,
             requests: 0,
             parked: Slab::new(),
-            outbox,
+            outbox: Outbox::new(VecDeque::new()),
+            news: Outbox::new(VecDeque::new()),
             noted: Noted::default(),
             armed: None,
             alarm: Arc::default(),
             emptied: Arc::default(),
             opening: BTreeMap::new(),
             interrupts: BTreeMap::new(),
-        }
+        };
+        let mut woken = Woken::default();
+        let mut tray = Tray {
+            outbox: &mut desk.outbox,
+            news: &mut desk.news,
+            noted: &mut desk.noted,
+            parked: &mut desk.parked,
+            wants_events: true,
+            woken: &mut woken,
+            asking: None,
+            at_once: None,
+        };
+        first.into_iter().for_each(|action| tray.act(action));
+        desk
     }
 
-    /// The pool is closed, everything came home, and every socket is closed.
+    /// The pool is closed, everything came home, every socket is closed, and all of that is told.
     pub(crate) fn is_empty(&self) -> bool {
         let snapshot = self.state.snapshot();
-        snapshot.status == Status::Closed && snapshot.total == 0 && self.noted.closing == 0
+        snapshot.status == Status::Closed
+            && snapshot.total == 0
+            && self.noted.closing == 0
+            && self.news.is_idle()
     }
 
     /// Feeds one input. Those who are answered are woken by `woken`, after the lock is given back.
@@ -126,6 +154,7 @@ impl<K: Connector> Desk<K> {
     ) {
         let mut tray = Tray {
             outbox: &mut self.outbox,
+            news: &mut self.news,
             noted: &mut self.noted,
             parked: &mut self.parked,
             wants_events,
@@ -155,6 +184,7 @@ impl<K: Connector> Desk<K> {
         let input = Input::CheckOutRequested { id, waiter: place, deadline, purpose };
         let mut tray = Tray {
             outbox: &mut self.outbox,
+            news: &mut self.news,
             noted: &mut self.noted,
             parked: &mut self.parked,
             wants_events,
@@ -180,6 +210,12 @@ fn broken<K: Connector>(misuse: &Misuse<Tokio<K>>) -> ! {
     panic!("a contract between shell and machine is broken: {misuse}");
 }
 
+impl<K: Connector> AsMut<Outbox<News>> for Desk<K> {
+    fn as_mut(&mut self) -> &mut Outbox<News> {
+        &mut self.news
+    }
+}
+
 /// What somebody wants who checks out.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
@@ -203,6 +239,7 @@ impl<K: Connector> AsMut<Outbox<Action<Tokio<K>>>> for Desk<K> {
 /// Where the machine puts its actions.
 struct Tray<'a, K: Connector> {
     outbox: &'a mut Outbox<Action<Tokio<K>>>,
+    news: &'a mut Outbox<News>,
     noted: &'a mut Noted,
     parked: &'a mut Slab<Parked<K>>,
     wants_events: bool,
@@ -224,11 +261,13 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
                 self.noted.closing += 1;
                 self.outbox.push(action);
             }
+            Action::EmitEvent(event) => self.news.push(News::Event(event)),
+            Action::ReportHeldTooLong { id, held } => {
+                self.news.push(News::HeldTooLong { id, held });
+            }
             Action::StartEstablish { .. }
             | Action::AbortEstablish { .. }
-            | Action::Interrupt { .. }
-            | Action::ReportHeldTooLong { .. }
-            | Action::EmitEvent(_) => self.outbox.push(action),
+            | Action::Interrupt { .. } => self.outbox.push(action),
         }
     }
 

@@ -149,6 +149,7 @@ impl<K: Connector> Shared<K> {
 fn forget_the_parent<K: Connector>(desk: &mut Desk<K>, occasion: Occasion) -> Arc<Notify> {
     if occasion != Occasion::Opening {
         desk.outbox.forget();
+        desk.news.forget();
         desk.noted.closing = 0;
     }
     desk.stop_writing();

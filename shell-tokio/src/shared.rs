@@ -13,7 +13,7 @@ use cenote_core::pool::{
 use tokio::runtime::Handle;
 
 use crate::connector::Connector;
-use crate::desk::{Asked, Delivery, Desk, Held, Parked, Place, Tokio};
+use crate::desk::{Asked, Delivery, Desk, Held, News, Parked, Place, Tokio};
 use crate::event::{PoolEvent, Subscriber};
 use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
@@ -90,7 +90,7 @@ impl<K: Connector> Shared<K> {
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
-        outbox::release(&shared.desk, shared.lock(), || {}, |action| shared.perform(action));
+        outbox::release(&shared.desk, shared.lock(), || {}, |news| shared.tell(news));
         shared
     }
 
@@ -257,7 +257,8 @@ impl<K: Connector> Shared<K> {
         Moment { now, is_timed, wants_events }
     }
 
-    /// Gives the lock back, wakes, and drains the outbox unless somebody does so already.
+    /// Gives the lock back, wakes, does what there is to be done and tells what there is to be told,
+    /// unless somebody does so already. Whoever is told may take his time, so that comes last.
     #[inline(always)]
     pub(crate) fn settle(
         self: &Arc<Self>,
@@ -272,12 +273,17 @@ impl<K: Connector> Shared<K> {
             desk.call_clerk(&self.traces);
         }
         // Those who wait have their answers, and need not wait for subscribers.
-        let wake = || {
-            if !woken.is_empty() {
-                woken.wake();
-            }
-        };
-        outbox::release(&self.desk, desk, wake, |action| self.perform(action));
+        let (work, news) = (desk.outbox.claim(), desk.news.claim());
+        drop(desk);
+        if !woken.is_empty() {
+            woken.wake();
+        }
+        if let Some(work) = work {
+            drop(outbox::drain(&self.desk, work, |action| self.act(action)));
+        }
+        if let Some(news) = news {
+            Self::ring(outbox::drain(&self.desk, news, |news| self.tell(news)));
+        }
     }
 
     /// Has the timer fire earlier, if it has to.
@@ -287,15 +293,6 @@ impl<K: Connector> Shared<K> {
         if desk.armed.is_none_or(|armed| due < armed) {
             desk.armed = Some(due);
             desk.alarm.notify_one();
-        }
-    }
-
-    #[inline(always)]
-    fn perform(self: &Arc<Self>, action: Action<Tokio<K>>) {
-        if let Action::EmitEvent(event) = action {
-            self.tell(event);
-        } else {
-            self.act(action);
         }
     }
 
@@ -319,13 +316,21 @@ impl<K: Connector> Shared<K> {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
                 interrupt.into_iter().for_each(|interrupt| interrupt.happen());
             }
-            Action::ReportHeldTooLong { id, held } => self.holders.report(&self.address, id, held),
-            Action::EmitEvent(_) => unreachable!("told, and not done"),
+            Action::EmitEvent(_) | Action::ReportHeldTooLong { .. } => {
+                unreachable!("told, and not done")
+            }
             Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
         }
     }
 
-    fn tell(&self, event: Event<ConnectionError>) {
+    fn tell(&self, news: News) {
+        match news {
+            News::Event(event) => self.tell_event(event),
+            News::HeldTooLong { id, held } => self.holders.report(&self.address, id, held),
+        }
+    }
+
+    fn tell_event(&self, event: Event<ConnectionError>) {
         if log::is_wanted() {
             // What collects them may panic, too.
             let _ = catch_unwind(AssertUnwindSafe(|| log::event(&self.address, &event)));
@@ -346,9 +351,14 @@ impl<K: Connector> Shared<K> {
         let interrupt = desk.interrupts.remove(&id);
         // A reset after a fork may have forgotten that it was to be closed.
         desk.noted.closing = desk.noted.closing.saturating_sub(1);
+        Self::ring(desk);
+        drop(interrupt);
+    }
+
+    /// Gives the lock back; those who wait for that hear that nothing is left of a closed pool.
+    fn ring(desk: MutexGuard<'_, Desk<K>>) {
         let emptied = desk.is_empty().then(|| Arc::clone(&desk.emptied));
         drop(desk);
-        drop(interrupt);
         if let Some(emptied) = emptied {
             emptied.notify_waiters();
         }

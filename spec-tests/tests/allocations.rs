@@ -46,14 +46,12 @@ fn main() {
         // Enough pairs for both halves of the memory, many times.
         let warm = WarmOnTokio::with_flight_recorder(options.clone(), 64 << 10);
         warm.pairs(10_000);
-        assert_eq!(allocations(|| warm.pairs(100_000)), 0, "recorded pairs through cenote-tokio");
+        assert_eq!(of_pairs(&warm), 0, "recorded pairs through cenote-tokio");
     }
     for options in [PoolOptions::default(), everything.clone()] {
         for counts_events in [false, true] {
             let warm = WarmOnTokio::new(options.clone(), counts_events);
-            // Until the task's budget is used up once: whom tokio lets run later has a list there.
-            warm.pairs(1_000);
-            assert_eq!(allocations(|| warm.pairs(100_000)), 0, "pairs through cenote-tokio");
+            assert_eq!(of_pairs(&warm), 0, "pairs through cenote-tokio");
         }
     }
 
@@ -67,6 +65,14 @@ fn main() {
         assert_eq!(allocations(&mut crowd), 0, "10,000 waiters, enqueued and served");
     }
     println!("a warm pool does not allocate: ok");
+}
+
+/// Of a hundred thousand pairs. Tokio makes a list of tasks that have used up their budget each time
+/// that a runtime is entered, which is not the pairs': there is one however many there are.
+fn of_pairs(warm: &WarmOnTokio) -> u64 {
+    warm.pairs(1_000);
+    let few = allocations(|| warm.pairs(1_000));
+    allocations(|| warm.pairs(101_000)) - few
 }
 
 fn allocations(work: impl FnOnce()) -> u64 {

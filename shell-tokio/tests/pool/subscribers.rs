@@ -1,9 +1,10 @@
 //! Who is told, in which order, and what subscribers may do.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
 
-use cenote_tokio::Pool;
+use cenote_core::pool::Event;
+use cenote_tokio::{OperationError, Pool};
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::world::{Gate, Log, at_most, builder, failure, settle};
@@ -113,4 +114,41 @@ async fn threads_do_not_mix_the_order() {
         }
     }
     assert!(!out);
+}
+
+/// INT-03, ES-04: while a subscriber takes its time, connections are broken off, opened and closed.
+#[tokio::test(start_paused = true)]
+async fn one_that_takes_its_time_keeps_no_socket_waiting() {
+    let gate = Gate::open();
+    let (entered, is_in) = mpsc::channel();
+    let (leave, may_leave) = mpsc::channel::<()>();
+    let may_leave = Mutex::new(may_leave);
+    let pool = builder(&gate, at_most(3))
+        .on_event(move |event| {
+            if matches!(event.event, Event::ConnectionCheckedIn { connection_id: 1 }) {
+                entered.send(()).expect("the test waits");
+                may_leave.lock().expect("no panic").recv().expect("the test goes on");
+            }
+        })
+        .build()
+        .unwrap();
+    pool.ready();
+    let [first, mut busy, broken] = [
+        pool.check_out().await.unwrap(),
+        pool.check_out().await.unwrap(),
+        pool.check_out().await.unwrap(),
+    ];
+    let slow = thread::spawn(move || drop(first));
+    is_in.recv().unwrap();
+
+    pool.clear(failure(), true);
+    let outcome: Result<(), _> = busy.run(async |_| Ok(())).await;
+    assert!(matches!(outcome, Err(OperationError::Interrupted(_))), "{outcome:?}");
+    drop(broken);
+    assert_eq!(gate.alive(), [2], "1 and 3 are closed");
+    pool.ready();
+    assert_eq!(pool.check_out().await.unwrap().number, 4);
+
+    leave.send(()).unwrap();
+    slow.join().unwrap();
 }
