@@ -17,7 +17,6 @@ use crate::event::{PoolEvent, Subscriber};
 use crate::event_loop::EventLoop;
 use crate::failure::{Failure, Watcher};
 use crate::held::{HeldTooLong, Overseer};
-use crate::outbox::Outbox;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
 use crate::thread;
@@ -93,9 +92,11 @@ impl<K: Connector> Builder<K> {
     }
 
     /// Tells `subscriber` every event, in the machine's order and never under a lock. It runs on the
-    /// thread of whoever uses the pool, or of its loop, one call at a time: what it waits for, others
-    /// wait for, too. It may use the pool, but not wait for it: a check-out that is not served at once
-    /// would wait for what comes after this call. If it panics, nobody else notices.
+    /// thread of whoever uses the pool, or of its loop, one call at a time. On a thread that uses the
+    /// pool it keeps nobody else: others are served, and sockets opened, broken off and closed
+    /// meanwhile. On the loop's thread, nothing is opened until it is done. It may use the pool, but
+    /// not wait for it: a check-out that is not served at once would wait for what comes after this
+    /// call. If it panics, nobody else notices.
     #[must_use]
     pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.subscribers.push(Box::new(subscriber));
@@ -155,9 +156,9 @@ impl<K: Connector> Builder<K> {
     /// Makes the pool; somebody else turns the loop.
     pub(crate) fn build_on(self, event_loop: EventLoop) -> Result<Arc<Shared<K>>, BuildError> {
         let Self { address, connector, options, subscribers, watcher, overseer, when_built } = self;
-        let mut outbox = VecDeque::new();
-        let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
-        let desk = Desk::new(state, Outbox::new(outbox), event_loop);
+        let mut first = VecDeque::new();
+        let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
+        let desk = Desk::new(state, first, event_loop);
         let audience = Audience { subscribers, watcher, overseer };
         let shared = Shared::new(Arc::new(address), connector, audience, desk);
         when_built.into_iter().for_each(|act| act(&shared));

@@ -21,7 +21,8 @@ pub struct CloseTimeout {
 
 impl<K: Connector> Pool<K> {
     /// Closes the pool for good. Blocks until everything that is checked out has come home (PCL-01),
-    /// every socket is closed, and the thread of the event loop has ended.
+    /// every socket is closed, subscribers were told of all of it, and the thread of the event loop
+    /// has ended.
     ///
     /// A subscriber who closes the pool that it is told about does not wait.
     pub fn close(&self) {
@@ -49,7 +50,8 @@ impl<K: Connector> Pool<K> {
         let mut desk = shared.lock();
         loop {
             let in_use = desk.state.snapshot().total;
-            if in_use == 0 && (desk.interrupts.is_empty() || is_subscriber) {
+            let is_over = desk.interrupts.is_empty() && desk.news.is_idle();
+            if in_use == 0 && (is_over || is_subscriber) {
                 break;
             }
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, PoolState, Purpose, Shell,
-    WaiterId,
+    Action, ActionSink, CheckOutError, ConnId, Event, Input, Instant, Misuse, PoolState, Purpose,
+    Shell, WaiterId,
 };
 use slab::Slab;
 
@@ -44,8 +45,11 @@ pub(crate) struct Desk<K: Connector> {
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
-    /// Actions, in the machine's order.
+    /// What is to be done, in the machine's order. Nobody's subscriber keeps it waiting: a socket is
+    /// broken off or opened at once, whoever is being told of what (INT-03, ES-04).
     pub(crate) outbox: Outbox<Action<Mio<K>>>,
+    /// What is to be told, in the machine's order.
+    pub(crate) news: Outbox<News>,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
     /// Connections that are open.
@@ -54,6 +58,12 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) event_loop: EventLoop,
     /// Answers for requests of nobody's thread, in the order in which they came.
     pub(crate) answered: VecDeque<usize>,
+}
+
+/// What somebody wants to hear.
+pub(crate) enum News {
+    Event(Event<ConnectionError>),
+    HeldTooLong { id: ConnId, held: Duration },
 }
 
 /// A request that waits, or whose answer waits for it.
@@ -71,21 +81,30 @@ pub(crate) enum Waiter {
 }
 
 impl<K: Connector> Desk<K> {
+    /// `first` is what the machine said at the beginning.
     pub(crate) fn new(
         state: PoolState<Mio<K>>,
-        outbox: Outbox<Action<Mio<K>>>,
+        first: VecDeque<Action<Mio<K>>>,
         event_loop: EventLoop,
     ) -> Self {
-        Self {
+        let mut desk = Self {
             state,
             requests: 0,
             parked: Slab::new(),
-            outbox,
+            outbox: Outbox::new(VecDeque::new()),
+            news: Outbox::new(VecDeque::new()),
             armed: None,
             interrupts: BTreeMap::new(),
             event_loop,
             answered: VecDeque::new(),
-        }
+        };
+        first.into_iter().for_each(|action| desk.post(action));
+        desk
+    }
+
+    /// Puts what is no delivery where it belongs.
+    pub(crate) fn post(&mut self, action: Action<Mio<K>>) {
+        post(&mut self.outbox, &mut self.news, action);
     }
 
     /// Feeds one input. Those who are answered are woken by `woken`, after the lock is given back.
@@ -102,9 +121,11 @@ impl<K: Connector> Desk<K> {
         wants_events: bool,
         woken: &mut Woken,
     ) {
-        let (outbox, parked, answered) = (&mut self.outbox, &mut self.parked, &mut self.answered);
+        let (outbox, news) = (&mut self.outbox, &mut self.news);
+        let (parked, answered) = (&mut self.parked, &mut self.answered);
         let (asking, at_once) = (None, None);
-        let mut tray = Tray { outbox, parked, answered, wants_events, woken, asking, at_once };
+        let mut tray =
+            Tray { outbox, news, parked, answered, wants_events, woken, asking, at_once };
         if let Err(misuse) = self.state.handle(now, input, &mut tray) {
             broken(&misuse);
         }
@@ -124,9 +145,11 @@ impl<K: Connector> Desk<K> {
         let id = WaiterId(self.requests);
         let place = self.parked.vacant_key();
         let input = Input::CheckOutRequested { id, waiter: place, deadline, purpose };
-        let (outbox, parked, answered) = (&mut self.outbox, &mut self.parked, &mut self.answered);
+        let (outbox, news) = (&mut self.outbox, &mut self.news);
+        let (parked, answered) = (&mut self.parked, &mut self.answered);
         let (asking, at_once) = (Some(place), None);
-        let mut tray = Tray { outbox, parked, answered, wants_events, woken, asking, at_once };
+        let mut tray =
+            Tray { outbox, news, parked, answered, wants_events, woken, asking, at_once };
         if let Err(misuse) = self.state.handle(now, input, &mut tray) {
             broken(&misuse);
         }
@@ -174,9 +197,34 @@ impl<K: Connector> AsMut<Outbox<Action<Mio<K>>>> for Desk<K> {
     }
 }
 
+impl<K: Connector> AsMut<Outbox<News>> for Desk<K> {
+    fn as_mut(&mut self) -> &mut Outbox<News> {
+        &mut self.news
+    }
+}
+
+/// What there is to tell goes one way, and what there is to do another.
+#[inline(always)]
+fn post<K: Connector>(
+    outbox: &mut Outbox<Action<Mio<K>>>,
+    news: &mut Outbox<News>,
+    action: Action<Mio<K>>,
+) {
+    match action {
+        Action::EmitEvent(event) => news.push(News::Event(event)),
+        Action::ReportHeldTooLong { id, held } => news.push(News::HeldTooLong { id, held }),
+        Action::StartEstablish { .. }
+        | Action::AbortEstablish { .. }
+        | Action::CloseSocket { .. }
+        | Action::Interrupt { .. } => outbox.push(action),
+        Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
+    }
+}
+
 /// Where the machine puts its actions.
 struct Tray<'a, K: Connector> {
     outbox: &'a mut Outbox<Action<Mio<K>>>,
+    news: &'a mut Outbox<News>,
     parked: &'a mut Slab<Parked<K>>,
     answered: &'a mut VecDeque<usize>,
     wants_events: bool,
@@ -199,7 +247,7 @@ impl<K: Connector> ActionSink<Mio<K>> for Tray<'_, K> {
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportHeldTooLong { .. }
-            | Action::EmitEvent(_) => self.outbox.push(action),
+            | Action::EmitEvent(_) => post(self.outbox, self.news, action),
         }
     }
 

@@ -87,10 +87,10 @@ pub(crate) fn begin_anew<K: Connector>(
 impl<K: Connector> Desk<K> {
     /// Gives what is to be dropped.
     fn forget_parent(&mut self, shared: &Arc<Shared<K>>) -> impl Sized + use<K> {
-        let (mut kept, mut dropped) = (VecDeque::new(), Vec::new());
+        let (mut kept, mut dropped) = (Vec::new(), Vec::new());
         let mut sink = |action: Action<Mio<K>>| match action {
             // Some connections may be made anew already, for the minimum.
-            Action::StartEstablish { .. } | Action::EmitEvent(_) => kept.push_back(action),
+            Action::StartEstablish { .. } | Action::EmitEvent(_) => kept.push(action),
             Action::AbortEstablish { .. }
             | Action::Deliver { .. }
             | Action::CloseSocket { .. }
@@ -105,7 +105,9 @@ impl<K: Connector> Desk<K> {
             interrupt.renounce();
         }
         let parked = std::mem::take(&mut self.parked);
-        let outbox = std::mem::replace(&mut self.outbox, Outbox::new(kept));
-        (dropped, parked, outbox, std::mem::take(&mut self.answered))
+        let outbox = std::mem::replace(&mut self.outbox, Outbox::new(VecDeque::new()));
+        let news = std::mem::replace(&mut self.news, Outbox::new(VecDeque::new()));
+        kept.into_iter().for_each(|action| self.post(action));
+        (dropped, parked, outbox, news, std::mem::take(&mut self.answered))
     }
 }

@@ -166,7 +166,7 @@ impl<K: Connector> Drop for PooledConnection<K> {
             conn.interrupt.has_happened().then(|| ConnectionError::network(Stage::Operation, text))
         };
         let error = conn.error.take().or_else(interrupted);
-        let error = error.or_else(|| self.shared.connector.fault(&conn.connection));
+        let error = error.or_else(|| self.shared.fault(&conn.connection));
         let health = error.map_or(Health::Healthy, Health::Errored);
         self.shared.check_in(self.id, conn, health);
     }

@@ -22,6 +22,22 @@ impl<A> Outbox<A> {
     pub(crate) fn push(&mut self, item: A) {
         self.queue.push_back(item);
     }
+
+    /// There is nothing, and nothing is being performed.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queue.is_empty() && !self.is_drained
+    }
+
+    /// What is there, for who then [performs](drain) it and all that comes meanwhile. `None` when
+    /// there is nothing, or somebody does so already.
+    #[inline(always)]
+    pub(crate) fn claim(&mut self) -> Option<VecDeque<A>> {
+        if self.queue.is_empty() || self.is_drained {
+            return None;
+        }
+        self.is_drained = true;
+        Some(std::mem::take(&mut self.queue))
+    }
 }
 
 /// What is under the lock. A panic there is a broken contract; what it holds is whole all the same.
@@ -38,27 +54,24 @@ pub(crate) fn release<T: AsMut<Outbox<A>>, A>(
     before: impl FnOnce(),
     perform: impl FnMut(A),
 ) {
-    let outbox = (*guard).as_mut();
-    if outbox.queue.is_empty() || outbox.is_drained {
-        drop(guard);
-        return before();
-    }
-    outbox.is_drained = true;
-    let batch = std::mem::take(&mut outbox.queue);
+    let batch = (*guard).as_mut().claim();
     drop(guard);
     before();
-    drain(mutex, batch, perform);
+    if let Some(batch) = batch {
+        drop(drain(mutex, batch, perform));
+    }
 }
 
 /// Performs items in their order and without the lock, until there are none. One thread does so at
 /// a time: what others put there meanwhile, and what is put there while an item is performed, is
-/// its to perform. An item that panics has said so; those behind it are not to suffer.
+/// its to perform. An item that panics has said so; those behind it are not to suffer. Gives the
+/// lock under which it was found that there are none.
 #[inline(never)]
-fn drain<T: AsMut<Outbox<A>>, A>(
+pub(crate) fn drain<T: AsMut<Outbox<A>>, A>(
     mutex: &Mutex<T>,
     mut batch: VecDeque<A>,
     mut perform: impl FnMut(A),
-) {
+) -> MutexGuard<'_, T> {
     loop {
         while !batch.is_empty() {
             let _ = catch_unwind(AssertUnwindSafe(|| {
@@ -73,7 +86,7 @@ fn drain<T: AsMut<Outbox<A>>, A>(
         std::mem::swap(&mut batch, &mut outbox.queue);
         if batch.is_empty() {
             outbox.is_drained = false;
-            return;
+            return guard;
         }
     }
 }

@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::ConnectionError;
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{
     Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
 };
 
 use crate::connector::Connector;
-use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place, Waiter};
+use crate::desk::{Asked, Delivery, Desk, Held, Mio, News, Parked, Place, Waiter};
 use crate::drainer::Drainer;
 use crate::event::{PoolEvent, Subscriber};
 use crate::event_loop::EventLoop;
@@ -75,7 +75,7 @@ impl<K: Connector> Shared<K> {
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
-        outbox::release(&shared.desk, shared.lock(), || {}, |action| shared.perform(action));
+        outbox::release(&shared.desk, shared.lock(), || {}, |news| shared.tell(news));
         shared
     }
 
@@ -206,6 +206,14 @@ impl<K: Connector> Shared<K> {
         self.origin
     }
 
+    /// Why a connection must not be used again. One that nobody can judge must not.
+    pub(crate) fn fault(&self, connection: &K::Connection) -> Option<ConnectionError> {
+        catch_unwind(AssertUnwindSafe(|| self.connector.fault(connection))).unwrap_or_else(|_| {
+            let reason = "the connector panicked when it was asked what is wrong with it";
+            Some(ConnectionError::protocol(Stage::Operation, reason))
+        })
+    }
+
     /// The time now, as the machine counts it.
     pub(crate) fn now(&self) -> Instant {
         Instant::ORIGIN + self.origin.elapsed()
@@ -231,7 +239,8 @@ impl<K: Connector> Shared<K> {
         Moment { now, is_timed, wants_events }
     }
 
-    /// Gives the lock back, wakes, and drains the outbox unless somebody does so already.
+    /// Gives the lock back, wakes, does what there is to be done and tells what there is to be told,
+    /// unless somebody does so already. Whoever is told may take his time, so that comes last.
     #[inline(always)]
     pub(crate) fn settle(
         self: &Arc<Self>,
@@ -240,29 +249,27 @@ impl<K: Connector> Shared<K> {
         woken: Woken,
     ) {
         let sleeper = if is_timed { Self::arm(&mut desk) } else { None };
+        let (work, news) = (desk.outbox.claim(), desk.news.claim());
+        drop(desk);
         if woken.is_empty() && sleeper.is_none() {
             // Almost always so, and worth not even looking whether there is something to drop.
             std::mem::forget((woken, sleeper));
-            outbox::release(&self.desk, desk, || {}, |action| self.perform(action));
         } else {
-            self.settle_and_wake(desk, woken, sleeper.as_ref());
+            Self::wake(woken, sleeper.as_ref());
+        }
+        if let Some(work) = work {
+            drop(outbox::drain(&self.desk, work, |action| self.act(action)));
+        }
+        if let Some(news) = news {
+            self.ring(&outbox::drain(&self.desk, news, |news| self.tell(news)));
         }
     }
 
-    /// Those who wait have their answers, and are woken outside of the lock: they need not wait for
-    /// subscribers.
+    /// Those who wait have their answers, and are woken outside of the lock.
     #[inline(never)]
-    fn settle_and_wake(
-        self: &Arc<Self>,
-        desk: MutexGuard<'_, Desk<K>>,
-        woken: Woken,
-        sleeper: Option<&EventLoop>,
-    ) {
-        let wake = || {
-            woken.wake();
-            sleeper.into_iter().for_each(EventLoop::nudge);
-        };
-        outbox::release(&self.desk, desk, wake, |action| self.perform(action));
+    fn wake(woken: Woken, sleeper: Option<&EventLoop>) {
+        woken.wake();
+        sleeper.into_iter().for_each(EventLoop::nudge);
     }
 
     /// Gives the loop, if its timer has to fire earlier than it was told.
@@ -276,19 +283,10 @@ impl<K: Connector> Shared<K> {
         Some(desk.event_loop.clone())
     }
 
-    #[inline(always)]
-    fn perform(self: &Arc<Self>, action: Action<Mio<K>>) {
-        let _drainer = Drainer::of(self);
-        if let Action::EmitEvent(event) = action {
-            self.tell(event);
-        } else {
-            self.act(action);
-        }
-    }
-
     /// What is not part of every check-out, apart from what is.
     #[inline(never)]
     fn act(self: &Arc<Self>, action: Action<Mio<K>>) {
+        let _drainer = Drainer::of(self);
         match action {
             Action::StartEstablish { id, deadline, background } => {
                 establish::start(self, id, deadline, background);
@@ -302,9 +300,7 @@ impl<K: Connector> Shared<K> {
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
                 let mut desk = self.lock();
                 let interrupt = desk.interrupts.remove(&id);
-                if desk.interrupts.is_empty() {
-                    self.emptied.notify_all();
-                }
+                self.ring(&desk);
                 drop(desk);
                 drop(interrupt);
             }
@@ -315,15 +311,32 @@ impl<K: Connector> Shared<K> {
                     if self.is_foreign() { Interrupt::renounce } else { Interrupt::happen };
                 interrupt.as_deref().into_iter().for_each(break_off);
             }
-            Action::ReportHeldTooLong { id, held } => self.holders.report(&self.address, id, held),
-            Action::EmitEvent(_) => unreachable!("told, and not done"),
+            Action::EmitEvent(_) | Action::ReportHeldTooLong { .. } => {
+                unreachable!("told, and not done")
+            }
             Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
         }
     }
 
-    fn tell(&self, event: Event<ConnectionError>) {
+    /// Whoever closes the pool hears that there is nothing left to wait for.
+    fn ring(&self, desk: &Desk<K>) {
+        if desk.interrupts.is_empty() && desk.news.is_idle() {
+            self.emptied.notify_all();
+        }
+    }
+
+    fn tell(self: &Arc<Self>, news: News) {
+        let _drainer = Drainer::of(self);
+        match news {
+            News::Event(event) => self.tell_event(event),
+            News::HeldTooLong { id, held } => self.holders.report(&self.address, id, held),
+        }
+    }
+
+    fn tell_event(&self, event: Event<ConnectionError>) {
         if log::is_wanted() {
-            log::event(&self.address, &event);
+            // What collects them may panic, too.
+            let _ = catch_unwind(AssertUnwindSafe(|| log::event(&self.address, &event)));
         }
         if self.subscribers.is_empty() {
             return;

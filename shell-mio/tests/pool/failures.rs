@@ -183,3 +183,27 @@ fn behind_a_load_balancer_a_service_is_cleared() {
     assert_eq!(take(&shown), [(1, true)]);
     assert_eq!(pool.snapshot().status, Status::Ready);
 }
+
+/// A connector that panics when it is asked what is wrong with a connection.
+struct BadJudge;
+
+impl Connector for BadJudge {
+    type Connection = ();
+
+    async fn connect(&self, _: Target, _: Progress<Self>) -> Result<(), ConnectionError> {
+        Ok(())
+    }
+
+    fn fault(&self, (): &()) -> Option<ConnectionError> {
+        std::panic::resume_unwind(Box::new("on purpose"))
+    }
+}
+
+#[test]
+fn what_cannot_be_judged_comes_back_as_broken() {
+    let pool = Builder::new("db.example.com".parse().unwrap(), BadJudge).build().unwrap();
+    pool.ready();
+    drop(pool.check_out().unwrap());
+    assert_eq!(pool.snapshot().total, 0);
+    pool.close();
+}

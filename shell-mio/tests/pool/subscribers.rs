@@ -4,7 +4,8 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
-use cenote_mio::Pool;
+use cenote_core::pool::Event;
+use cenote_mio::{OperationError, Pool};
 
 use crate::world::{Gate, Log, at_most, builder, failure};
 
@@ -111,4 +112,37 @@ fn threads_do_not_mix_the_order() {
         }
     }
     assert!(!out);
+}
+
+/// INT-03, ES-04: while a subscriber takes its time, connections are broken off, opened and closed.
+#[test]
+fn one_that_takes_its_time_keeps_no_socket_waiting() {
+    let gate = Gate::open();
+    let (entered, is_in) = channel();
+    let (leave, may_leave) = channel::<()>();
+    let may_leave = Mutex::new(may_leave);
+    let pool = builder(&gate, at_most(3))
+        .on_event(move |event| {
+            if matches!(event.event, Event::ConnectionCheckedIn { connection_id: 1 }) {
+                entered.send(()).expect("the test waits");
+                may_leave.lock().expect("no panic").recv().expect("the test goes on");
+            }
+        })
+        .build()
+        .unwrap();
+    pool.ready();
+    let [first, mut busy, broken] = [(), (), ()].map(|()| pool.check_out().unwrap());
+    let slow = thread::spawn(move || drop(first));
+    is_in.recv().unwrap();
+
+    pool.clear(failure(), true);
+    let outcome: Result<(), _> = busy.run(|_| Ok(()));
+    assert!(matches!(outcome, Err(OperationError::Interrupted(_))), "{outcome:?}");
+    drop(broken);
+    assert_eq!(gate.alive(), [2], "1 and 3 are closed");
+    pool.ready();
+    assert_eq!(pool.check_out().unwrap().number, 4);
+
+    leave.send(()).unwrap();
+    slow.join().unwrap();
 }
