@@ -117,7 +117,8 @@ fn late_by_a_second_it_goes_on() {
     let endpoint = tls(Settings::default());
     let mut application = Application::new(&with(&endpoint.uri(), "maxPoolSize=2"), 0);
     application.ping(1);
-    // In the middle of a handshake, and of a command.
+    // In the middle of a command, whose reply takes its time, and on the way to another.
+    set(&endpoint, at(Fault::Drip { bytes: 1, every: Duration::from_millis(10) }, "ping"));
     let requests = [(); 2].map(|()| application.source.check_out());
     application.round();
     assert!(application.outcomes.len() < 3 && requests[0] < requests[1]);
