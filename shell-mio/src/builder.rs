@@ -17,6 +17,7 @@ use crate::event::{PoolEvent, Subscriber};
 use crate::event_loop::EventLoop;
 use crate::failure::{Failure, Watcher};
 use crate::held::{HeldTooLong, Overseer};
+use crate::log;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
 use crate::thread;
@@ -55,13 +56,15 @@ pub enum BuildError {
 }
 
 impl Builder<Mongo> {
-    /// A pool for the first host of a connection string.
+    /// A pool for the first host of a connection string. Options of it that are not known, or have
+    /// values that they cannot have, are ignored with a warning through `tracing` (OP-35, OP-36).
     ///
     /// # Errors
     ///
     /// A connection string that is none, or files of it that cannot be read.
     pub fn from_uri(uri: &str) -> Result<Self, BuildError> {
         let uri = ConnectionString::parse(uri)?;
+        uri.warnings().iter().for_each(log::connection_string);
         let address = uri.hosts.first().cloned();
         let address = address.unwrap_or_else(|| unreachable!("a connection string has a host"));
         Ok(Self::new(address, Mongo::new(&uri)?).options(uri.pool))

@@ -1,10 +1,13 @@
 //! The specification's log messages, through `tracing`: target `cenote::connection`, level DEBUG
 //! (LG-01).
 
+use std::sync::LazyLock;
+
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::log::{LogRecord, LogSettings, LogValue};
 use cenote_core::pool::Event;
+use cenote_core::uri::UriWarning;
 use tracing::field::{Value, display};
 use tracing::{Level, debug, enabled, warn};
 
@@ -12,6 +15,12 @@ use crate::held::HeldTooLong;
 
 /// The specification calls the component `connection`.
 const TARGET: &str = "cenote::connection";
+
+/// What the environment says (LG-48); which messages are wanted is for the application's `tracing`
+/// to say (LG-41).
+static SETTINGS: LazyLock<LogSettings> = LazyLock::new(|| {
+    LogSettings::from_variable(std::env::var(LogSettings::VARIABLE).ok().as_deref())
+});
 
 /// Whether anybody would see a message.
 #[inline]
@@ -22,8 +31,7 @@ pub(crate) fn is_wanted() -> bool {
 /// Says what happened, with the keys of the specification. Those that do not apply are absent.
 #[inline(never)]
 pub(crate) fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
-    let settings = LogSettings::default();
-    let record = LogRecord::new(event, address, &settings);
+    let record = LogRecord::new(event, address, &SETTINGS);
     let text = |key| record.field(key).map(display);
     // Numbers are numbers, so that nobody who evaluates them has to read texts (LG-06).
     let number = |key| match record.field(key)? {
@@ -47,6 +55,11 @@ pub(crate) fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
         maxConnecting = number("maxConnecting"),
         waitQueueTimeoutMS = number("waitQueueTimeoutMS"),
     );
+}
+
+/// What became of an option of a connection string (OP-35, OP-36). It holds no value.
+pub(crate) fn connection_string(warning: &UriWarning) {
+    warn!(target: TARGET, "Connection string: {warning}");
 }
 
 /// Not a message of the specification: a connection is perhaps leaked.

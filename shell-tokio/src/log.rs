@@ -2,6 +2,7 @@
 //! (LG-01).
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
@@ -17,6 +18,12 @@ use crate::trace::RecordingError;
 /// The specification calls the component `connection`.
 const TARGET: &str = "cenote::connection";
 
+/// What the environment says (LG-48); which messages are wanted is for the application's `tracing`
+/// to say (LG-41).
+static SETTINGS: LazyLock<LogSettings> = LazyLock::new(|| {
+    LogSettings::from_variable(std::env::var(LogSettings::VARIABLE).ok().as_deref())
+});
+
 /// Whether anybody would see a message.
 #[inline]
 pub(crate) fn is_wanted() -> bool {
@@ -26,8 +33,7 @@ pub(crate) fn is_wanted() -> bool {
 /// Says what happened, with the keys of the specification. Those that do not apply are absent.
 #[inline(never)]
 pub(crate) fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
-    let settings = LogSettings::default();
-    let record = LogRecord::new(event, address, &settings);
+    let record = LogRecord::new(event, address, &SETTINGS);
     let text = |key| record.field(key).map(display);
     // Numbers are numbers, so that nobody who evaluates them has to read texts (LG-06).
     let number = |key| match record.field(key)? {

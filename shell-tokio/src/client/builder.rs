@@ -19,6 +19,7 @@ use crate::connection::{Mongo, environment};
 use crate::event::PoolEvent;
 use crate::failure::Failure;
 use crate::held::HeldTooLong;
+use crate::log;
 use crate::pool::Pool;
 
 /// `serverSelectionTimeoutMS` where the connection string has none (OP-21).
@@ -60,6 +61,7 @@ pub enum ClientBuildError {
 impl ClientBuilder {
     pub(super) fn from_uri(uri: &str) -> Result<Self, ClientBuildError> {
         let uri = ConnectionString::parse(uri).map_err(BuildError::from)?;
+        uri.warnings().iter().for_each(log::connection_string);
         let connector = Mongo::new(&uri).map_err(BuildError::from)?;
         Ok(Self {
             monitoring: MonitorOptions::new(&uri, environment().is_faas()),
@@ -70,7 +72,7 @@ impl ClientBuilder {
         })
     }
 
-    /// What of the connection string is ignored, and why (OP-35, OP-36).
+    /// What of the connection string is ignored, and why (OP-35, OP-36): the log says it, too.
     #[must_use]
     pub fn warnings(&self) -> &[UriWarning] {
         self.uri.warnings()
