@@ -1,7 +1,7 @@
 //! Plays files of the unified test format, as far as they are about pools, on both shells.
 //!
 //! These files are about whole drivers. What they need of one besides its pool is here, in the
-//! least form that makes them runnable, and stands for nothing but itself: [`client`] says what.
+//! least form that makes them runnable, and stands for nothing but itself: `client` says what.
 //!
 //! ```text
 //! format        what a file may say; whatever is not known is refused
