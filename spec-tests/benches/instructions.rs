@@ -39,19 +39,19 @@ const SCENES: &[Scene] = &[
         let mut recorded = Recorded::new(PoolOptions::default(), Some(64 << 10));
         (0..n).for_each(|_| recorded.timed_pair());
     }),
-    ("pair through cenote-tokio, events off", 10_000, Some(750), |n| {
+    ("pair through cenote-tokio, events off", 10_000, Some(840), |n| {
         WarmOnTokio::new(untimed(), false).pairs(n);
     }),
-    ("pair through cenote-tokio, timed", 10_000, Some(1_080), |n| {
+    ("pair through cenote-tokio, timed", 10_000, Some(1_190), |n| {
         WarmOnTokio::new(timed(), false).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_780), |n| {
+    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_890), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
     }),
-    ("pair through cenote-tokio, recorded", 10_000, Some(825), |n| {
+    ("pair through cenote-tokio, recorded", 10_000, Some(900), |n| {
         WarmOnTokio::with_flight_recorder(untimed(), FLIGHT_RECORDER).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_180), |n| {
+    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_250), |n| {
         WarmOnTokio::with_flight_recorder(timed(), FLIGHT_RECORDER).pairs(n);
     }),
     ("pair through cenote-mio, events off", 10_000, Some(750), |n| {
