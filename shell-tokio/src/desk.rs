@@ -114,18 +114,9 @@ impl<K: Connector> Desk<K> {
             opening: BTreeMap::new(),
             interrupts: BTreeMap::new(),
         };
-        let mut woken = Woken::default();
-        let mut tray = Tray {
-            outbox: &mut desk.outbox,
-            news: &mut desk.news,
-            noted: &mut desk.noted,
-            parked: &mut desk.parked,
-            wants_events: true,
-            woken: &mut woken,
-            asking: None,
-            at_once: None,
-        };
-        first.into_iter().for_each(|action| tray.act(action));
+        for action in first {
+            post(&mut desk.outbox, &mut desk.news, &mut desk.noted, action);
+        }
         desk
     }
 
@@ -236,6 +227,28 @@ impl<K: Connector> AsMut<Outbox<Action<Tokio<K>>>> for Desk<K> {
     }
 }
 
+/// What there is to tell goes one way, and what there is to do another.
+#[inline(always)]
+fn post<K: Connector>(
+    outbox: &mut Outbox<Action<Tokio<K>>>,
+    news: &mut Outbox<News>,
+    noted: &mut Noted,
+    action: Action<Tokio<K>>,
+) {
+    match action {
+        Action::EmitEvent(event) => news.push(News::Event(event)),
+        Action::ReportHeldTooLong { id, held } => news.push(News::HeldTooLong { id, held }),
+        Action::CloseSocket { .. } => {
+            noted.closing += 1;
+            outbox.push(action);
+        }
+        Action::StartEstablish { .. }
+        | Action::AbortEstablish { .. }
+        | Action::Interrupt { .. } => outbox.push(action),
+        Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
+    }
+}
+
 /// Where the machine puts its actions.
 struct Tray<'a, K: Connector> {
     outbox: &'a mut Outbox<Action<Tokio<K>>>,
@@ -257,17 +270,12 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
                 self.at_once = Some(outcome);
             }
             Action::Deliver { waiter, outcome } => self.deliver(waiter, outcome),
-            Action::CloseSocket { .. } => {
-                self.noted.closing += 1;
-                self.outbox.push(action);
-            }
-            Action::EmitEvent(event) => self.news.push(News::Event(event)),
-            Action::ReportHeldTooLong { id, held } => {
-                self.news.push(News::HeldTooLong { id, held });
-            }
             Action::StartEstablish { .. }
             | Action::AbortEstablish { .. }
-            | Action::Interrupt { .. } => self.outbox.push(action),
+            | Action::CloseSocket { .. }
+            | Action::Interrupt { .. }
+            | Action::ReportHeldTooLong { .. }
+            | Action::EmitEvent(_) => post(self.outbox, self.news, self.noted, action),
         }
     }
 

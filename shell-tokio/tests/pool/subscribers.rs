@@ -1,6 +1,9 @@
 //! Who is told, in which order, and what subscribers may do.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::task::{Context, Waker};
 use std::thread;
 
 use cenote_core::pool::Event;
@@ -149,6 +152,12 @@ async fn one_that_takes_its_time_keeps_no_socket_waiting() {
     pool.ready();
     assert_eq!(pool.check_out().await.unwrap().number, 4);
 
+    // Whoever closes the pool waits for what is still to be told.
+    drop(busy);
+    let mut closing = pin!(pool.close());
+    assert!(closing.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert_eq!((gate.alive().len(), pool.snapshot().total), (0, 0));
     leave.send(()).unwrap();
     slow.join().unwrap();
+    closing.await;
 }
