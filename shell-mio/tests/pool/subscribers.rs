@@ -7,7 +7,7 @@ use std::thread;
 use cenote_core::pool::Event;
 use cenote_mio::{OperationError, Pool};
 
-use crate::world::{Gate, Log, at_most, builder, failure};
+use crate::world::{Gate, Log, at_most, builder, failure, until};
 
 #[test]
 fn one_that_panics_is_not_noticed_by_the_others() {
@@ -121,7 +121,10 @@ fn one_that_takes_its_time_keeps_no_socket_waiting() {
     let (entered, is_in) = channel();
     let (leave, may_leave) = channel::<()>();
     let may_leave = Mutex::new(may_leave);
+    let log = Log::default();
+    let heard = log.clone();
     let pool = builder(&gate, at_most(3))
+        .on_event(move |event| heard.push(event))
         .on_event(move |event| {
             if matches!(event.event, Event::ConnectionCheckedIn { connection_id: 1 }) {
                 entered.send(()).expect("the test waits");
@@ -143,6 +146,17 @@ fn one_that_takes_its_time_keeps_no_socket_waiting() {
     pool.ready();
     assert_eq!(pool.check_out().unwrap().number, 4);
 
+    // Whoever closes the pool waits for what is still to be told.
+    drop(busy);
+    let closing = thread::spawn({
+        let (pool, log) = (pool.clone(), log.clone());
+        move || {
+            pool.close();
+            log.take()
+        }
+    });
+    until(|| gate.alive().is_empty());
     leave.send(()).unwrap();
     slow.join().unwrap();
+    assert_eq!(closing.join().unwrap().pop(), Some("ConnectionPoolClosed"));
 }
