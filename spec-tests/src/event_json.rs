@@ -45,40 +45,40 @@ pub const OFFICIAL_KEYS: [&str; 8] = [
 #[serde(rename_all = "camelCase")]
 pub struct EventJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    at: Option<f64>,
-    r#type: &'static str,
+    pub(crate) at: Option<f64>,
+    pub(crate) r#type: &'static str,
     #[serde(serialize_with = "as_text")]
-    address: &'a ServerAddress,
+    pub(crate) address: &'a ServerAddress,
     #[serde(skip_serializing_if = "Option::is_none")]
-    connection_id: Option<u64>,
+    pub(crate) connection_id: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    duration: Option<Milliseconds>,
+    pub(crate) duration: Option<Milliseconds>,
     #[serde(rename = "durationMS", skip_serializing_if = "Option::is_none")]
-    duration_ms: Option<Milliseconds>,
+    pub(crate) duration_ms: Option<Milliseconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
+    pub(crate) reason: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
+    pub(crate) error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    service_id: Option<String>,
+    pub(crate) service_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    interrupt_in_use_connections: Option<bool>,
+    pub(crate) interrupt_in_use_connections: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    options: Option<OptionsJson>,
+    pub(crate) options: Option<OptionsJson>,
 }
 
 /// The options that were set, under the names of the specification (EV-24).
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct OptionsJson {
+pub(crate) struct OptionsJson {
     #[serde(skip_serializing_if = "Option::is_none")]
-    max_pool_size: Option<u32>,
+    pub(crate) max_pool_size: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     min_pool_size: Option<u32>,
     #[serde(rename = "maxIdleTimeMS", skip_serializing_if = "Option::is_none")]
     max_idle_time_ms: Option<Milliseconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    max_connecting: Option<u32>,
+    pub(crate) max_connecting: Option<u32>,
     #[serde(rename = "waitQueueTimeoutMS", skip_serializing_if = "Option::is_none")]
     wait_queue_timeout_ms: Option<Milliseconds>,
 }
@@ -86,9 +86,18 @@ struct OptionsJson {
 /// A whole number where there is one, as files and people write it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-enum Milliseconds {
+pub(crate) enum Milliseconds {
     Whole(u64),
     Broken(f64),
+}
+
+impl From<Milliseconds> for f64 {
+    fn from(milliseconds: Milliseconds) -> Self {
+        match milliseconds {
+            Milliseconds::Whole(whole) => whole as Self,
+            Milliseconds::Broken(broken) => broken,
+        }
+    }
 }
 
 /// The event as the official test files see it.

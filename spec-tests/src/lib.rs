@@ -15,6 +15,7 @@ pub mod fuzzing;
 pub mod lockstep;
 pub mod model;
 pub mod replay;
+pub mod simulate;
 pub mod soak;
 pub mod state_machine;
 pub mod transcript;

@@ -5,7 +5,9 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use cenote::command::{check, completions, conform, endpoint, explore, record, replay, run, usage};
+use cenote::command::{
+    check, completions, conform, endpoint, explore, record, replay, run, simulate, usage,
+};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// The laboratory of the Cenote connection pool: MongoDB's, as a deterministic machine
@@ -40,6 +42,8 @@ enum Command {
     Conform(conform::Arguments),
     /// A server with fail points and faults that real clients can connect to
     Endpoint(endpoint::Arguments),
+    /// Live through worlds by seed: a pool in all kinds of trouble, judged at every input
+    Simulate(simulate::Arguments),
     /// Feed every sequence of inputs, up to a length, to small pools and to their model
     Explore(explore::Arguments),
     /// Print a script with which a shell completes these commands
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments).map_err(Into::into),
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
+        Command::Simulate(arguments) => simulate::run(&arguments).map_err(Into::into),
         Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
         Command::Completions(arguments) => {
             completions::run(&arguments, &mut Cli::command()).map_err(Into::into)

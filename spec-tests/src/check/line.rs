@@ -8,7 +8,7 @@ use cenote_core::pool::Event;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::event_json;
+use crate::event_json::{self, EventJson};
 
 /// One event of a stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,9 +100,31 @@ impl Line {
 
     /// What a pool told, as its line would say it; `at` counts from the start.
     pub fn of<C: Display>(event: &Event<C>, address: &ServerAddress, at: Duration) -> Self {
-        let json = serde_json::to_value(event_json::line(event, address, at));
-        let json = json.and_then(serde_json::from_value).expect("a line can be read");
-        Json::told(json).expect("it has the keys of its type")
+        let json = Json::from(event_json::line(event, address, at));
+        json.told().expect("it has the keys of its type")
+    }
+}
+
+/// What is written is what is read, without the text in between.
+impl From<EventJson<'_>> for Json {
+    fn from(written: EventJson<'_>) -> Self {
+        let EventJson { at, r#type, address, connection_id, duration_ms, reason, .. } = written;
+        let options = written.options.map(|options| Options {
+            max_pool_size: options.max_pool_size,
+            max_connecting: options.max_connecting,
+        });
+        Self {
+            at,
+            r#type: r#type.to_owned(),
+            address: address.to_string(),
+            connection_id,
+            duration: duration_ms.map(f64::from),
+            reason: reason.map(ToOwned::to_owned),
+            error: written.error,
+            service_id: written.service_id,
+            interrupt_in_use_connections: written.interrupt_in_use_connections,
+            options,
+        }
     }
 }
 

@@ -26,7 +26,7 @@
 //! # What is not judged
 //!
 //! What happened inside: T-03, T-04, T-11, T-12 and T-13 speak of counts and steps that no event
-//! shows, and who is served first (WQ-03) cannot be seen, because requests have no names there.
+//! shows; who clears too late (T-09) looks like a peer that closes what lies in a pool (SI-20); and who is served first (WQ-03) cannot be seen, because requests have no names there.
 //! Options that change while the pool runs are not told either: [`Limits`] has to hold what is
 //! allowed at most. The events of a child process after a fork are a new story (T-74).
 
@@ -163,6 +163,12 @@ impl Checker {
             self.report.found(Finding { line: number, rule, what });
         }
         pool.apply(event);
+    }
+
+    /// What was found so far.
+    #[must_use]
+    pub fn findings(&self) -> &[Finding] {
+        &self.report.findings
     }
 
     /// There are no more events. A pool that said that it is closed must have come to its end;

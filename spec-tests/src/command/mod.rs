@@ -10,4 +10,5 @@ pub mod record;
 pub mod replay;
 pub mod run;
 mod signals;
+pub mod simulate;
 pub mod usage;

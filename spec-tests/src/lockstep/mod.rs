@@ -21,6 +21,7 @@ pub use judge::{Comparable, judge};
 pub(crate) use judge::{Trace, judge_refusal};
 pub use ledger::Ledger;
 pub use step::{Brief, Clock, Op, Pick, Step, service};
+pub(crate) use tagged::map_input;
 pub use tagged::{Tagged, strip_action, strip_input};
 
 pub(crate) use resolve::{Ids, resolve};

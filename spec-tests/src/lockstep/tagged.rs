@@ -1,6 +1,6 @@
 //! A shell whose payloads can be told apart, and how it looks without them.
 
-use cenote_core::pool::{Action, Bare, CheckOutError, Health, Input, Shell};
+use cenote_core::pool::{Action, Bare, CheckOutError, Health, Input, Shell, WaiterId};
 
 /// Every payload is a number, so that one which is lost, doubled or mixed up is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,29 +14,45 @@ impl Shell for Tagged {
 
 /// The same input without its payloads.
 pub fn strip_input<S: Shell>(input: Input<S>) -> Input<Bare> {
+    map_input(input, |_| (), |_| (), |_| ())
+}
+
+/// The same input with other payloads.
+pub(crate) fn map_input<S: Shell, T: Shell>(
+    input: Input<S>,
+    map_waiter: impl FnOnce(WaiterId) -> T::Waiter,
+    map_conn: impl FnOnce(S::Conn) -> T::Conn,
+    map_cause: impl FnOnce(S::Cause) -> T::Cause,
+) -> Input<T> {
     match input {
         Input::CheckOutRequested { id, waiter: _, deadline, purpose } => {
-            Input::CheckOutRequested { id, waiter: (), deadline, purpose }
+            Input::CheckOutRequested { id, waiter: map_waiter(id), deadline, purpose }
         }
         Input::CheckOutCancelled { id } => Input::CheckOutCancelled { id },
-        Input::CheckedIn { id, conn: _, health } => {
+        Input::CheckedIn { id, conn, health } => {
             let health = match health {
                 Health::Healthy => Health::Healthy,
-                Health::Errored(_) => Health::Errored(()),
+                Health::Errored(cause) => Health::Errored(map_cause(cause)),
             };
-            Input::CheckedIn { id, conn: (), health }
+            Input::CheckedIn { id, conn: map_conn(conn), health }
         }
         Input::Repurposed { id, purpose } => Input::Repurposed { id, purpose },
         Input::Handshaken { id, service } => Input::Handshaken { id, service },
-        Input::EstablishSucceeded { id, conn: _ } => Input::EstablishSucceeded { id, conn: () },
-        Input::EstablishFailed { id, cause: _ } => Input::EstablishFailed { id, cause: () },
-        Input::IdleClosedByPeer { id, cause: _ } => Input::IdleClosedByPeer { id, cause: () },
+        Input::EstablishSucceeded { id, conn } => {
+            Input::EstablishSucceeded { id, conn: map_conn(conn) }
+        }
+        Input::EstablishFailed { id, cause } => {
+            Input::EstablishFailed { id, cause: map_cause(cause) }
+        }
+        Input::IdleClosedByPeer { id, cause } => {
+            Input::IdleClosedByPeer { id, cause: map_cause(cause) }
+        }
         Input::Ready => Input::Ready,
         Input::Close => Input::Close,
         Input::Timer => Input::Timer,
         Input::ResetAfterFork => Input::ResetAfterFork,
-        Input::Clear { cause: _, interrupt, service } => {
-            Input::Clear { cause: (), interrupt, service }
+        Input::Clear { cause, interrupt, service } => {
+            Input::Clear { cause: map_cause(cause), interrupt, service }
         }
         Input::SetOptions { options } => Input::SetOptions { options },
     }

@@ -1,6 +1,7 @@
 //! A whole trace in memory: for whoever goes back and forth in it, or takes it apart.
 
 use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cenote_core::pool::{
     Action, ActionSink, ConnId, Input, Instant, Misuse, Payloads, PoolState, ServiceId, StateImage,
@@ -68,7 +69,8 @@ impl History {
         PoolState::restore(&self.start, &mut Restored).expect("the image of a pool")
     }
 
-    /// Writes it as a trace, with a fingerprint after every input.
+    /// Writes it as a trace, with a fingerprint after every input; up to the one at which the machine
+    /// panics, if it does.
     ///
     /// # Errors
     ///
@@ -81,7 +83,12 @@ impl History {
         writer.begin(&self.start, 0)?;
         let mut pool = self.pool();
         for Entry { at, input, .. } in &self.inputs {
-            let refused = pool.handle(*at, input.clone(), &mut Nobody).is_err();
+            let handled =
+                AssertUnwindSafe(|| pool.handle(*at, input.clone(), &mut Nobody).is_err());
+            let Ok(refused) = catch_unwind(handled) else {
+                writer.input(*at, input, false)?;
+                break;
+            };
             writer.input(*at, input, refused)?;
             writer.fingerprint(pool.fingerprint())?;
         }

@@ -3,7 +3,7 @@
 use std::io;
 
 use cenote_core::pool::{
-    Action, ConnId, ConnectionState, Health, Input, Instant, PoolState, Shell,
+    Action, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState, Shell,
 };
 use cenote_core::trace::{JournalOptions, Recorder, TraceCause, TraceInfo, TraceWriter};
 
@@ -42,6 +42,21 @@ pub fn traffic<W: io::Write>(
         taping.drain()?;
     }
     taping.finish()
+}
+
+/// Writes a trace of a new pool to which nothing has happened.
+///
+/// # Errors
+///
+/// Those of the sink.
+///
+/// # Panics
+///
+/// With options that no pool can work with.
+pub fn beginning<W: io::Write>(options: &PoolOptions, sink: W) -> io::Result<W> {
+    let nobody = &mut |_: Action<Tagged>| {};
+    let pool = PoolState::new(Instant::ORIGIN, options.clone(), nobody).expect("usable options");
+    Taping::new(pool, JournalOptions::default(), sink).finish()
 }
 
 fn returned_by(input: &Input<Simulated>) -> Option<ConnId> {

@@ -8,6 +8,9 @@ use std::str::FromStr;
 use cenote_core::pool::{Action, ActionSink, ConnId, PoolState};
 use cenote_core::trace::Traced;
 
+use crate::lockstep;
+use crate::model::Model;
+
 use super::condition::{Condition, Moment, NoCondition};
 use super::history::{Entry, History, Nobody};
 use super::symbolic::{Clock, Names, Naming, Symbolic, Timeline, name_started, symbolic};
@@ -19,6 +22,9 @@ pub enum Property {
     Misuse,
     /// An invariant of the machine does not hold, or it panics.
     Invariant,
+    /// The machine does other than the reference model, or its events do not add up. For traces
+    /// that begin with the pool.
+    Model,
     /// A condition holds after some step.
     Condition(Condition),
 }
@@ -30,6 +36,7 @@ impl FromStr for Property {
         match text {
             "misuse" => Ok(Self::Misuse),
             "invariant" => Ok(Self::Invariant),
+            "model" => Ok(Self::Model),
             _ => {
                 let named = crate::event_json::TYPES.contains(&text);
                 let text = if named { format!("event={text}") } else { text.to_owned() };
@@ -44,6 +51,7 @@ impl fmt::Display for Property {
         match self {
             Self::Misuse => f.write_str("a refused input"),
             Self::Invariant => f.write_str("a broken invariant"),
+            Self::Model => f.write_str("what the reference model would not do"),
             Self::Condition(condition) => write!(f, "{condition}"),
         }
     }
@@ -60,7 +68,8 @@ pub fn shrink(history: &History, property: &Property) -> Option<History> {
     let all = symbolic(history);
     let start = history.pool();
     let shrunk = [Timeline::Closed, Timeline::Open].into_iter().filter_map(|timeline| {
-        let runs = Runs { start: &start, all: &all, property, timeline };
+        let is_new = history.header.is_new;
+        let runs = Runs { start: &start, all: &all, property, timeline, is_new };
         let mut search = Search { runs, replayed: 0 };
         let everything: Vec<usize> = (0..all.len()).collect();
         let shown = search.shows(&everything)?;
@@ -160,6 +169,8 @@ struct Runs<'a> {
     all: &'a [Symbolic],
     property: &'a Property,
     timeline: Timeline,
+    /// The pool was new at the start.
+    is_new: bool,
 }
 
 /// One of them.
@@ -173,8 +184,10 @@ struct Run {
 impl Runs<'_> {
     /// How many of these inputs it takes until the property shows.
     fn shows(&self, kept: &[usize]) -> Option<usize> {
-        if *self.property != Property::Invariant {
-            return self.shows_quietly(kept);
+        match self.property {
+            Property::Invariant => {}
+            Property::Model => return self.differs_from_model(kept),
+            Property::Misuse | Property::Condition(_) => return self.shows_quietly(kept),
         }
         // A panic is what is looked for, and where it comes is not known beforehand.
         let mut taken = 0;
@@ -189,6 +202,18 @@ impl Runs<'_> {
         outcome.is_err().then_some(taken)
     }
 
+    fn differs_from_model(&self, kept: &[usize]) -> Option<usize> {
+        let mut run = self.begin();
+        let model = Model::new(run.pool.now(), run.pool.options().clone());
+        let (mut model, _) = model.ok().filter(|_| self.is_new)?;
+        for (index, &at) in kept.iter().enumerate() {
+            if run.take_beside(&self.all[at], &mut model).is_err() {
+                return Some(index + 1);
+            }
+        }
+        None
+    }
+
     fn shows_quietly(&self, kept: &[usize]) -> Option<usize> {
         let mut run = self.begin();
         let mut out = Sink { actions: Vec::new(), wants_events: wants_events(self.property) };
@@ -199,7 +224,7 @@ impl Runs<'_> {
             let shown = match self.property {
                 // One that only its surroundings make senseless proves nothing.
                 Property::Misuse => entry.refused && symbolic.refused,
-                Property::Invariant => false,
+                Property::Invariant | Property::Model => false,
                 Property::Condition(condition) => {
                     let step = index as u64 + 1;
                     !entry.refused && run.meets(condition, step, &entry, &out.actions)
@@ -240,6 +265,23 @@ impl Run {
         let refused = pool.handle(at, input.clone(), &mut naming).is_err();
         name_started(names, started, pool);
         Some(Entry { at, input, refused })
+    }
+
+    /// As [`take`](Self::take), judged.
+    fn take_beside(
+        &mut self,
+        symbolic: &Symbolic,
+        model: &mut Model<Traced>,
+    ) -> Result<(), String> {
+        let Self { pool, names, started, clock } = self;
+        let Some(mut input) = symbolic.resolve(names, pool) else { return Ok(()) };
+        let at = clock.tell(symbolic, &mut input);
+        let mut naming = Naming { names, started, out: &mut Nobody };
+        for action in lockstep::judge(pool, model, at, input)?.unwrap_or_default() {
+            naming.act(action);
+        }
+        name_started(names, started, pool);
+        Ok(())
     }
 
     fn meets(

@@ -100,21 +100,6 @@ pub(super) fn stale_comes_after_cleared(pool: &Pool, line: &Line) -> Verdict {
     })
 }
 
-/// What clears the pool because a connection failed in use comes before that one is checked in
-/// (IN-08): whatever lay in the pool when it was cleared is stale, and no error is left to happen.
-pub(super) fn what_fails_in_use_clears_before_it_is_checked_in(
-    pool: &Pool,
-    line: &Line,
-) -> Verdict {
-    let Told::Closed { id, reason: Some(reason), .. } = &line.told else { return Ok(()) };
-    let Some(connection) = pool.connections.get(id) else { return Ok(()) };
-    let was_cleared_since =
-        connection.doing == Doing::Returned && pool.clears > connection.returned_after;
-    must(reason != "error" || !was_cleared_since, || {
-        format!("connection {id} is closed for an error, but the pool was cleared after it came in")
-    })
-}
-
 /// A connection from before a clear is not handed out (T-47).
 pub(super) fn stale_is_not_handed_out(pool: &Pool, line: &Line) -> Verdict {
     let Told::CheckedOut { id, .. } = line.told else { return Ok(()) };

@@ -1,0 +1,219 @@
+//! `cenote simulate`
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use thiserror::Error;
+
+use super::signals::Signals;
+use crate::simulate::{self, Failure, Plan};
+
+/// What `cenote simulate` can be told.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Where all chance of the first world comes from; the next world has the next seed
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// How many worlds
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: u64,
+    /// How many inputs a world has before all gets well; some hundreds more come after that
+    #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    steps: u64,
+    /// Without the reference model, which takes two thirds of the time
+    #[arg(long)]
+    without_model: bool,
+    /// The folder for the trace of a world that goes wrong
+    #[arg(long, default_value = ".")]
+    out: PathBuf,
+    /// One JSON object instead of lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// What keeps it from being simulated.
+#[derive(Debug, Error)]
+pub enum NotSimulated {
+    /// More worlds than there are seeds.
+    #[error("--seed {seed} --runs {runs}: the last seed would be beyond {}", u64::MAX)]
+    Seeds {
+        /// As it was given.
+        seed: u64,
+        /// As it was given.
+        runs: u64,
+    },
+    /// Nothing can be written there.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Signals cannot be heard.
+    #[error("{0}")]
+    Signals(io::Error),
+}
+
+/// Lives through the worlds until one goes wrong, of which a trace is written.
+///
+/// # Errors
+///
+/// [`NotSimulated`].
+pub fn run(arguments: &Arguments) -> Result<bool, NotSimulated> {
+    let &Arguments { seed, runs, .. } = arguments;
+    let last = seed.checked_add(runs - 1).ok_or(NotSimulated::Seeds { seed, runs })?;
+    expect_folder(&arguments.out)?;
+    let is_interrupted = hear_signals().map_err(NotSimulated::Signals)?;
+    // A panic of the machine is told as a failure, and shrinking provokes it again and again.
+    std::panic::set_hook(Box::new(|_| {}));
+    if !arguments.json {
+        announce(arguments, last);
+    }
+    let mut reached = Reached { worlds: 0, inputs: 0, began: Instant::now() };
+    for seed in seed..=last {
+        if is_interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+        let plan = Plan::new(seed, arguments.steps);
+        match simulate::live(&plan, !arguments.without_model) {
+            Ok(inputs) => reached.add(inputs),
+            Err(failure) => {
+                let trace = write_trace(arguments, &plan)?;
+                tell_failure(arguments, &plan, &failure, trace.as_deref(), &reached);
+                return Ok(false);
+            }
+        }
+    }
+    tell_success(arguments, &reached, is_interrupted.load(Ordering::Relaxed));
+    Ok(true)
+}
+
+/// How far it has come.
+struct Reached {
+    worlds: u64,
+    inputs: u64,
+    began: Instant,
+}
+
+impl Reached {
+    fn add(&mut self, inputs: u64) {
+        self.worlds += 1;
+        self.inputs += inputs;
+    }
+
+    fn per_second(&self) -> f64 {
+        let time = self.began.elapsed().max(Duration::from_nanos(1));
+        self.inputs as f64 / time.as_secs_f64()
+    }
+}
+
+fn expect_folder(folder: &Path) -> Result<(), NotSimulated> {
+    let written = fs::create_dir_all(folder).and_then(|()| {
+        // Whether something can be written there is better known now than after an hour.
+        let probe = folder.join(".cenote-simulate");
+        File::create(&probe)?;
+        fs::remove_file(probe)
+    });
+    written.map_err(|source| NotSimulated::File { path: folder.to_owned(), source })
+}
+
+/// From now on Ctrl-C ends the worlds and not the process.
+fn hear_signals() -> io::Result<Arc<AtomicBool>> {
+    let is_interrupted = Arc::new(AtomicBool::new(false));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        Signals::expect()?
+    };
+    let flag = Arc::clone(&is_interrupted);
+    thread::Builder::new().name("cenote-signals".to_owned()).spawn(move || {
+        runtime.block_on(signals.come());
+        flag.store(true, Ordering::Relaxed);
+    })?;
+    Ok(is_interrupted)
+}
+
+fn announce(arguments: &Arguments, last: u64) {
+    let &Arguments { seed, runs, steps, without_model, .. } = arguments;
+    let judges = if without_model { "without the model" } else { "with the model" };
+    println!("seeds {seed} to {last}, {steps} inputs each, judged {judges}");
+    if runs == 1 {
+        println!("{}", Plan::new(seed, steps));
+    }
+    // Before the first world, whatever becomes of it.
+    let _ = io::stdout().flush();
+}
+
+/// The trace of a world that went wrong, if it goes wrong again.
+fn write_trace(arguments: &Arguments, plan: &Plan) -> Result<Option<PathBuf>, NotSimulated> {
+    let path = arguments.out.join(format!("world-{}.bson", plan.seed));
+    let failed = |source| NotSimulated::File { path: path.clone(), source };
+    let evidence = simulate::evidence(plan, !arguments.without_model).map_err(failed)?;
+    let Some(evidence) = evidence else { return Ok(None) };
+    let file = File::create(&path).map_err(failed)?;
+    evidence.history.write(file).map_err(failed)?;
+    Ok(Some(path))
+}
+
+fn tell_failure(
+    arguments: &Arguments,
+    plan: &Plan,
+    failure: &Failure,
+    trace: Option<&Path>,
+    reached: &Reached,
+) {
+    let repeat = command(arguments, plan);
+    if arguments.json {
+        let trace = trace.map(|path| path.display().to_string());
+        let failure = json!({
+            "seed": plan.seed,
+            "inputs": failure.fed,
+            "complaint": failure.complaint,
+            "plan": plan.to_string(),
+            "repeat": repeat,
+            "trace": trace,
+        });
+        println!("{:#}", json(reached, Some(failure)));
+        return;
+    }
+    println!("\n{plan}\n\nwrong {failure}\n");
+    println!("once more:      {repeat}");
+    if let Some(path) = trace {
+        println!("what happened:  cenote replay {}", path.display());
+    }
+    println!("before that:    {} worlds, {} inputs, nothing wrong", reached.worlds, reached.inputs);
+}
+
+fn tell_success(arguments: &Arguments, reached: &Reached, is_interrupted: bool) {
+    if arguments.json {
+        return println!("{:#}", json(reached, None));
+    }
+    let ended = if is_interrupted { "interrupted after " } else { "" };
+    println!(
+        "{ended}{} worlds, {} inputs, {:.0} a second: nothing wrong",
+        reached.worlds,
+        reached.inputs,
+        reached.per_second()
+    );
+}
+
+fn json(reached: &Reached, failure: Option<serde_json::Value>) -> serde_json::Value {
+    json!({
+        "worlds": reached.worlds,
+        "inputs": reached.inputs,
+        "inputsPerSecond": reached.per_second(),
+        "failure": failure,
+    })
+}
+
+fn command(arguments: &Arguments, plan: &Plan) -> String {
+    let without = if arguments.without_model { " --without-model" } else { "" };
+    format!("cenote simulate --seed {} --runs 1 --steps {}{without}", plan.seed, plan.steps)
+}

@@ -1,0 +1,75 @@
+//! Worlds by seed: a pool among callers, a server and a monitor, in virtual time, with everything that
+//! can go wrong, judged at every step.
+//!
+//! A world has two parts. In the first there is trouble: the server refuses, stalls, resets, the
+//! callers go away, hold for ever or bring back what is broken, clocks stand still, run backwards and
+//! jump, timers come early and late, options change, the process forks, and whoever embeds the pool
+//! makes mistakes. Then all gets well, and what was asked for has to be answered, the minimum to be
+//! there and nothing to be pending, within bounded time. At the end the pool is closed, and nothing may
+//! be left.
+//!
+//! Judged after every input: the machine's own invariants; that each request has one outcome and each
+//! payload is in one place; that the sum of it all is what the pool says of itself; the rules of event
+//! streams ([`check`](crate::check)); that nobody waits past his time and the timer leaves nothing due;
+//! that a refused input leaves no trace; and, if asked for, the reference model
+//! ([`model`](crate::model)), in every detail.
+
+mod agenda;
+mod books;
+mod chance;
+mod plan;
+mod shrunk;
+mod subject;
+mod world;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use self::subject::Watch;
+use self::world::World;
+
+pub use self::chance::Latency;
+pub use self::plan::{Habits, Plan, TimeFaults, Trouble};
+pub use self::shrunk::{Evidence, evidence};
+
+/// What went wrong in a world.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// What, in words.
+    pub complaint: String,
+    /// After how many inputs.
+    pub fed: u64,
+}
+
+/// Lives through a world, and says how many inputs it took.
+///
+/// # Errors
+///
+/// The first thing that is wrong. A panic of the machine is told as one.
+pub fn live(plan: &Plan, has_model: bool) -> Result<u64, Failure> {
+    let watch = Watch { has_model, keeps_inputs: false };
+    let world = World::new(plan, watch);
+    live_through(&mut world.map_err(|complaint| Failure { complaint, fed: 0 })?)
+}
+
+fn live_through(world: &mut World<'_>) -> Result<u64, Failure> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| world.run()));
+    let fed = world.subject.fed;
+    let complaint = match outcome {
+        Ok(Ok(())) => return Ok(fed),
+        Ok(Err(complaint)) => complaint,
+        Err(panic) => format!("the machine panicked: {}", message(panic.as_ref())),
+    };
+    Err(Failure { complaint, fed })
+}
+
+fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "after {} inputs: {}", self.fed, self.complaint)
+    }
+}

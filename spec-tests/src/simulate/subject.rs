@@ -1,0 +1,159 @@
+//! The pool, and those who watch it at every step.
+
+use std::time::Duration;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::pool::{
+    Action, Input, Instant, Maintenance, PoolOptions, PoolState, Snapshot, WaitsFor,
+};
+
+use crate::check::{Checker, Limits, Line};
+use crate::lockstep::{self, Tagged};
+use crate::model::Model;
+
+/// An input and when it was fed.
+pub(super) type Fed = (Instant, Input<Tagged>);
+
+/// See the module.
+pub(super) struct Subject {
+    pool: PoolState<Tagged>,
+    model: Option<Model<Tagged>>,
+    /// Until a fork, after which the events tell another story (T-74).
+    checker: Option<Checker>,
+    address: ServerAddress,
+    /// Everything that was fed, if somebody wants to have it.
+    pub(super) kept: Option<Vec<Fed>>,
+    pub(super) fed: u64,
+}
+
+/// Who watches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watch {
+    pub(super) has_model: bool,
+    pub(super) keeps_inputs: bool,
+}
+
+impl Subject {
+    pub(super) fn new(options: &PoolOptions, limits: Limits, watch: Watch) -> Result<Self, String> {
+        let mut actions = Vec::new();
+        let pool = PoolState::new(Instant::ORIGIN, options.clone(), &mut actions);
+        let mut subject = Self {
+            pool: pool.map_err(|error| error.to_string())?,
+            model: None,
+            checker: Some(Checker::new(limits)),
+            address: "simulated".parse().map_err(|_| "an address that is none")?,
+            kept: watch.keeps_inputs.then(Vec::new),
+            fed: 0,
+        };
+        if watch.has_model {
+            let model = Model::new(Instant::ORIGIN, options.clone());
+            subject.model = Some(model.map_err(|error| error.to_string())?.0);
+        }
+        subject.tell(&actions)?;
+        Ok(subject)
+    }
+
+    pub(super) fn pool(&self) -> &PoolState<Tagged> {
+        &self.pool
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.pool.snapshot()
+    }
+
+    pub(super) fn keeps_minimum(&self) -> bool {
+        self.pool.options().maintenance != Some(Maintenance::Never)
+    }
+
+    /// Feeds what makes sense, and judges what comes of it.
+    pub(super) fn feed(
+        &mut self,
+        now: Instant,
+        input: Input<Tagged>,
+    ) -> Result<Vec<Action<Tagged>>, String> {
+        self.keep(now, &input);
+        let is_timer = matches!(input, Input::Timer);
+        if matches!(input, Input::ResetAfterFork) {
+            self.checker = None;
+        }
+        let actions = self.handle(now, input)?.ok_or("a refusal of what makes sense")?;
+        self.tell(&actions)?;
+        if is_timer {
+            self.expect_punctual()?;
+        }
+        Ok(actions)
+    }
+
+    /// Feeds what makes no sense: it has to come back, and nothing may have happened.
+    pub(super) fn feed_misuse(&mut self, now: Instant, input: Input<Tagged>) -> Result<(), String> {
+        self.keep(now, &input);
+        let before = self.pool.fingerprint();
+        match self.handle(now, input)? {
+            None if before == self.pool.fingerprint() => Ok(()),
+            None => Err("a refused input left a trace".to_owned()),
+            Some(actions) => Err(format!("what makes no sense was taken: {actions:?}")),
+        }
+    }
+
+    /// At the end of everything.
+    pub(super) fn finish(&mut self) -> Result<(), String> {
+        let Some(report) = self.checker.take().map(Checker::finish) else { return Ok(()) };
+        report.findings.first().map_or(Ok(()), |finding| Err(finding.to_string()))
+    }
+
+    fn keep(&mut self, now: Instant, input: &Input<Tagged>) {
+        self.fed += 1;
+        if let Some(kept) = &mut self.kept {
+            kept.push((now, input.clone()));
+        }
+    }
+
+    /// `None` is a refusal.
+    fn handle(
+        &mut self,
+        now: Instant,
+        input: Input<Tagged>,
+    ) -> Result<Option<Vec<Action<Tagged>>>, String> {
+        if let Some(model) = &mut self.model {
+            return lockstep::judge(&mut self.pool, model, now, input);
+        }
+        let mut actions = Vec::new();
+        match self.pool.handle(now, input, &mut actions) {
+            Ok(()) => {
+                self.pool.check_invariants();
+                Ok(Some(actions))
+            }
+            Err(_) if actions.is_empty() => Ok(None),
+            Err(misuse) => Err(format!("refused ({misuse}), but emitted {actions:?}")),
+        }
+    }
+
+    fn tell(&mut self, actions: &[Action<Tagged>]) -> Result<(), String> {
+        let Some(checker) = &mut self.checker else { return Ok(()) };
+        let at = Duration::from_nanos(self.pool.now().as_nanos());
+        for action in actions {
+            if let Action::EmitEvent(event) = action {
+                checker.tell(&Line::of(event, &self.address, at));
+            }
+        }
+        checker.findings().first().map_or(Ok(()), |finding| Err(finding.to_string()))
+    }
+
+    /// The timer has fired: nobody waits past his time, and nothing is due any more.
+    fn expect_punctual(&self) -> Result<(), String> {
+        let now = self.pool.now();
+        let overdue = self.pool.waiters().find(|waiter| {
+            let is_queued = !matches!(waiter.waits_for, WaitsFor::Establishment(_));
+            is_queued && waiter.deadline.is_some_and(|deadline| deadline <= now)
+        });
+        if let Some(waiter) = overdue {
+            return Err(format!("{} still waits, whose time is over", waiter.id));
+        }
+        match self.pool.next_deadline() {
+            Some(deadline) if deadline.at <= now => {
+                Err(format!("after the timer {} is still due", deadline.reason))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Those who use the pool.
+
+use std::time::Duration;
+
+use cenote_core::pool::{CheckOutError, ConnId, Health, Input, Purpose, WaiterId};
+
+use super::{Due, Place, QUICK, Socket, Trouble, World, service_of};
+
+type Outcome = Result<(ConnId, u64), CheckOutError<u64>>;
+
+impl World<'_> {
+    pub(super) fn ask(&mut self, caller: u32) -> Result<(), String> {
+        let id = self.books.ask(caller);
+        let habits = self.plan.callers_habits;
+        let (mut deadline, mut purpose) = (None, Purpose::Other);
+        if !self.is_calm {
+            if self.chance.one_in(habits.deadline) {
+                // Now and then it has passed already.
+                deadline = Some(self.now + self.chance.time(self.plan.open));
+            }
+            if self.chance.one_in(habits.gives_up) {
+                let after = self.chance.time(self.plan.work);
+                self.plan_in(after, Due::GiveUp { request: id });
+            }
+            if self.chance.one_in(habits.pins) {
+                purpose = if self.chance.flip() { Purpose::Cursor } else { Purpose::Transaction };
+            }
+        }
+        self.feed(Input::CheckOutRequested { id, waiter: id.0, deadline, purpose })
+    }
+
+    /// It may have been answered long ago, of which the pool must make nothing.
+    pub(super) fn give_up(&mut self, request: WaiterId) -> Result<(), String> {
+        self.feed(Input::CheckOutCancelled { id: request })?;
+        match self.books.is_waiting(request) {
+            true => Err(format!("{request} has gone, and waits")),
+            false => Ok(()),
+        }
+    }
+
+    pub(super) fn delivered(&mut self, waiter: u64, outcome: Outcome) -> Result<(), String> {
+        let request = WaiterId(waiter);
+        match outcome {
+            Ok((id, tag)) => {
+                let caller = self.books.deliver(request, id, tag)?;
+                self.use_connection(id);
+                if self.is_calm {
+                    if let Some(served) = self.served.get_mut(caller as usize) {
+                        *served = true;
+                    }
+                }
+            }
+            Err(_) => {
+                let caller = self.books.answer(request)?;
+                self.come_again(caller);
+            }
+        }
+        Ok(())
+    }
+
+    /// It ends by itself, with the server's trouble, or never.
+    pub(super) fn use_connection(&mut self, id: ConnId) {
+        let Some(socket) = self.books.socket(id.number()) else { return };
+        let due = Due::Finish { connection: id.number(), use_number: socket.use_number };
+        if self.is_calm {
+            return self.plan_in(QUICK, due);
+        }
+        if self.chance.one_in(self.plan.callers_habits.holds_for_ever) {
+            return;
+        }
+        let work = self.chance.time(self.plan.work);
+        let after = match self.trouble {
+            Some(Trouble::Stalls) => self.plan.connect_timeout,
+            Some(Trouble::IsSlow) => work * 10,
+            _ => work,
+        };
+        self.plan_in(after, due);
+        if self.chance.one_in(self.plan.callers_habits.pins) {
+            let Due::Finish { connection, use_number } = due else { return };
+            self.plan_in(Duration::ZERO, Due::Repurpose { connection, use_number });
+        }
+    }
+
+    /// A cursor is opened with the first reply, or a transaction ends.
+    pub(super) fn repurpose(&mut self, connection: u64, use_number: u64) -> Result<(), String> {
+        let purpose = if self.chance.flip() { Purpose::Cursor } else { Purpose::Other };
+        match self.books.socket(connection) {
+            Some(Socket { id, place: Place::Used { .. }, use_number: now, .. })
+                if now == use_number =>
+            {
+                self.feed(Input::Repurposed { id, purpose })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// What somebody has done with his connection is over: it comes back.
+    pub(super) fn finish(&mut self, connection: u64, use_number: u64) -> Result<(), String> {
+        let Some(socket) = self.books.socket(connection) else { return Ok(()) };
+        let caller = match socket.place {
+            Place::Used { caller } | Place::Inherited { caller } => caller,
+            Place::Opening { .. } | Place::Aborted | Place::Idle => return Ok(()),
+        };
+        if socket.use_number != use_number {
+            return Ok(());
+        }
+        self.come_again(caller);
+        let is_stale = self.subject.pool().is_stale(socket.id);
+        let health = self.health_of(connection);
+        // What the server did is shown to SDAM first.
+        if self.blames_server(connection, &health) && !is_stale {
+            self.clear(service_of(socket), false)?;
+        }
+        let Some((id, conn)) = self.books.give_back(connection) else { return Ok(()) };
+        self.feed(Input::CheckedIn { id, conn, health })
+    }
+
+    /// The pool breaks off what is done with a connection: it comes back at once, broken.
+    pub(super) fn interrupted(&mut self, id: ConnId) -> Result<(), String> {
+        self.books.expect_used(id)?;
+        if let Some(socket) = self.books.socket_mut(id.number()) {
+            socket.is_dead = true;
+            let due = Due::Finish { connection: id.number(), use_number: socket.use_number };
+            self.plan_in(Duration::ZERO, due);
+        }
+        Ok(())
+    }
+
+    /// Everybody who has a connection brings it back, and every connection is open or not.
+    pub(super) fn finish_everything(&mut self) {
+        let all: Vec<_> = self.books.sockets().copied().collect();
+        for socket in all {
+            let connection = socket.id.number();
+            match socket.place {
+                Place::Opening { .. } | Place::Aborted => {
+                    self.plan_in(QUICK, Due::Greeted { connection });
+                    self.plan_in(QUICK, Due::Opened { connection });
+                }
+                Place::Used { .. } | Place::Inherited { .. } => {
+                    let due = Due::Finish { connection, use_number: socket.use_number };
+                    self.plan_in(QUICK, due);
+                }
+                Place::Idle => {}
+            }
+        }
+        for caller in 0..self.plan.callers {
+            self.plan_in(QUICK, Due::Ask { caller });
+        }
+    }
+
+    fn come_again(&mut self, caller: u32) {
+        if self.is_closed {
+            return;
+        }
+        let is_done = self.is_calm && self.served.get(caller as usize) == Some(&true);
+        if !is_done {
+            let after = self.think();
+            self.plan_in(after, Due::Ask { caller });
+        }
+    }
+
+    fn health_of(&mut self, connection: u64) -> Health<u64> {
+        let Some(socket) = self.books.socket(connection) else { return Health::Healthy };
+        let breaks = !self.is_calm && self.chance.one_in(self.plan.callers_habits.breaks);
+        let times_out = self.trouble == Some(Trouble::Stalls);
+        let is_broken = socket.is_dead || breaks || times_out;
+        if is_broken { Health::Errored(self.now.as_nanos()) } else { Health::Healthy }
+    }
+
+    /// A network error and a change of the server's state clear the pool; a timeout does not.
+    fn blames_server(&self, connection: u64, health: &Health<u64>) -> bool {
+        if self.is_calm {
+            return false;
+        }
+        match (self.trouble, health) {
+            (Some(Trouble::StepsDown), _) => true,
+            (Some(Trouble::Stalls), _) | (_, Health::Healthy) => false,
+            (_, Health::Errored(_)) => {
+                self.books.socket(connection).is_some_and(|socket| socket.is_dead)
+            }
+        }
+    }
+}
