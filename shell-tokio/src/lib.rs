@@ -75,7 +75,6 @@ mod close;
 mod connection;
 mod connector;
 mod desk;
-mod error;
 mod establish;
 mod event;
 mod failure;
@@ -102,14 +101,12 @@ mod warm_up;
 mod woken;
 
 pub use builder::{BuildError, Builder};
-pub use client::{
-    Client, ClientBuildError, ClientBuilder, ClientError, Pinned, SelectionError, Selector,
-    ServerEvent, ServerStatus,
-};
+pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
+pub use cenote_core::error::OperationError;
+pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
 pub use close::CloseTimeout;
 pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
-pub use error::OperationError;
 pub use event::PoolEvent;
 pub use failure::Failure;
 pub use fork::ForkError;

@@ -1,19 +1,17 @@
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
-use cenote_core::address::ServerAddress;
+use cenote_core::client::{ClientSettings, ServerEvent};
 use cenote_core::monitor::{InvalidMonitorOptions, MonitorOptions};
 use cenote_core::uri::{ConnectionString, UriWarning};
 use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::event::{ServerEvent, ServerSubscriber};
 use super::server::{Server, Watching};
-use super::watch::Watch;
-use super::{Client, Inner, Settings};
+use super::watch::{ServerSubscriber, Watch};
+use super::{Client, Inner};
 use crate::builder::{BuildError, Builder};
 use crate::connection::{Mongo, environment};
 use crate::event::PoolEvent;
@@ -21,9 +19,6 @@ use crate::failure::Failure;
 use crate::held::HeldTooLong;
 use crate::log;
 use crate::pool::Pool;
-
-/// `serverSelectionTimeoutMS` where the connection string has none (OP-21).
-const SELECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Makes a [`Client`].
 pub struct ClientBuilder {
@@ -127,22 +122,22 @@ impl ClientBuilder {
     ///
     /// Outside of a tokio runtime. Pools and monitors live in that one.
     pub fn build(self) -> Result<Client, ClientBuildError> {
-        let is_watched = self.uri.topology.load_balanced != Some(true);
+        let settings = ClientSettings::new(&self.uri);
         self.monitoring.validate()?;
-        let hosts = distinct(&self.uri.hosts);
         let subscribers = Arc::new(self.server_subscribers);
-        let establish = Arc::new(self.connector.establish_options().for_monitor());
+        let establish = self.connector.monitor_options();
         let origin = Instant::now();
         let news = Arc::new(Notify::new());
         let mut servers = Vec::new();
-        for address in hosts {
+        for address in &settings.hosts {
             let watch = Arc::new(OnceLock::new());
             let pool = pool(
-                Builder::new(address, self.connector.clone()).options(self.uri.pool.clone()),
+                Builder::new(address.clone(), self.connector.clone())
+                    .options(self.uri.pool.clone()),
                 &self.audience,
                 Arc::clone(&watch),
             )?;
-            let watching = if is_watched {
+            let watching = if settings.is_watched {
                 let started = Watch::start(
                     (self.connector.clone(), pool.clone()),
                     (self.monitoring.clone(), Arc::clone(&establish)),
@@ -158,15 +153,8 @@ impl ClientBuilder {
             };
             servers.push(Arc::new(Server { pool, watching }));
         }
-        let settings = Settings {
-            selection_timeout: self
-                .uri
-                .topology
-                .server_selection_timeout
-                .unwrap_or(SELECTION_TIMEOUT),
-            operation_timeout: self.uri.timeouts.operation.filter(|timeout| !timeout.is_zero()),
-        };
-        let inner = Inner { servers, settings, news, is_closed: AtomicBool::new(false) };
+        let (connector, is_closed) = (self.connector, AtomicBool::new(false));
+        let inner = Inner { servers, settings, connector, news, is_closed };
         Ok(Client { inner: Arc::new(inner) })
     }
 }
@@ -203,17 +191,6 @@ fn failed(failure: &Failure<'_, Mongo>, watch: Option<&Weak<Watch>>) {
             failure.clear(verdict.pool);
         }
     }
-}
-
-/// SD-07: one pool for each address, in the order of the text.
-fn distinct(hosts: &[ServerAddress]) -> Vec<ServerAddress> {
-    let mut distinct: Vec<ServerAddress> = Vec::new();
-    for host in hosts {
-        if !distinct.contains(host) {
-            distinct.push(host.clone());
-        }
-    }
-    distinct
 }
 
 impl fmt::Debug for ClientBuilder {

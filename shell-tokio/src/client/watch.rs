@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use cenote_core::connect::{EstablishOptions, ServerKind};
+use cenote_core::client::{Candidate, ServerEvent};
+use cenote_core::connect::EstablishOptions;
 use cenote_core::monitor::{
     Action, Event, Input, InvalidMonitorOptions, Monitor, MonitorOptions, ServerDescription,
 };
@@ -14,7 +15,6 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::event::{ServerEvent, ServerSubscriber};
 use super::log;
 use super::talk::Talks;
 use crate::connection::Mongo;
@@ -24,9 +24,11 @@ use crate::pool::Pool;
 use crate::shared::Fed;
 use crate::sync::{Mutex, MutexGuard};
 
+/// Somebody who is told everything.
+pub(super) type ServerSubscriber = Box<dyn Fn(&ServerEvent) + Send + Sync>;
+
 pub(crate) struct Watch {
     pub(super) connector: Mongo,
-    pub(super) establish: Arc<EstablishOptions>,
     pub(super) runtime: Handle,
     pub(super) talks: Talks,
     pool: Pool,
@@ -70,11 +72,10 @@ impl Watch {
         let is_direct = options.is_direct;
         let since = Instant::ORIGIN + origin.elapsed();
         let mut actions = VecDeque::new();
-        let monitor = Monitor::new(since, options, Arc::clone(&establish), &mut actions)?;
+        let monitor = Monitor::new(since, options, establish, &mut actions)?;
         let desk = Desk { monitor, outbox: Outbox::new(actions), armed: None, since };
         Ok(Arc::new(Self {
             connector,
-            establish,
             runtime: Handle::current(),
             talks: Talks::default(),
             pool,
@@ -124,14 +125,10 @@ impl Watch {
         Arc::clone(self.lock().monitor.description())
     }
 
-    /// What the server is, unless it is Unknown, and since when.
-    pub(super) fn kind(&self) -> Option<(ServerKind, Instant)> {
+    pub(super) fn candidate(&self) -> Candidate {
         let desk = self.lock();
-        desk.monitor.description().kind().map(|kind| (kind, desk.since))
-    }
-
-    pub(super) fn is_direct(&self) -> bool {
-        self.is_direct
+        let kind = desk.monitor.description().kind();
+        Candidate { kind, since: desk.since, is_direct: self.is_direct }
     }
 
     /// Ends all that was begun: sockets close as soon as their tasks are stopped.
@@ -174,7 +171,7 @@ impl Watch {
                 consequences.fed.push(pool.feed_within(input));
             }
             Action::EmitEvent(ref event) => {
-                consequences.is_news |= is_news(event);
+                consequences.is_news |= event.is_news();
                 outbox.push(action);
             }
             Action::Open { .. } | Action::Send { .. } | Action::Close { .. } => {
@@ -275,15 +272,5 @@ impl Watch {
 impl AsMut<Outbox<Action>> for Desk {
     fn as_mut(&mut self) -> &mut Outbox<Action> {
         &mut self.outbox
-    }
-}
-
-/// Whoever waits for a server looks again when a check has ended.
-fn is_news(event: &Event) -> bool {
-    match event {
-        Event::ServerHeartbeatStarted { .. } => false,
-        Event::ServerHeartbeatSucceeded { .. }
-        | Event::ServerHeartbeatFailed { .. }
-        | Event::ServerDescriptionChanged { .. } => true,
     }
 }

@@ -1,5 +1,6 @@
-use cenote_core::error::{ConnectionError, InterruptedError};
 use thiserror::Error;
+
+use super::{ConnectionError, InterruptedError};
 
 /// Why an operation on a connection failed.
 #[derive(Clone, Debug, Error)]

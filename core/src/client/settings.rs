@@ -1,0 +1,81 @@
+use core::time::Duration;
+
+use crate::address::ServerAddress;
+use crate::uri::ConnectionString;
+
+/// What a client takes from its connection string besides what pools and monitors do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClientSettings {
+    /// A server each, in the order of the text, and none twice (SD-07).
+    pub hosts: Vec<ServerAddress>,
+    /// Whether monitors watch them: not behind a load balancer (LB-08, LB-40).
+    pub is_watched: bool,
+    /// `serverSelectionTimeoutMS`: how long a server is waited for; default 30 s (OP-21).
+    pub selection_timeout: Duration,
+    /// `timeoutMS`: how long a server and a connection together are waited for; `None`, the default,
+    /// and zero are without limit (CS-01, CS-02).
+    pub operation_timeout: Option<Duration>,
+}
+
+impl ClientSettings {
+    /// `serverSelectionTimeoutMS` where the connection string has none (OP-21).
+    const SELECTION_TIMEOUT: Duration = Duration::from_secs(30);
+
+    /// As a connection string says.
+    #[must_use]
+    pub fn new(uri: &ConnectionString) -> Self {
+        let selection_timeout = uri.topology.server_selection_timeout;
+        Self {
+            hosts: distinct(&uri.hosts),
+            is_watched: uri.topology.load_balanced != Some(true),
+            selection_timeout: selection_timeout.unwrap_or(Self::SELECTION_TIMEOUT),
+            operation_timeout: uri.timeouts.operation.filter(|timeout| !timeout.is_zero()),
+        }
+    }
+}
+
+fn distinct(hosts: &[ServerAddress]) -> Vec<ServerAddress> {
+    let mut distinct: Vec<ServerAddress> = Vec::with_capacity(hosts.len());
+    // The order is the text's; a set beside it keeps a thousand hosts from a million comparisons.
+    let mut known = std::collections::BTreeSet::new();
+    for host in hosts {
+        if known.insert(host) {
+            distinct.push(host.clone());
+        }
+    }
+    distinct
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::ClientSettings;
+    use crate::uri::ConnectionString;
+
+    fn of(uri: &str) -> ClientSettings {
+        ClientSettings::new(&ConnectionString::parse(uri).unwrap())
+    }
+
+    /// SD-07.
+    #[test]
+    fn a_host_that_is_named_twice_is_one() {
+        let settings = of("mongodb://b:1,a:1,B:1,a:2,a:1");
+        let hosts: Vec<_> = settings.hosts.iter().map(ToString::to_string).collect();
+        assert_eq!(hosts, ["b:1", "a:1", "a:2"]);
+    }
+
+    /// OP-21, CS-01, LB-08.
+    #[test]
+    fn what_is_not_said_has_its_default() {
+        let settings = of("mongodb://db");
+        assert_eq!(settings.selection_timeout, Duration::from_secs(30));
+        assert_eq!((settings.operation_timeout, settings.is_watched), (None, true));
+        let settings = of("mongodb://db/?loadBalanced=true&timeoutMS=0");
+        assert_eq!((settings.operation_timeout, settings.is_watched), (None, false));
+        let settings = of("mongodb://db/?serverSelectionTimeoutMS=7&timeoutMS=9");
+        let ms = Duration::from_millis;
+        assert_eq!((settings.selection_timeout, settings.operation_timeout), (ms(7), Some(ms(9))));
+    }
+}
