@@ -17,10 +17,9 @@ use crate::event::{PoolEvent, Subscriber};
 use crate::event_loop::EventLoop;
 use crate::failure::{Failure, Watcher};
 use crate::held::{HeldTooLong, Overseer};
-use crate::log;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
-use crate::thread;
+use crate::{log, thread, timer};
 
 /// Makes a [`Pool`].
 pub struct Builder<K: Connector> {
@@ -149,21 +148,21 @@ impl<K: Connector> Builder<K> {
     /// Options that contradict each other; no event loop, or no thread, to be had.
     pub fn build(self) -> Result<Pool<K>, BuildError> {
         let (event_loop, poll) = thread::event_loop()?;
-        let shared = self.build_on(event_loop.clone())?;
-        let pool = Pool::new(Arc::clone(&shared));
+        let pool = Pool::new(self.build_on(&event_loop)?);
         // If there is none, the pool goes as it came.
-        thread::start(&shared, event_loop, poll)?;
+        pool.shared().start_thread(event_loop, poll)?;
         Ok(pool)
     }
 
     /// Makes the pool; somebody else turns the loop.
-    pub(crate) fn build_on(self, event_loop: EventLoop) -> Result<Arc<Shared<K>>, BuildError> {
+    pub(crate) fn build_on(self, event_loop: &EventLoop) -> Result<Arc<Shared<K>>, BuildError> {
         let Self { address, connector, options, subscribers, watcher, overseer, when_built } = self;
         let mut first = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
-        let desk = Desk::new(state, first, event_loop);
+        let desk = Desk::new(state, first, event_loop.clone());
         let audience = Audience { subscribers, watcher, overseer };
         let shared = Shared::new(Arc::new(address), connector, audience, desk);
+        timer::start(&shared, event_loop);
         when_built.into_iter().for_each(|act| act(&shared));
         Ok(shared)
     }

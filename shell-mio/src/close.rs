@@ -6,7 +6,6 @@ use thiserror::Error;
 use crate::connector::Connector;
 use crate::drainer::Drainer;
 use crate::pool::Pool;
-use crate::thread;
 
 /// [`Pool::close_before`] stopped waiting. The pool is closed; this is how much of it is still out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -42,7 +41,7 @@ impl<K: Connector> Pool<K> {
         self.close_by(Some(deadline))
     }
 
-    fn close_by(&self, deadline: Option<Instant>) -> Result<(), CloseTimeout> {
+    pub(crate) fn close_by(&self, deadline: Option<Instant>) -> Result<(), CloseTimeout> {
         self.begin_to_close();
         let shared = self.shared();
         // What this thread is in the midst of would not go on while it waits.
@@ -69,7 +68,7 @@ impl<K: Connector> Pool<K> {
         }
         drop(desk);
         if !is_subscriber {
-            thread::join(shared);
+            shared.thread.join();
         }
         Ok(())
     }

@@ -56,6 +56,7 @@
 //! | [`PoolSource`] is dropped | connections that were being opened fail; the pool closes |
 
 mod builder;
+mod client;
 mod close;
 mod connection;
 mod connector;
@@ -85,7 +86,9 @@ mod warm_up;
 mod woken;
 
 pub use builder::{BuildError, Builder};
+pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
 pub use cenote_core::error::OperationError;
+pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
 pub use close::CloseTimeout;
 pub use connection::{Connection, Lookup, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};

@@ -1,5 +1,6 @@
 //! One pool: the lock, and what is done outside of it.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
@@ -7,8 +8,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{
-    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
+    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status,
 };
+use mio::Poll;
 
 use crate::connector::Connector;
 use crate::desk::{Asked, Delivery, Desk, Held, Mio, News, Parked, Place, Waiter};
@@ -19,6 +21,7 @@ use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
 use crate::interrupt::Interrupt;
 use crate::thread::LoopThread;
+use crate::timer::{Due, TIMER, Timed};
 use crate::woken::Woken;
 use crate::{establish, log, outbox};
 
@@ -27,8 +30,8 @@ pub(crate) struct Shared<K: Connector> {
     pub(crate) connector: K,
     /// The last connection of a closed pool is closed, too.
     pub(crate) emptied: Condvar,
-    /// Whoever turns the event loop, unless the application does.
-    pub(crate) thread: Mutex<Option<LoopThread>>,
+    /// Whoever turns the event loop, if that is for this pool alone.
+    pub(crate) thread: LoopThread,
     /// The process that the pool lives in.
     process: AtomicU32,
     origin: std::time::Instant,
@@ -45,6 +48,21 @@ struct Moment {
     /// Something may be due later: without, nothing is due after the input either.
     is_timed: bool,
     wants_events: bool,
+}
+
+/// An input whose consequences wait for another lock to be given back.
+#[must_use]
+pub(crate) struct Fed<K: Connector> {
+    shared: Arc<Shared<K>>,
+    is_timed: bool,
+    woken: Woken,
+}
+
+impl<K: Connector> Fed<K> {
+    pub(crate) fn settle(self) {
+        let Self { shared, is_timed, woken } = self;
+        shared.settle(shared.lock(), is_timed, woken);
+    }
 }
 
 /// Who is told things.
@@ -66,7 +84,7 @@ impl<K: Connector> Shared<K> {
             address,
             connector,
             emptied: Condvar::new(),
-            thread: Mutex::default(),
+            thread: LoopThread::default(),
             process: AtomicU32::new(std::process::id()),
             origin: std::time::Instant::now(),
             subscribers,
@@ -95,6 +113,25 @@ impl<K: Connector> Shared<K> {
         let mut woken = Woken::default();
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
         self.settle(desk, moment.is_timed, woken);
+    }
+
+    /// Feeds one input under a lock of the caller's: nothing is told or done yet, and nobody woken,
+    /// before the caller has given that lock back and calls [`Fed::settle`]. So a server's
+    /// description and its pool change at once (SD-04, SD-05).
+    pub(crate) fn feed_within(self: &Arc<Self>, input: Input<Mio<K>>) -> Fed<K> {
+        self.feed_locked(self.lock(), input)
+    }
+
+    /// As [`feed_within`](Self::feed_within), for who has this lock, too.
+    pub(crate) fn feed_locked(
+        self: &Arc<Self>,
+        mut desk: MutexGuard<'_, Desk<K>>,
+        input: Input<Mio<K>>,
+    ) -> Fed<K> {
+        let moment = self.moment(&desk, false);
+        let mut woken = Woken::default();
+        desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        Fed { shared: Arc::clone(self), is_timed: moment.is_timed, woken }
     }
 
     /// Asks for a connection: what is there at once, or the place where the answer will be, of
@@ -184,6 +221,16 @@ impl<K: Connector> Shared<K> {
         self.process.store(std::process::id(), Ordering::Relaxed);
     }
 
+    /// Has a thread turn the loop until the pool is closed and nothing is being opened any more.
+    pub(crate) fn start_thread(
+        self: &Arc<Self>,
+        event_loop: EventLoop,
+        poll: Poll,
+    ) -> io::Result<()> {
+        let shared = Arc::clone(self);
+        self.thread.start(event_loop, poll, move |event_loop| shared.end_loop(event_loop))
+    }
+
     /// Nobody turns this loop any more: nothing can be opened.
     pub(crate) fn end_loop(&self, event_loop: &EventLoop) {
         {
@@ -217,6 +264,25 @@ impl<K: Connector> Shared<K> {
     /// The time now, as the machine counts it.
     pub(crate) fn now(&self) -> Instant {
         Instant::ORIGIN + self.origin.elapsed()
+    }
+}
+
+impl<K: Connector> Timed for Shared<K> {
+    fn due(&self) -> Due {
+        let mut desk = self.lock();
+        if desk.state.snapshot().status == Status::Closed {
+            return Due::Never;
+        }
+        if desk.armed.is_some_and(|armed| armed <= self.now()) {
+            // What is due after this is set anew by the input itself.
+            desk.armed = None;
+            return Due::Now;
+        }
+        Due::At(desk.armed.and_then(|armed| self.time_of(armed)))
+    }
+
+    fn time_is_up(self: &Arc<Self>) {
+        self.feed(Input::Timer);
     }
 }
 
@@ -269,7 +335,7 @@ impl<K: Connector> Shared<K> {
     #[inline(never)]
     fn wake(woken: Woken, sleeper: Option<&EventLoop>) {
         woken.wake();
-        sleeper.into_iter().for_each(EventLoop::nudge);
+        sleeper.into_iter().for_each(|event_loop| event_loop.call(TIMER));
     }
 
     /// Gives the loop, if its timer has to fire earlier than it was told.

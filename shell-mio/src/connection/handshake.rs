@@ -62,7 +62,7 @@ async fn converse(
     }
 }
 
-async fn send(
+pub(super) async fn send(
     messages: &mut Watched<Messages>,
     command: &Command,
     limit: &Limit,
@@ -72,7 +72,7 @@ async fn send(
     Ok(())
 }
 
-async fn receive(
+pub(super) async fn receive(
     messages: &mut Watched<Messages>,
     limit: &Limit,
 ) -> Result<RawDocumentBuf, Failure> {
@@ -83,7 +83,7 @@ fn unusable(error: io::Error) -> ConnectionError {
     ConnectionError::network(Stage::Authentication, error)
 }
 
-fn fail(establish: &mut Establish, failure: Failure) {
+pub(super) fn fail(establish: &mut Establish, failure: Failure) {
     match failure {
         Failure::Io(error) => establish.failed(error),
         Failure::Closed => establish.failed("closed by the peer"),
@@ -95,7 +95,7 @@ fn fail(establish: &mut Establish, failure: Failure) {
 }
 
 /// AU-35: from the operating system.
-fn nonce() -> Result<Nonce, ConnectionError> {
+pub(super) fn nonce() -> Result<Nonce, ConnectionError> {
     let mut bytes = [0; Nonce::RANDOM_BYTES];
     getrandom::fill(&mut bytes).map_err(|error| {
         ConnectionError::configuration(Stage::Authentication, &error.to_string())

@@ -74,6 +74,11 @@ impl Messages {
         }
     }
 
+    /// As monitors read: `docs/decisions/0008-what-monitors-accept.md`.
+    pub(super) fn lenient(stream: Stream) -> Self {
+        Self { exchange: Exchange::lenient(), ..Self::new(stream) }
+    }
+
     /// What hello has settled (CO-20, CM-05).
     pub(super) fn agree(&mut self, limit: MessageLimit, compressor: Option<Compressor>) {
         self.limit = limit;
@@ -179,7 +184,8 @@ impl Messages {
         Err(self.fill()?)
     }
 
-    fn read_message(&mut self) -> Result<MessageBuf, Failure> {
+    /// As [`read`](Self::read), with all of the reply, and of those that may be several.
+    pub(super) fn read_message(&mut self) -> Result<MessageBuf, Failure> {
         if !self.exchange.awaits_reply() {
             return Err(Failure::Refused(WireError::NothingDue));
         }
