@@ -6,6 +6,8 @@
 //!
 //! * [`Pool`] hands out [`PooledConnection`]s, which come back when they are dropped. Whoever asks
 //!   blocks; a thread of the pool turns the event loop on which connections are opened.
+//! * [`Client`] has a pool for each host of a connection string, and watches the servers: pools get
+//!   ready and are cleared by themselves. One thread does that for all of them.
 //! * [`PoolSource`] is the same pool in an application's own [`mio::Poll`]: nothing blocks, and
 //!   there is no thread.
 //! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
@@ -38,8 +40,8 @@
 //! | thread | what it does |
 //! |---|---|
 //! | a caller's | checks out and in under one lock; reads and writes what it sends on its connection; sees to its own timeout |
-//! | `cenote-loop`, one for each pool, until the pool is closed | connects, shakes hands, says hello, authenticates; fires the pool's timer |
-//! | `cenote-helper`, while a name is resolved | asks the operating system |
+//! | `cenote-loop`, one for each pool or for all pools of a client, until they are closed | connects, shakes hands, says hello, authenticates; talks to servers that are watched; fires timers |
+//! | `cenote-helper`, sixteen at most, while names are resolved | asks the operating system |
 //!
 //! A PBKDF2 is run on the loop's thread, once for each password and salt: connections that are being
 //! opened beside find its result (`ScramCache`). It takes a millisecond or so, and only other
@@ -53,6 +55,7 @@
 //! | [`Pool::clear`] with an interrupt | commands that block on a connection fail at once: its socket is shut down |
 //! | a [`PooledConnection`] is dropped | it comes back: without waiting, without blocking |
 //! | the last [`Pool`] is dropped | the pool closes; guards that are still out come back to be closed |
+//! | the last [`Client`] is dropped | its monitors end, and its pools close |
 //! | [`PoolSource`] is dropped | connections that were being opened fail; the pool closes |
 
 mod builder;

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use cenote_core::client::{ClientSettings, ServerEvent};
 use cenote_core::monitor::{InvalidMonitorOptions, MonitorOptions};
+use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, UriWarning};
 use thiserror::Error;
 use tokio::sync::Notify;
@@ -71,6 +72,18 @@ impl ClientBuilder {
     #[must_use]
     pub fn warnings(&self) -> &[UriWarning] {
         self.uri.warnings()
+    }
+
+    /// Takes these options for every pool, and no others: those of the connection string are forgotten
+    /// (PT-01, PT-02). Some have no name there, such as
+    /// [`held_too_long`](PoolOptions::held_too_long). Whether there is a load balancer stays the
+    /// connection string's to say.
+    #[must_use]
+    pub fn options(mut self, options: PoolOptions) -> Self {
+        let load_balanced = self.uri.pool.load_balanced;
+        self.uri.pool = options;
+        self.uri.pool.load_balanced = load_balanced;
+        self
     }
 
     /// Tells `subscriber` every event of every pool: [`Builder::on_event`]. The events of one pool

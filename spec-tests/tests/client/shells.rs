@@ -83,17 +83,29 @@ pub(crate) trait AnyPin: Send {
 }
 
 impl Shell {
-    pub(crate) fn client(self, uri: &str, ears: Ears) -> Box<dyn AnyClient> {
+    /// `options` of pools, if they are not in the connection string.
+    pub(crate) fn client(
+        self,
+        uri: &str,
+        options: Option<PoolOptions>,
+        ears: Ears,
+    ) -> Box<dyn AnyClient> {
         let Ears { pools, servers } = ears;
         match self {
             Self::Tokio => {
                 let _inside = RUNTIME.enter();
-                let builder = cenote_tokio::Client::builder(uri).expect("a connection string");
+                let mut builder = cenote_tokio::Client::builder(uri).expect("a connection string");
+                if let Some(options) = options {
+                    builder = builder.options(options);
+                }
                 let builder = builder.on_event(move |event| pools(&event.address, &event.event));
                 Box::new(builder.on_server_event(servers).build().expect("good options"))
             }
             Self::Mio => {
-                let builder = cenote_mio::Client::builder(uri).expect("a connection string");
+                let mut builder = cenote_mio::Client::builder(uri).expect("a connection string");
+                if let Some(options) = options {
+                    builder = builder.options(options);
+                }
                 let builder = builder.on_event(move |event| pools(&event.address, &event.event));
                 Box::new(builder.on_server_event(servers).build().expect("good options"))
             }

@@ -1,11 +1,14 @@
 //! Whoever is told of a client, and what he may do then.
 
+use std::panic::Location;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bson::rawdoc;
 use cenote::endpoint::Role;
+use cenote_core::client::Selector;
+use cenote_core::pool::PoolOptions;
 
 use crate::world::{member, standalone, until_open};
 
@@ -58,27 +61,48 @@ fn one_who_panics_hurts_nobody() {
 
 /// What is held for long was checked out where the application says so, and not in here.
 #[test]
-fn a_connection_that_is_held_is_the_applications() {
+fn on_mio_a_connection_that_is_held_is_the_applications() {
     let only = standalone();
     let (told, telling) = channel();
-    let builder = cenote_mio::Client::builder(&only.uri()).expect("a connection string");
-    let client = builder
+    let client = cenote_mio::Client::builder(&only.uri())
+        .expect("a connection string")
+        .options(held_too_long())
         .on_held_too_long(move |report| {
-            let place = report.place.map(|place| (place.file().to_owned(), place.line()));
-            drop(told.send(place));
+            let _ = told.send(report.place);
         })
         .build()
         .expect("good options");
-    let options =
-        cenote_core::pool::PoolOptions::default().with_held_too_long(Duration::from_millis(5));
-    let pool = client.pool(&only.address()).expect("of this client");
-    pool.set_options(options).expect("good options");
-    let selector = cenote_core::client::Selector::Any;
-    let connection = client.check_out(&selector).expect("a connection");
-    let line = line!() - 1;
-    let (file, told_line) = telling.recv_timeout(LONG).expect("told").expect("a place");
-    assert!(file.ends_with("subscribers.rs"), "{file}");
-    assert_eq!(told_line, line);
+    let (connection, line) = (client.check_out(&Selector::Any).expect("a connection"), line!());
+    is_here(telling.recv_timeout(LONG).expect("told"), line);
     drop(connection);
     client.close();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn on_tokio_a_connection_that_is_held_is_the_applications() {
+    let only = standalone();
+    let (told, telling) = channel();
+    let client = cenote_tokio::Client::builder(&only.uri())
+        .expect("a connection string")
+        .options(held_too_long())
+        .on_held_too_long(move |report| {
+            let _ = told.send(report.place);
+        })
+        .build()
+        .expect("good options");
+    let (checked_out, line) = (client.check_out(&Selector::Any), line!());
+    let connection = checked_out.await.expect("a connection");
+    is_here(telling.recv_timeout(LONG).expect("told"), line);
+    drop(connection);
+    client.close().await;
+}
+
+fn held_too_long() -> PoolOptions {
+    PoolOptions::default().with_held_too_long(Duration::from_millis(5))
+}
+
+fn is_here(place: Option<&'static Location<'static>>, line: u32) {
+    let place = place.expect("it was noted");
+    assert!(place.file().ends_with("subscribers.rs"), "{place}");
+    assert_eq!(place.line(), line);
 }

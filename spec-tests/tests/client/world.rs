@@ -11,7 +11,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerEvent};
 use cenote_core::connect::ServerKind;
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::Event;
+use cenote_core::pool::{Event, PoolOptions};
 
 use crate::shells::{AnyClient, AnyConnection, Ears, Shell};
 
@@ -51,6 +51,10 @@ impl Told {
 
 impl World {
     pub(crate) fn new(shell: Shell, uri: &str) -> Self {
+        Self::with_options(shell, uri, None)
+    }
+
+    pub(crate) fn with_options(shell: Shell, uri: &str, options: Option<PoolOptions>) -> Self {
         let told = Arc::new(Told::default());
         let (of_pools, of_servers) = (Arc::clone(&told), Arc::clone(&told));
         let ears = Ears {
@@ -62,7 +66,7 @@ impl World {
                 of_servers.note(|tales| tales.servers.push(event.clone()));
             }),
         };
-        Self { client: shell.client(uri, ears), told }
+        Self { client: shell.client(uri, options, ears), told }
     }
 
     /// Of these endpoints, in their order.
