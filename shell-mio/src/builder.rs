@@ -86,6 +86,12 @@ impl<K: Connector> Builder<K> {
         }
     }
 
+    /// The server that the pool is for.
+    #[must_use]
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
+    }
+
     /// Takes these options and no others: those of a connection string are forgotten.
     #[must_use]
     pub fn options(mut self, options: PoolOptions) -> Self {
@@ -170,10 +176,6 @@ impl<K: Connector> Builder<K> {
 
 #[cfg(feature = "metrics")]
 impl<K: Connector> Builder<K> {
-    pub(crate) fn address(&self) -> &ServerAddress {
-        &self.address
-    }
-
     pub(crate) fn when_built(
         mut self,
         act: impl FnOnce(&Arc<Shared<K>>) + Send + Sync + 'static,

@@ -35,9 +35,12 @@ pub struct ClientBuilder {
 /// Who is told of all pools.
 #[derive(Default)]
 struct Audience {
+    prepare: Option<Prepare>,
     subscribers: Vec<Told<PoolEvent>>,
     overseer: Option<Told<HeldTooLong>>,
 }
+
+type Prepare = Box<dyn Fn(Builder<Mongo>) -> Builder<Mongo> + Send + Sync>;
 
 /// One who is told by several pools.
 type Told<T> = Arc<dyn Fn(&T) + Send + Sync>;
@@ -91,6 +94,18 @@ impl ClientBuilder {
     #[must_use]
     pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.audience.subscribers.push(Arc::new(subscriber));
+        self
+    }
+
+    /// Has `prepare` see the builder of each pool, for what is each pool's own: where it is recorded,
+    /// for example. Its options and its [`on_failure`](Builder::on_failure) are the client's to set,
+    /// and what is set here is forgotten. The last one that is set counts.
+    #[must_use]
+    pub fn prepare_pools(
+        mut self,
+        prepare: impl Fn(Builder<Mongo>) -> Builder<Mongo> + Send + Sync + 'static,
+    ) -> Self {
+        self.audience.prepare = Some(Box::new(prepare));
         self
     }
 
@@ -155,8 +170,8 @@ impl ClientBuilder {
         for address in &settings.hosts {
             let watch = Arc::new(OnceLock::new());
             let builder = Builder::new(address.clone(), self.connector.clone());
-            let builder = builder.options(self.uri.pool.clone());
             let builder = heard(builder, &self.audience, Arc::clone(&watch));
+            let builder = builder.options(self.uri.pool.clone());
             let pool = Pool::new(builder.build_on(&event_loop.share())?);
             let watching = if settings.is_watched {
                 let started = Watch::start(
@@ -184,6 +199,9 @@ fn heard(
     audience: &Audience,
     watch: Arc<OnceLock<Weak<Watch>>>,
 ) -> Builder<Mongo> {
+    if let Some(prepare) = &audience.prepare {
+        builder = prepare(builder);
+    }
     for subscriber in &audience.subscribers {
         let subscriber = Arc::clone(subscriber);
         builder = builder.on_event(move |event| subscriber(event));

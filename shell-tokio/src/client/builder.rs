@@ -19,7 +19,6 @@ use crate::event::PoolEvent;
 use crate::failure::Failure;
 use crate::held::HeldTooLong;
 use crate::log;
-use crate::pool::Pool;
 
 /// Makes a [`Client`].
 pub struct ClientBuilder {
@@ -33,11 +32,14 @@ pub struct ClientBuilder {
 /// Who is told of all pools.
 #[derive(Default)]
 struct Audience {
+    prepare: Option<Prepare>,
     subscribers: Vec<Told<PoolEvent>>,
     overseer: Option<Told<HeldTooLong>>,
     #[cfg(feature = "metrics")]
     metrics: Option<crate::metrics::Metrics>,
 }
+
+type Prepare = Box<dyn Fn(Builder<Mongo>) -> Builder<Mongo> + Send + Sync>;
 
 /// One who is told by several pools.
 type Told<T> = Arc<dyn Fn(&T) + Send + Sync>;
@@ -94,6 +96,18 @@ impl ClientBuilder {
         self
     }
 
+    /// Has `prepare` see the builder of each pool, for what is each pool's own: where it is recorded,
+    /// for example. Its options and its [`on_failure`](Builder::on_failure) are the client's to set,
+    /// and what is set here is forgotten. The last one that is set counts.
+    #[must_use]
+    pub fn prepare_pools(
+        mut self,
+        prepare: impl Fn(Builder<Mongo>) -> Builder<Mongo> + Send + Sync + 'static,
+    ) -> Self {
+        self.audience.prepare = Some(Box::new(prepare));
+        self
+    }
+
     /// Tells `subscriber` what happens to servers: heartbeats, and changes of what is known. As with
     /// [`on_event`](Self::on_event), in the order of each server, never under a lock; it must not
     /// block. If it panics, nobody else notices.
@@ -144,12 +158,9 @@ impl ClientBuilder {
         let mut servers = Vec::new();
         for address in &settings.hosts {
             let watch = Arc::new(OnceLock::new());
-            let pool = pool(
-                Builder::new(address.clone(), self.connector.clone())
-                    .options(self.uri.pool.clone()),
-                &self.audience,
-                Arc::clone(&watch),
-            )?;
+            let builder = Builder::new(address.clone(), self.connector.clone());
+            let builder = heard(builder, &self.audience, Arc::clone(&watch));
+            let pool = builder.options(self.uri.pool.clone()).build()?;
             let watching = if settings.is_watched {
                 let started = Watch::start(
                     (self.connector.clone(), pool.clone()),
@@ -173,11 +184,14 @@ impl ClientBuilder {
 }
 
 /// Everybody's subscriptions, and the monitor's.
-fn pool(
+fn heard(
     mut builder: Builder<Mongo>,
     audience: &Audience,
     watch: Arc<OnceLock<Weak<Watch>>>,
-) -> Result<Pool, BuildError> {
+) -> Builder<Mongo> {
+    if let Some(prepare) = &audience.prepare {
+        builder = prepare(builder);
+    }
     for subscriber in &audience.subscribers {
         let subscriber = Arc::clone(subscriber);
         builder = builder.on_event(move |event| subscriber(event));
@@ -191,7 +205,7 @@ fn pool(
         let metrics = metrics.of_one(builder.address());
         builder = builder.metrics(metrics);
     }
-    builder.on_failure(move |failure| failed(failure, watch.get())).build()
+    builder.on_failure(move |failure| failed(failure, watch.get()))
 }
 
 /// SDAM first: before the pool and the caller hear of it (ES-05).
