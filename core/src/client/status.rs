@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use crate::address::ServerAddress;
 use crate::connect::ServerKind;
+use crate::error::ConnectionError;
 use crate::monitor::ServerDescription;
 use crate::pool::Snapshot;
 
@@ -36,22 +37,36 @@ impl ServerStatus {
     }
 }
 
-/// What all servers look like, in one line.
+/// What all servers look like, in one line, and what may be done about those that do not work.
 #[must_use]
 pub fn seen(servers: impl IntoIterator<Item = ServerStatus>) -> String {
-    let seen = servers
-        .into_iter()
-        .map(|ServerStatus { address, description, .. }| format!("{address}: {description}"));
-    seen.collect::<Vec<_>>().join("; ")
+    let seen: Vec<_> = servers.into_iter().map(|server| Seen(&server).to_string()).collect();
+    seen.join("; ")
 }
 
-/// As in `db.example.com:27017: RSPrimary of rs0 [ready  gen 0 | …]`.
+/// Without the pool.
+struct Seen<'a>(&'a ServerStatus);
+
+/// As in `db.example.com:27017: RSPrimary of rs0`, or
+/// `db.example.com:27017: Unknown: TCP connect: … (check host and port, …)`.
+impl fmt::Display for Seen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ServerStatus { address, kind, description, .. } = self.0;
+        match kind {
+            Some(kind @ ServerKind::LoadBalancer) => write!(f, "{address}: {kind}")?,
+            Some(_) | None => write!(f, "{address}: {description}")?,
+        }
+        match description.error.as_ref().and_then(ConnectionError::advice) {
+            Some(advice) => write!(f, " ({advice})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// As in `db.example.com:27017: RSPrimary of rs0 [ready  gen 0 | …]`; where the server does not work,
+/// with what may be done about it.
 impl fmt::Display for ServerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, kind, description, pool } = self;
-        match kind {
-            Some(kind @ ServerKind::LoadBalancer) => write!(f, "{address}: {kind} [{pool}]"),
-            Some(_) | None => write!(f, "{address}: {description} [{pool}]"),
-        }
+        write!(f, "{} [{}]", Seen(self), self.pool)
     }
 }

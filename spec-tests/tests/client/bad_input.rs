@@ -35,7 +35,10 @@ fn refused(shell: Shell, uri: &str) -> (ClientError, String) {
     world.until("refused", |world| world.error().is_some());
     let shown = world.error().expect("it is Unknown");
     let status = world.client.servers()[0].to_string();
-    assert!(status.contains(&format!(": Unknown: {shown} [paused")), "{status}");
+    // What to do is said behind the reason, or by the reason itself.
+    let advice = if shown.contains("correct the host") { "[paused" } else { "(" };
+    assert!(status.contains(&format!(": Unknown: {shown} {advice}")), "{status}");
+    assert!(status.contains(" [paused"), "{status}");
     world.client.close();
     (error, shown)
 }
