@@ -166,8 +166,8 @@ impl ClientBuilder {
         let subscribers = Arc::new(self.server_subscribers);
         let establish = self.connector.monitor_options();
         let origin = Instant::now();
-        let mut servers = Vec::with_capacity(settings.hosts.len());
-        for address in &settings.hosts {
+        let mut servers = Vec::with_capacity(settings.hosts().len());
+        for address in settings.hosts() {
             let watch = Arc::new(OnceLock::new());
             let builder = Builder::new(address.clone(), self.connector.clone());
             let builder = heard(builder, &self.audience, Arc::clone(&watch));

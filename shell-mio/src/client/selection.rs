@@ -1,6 +1,7 @@
 //! Choosing a server, and waiting until there is one.
 
 use std::panic::Location;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -83,14 +84,8 @@ impl Inner {
         }
     }
 
-    fn candidates<'a, 's>(
-        &'a self,
-        selector: &'s Selector,
-    ) -> impl Iterator<Item = &'a Arc<Server>> + use<'a, 's> {
-        self.servers.iter().filter(move |server| match selector {
-            Selector::Address(address) => *server.pool.address() == *address,
-            Selector::Any | Selector::Primary | Selector::Secondary => true,
-        })
+    fn candidates(&self, selector: &Selector) -> slice::Iter<'_, Arc<Server>> {
+        self.servers.get(self.settings.places(selector)).unwrap_or_default().iter()
     }
 
     fn seen(&self) -> String {

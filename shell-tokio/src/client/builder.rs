@@ -156,7 +156,7 @@ impl ClientBuilder {
         let origin = Instant::now();
         let news = Arc::new(Notify::new());
         let mut servers = Vec::new();
-        for address in &settings.hosts {
+        for address in settings.hosts() {
             let watch = Arc::new(OnceLock::new());
             let builder = Builder::new(address.clone(), self.connector.clone());
             let builder = heard(builder, &self.audience, Arc::clone(&watch));

@@ -185,7 +185,7 @@ impl Client {
     }
 
     fn server(&self, address: &ServerAddress) -> Option<&Arc<Server>> {
-        self.inner.servers.iter().find(|server| *server.pool.address() == *address)
+        self.inner.servers.get(self.inner.settings.place_of(address)?)
     }
 }
 
