@@ -61,16 +61,12 @@ mod connection;
 mod connector;
 mod desk;
 mod drainer;
-mod error;
 mod establish;
-mod event;
 mod event_loop;
 mod failure;
 mod fork;
 mod guard;
-mod held;
 mod interrupt;
-mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod outbox;
@@ -84,6 +80,9 @@ mod timer;
 mod try_check_out;
 mod warm_up;
 mod woken;
+
+// What both shells have.
+use cenote_shell::{error, event, held, log};
 
 pub use builder::{BuildError, Builder};
 pub use close::CloseTimeout;

@@ -75,17 +75,13 @@ mod close;
 mod connection;
 mod connector;
 mod desk;
-mod error;
 mod establish;
-mod event;
 mod failure;
 mod fork;
 mod guard;
-mod held;
 mod home;
 mod interrupt;
 mod interruptible;
-mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(all(test, cenote_model))]
@@ -100,6 +96,9 @@ mod trace;
 mod try_check_out;
 mod warm_up;
 mod woken;
+
+// What both shells have.
+use cenote_shell::{error, event, held, log};
 
 pub use builder::{BuildError, Builder};
 pub use client::{

@@ -16,6 +16,7 @@ mod clerk;
 mod dump;
 mod end;
 mod error;
+mod log;
 mod options;
 mod panic;
 mod recording;

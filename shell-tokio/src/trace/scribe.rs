@@ -12,8 +12,7 @@ use tokio::sync::oneshot;
 
 use super::error::RecordingError;
 use super::recording::Sink;
-use super::traces;
-use crate::log;
+use super::{log, traces};
 
 /// A file is at most so much behind the pool.
 const LAG: Duration = Duration::from_secs(1);

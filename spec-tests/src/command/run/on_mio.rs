@@ -156,7 +156,7 @@ fn pool(server: &Server, ear: Ear, seen: &Arc<Seen>) -> Result<Pool, Trouble> {
     let seen = Arc::clone(seen);
     let builder = Pool::builder(&server.uri)?.on_failure(monitor::heed).on_event(move |event| {
         seen.hear(&event.event);
-        ear.hear_about(&event.address, &event.event);
+        ear.hear(event);
     });
     Ok(builder.build()?)
 }

@@ -58,10 +58,10 @@ pub(super) fn work_blocking(pool: &cenote_mio::Pool, tally: &Tally, task: u32) {
         let began = Instant::now();
         match connection.command("admin", &ping) {
             Ok(_) => tally.good(task, began.elapsed()),
-            Err(cenote_mio::OperationError::Interrupted(_)) => {
+            Err(OperationError::Interrupted(_)) => {
                 tally.failed(INTERRUPTED.to_owned());
             }
-            Err(cenote_mio::OperationError::Connection(error)) => tally.failed(error.to_string()),
+            Err(OperationError::Connection(error)) => tally.failed(error.to_string()),
         }
     }
 }

@@ -13,6 +13,7 @@ use cenote_core::error::{ConnectionError, InterruptedError, PoolError};
 use cenote_core::pool::{Event, Purpose, ServiceId};
 use cenote_core::sdam::{Context, PoolVerdict, TopologyVersion};
 use cenote_core::uri::ConnectionString;
+use cenote_tokio::OperationError;
 
 use crate::conform::Target;
 
@@ -66,6 +67,15 @@ pub(super) enum Trouble {
     Connection(ConnectionError),
     /// The pool was cleared with an interrupt.
     Interrupted(InterruptedError),
+}
+
+impl From<OperationError> for Trouble {
+    fn from(error: OperationError) -> Self {
+        match error {
+            OperationError::Connection(error) => Self::Connection(error),
+            OperationError::Interrupted(error) => Self::Interrupted(error),
+        }
+    }
 }
 
 /// A connection that failed, as SDAM is shown it.

@@ -1,3 +1,5 @@
+//! What users of a connection are told when it fails.
+
 use cenote_core::error::{ConnectionError, InterruptedError};
 use thiserror::Error;
 

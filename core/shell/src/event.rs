@@ -1,3 +1,5 @@
+//! Events, as users see them.
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,7 +20,7 @@ pub struct PoolEvent {
 }
 
 /// Somebody who is told everything.
-pub(crate) type Subscriber = Box<dyn Fn(&PoolEvent) + Send + Sync>;
+pub type Subscriber = Box<dyn Fn(&PoolEvent) + Send + Sync>;
 
 impl fmt::Display for PoolEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -13,8 +13,8 @@ use cenote_core::pool::{ConnId, PoolOptions};
 use crate::log;
 
 /// A connection that has been checked out for as long as
-/// [`held_too_long`](PoolOptions::held_too_long) says, as
-/// [`Builder::on_held_too_long`](crate::Builder::on_held_too_long) shows it: perhaps it leaks.
+/// [`held_too_long`](PoolOptions::held_too_long) says, as `Builder::on_held_too_long` shows it: perhaps
+/// it leaks.
 ///
 /// `Display` is one line about all of it.
 #[derive(Clone, Debug)]
@@ -26,36 +26,38 @@ pub struct HeldTooLong {
     pub connection_id: u64,
     /// For how long it has been out.
     pub held: Duration,
-    /// Where it was checked out: the call of [`Pool::check_out`](crate::Pool::check_out), or whichever
-    /// it was, in the application. `None` when nobody has taken it over from the pool yet, which is
-    /// when the task that asked for it is not polled any more, or when it was checked out before the
-    /// option was set.
+    /// Where it was checked out: the call of `Pool::check_out`, or whichever it was, in the
+    /// application. `None` when nobody has taken it over from the pool yet, which is when the task that
+    /// asked for it is not polled any more, or when it was checked out before the option was set.
     pub place: Option<&'static Location<'static>>,
 }
 
 /// Who is shown what is held for long.
-pub(crate) type Overseer = Box<dyn Fn(&HeldTooLong) + Send + Sync>;
+pub type Overseer = Box<dyn Fn(&HeldTooLong) + Send + Sync>;
 
 /// Where connections were checked out, as long as anybody wants to know.
-pub(crate) struct Holders {
+pub struct Holders {
     is_wanted: AtomicBool,
     places: Mutex<BTreeMap<ConnId, &'static Location<'static>>>,
     overseer: Option<Overseer>,
 }
 
 impl Holders {
-    pub(crate) fn new(options: &PoolOptions, overseer: Option<Overseer>) -> Self {
+    /// As `options` say, and `overseer` is shown what is found.
+    pub fn new(options: &PoolOptions, overseer: Option<Overseer>) -> Self {
         let is_wanted = AtomicBool::new(wants_places(options));
         Self { is_wanted, places: Mutex::default(), overseer }
     }
 
-    pub(crate) fn set_options(&self, options: &PoolOptions) {
+    /// From now on as these say.
+    pub fn set_options(&self, options: &PoolOptions) {
         self.is_wanted.store(wants_places(options), Ordering::Relaxed);
     }
 
-    /// Says whether it was noted, and so has to be [forgotten](Self::forget).
+    /// Notes where a connection is checked out, if anybody wants to know. Says whether it was noted,
+    /// and so has to be [forgotten](Self::forget).
     #[inline]
-    pub(crate) fn note(&self, id: ConnId, place: &'static Location<'static>) -> bool {
+    pub fn note(&self, id: ConnId, place: &'static Location<'static>) -> bool {
         let is_wanted = self.is_wanted.load(Ordering::Relaxed);
         if is_wanted {
             self.places().insert(id, place);
@@ -63,12 +65,14 @@ impl Holders {
         is_wanted
     }
 
-    pub(crate) fn forget(&self, id: ConnId) {
+    /// It came back.
+    pub fn forget(&self, id: ConnId) {
         self.places().remove(&id);
     }
 
-    /// Warns, and shows whoever wants to see.
-    pub(crate) fn report(&self, address: &Arc<ServerAddress>, id: ConnId, held: Duration) {
+    /// Warns, and shows whoever wants to see: what to do with
+    /// [`Action::ReportHeldTooLong`](cenote_core::pool::Action::ReportHeldTooLong), without a lock.
+    pub fn report(&self, address: &Arc<ServerAddress>, id: ConnId, held: Duration) {
         let place = self.places().get(&id).copied();
         let (address, connection_id) = (Arc::clone(address), id.number());
         let report = HeldTooLong { address, connection_id, held, place };
@@ -96,5 +100,11 @@ impl fmt::Display for HeldTooLong {
             Some(place) => write!(f, "at {place}"),
             None => f.write_str("nobody knows where"),
         }
+    }
+}
+
+impl fmt::Debug for Holders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Holders").field("is_wanted", &self.is_wanted).finish_non_exhaustive()
     }
 }

@@ -1,7 +1,6 @@
 //! The specification's log messages, through `tracing`: target `cenote::connection`, level DEBUG
 //! (LG-01).
 
-use std::path::Path;
 use std::sync::LazyLock;
 
 use cenote_core::address::ServerAddress;
@@ -13,7 +12,6 @@ use tracing::field::{Value, display};
 use tracing::{Level, debug, enabled, warn};
 
 use crate::held::HeldTooLong;
-use crate::trace::RecordingError;
 
 /// The specification calls the component `connection`.
 const TARGET: &str = "cenote::connection";
@@ -26,13 +24,13 @@ static SETTINGS: LazyLock<LogSettings> = LazyLock::new(|| {
 
 /// Whether anybody would see a message.
 #[inline]
-pub(crate) fn is_wanted() -> bool {
+pub fn is_wanted() -> bool {
     enabled!(target: TARGET, Level::DEBUG)
 }
 
 /// Says what happened, with the keys of the specification. Those that do not apply are absent.
 #[inline(never)]
-pub(crate) fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
+pub fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
     let record = LogRecord::new(event, address, &SETTINGS);
     let text = |key| record.field(key).map(display);
     // Numbers are numbers, so that nobody who evaluates them has to read texts (LG-06).
@@ -60,12 +58,12 @@ pub(crate) fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
 }
 
 /// What became of an option of a connection string (OP-35, OP-36). It holds no value.
-pub(crate) fn connection_string(warning: &UriWarning) {
+pub fn connection_string(warning: &UriWarning) {
     warn!(target: TARGET, "Connection string: {warning}");
 }
 
 /// Not a message of the specification: a connection is perhaps leaked.
-pub(crate) fn held_too_long(report: &HeldTooLong) {
+pub fn held_too_long(report: &HeldTooLong) {
     let HeldTooLong { address, connection_id, held, place } = report;
     warn!(
         target: TARGET,
@@ -76,17 +74,4 @@ pub(crate) fn held_too_long(report: &HeldTooLong) {
         heldMS = u64::try_from(held.as_millis()).unwrap_or(u64::MAX),
         checkedOutAt = place.map(display),
     );
-}
-
-/// Not of the specification, either: where recordings are concerned.
-const TRACES: &str = "cenote::trace";
-
-/// A recording has ended before its time, or a dump is not there.
-pub(crate) fn recording_failed(error: &RecordingError) {
-    warn!(target: TRACES, message = "Trace cannot be written", error = display(error));
-}
-
-/// Something went wrong, and it can be seen how it came to that.
-pub(crate) fn trace_dumped(path: &Path) {
-    warn!(target: TRACES, message = "Trace of the first timeout", path = display(path.display()));
 }

@@ -1,0 +1,18 @@
+//! What shells of the machine in [`cenote_core::pool`] have in common, and the machine must not have:
+//! locks, threads, files, the environment. It is for authors of shells; what users of a pool meet of
+//! it, the shells show under their own names.
+//!
+//! There is no runtime here, no socket, and no decision about a pool. Whatever needs the pool's lock
+//! is given a closure that takes it, so that a shell may keep whichever lock it likes.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`error`], [`event`], [`held`] | what users are told |
+//! | [`log`] | the specification's log messages, through `tracing` |
+
+#![warn(missing_debug_implementations)]
+
+pub mod error;
+pub mod event;
+pub mod held;
+pub mod log;
