@@ -98,7 +98,7 @@ mod warm_up;
 mod woken;
 
 // What both shells have.
-use cenote_shell::{error, event, held, log};
+use cenote_shell::{error, event, held, introduction, log};
 
 pub use builder::{BuildError, Builder};
 pub use client::{

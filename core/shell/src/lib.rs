@@ -9,10 +9,15 @@
 //! |---|---|
 //! | [`error`], [`event`], [`held`] | what users are told |
 //! | [`log`] | the specification's log messages, through `tracing` |
+//! | [`introduction`] | who the client says it is |
+//! | `tls`, with the feature of that name | TLS as a connection string asks for it |
 
 #![warn(missing_debug_implementations)]
 
 pub mod error;
 pub mod event;
 pub mod held;
+pub mod introduction;
 pub mod log;
+#[cfg(feature = "tls")]
+pub mod tls;

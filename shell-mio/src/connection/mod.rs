@@ -3,7 +3,6 @@
 mod dial;
 mod embedded;
 mod handshake;
-mod introduction;
 mod messages;
 mod operations;
 mod patience;
@@ -14,7 +13,6 @@ mod reluctant;
 mod resolve;
 mod stream;
 mod tls;
-mod verifier;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -28,12 +26,12 @@ use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 
 use self::dial::Limit;
-use self::introduction::Introduction;
 use self::messages::Messages;
 use self::resolve::Resolver;
 use self::tls::Tls;
 use crate::connector::{Connector, Progress, Target};
 use crate::interrupt::Interrupter;
+use crate::introduction::Introduction;
 
 pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;

@@ -5,7 +5,6 @@ mod cancellation;
 mod dial;
 mod foreign;
 mod handshake;
-mod introduction;
 mod messages;
 mod monitoring;
 mod operations;
@@ -13,7 +12,6 @@ mod proxy;
 mod raw_stream;
 mod stream;
 mod tls;
-mod verifier;
 
 use std::fmt;
 use std::path::Path;
@@ -25,7 +23,6 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 
-use self::introduction::Introduction;
 use self::messages::Messages;
 use self::tls::Tls;
 
@@ -34,6 +31,7 @@ pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;
 
 use crate::connector::{Connector, Progress, Target};
+use crate::introduction::Introduction;
 
 /// `connectTimeoutMS` where the connection string has none (OP-18).
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

@@ -1,12 +1,13 @@
 //! Who the client says it is in hello, which may grow while a pool is in use.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions};
 use cenote_core::uri::ConnectionString;
 
-/// What every new connection says of the client.
-pub(super) struct Introduction(Mutex<Said>);
+/// What every new connection says of the client (HS-30).
+pub struct Introduction(Mutex<Said>);
 
 struct Said {
     client: ClientMetadata,
@@ -14,18 +15,19 @@ struct Said {
 }
 
 impl Introduction {
-    pub(super) fn new(uri: &ConnectionString, client: &ClientMetadata) -> Self {
+    /// What `uri` and `client` say.
+    pub fn new(uri: &ConnectionString, client: &ClientMetadata) -> Self {
         let options = Arc::new(EstablishOptions::new(uri, client));
         Self(Mutex::new(Said { client: client.clone(), options }))
     }
 
     /// What a connection that is opened now needs to know.
-    pub(super) fn options(&self) -> Arc<EstablishOptions> {
+    pub fn options(&self) -> Arc<EstablishOptions> {
         Arc::clone(&self.lock().options)
     }
 
     /// From now on a driver or library is told of, too; says whether it was not before.
-    pub(super) fn append(&self, driver: DriverInfo) -> bool {
+    pub fn append(&self, driver: DriverInfo) -> bool {
         let Said { client, options } = &mut *self.lock();
         let is_new = client.append(driver);
         if is_new {
@@ -37,5 +39,11 @@ impl Introduction {
 
     fn lock(&self) -> MutexGuard<'_, Said> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Introduction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Introduction").finish_non_exhaustive()
     }
 }
