@@ -10,6 +10,7 @@
 //! | [`error`], [`event`], [`held`] | what users are told |
 //! | [`log`] | the specification's log messages, through `tracing` |
 //! | [`introduction`] | who the client says it is |
+//! | `metrics`, with the feature of that name | what OpenTelemetry is told of a pool |
 //! | `tls`, with the feature of that name | TLS as a connection string asks for it |
 
 #![warn(missing_debug_implementations)]
@@ -19,5 +20,7 @@ pub mod event;
 pub mod held;
 pub mod introduction;
 pub mod log;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 #[cfg(feature = "tls")]
 pub mod tls;
