@@ -17,7 +17,6 @@ use crate::event_loop::EventLoop;
 use crate::interrupt::Interrupt;
 use crate::outbox::Outbox;
 use crate::parker::Parker;
-use crate::woken::Woken;
 
 /// What this shell brings to the machine.
 pub(crate) struct Mio<K>(PhantomData<K>);
@@ -79,6 +78,8 @@ pub(crate) enum Waiter {
     /// Whoever turns the loop and looks at [`Desk::answered`].
     Loop(EventLoop),
 }
+
+pub(crate) type Woken = cenote_shell::woken::Woken<Waiter>;
 
 impl<K: Connector> Desk<K> {
     /// `first` is what the machine said at the beginning.

@@ -10,12 +10,11 @@ use cenote_core::pool::{Action, Input};
 use thiserror::Error;
 
 use crate::connector::Connector;
-use crate::desk::{Desk, Mio, broken};
+use crate::desk::{Desk, Mio, Woken, broken};
 use crate::event_loop::EventLoop;
 use crate::outbox::Outbox;
 use crate::shared::Shared;
 use crate::thread;
-use crate::woken::Woken;
 
 /// Why a pool could not be [reset](crate::Pool::reset_after_fork) in a child process.
 #[derive(Clone, Debug, Error)]

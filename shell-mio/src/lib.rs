@@ -79,16 +79,14 @@ mod thread;
 mod timer;
 mod try_check_out;
 mod warm_up;
-mod woken;
 
 // What both shells have.
-use cenote_shell::{error, event, held, introduction, log};
+use cenote_shell::{error, event, held, introduction, log, surroundings};
 
 pub use builder::{BuildError, Builder};
-pub use close::CloseTimeout;
 pub use connection::{Connection, Lookup, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
-pub use error::OperationError;
+pub use error::{CloseTimeout, OperationError};
 pub use event::PoolEvent;
 pub use event_loop::{EventLoop, Watched};
 pub use failure::Failure;

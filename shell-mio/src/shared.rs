@@ -11,7 +11,7 @@ use cenote_core::pool::{
 };
 
 use crate::connector::Connector;
-use crate::desk::{Asked, Delivery, Desk, Held, Mio, News, Parked, Place, Waiter};
+use crate::desk::{Asked, Delivery, Desk, Held, Mio, News, Parked, Place, Waiter, Woken};
 use crate::drainer::Drainer;
 use crate::event::{PoolEvent, Subscriber};
 use crate::event_loop::EventLoop;
@@ -19,7 +19,6 @@ use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
 use crate::interrupt::Interrupt;
 use crate::thread::LoopThread;
-use crate::woken::Woken;
 use crate::{establish, log, outbox};
 
 pub(crate) struct Shared<K: Connector> {
@@ -268,7 +267,7 @@ impl<K: Connector> Shared<K> {
     /// Those who wait have their answers, and are woken outside of the lock.
     #[inline(never)]
     fn wake(woken: Woken, sleeper: Option<&EventLoop>) {
-        woken.wake();
+        woken.wake(Waiter::wake);
         sleeper.into_iter().for_each(EventLoop::nudge);
     }
 

@@ -98,17 +98,16 @@ mod warm_up;
 mod woken;
 
 // What both shells have.
-use cenote_shell::{error, event, held, introduction, log};
+use cenote_shell::{error, event, held, introduction, log, surroundings};
 
 pub use builder::{BuildError, Builder};
 pub use client::{
     Client, ClientBuildError, ClientBuilder, ClientError, Pinned, SelectionError, Selector,
     ServerEvent, ServerStatus,
 };
-pub use close::CloseTimeout;
 pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
-pub use error::OperationError;
+pub use error::{CloseTimeout, OperationError};
 pub use event::PoolEvent;
 pub use failure::Failure;
 pub use fork::ForkError;

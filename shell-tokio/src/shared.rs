@@ -21,7 +21,7 @@ use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::sync::{Mutex, MutexGuard};
 use crate::trace::{OnUnwind, Traces};
-use crate::woken::Woken;
+use crate::woken::{Woken, wake};
 use crate::{establish, log, outbox};
 
 pub(crate) struct Shared<K: Connector> {
@@ -276,7 +276,7 @@ impl<K: Connector> Shared<K> {
         let (work, news) = (desk.outbox.claim(), desk.news.claim());
         drop(desk);
         if !woken.is_empty() {
-            woken.wake();
+            woken.wake(wake);
         }
         if let Some(work) = work {
             drop(outbox::drain(&self.desk, work, |action| self.act(action)));

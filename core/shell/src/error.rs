@@ -1,4 +1,4 @@
-//! What users of a connection are told when it fails.
+//! What users are told when something fails.
 
 use cenote_core::error::{ConnectionError, InterruptedError};
 use thiserror::Error;
@@ -23,4 +23,15 @@ impl OperationError {
             Self::Interrupted(error) => error.is_retryable(),
         }
     }
+}
+
+/// `Pool::close_before` stopped waiting. The pool is closed; this is how much of it is still out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "the pool is closed, but {in_use} of its connections are still checked out: each is closed \
+     when it comes back"
+)]
+pub struct CloseTimeout {
+    /// Connections that are checked out: at least 1.
+    pub in_use: u32,
 }

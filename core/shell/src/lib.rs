@@ -10,6 +10,8 @@
 //! | [`error`], [`event`], [`held`] | what users are told |
 //! | [`log`] | the specification's log messages, through `tracing` |
 //! | [`introduction`] | who the client says it is |
+//! | [`surroundings`] | what a connection needs to know of the process and of the operating system |
+//! | [`woken`] | who is to be woken when the lock is given back |
 //! | `metrics`, with the feature of that name | what OpenTelemetry is told of a pool |
 //! | `tls`, with the feature of that name | TLS as a connection string asks for it |
 
@@ -22,5 +24,7 @@ pub mod introduction;
 pub mod log;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+pub mod surroundings;
 #[cfg(feature = "tls")]
 pub mod tls;
+pub mod woken;

@@ -3,7 +3,7 @@
 use std::io;
 
 use bson::RawDocumentBuf;
-use cenote_core::connect::{Command, ConnectionDescription, Establish, Nonce, Step};
+use cenote_core::connect::{Command, ConnectionDescription, Establish, Step};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageLimit, WireError};
 
@@ -12,6 +12,7 @@ use super::messages::{Failure, Messages};
 use super::{Connection, Mongo};
 use crate::connector::Progress;
 use crate::event_loop::Watched;
+use crate::surroundings::nonce;
 
 /// From an open stream to a connection that is ready.
 pub(super) async fn establish(
@@ -92,13 +93,4 @@ fn fail(establish: &mut Establish, failure: Failure) {
         Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
         Failure::Wire(error) | Failure::Refused(error) => establish.garbled(&error.to_string()),
     }
-}
-
-/// AU-35: from the operating system.
-fn nonce() -> Result<Nonce, ConnectionError> {
-    let mut bytes = [0; Nonce::RANDOM_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        ConnectionError::configuration(Stage::Authentication, &error.to_string())
-    })?;
-    Ok(Nonce::from_random(bytes))
 }

@@ -15,12 +15,13 @@ use super::server::{Server, Watching};
 use super::watch::Watch;
 use super::{Client, Inner, Settings};
 use crate::builder::{BuildError, Builder};
-use crate::connection::{Mongo, environment};
+use crate::connection::Mongo;
 use crate::event::PoolEvent;
 use crate::failure::Failure;
 use crate::held::HeldTooLong;
 use crate::log;
 use crate::pool::Pool;
+use crate::surroundings::environment;
 
 /// `serverSelectionTimeoutMS` where the connection string has none (OP-21).
 const SELECTION_TIMEOUT: Duration = Duration::from_secs(30);
