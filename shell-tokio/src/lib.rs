@@ -100,6 +100,8 @@ mod woken;
 // What both shells have.
 use cenote_shell::{error, event, held, introduction, log, surroundings};
 
+pub use cenote_shell::trace::{Recording, RecordingError};
+
 pub use builder::{BuildError, Builder};
 pub use client::{
     Client, ClientBuildError, ClientBuilder, ClientError, Pinned, SelectionError, Selector,
@@ -117,7 +119,6 @@ pub use interruptible::Interruptible;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
 pub use pool::Pool;
-pub use trace::{Recording, RecordingError};
 
 /// The README's example compiles.
 #[cfg(doctest)]

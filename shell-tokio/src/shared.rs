@@ -2,7 +2,7 @@
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, TryLockResult};
+use std::sync::{Arc, TryLockError};
 use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
@@ -10,6 +10,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{
     Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
 };
+use cenote_shell::trace::{OnUnwind, Traces};
 use tokio::runtime::Handle;
 
 use crate::connector::Connector;
@@ -20,7 +21,6 @@ use crate::held::{Holders, Overseer};
 use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::sync::{Mutex, MutexGuard};
-use crate::trace::{OnUnwind, Traces};
 use crate::woken::{Woken, wake};
 use crate::{establish, log, outbox};
 
@@ -105,7 +105,7 @@ impl<K: Connector> Shared<K> {
         desk: MutexGuard<'_, Desk<K>>,
         input: Input<Tokio<K>>,
     ) {
-        let unwinding = OnUnwind::new(self);
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = desk; // Given back before that is dropped.
         // A recording tells when all this was, too; what is served at once it tells as the pool saw it.
         let brings_time = matches!(input, Input::SetOptions { .. }) || desk.state.is_recording();
@@ -143,7 +143,7 @@ impl<K: Connector> Shared<K> {
         purpose: Purpose,
         waker: &Waker,
     ) -> Result<Delivery<K>, Place> {
-        let unwinding = OnUnwind::new(self);
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, deadline.is_some());
         let mut woken = Woken::default();
@@ -162,7 +162,7 @@ impl<K: Connector> Shared<K> {
         conn: Box<Held<K>>,
         health: Health<ConnectionError>,
     ) {
-        let unwinding = OnUnwind::new(self);
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, false);
         let mut woken = Woken::default();
@@ -199,8 +199,13 @@ impl<K: Connector> Shared<K> {
         outbox::lock(&self.desk)
     }
 
-    pub(crate) fn try_lock(&self) -> TryLockResult<MutexGuard<'_, Desk<K>>> {
-        self.desk.try_lock()
+    /// The lock, if nobody has it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Desk<K>>> {
+        match self.desk.try_lock() {
+            Ok(desk) => Some(desk),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Nothing can be opened any more, and nobody tells that a time is over: everybody is told that
@@ -252,7 +257,7 @@ impl<K: Connector> Shared<K> {
     pub(crate) fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
         let wants_events = self.wants_events();
         let is_timed = brings_time || desk.state.needs_now();
-        let is_seen = is_timed || wants_events || desk.is_journaled;
+        let is_seen = is_timed || wants_events || desk.state.is_journaled();
         let now = if is_seen { self.now() } else { desk.state.now() };
         Moment { now, is_timed, wants_events }
     }
@@ -269,8 +274,10 @@ impl<K: Connector> Shared<K> {
         if moment.is_timed {
             self.arm(&mut desk);
         }
-        if desk.wants_clerk() {
-            desk.call_clerk(&self.traces);
+        let has_timed_out = desk.noted.has_timed_out;
+        if desk.state.wants_clerk(has_timed_out) {
+            desk.noted.has_timed_out = false;
+            desk.state.call_clerk(has_timed_out, &self.traces);
         }
         // Those who wait have their answers, and need not wait for subscribers.
         let (work, news) = (desk.outbox.claim(), desk.news.claim());

@@ -11,6 +11,7 @@
 //! | [`log`] | the specification's log messages, through `tracing` |
 //! | [`introduction`] | who the client says it is |
 //! | [`surroundings`] | what a connection needs to know of the process and of the operating system |
+//! | [`trace`] | recordings, the flight recorder and its dumps |
 //! | [`woken`] | who is to be woken when the lock is given back |
 //! | `metrics`, with the feature of that name | what OpenTelemetry is told of a pool |
 //! | `tls`, with the feature of that name | TLS as a connection string asks for it |
@@ -27,4 +28,5 @@ pub mod metrics;
 pub mod surroundings;
 #[cfg(feature = "tls")]
 pub mod tls;
+pub mod trace;
 pub mod woken;

@@ -2,20 +2,25 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Weak;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cenote_core::trace::{Chunk, FlightRecording, TraceInfo, TraceWriter};
-use tokio::sync::oneshot;
 
 use super::error::RecordingError;
+use super::log;
+use super::pool::Journaled;
 use super::recording::Sink;
-use super::{log, traces};
+use super::signal::Signal;
+use super::traces::{self, Reason};
 
 /// A file is at most so much behind the pool.
 const LAG: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether a signal came.
+const GLANCE: Duration = Duration::from_millis(200);
 
 /// What the thread is told.
 pub(super) enum Message {
@@ -24,86 +29,112 @@ pub(super) enum Message {
     /// There is a full chunk.
     Full,
     /// Something went wrong, and this is what went before.
-    Dump(FlightRecording, PathBuf),
+    Dump(FlightRecording, PathBuf, Reason),
     /// The last chunks. The trace is to be whole when there is a reply.
-    End { rest: Vec<Chunk>, reply: Option<oneshot::Sender<Outcome>> },
+    End { rest: Vec<Chunk>, reply: Option<Reply> },
 }
 
 pub(super) type Outcome = Result<(), RecordingError>;
+pub(super) type Reply = Box<dyn FnOnce(Outcome) + Send>;
 
-/// A pool that is recorded.
-pub(super) trait Journaled: Send + Sync {
-    /// The oldest full chunk, if there is one; with `flush`, all that there is counts as full.
-    /// Memory of a chunk that was written is used again.
-    fn next_chunk(&self, flush: bool, written: Option<Chunk>) -> Option<Chunk>;
-
-    /// Nobody writes any further what is recorded.
-    fn stop(&self);
-}
-
-/// Until everybody has hung up who could tell it anything.
-pub(super) fn run(
-    sink: Option<(Sink, Option<PathBuf>)>,
-    info: TraceInfo,
-    messages: &Receiver<Message>,
-) {
-    let (writer, path) = match sink {
-        Some((sink, path)) => (Some(TraceWriter::new(sink, info.clone())), path),
-        None => (None, None),
-    };
-    let mut scribe = Scribe { writer, path, info, pool: None, outcome: Ok(()) };
-    while let Some(message) = scribe.wait(messages) {
-        scribe.obey(message);
-    }
-}
-
-struct Scribe {
+pub(super) struct Scribe {
     /// While there is something to be recorded.
     writer: Option<TraceWriter<Sink>>,
     /// Where it writes, if it is a file.
     path: Option<PathBuf>,
     /// For dumps.
     info: TraceInfo,
+    signal: Option<Signal>,
     pool: Option<Weak<dyn Journaled>>,
+    /// When it was looked last for what is new.
+    looked: Instant,
     /// How the recording went so far.
     outcome: Outcome,
 }
 
 impl Scribe {
+    pub(super) fn new(
+        sink: Option<(Sink, Option<PathBuf>)>,
+        info: TraceInfo,
+        signal: Option<Signal>,
+    ) -> Self {
+        let (writer, path) = match sink {
+            Some((sink, path)) => (Some(TraceWriter::new(sink, info.clone())), path),
+            None => (None, None),
+        };
+        let looked = Instant::now();
+        Self { writer, path, info, signal, pool: None, looked, outcome: Ok(()) }
+    }
+
+    /// Until everybody has hung up who could tell it anything.
+    pub(super) fn run(mut self, messages: &Receiver<Message>) {
+        while let Some(message) = self.wait(messages) {
+            self.obey(message);
+        }
+    }
+
     /// The next message. Meanwhile everything that is new is written now and then.
     fn wait(&mut self, messages: &Receiver<Message>) -> Option<Message> {
-        while self.writer.is_some() {
-            match messages.recv_timeout(LAG) {
+        loop {
+            self.look_for_signal();
+            let Some(patience) = self.patience() else { return messages.recv().ok() };
+            match messages.recv_timeout(patience) {
                 Ok(message) => return Some(message),
                 Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => {
-                    self.collect(true);
-                    self.with_writer(TraceWriter::flush);
-                }
+                Err(RecvTimeoutError::Timeout) => self.look_for_news(),
             }
         }
-        messages.recv().ok()
+    }
+
+    /// For how long nothing may be looked at; `None`: until there is a message.
+    fn patience(&self) -> Option<Duration> {
+        match (&self.signal, &self.writer) {
+            (Some(_), _) => Some(GLANCE),
+            (None, Some(_)) => Some(LAG),
+            (None, None) => None,
+        }
+    }
+
+    fn look_for_signal(&self) {
+        if !self.signal.as_ref().is_some_and(Signal::has_come) {
+            return;
+        }
+        // Perhaps the last handle: then this was the pool's last moment.
+        let Some(pool) = self.pool.as_ref().and_then(Weak::upgrade) else { return };
+        let last = pool.last(Reason::Signal);
+        drop(pool);
+        if let Some((recording, path)) = last {
+            self.dump(&recording, &path, Reason::Signal);
+        }
+    }
+
+    fn look_for_news(&mut self) {
+        if self.writer.is_some() && self.looked.elapsed() >= LAG {
+            self.looked = Instant::now();
+            self.collect(true);
+            self.with_writer(TraceWriter::flush);
+        }
+    }
+
+    fn dump(&self, recording: &FlightRecording, path: &Path, reason: Reason) {
+        match traces::write(recording, &self.info, path) {
+            Ok(()) => log::trace_dumped(reason, path),
+            Err(error) => log::recording_failed(&error),
+        }
     }
 
     fn obey(&mut self, message: Message) {
         match message {
             Message::Begin(pool) => self.pool = Some(pool),
             Message::Full => self.collect(false),
-            Message::Dump(recording, path) => {
-                let written = traces::write(&recording, &self.info, &path);
-                match written {
-                    Ok(()) => log::trace_dumped(&path),
-                    Err(error) => log::recording_failed(&error),
-                }
-            }
+            Message::Dump(recording, path, reason) => self.dump(&recording, &path, reason),
             Message::End { rest, reply } => {
                 for chunk in &rest {
                     self.with_writer(|writer| writer.write(chunk));
                 }
                 self.finish();
                 if let Some(reply) = reply {
-                    // Whoever asked may have gone.
-                    let _ = reply.send(self.outcome.clone());
+                    reply(self.outcome.clone());
                 }
             }
         }

@@ -1,3 +1,5 @@
+//! Why there is no trace.
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,12 +24,29 @@ pub enum RecordingError {
     /// A writer that failed.
     #[error("no trace can be written: {0}")]
     Writer(Arc<io::Error>),
+    /// What is to be dumped by itself has nowhere to go.
+    #[error("a dump on a signal needs a folder: Builder::dump_traces_into names one")]
+    NoFolder,
+    /// A signal that nobody can listen to.
+    #[error("no dump on signal {number}: {error}")]
+    Signal {
+        /// Which one.
+        number: i32,
+        /// Why not.
+        error: Arc<io::Error>,
+    },
     /// There is no thread that could write traces.
     #[error("no thread for writing traces can be started: {0}")]
     Thread(Arc<io::Error>),
 }
 
 impl RecordingError {
+    /// Nobody answers any more.
+    #[must_use]
+    pub fn ended() -> Self {
+        Self::Writer(Arc::new(io::Error::other("the thread that writes has ended")))
+    }
+
     pub(super) fn file(path: &Path, error: io::Error) -> Self {
         Self::File { path: path.to_owned(), error: Arc::new(error) }
     }

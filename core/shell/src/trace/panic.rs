@@ -2,15 +2,14 @@
 
 use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, TryLockError, Weak};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use cenote_core::trace::FlightRecording;
 
-use super::traces::{self, Reason};
-use crate::connector::Connector;
-use crate::shared::Shared;
+use super::pool::TracedPool;
+use super::traces::{self, Reason, Traces};
 
 /// How often, and after how long again, the lock is tried: whoever has it gives it back within
 /// microseconds, unless it is who panics.
@@ -27,7 +26,7 @@ trait Dumped: Send + Sync {
 static POOLS: Mutex<Vec<Weak<dyn Dumped>>> = Mutex::new(Vec::new());
 
 /// Has the pool dumped at the first panic, of whatever thread.
-pub(super) fn watch<K: Connector>(pool: Weak<Shared<K>>) {
+pub(super) fn watch<P: TracedPool>(pool: Weak<P>) {
     static HOOK: Once = Once::new();
     let mut pools = pools();
     pools.retain(|pool| pool.strong_count() != 0);
@@ -62,57 +61,53 @@ fn pools() -> MutexGuard<'static, Vec<Weak<dyn Dumped>>> {
     POOLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl<K: Connector> Dumped for Shared<K> {
+impl<P: TracedPool> Dumped for P {
     fn dump(&self) {
         for _ in 0..ATTEMPTS {
-            let recording = match self.try_lock() {
-                Ok(desk) => desk.state.flight_recording(),
-                Err(TryLockError::Poisoned(desk)) => desk.into_inner().state.flight_recording(),
-                Err(TryLockError::WouldBlock) => {
-                    thread::sleep(PAUSE);
-                    continue;
-                }
-            };
-            return self.dump_panic(recording);
+            match self.try_locked(|recorded| recorded.flight_recording()) {
+                Some(recording) => return write(recording.as_ref(), self.traces()),
+                None => thread::sleep(PAUSE),
+            }
         }
     }
 }
 
-impl<K: Connector> Shared<K> {
-    fn dump_panic(&self, recording: Option<FlightRecording>) {
-        let Some(recording) = recording else { return };
-        if !self.traces.is_first_panic() {
-            return;
-        }
-        let Some(path) = self.traces.path(Reason::Panic) else { return };
-        // Not through `tracing`: whatever it calls may be what has panicked.
-        let _ = match traces::write(&recording, &self.traces.info, &path) {
-            Ok(()) => writeln!(io::stderr(), "what went before is in {}", path.display()),
-            Err(error) => writeln!(io::stderr(), "{error}"),
-        };
+fn write(recording: Option<&FlightRecording>, traces: &Traces) {
+    let Some(recording) = recording else { return };
+    if !traces.is_first_panic() {
+        return;
     }
+    let Some(path) = traces.path(Reason::Panic) else { return };
+    // Not through `tracing`: whatever it calls may be what has panicked.
+    let _ = match traces::write(recording, traces.info(), &path) {
+        Ok(()) => writeln!(io::stderr(), "what went before is in {}", path.display()),
+        Err(error) => writeln!(io::stderr(), "{error}"),
+    };
 }
 
-/// Dumps when it is dropped, which must only happen by unwinding: after the lock was given back that
-/// kept the hook from doing so.
-pub(crate) struct OnUnwind<'a, K: Connector>(&'a Arc<Shared<K>>);
+/// Held while the machine is fed, and dumps when it is dropped, which must only happen by unwinding:
+/// after the lock was given back that kept the hook from doing so.
+#[derive(Debug)]
+pub struct OnUnwind<'a, P: TracedPool>(&'a P);
 
-impl<'a, K: Connector> OnUnwind<'a, K> {
+impl<'a, P: TracedPool> OnUnwind<'a, P> {
+    /// To be made before the lock is taken.
     #[inline(always)]
-    pub(crate) const fn new(shared: &'a Arc<Shared<K>>) -> Self {
-        Self(shared)
+    pub const fn new(pool: &'a P) -> Self {
+        Self(pool)
     }
 
+    /// There was no panic.
     #[inline(always)]
-    pub(crate) const fn did_not_happen(self) {
+    pub const fn did_not_happen(self) {
         std::mem::forget(self);
     }
 }
 
-impl<K: Connector> Drop for OnUnwind<'_, K> {
+impl<P: TracedPool> Drop for OnUnwind<'_, P> {
     #[cold]
     fn drop(&mut self) {
-        if !self.0.traces.dumps_by_itself() {
+        if !self.0.traces().dumps_by_itself() {
             return;
         }
         // In the middle of a panic a second one would end the process, and the state may be

@@ -1,3 +1,5 @@
+//! What a recording goes into.
+
 use std::fmt;
 use std::fs::File;
 use std::io::Write;
@@ -8,12 +10,12 @@ use cenote_core::trace::JournalOptions;
 
 use super::error::RecordingError;
 
-/// Where [`Builder::record`](crate::Builder::record) writes to, and what. A path is a recording with
+/// Where `Builder::record` writes to, and what. A path is a recording with
 /// the default options, too.
 ///
 /// ```
 /// use cenote_core::trace::JournalOptions;
-/// use cenote_tokio::Recording;
+/// use cenote_shell::trace::Recording;
 ///
 /// let journal = JournalOptions::default().with_actions(true);
 /// let recording = Recording::to_file("incident.bson").with_journal(journal);

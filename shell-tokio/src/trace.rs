@@ -1,33 +1,17 @@
-//! What a builder is told about traces.
+//! Recording what happens to a pool: [`cenote_shell::trace`].
 
-use std::fs;
-use std::path::PathBuf;
-use std::time::SystemTime;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use cenote_core::address::ServerAddress;
-use cenote_core::pool::PoolState;
-use cenote_core::trace::{Disclosure, Recorder, TraceInfo};
+use cenote_core::trace::Disclosure;
+use cenote_shell::trace::{self, Recorded, Recording, RecordingError, TracedPool, Traces};
+use tokio::sync::oneshot;
 
-use super::clerk::Clerk;
-use super::error::RecordingError;
-use super::recording::Recording;
-use super::traces::Traces;
 use crate::builder::Builder;
 use crate::connector::Connector;
 use crate::desk::Tokio;
-
-/// See the module.
-#[derive(Default)]
-pub(crate) struct Tracing {
-    recording: Option<Recording>,
-    flight_recorder: Option<usize>,
-    folder: Option<PathBuf>,
-    texts: Disclosure,
-    addresses: Disclosure,
-}
-
-/// For [`Builder::dump_traces_into`] when nothing else was said.
-const FLIGHT_RECORDER: usize = 1 << 20;
+use crate::pool::Pool;
+use crate::shared::Shared;
 
 impl<K: Connector> Builder<K> {
     /// Records everything that goes into the pool's machine, from the first input on: a path, or a
@@ -84,6 +68,19 @@ impl<K: Connector> Builder<K> {
         self
     }
 
+    /// Dumps into the [folder](Self::dump_traces_into), too, whenever the process gets this signal, such
+    /// as SIGUSR1, by its number: `cenote-TIME-PROCESS-POOL-signal.bson`. A thread of the pool looks for it
+    /// five times a second; of signals that come together one may be missed.
+    ///
+    /// Whoever else listens to the signal hears of it as before, but what the operating system does by
+    /// itself, such as to end the process, it does no more, also when the pool is gone. To build the pool
+    /// fails without a folder, and for signals that cannot be caught.
+    #[must_use]
+    pub fn dump_on_signal(mut self, signal: i32) -> Self {
+        self.tracing.signal = Some(signal);
+        self
+    }
+
     /// What traces of this pool, recorded or dumped, say of the texts of errors and of the server's
     /// address; by default both as they are. Names of files do not hold the address.
     #[must_use]
@@ -94,41 +91,61 @@ impl<K: Connector> Builder<K> {
     }
 }
 
-/// The machine with its recorder, whoever writes, and what is known of traces outside of the lock.
-type Begun<K> = (Recorder<Tokio<K>>, Option<Clerk>, Traces);
+impl<K: Connector> Pool<K> {
+    /// Writes what the [flight recorder](crate::Builder::flight_recorder) holds into a file, over
+    /// what was there: how the pool came to be as it is now, ready for `cenote replay`.
+    ///
+    /// Under the pool's lock it copies the recorder's memory. Writing blocks as long as the disk
+    /// does, which is why asynchronous code puts this into `spawn_blocking`.
+    ///
+    /// # Errors
+    ///
+    /// When there is no flight recorder, or the file cannot be written.
+    pub fn dump_trace(&self, path: impl AsRef<Path>) -> Result<(), RecordingError> {
+        trace::dump(&**self.shared(), path.as_ref())
+    }
 
-impl Tracing {
-    /// Makes what has to be there: file, folder, memory, thread.
-    pub(crate) fn begin<K: Connector>(
-        self,
-        state: PoolState<Tokio<K>>,
-        address: &ServerAddress,
-    ) -> Result<Begun<K>, RecordingError> {
-        let Self { recording, flight_recorder, folder, texts, addresses } = self;
-        let info = TraceInfo::new(address.to_string())
-            .with_program(concat!("cenote-tokio ", env!("CARGO_PKG_VERSION")))
-            .with_origin(milliseconds_since_1970())
-            .with_texts(texts)
-            .with_addresses(addresses);
-        if let Some(folder) = &folder {
-            fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
+    /// The same into any writer, which need not buffer. Gives it back.
+    ///
+    /// # Errors
+    ///
+    /// When there is no flight recorder, or those of the writer.
+    pub fn write_trace<W: io::Write>(&self, sink: W) -> Result<W, RecordingError> {
+        trace::write(&**self.shared(), sink)
+    }
+
+    /// Ends [the recording](crate::Builder::record) and waits until the trace is whole: with all that
+    /// happened up to this call. Dumps that were under way are written then, too. The pool goes on,
+    /// and so does its flight recorder. Dropping the future ends the recording all the same.
+    ///
+    /// Without a recording, and when it was ended before, there is nothing to end.
+    ///
+    /// # Errors
+    ///
+    /// What kept the trace from being written whole.
+    pub async fn end_recording(&self) -> Result<(), RecordingError> {
+        let (reply, replied) = oneshot::channel();
+        // Whoever asked may have gone.
+        let reply = |outcome| drop(reply.send(outcome));
+        if !trace::end_recording(&**self.shared(), reply) {
+            return Ok(());
         }
-        let flight_recorder = flight_recorder.or(folder.as_ref().map(|_| FLIGHT_RECORDER));
-        let mut recorder = Recorder::new(state);
-        if let Some(bytes) = flight_recorder {
-            recorder = recorder.with_flight_recorder(bytes);
-        }
-        if let Some(recording) = &recording {
-            recorder = recorder.with_journal(recording.journal);
-        }
-        let is_watched = recording.is_some() || folder.is_some();
-        let sink = recording.map(Recording::open).transpose()?;
-        let clerk = is_watched.then(|| Clerk::new(sink, info.clone(), folder.is_some()));
-        Ok((recorder, clerk.transpose()?, Traces::new(info, folder)))
+        replied.await.unwrap_or_else(|_| Err(RecordingError::ended()))
     }
 }
 
-pub(super) fn milliseconds_since_1970() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+impl<K: Connector> TracedPool for Shared<K> {
+    type Shell = Tokio<K>;
+
+    fn locked<R>(&self, act: impl FnOnce(&mut Recorded<Tokio<K>>) -> R) -> R {
+        act(&mut self.lock().state)
+    }
+
+    fn try_locked<R>(&self, act: impl FnOnce(&mut Recorded<Tokio<K>>) -> R) -> Option<R> {
+        self.try_lock().map(|mut desk| act(&mut desk.state))
+    }
+
+    fn traces(&self) -> &Traces {
+        &self.traces
+    }
 }

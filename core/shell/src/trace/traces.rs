@@ -4,14 +4,16 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::SystemTime;
 
 use cenote_core::trace::{FlightRecording, TraceInfo};
 
 use super::error::RecordingError;
-use super::options::milliseconds_since_1970;
 
-pub(crate) struct Traces {
-    pub(super) info: TraceInfo,
+/// Beside the pool's lock.
+#[derive(Debug)]
+pub struct Traces {
+    info: TraceInfo,
     /// Where dumps go that nobody asked for at the moment.
     folder: Option<PathBuf>,
     /// Of the pool, in this process.
@@ -25,6 +27,7 @@ pub(crate) struct Traces {
 pub(super) enum Reason {
     WaitQueueTimeout,
     Panic,
+    Signal,
 }
 
 impl Reason {
@@ -32,6 +35,7 @@ impl Reason {
         match self {
             Self::WaitQueueTimeout => "wait-queue-timeout",
             Self::Panic => "panic",
+            Self::Signal => "signal",
         }
     }
 }
@@ -41,6 +45,11 @@ impl Traces {
         static POOLS: AtomicU64 = AtomicU64::new(0);
         let number = POOLS.fetch_add(1, Ordering::Relaxed) + 1;
         Self { info, folder, number, has_panicked: AtomicBool::new(false) }
+    }
+
+    /// What the header of a trace says.
+    pub(super) const fn info(&self) -> &TraceInfo {
+        &self.info
     }
 
     pub(super) const fn dumps_by_itself(&self) -> bool {
@@ -68,4 +77,9 @@ pub(super) fn write(
 ) -> Result<(), RecordingError> {
     let written = File::create(path).and_then(|file| recording.write_to(info, file));
     written.map(drop).map_err(|error| RecordingError::file(path, error))
+}
+
+pub(super) fn milliseconds_since_1970() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
