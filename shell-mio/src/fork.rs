@@ -86,6 +86,7 @@ pub(crate) fn begin_anew<K: Connector>(
 impl<K: Connector> Desk<K> {
     /// Gives what is to be dropped.
     fn forget_parent(&mut self, shared: &Arc<Shared<K>>) -> impl Sized + use<K> {
+        self.state.stop_writing();
         let (mut kept, mut dropped) = (Vec::new(), Vec::new());
         let mut sink = |action: Action<Mio<K>>| match action {
             // Some connections may be made anew already, for the minimum.

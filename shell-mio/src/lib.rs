@@ -15,6 +15,9 @@
 //!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
 //! * `Builder::metrics`, with the feature `metrics`, measures it with OpenTelemetry.
+//! * [`Builder::record`] writes all that happens into a trace, which `cenote replay` plays again;
+//!   [`Builder::flight_recorder`] keeps the last of it for [`Pool::dump_trace`], and
+//!   [`Builder::dump_traces_into`] for when something goes wrong.
 //! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
 //!
 //! ```no_run
@@ -39,6 +42,7 @@
 //! |---|---|
 //! | a caller's | checks out and in under one lock; reads and writes what it sends on its connection; sees to its own timeout |
 //! | `cenote-loop`, one for each pool, until the pool is closed | connects, shakes hands, says hello, authenticates; fires the pool's timer |
+//! | `cenote-trace`, while a pool is recorded or dumps by itself | writes traces |
 //! | `cenote-helper`, while a name is resolved | asks the operating system |
 //!
 //! A PBKDF2 is run on the loop's thread, once for each password and salt: connections that are being
@@ -77,11 +81,14 @@ mod shared;
 mod source;
 mod thread;
 mod timer;
+mod trace;
 mod try_check_out;
 mod warm_up;
 
 // What both shells have.
 use cenote_shell::{error, event, held, introduction, log, surroundings};
+
+pub use cenote_shell::trace::{Recording, RecordingError};
 
 pub use builder::{BuildError, Builder};
 pub use connection::{Connection, Lookup, Mongo, RawStream};

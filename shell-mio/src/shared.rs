@@ -9,6 +9,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{
     Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
 };
+use cenote_shell::trace::{OnUnwind, Traces};
 
 use crate::connector::Connector;
 use crate::desk::{Asked, Delivery, Desk, Held, Mio, News, Parked, Place, Waiter, Woken};
@@ -34,6 +35,7 @@ pub(crate) struct Shared<K: Connector> {
     subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
     pub(crate) holders: Holders,
+    pub(crate) traces: Traces,
     desk: Mutex<Desk<K>>,
 }
 
@@ -51,6 +53,7 @@ pub(crate) struct Audience<K: Connector> {
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
     pub(crate) overseer: Option<Overseer>,
+    pub(crate) traces: Traces,
 }
 
 impl<K: Connector> Shared<K> {
@@ -60,7 +63,7 @@ impl<K: Connector> Shared<K> {
         audience: Audience<K>,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, watcher, overseer } = audience;
+        let Audience { subscribers, watcher, overseer, traces } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
@@ -71,6 +74,7 @@ impl<K: Connector> Shared<K> {
             subscribers,
             watcher,
             holders: Holders::new(desk.state.options(), overseer),
+            traces,
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
@@ -86,13 +90,17 @@ impl<K: Connector> Shared<K> {
     /// As [`feed`](Self::feed), for who has the lock already.
     pub(crate) fn feed_under(
         self: &Arc<Self>,
-        mut desk: MutexGuard<'_, Desk<K>>,
+        desk: MutexGuard<'_, Desk<K>>,
         input: Input<Mio<K>>,
     ) {
-        let brings_time = matches!(input, Input::SetOptions { .. });
+        let unwinding = OnUnwind::new(&**self);
+        let mut desk = desk; // Given back before that is dropped.
+        // A recording tells when all this was, too; what is served at once it tells as the pool saw it.
+        let brings_time = matches!(input, Input::SetOptions { .. }) || desk.state.is_recording();
         let moment = self.moment(&desk, brings_time);
         let mut woken = Woken::default();
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        unwinding.did_not_happen();
         self.settle(desk, moment.is_timed, woken);
     }
 
@@ -104,12 +112,14 @@ impl<K: Connector> Shared<K> {
         purpose: Purpose,
         waiter: impl FnOnce() -> Waiter,
     ) -> Result<Delivery<K>, Place> {
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, deadline.is_some());
         let mut woken = Woken::default();
         let deadline = deadline.map(|deadline| self.instant(deadline));
         let asked = Asked { deadline, purpose };
         let answer = desk.request(moment.now, asked, moment.wants_events, (waiter, &mut woken));
+        unwinding.did_not_happen();
         self.settle(desk, moment.is_timed, woken);
         answer
     }
@@ -121,11 +131,13 @@ impl<K: Connector> Shared<K> {
         conn: Box<Held<K>>,
         health: Health<ConnectionError>,
     ) {
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, false);
         let mut woken = Woken::default();
         let input = Input::CheckedIn { id, conn, health };
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        unwinding.did_not_happen();
         self.settle(desk, moment.is_timed, woken);
     }
 
@@ -229,12 +241,14 @@ impl<K: Connector> Shared<K> {
         !self.subscribers.is_empty() || log::is_wanted()
     }
 
-    /// The clock is read only when somebody will look at the time.
+    /// The clock is read only when somebody will look at the time: the machine, whoever hears of
+    /// events, or whoever reads a whole trace.
     #[inline(always)]
     fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
         let wants_events = self.wants_events();
         let is_timed = brings_time || desk.state.needs_now();
-        let now = if is_timed || wants_events { self.now() } else { desk.state.now() };
+        let is_seen = is_timed || wants_events || desk.state.is_journaled();
+        let now = if is_seen { self.now() } else { desk.state.now() };
         Moment { now, is_timed, wants_events }
     }
 
@@ -248,6 +262,11 @@ impl<K: Connector> Shared<K> {
         woken: Woken,
     ) {
         let sleeper = if is_timed { Self::arm(&mut desk) } else { None };
+        let has_timed_out = desk.has_timed_out;
+        if desk.state.wants_clerk(has_timed_out) {
+            desk.has_timed_out = false;
+            desk.state.call_clerk(has_timed_out, &self.traces);
+        }
         let (work, news) = (desk.outbox.claim(), desk.news.claim());
         drop(desk);
         if woken.is_empty() && sleeper.is_none() {

@@ -129,6 +129,8 @@ impl Scribe {
             Message::Full => self.collect(false),
             Message::Dump(recording, path, reason) => self.dump(&recording, &path, reason),
             Message::End { rest, reply } => {
+                // Somebody may have asked a moment before.
+                self.look_for_signal();
                 for chunk in &rest {
                     self.with_writer(|writer| writer.write(chunk));
                 }

@@ -17,6 +17,7 @@ use super::Trouble;
 use super::arguments::Plan;
 use super::chaos::Chaos;
 use super::progress::{Goal, Progress};
+use super::record::Record;
 use super::seen::Seen;
 use super::server::Server;
 use super::summary::{Left, Stopped, Summary, Told};
@@ -50,10 +51,11 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
         Trouble::Events { path, source }
     };
     let (witness, ear) = Witness::new(plan.events.as_deref()).map_err(told)?;
+    let record = Record::begin(plan)?;
     let server = Server::start(&plan.target)?;
     let timeline = Arc::new(Timeline::new());
     let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
-    let pool = pool(&server, ear, &seen)?;
+    let pool = pool(&server, ear, &seen, record.as_ref())?;
     let tally = Arc::new(Tally::new(plan.operations, Arc::clone(&timeline)));
     let goal = Goal { time: plan.time, operations: plan.operations };
     let progress = Arc::new(Progress::new(goal));
@@ -90,14 +92,18 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
     }
     progress.end();
     let closing = pool.clone();
-    let closed = spawn_blocking(move || closing.close_before(Instant::now() + PATIENCE).is_ok());
-    let closed = closed.await.map_err(io::Error::from)?;
+    let closed = spawn_blocking(move || {
+        let closed = closing.close_before(Instant::now() + PATIENCE).is_ok();
+        closing.end_recording().map(|()| closed)
+    });
+    let closed = closed.await.map_err(io::Error::from)??;
     let (address, connections) = (pool.address().clone(), pool.snapshot().total);
     let max_pool_size = pool.snapshot().max_pool_size;
     drop(pool);
     let sockets = sockets::settle(&address, PATIENCE).await?;
     let embedded = server.endpoint.is_some();
     drop(server);
+    let recorded = record.map(Record::finish).transpose()?;
     Ok(Summary::new(Told {
         plan,
         server: address.to_string(),
@@ -110,7 +116,7 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
         incidents: timeline.incidents(),
         left: Left { tasks: hanging, closed, connections, sockets },
         report: witness.report().map_err(told)?,
-        recorded: None,
+        recorded,
     }))
 }
 
@@ -152,12 +158,21 @@ impl Scene<'_> {
     }
 }
 
-fn pool(server: &Server, ear: Ear, seen: &Arc<Seen>) -> Result<Pool, Trouble> {
+fn pool(
+    server: &Server,
+    ear: Ear,
+    seen: &Arc<Seen>,
+    record: Option<&Record>,
+) -> Result<Pool, Trouble> {
     let seen = Arc::clone(seen);
-    let builder = Pool::builder(&server.uri)?.on_failure(monitor::heed).on_event(move |event| {
-        seen.hear(&event.event);
-        ear.hear(event);
-    });
+    let mut builder =
+        Pool::builder(&server.uri)?.on_failure(monitor::heed).on_event(move |event| {
+            seen.hear(&event.event);
+            ear.hear(event);
+        });
+    if let Some(record) = record {
+        builder = builder.record(record.trace());
+    }
     Ok(builder.build()?)
 }
 
