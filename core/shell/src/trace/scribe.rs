@@ -96,11 +96,10 @@ impl Scribe {
     }
 
     fn look_for_signal(&self) {
-        if !self.signal.as_ref().is_some_and(Signal::has_come) {
-            return;
-        }
-        // Perhaps the last handle: then this was the pool's last moment.
+        let Some(signal) = self.signal.as_ref().filter(|signal| signal.has_come()) else { return };
+        // Not there yet, or there no more.
         let Some(pool) = self.pool.as_ref().and_then(Weak::upgrade) else { return };
+        signal.is_heard();
         let last = pool.last(Reason::Signal);
         drop(pool);
         if let Some((recording, path)) = last {

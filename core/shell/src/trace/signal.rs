@@ -28,9 +28,14 @@ impl Signal {
         Ok(Self { has_come, id })
     }
 
-    /// Since this was asked last.
+    /// Since it [was heard](Self::is_heard) last.
     pub(super) fn has_come(&self) -> bool {
-        self.has_come.swap(false, Ordering::Relaxed)
+        self.has_come.load(Ordering::Relaxed)
+    }
+
+    /// What comes from now on is another one.
+    pub(super) fn is_heard(&self) {
+        self.has_come.store(false, Ordering::Relaxed);
     }
 }
 

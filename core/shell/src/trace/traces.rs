@@ -58,9 +58,13 @@ impl Traces {
 
     /// A file that is not there yet; `None` if nobody wants one.
     pub(super) fn path(&self, reason: Reason) -> Option<PathBuf> {
-        let (time, process) = (milliseconds_since_1970(), process::id());
-        let name = format!("cenote-{time}-{process}-{}-{}.bson", self.number, reason.as_str());
-        self.folder.as_ref().map(|folder| folder.join(name))
+        let (folder, process) = (self.folder.as_ref()?, process::id());
+        let path = |time| {
+            let name = format!("cenote-{time}-{process}-{}-{}.bson", self.number, reason.as_str());
+            folder.join(name)
+        };
+        // Two of one millisecond are two.
+        (milliseconds_since_1970()..).map(path).find(|path| !path.exists())
     }
 
     /// Whether this is the first panic, which is to be dumped.
