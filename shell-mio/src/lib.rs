@@ -91,9 +91,10 @@ use cenote_shell::{error, event, held, introduction, log, surroundings};
 pub use cenote_shell::trace::{Recording, RecordingError};
 
 pub use builder::{BuildError, Builder};
+pub use cenote_core::error::OperationError;
 pub use connection::{Connection, Lookup, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
-pub use error::{CloseTimeout, OperationError};
+pub use error::CloseTimeout;
 pub use event::PoolEvent;
 pub use event_loop::{EventLoop, Watched};
 pub use failure::Failure;

@@ -103,13 +103,14 @@ use cenote_shell::{error, event, held, introduction, log, surroundings};
 pub use cenote_shell::trace::{Recording, RecordingError};
 
 pub use builder::{BuildError, Builder};
+pub use cenote_core::error::OperationError;
 pub use client::{
     Client, ClientBuildError, ClientBuilder, ClientError, Pinned, SelectionError, Selector,
     ServerEvent, ServerStatus,
 };
 pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
-pub use error::{CloseTimeout, OperationError};
+pub use error::CloseTimeout;
 pub use event::PoolEvent;
 pub use failure::Failure;
 pub use fork::ForkError;

@@ -14,11 +14,13 @@ mod connection;
 mod interrupted;
 pub mod label;
 mod one_line;
+mod operation;
 mod pool;
 mod stage;
 
 pub use command::{CommandError, ReplyPart};
 pub use connection::{BoxError, ConnectionError, Kind};
 pub use interrupted::InterruptedError;
+pub use operation::OperationError;
 pub use pool::PoolError;
 pub use stage::Stage;

@@ -5,7 +5,7 @@ use cenote_core::error::{PoolError, label};
 use thiserror::Error;
 
 use super::selector::Selector;
-use crate::error::OperationError;
+use cenote_core::error::OperationError;
 
 /// Why something that was asked of a [`Client`](super::Client) failed.
 #[derive(Clone, Debug, Error)]
