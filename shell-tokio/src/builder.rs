@@ -180,12 +180,12 @@ impl<K: Connector> Builder<K> {
     }
 }
 
-#[cfg(feature = "metrics")]
 impl<K: Connector> Builder<K> {
     pub(crate) fn address(&self) -> &ServerAddress {
         &self.address
     }
 
+    #[cfg(feature = "metrics")]
     pub(crate) fn when_built(
         mut self,
         act: impl FnOnce(&Arc<Shared<K>>) + Send + Sync + 'static,

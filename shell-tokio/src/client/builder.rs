@@ -6,6 +6,7 @@ use std::time::Duration;
 use cenote_core::address::ServerAddress;
 use cenote_core::monitor::{InvalidMonitorOptions, MonitorOptions};
 use cenote_core::uri::{ConnectionString, UriWarning};
+use cenote_shell::trace::ClientTraceOptions;
 use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -33,6 +34,7 @@ pub struct ClientBuilder {
     monitoring: MonitorOptions,
     server_subscribers: Vec<ServerSubscriber>,
     audience: Audience,
+    pub(super) tracing: ClientTraceOptions,
 }
 
 /// Who is told of all pools.
@@ -70,6 +72,7 @@ impl ClientBuilder {
             connector,
             server_subscribers: Vec::new(),
             audience: Audience::default(),
+            tracing: ClientTraceOptions::default(),
         })
     }
 
@@ -138,11 +141,10 @@ impl ClientBuilder {
         let mut servers = Vec::new();
         for address in hosts {
             let watch = Arc::new(OnceLock::new());
-            let pool = pool(
-                Builder::new(address, self.connector.clone()).options(self.uri.pool.clone()),
-                &self.audience,
-                Arc::clone(&watch),
-            )?;
+            let mut builder = Builder::new(address, self.connector.clone());
+            builder.tracing = self.tracing.of_one(builder.address()).map_err(BuildError::from)?;
+            let pool =
+                pool(builder.options(self.uri.pool.clone()), &self.audience, Arc::clone(&watch))?;
             let watching = if is_watched {
                 let started = Watch::start(
                     (self.connector.clone(), pool.clone()),

@@ -6,6 +6,7 @@ mod error;
 mod event;
 mod log;
 mod pinned;
+mod recording;
 mod selection;
 mod selector;
 mod server;

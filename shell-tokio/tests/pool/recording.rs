@@ -5,6 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use cenote_core::trace::{Replay, Step};
+use cenote_tokio::{BuildError, Client, ClientBuildError};
 use tempfile::tempdir;
 
 use crate::world::{Gate, at_most, builder, failure};
@@ -32,6 +33,36 @@ async fn times_are_told_where_nothing_depends_on_them_too() {
     let [.., pair, last] = all.as_slice() else { panic!("{} steps", all.len()) };
     assert_eq!((pair.input.name(), pair.at.as_nanos()), ("CheckedIn", 7_000_000_000));
     assert_eq!((last.input.name(), last.at.as_nanos()), ("Clear", 9_000_000_000));
+}
+
+/// A client records each of its pools, under the server's address.
+#[tokio::test]
+async fn pools_of_a_client() {
+    let folder = tempdir().expect("a folder");
+    let [all, last] = ["all", "last"].map(|name| folder.path().join(name));
+    let client = Client::builder("mongodb://127.0.0.1:1,127.0.0.1:2/?maxPoolSize=7");
+    let client = client.expect("a connection string").record_into(&all).flight_recorder(4096);
+    let client = client.build().expect("a client");
+    client.dump_traces(&last).expect("two dumps");
+    client.close().await;
+    client.end_recording().await.expect("two traces");
+    for (folder, is_closed) in [(all, true), (last, false)] {
+        for port in 1..=2 {
+            let trace = fs::read(folder.join(format!("127.0.0.1-{port}.bson"))).expect("a file");
+            let names: Vec<_> = steps(&trace).iter().map(|step| step.input.name()).collect();
+            assert_eq!(names.last() == Some(&"Close"), is_closed, "{names:?}");
+            let header = Replay::new(trace.as_slice()).expect("a trace").header().clone();
+            assert_eq!(header.address, Some(format!("127.0.0.1:{port}")));
+        }
+        assert_eq!(fs::read_dir(folder).expect("a folder").count(), 2);
+    }
+
+    // Where nothing can be written, there is no client.
+    let file = folder.path().join("file");
+    fs::write(&file, "").expect("a file");
+    let client = Client::builder("mongodb://127.0.0.1:1").expect("a connection string");
+    let error = client.record_into(&file).build().expect_err("it is a file");
+    assert!(matches!(error, ClientBuildError::Pool(BuildError::Recording(_))), "{error}");
 }
 
 /// All steps of a trace, which must replay to its end as it was recorded.

@@ -47,7 +47,9 @@ impl RecordingError {
         Self::Writer(Arc::new(io::Error::other("the thread that writes has ended")))
     }
 
-    pub(super) fn file(path: &Path, error: io::Error) -> Self {
+    /// About a file or a folder.
+    #[must_use]
+    pub fn file(path: &Path, error: io::Error) -> Self {
         Self::File { path: path.to_owned(), error: Arc::new(error) }
     }
 

@@ -20,6 +20,7 @@ mod clerk;
 mod dump;
 mod error;
 mod log;
+mod many;
 mod name;
 mod options;
 mod panic;
@@ -32,6 +33,7 @@ mod traces;
 
 pub use dump::{dump, end_recording, write};
 pub use error::RecordingError;
+pub use many::ClientTraceOptions;
 pub use name::file_name;
 pub use options::TraceOptions;
 pub use panic::OnUnwind;
