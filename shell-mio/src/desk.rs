@@ -3,17 +3,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Event, Input, Instant, Misuse, Purpose, Shell,
-    WaiterId,
+    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, Purpose, Shell, WaiterId,
 };
 use cenote_shell::trace::Recorded;
 use slab::Slab;
 
 use crate::connector::Connector;
+use crate::event::News;
 use crate::event_loop::EventLoop;
 use crate::interrupt::Interrupt;
 use crate::outbox::Outbox;
@@ -62,12 +61,6 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) answered: VecDeque<usize>,
 }
 
-/// What somebody wants to hear.
-pub(crate) enum News {
-    Event(Event<ConnectionError>),
-    HeldTooLong { id: ConnId, held: Duration },
-}
-
 /// A request that waits, or whose answer waits for it.
 pub(crate) enum Parked<K: Connector> {
     Waiting(Waiter),
@@ -95,8 +88,8 @@ impl<K: Connector> Desk<K> {
             state,
             requests: 0,
             parked: Slab::new(),
-            outbox: Outbox::new(VecDeque::new()),
-            news: Outbox::new(VecDeque::new()),
+            outbox: Outbox::default(),
+            news: Outbox::default(),
             has_timed_out: false,
             armed: None,
             interrupts: BTreeMap::new(),

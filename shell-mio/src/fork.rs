@@ -1,7 +1,6 @@
 //! Before and after `fork`: a child process has its parent's memory and sockets, but of its threads
 //! only the one that forked.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +11,6 @@ use thiserror::Error;
 use crate::connector::Connector;
 use crate::desk::{Desk, Mio, Woken, broken};
 use crate::event_loop::EventLoop;
-use crate::outbox::Outbox;
 use crate::shared::Shared;
 use crate::thread;
 
@@ -105,8 +103,8 @@ impl<K: Connector> Desk<K> {
             interrupt.renounce();
         }
         let parked = std::mem::take(&mut self.parked);
-        let outbox = std::mem::replace(&mut self.outbox, Outbox::new(VecDeque::new()));
-        let news = std::mem::replace(&mut self.news, Outbox::new(VecDeque::new()));
+        let outbox = self.outbox.forget();
+        let news = self.news.forget();
         kept.into_iter().for_each(|action| self.post(action));
         (dropped, parked, outbox, news, std::mem::take(&mut self.answered))
     }

@@ -70,7 +70,6 @@ mod guard;
 mod interrupt;
 #[cfg(feature = "metrics")]
 mod metrics;
-mod outbox;
 mod parker;
 mod pool;
 mod request;
@@ -83,7 +82,7 @@ mod try_check_out;
 mod warm_up;
 
 // What both shells have.
-use cenote_shell::{error, event, held, introduction, log, surroundings};
+use cenote_shell::{error, event, held, introduction, log, outbox, surroundings};
 
 pub use cenote_shell::trace::{Recording, RecordingError};
 

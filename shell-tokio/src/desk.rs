@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Event, Input, Instant, Misuse, Purpose, Shell,
-    Status, WaiterId,
+    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, Purpose, Shell, Status,
+    WaiterId,
 };
 use cenote_shell::trace::Recorded;
 use slab::Slab;
 use tokio::task::AbortHandle;
 
 use crate::connector::Connector;
+use crate::event::News;
 use crate::home::Owned;
 use crate::interrupt::Interrupt;
 use crate::outbox::Outbox;
@@ -75,12 +75,6 @@ pub(crate) struct OpeningTask {
     pub(crate) is_given_up: bool,
 }
 
-/// What somebody wants to hear.
-pub(crate) enum News {
-    Event(Event<ConnectionError>),
-    HeldTooLong { id: ConnId, held: Duration },
-}
-
 /// What is taken note of when the machine decides it.
 #[derive(Default)]
 pub(crate) struct Noted {
@@ -103,8 +97,8 @@ impl<K: Connector> Desk<K> {
             state,
             requests: 0,
             parked: Slab::new(),
-            outbox: Outbox::new(VecDeque::new()),
-            news: Outbox::new(VecDeque::new()),
+            outbox: Outbox::default(),
+            news: Outbox::default(),
             noted: Noted::default(),
             armed: None,
             alarm: Arc::default(),

@@ -147,8 +147,7 @@ impl<K: Connector> Shared<K> {
 /// whom it would stop. Gives the new alarm of the timer: the old one would wake the parent's.
 fn forget_the_parent<K: Connector>(desk: &mut Desk<K>, occasion: Occasion) -> Arc<Notify> {
     if occasion != Occasion::Opening {
-        desk.outbox.forget();
-        desk.news.forget();
+        drop((desk.outbox.forget(), desk.news.forget()));
         desk.noted.closing = 0;
     }
     desk.state.stop_writing();

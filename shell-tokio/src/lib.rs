@@ -86,7 +86,6 @@ mod interruptible;
 mod metrics;
 #[cfg(all(test, cenote_model))]
 mod model;
-mod outbox;
 mod pool;
 mod request;
 mod shared;
@@ -98,7 +97,7 @@ mod warm_up;
 mod woken;
 
 // What both shells have.
-use cenote_shell::{error, event, held, introduction, log, surroundings};
+use cenote_shell::{error, event, held, introduction, log, outbox, surroundings};
 
 pub use cenote_shell::trace::{Recording, RecordingError};
 

@@ -10,6 +10,7 @@
 //! | [`error`], [`event`], [`held`] | what users are told |
 //! | [`log`] | the specification's log messages, through `tracing` |
 //! | [`introduction`] | who the client says it is |
+//! | [`outbox`] | what is decided under a lock and done, or told, outside of it |
 //! | [`surroundings`] | what a connection needs to know of the process and of the operating system |
 //! | [`trace`] | recordings, the flight recorder and its dumps |
 //! | [`woken`] | who is to be woken when the lock is given back |
@@ -25,6 +26,7 @@ pub mod introduction;
 pub mod log;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+pub mod outbox;
 pub mod surroundings;
 #[cfg(feature = "tls")]
 pub mod tls;

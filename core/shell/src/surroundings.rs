@@ -37,3 +37,13 @@ pub fn nonce() -> Result<Nonce, ConnectionError> {
     })?;
     Ok(Nonce::from_random(bytes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::nonce;
+
+    #[test]
+    fn no_nonce_comes_twice() {
+        assert!(nonce().unwrap() != nonce().unwrap());
+    }
+}

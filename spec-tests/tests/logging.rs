@@ -1,4 +1,5 @@
-//! The log messages, through `tracing`. In a process of its own: a subscriber is for all of it.
+//! The log messages of both shells, through `tracing`. In a process of its own: a subscriber is for all
+//! of it.
 
 use std::fmt::{Debug, Write};
 use std::process::Command;
@@ -8,7 +9,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
-use cenote_tokio::{Builder, Connector, Pool, Progress, Target};
+use tokio::runtime;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -66,47 +67,96 @@ impl Visit for Line {
 /// Opens one connection, and fails the second.
 struct Once;
 
-impl Connector for Once {
-    type Connection = ();
-
-    async fn connect(&self, target: Target, _: Progress<Self>) -> Result<(), ConnectionError> {
-        match target.connection_id {
+impl Once {
+    fn connect(number: u64) -> Result<(), ConnectionError> {
+        match number {
             1 => Ok(()),
             _ => Err(ConnectionError::network(Stage::Tcp, "refused")),
         }
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn messages_have_the_words_and_keys_of_the_specification() {
+impl cenote_tokio::Connector for Once {
+    type Connection = ();
+
+    async fn connect(
+        &self,
+        target: cenote_tokio::Target,
+        _: cenote_tokio::Progress<Self>,
+    ) -> Result<(), ConnectionError> {
+        Self::connect(target.connection_id)
+    }
+}
+
+impl cenote_mio::Connector for Once {
+    type Connection = ();
+
+    async fn connect(
+        &self,
+        target: cenote_mio::Target,
+        _: cenote_mio::Progress<Self>,
+    ) -> Result<(), ConnectionError> {
+        Self::connect(target.connection_id)
+    }
+}
+
+/// OP-35, OP-36: has something in vain, whose value is nobody's business.
+const URI: &str = "mongodb://db.example.com/?maxConecting=3&maxPoolSize=secret";
+
+fn on_tokio(address: ServerAddress, options: PoolOptions) {
+    let runtime = runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(async {
+        cenote_tokio::Pool::builder(URI).expect("a builder");
+        let builder = cenote_tokio::Builder::new(address, Once).options(options);
+        let pool = builder.build().expect("a pool");
+        pool.ready();
+        let first = pool.check_out().await.expect("a connection");
+        pool.check_out().await.expect_err("it is refused");
+        drop(first);
+        pool.close().await;
+    });
+}
+
+fn on_mio(address: ServerAddress, options: PoolOptions) {
+    cenote_mio::Pool::builder(URI).expect("a builder");
+    let builder = cenote_mio::Builder::new(address, Once).options(options);
+    let pool = builder.build().expect("a pool");
+    pool.ready();
+    let first = pool.check_out().expect("a connection");
+    pool.check_out().expect_err("it is refused");
+    drop(first);
+    pool.close();
+}
+
+#[test]
+fn messages_have_the_words_and_keys_of_the_specification() {
     let lines = Lines::default();
     tracing::subscriber::set_global_default(lines.clone()).unwrap();
-    // OP-35, OP-36: what a connection string has in vain, without its value.
-    Pool::builder("mongodb://db.example.com/?maxConecting=3&maxPoolSize=secret").unwrap();
-    let warnings = std::mem::take(&mut *lines.0.lock().unwrap());
-    let expected = [
-        "WARN message=Connection string: maxConecting: no such option; it is ignored",
-        "WARN message=Connection string: maxPoolSize: ",
-    ];
-    assert_eq!(warnings.len(), expected.len(), "{warnings:#?}");
-    for (warning, expected) in warnings.iter().zip(expected) {
-        assert!(warning.starts_with(expected) && !warning.contains("secret"), "{warning}");
+    for shell in [on_tokio, on_mio] {
+        let options = PoolOptions::default().with_max_pool_size(2);
+        shell(ServerAddress::tcp("db.example.com", 27018).unwrap(), options);
+        let mut said = std::mem::take(&mut *lines.0.lock().unwrap());
+        let messages = said.split_off(WARNINGS.len());
+        for (warning, expected) in said.iter().zip(WARNINGS) {
+            assert!(warning.starts_with(expected) && !warning.contains("secret"), "{warning}");
+        }
+        assert_eq!(messages, expected(), "{messages:#?}");
     }
+}
 
-    let options = PoolOptions::default().with_max_pool_size(2);
-    let address = ServerAddress::tcp("db.example.com", 27018).unwrap();
-    let pool = Builder::new(address, Once).options(options).build().unwrap();
-    pool.ready();
-    let first = pool.check_out().await.unwrap();
-    pool.check_out().await.unwrap_err();
-    drop(first);
-    pool.close().await;
+/// About the connection string.
+const WARNINGS: [&str; 2] = [
+    "WARN message=Connection string: maxConecting: no such option; it is ignored",
+    "WARN message=Connection string: maxPoolSize: ",
+];
+
+fn expected() -> [String; 13] {
     let server = "serverHost=db.example.com serverPort=27018";
     let error = match std::env::var(LogSettings::VARIABLE).as_deref() {
         Ok("3") => "TCP...",
         _ => "TCP connect: refused",
     };
-    let expected = [
+    [
         format!(" message=Connection pool created {server} maxPoolSize=2"),
         format!(" message=Connection pool ready {server}"),
         format!(" message=Connection checkout started {server}"),
@@ -130,9 +180,7 @@ async fn messages_have_the_words_and_keys_of_the_specification() {
              reason=Connection pool was closed"
         ),
         format!(" message=Connection pool closed {server}"),
-    ];
-    let lines = lines.0.lock().unwrap();
-    assert_eq!(*lines, expected, "{lines:#?}");
+    ]
 }
 
 /// LG-48: the same in a process whose environment says so.
