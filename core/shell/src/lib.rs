@@ -8,7 +8,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`error`], [`event`], [`held`] | what users are told |
-//! | [`log`] | the specification's log messages, through `tracing` |
+//! | [`log`] | the specification's log messages, and those of monitors, through `tracing` |
 //! | [`introduction`] | who the client says it is |
 //! | [`outbox`] | what is decided under a lock and done, or told, outside of it |
 //! | [`surroundings`] | what a connection needs to know of the process and of the operating system |

@@ -4,7 +4,6 @@ mod builder;
 mod close;
 mod error;
 mod event;
-mod log;
 mod pinned;
 mod recording;
 mod selection;

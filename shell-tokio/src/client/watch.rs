@@ -15,10 +15,10 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::event::{ServerEvent, ServerSubscriber};
-use super::log;
 use super::talk::Talks;
 use crate::connection::Mongo;
 use crate::failure::Failure;
+use crate::log::topology as log;
 use crate::outbox::{self, Outbox};
 use crate::pool::Pool;
 use crate::shared::Fed;

@@ -1,6 +1,8 @@
 //! The specification's log messages, through `tracing`: target `cenote::connection`, level DEBUG
 //! (LG-01).
 
+pub mod topology;
+
 use std::sync::LazyLock;
 
 use cenote_core::address::ServerAddress;

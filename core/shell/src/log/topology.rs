@@ -1,4 +1,4 @@
-//! Heartbeats and changes, through `tracing`: target `cenote::topology`, level DEBUG.
+//! What monitors tell, through `tracing`: target `cenote::topology`, level DEBUG.
 
 use cenote_core::address::ServerAddress;
 use cenote_core::monitor::Event;
@@ -6,11 +6,13 @@ use tracing::{Level, debug, enabled};
 
 const TARGET: &str = "cenote::topology";
 
-pub(super) fn is_wanted() -> bool {
+/// Whether anybody would see a message.
+pub fn is_wanted() -> bool {
     enabled!(target: TARGET, Level::DEBUG)
 }
 
-pub(super) fn event(address: &ServerAddress, event: &Event) {
+/// Says what was learnt of a server, or is being asked.
+pub fn event(address: &ServerAddress, event: &Event) {
     let (host, port) = (address.host(), address.port());
     match event {
         Event::ServerHeartbeatStarted { awaited } => debug!(
