@@ -1,22 +1,10 @@
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use thiserror::Error;
-
 use crate::connector::Connector;
 use crate::drainer::Drainer;
+use crate::error::CloseTimeout;
 use crate::pool::Pool;
-
-/// [`Pool::close_before`] stopped waiting. The pool is closed; this is how much of it is still out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "the pool is closed, but {in_use} of its connections are still checked out: each is closed \
-     when it comes back"
-)]
-pub struct CloseTimeout {
-    /// Connections that are checked out: at least 1.
-    pub in_use: u32,
-}
 
 impl<K: Connector> Pool<K> {
     /// Closes the pool for good. Blocks until everything that is checked out has come home (PCL-01),

@@ -1,7 +1,6 @@
 //! Before and after `fork`: a child process has its parent's memory and sockets, but of its threads
 //! only the one that forked.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +9,9 @@ use cenote_core::pool::{Action, Input};
 use thiserror::Error;
 
 use crate::connector::Connector;
-use crate::desk::{Desk, Mio, broken};
+use crate::desk::{Desk, Mio, Woken, broken};
 use crate::event_loop::EventLoop;
-use crate::outbox::Outbox;
 use crate::shared::Shared;
-use crate::woken::Woken;
 use crate::{thread, timer};
 
 /// Why a pool could not be [reset](crate::Pool::reset_after_fork) in a child process.
@@ -88,6 +85,7 @@ pub(crate) fn begin_anew<K: Connector>(
 impl<K: Connector> Desk<K> {
     /// Gives what is to be dropped.
     fn forget_parent(&mut self, shared: &Arc<Shared<K>>) -> impl Sized + use<K> {
+        self.state.stop_writing();
         let (mut kept, mut dropped) = (Vec::new(), Vec::new());
         let mut sink = |action: Action<Mio<K>>| match action {
             // Some connections may be made anew already, for the minimum.
@@ -106,8 +104,8 @@ impl<K: Connector> Desk<K> {
             interrupt.renounce();
         }
         let parked = std::mem::take(&mut self.parked);
-        let outbox = std::mem::replace(&mut self.outbox, Outbox::new(VecDeque::new()));
-        let news = std::mem::replace(&mut self.news, Outbox::new(VecDeque::new()));
+        let outbox = self.outbox.forget();
+        let news = self.news.forget();
         kept.into_iter().for_each(|action| self.post(action));
         (dropped, parked, outbox, news, std::mem::take(&mut self.answered))
     }

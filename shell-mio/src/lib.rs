@@ -17,6 +17,9 @@
 //!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
 //! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
 //! * `Builder::metrics`, with the feature `metrics`, measures it with OpenTelemetry.
+//! * [`Builder::record`] writes all that happens into a trace, which `cenote replay` plays again;
+//!   [`Builder::flight_recorder`] keeps the last of it for [`Pool::dump_trace`], and
+//!   [`Builder::dump_traces_into`] for when something goes wrong.
 //! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
 //!
 //! ```no_run
@@ -41,6 +44,7 @@
 //! |---|---|
 //! | a caller's | checks out and in under one lock; reads and writes what it sends on its connection; sees to its own timeout |
 //! | `cenote-loop`, one for each pool or for all pools of a client, until they are closed | connects, shakes hands, says hello, authenticates; talks to servers that are watched; fires timers |
+//! | `cenote-trace`, while a pool is recorded or dumps by itself | writes traces |
 //! | `cenote-helper`, sixteen at most, while names are resolved | asks the operating system |
 //! | `cenote-helper`, while a key is derived | PBKDF2, once for each password and salt: its result is kept |
 //!
@@ -63,17 +67,13 @@ mod connector;
 mod desk;
 mod drainer;
 mod establish;
-mod event;
 mod event_loop;
 mod failure;
 mod fork;
 mod guard;
-mod held;
 mod interrupt;
-mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
-mod outbox;
 mod parker;
 mod pool;
 mod request;
@@ -81,17 +81,22 @@ mod shared;
 mod source;
 mod thread;
 mod timer;
+mod trace;
 mod try_check_out;
 mod warm_up;
-mod woken;
+
+// What both shells have.
+use cenote_shell::{error, event, held, introduction, log, outbox, surroundings};
+
+pub use cenote_shell::trace::{Recording, RecordingError};
 
 pub use builder::{BuildError, Builder};
 pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
 pub use cenote_core::error::OperationError;
 pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
-pub use close::CloseTimeout;
 pub use connection::{Connection, Lookup, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
+pub use error::CloseTimeout;
 pub use event::PoolEvent;
 pub use event_loop::{EventLoop, Watched};
 pub use failure::Failure;

@@ -3,27 +3,27 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status,
+    Action, ConnId, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status,
 };
+use cenote_shell::trace::{OnUnwind, Traces};
 use mio::Poll;
 
 use crate::connector::Connector;
-use crate::desk::{Asked, Delivery, Desk, Held, Mio, News, Parked, Place, Waiter};
+use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place, Waiter, Woken};
 use crate::drainer::Drainer;
-use crate::event::{PoolEvent, Subscriber};
+use crate::event::{News, Subscriber, Subscribers};
 use crate::event_loop::EventLoop;
 use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
 use crate::interrupt::Interrupt;
 use crate::thread::LoopThread;
 use crate::timer::{Due, TIMER, Timed};
-use crate::woken::Woken;
-use crate::{establish, log, outbox};
+use crate::{error, establish, outbox};
 
 pub(crate) struct Shared<K: Connector> {
     pub(crate) address: Arc<ServerAddress>,
@@ -35,9 +35,10 @@ pub(crate) struct Shared<K: Connector> {
     /// The process that the pool lives in.
     process: AtomicU32,
     origin: std::time::Instant,
-    subscribers: Vec<Subscriber>,
+    subscribers: Subscribers,
     pub(crate) watcher: Option<Watcher<K>>,
     pub(crate) holders: Holders,
+    pub(crate) traces: Traces,
     desk: Mutex<Desk<K>>,
 }
 
@@ -70,6 +71,7 @@ pub(crate) struct Audience<K: Connector> {
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
     pub(crate) overseer: Option<Overseer>,
+    pub(crate) traces: Traces,
 }
 
 impl<K: Connector> Shared<K> {
@@ -79,7 +81,7 @@ impl<K: Connector> Shared<K> {
         audience: Audience<K>,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, watcher, overseer } = audience;
+        let Audience { subscribers, watcher, overseer, traces } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
@@ -87,13 +89,14 @@ impl<K: Connector> Shared<K> {
             thread: LoopThread::default(),
             process: AtomicU32::new(std::process::id()),
             origin: std::time::Instant::now(),
-            subscribers,
+            subscribers: Subscribers::new(subscribers),
             watcher,
             holders: Holders::new(desk.state.options(), overseer),
+            traces,
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
-        outbox::release(&shared.desk, shared.lock(), || {}, |news| shared.tell(news));
+        outbox::release(|| shared.lock(), shared.lock(), |news| shared.tell(news));
         shared
     }
 
@@ -105,13 +108,17 @@ impl<K: Connector> Shared<K> {
     /// As [`feed`](Self::feed), for who has the lock already.
     pub(crate) fn feed_under(
         self: &Arc<Self>,
-        mut desk: MutexGuard<'_, Desk<K>>,
+        desk: MutexGuard<'_, Desk<K>>,
         input: Input<Mio<K>>,
     ) {
-        let brings_time = matches!(input, Input::SetOptions { .. });
+        let unwinding = OnUnwind::new(&**self);
+        let mut desk = desk; // Given back before that is dropped.
+        // A recording tells when all this was, too; what is served at once it tells as the pool saw it.
+        let brings_time = matches!(input, Input::SetOptions { .. }) || desk.state.is_recording();
         let moment = self.moment(&desk, brings_time);
         let mut woken = Woken::default();
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        unwinding.did_not_happen();
         self.settle(desk, moment.is_timed, woken);
     }
 
@@ -142,12 +149,14 @@ impl<K: Connector> Shared<K> {
         purpose: Purpose,
         waiter: impl FnOnce() -> Waiter,
     ) -> Result<Delivery<K>, Place> {
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, deadline.is_some());
         let mut woken = Woken::default();
         let deadline = deadline.map(|deadline| self.instant(deadline));
         let asked = Asked { deadline, purpose };
         let answer = desk.request(moment.now, asked, moment.wants_events, (waiter, &mut woken));
+        unwinding.did_not_happen();
         self.settle(desk, moment.is_timed, woken);
         answer
     }
@@ -159,11 +168,13 @@ impl<K: Connector> Shared<K> {
         conn: Box<Held<K>>,
         health: Health<ConnectionError>,
     ) {
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, false);
         let mut woken = Woken::default();
         let input = Input::CheckedIn { id, conn, health };
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        unwinding.did_not_happen();
         self.settle(desk, moment.is_timed, woken);
     }
 
@@ -185,7 +196,7 @@ impl<K: Connector> Shared<K> {
 
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Desk<K>> {
-        outbox::lock(&self.desk)
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The lock, if nobody has it.
@@ -255,10 +266,7 @@ impl<K: Connector> Shared<K> {
 
     /// Why a connection must not be used again. One that nobody can judge must not.
     pub(crate) fn fault(&self, connection: &K::Connection) -> Option<ConnectionError> {
-        catch_unwind(AssertUnwindSafe(|| self.connector.fault(connection))).unwrap_or_else(|_| {
-            let reason = "the connector panicked when it was asked what is wrong with it";
-            Some(ConnectionError::protocol(Stage::Operation, reason))
-        })
+        error::fault(|| self.connector.fault(connection))
     }
 
     /// The time now, as the machine counts it.
@@ -291,17 +299,14 @@ impl<K: Connector> Shared<K> {
         Instant::ORIGIN + time.saturating_duration_since(self.origin)
     }
 
-    #[inline]
-    fn wants_events(&self) -> bool {
-        !self.subscribers.is_empty() || log::is_wanted()
-    }
-
-    /// The clock is read only when somebody will look at the time.
+    /// The clock is read only when somebody will look at the time: the machine, whoever hears of
+    /// events, or whoever reads a whole trace.
     #[inline(always)]
     fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
-        let wants_events = self.wants_events();
+        let wants_events = self.subscribers.want_events();
         let is_timed = brings_time || desk.state.needs_now();
-        let now = if is_timed || wants_events { self.now() } else { desk.state.now() };
+        let is_seen = is_timed || wants_events || desk.state.is_journaled();
+        let now = if is_seen { self.now() } else { desk.state.now() };
         Moment { now, is_timed, wants_events }
     }
 
@@ -315,6 +320,11 @@ impl<K: Connector> Shared<K> {
         woken: Woken,
     ) {
         let sleeper = if is_timed { Self::arm(&mut desk) } else { None };
+        let has_timed_out = desk.has_timed_out;
+        if desk.state.wants_clerk(has_timed_out) {
+            desk.has_timed_out = false;
+            desk.state.call_clerk(has_timed_out, &self.traces);
+        }
         let (work, news) = (desk.outbox.claim(), desk.news.claim());
         drop(desk);
         if woken.is_empty() && sleeper.is_none() {
@@ -324,17 +334,17 @@ impl<K: Connector> Shared<K> {
             Self::wake(woken, sleeper.as_ref());
         }
         if let Some(work) = work {
-            drop(outbox::drain(&self.desk, work, |action| self.act(action)));
+            drop(outbox::drain(|| self.lock(), work, |action| self.act(action)));
         }
         if let Some(news) = news {
-            self.ring(&outbox::drain(&self.desk, news, |news| self.tell(news)));
+            self.ring(&outbox::drain(|| self.lock(), news, |news| self.tell(news)));
         }
     }
 
     /// Those who wait have their answers, and are woken outside of the lock.
     #[inline(never)]
     fn wake(woken: Woken, sleeper: Option<&EventLoop>) {
-        woken.wake();
+        woken.wake(Waiter::wake);
         sleeper.into_iter().for_each(|event_loop| event_loop.call(TIMER));
     }
 
@@ -394,23 +404,8 @@ impl<K: Connector> Shared<K> {
     fn tell(self: &Arc<Self>, news: News) {
         let _drainer = Drainer::of(self);
         match news {
-            News::Event(event) => self.tell_event(event),
+            News::Event(event) => self.subscribers.tell(&self.address, event),
             News::HeldTooLong { id, held } => self.holders.report(&self.address, id, held),
-        }
-    }
-
-    fn tell_event(&self, event: Event<ConnectionError>) {
-        if log::is_wanted() {
-            // What collects them may panic, too.
-            let _ = catch_unwind(AssertUnwindSafe(|| log::event(&self.address, &event)));
-        }
-        if self.subscribers.is_empty() {
-            return;
-        }
-        let event = PoolEvent { address: Arc::clone(&self.address), event };
-        for subscriber in &self.subscribers {
-            // One that panics has said so; the others, and what comes next, are not to suffer.
-            let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
         }
     }
 }

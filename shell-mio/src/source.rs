@@ -19,7 +19,8 @@ use crate::guard::PooledConnection;
 use crate::pool::Pool;
 use crate::request::take_over;
 
-/// A pool in an application's own [`mio::Poll`]: no thread of the pool's, and nothing that blocks.
+/// A pool in an application's own [`mio::Poll`]: no thread of the pool's, and nothing that blocks. Only
+/// [recordings](Builder::record) and dumps that come by themselves are written by a thread.
 ///
 /// The application keeps a range of tokens free for sockets that are being opened (two for each, for
 /// a server with both an IPv4 and an IPv6 address, are plenty), and does in each round of its loop:

@@ -76,20 +76,16 @@ mod connection;
 mod connector;
 mod desk;
 mod establish;
-mod event;
 mod failure;
 mod fork;
 mod guard;
-mod held;
 mod home;
 mod interrupt;
 mod interruptible;
-mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(all(test, cenote_model))]
 mod model;
-mod outbox;
 mod pool;
 mod request;
 mod shared;
@@ -100,13 +96,18 @@ mod try_check_out;
 mod warm_up;
 mod woken;
 
+// What both shells have.
+use cenote_shell::{error, event, held, introduction, log, outbox, surroundings};
+
+pub use cenote_shell::trace::{Recording, RecordingError};
+
 pub use builder::{BuildError, Builder};
 pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
 pub use cenote_core::error::OperationError;
 pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
-pub use close::CloseTimeout;
 pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
+pub use error::CloseTimeout;
 pub use event::PoolEvent;
 pub use failure::Failure;
 pub use fork::ForkError;
@@ -116,7 +117,6 @@ pub use interruptible::Interruptible;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
 pub use pool::Pool;
-pub use trace::{Recording, RecordingError};
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -7,6 +7,7 @@ use cenote_core::client::{ClientSettings, ServerEvent};
 use cenote_core::monitor::{InvalidMonitorOptions, MonitorOptions};
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, UriWarning};
+use cenote_shell::trace::ClientTraceOptions;
 use thiserror::Error;
 
 use super::news::News;
@@ -14,12 +15,13 @@ use super::server::{Server, Watching};
 use super::watch::{ServerSubscriber, Watch};
 use super::{Client, Inner};
 use crate::builder::{BuildError, Builder};
-use crate::connection::{Mongo, environment};
+use crate::connection::Mongo;
 use crate::event::PoolEvent;
 use crate::event_loop::EventLoop;
 use crate::failure::Failure;
 use crate::held::HeldTooLong;
 use crate::pool::Pool;
+use crate::surroundings::environment;
 use crate::thread::LoopThread;
 use crate::{log, thread};
 
@@ -30,6 +32,7 @@ pub struct ClientBuilder {
     monitoring: MonitorOptions,
     server_subscribers: Vec<ServerSubscriber>,
     audience: Audience,
+    pub(super) tracing: ClientTraceOptions,
 }
 
 /// Who is told of all pools.
@@ -38,6 +41,8 @@ struct Audience {
     prepare: Option<Prepare>,
     subscribers: Vec<Told<PoolEvent>>,
     overseer: Option<Told<HeldTooLong>>,
+    #[cfg(feature = "metrics")]
+    metrics: Option<crate::metrics::Metrics>,
 }
 
 type Prepare = Box<dyn Fn(Builder<Mongo>) -> Builder<Mongo> + Send + Sync>;
@@ -68,6 +73,7 @@ impl ClientBuilder {
             connector,
             server_subscribers: Vec::new(),
             audience: Audience::default(),
+            tracing: ClientTraceOptions::default(),
         })
     }
 
@@ -131,6 +137,15 @@ impl ClientBuilder {
         self
     }
 
+    /// Measures all pools with OpenTelemetry (feature `metrics`): [`Builder::metrics`]. Each has its
+    /// address for a name; behind the name that `metrics` has and a `/`, if it has one.
+    #[cfg(feature = "metrics")]
+    #[must_use]
+    pub fn metrics(mut self, metrics: crate::metrics::Metrics) -> Self {
+        self.audience.metrics = Some(metrics);
+        self
+    }
+
     /// Makes the client: a pool for each host, the thread that turns the event loop of all of them,
     /// and the first checks.
     ///
@@ -169,7 +184,8 @@ impl ClientBuilder {
         let mut servers = Vec::with_capacity(settings.hosts().len());
         for address in settings.hosts() {
             let watch = Arc::new(OnceLock::new());
-            let builder = Builder::new(address.clone(), self.connector.clone());
+            let mut builder = Builder::new(address.clone(), self.connector.clone());
+            builder.tracing = self.tracing.of_one(address).map_err(BuildError::from)?;
             let builder = heard(builder, &self.audience, Arc::clone(&watch));
             let builder = builder.options(self.uri.pool.clone());
             let pool = Pool::new(builder.build_on(&event_loop.share())?);
@@ -209,6 +225,11 @@ fn heard(
     if let Some(overseer) = &audience.overseer {
         let overseer = Arc::clone(overseer);
         builder = builder.on_held_too_long(move |report| overseer(report));
+    }
+    #[cfg(feature = "metrics")]
+    if let Some(metrics) = &audience.metrics {
+        let metrics = metrics.of_one(builder.address());
+        builder = builder.metrics(metrics);
     }
     builder.on_failure(move |failure| failed(failure, watch.get()))
 }

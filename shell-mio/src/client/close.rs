@@ -3,7 +3,7 @@ use std::time::Instant;
 
 use super::watch::Watch;
 use super::{Client, Inner};
-use crate::close::CloseTimeout;
+use crate::error::CloseTimeout;
 
 impl Client {
     /// Closes the client for good: whoever waits for a server or a connection hears so, monitors end,

@@ -2,9 +2,9 @@
 
 mod builder;
 mod close;
-mod log;
 mod news;
 mod pinned;
+mod recording;
 mod selection;
 mod server;
 mod talk;

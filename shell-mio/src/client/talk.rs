@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
 use cenote_core::connect::Command;
@@ -13,7 +13,6 @@ use cenote_core::wire::Flags;
 use super::watch::Watch;
 use crate::connection::{Greeting, Monitoring};
 use crate::event_loop::EventLoop;
-use crate::outbox;
 
 /// Two at most, as the machine promises (SD-50).
 pub(super) struct Talks(Mutex<Table>);
@@ -73,7 +72,7 @@ impl Talks {
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
-        outbox::lock(&self.0)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

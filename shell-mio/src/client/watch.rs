@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{Candidate, ServerEvent};
@@ -13,13 +13,13 @@ use cenote_core::monitor::{
 use cenote_core::pool::{self, Instant};
 use cenote_core::sdam::{self, Verdict};
 
-use super::log;
 use super::news::News;
 use super::talk::Talks;
 use crate::connection::Mongo;
 use crate::drainer::Drainer;
 use crate::event_loop::EventLoop;
 use crate::failure::Failure;
+use crate::log::topology as log;
 use crate::outbox::{self, Outbox};
 use crate::pool::Pool;
 use crate::shared::Fed;
@@ -82,7 +82,7 @@ impl Watch {
     /// Begins with the first check.
     pub(super) fn begin(self: &Arc<Self>) {
         timer::start(self, &self.talks.event_loop());
-        outbox::release(&self.desk, self.lock(), || {}, |action| self.perform(action));
+        outbox::release(|| self.lock(), self.lock(), |action| self.perform(action));
     }
 
     /// Feeds one input, and does what it brings about.
@@ -179,7 +179,7 @@ impl Watch {
         desk: MutexGuard<'_, Desk>,
         Consequences { fed, is_news, is_timer_called }: Consequences,
     ) {
-        outbox::release(&self.desk, desk, || {}, |action| self.perform(action));
+        outbox::release(|| self.lock(), desk, |action| self.perform(action));
         fed.into_iter().for_each(Fed::settle);
         if is_news {
             self.news.tell();
@@ -228,7 +228,7 @@ impl Watch {
     }
 
     fn lock(&self) -> MutexGuard<'_, Desk> {
-        outbox::lock(&self.desk)
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use bson::RawDocumentBuf;
-use cenote_core::connect::{Command, ConnectionDescription, Establish, KeyDerivation, Nonce, Step};
+use cenote_core::connect::{Command, ConnectionDescription, Establish, KeyDerivation, Step};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageLimit, WireError};
 
@@ -12,6 +12,7 @@ use super::messages::{Failure, Messages};
 use super::{Connection, Mongo};
 use crate::connector::Progress;
 use crate::event_loop::Watched;
+use crate::surroundings::nonce;
 
 /// From an open stream to a connection that is ready.
 pub(super) async fn establish(
@@ -108,13 +109,4 @@ pub(super) fn fail(establish: &mut Establish, failure: Failure) {
         Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
         Failure::Wire(error) | Failure::Refused(error) => establish.garbled(&error.to_string()),
     }
-}
-
-/// AU-35: from the operating system.
-pub(super) fn nonce() -> Result<Nonce, ConnectionError> {
-    let mut bytes = [0; Nonce::RANDOM_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        ConnectionError::configuration(Stage::Authentication, &error.to_string())
-    })?;
-    Ok(Nonce::from_random(bytes))
 }

@@ -4,7 +4,6 @@ mod clerks;
 mod dial;
 mod embedded;
 mod handshake;
-mod introduction;
 mod messages;
 mod monitoring;
 mod operations;
@@ -16,26 +15,25 @@ mod reluctant;
 mod resolve;
 mod stream;
 mod tls;
-mod verifier;
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_core::connect::{ClientMetadata, DriverInfo, Environment, EstablishOptions, ScramCache};
+use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions, ScramCache};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 
 use self::dial::Limit;
-use self::introduction::Introduction;
 use self::messages::Messages;
 use self::resolve::Resolver;
 use self::tls::Tls;
 use crate::connector::{Connector, Progress, Target};
 use crate::interrupt::Interrupter;
+use crate::introduction::Introduction;
+use crate::surroundings::environment;
 
 pub(crate) use self::monitoring::{Greeting, Monitoring};
 pub use self::operations::Connection;
@@ -139,24 +137,6 @@ impl Mongo {
 
     fn scram(&self) -> MutexGuard<'_, ScramCache> {
         self.scram.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Where the process runs, as far as servers are told (HS-22, HS-24, HS-26).
-pub(crate) fn environment() -> Environment {
-    let name = match std::env::consts::OS {
-        "linux" => "Linux",
-        "macos" => "Darwin",
-        "windows" => "Windows",
-        other => other,
-    };
-    let variable = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
-    Environment {
-        os_type: Some(name.to_owned()),
-        architecture: Some(std::env::consts::ARCH.to_owned()),
-        variables: Environment::VARIABLES.iter().filter_map(variable).collect(),
-        has_dockerenv: Path::new("/.dockerenv").exists(),
-        ..Environment::default()
     }
 }
 

@@ -10,9 +10,10 @@ use cenote_core::wire::{Flags, MessageLimit};
 
 use super::Mongo;
 use super::dial::{self, Limit};
-use super::handshake::{fail, nonce, receive, send};
+use super::handshake::{fail, receive, send};
 use super::messages::{Failure, Messages};
 use crate::event_loop::{EventLoop, Watched};
+use crate::surroundings::nonce;
 
 /// A connection of a monitor, after hello. It stays on the event loop.
 pub(crate) struct Monitoring {

@@ -6,6 +6,7 @@ use cenote_core::client::{ClientSettings, ServerEvent};
 use cenote_core::monitor::{InvalidMonitorOptions, MonitorOptions};
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, UriWarning};
+use cenote_shell::trace::ClientTraceOptions;
 use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -14,11 +15,12 @@ use super::server::{Server, Watching};
 use super::watch::{ServerSubscriber, Watch};
 use super::{Client, Inner};
 use crate::builder::{BuildError, Builder};
-use crate::connection::{Mongo, environment};
+use crate::connection::Mongo;
 use crate::event::PoolEvent;
 use crate::failure::Failure;
 use crate::held::HeldTooLong;
 use crate::log;
+use crate::surroundings::environment;
 
 /// Makes a [`Client`].
 pub struct ClientBuilder {
@@ -27,6 +29,7 @@ pub struct ClientBuilder {
     monitoring: MonitorOptions,
     server_subscribers: Vec<ServerSubscriber>,
     audience: Audience,
+    pub(super) tracing: ClientTraceOptions,
 }
 
 /// Who is told of all pools.
@@ -67,6 +70,7 @@ impl ClientBuilder {
             connector,
             server_subscribers: Vec::new(),
             audience: Audience::default(),
+            tracing: ClientTraceOptions::default(),
         })
     }
 
@@ -158,7 +162,8 @@ impl ClientBuilder {
         let mut servers = Vec::new();
         for address in settings.hosts() {
             let watch = Arc::new(OnceLock::new());
-            let builder = Builder::new(address.clone(), self.connector.clone());
+            let mut builder = Builder::new(address.clone(), self.connector.clone());
+            builder.tracing = self.tracing.of_one(address).map_err(BuildError::from)?;
             let builder = heard(builder, &self.audience, Arc::clone(&watch));
             let pool = builder.options(self.uri.pool.clone()).build()?;
             let watching = if settings.is_watched {

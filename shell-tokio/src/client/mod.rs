@@ -2,8 +2,8 @@
 
 mod builder;
 mod close;
-mod log;
 mod pinned;
+mod recording;
 mod selection;
 mod server;
 mod talk;

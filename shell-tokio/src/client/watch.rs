@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use cenote_core::client::{Candidate, ServerEvent};
 use cenote_core::connect::EstablishOptions;
@@ -15,10 +15,10 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::log;
 use super::talk::Talks;
 use crate::connection::Mongo;
 use crate::failure::Failure;
+use crate::log::topology as log;
 use crate::outbox::{self, Outbox};
 use crate::pool::Pool;
 use crate::shared::Fed;
@@ -93,7 +93,7 @@ impl Watch {
     pub(super) fn begin(self: &Arc<Self>) {
         let timer = self.runtime.spawn(Arc::clone(self).keep_time()).abort_handle();
         *self.timer() = Some(timer);
-        outbox::release(&self.desk, self.lock(), || {}, |action| self.perform(action));
+        outbox::release(|| self.lock(), self.lock(), |action| self.perform(action));
     }
 
     /// Feeds one input, and does what it brings about.
@@ -186,7 +186,7 @@ impl Watch {
         desk: MutexGuard<'_, Desk>,
         Consequences { fed, is_news }: Consequences,
     ) {
-        outbox::release(&self.desk, desk, || {}, |action| self.perform(action));
+        outbox::release(|| self.lock(), desk, |action| self.perform(action));
         fed.into_iter().for_each(Fed::settle);
         if is_news {
             self.news.notify_waiters();
@@ -257,7 +257,7 @@ impl Watch {
     }
 
     fn lock(&self) -> MutexGuard<'_, Desk> {
-        outbox::lock(&self.desk)
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn address(&self) -> &cenote_core::address::ServerAddress {
@@ -265,7 +265,7 @@ impl Watch {
     }
 
     fn timer(&self) -> MutexGuard<'_, Option<AbortHandle>> {
-        outbox::lock(&self.timer)
+        self.timer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use cenote_core::connect::{ConnectionDescription, Establish, KeyDerivation, Nonce, Step};
-use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::connect::{ConnectionDescription, Establish, KeyDerivation, Step};
+use cenote_core::error::ConnectionError;
 use cenote_core::wire::{Flags, MessageLimit, WireError};
 use tokio::task::spawn_blocking;
 
@@ -11,6 +11,7 @@ use super::dial::Limit;
 use super::messages::{Failure, Messages};
 use super::{Connection, Mongo};
 use crate::connector::{Connector, Progress};
+use crate::surroundings::nonce;
 
 /// From an open stream to a connection that is ready.
 pub(super) async fn establish<K: Connector>(
@@ -77,13 +78,4 @@ pub(super) fn fail(establish: &mut Establish, failure: Failure) {
         Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
         Failure::Wire(error) | Failure::Refused(error) => establish.garbled(&error.to_string()),
     }
-}
-
-/// AU-35: from the operating system.
-pub(super) fn nonce() -> Result<Nonce, ConnectionError> {
-    let mut bytes = [0; Nonce::RANDOM_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        ConnectionError::configuration(Stage::Authentication, &error.to_string())
-    })?;
-    Ok(Nonce::from_random(bytes))
 }

@@ -11,8 +11,9 @@ use tokio::time::Instant;
 
 use super::Mongo;
 use super::dial::{self, Limit};
-use super::handshake::{fail, nonce};
+use super::handshake::fail;
 use super::messages::Messages;
+use crate::surroundings::nonce;
 
 /// A connection of a monitor, after hello.
 pub(crate) struct Monitoring {

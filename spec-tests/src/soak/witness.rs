@@ -42,11 +42,7 @@ impl Ear {
     }
 
     pub(crate) fn hear(&self, event: &PoolEvent) {
-        self.hear_about(&event.address, &event.event);
-    }
-
-    /// As [`hear`](Self::hear), from a pool on whatever shell.
-    pub(crate) fn hear_about(&self, address: &Arc<ServerAddress>, event: &Event<ConnectionError>) {
+        let PoolEvent { address, event } = event;
         // Whoever judges has gone only after a trouble with the file, which it tells.
         let _ = self.tell.send((self.now(), Arc::clone(address), event.clone()));
     }

@@ -87,9 +87,6 @@ pub enum Trouble {
         /// Why.
         source: io::Error,
     },
-    /// `--trace` or `--html` where nothing is recorded.
-    #[error("--trace and --html are for --shell tokio: the pool on mio does not record itself yet")]
-    NotRecorded,
     /// The trace cannot be written to its end.
     #[error(transparent)]
     Recording(#[from] RecordingError),

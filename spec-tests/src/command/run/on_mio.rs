@@ -17,6 +17,7 @@ use super::Trouble;
 use super::arguments::Plan;
 use super::chaos::Chaos;
 use super::progress::{Goal, Progress};
+use super::record::Record;
 use super::seen::Seen;
 use super::server::Server;
 use super::summary::{Left, Stopped, Summary, Told};
@@ -49,11 +50,12 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
         Trouble::Events { path, source }
     };
     let (witness, ear) = Witness::new(plan.events.as_deref()).map_err(told)?;
+    let record = Record::begin(plan)?;
     let server = Server::start(&plan.target)?;
     let timeline = Arc::new(Timeline::new());
     let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
     server.look(&mut signals).await?;
-    let client = client(&server, ear, &seen)?;
+    let client = client(&server, ear, &seen, record.as_ref())?;
     let pool = client.pool(&server.address).cloned();
     let pool = pool.unwrap_or_else(|| unreachable!("the client has it from the same text"));
     let tally = Arc::new(Tally::new(plan.operations, Arc::clone(&timeline)));
@@ -87,15 +89,19 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
     let hanging = workers.finish(&mut signals).await?;
     helpers.join_all().await;
     progress.end();
-    let closing = client.clone();
-    let closed = spawn_blocking(move || closing.close_before(Instant::now() + PATIENCE).is_ok());
-    let closed = closed.await.map_err(io::Error::from)?;
+    let (closing, recorded) = (client.clone(), pool.clone());
+    let closed = spawn_blocking(move || {
+        let closed = closing.close_before(Instant::now() + PATIENCE).is_ok();
+        recorded.end_recording().map(|()| closed)
+    });
+    let closed = closed.await.map_err(io::Error::from)??;
     let (connections, max_pool_size) = (pool.snapshot().total, pool.snapshot().max_pool_size);
     drop((pool, client));
     let sockets = sockets::settle(&server.address, PATIENCE).await?;
     let address = server.address.clone();
     let embedded = server.endpoint.is_some();
     drop(server);
+    let recorded = record.map(Record::finish).transpose()?;
     Ok(Summary::new(Told {
         plan,
         server: address.to_string(),
@@ -108,7 +114,7 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
         incidents: timeline.incidents(),
         left: Left { tasks: hanging, closed, connections, sockets },
         report: witness.report().map_err(told)?,
-        recorded: None,
+        recorded,
     }))
 }
 
@@ -151,15 +157,26 @@ impl Scene<'_> {
 }
 
 /// It watches the server, and makes the pool ready and clears it.
-fn client(server: &Server, ear: Ear, seen: &Arc<Seen>) -> Result<Client, Trouble> {
+fn client(
+    server: &Server,
+    ear: Ear,
+    seen: &Arc<Seen>,
+    record: Option<&Record>,
+) -> Result<Client, Trouble> {
     let (seen, address) = (Arc::clone(seen), server.address.clone());
-    let builder = Client::builder(&server.uri)?.on_event(move |event| {
+    let mut builder = Client::builder(&server.uri)?.on_event(move |event| {
         // Other hosts have pools, too, which have nothing to do.
         if *event.address == address {
             seen.hear(&event.event);
-            ear.hear_about(&event.address, &event.event);
+            ear.hear(event);
         }
     });
+    if let Some(record) = record {
+        let (trace, address) = (record.trace().to_owned(), server.address.clone());
+        builder = builder.prepare_pools(move |pool| {
+            if *pool.address() == address { pool.record(trace.as_path()) } else { pool }
+        });
+    }
     Ok(builder.build()?)
 }
 
