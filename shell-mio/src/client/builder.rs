@@ -8,11 +8,12 @@ use cenote_core::monitor::{InvalidMonitorOptions, MonitorOptions};
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, UriWarning};
 use cenote_shell::trace::ClientTraceOptions;
+use cenote_shell::watch::{ServerSubscriber, ServerSubscribers};
 use thiserror::Error;
 
 use super::news::News;
 use super::server::{Server, Watching};
-use super::watch::{ServerSubscriber, Watch};
+use super::watch::Watch;
 use super::{Client, Inner};
 use crate::builder::{BuildError, Builder};
 use crate::connection::Mongo;
@@ -178,7 +179,7 @@ impl ClientBuilder {
         news: &Arc<News>,
         event_loop: &EventLoop,
     ) -> Result<Vec<Arc<Server>>, ClientBuildError> {
-        let subscribers = Arc::new(self.server_subscribers);
+        let subscribers = Arc::new(ServerSubscribers::new(self.server_subscribers));
         let establish = self.connector.monitor_options();
         let origin = Instant::now();
         let mut servers = Vec::with_capacity(settings.hosts().len());

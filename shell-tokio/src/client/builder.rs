@@ -7,12 +7,13 @@ use cenote_core::monitor::{InvalidMonitorOptions, MonitorOptions};
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, UriWarning};
 use cenote_shell::trace::ClientTraceOptions;
+use cenote_shell::watch::{ServerSubscriber, ServerSubscribers};
 use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::server::{Server, Watching};
-use super::watch::{ServerSubscriber, Watch};
+use super::watch::Watch;
 use super::{Client, Inner};
 use crate::builder::{BuildError, Builder};
 use crate::connection::Mongo;
@@ -155,7 +156,7 @@ impl ClientBuilder {
     pub fn build(self) -> Result<Client, ClientBuildError> {
         let settings = ClientSettings::new(&self.uri);
         self.monitoring.validate()?;
-        let subscribers = Arc::new(self.server_subscribers);
+        let subscribers = Arc::new(ServerSubscribers::new(self.server_subscribers));
         let establish = self.connector.monitor_options();
         let origin = Instant::now();
         let news = Arc::new(Notify::new());
