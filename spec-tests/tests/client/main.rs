@@ -11,6 +11,7 @@ mod load_balanced_trouble;
 mod metadata;
 mod partition;
 mod prose;
+mod recording;
 mod replica_set;
 mod shells;
 mod subscribers;
