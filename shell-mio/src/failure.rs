@@ -8,7 +8,8 @@ use cenote_core::pool::{ConnId, Input, ServiceId};
 use cenote_core::sdam::{Context, PoolVerdict, TopologyVersion};
 
 use crate::connector::Connector;
-use crate::shared::{Fed, Shared};
+use crate::fed::Fed;
+use crate::shared::Shared;
 
 /// A connection that failed, as [`Builder::on_failure`](crate::Builder::on_failure) shows it to
 /// whoever watches the server, before the pool hears of it (ES-05, T-03).

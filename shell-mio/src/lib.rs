@@ -69,6 +69,7 @@ mod drainer;
 mod establish;
 mod event_loop;
 mod failure;
+mod fed;
 mod fork;
 mod guard;
 mod interrupt;

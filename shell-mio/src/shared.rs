@@ -44,26 +44,11 @@ pub(crate) struct Shared<K: Connector> {
 
 /// When an input happens, and who will look.
 #[derive(Clone, Copy)]
-struct Moment {
-    now: Instant,
+pub(crate) struct Moment {
+    pub(crate) now: Instant,
     /// Something may be due later: without, nothing is due after the input either.
-    is_timed: bool,
-    wants_events: bool,
-}
-
-/// An input whose consequences wait for another lock to be given back.
-#[must_use]
-pub(crate) struct Fed<K: Connector> {
-    shared: Arc<Shared<K>>,
-    is_timed: bool,
-    woken: Woken,
-}
-
-impl<K: Connector> Fed<K> {
-    pub(crate) fn settle(self) {
-        let Self { shared, is_timed, woken } = self;
-        shared.settle(shared.lock(), is_timed, woken);
-    }
+    pub(crate) is_timed: bool,
+    pub(crate) wants_events: bool,
 }
 
 /// Who is told things.
@@ -120,25 +105,6 @@ impl<K: Connector> Shared<K> {
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
         unwinding.did_not_happen();
         self.settle(desk, moment.is_timed, woken);
-    }
-
-    /// Feeds one input under a lock of the caller's: nothing is told or done yet, and nobody woken,
-    /// before the caller has given that lock back and calls [`Fed::settle`]. So a server's
-    /// description and its pool change at once (SD-04, SD-05).
-    pub(crate) fn feed_within(self: &Arc<Self>, input: Input<Mio<K>>) -> Fed<K> {
-        self.feed_locked(self.lock(), input)
-    }
-
-    /// As [`feed_within`](Self::feed_within), for who has this lock, too.
-    pub(crate) fn feed_locked(
-        self: &Arc<Self>,
-        mut desk: MutexGuard<'_, Desk<K>>,
-        input: Input<Mio<K>>,
-    ) -> Fed<K> {
-        let moment = self.moment(&desk, false);
-        let mut woken = Woken::default();
-        desk.handle(moment.now, input, moment.wants_events, &mut woken);
-        Fed { shared: Arc::clone(self), is_timed: moment.is_timed, woken }
     }
 
     /// Asks for a connection: what is there at once, or the place where the answer will be, of
@@ -302,7 +268,7 @@ impl<K: Connector> Shared<K> {
     /// The clock is read only when somebody will look at the time: the machine, whoever hears of
     /// events, or whoever reads a whole trace.
     #[inline(always)]
-    fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
+    pub(crate) fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
         let wants_events = self.subscribers.want_events();
         let is_timed = brings_time || desk.state.needs_now();
         let is_seen = is_timed || wants_events || desk.state.is_journaled();

@@ -18,9 +18,9 @@ use crate::connection::Mongo;
 use crate::drainer::Drainer;
 use crate::event_loop::EventLoop;
 use crate::failure::Failure;
+use crate::fed::Fed;
 use crate::outbox;
 use crate::pool::Pool;
-use crate::shared::Fed;
 use crate::timer::{self, Due, TIMER, Timed};
 
 pub(crate) struct Watch {
