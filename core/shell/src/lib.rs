@@ -12,6 +12,7 @@
 //! | [`introduction`] | who the client says it is |
 //! | [`outbox`] | what is decided under a lock and done, or told, outside of it |
 //! | [`surroundings`] | what a connection needs to know of the process and of the operating system |
+//! | [`talk`] | why there was no reply |
 //! | [`trace`] | recordings, the flight recorder and its dumps |
 //! | [`woken`] | who is to be woken when the lock is given back |
 //! | `metrics`, with the feature of that name | what OpenTelemetry is told of a pool |
@@ -28,6 +29,7 @@ pub mod log;
 pub mod metrics;
 pub mod outbox;
 pub mod surroundings;
+pub mod talk;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trace;
