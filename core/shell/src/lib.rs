@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`error`], [`event`], [`held`] | what users are told |
 //! | [`log`] | the specification's log messages, and those of monitors, through `tracing` |
+//! | [`dial`] | in which order addresses are tried, and how sockets are set up |
 //! | [`introduction`] | who the client says it is |
 //! | [`outbox`] | what is decided under a lock and done, or told, outside of it |
 //! | [`surroundings`] | what a connection needs to know of the process and of the operating system |
@@ -20,6 +21,7 @@
 
 #![warn(missing_debug_implementations)]
 
+pub mod dial;
 pub mod error;
 pub mod event;
 pub mod held;
