@@ -1,6 +1,7 @@
 //! One pool: the lock, and what is done outside of it.
 
 use std::io;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -286,16 +287,15 @@ impl<K: Connector> Shared<K> {
         woken: Woken,
     ) {
         let sleeper = if is_timed { Self::arm(&mut desk) } else { None };
-        let has_timed_out = desk.has_timed_out;
-        if desk.state.wants_clerk(has_timed_out) {
-            desk.has_timed_out = false;
+        if desk.state.wants_clerk(desk.has_timed_out) {
+            let has_timed_out = mem::take(&mut desk.has_timed_out);
             desk.state.call_clerk(has_timed_out, &self.traces);
         }
         let (work, news) = (desk.outbox.claim(), desk.news.claim());
         drop(desk);
         if woken.is_empty() && sleeper.is_none() {
             // Almost always so, and worth not even looking whether there is something to drop.
-            std::mem::forget((woken, sleeper));
+            mem::forget((woken, sleeper));
         } else {
             Self::wake(woken, sleeper.as_ref());
         }

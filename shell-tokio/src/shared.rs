@@ -264,9 +264,8 @@ impl<K: Connector> Shared<K> {
         if moment.is_timed {
             self.arm(&mut desk);
         }
-        let has_timed_out = desk.noted.has_timed_out;
-        if desk.state.wants_clerk(has_timed_out) {
-            desk.noted.has_timed_out = false;
+        if desk.state.wants_clerk(desk.noted.has_timed_out) {
+            let has_timed_out = mem::take(&mut desk.noted.has_timed_out);
             desk.state.call_clerk(has_timed_out, &self.traces);
         }
         // Those who wait have their answers, and need not wait for subscribers.

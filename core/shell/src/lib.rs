@@ -9,9 +9,11 @@
 //! |---|---|
 //! | [`error`], [`event`], [`held`] | what users are told |
 //! | [`log`] | the specification's log messages, and those of monitors, through `tracing` |
+//! | [`dial`] | in which order addresses are tried, and how sockets are set up |
 //! | [`introduction`] | who the client says it is |
 //! | [`outbox`] | what is decided under a lock and done, or told, outside of it |
 //! | [`surroundings`] | what a connection needs to know of the process and of the operating system |
+//! | [`talk`] | why there was no reply |
 //! | [`trace`] | recordings, the flight recorder and its dumps |
 //! | [`watch`] | one server that is watched, and who is told of it |
 //! | [`woken`] | who is to be woken when the lock is given back |
@@ -20,6 +22,7 @@
 
 #![warn(missing_debug_implementations)]
 
+pub mod dial;
 pub mod error;
 pub mod event;
 pub mod held;
@@ -29,6 +32,7 @@ pub mod log;
 pub mod metrics;
 pub mod outbox;
 pub mod surroundings;
+pub mod talk;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trace;

@@ -5,7 +5,7 @@ use std::io;
 use bson::RawDocumentBuf;
 use cenote_core::connect::{Command, ConnectionDescription, Establish, KeyDerivation, Step};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::wire::{Flags, MessageLimit, WireError};
+use cenote_core::wire::{Flags, MessageLimit};
 
 use super::dial::Limit;
 use super::messages::{Failure, Messages};
@@ -13,6 +13,7 @@ use super::{Connection, Mongo};
 use crate::connector::Progress;
 use crate::event_loop::Watched;
 use crate::surroundings::nonce;
+use crate::talk::fail;
 
 /// From an open stream to a connection that is ready.
 pub(super) async fn establish(
@@ -98,15 +99,4 @@ pub(super) async fn receive(
 
 fn unusable(error: io::Error) -> ConnectionError {
     ConnectionError::network(Stage::Authentication, error)
-}
-
-pub(super) fn fail(establish: &mut Establish, failure: Failure) {
-    match failure {
-        Failure::Io(error) => establish.failed(error),
-        Failure::Closed => establish.failed("closed by the peer"),
-        Failure::TimedOut(after) => establish.timed_out(after),
-        // The end in the middle of a message is an end, and not the protocol's fault.
-        Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
-        Failure::Wire(error) | Failure::Refused(error) => establish.garbled(&error.to_string()),
-    }
 }

@@ -10,10 +10,11 @@ use cenote_core::wire::{Flags, MessageLimit};
 
 use super::Mongo;
 use super::dial::{self, Limit};
-use super::handshake::{fail, receive, send};
+use super::handshake::{receive, send};
 use super::messages::{Failure, Messages};
 use crate::event_loop::{EventLoop, Watched};
 use crate::surroundings::nonce;
+use crate::talk::fail;
 
 /// A connection of a monitor, after hello. It stays on the event loop.
 pub(crate) struct Monitoring {

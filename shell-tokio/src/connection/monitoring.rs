@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use super::Mongo;
 use super::dial::{self, Limit};
-use super::handshake::fail;
 use super::messages::Messages;
 use crate::surroundings::nonce;
+use crate::talk::fail;
 
 /// A connection of a monitor, after hello.
 pub(crate) struct Monitoring {

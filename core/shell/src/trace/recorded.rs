@@ -20,13 +20,22 @@ use super::traces::{Reason, Traces};
 /// for that, for five seconds at most.
 pub struct Recorded<S: Shell<Cause: TraceCause>> {
     recorder: Recorder<S>,
+    /// As the recorder has it, where it is looked at for each input.
+    is_journaled: bool,
     /// Sees to it that recordings are written, if any are without being asked for.
     clerk: Option<Clerk>,
 }
 
 impl<S: Shell<Cause: TraceCause>> Recorded<S> {
     pub(super) const fn new(recorder: Recorder<S>, clerk: Option<Clerk>) -> Self {
-        Self { recorder, clerk }
+        let is_journaled = recorder.is_journaled();
+        Self { recorder, is_journaled, clerk }
+    }
+
+    /// Whether everything is recorded, each input with the time at which it came.
+    #[inline(always)]
+    pub const fn is_journaled(&self) -> bool {
+        self.is_journaled
     }
 
     /// Whether there is anything for [`call_clerk`](Self::call_clerk) to do. `has_timed_out`:
@@ -97,6 +106,7 @@ impl<S: Shell<Cause: TraceCause>> Recorded<S> {
     /// Nobody writes any further what is recorded.
     pub(super) fn drop_journal(&mut self) {
         self.recorder.end_journal();
+        self.is_journaled = false;
     }
 
     /// What was recorded and not taken yet. Then the recording is over.
@@ -136,7 +146,7 @@ impl<S: Shell<Cause: TraceCause>> Drop for Recorded<S> {
 
 impl<S: Shell<Cause: TraceCause>> fmt::Debug for Recorded<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { recorder, clerk } = self;
+        let Self { recorder, is_journaled: _, clerk } = self;
         f.debug_struct("Recorded")
             .field("recorder", recorder)
             .field("is_written", &clerk.is_some())
