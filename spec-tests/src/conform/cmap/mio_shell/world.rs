@@ -55,7 +55,7 @@ impl World {
         let (story, ledger) = (Arc::<Story>::default(), Arc::<Mutex<Ledger>>::default());
         let (heard, told) = (Arc::clone(&story), Arc::clone(&ledger));
         let builder = builder.on_event(move |PoolEvent { address, event }| {
-            lock(&told).told(event);
+            lock(&told).told_now(event, address);
             let json = serde_json::to_value(event_json::official(event, address));
             lock(&heard.told).events.push(json.expect("an event is plain data"));
             heard.goes_on.notify_all();

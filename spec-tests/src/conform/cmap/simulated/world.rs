@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, PoolError, Stage};
@@ -222,6 +223,11 @@ impl World {
         }
     }
 
+    /// Since the beginning.
+    fn time(&self) -> Duration {
+        self.now.saturating_since(Instant::ORIGIN)
+    }
+
     fn feed(&mut self, input: Input<Simulated>) {
         let mut actions = Vec::new();
         if let Err(misuse) = self.pool.handle(self.now, input, &mut actions) {
@@ -268,7 +274,7 @@ impl World {
     }
 
     fn tell(&mut self, event: &Event<ConnectionError>) {
-        self.ledger.told(event);
+        self.ledger.told(event, &self.address, self.time());
         let json = serde_json::to_value(event_json::official(event, &self.address));
         self.events.push(json.expect("an event is plain data"));
     }

@@ -40,7 +40,7 @@ impl World {
         let events = watch::Sender::new(Vec::new());
         let (heard, told) = (events.clone(), Arc::clone(&ledger));
         let builder = builder.on_event(move |PoolEvent { address, event }| {
-            lock(&told).told(event);
+            lock(&told).told_now(event, address);
             let json = serde_json::to_value(event_json::official(event, address));
             heard.send_modify(|events| events.push(json.expect("an event is plain data")));
         });
