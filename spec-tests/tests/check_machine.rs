@@ -218,7 +218,8 @@ fn an_event_that_comes_twice_is_noticed() {
         let lines = World::new(seed).life();
         for twice in 0..lines.len() {
             let text = format!("{:?}", lines[twice]);
-            let may_come_twice = ["is_service: true", "told: OptionsChanged", "told: ResetAfterFork"];
+            let may_come_twice =
+                ["is_service: true", "told: OptionsChanged", "told: ResetAfterFork"];
             if may_come_twice.iter().any(|what| text.contains(what)) {
                 continue;
             }

@@ -11,9 +11,10 @@ fn folder() -> PathBuf {
 }
 
 fn scenario(name: &str) -> Value {
-    Document::read(&folder().join(name).with_extension("json"))
-        .expect("one of the scenarios")
-        .into_value()
+    let path = folder().join(name);
+    let ends = ["json", "yml"].map(|end| path.with_extension(end));
+    let path = ends.iter().find(|path| path.is_file()).expect("one of the scenarios");
+    Document::read(path).expect("it can be read").into_value()
 }
 
 fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
@@ -52,7 +53,7 @@ fn every_scenario_passes_and_passes_again() {
     let mut paths: Vec<_> =
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    assert_eq!(paths.len(), 21);
+    assert_eq!(paths.len(), 39);
     for path in paths {
         let outcomes = play(&path).unwrap();
         for outcome in &outcomes {
@@ -177,6 +178,33 @@ const BITES: &[Bite] = &[
         &["nothing is checked out as held at present"],
     ),
     (
+        "counts", // another count
+        |document| document["operations"][3]["available"] = json!(1),
+        &["expected available to be 1, but it is 2: ready"],
+    ),
+    (
+        "overloaded", // a label too many, or too few
+        |document| drop(document["error"]["labels"].as_array_mut().expect("labels").pop()),
+        &["error: labels: there are more"],
+    ),
+    (
+        "overloaded", // whether it may be tried again
+        |document| document["error"]["retryable"] = json!(false),
+        &["error: retryable: expected false, saw true"],
+    ),
+    (
+        "abandoned", // nobody who could go away
+        |document| document["operations"][10]["target"] = json!("queued"),
+        &["queued waits for no connection at present"],
+    ),
+    (
+        "services", // no services
+        |document| {
+            drop(document["poolOptions"].as_object_mut().expect("a map").remove("loadBalanced"));
+        },
+        &["the connection has no service"],
+    ),
+    (
         "no-limit", // a check-out that is never served
         |document| document["poolOptions"]["maxPoolSize"] = json!(2),
         &["the main thread waited 600000 ms for a connection, but had no outcome"],
@@ -252,6 +280,43 @@ const REFUSALS: &[Refusal] = &[
     (
         |document| operation(document, json!({ "name": "checkIn", "connection": "c" })),
         "operations.2: nothing is checked out as c before",
+    ),
+    (
+        |document| operation(document, json!({ "name": "checkInAgain", "connection": "c" })),
+        "operations.2: nothing is checked out as c before",
+    ),
+    (
+        |document| operation(document, json!({ "name": "clear", "serviceOf": "c" })),
+        "operations.2: nothing is checked out as c before",
+    ),
+    (
+        |document| operation(document, json!({ "name": "abandon", "target": "t" })),
+        "operations.2: thread t was not started",
+    ),
+    (
+        |document| operation(document, json!({ "name": "assertCounts" })),
+        "operations.2: there is nothing to count",
+    ),
+    (
+        |document| operation(document, json!({ "name": "assertCounts", "idle": 1 })),
+        "unknown field `idle`",
+    ),
+    (
+        |document| {
+            let options = json!({ "maxConnecting": 0 });
+            operation(document, json!({ "name": "setOptions", "options": options }));
+        },
+        "operations.2: maxConnecting is 0",
+    ),
+    (
+        |document| operation(document, json!({ "name": "checkOut", "purpose": "fun" })),
+        "unknown variant `fun`",
+    ),
+    (|document| document["notOn"] = json!({ "moon": "far" }), "unknown variant `moon`"),
+    (|document| document["notOn"] = json!({ "mio": "" }), "for each target where not"),
+    (
+        |document| document["notOn"] = json!({ "core": "a", "tokio": "b", "mio": "c" }),
+        "it is played somewhere",
     ),
 ];
 

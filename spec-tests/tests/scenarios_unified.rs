@@ -15,7 +15,7 @@ fn folder() -> PathBuf {
 #[test]
 fn every_scenario_passes() {
     let outcomes = conform::play(&folder(), &SHELLS, &Place::Endpoint).unwrap();
-    assert_eq!(outcomes.len(), 3 * SHELLS.len());
+    assert_eq!(outcomes.len(), 6 * SHELLS.len());
     for Outcome { file, target, verdict, description } in outcomes {
         assert_eq!(verdict, Verdict::Passed, "{}, {description} on {target}", file.display());
     }

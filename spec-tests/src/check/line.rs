@@ -22,21 +22,46 @@ pub struct Line {
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Told {
-    PoolCreated { options: Option<Options> },
+    PoolCreated {
+        options: Option<Options>,
+    },
     /// No event of CMAP's: somebody changed the options of the running pool.
-    OptionsChanged { options: Options },
+    OptionsChanged {
+        options: Options,
+    },
     /// No event either: the process has forked, and this is the child.
     ResetAfterFork,
     PoolReady,
-    PoolCleared { is_service: bool, interrupt: Option<bool> },
+    PoolCleared {
+        is_service: bool,
+        interrupt: Option<bool>,
+    },
     PoolClosed,
-    Created { id: u64 },
-    Ready { id: u64, milliseconds: Option<f64> },
-    Closed { id: u64, reason: Option<String>, has_error: bool },
+    Created {
+        id: u64,
+    },
+    Ready {
+        id: u64,
+        milliseconds: Option<f64>,
+    },
+    Closed {
+        id: u64,
+        reason: Option<String>,
+        has_error: bool,
+    },
     Started,
-    Failed { reason: Option<String>, error: Option<String>, milliseconds: Option<f64> },
-    CheckedOut { id: u64, milliseconds: Option<f64> },
-    CheckedIn { id: u64 },
+    Failed {
+        reason: Option<String>,
+        error: Option<String>,
+        milliseconds: Option<f64>,
+    },
+    CheckedOut {
+        id: u64,
+        milliseconds: Option<f64>,
+    },
+    CheckedIn {
+        id: u64,
+    },
 }
 
 impl Told {

@@ -23,7 +23,10 @@ use self::document::{is_yaml, twin};
 pub use self::place::{Foreign, Place};
 
 /// What a file is played on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Deserialize,
+)]
+#[serde(rename_all = "camelCase")]
 pub enum Target {
     /// The machine itself; where time matters, it is virtual
     Core,

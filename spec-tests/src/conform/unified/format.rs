@@ -24,6 +24,9 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) initial_data: Vec<Data>,
     pub(super) tests: Vec<Test>,
+    /// Not of the official format: the rules that the tests are about (docs/scenarios.md).
+    #[serde(default, rename = "requirements")]
+    _requirements: Vec<String>,
     #[serde(default, rename = "_yamlAnchors")]
     _yaml_anchors: Value,
 }
