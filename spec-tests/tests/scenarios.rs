@@ -102,14 +102,14 @@ const BITES: &[Bite] = &[
         &["event 8: reason: expected \"timeout\", saw \"poolClosed\""],
     ),
     (
-        "close-fails-waiters", // a key that this event does not have
-        |document| document["events"][1]["duration"] = json!(42),
-        &["event 1: duration: expected any value, saw nothing"],
+        "interrupt-in-use", // a service where there is none
+        |document| document["events"][5]["serviceId"] = json!(42),
+        &["event 5: serviceId: expected any value, saw nothing"],
     ),
     (
-        "close-fails-waiters", // another JSON type
-        |document| document["events"][3]["connectionId"] = json!("1"),
-        &["event 3: connectionId: expected \"1\", saw 1"],
+        "close-fails-waiters", // another connection
+        |document| document["events"][3]["connectionId"] = json!(2),
+        &["event 3: connectionId: expected 2, saw 1"],
     ),
     (
         "close-fails-waiters", // an option that was not set
@@ -237,10 +237,13 @@ const REFUSALS: &[Refusal] = &[
     (|document| document["runOn"] = json!([{ "minServerVersion": "new" }]), "not a version"),
     (|document| document["runOn"] = json!([{ "topologies": [] }]), "unknown field `topologies`"),
     (|document| document["ignore"] = json!(["ConnectionLost"]), "unknown event `ConnectionLost`"),
-    (|document| document["error"] = json!({ "code": 1 }), "error: unknown key `code`"),
-    (|document| document["events"][0]["host"] = json!(42), "events.0: unknown key `host`"),
-    (|document| document["events"][0]["type"] = json!("Lost"), "events.0: unknown event `Lost`"),
-    (|document| document["events"][0] = json!({}), "events.0: it has no type"),
+    (|document| document["error"] = json!({ "code": 1 }), "error.code: unknown key"),
+    (|document| document["events"][0]["host"] = json!(42), "events.0.host: unknown key"),
+    (
+        |document| document["events"][0]["type"] = json!("Lost"),
+        "events.0.type: unknown event `Lost`",
+    ),
+    (|document| document["events"][0] = json!({}), "events.0: missing field `type`"),
     (
         |document| document["poolOptions"]["waitQueueSize"] = json!(1),
         "unknown field `waitQueueSize`",

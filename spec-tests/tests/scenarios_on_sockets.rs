@@ -128,9 +128,9 @@ const BITES: &[Bite] = &[
         &["event 8: reason: expected \"timeout\", saw \"poolClosed\""],
     ),
     (
-        "close-fails-waiters", // a duration that this event does not have
-        |document| document["events"][1]["duration"] = json!(0),
-        &["event 1: duration: expected any value, saw nothing"],
+        "interrupt-in-use", // a service where there is none
+        |document| document["events"][5]["serviceId"] = json!(42),
+        &["event 5: serviceId: expected any value, saw nothing"],
     ),
     (
         "close-fails-waiters", // another address than the endpoint's

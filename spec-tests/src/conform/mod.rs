@@ -9,6 +9,7 @@ pub mod cmap;
 mod crew;
 mod document;
 mod place;
+mod requirement;
 pub mod sdam_errors;
 pub mod unified;
 pub mod uri;
@@ -114,12 +115,14 @@ pub enum Unreadable {
         source: std::io::Error,
     },
     /// Not JSON.
-    #[error("{path}: not a JSON document: {source}")]
+    #[error("{path}:{line}: not a JSON document: {reason}")]
     Json {
         /// The file.
         path: PathBuf,
         /// Where it stops being JSON.
-        source: serde_json::Error,
+        line: usize,
+        /// What is wrong there.
+        reason: String,
     },
     /// Not YAML.
     #[error("{path}:{line}: not a YAML document: {reason}")]

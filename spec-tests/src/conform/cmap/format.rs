@@ -8,11 +8,13 @@ use cenote_core::pool::{Maintenance, PoolOptions};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::expectation::{check_error, check_event};
 use super::fail_point::FailPoint;
 use super::operation::{self, Operation};
 use crate::conform::place::{self, Version};
+use crate::conform::requirement::RequirementId;
 use crate::conform::{Document, Target, Unreadable};
-use crate::event_json::{OFFICIAL_KEYS, TYPES};
+use crate::event_json::TYPES;
 
 /// One file: one test.
 #[derive(Debug, Deserialize)]
@@ -40,7 +42,7 @@ pub(super) struct File {
     pub(super) invalid_options: Option<String>,
     /// Not of the official format: the rules that the test is about (docs/scenarios.md).
     #[serde(default, rename = "requirements")]
-    _requirements: Vec<String>,
+    _requirements: Vec<RequirementId>,
     /// Not of the official format: targets on which the test cannot be played, each with the reason.
     #[serde(default)]
     pub(super) not_on: BTreeMap<Target, String>,
@@ -96,7 +98,7 @@ impl File {
     /// Reads a document, or says why it is no test file.
     pub(super) fn from_document(document: &Document) -> Result<Self, Unreadable> {
         let file: Self = document.parse()?;
-        file.check().map_err(|Wrong { place, reason }| document.refuse(&place, &reason))?;
+        file.check().map_err(|Wrong { place, reason }| document.refuse_in(&place, &reason))?;
         Ok(file)
     }
 
@@ -132,7 +134,7 @@ impl File {
         }
         operation::check(&self.operations)?;
         if let Some(error) = &self.error {
-            check_keys(error, &ERROR_KEYS).map_err(Wrong::in_part("error"))?;
+            check_error(error).map_err(Wrong::in_part("error"))?;
         }
         for (index, event) in self.events.iter().enumerate() {
             check_event(event).map_err(Wrong::in_part(&format!("events/{index}")))?;
@@ -140,9 +142,6 @@ impl File {
         Ok(())
     }
 }
-
-/// What can be said of an error; the last three are not of the official format.
-const ERROR_KEYS: [&str; 6] = ["type", "message", "address", "labels", "retryable", "timeout"];
 
 /// What is wrong, and where in the file.
 pub(super) struct Wrong {
@@ -158,19 +157,6 @@ impl Wrong {
     /// For what goes wrong in some part of the file.
     pub(super) fn in_part(place: &str) -> impl Fn(String) -> Self {
         move |reason| Self::at(place, reason)
-    }
-}
-
-fn check_event(event: &Map<String, Value>) -> Result<(), String> {
-    let name = event.get("type").and_then(Value::as_str).ok_or("it has no type")?;
-    EventType::try_from(name.to_owned())?;
-    check_keys(event, &OFFICIAL_KEYS)
-}
-
-fn check_keys(object: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
-    match object.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => Err(format!("unknown key `{key}`, known are {}", known.join(", "))),
-        None => Ok(()),
     }
 }
 

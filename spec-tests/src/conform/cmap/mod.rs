@@ -6,7 +6,7 @@
 //! ```text
 //! format        what a file may say; whatever is not known is refused
 //! ├ operation   what threads do                  fail_point   what the endpoint does wrong
-//! ├ extension   what official files do not say
+//! ├ extension   what official files do not say    expectation  what they may expect
 //! simulated     plays it on the machine, in virtual time
 //! tokio_shell   plays it on tokio, in real time
 //! mio_shell     plays it on mio, in real time
@@ -24,6 +24,7 @@
 //! The pool has no background thread, so `backgroundThreadIntervalMS` is the pause after a failed
 //! establishment, or, if negative, switches off whatever a pool does by itself.
 
+mod expectation;
 mod expected;
 mod extension;
 mod fail_point;

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::extension::{Broken, CheckOut, Counts};
 use super::format::{EventType, Options, Wrong};
+use crate::conform::document::inner::{read_variant, wrong_at};
 
 /// One operation, and who carries it out.
 #[derive(Clone, Debug, Deserialize)]
@@ -25,7 +26,7 @@ pub(super) const MAIN: &str = "the main thread";
 
 /// What can be done (TF-06).
 #[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "name", deny_unknown_fields, rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) enum Task {
     /// Starts a thread.
     Start { target: String },
@@ -129,12 +130,17 @@ impl TryFrom<Map<String, Value>> for Operation {
     fn try_from(mut object: Map<String, Value>) -> Result<Self, String> {
         let thread = match object.remove("thread") {
             Some(Value::String(thread)) => Some(thread),
-            Some(other) => return Err(format!("operation: `{other}` does not name a thread")),
+            Some(other) => {
+                return Err(wrong_at("thread", format!("`{other}` does not name a thread")));
+            }
             None => None,
         };
-        let text = Value::Object(object.clone()).to_string();
-        let task = serde_json::from_value(Value::Object(object))
-            .map_err(|reason| format!("operation {text}: {reason}"))?;
+        let name = match object.remove("name") {
+            Some(Value::String(name)) => name,
+            Some(other) => return Err(wrong_at("name", format!("`{other}` is no text"))),
+            None => return Err("missing field `name`".to_owned()),
+        };
+        let task = read_variant(&name, "", Some(Value::Object(object)))?;
         Ok(Self { thread, task })
     }
 }
