@@ -40,10 +40,7 @@
 //! | a caller's | checks out and in under one lock; reads and writes what it sends on its connection; sees to its own timeout |
 //! | `cenote-loop`, one for each pool, until the pool is closed | connects, shakes hands, says hello, authenticates; fires the pool's timer |
 //! | `cenote-helper`, while a name is resolved | asks the operating system |
-//!
-//! A PBKDF2 is run on the loop's thread, once for each password and salt: connections that are being
-//! opened beside find its result (`ScramCache`). It takes a millisecond or so, and only other
-//! connections that are being opened wait for it.
+//! | `cenote-helper`, while a key is derived | PBKDF2, once for each password and salt: its result is kept |
 //!
 //! # Waiting and drop
 //!

@@ -20,10 +20,10 @@ pub struct CloseTimeout {
 
 impl<K: Connector> Pool<K> {
     /// Closes the pool for good, and waits until everything that is checked out has come home
-    /// (PCL-01), every socket that was open is closed, and subscribers were told of all of it,
-    /// whatever thread does that. What was still being opened is given up, and its socket is closed as
-    /// soon as the pool's runtime comes to it, which may be a moment after this. Dropping the future,
-    /// or a timeout around it, leaves the pool closed.
+    /// (PCL-01), every socket is closed, and subscribers were told of all of it, whatever thread does
+    /// that. What was still being opened is given up at once; its socket is closed when the pool's
+    /// runtime comes to it, for which this waits, too. Dropping the future, or a timeout around it,
+    /// leaves the pool closed.
     ///
     /// Not to be waited for by a subscriber, who would wait for himself.
     pub async fn close(&self) {

@@ -65,10 +65,19 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) alarm: Arc<Notify>,
     /// The last connection of a closed pool came home.
     pub(crate) emptied: Arc<Notify>,
-    /// Connections that are being opened, and how to stop that as soon as it is known.
-    pub(crate) opening: BTreeMap<ConnId, Option<AbortHandle>>,
+    /// The tasks that open connections, until they are over.
+    pub(crate) opening: BTreeMap<ConnId, OpeningTask>,
     /// Connections that are open.
     pub(crate) interrupts: BTreeMap<ConnId, Arc<Interrupt>>,
+}
+
+/// What opens a connection.
+#[derive(Default)]
+pub(crate) struct OpeningTask {
+    /// As soon as it is known.
+    pub(crate) stop: Option<AbortHandle>,
+    /// The pool does not want the connection any more.
+    pub(crate) is_given_up: bool,
 }
 
 /// What somebody wants to hear.
@@ -126,6 +135,7 @@ impl<K: Connector> Desk<K> {
         snapshot.status == Status::Closed
             && snapshot.total == 0
             && self.noted.closing == 0
+            && self.opening.is_empty()
             && self.news.is_idle()
     }
 

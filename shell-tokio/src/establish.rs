@@ -9,7 +9,7 @@ use cenote_core::pool::{ConnId, Input, Instant};
 use tokio::time::timeout_at;
 
 use crate::connector::{Connector, Progress, Target};
-use crate::desk::Held;
+use crate::desk::{Held, OpeningTask};
 use crate::failure;
 use crate::home::Owned;
 use crate::interrupt::Interrupt;
@@ -34,10 +34,10 @@ pub(crate) fn start<K: Connector>(
     };
     // The task may be over before it is known how to stop it: it takes its entry away then. It is
     // not spawned under the lock, because a runtime that has ended drops it at once.
-    shared.lock().opening.insert(id, None);
-    let task = shared.home.runtime().spawn(opening.run(target)).abort_handle();
-    if let Some(entry) = shared.lock().opening.get_mut(&id) {
-        *entry = Some(task);
+    shared.lock().opening.insert(id, OpeningTask::default());
+    let stop = shared.home.runtime().spawn(opening.run(target)).abort_handle();
+    if let Some(task) = shared.lock().opening.get_mut(&id) {
+        task.stop = Some(stop);
     }
 }
 
@@ -80,7 +80,7 @@ impl<K: Connector> Opening<K> {
         self.is_answered = true;
         let interrupt = Arc::new(Interrupt::default());
         let id = self.id;
-        Shared::opened(&mut self.shared.lock(), id, Arc::clone(&interrupt));
+        self.shared.opened(id, Arc::clone(&interrupt));
         let connection = Owned::new(connection);
         let conn = Box::new(Held { connection, interrupt, error: None });
         self.shared.feed(Input::EstablishSucceeded { id, conn });
@@ -88,25 +88,32 @@ impl<K: Connector> Opening<K> {
 
     fn fail(&mut self, cause: ConnectionError) {
         self.is_answered = true;
-        self.shared.lock().opening.remove(&self.id);
         self.shared.feed(Input::EstablishFailed { id: self.id, cause });
     }
 }
 
-impl<K: Connector> Drop for Opening<K> {
-    /// The pool gave the connection up, the connector panicked, or the runtime has ended.
-    fn drop(&mut self) {
-        if self.is_answered {
-            return;
-        }
-        let is_wanted = self.shared.lock().opening.contains_key(&self.id);
-        if is_wanted && !thread::panicking() {
+impl<K: Connector> Opening<K> {
+    /// The pool has no use for the connection, the connector panicked, or the runtime has ended.
+    fn give_up(&mut self) {
+        let is_given_up =
+            self.shared.lock().opening.get(&self.id).is_none_or(|task| task.is_given_up);
+        if is_given_up || thread::panicking() {
+            let reason = "given up: the task that opened it has panicked";
+            self.fail(ConnectionError::network(Stage::Tcp, reason));
+        } else {
             // As the timer does, which may come later: whoever is next in the queue need not find
             // out with a connection of his own.
             self.shared.runtime_ended();
-        } else {
-            let reason = "given up: the task that opened it has panicked";
-            self.fail(ConnectionError::network(Stage::Tcp, reason));
         }
+    }
+}
+
+impl<K: Connector> Drop for Opening<K> {
+    /// Comes last: what the task had open is closed.
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.give_up();
+        }
+        self.shared.opening_ended(self.id);
     }
 }

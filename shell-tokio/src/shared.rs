@@ -304,8 +304,11 @@ impl<K: Connector> Shared<K> {
                 establish::start(self, id, deadline, background);
             }
             Action::AbortEstablish { id } => {
-                let task = self.lock().opening.remove(&id).flatten();
-                task.into_iter().for_each(|task| task.abort());
+                let stop = self.lock().opening.get_mut(&id).and_then(|task| {
+                    task.is_given_up = true;
+                    task.stop.take()
+                });
+                stop.into_iter().for_each(|task| task.abort());
             }
             Action::CloseSocket { id, conn } => {
                 // A connection that panics is gone all the same.
@@ -365,8 +368,14 @@ impl<K: Connector> Shared<K> {
     }
 
     /// A connection is open: whoever interrupts it finds it here.
-    pub(crate) fn opened(desk: &mut Desk<K>, id: ConnId, interrupt: Arc<Interrupt>) {
+    pub(crate) fn opened(&self, id: ConnId, interrupt: Arc<Interrupt>) {
+        self.lock().interrupts.insert(id, interrupt);
+    }
+
+    /// A task that opened a connection is over; perhaps a closed pool waited for that.
+    pub(crate) fn opening_ended(&self, id: ConnId) {
+        let mut desk = self.lock();
         desk.opening.remove(&id);
-        desk.interrupts.insert(id, interrupt);
+        Self::ring(desk);
     }
 }

@@ -94,7 +94,7 @@ impl Conversation {
     ///
     /// When the replies are not taken.
     pub fn play(&self, cache: &mut ScramCache) -> usize {
-        self.run(|establish, _, reply| establish.reply(reply, cache))
+        self.run(cache, |establish, _, reply, cache| establish.reply(reply, cache))
     }
 
     /// The same from bytes to bytes: commands and replies go through the wire format.
@@ -104,23 +104,30 @@ impl Conversation {
     /// When the replies are not taken.
     pub fn play_on_the_wire(&self, cache: &mut ScramCache) -> usize {
         let mut wire = Wire::default();
-        self.run(|establish, command, reply| wire.exchange(establish, command, reply, cache))
+        self.run(cache, |establish, command, reply, cache| {
+            wire.exchange(establish, command, reply, cache);
+        })
     }
 
     fn begin(&self) -> Establish {
         Establish::new(Arc::clone(&self.options), self.nonces.clone()).expect("it can be done")
     }
 
-    fn run(&self, mut answer: impl FnMut(&mut Establish, &RawDocument, &RawDocument)) -> usize {
+    fn run(
+        &self,
+        cache: &mut ScramCache,
+        mut answer: impl FnMut(&mut Establish, &RawDocument, &RawDocument, &mut ScramCache),
+    ) -> usize {
         let mut establish = self.begin();
         let mut replies = self.replies.iter();
         loop {
             match establish.next_step().expect("the server is honest") {
                 Step::Send(command) => {
                     let reply = replies.next().expect("a reply for each command");
-                    answer(&mut establish, command.body(), reply);
+                    answer(&mut establish, command.body(), reply, cache);
                 }
                 Step::Receive => panic!("answered at once"),
+                Step::Derive(derivation) => establish.derived(derivation.run(), cache),
                 Step::Handshaken(_) => {}
                 Step::Done(_) => return self.replies.len() - replies.len(),
             }

@@ -6,7 +6,7 @@ use super::{
     command::Draft,
     field::{self, FieldError},
     sasl::{self, SaslReply},
-    scram::{Scram, ScramError, ScramMechanism},
+    scram::{DerivedKeys, KeyDerivation, Scram, ScramError, ScramMechanism, ScramStep},
 };
 use crate::error::{ConnectionError, Stage};
 use crate::uri::{Credential, Mechanism, Secret};
@@ -26,6 +26,8 @@ enum Method {
 /// What follows a reply.
 pub(super) enum Progress {
     Send(Draft),
+    /// See [`Authentication::derivation`].
+    Derive,
     Authenticated,
 }
 
@@ -171,12 +173,43 @@ impl Authentication {
                 if id != reply.conversation {
                     return Err(protocol("the server answers in another conversation"));
                 }
-                let payload = scram.reply(&reply, cache).map_err(|error| from_scram(&error))?;
-                Ok(payload.map_or(Progress::Authenticated, |payload| {
-                    Progress::Send(sasl::go_on(id, &payload, &self.source))
-                }))
+                let step = scram.reply(&reply, cache).map_err(|error| from_scram(&error))?;
+                Ok(progress(id, step, &self.source))
             }
         }
+    }
+
+    /// What somebody has to compute before the conversation goes on.
+    pub(super) const fn derivation(&self) -> Option<&KeyDerivation> {
+        match &self.method {
+            Method::Scram { scram, .. } => scram.derivation(),
+            Method::X509 { .. } | Method::Plain { .. } => None,
+        }
+    }
+
+    /// Goes on with the keys that were asked for.
+    ///
+    /// # Errors
+    ///
+    /// They were not asked for.
+    pub(super) fn derived(&mut self, keys: &DerivedKeys) -> Result<Progress, ConnectionError> {
+        match &mut self.method {
+            Method::Scram { scram, conversation: Some(id) } => {
+                let step = scram.derived(keys).map_err(|error| from_scram(&error))?;
+                Ok(progress(*id, step, &self.source))
+            }
+            Method::Scram { .. } | Method::X509 { .. } | Method::Plain { .. } => {
+                Err(from_scram(&ScramError::ForeignKeys))
+            }
+        }
+    }
+}
+
+fn progress(conversation: i32, step: ScramStep, source: &str) -> Progress {
+    match step {
+        ScramStep::Send(payload) => Progress::Send(sasl::go_on(conversation, &payload, source)),
+        ScramStep::Derive => Progress::Derive,
+        ScramStep::Done => Progress::Authenticated,
     }
 }
 
@@ -226,7 +259,7 @@ fn unsupported(mechanism: Mechanism) -> ConnectionError {
 fn from_scram(error: &ScramError) -> ConnectionError {
     let reason = error.to_string();
     match error {
-        ScramError::Password => configuration(&reason),
+        ScramError::Password | ScramError::ForeignKeys => configuration(&reason),
         ScramError::Malformed { .. }
         | ScramError::Extension
         | ScramError::Nonce

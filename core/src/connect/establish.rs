@@ -5,7 +5,8 @@ use std::sync::Arc;
 use bson::RawDocument;
 
 use super::{
-    Command, ConnectionDescription, EstablishOptions, Nonce, ScramCache, ServerKind,
+    Command, ConnectionDescription, DerivedKeys, EstablishOptions, KeyDerivation, Nonce,
+    ScramCache, ServerKind,
     authentication::{self, Authentication, Progress},
     hello,
     hello_reply::HelloReply,
@@ -43,6 +44,8 @@ use crate::uri::{Credential, Mechanism};
 ///         Step::Receive => {
 ///             establish.reply(&rawdoc! { "ok": 1, "maxWireVersion": 25 }, &mut cache);
 ///         }
+///         // Not without a credential.
+///         Step::Derive(derivation) => establish.derived(derivation.run(), &mut cache),
 ///         // Tell the pool.
 ///         Step::Handshaken(description) => assert_eq!(description.max_wire_version, 25),
 ///         Step::Done(description) => break description,
@@ -69,6 +72,10 @@ pub enum Step {
     /// Wait for the reply: nothing else is to be done until [`Establish::reply`],
     /// [`Establish::failed`] or [`Establish::timed_out`].
     Receive,
+    /// [Run](KeyDerivation::run) this, wherever a millisecond or more of computing is in nobody's way,
+    /// and feed what comes out to [`Establish::derived`]. Only where the [`ScramCache`] did not know
+    /// it. Asked again, the same again.
+    Derive(KeyDerivation),
     /// Hello is answered. Tell the pool, which may want to know the service, and go on (LB-03).
     Handshaken(Box<ConnectionDescription>),
     /// The connection can be used. Asked again, the same again.
@@ -86,6 +93,17 @@ enum Phase {
     },
     Done(Box<ConnectionDescription>),
     Failed(ConnectionError),
+}
+
+impl Phase {
+    /// Whether a reply is due, or comes too late to matter.
+    const fn is_open_to_replies(&self) -> bool {
+        match self {
+            Self::Hello { .. } | Self::Failed(_) => true,
+            Self::Authentication { conversation, .. } => conversation.derivation().is_none(),
+            Self::Done(_) => false,
+        }
+    }
 }
 
 impl Establish {
@@ -127,24 +145,43 @@ impl Establish {
             return Ok(step);
         }
         match &self.phase {
-            Phase::Hello { .. } | Phase::Authentication { .. } => Ok(Step::Receive),
+            Phase::Hello { .. } => Ok(Step::Receive),
+            Phase::Authentication { conversation, .. } => match conversation.derivation() {
+                Some(derivation) => Ok(Step::Derive(derivation.clone())),
+                None => Ok(Step::Receive),
+            },
             Phase::Done(description) => Ok(Step::Done(description.clone())),
             Phase::Failed(error) => Err(error.clone()),
         }
     }
 
-    /// The server's reply: the document of a whole message. It may take as long as one PBKDF2 with
-    /// [`max_scram_iterations`](EstablishOptions::max_scram_iterations), if `cache` does not know
-    /// the answer.
+    /// The server's reply: the document of a whole message.
     pub fn reply(&mut self, reply: &RawDocument, cache: &mut ScramCache) {
-        let is_expected = self.steps.is_empty() && !matches!(self.phase, Phase::Done(_));
-        let outcome = if is_expected {
+        let outcome = if self.steps.is_empty() && self.phase.is_open_to_replies() {
             self.proceed(reply, cache)
         } else {
             Err(ConnectionError::protocol(self.stage(), "a reply to nothing that was sent"))
         };
         if let Err(error) = outcome {
             self.fail(error);
+        }
+    }
+
+    /// What [`Step::Derive`] asked for; `cache` keeps it for the connections after this one.
+    pub fn derived(&mut self, keys: DerivedKeys, cache: &mut ScramCache) {
+        let progress = match &mut self.phase {
+            Phase::Authentication { conversation, .. } => conversation.derived(&keys),
+            // Nobody asks any more.
+            Phase::Failed(_) => return,
+            Phase::Hello { .. } | Phase::Done(_) => {
+                let reason = "keys were derived that nobody asked for";
+                Err(ConnectionError::configuration(self.stage(), reason))
+            }
+        };
+        cache.learn(keys);
+        match progress {
+            Ok(progress) => self.advance(progress),
+            Err(error) => self.fail(error),
         }
     }
 
@@ -273,6 +310,7 @@ impl Establish {
                 let command = draft.send_to(conversation.source(), self.options.server_api);
                 self.steps.push_back(Step::Send(command));
             }
+            Progress::Derive => {}
             Progress::Authenticated => {
                 description.mechanism = Some(conversation.mechanism());
                 self.phase = Phase::Done(description.clone());

@@ -44,6 +44,6 @@ pub use self::{
     metadata::{ClientMetadata, DriverInfo, MetadataError},
     nonce::Nonce,
     options::{EstablishOptions, ServerApi},
-    scram::{MAX_ITERATIONS, MIN_ITERATIONS, ScramCache},
+    scram::{DerivedKeys, KeyDerivation, MAX_ITERATIONS, MIN_ITERATIONS, ScramCache},
     socks5::{ProxyBytes, ProxyStep, Socks5},
 };

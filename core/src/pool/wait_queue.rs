@@ -1,9 +1,9 @@
 //! The wait queue: strictly first come, first served (WQ-01 … WQ-07).
 //!
-//! Requests lie in one ring in the order of their ids. Serving takes from the front; cancelling
-//! and timing out find their request by binary search and leave a gap behind, which goes when it
-//! reaches the front or when gaps become the majority. So enqueueing, serving and giving up cost
-//! the same however long the queue is, but for the search.
+//! Requests lie in one ring in the order of their ids. Serving takes from the front, and so does
+//! timing out when deadlines come in order; cancelling finds its request by binary search and leaves
+//! a gap behind, which goes when it reaches the front or when gaps become the majority. So
+//! enqueueing, serving and giving up cost the same however long the queue is, but for the search.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Reverse;
@@ -124,7 +124,13 @@ impl<W> WaitQueue<W> {
     /// Takes the request with the earliest deadline, if that is `due`.
     pub(super) fn pop_due(&mut self, due: impl FnOnce(Instant) -> bool) -> Option<Request<W>> {
         let (deadline, id) = self.earliest()?;
-        if due(deadline) { self.remove(id) } else { None }
+        if !due(deadline) {
+            return None;
+        }
+        // Almost always it came in order, and then there is nothing to search.
+        let is_in_order = self.entries.get(self.first_timed).is_some_and(|entry| entry.id == id);
+        let index = if is_in_order { Some(self.first_timed) } else { self.find(id) };
+        index.map(|index| self.take(index))
     }
 
     #[inline]

@@ -28,6 +28,7 @@ fn play(uri: &str, replies: &[&RawDocument]) {
     for _ in 0..20 {
         match establish.next_step() {
             Ok(Step::Send(_) | Step::Handshaken(_)) => {}
+            Ok(Step::Derive(derivation)) => establish.derived(derivation.run(), &mut cache),
             Ok(Step::Receive) => {
                 let reply = replies.next().expect("the last one, if no other");
                 establish.reply(reply, &mut cache);

@@ -1,12 +1,14 @@
 //! Authentication that succeeds, or is refused by the server.
 
 use bson::{Document, doc, oid::ObjectId};
-use cenote_core::connect::{Establish, ProxyStep, ScramCache, ServerKind, Socks5, Step};
+use cenote_core::connect::{
+    DerivedKeys, Establish, KeyDerivation, ProxyStep, ScramCache, ServerKind, Socks5, Step,
+};
 use cenote_core::error::Stage;
 use cenote_core::pool::ServiceId;
 use cenote_core::uri::Mechanism;
 
-use crate::server::{Outcome, Server, converse, establish};
+use crate::server::{Outcome, Server, converse, establish, raw};
 
 const SCRAM: [Mechanism; 2] = [Mechanism::ScramSha1, Mechanism::ScramSha256];
 
@@ -197,21 +199,31 @@ fn passwords_are_prepared_for_sha_256() {
     assert!(play(uri, Server::new(Mechanism::ScramSha1)).result.is_err(), "not for SHA-1 (AU-31)");
 }
 
-/// Results that were computed side by side are of use to everybody (AU-36).
+/// Whoever derives keys does so for all who wait for the same, and without a lock (AU-36).
 #[test]
-fn caches_come_together() {
-    let mut shared = ScramCache::default();
-    let mut clones = [shared.clone(), shared.clone()];
-    for (mechanism, clone) in SCRAM.into_iter().zip(&mut clones) {
-        let uri = format!("mongodb://user:pencil@db/?authMechanism={}", mechanism.name());
-        let mut server = Server::new(mechanism);
-        assert!(converse(establish(&uri), clone, |it| server.answer(it)).result.is_ok());
+fn what_somebody_derived_serves_all() {
+    let mut cache = ScramCache::default();
+    let mut server = Server::new(Mechanism::ScramSha256);
+    let uri = "mongodb://user:pencil@db/?authMechanism=SCRAM-SHA-256";
+    let first = converse(establish(uri), &mut cache, |it| server.answer(it));
+    assert!(first.result.is_ok());
+    let mut second = establish(uri);
+    let mut server = Server::new(Mechanism::ScramSha256);
+    let mut commands = 0;
+    loop {
+        match second.next_step().unwrap() {
+            Step::Send(command) => {
+                commands += 1;
+                let command = Document::try_from(command.body()).unwrap();
+                second.reply(&raw(&server.answer(&command)), &mut cache);
+            }
+            Step::Receive => panic!("answered at once"),
+            Step::Derive(_) => panic!("it is known"),
+            Step::Handshaken(_) => {}
+            Step::Done(_) => break,
+        }
     }
-    assert!(shared.is_empty());
-    for clone in clones {
-        shared.absorb(clone);
-    }
-    assert_eq!(shared.len(), 2);
+    assert_eq!((commands, cache.len()), (2, 1));
 }
 
 /// PBKDF2 can be left to another thread, with everything that belongs to it.
@@ -220,6 +232,8 @@ fn everything_can_go_to_another_thread() {
     const fn goes<T: Send + Sync + 'static>() {}
     goes::<Establish>();
     goes::<Step>();
+    goes::<KeyDerivation>();
+    goes::<DerivedKeys>();
     goes::<ScramCache>();
     goes::<Socks5>();
     goes::<ProxyStep>();

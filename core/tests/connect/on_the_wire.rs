@@ -82,6 +82,7 @@ fn establish(which: usize, damage: Damage) -> Result<ConnectionDescription, Conn
                 Ok(None) => establish.failed("closed by the peer"),
                 Err(error) => establish.garbled(&error.to_string()),
             },
+            Step::Derive(derivation) => establish.derived(derivation.run(), &mut cache),
             Step::Handshaken(_) => {}
             Step::Done(description) => return Ok(*description),
         }

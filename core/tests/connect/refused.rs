@@ -250,6 +250,9 @@ fn a_connection_that_breaks() {
                         let reply = raw(&server.answer(&command));
                         establish.reply(&reply, &mut ScramCache::default());
                     }
+                    Ok(Step::Derive(derivation)) => {
+                        establish.derived(derivation.run(), &mut ScramCache::default());
+                    }
                     Ok(Step::Handshaken(_)) => {}
                     Ok(Step::Receive | Step::Done(_)) => panic!("it broke"),
                     Err(error) => break error,
@@ -264,6 +267,66 @@ fn a_connection_that_breaks() {
             assert_eq!(establish.next_step().unwrap_err().to_string(), error.to_string());
         }
     }
+}
+
+/// Far enough for the keys to be wanted.
+fn challenged(server: &mut Server) -> Establish {
+    let mut establish = establish(URI);
+    while let Ok(step) = establish.next_step() {
+        match step {
+            Step::Send(command) => {
+                let command = Document::try_from(command.body()).expect("a document of ours");
+                establish.reply(&raw(&server.answer(&command)), &mut ScramCache::default());
+            }
+            Step::Handshaken(_) => {}
+            Step::Derive(_) => return establish,
+            Step::Receive | Step::Done(_) => break,
+        }
+    }
+    panic!("nobody was asked for keys");
+}
+
+/// A pool that mixes its connections up is told so, and the password stays its own.
+#[test]
+fn keys_of_another_conversation_are_refused() {
+    let mut cache = ScramCache::default();
+    let mut one = challenged(&mut Server::new(Mechanism::ScramSha256));
+    let mut server = Server::new(Mechanism::ScramSha256);
+    server.lie = Box::new(|_, reply| {
+        let salted = payload(reply).replace(",s=", ",s=salt");
+        reply.insert("payload", binary(salted.as_bytes()));
+    });
+    let mut other = challenged(&mut server);
+
+    let Ok(Step::Derive(first)) = one.next_step() else { panic!("it waits for keys") };
+    let Ok(Step::Derive(again)) = one.next_step() else { panic!("it still does") };
+    assert_eq!(first.iterations(), again.iterations());
+    let keys = first.run();
+    other.derived(keys.clone(), &mut cache);
+    let error = other.next_step().unwrap_err();
+    assert_eq!(error.to_string(), "authentication: the keys are not those that were asked for");
+    other.derived(keys.clone(), &mut cache);
+    assert!(other.next_step().is_err(), "for good");
+
+    one.derived(keys.clone(), &mut cache);
+    assert!(matches!(one.next_step(), Ok(Step::Send(_))));
+    one.derived(keys.clone(), &mut cache);
+    assert!(one.next_step().is_err(), "once is enough");
+    assert_eq!(cache.len(), 1);
+
+    let mut early = establish("mongodb://db");
+    early.derived(keys, &mut cache);
+    let error = early.next_step().unwrap_err();
+    assert_eq!(error.to_string(), "hello: keys were derived that nobody asked for");
+}
+
+/// While keys are derived nothing is under way.
+#[test]
+fn a_reply_in_place_of_keys_is_refused() {
+    let mut waiting = challenged(&mut Server::new(Mechanism::ScramSha256));
+    waiting.reply(&raw(&doc! { "ok": 1 }), &mut ScramCache::default());
+    let error = waiting.next_step().unwrap_err();
+    assert_eq!(error.to_string(), "authentication: a reply to nothing that was sent");
 }
 
 #[test]

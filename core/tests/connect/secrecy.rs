@@ -83,6 +83,11 @@ fn a_conversation_shows_nothing() {
                     establish.reply(&reply, &mut cache);
                 }
                 Step::Receive => panic!("answered at once"),
+                Step::Derive(derivation) => {
+                    let keys = derivation.run();
+                    shown.look(&keys);
+                    establish.derived(keys, &mut cache);
+                }
                 Step::Handshaken(_) => {}
                 Step::Done(_) => break,
             }

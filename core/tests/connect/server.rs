@@ -69,6 +69,7 @@ pub(crate) fn converse(
                 let reply = answer(commands.last().expect("something to answer"));
                 establish.reply(&raw(&reply), cache);
             }
+            Ok(Step::Derive(derivation)) => establish.derived(derivation.run(), cache),
             Ok(Step::Handshaken(description)) => {
                 assert!(handshaken.is_none(), "told once");
                 handshaken = Some(*description);

@@ -68,6 +68,14 @@ impl Limit {
         }
     }
 
+    /// As [`hold`](Self::hold), for work that blocks or computes.
+    pub(super) async fn hold_on_thread<R: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<io::Result<R>, Duration> {
+        self.hold(self.event_loop.on_thread(work)).await
+    }
+
     /// As [`hold`](Self::hold), for what fails as I/O does, at one stage of establishing.
     pub(super) async fn hold_at<R>(
         &self,

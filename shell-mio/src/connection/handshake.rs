@@ -3,7 +3,7 @@
 use std::io;
 
 use bson::RawDocumentBuf;
-use cenote_core::connect::{Command, ConnectionDescription, Establish, Nonce, Step};
+use cenote_core::connect::{Command, ConnectionDescription, Establish, KeyDerivation, Nonce, Step};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageLimit, WireError};
 
@@ -44,11 +44,10 @@ async fn converse(
                 }
             }
             Step::Receive => match receive(messages, limit).await {
-                // On the loop's thread, which is the only one: so the second of many connections
-                // finds what the first has computed, and each PBKDF2 is run once.
                 Ok(reply) => establish.reply(&reply, &mut mongo.scram()),
                 Err(failure) => fail(establish, failure),
             },
+            Step::Derive(derivation) => derive(establish, derivation, mongo, limit).await,
             Step::Handshaken(description) => {
                 let size = MessageLimit::new(description.limits.max_message_size.into());
                 let agreed = description.compressor.and_then(|it| mongo.compressor(it));
@@ -59,6 +58,23 @@ async fn converse(
             }
             Step::Done(description) => return Ok(description),
         }
+    }
+}
+
+/// Where it keeps the loop from nobody's socket, unless it has no thread but the application's.
+async fn derive(
+    establish: &mut Establish,
+    derivation: KeyDerivation,
+    mongo: &Mongo,
+    limit: &Limit,
+) {
+    if limit.is_embedded() {
+        return establish.derived(derivation.run(), &mut mongo.scram());
+    }
+    match limit.hold_on_thread(|| derivation.run()).await {
+        Ok(Ok(keys)) => establish.derived(keys, &mut mongo.scram()),
+        Ok(Err(error)) => establish.failed(error),
+        Err(after) => establish.timed_out(after),
     }
 }
 

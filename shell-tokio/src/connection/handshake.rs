@@ -1,8 +1,11 @@
 //! Hello and authentication, as the machine in the core has them.
 
-use cenote_core::connect::{ConnectionDescription, Establish, Nonce, ScramCache, Step};
+use std::io;
+
+use cenote_core::connect::{ConnectionDescription, Establish, KeyDerivation, Nonce, Step};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageLimit, WireError};
+use tokio::task::spawn_blocking;
 
 use super::dial::Limit;
 use super::messages::{Failure, Messages};
@@ -17,18 +20,12 @@ pub(super) async fn establish<K: Connector>(
     progress: &Progress<K>,
 ) -> Result<Connection, ConnectionError> {
     let mut establish = Establish::new(mongo.introduction.options(), [nonce()?, nonce()?])?;
-    // Of its own, so that nobody waits for its PBKDF2. What it has learnt counts whatever happens.
-    let mut scram = mongo.scram().clone();
-    let outcome = converse(&mut establish, &mut scram, &mut messages, mongo, limit, progress);
-    let description = outcome.await;
-    mongo.scram().absorb(scram);
-    let socket_timeout = mongo.socket_timeout;
-    Ok(Connection { messages, description: description?, socket_timeout })
+    let description = converse(&mut establish, &mut messages, mongo, limit, progress).await?;
+    Ok(Connection { messages, description, socket_timeout: mongo.socket_timeout })
 }
 
 async fn converse<K: Connector>(
     establish: &mut Establish,
-    scram: &mut ScramCache,
     messages: &mut Messages,
     mongo: &Mongo,
     limit: Limit,
@@ -44,9 +41,10 @@ async fn converse<K: Connector>(
                 }
             }
             Step::Receive => match messages.receive(turn).await {
-                Ok(reply) => establish.reply(&reply, scram),
+                Ok(reply) => establish.reply(&reply, &mut mongo.scram()),
                 Err(failure) => fail(establish, failure),
             },
+            Step::Derive(derivation) => derive(establish, derivation, mongo, limit).await,
             Step::Handshaken(description) => {
                 let size = MessageLimit::new(description.limits.max_message_size.into());
                 let agreed = description.compressor.and_then(|it| mongo.compressor(it));
@@ -57,6 +55,16 @@ async fn converse<K: Connector>(
             }
             Step::Done(description) => return Ok(description),
         }
+    }
+}
+
+/// Where it keeps no worker of the runtime from its other tasks.
+async fn derive(establish: &mut Establish, derivation: KeyDerivation, mongo: &Mongo, limit: Limit) {
+    match limit.hold(spawn_blocking(|| derivation.run())).await {
+        Ok(Ok(keys)) => establish.derived(keys, &mut mongo.scram()),
+        // The runtime ends.
+        Ok(Err(error)) => establish.failed(io::Error::other(error)),
+        Err(after) => establish.timed_out(after),
     }
 }
 

@@ -62,6 +62,8 @@ impl Mongo {
                     }
                     Err(failure) => fail(&mut establish, failure),
                 },
+                // Not without a credential.
+                Step::Derive(derivation) => establish.derived(derivation.run(), &mut scram),
                 Step::Handshaken(description) => {
                     let size = MessageLimit::new(description.limits.max_message_size.into());
                     messages.agree(size.unwrap_or(MessageLimit::DEFAULT), None);

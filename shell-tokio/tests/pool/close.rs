@@ -1,11 +1,13 @@
 //! The end of a pool, and who waits for it.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use cenote_core::error::ConnectionError;
 use cenote_core::pool::{PoolOptions, Status};
-use cenote_tokio::CloseTimeout;
+use cenote_tokio::{Builder, CloseTimeout, Connector, Progress, Target};
 use tokio::time::Instant;
 
 use crate::world::{Gate, at_most, ready, settle};
@@ -31,6 +33,46 @@ async fn close_waits_until_everything_is_home() {
     assert_eq!(gate.alive(), [0; 0]);
     assert!(log.take().ends_with(&["ConnectionCheckedIn", "ConnectionClosed"]));
     pool.close().await; // Once more is no harm.
+}
+
+/// Opens something, and never gets further.
+struct Stuck(Arc<AtomicBool>);
+
+/// What it has open.
+struct Socket(Arc<AtomicBool>);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+impl Connector for Stuck {
+    type Connection = ();
+
+    async fn connect(&self, _: Target, _: Progress<Self>) -> Result<(), ConnectionError> {
+        self.0.store(true, Ordering::Relaxed);
+        let _socket = Socket(Arc::clone(&self.0));
+        pending().await
+    }
+}
+
+/// What was being opened is not only given up, but gone.
+#[tokio::test(start_paused = true)]
+async fn close_waits_for_what_is_being_opened() {
+    let is_open = Arc::new(AtomicBool::new(false));
+    let address = "localhost".parse().unwrap();
+    let pool = Builder::new(address, Stuck(Arc::clone(&is_open))).build().unwrap();
+    pool.ready();
+    let request = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.check_out().await.map(drop) }
+    });
+    settle().await;
+    assert!(is_open.load(Ordering::Relaxed));
+    pool.close().await;
+    assert!(!is_open.load(Ordering::Relaxed));
+    assert_eq!(request.await.unwrap().unwrap_err().name(), "PoolClosedError");
 }
 
 #[tokio::test(start_paused = true)]

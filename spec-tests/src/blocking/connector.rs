@@ -1,7 +1,7 @@
 //! From a connection string to an established connection.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
@@ -89,11 +89,14 @@ impl Connector {
         loop {
             let outcome = match establish.next_step()? {
                 Step::Send(command) => channel.send_raw(&command),
-                Step::Receive => channel.receive().map(|(reply, _)| {
-                    // What a panic left behind is as good as before: results are added whole.
-                    let mut cache = self.scram.lock().unwrap_or_else(PoisonError::into_inner);
-                    establish.reply(&reply, &mut cache);
-                }),
+                Step::Receive => {
+                    channel.receive().map(|(reply, _)| establish.reply(&reply, &mut self.scram()))
+                }
+                Step::Derive(derivation) => {
+                    let keys = derivation.run();
+                    establish.derived(keys, &mut self.scram());
+                    Ok(())
+                }
                 // A pool would be told here.
                 Step::Handshaken(_) => Ok(()),
                 Step::Done(description) => {
@@ -105,6 +108,11 @@ impl Connector {
                 trouble.tell(&mut establish)?;
             }
         }
+    }
+
+    /// What a panic left behind is as good as before: results are added whole.
+    fn scram(&self) -> MutexGuard<'_, ScramCache> {
+        self.scram.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What was agreed counts from the next message on; nothing before that may be compressed.

@@ -125,6 +125,7 @@ fn run(uri: &str, mut answer: impl FnMut(&str) -> RawDocumentBuf) {
         match establish.next_step() {
             Ok(Step::Send(next)) => command = next.name(),
             Ok(Step::Receive) => establish.reply(&answer(command), &mut cache),
+            Ok(Step::Derive(derivation)) => establish.derived(derivation.run(), &mut cache),
             Ok(Step::Handshaken(description)) => assert_eq!(description.mechanism, None),
             Ok(Step::Done(_)) => return,
             Err(error) => {

@@ -1,7 +1,9 @@
 use core::fmt;
-use std::sync::Arc;
 
-use super::hash::{Hash, Keys, SecretBytes};
+use super::{
+    derivation::{DerivedKeys, KeyDerivation},
+    hash::Keys,
+};
 
 /// What was computed for one password and is worth keeping: PBKDF2 is slow on purpose, and every
 /// connection of a pool would run it again (AU-36).
@@ -9,19 +11,8 @@ use super::hash::{Hash, Keys, SecretBytes};
 /// It belongs to whoever owns the connections of one client. It is small, forgets what was not used
 /// for the longest time, never shows what is in it and overwrites it when it is dropped.
 ///
-/// Connections that are established side by side need not wait for each other's PBKDF2: each takes
-/// a clone, which shares the results and is cheap, and gives it back with
-/// [`absorb`](Self::absorb), also after a failure. A lock is held for these two moments only.
-///
-/// ```
-/// use std::sync::Mutex;
-/// use cenote_core::connect::ScramCache;
-///
-/// let shared = Mutex::new(ScramCache::default());
-/// let mut mine = shared.lock().unwrap().clone();
-/// // … `establish.reply(reply, &mut mine)`, for as long as it takes …
-/// shared.lock().unwrap().absorb(mine);
-/// ```
+/// It is asked and told in passing, so that a lock around it is held for moments only: what takes
+/// time is a [`KeyDerivation`], which is run without it.
 #[derive(Clone, Default)]
 pub struct ScramCache {
     entries: Vec<Entry>,
@@ -29,49 +20,17 @@ pub struct ScramCache {
     clock: u64,
 }
 
-/// What keys depend on.
-#[derive(Clone, Copy)]
-pub(super) struct Question<'a> {
-    pub(super) hash: Hash,
-    pub(super) secret: &'a [u8],
-    pub(super) salt: &'a [u8],
-    pub(super) iterations: u32,
-}
-
 #[derive(Clone)]
 struct Entry {
     /// What the clock was when it was asked for the last time.
     used: u64,
-    result: Arc<CachedResult>,
-}
-
-/// One in memory, however many clones of a cache have it.
-struct CachedResult {
-    hash: Hash,
-    secret: SecretBytes,
-    salt: Vec<u8>,
-    iterations: u32,
-    keys: Keys,
+    keys: DerivedKeys,
 }
 
 impl ScramCache {
     /// How many results are kept. A client has one password, and each server of a replica set and
     /// each router has its own salt.
     pub const CAPACITY: usize = 16;
-
-    /// Takes over what a clone has learnt since it was made, and which results it was glad of. What
-    /// both have is kept once, and of more than [`CAPACITY`](Self::CAPACITY) results those that were
-    /// used last.
-    pub fn absorb(&mut self, clone: Self) {
-        for theirs in clone.entries {
-            match self.entries.iter_mut().find(|mine| mine.result.is_as(&theirs.result)) {
-                Some(mine) => mine.used = mine.used.max(theirs.used),
-                None => self.entries.push(theirs),
-            }
-        }
-        self.clock = self.clock.max(clone.clock);
-        self.forget();
-    }
 
     /// How many results are in it.
     #[must_use]
@@ -85,20 +44,22 @@ impl ScramCache {
         self.entries.is_empty()
     }
 
-    /// Looks the keys up, or computes and keeps them. A wrong password and a server that lies about
-    /// its salt leave a result that is never asked for again and pushed out in time.
-    pub(super) fn keys(&mut self, question: Question<'_>) -> Keys {
+    /// The keys, if they have been derived.
+    pub(super) fn look_up(&mut self, derivation: &KeyDerivation) -> Option<Keys> {
         self.clock += 1;
-        let used = self.clock;
-        if let Some(entry) = self.entries.iter_mut().find(|it| it.result.answers(question)) {
-            entry.used = used;
-            return entry.result.keys.clone();
+        let entry = self.entries.iter_mut().find(|entry| entry.keys.are_of(derivation))?;
+        entry.used = self.clock;
+        Some(entry.keys.keys().clone())
+    }
+
+    /// Keeps what was derived. A wrong password and a server that lies about its salt leave keys
+    /// that are never asked for again and pushed out in time.
+    pub(in crate::connect) fn learn(&mut self, keys: DerivedKeys) {
+        if self.entries.iter().any(|entry| entry.keys.is_as(&keys)) {
+            return;
         }
-        let result = Arc::new(CachedResult::compute(question));
-        let keys = result.keys.clone();
-        self.entries.push(Entry { used, result });
+        self.entries.push(Entry { used: self.clock, keys });
         self.forget();
-        keys
     }
 
     fn forget(&mut self) {
@@ -114,63 +75,48 @@ impl fmt::Debug for ScramCache {
     }
 }
 
-impl CachedResult {
-    fn compute(question: Question<'_>) -> Self {
-        let Question { hash, secret, salt, iterations } = question;
-        let keys = hash.keys(secret, salt, iterations);
-        Self { hash, secret: secret.to_vec().into(), salt: salt.to_vec(), iterations, keys }
-    }
-
-    /// The secret of this process is compared with itself: nobody learns from how long it takes.
-    fn answers(&self, question: Question<'_>) -> bool {
-        let Question { hash, secret, salt, iterations } = question;
-        self.hash == hash
-            && self.iterations == iterations
-            && self.salt == salt
-            && self.secret.as_slice() == secret
-    }
-
-    fn is_as(&self, other: &Self) -> bool {
-        let Self { hash, secret, salt, iterations, keys: _ } = other;
-        self.answers(Question { hash: *hash, secret, salt, iterations: *iterations })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use super::ScramCache;
+    use crate::connect::scram::derivation::KeyDerivation;
+    use crate::connect::scram::hash::{Hash, Keys};
 
-    use super::{Question, ScramCache};
-    use crate::connect::scram::hash::Hash;
+    fn derivation(salt: &[u8]) -> KeyDerivation {
+        let secret = b"pencil".to_vec().into();
+        KeyDerivation { hash: Hash::Sha256, secret, salt: salt.to_vec(), iterations: 1 }
+    }
 
-    fn question(salt: &[u8]) -> Question<'_> {
-        Question { hash: Hash::Sha256, secret: b"pencil", salt, iterations: 1 }
+    fn keys(cache: &mut ScramCache, derivation: &KeyDerivation) -> Keys {
+        cache.look_up(derivation).unwrap_or_else(|| {
+            cache.learn(derivation.clone().run());
+            cache.look_up(derivation).expect("it was learnt")
+        })
     }
 
     fn has(cache: &ScramCache, salt: &[u8]) -> bool {
-        cache.entries.iter().any(|entry| entry.result.answers(question(salt)))
+        cache.entries.iter().any(|entry| entry.keys.are_of(&derivation(salt)))
     }
 
     /// AU-36: everything that a result depends on counts.
     #[test]
     fn each_question_has_its_own_answer() {
         let mut cache = ScramCache::default();
-        let first = question(b"salt");
-        let others = [
-            Question { hash: Hash::Sha1, ..first },
-            Question { secret: b"pen", ..first },
-            Question { salt: b"pepper", ..first },
-            Question { iterations: 2, ..first },
+        let first = derivation(b"salt");
+        let all = [
+            KeyDerivation { hash: Hash::Sha1, ..first.clone() },
+            KeyDerivation { secret: b"pen".to_vec().into(), ..first.clone() },
+            KeyDerivation { salt: b"pepper".to_vec(), ..first.clone() },
+            KeyDerivation { iterations: 2, ..first.clone() },
+            first,
         ];
-        for question in others.into_iter().chain([first]) {
-            let length = cache.len();
-            cache.keys(question);
-            assert_eq!(cache.len(), length + 1);
+        for (length, derivation) in all.iter().enumerate() {
+            assert_eq!(cache.len(), length);
+            keys(&mut cache, derivation);
         }
-        for question in others.into_iter().chain([first]) {
-            let fresh = ScramCache::default().keys(question);
-            assert_eq!(cache.keys(question).client_proof(b"x"), fresh.client_proof(b"x"));
-            assert_eq!(cache.len(), 5);
+        for derivation in &all {
+            let fresh = keys(&mut ScramCache::default(), derivation);
+            assert_eq!(keys(&mut cache, derivation).client_proof(b"x"), fresh.client_proof(b"x"));
+            assert_eq!(cache.len(), all.len());
         }
     }
 
@@ -179,42 +125,19 @@ mod tests {
         let mut cache = ScramCache::default();
         let salts: Vec<_> = (0..ScramCache::CAPACITY + 1).map(|salt| [salt as u8]).collect();
         for salt in &salts {
-            cache.keys(question(salt));
-            cache.keys(question(&salts[0]));
+            keys(&mut cache, &derivation(salt));
+            keys(&mut cache, &derivation(&salts[0]));
             assert!(cache.len() <= ScramCache::CAPACITY);
         }
         assert!(has(&cache, &salts[0]) && !has(&cache, &salts[1]) && has(&cache, &salts[2]));
     }
 
-    /// Both learn while the other does, and neither loses what it learnt, nor what was used.
-    #[test]
-    fn clones_come_together_again() {
-        let salts: Vec<_> = (0..ScramCache::CAPACITY).map(|salt| [salt as u8]).collect();
-        let mut cache = ScramCache::default();
-        for salt in &salts {
-            cache.keys(question(salt));
-        }
-        let (mut one, mut other) = (cache.clone(), cache.clone());
-        one.keys(question(b"one"));
-        other.keys(question(&salts[0]));
-        other.keys(question(b"other"));
-        cache.absorb(one);
-        cache.absorb(other);
-        assert_eq!(cache.len(), ScramCache::CAPACITY);
-        assert!(has(&cache, b"one") && has(&cache, b"other"));
-        assert!(has(&cache, &salts[0]), "it was used");
-        assert!(!has(&cache, &salts[1]) && !has(&cache, &salts[2]) && has(&cache, &salts[3]));
-    }
-
+    /// Connections that are opened side by side derive the same.
     #[test]
     fn what_two_computed_is_kept_once() {
         let mut cache = ScramCache::default();
-        let mut clones = [cache.clone(), cache.clone()];
-        for clone in &mut clones {
-            clone.keys(question(b"salt"));
-        }
-        for clone in clones {
-            cache.absorb(clone);
+        for _ in 0..2 {
+            cache.learn(derivation(b"salt").run());
         }
         assert_eq!(cache.len(), 1);
     }
@@ -223,8 +146,8 @@ mod tests {
     #[test]
     fn clones_share() {
         let mut cache = ScramCache::default();
-        cache.keys(question(b"salt"));
+        keys(&mut cache, &derivation(b"salt"));
         let clone = cache.clone();
-        assert!(Arc::ptr_eq(&cache.entries[0].result, &clone.entries[0].result));
+        assert!(cache.entries[0].keys.is_shared_with(&clone.entries[0].keys));
     }
 }

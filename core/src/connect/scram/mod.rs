@@ -1,6 +1,7 @@
 //! SCRAM, RFC 5802 and RFC 7677, as MongoDB speaks it (AU-30 to AU-39).
 
 mod cache;
+mod derivation;
 mod hash;
 mod message;
 mod saslprep;
@@ -8,9 +9,11 @@ mod saslprep;
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-pub use self::cache::ScramCache;
+pub use self::{
+    cache::ScramCache,
+    derivation::{DerivedKeys, KeyDerivation},
+};
 use self::{
-    cache::Question,
     hash::{Hash, Keys, SecretBytes},
     message::{ServerFinal, ServerFirst, escaped},
 };
@@ -49,6 +52,16 @@ pub(super) enum ScramError {
     NotProven,
     #[error("the conversation goes on after its end")]
     Endless,
+    #[error("the keys are not those that were asked for")]
+    ForeignKeys,
+}
+
+/// What follows a reply.
+pub(super) enum ScramStep {
+    Send(Zeroizing<Vec<u8>>),
+    /// Somebody has to [derive](KeyDerivation::run) keys.
+    Derive,
+    Done,
 }
 
 /// The client's side of one conversation.
@@ -66,6 +79,8 @@ pub(super) struct Scram {
 enum State {
     /// Our first message is under way.
     First,
+    /// The server has said how keys are derived, and nobody has done so yet.
+    Challenged { derivation: KeyDerivation, unproven: Zeroizing<String>, signed: Zeroizing<String> },
     /// Our proof is under way; this is what the server must sign, and with which key.
     Proof { keys: Keys, signed: Zeroizing<String> },
     /// The server has proved itself and insists on an empty message (AU-22).
@@ -117,7 +132,7 @@ impl Scram {
         [HEADER.as_bytes(), self.first_bare.as_bytes()].concat().into()
     }
 
-    /// The payload to send next; `None` at the end. At most three replies are taken.
+    /// What to do next. At most three replies are taken.
     ///
     /// # Errors
     ///
@@ -126,12 +141,13 @@ impl Scram {
         &mut self,
         reply: &SaslReply<'_>,
         cache: &mut ScramCache,
-    ) -> Result<Option<Zeroizing<Vec<u8>>>, ScramError> {
+    ) -> Result<ScramStep, ScramError> {
         match &self.state {
             State::First if reply.done => {
                 Err(message::refusal(reply.payload).unwrap_or(ScramError::NotProven))
             }
-            State::First => self.prove(reply.payload, cache).map(Some),
+            State::First => self.challenged(reply.payload, cache),
+            State::Challenged { .. } => Err(ScramError::Endless),
             State::Proof { keys, signed } => {
                 if reply.done && reply.payload.is_empty() {
                     return Err(ScramError::NotProven);
@@ -141,34 +157,62 @@ impl Scram {
                     return Err(ScramError::Signature);
                 }
                 self.state = State::Proven;
-                Ok((!reply.done).then(Zeroizing::default))
+                Ok(if reply.done { ScramStep::Done } else { ScramStep::Send(Zeroizing::default()) })
             }
-            State::Proven if reply.done => Ok(None),
+            State::Proven if reply.done => Ok(ScramStep::Done),
             State::Proven => Err(ScramError::Endless),
         }
     }
 
-    fn prove(
+    /// What somebody has to do before this goes on.
+    pub(super) const fn derivation(&self) -> Option<&KeyDerivation> {
+        match &self.state {
+            State::Challenged { derivation, .. } => Some(derivation),
+            State::First | State::Proof { .. } | State::Proven => None,
+        }
+    }
+
+    /// Goes on with the keys that were asked for.
+    ///
+    /// # Errors
+    ///
+    /// [`ScramError::ForeignKeys`].
+    pub(super) fn derived(&mut self, derived: &DerivedKeys) -> Result<ScramStep, ScramError> {
+        match std::mem::replace(&mut self.state, State::First) {
+            State::Challenged { derivation, unproven, signed } if derived.are_of(&derivation) => {
+                Ok(self.prove(derived.keys().clone(), &unproven, signed))
+            }
+            State::Challenged { .. } | State::First | State::Proof { .. } | State::Proven => {
+                Err(ScramError::ForeignKeys)
+            }
+        }
+    }
+
+    fn challenged(
         &mut self,
         payload: &[u8],
         cache: &mut ScramCache,
-    ) -> Result<Zeroizing<Vec<u8>>, ScramError> {
+    ) -> Result<ScramStep, ScramError> {
         let secret = self.secret.as_ref().ok_or(ScramError::Password)?;
         let challenge = ServerFirst::parse(payload)?;
         self.judge(&challenge)?;
-        let keys = cache.keys(Question {
-            hash: self.hash,
-            secret,
-            salt: &challenge.salt,
-            iterations: challenge.iterations,
-        });
         let unproven = Zeroizing::new(["c=biws,r=", challenge.nonce].concat());
-        let signed = [&self.first_bare, challenge.text, &unproven].join(",");
-        let signed = Zeroizing::new(signed);
+        let signed = Zeroizing::new([&self.first_bare, challenge.text, &unproven].join(","));
+        let (salt, iterations) = (challenge.salt, challenge.iterations);
+        let derivation =
+            KeyDerivation { hash: self.hash, secret: secret.clone(), salt, iterations };
+        if let Some(keys) = cache.look_up(&derivation) {
+            return Ok(self.prove(keys, &unproven, signed));
+        }
+        self.state = State::Challenged { derivation, unproven, signed };
+        Ok(ScramStep::Derive)
+    }
+
+    fn prove(&mut self, keys: Keys, unproven: &str, signed: Zeroizing<String>) -> ScramStep {
         let proof = message::encoded(&keys.client_proof(signed.as_bytes()));
         let message = [unproven.as_bytes(), b",p=", proof.as_bytes()].concat();
         self.state = State::Proof { keys, signed };
-        Ok(message.into())
+        ScramStep::Send(message.into())
     }
 
     fn judge(&self, challenge: &ServerFirst<'_>) -> Result<(), ScramError> {
