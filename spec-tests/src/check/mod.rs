@@ -34,6 +34,7 @@
 mod line;
 mod pool;
 mod rules;
+mod sentry;
 #[cfg(test)]
 mod tests;
 
@@ -45,6 +46,7 @@ use thiserror::Error;
 
 pub use self::line::{Line, LineError};
 use self::pool::Pool;
+pub use self::sentry::Sentry;
 
 /// What the pool may do at most, where it is not what the options of its ConnectionPoolCreated say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
