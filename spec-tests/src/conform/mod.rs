@@ -186,7 +186,14 @@ pub fn play(path: &Path, targets: &[Target], place: &Place) -> Result<Vec<Outcom
     }
     let mut outcomes = Vec::new();
     for &target in targets {
-        let files: Vec<_> = files.iter().filter(|(_, it)| it.targets().contains(&target)).collect();
+        // Of a file that is left out it is enough to be told once.
+        let is_played = |runner: &Runner| match runner {
+            Runner::LeftOut(_) => targets.first() == Some(&target),
+            Runner::OnCore(_) | Runner::Everywhere(_) | Runner::OnShells(_) => {
+                runner.targets().contains(&target)
+            }
+        };
+        let files: Vec<_> = files.iter().filter(|(_, runner)| is_played(runner)).collect();
         let play = |(file, runner): &&(Document, Runner)| {
             // A pool that panics has failed, and the other files are played all the same.
             let played = || runner.play(file, target, place);

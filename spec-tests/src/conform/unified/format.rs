@@ -140,6 +140,20 @@ pub(super) struct CollectionDefinition {
     pub(super) id: String,
     pub(super) database: String,
     pub(super) collection_name: String,
+    pub(super) collection_options: Option<CollectionOptions>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct CollectionOptions {
+    pub(super) read_preference: ReadPreference,
+}
+
+/// Which servers one would like to read from. There is one here, which is told of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadPreference {
+    pub(super) mode: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]

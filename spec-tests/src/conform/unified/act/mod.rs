@@ -71,6 +71,7 @@ pub(super) struct RunCommand {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Find {
     pub(super) filter: Map<String, Value>,
+    pub(super) sort: Option<Map<String, Value>>,
     pub(super) batch_size: Option<i32>,
     pub(super) session: Option<String>,
 }
