@@ -48,9 +48,8 @@ const LEFT_OUT: [(&str, &str); 2] = [
     ("client-backpressure/tests/backpressure-retry-max-attempts", RETRIES),
 ];
 
-const RETRIES: &str = "the same story for each of the thirty operations that a driver has: a reply with labels is followed \
-     by two more attempts. A pool sees none of that but connections that come back before each pause, which \
-     backpressure-connection-checkin and getMore-retried show; nobody but the stand-in for a driver would be tested";
+const RETRIES: &str = "one story for each of a driver's thirty operations: two more attempts. A pool sees of it what \
+                       backpressure-connection-checkin and getMore-retried show";
 
 /// The folder of a file, as the specifications' repository calls it.
 pub(super) fn folder_of(path: &Path) -> Option<&'static str> {
