@@ -19,7 +19,7 @@ pub(super) enum Runner {
     OnShells(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
 }
 
-const RUNNERS: [(&str, Runner); 14] = [
+const RUNNERS: [(&str, Runner); 15] = [
     (
         "connection-monitoring-and-pooling/tests/cmap-format",
         Runner::Everywhere(cmap::play_document),
@@ -27,6 +27,7 @@ const RUNNERS: [(&str, Runner); 14] = [
     ("cmap-format", Runner::Everywhere(cmap::play_document)), // Anybody's.
     ("scenarios/cmap", Runner::Everywhere(cmap::play_document)), // Our own.
     ("scenarios/unified", UNIFIED),                           // Our own.
+    ("scenarios/uri", Runner::OnCore(uri::play_document)),    // Our own.
     ("uri-options/tests", Runner::OnCore(uri::play_document)),
     ("connection-string/tests", Runner::OnCore(uri::play_document)),
     ("auth/tests/legacy", Runner::OnCore(uri::play_document)),

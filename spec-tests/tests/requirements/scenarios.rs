@@ -174,7 +174,7 @@ fn musts() -> BTreeSet<String> {
 
 fn scenarios() -> Scenarios {
     let mut scenarios = Scenarios::new();
-    for folder in ["cmap", "unified"] {
+    for folder in ["cmap", "unified", "uri"] {
         for file in files(&repository().join("spec-tests/scenarios").join(folder)) {
             let document = Document::read(&file).expect("a scenario");
             let ids = document.value()["requirements"].as_array().cloned().unwrap_or_default();
