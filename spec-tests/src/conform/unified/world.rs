@@ -68,6 +68,19 @@ pub(super) struct Thread {
     end: Mutex<Option<JoinHandle<Result<(), String>>>>,
 }
 
+impl Entity {
+    fn client(&self) -> Option<Arc<TestClient>> {
+        match self {
+            Self::Client(client) => Some(Arc::clone(client)),
+            Self::Database(_)
+            | Self::Collection(_)
+            | Self::Session(_)
+            | Self::Cursor(_)
+            | Self::Thread(_) => None,
+        }
+    }
+}
+
 impl TestClient {
     pub(super) fn get(&self) -> Result<Arc<Client>, String> {
         let mut made = lock(&self.made);
@@ -163,6 +176,15 @@ impl World {
             }
         }
         complaints
+    }
+
+    /// Closes all pools under whoever waits there.
+    pub(super) fn break_off(&self) {
+        let clients: Vec<_> = lock(&self.entities).values().filter_map(Entity::client).collect();
+        for client in clients {
+            let made = lock(&client.made).clone();
+            made.into_iter().for_each(|made| made.break_off());
+        }
     }
 
     fn make<'d>(self: &Arc<Self>, definition: &'d Definition) -> Result<(&'d str, Entity), String> {
