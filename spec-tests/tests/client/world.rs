@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
+use cenote::check::Sentry;
 use cenote::endpoint::{Endpoint, ListenOptions, ReplicaSet, Role, Server, Settings, Topology};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerEvent};
@@ -57,8 +58,11 @@ impl World {
     pub(crate) fn with_options(shell: Shell, uri: &str, options: Option<PoolOptions>) -> Self {
         let told = Arc::new(Told::default());
         let (of_pools, of_servers) = (Arc::clone(&told), Arc::clone(&told));
+        // Whatever the story: every rule about events is kept.
+        let sentry = Sentry::new();
         let ears = Ears {
             pools: Box::new(move |address, event| {
+                sentry.hear(event, address);
                 let tale = (Arc::clone(address), event.clone());
                 of_pools.note(|tales| tales.pools.push(tale));
             }),
