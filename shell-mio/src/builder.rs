@@ -8,6 +8,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Instant, InvalidOptions, PoolOptions, PoolState};
 use cenote_core::uri::{ConnectionString, UriError};
+use cenote_shell::trace::{self, RecordingError, TraceOptions};
 use thiserror::Error;
 
 use crate::connection::Mongo;
@@ -17,10 +18,9 @@ use crate::event::{PoolEvent, Subscriber};
 use crate::event_loop::EventLoop;
 use crate::failure::{Failure, Watcher};
 use crate::held::{HeldTooLong, Overseer};
-use crate::log;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
-use crate::thread;
+use crate::{log, thread, timer};
 
 /// Makes a [`Pool`].
 pub struct Builder<K: Connector> {
@@ -30,6 +30,7 @@ pub struct Builder<K: Connector> {
     subscribers: Vec<Subscriber>,
     watcher: Option<Watcher<K>>,
     overseer: Option<Overseer>,
+    pub(crate) tracing: TraceOptions,
     when_built: Vec<WhenBuilt<K>>,
 }
 
@@ -50,6 +51,9 @@ pub enum BuildError {
     /// used.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
+    /// What was to be recorded could not be written anywhere.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
     /// The operating system has no event loop or no thread for it.
     #[error("no event loop for the pool: {0}")]
     EventLoop(Arc<io::Error>),
@@ -83,8 +87,15 @@ impl<K: Connector> Builder<K> {
             subscribers,
             watcher: None,
             overseer: None,
+            tracing: TraceOptions::default(),
             when_built: Vec::new(),
         }
+    }
+
+    /// The server that the pool is for.
+    #[must_use]
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
     }
 
     /// Takes these options and no others: those of a connection string are forgotten.
@@ -146,24 +157,37 @@ impl<K: Connector> Builder<K> {
     ///
     /// # Errors
     ///
-    /// Options that contradict each other; no event loop, or no thread, to be had.
+    /// Options that contradict each other; no event loop, or no thread, to be had; a file or folder for
+    /// traces that cannot be made.
     pub fn build(self) -> Result<Pool<K>, BuildError> {
         let (event_loop, poll) = thread::event_loop()?;
-        let shared = self.build_on(event_loop.clone())?;
-        let pool = Pool::new(Arc::clone(&shared));
+        let pool = Pool::new(self.build_on(&event_loop)?);
         // If there is none, the pool goes as it came.
-        thread::start(&shared, event_loop, poll)?;
+        pool.shared().start_thread(event_loop, poll)?;
         Ok(pool)
     }
 
     /// Makes the pool; somebody else turns the loop.
-    pub(crate) fn build_on(self, event_loop: EventLoop) -> Result<Arc<Shared<K>>, BuildError> {
-        let Self { address, connector, options, subscribers, watcher, overseer, when_built } = self;
+    pub(crate) fn build_on(self, event_loop: &EventLoop) -> Result<Arc<Shared<K>>, BuildError> {
+        let Self {
+            address,
+            connector,
+            options,
+            subscribers,
+            watcher,
+            overseer,
+            tracing,
+            when_built,
+        } = self;
         let mut first = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
-        let desk = Desk::new(state, first, event_loop);
-        let audience = Audience { subscribers, watcher, overseer };
+        let program = concat!("cenote-mio ", env!("CARGO_PKG_VERSION"));
+        let (state, traces) = tracing.begin(state, &address, program)?;
+        let desk = Desk::new(state, first, event_loop.clone());
+        let audience = Audience { subscribers, watcher, overseer, traces };
         let shared = Shared::new(Arc::new(address), connector, audience, desk);
+        timer::start(&shared, event_loop);
+        trace::watch(&shared);
         when_built.into_iter().for_each(|act| act(&shared));
         Ok(shared)
     }
@@ -171,10 +195,6 @@ impl<K: Connector> Builder<K> {
 
 #[cfg(feature = "metrics")]
 impl<K: Connector> Builder<K> {
-    pub(crate) fn address(&self) -> &ServerAddress {
-        &self.address
-    }
-
     pub(crate) fn when_built(
         mut self,
         act: impl FnOnce(&Arc<Shared<K>>) + Send + Sync + 'static,

@@ -1,23 +1,10 @@
 use std::sync::PoisonError;
 use std::time::Instant;
 
-use thiserror::Error;
-
 use crate::connector::Connector;
 use crate::drainer::Drainer;
+use crate::error::CloseTimeout;
 use crate::pool::Pool;
-use crate::thread;
-
-/// [`Pool::close_before`] stopped waiting. The pool is closed; this is how much of it is still out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "the pool is closed, but {in_use} of its connections are still checked out: each is closed \
-     when it comes back"
-)]
-pub struct CloseTimeout {
-    /// Connections that are checked out: at least 1.
-    pub in_use: u32,
-}
 
 impl<K: Connector> Pool<K> {
     /// Closes the pool for good. Blocks until everything that is checked out has come home (PCL-01),
@@ -42,7 +29,7 @@ impl<K: Connector> Pool<K> {
         self.close_by(Some(deadline))
     }
 
-    fn close_by(&self, deadline: Option<Instant>) -> Result<(), CloseTimeout> {
+    pub(crate) fn close_by(&self, deadline: Option<Instant>) -> Result<(), CloseTimeout> {
         self.begin_to_close();
         let shared = self.shared();
         // What this thread is in the midst of would not go on while it waits.
@@ -69,7 +56,7 @@ impl<K: Connector> Pool<K> {
         }
         drop(desk);
         if !is_subscriber {
-            thread::join(shared);
+            shared.thread.join();
         }
         Ok(())
     }

@@ -3,21 +3,20 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Event, Input, Instant, Misuse, PoolState, Purpose,
-    Shell, WaiterId,
+    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, Purpose, Shell, WaiterId,
 };
+use cenote_shell::trace::Recorded;
 use slab::Slab;
 
 use crate::connector::Connector;
+use crate::event::News;
 use crate::event_loop::EventLoop;
 use crate::interrupt::Interrupt;
 use crate::outbox::Outbox;
 use crate::parker::Parker;
-use crate::woken::Woken;
 
 /// What this shell brings to the machine.
 pub(crate) struct Mio<K>(PhantomData<K>);
@@ -41,7 +40,7 @@ pub(crate) struct Held<K: Connector> {
 pub(crate) type Delivery<K> = Result<(ConnId, Box<Held<K>>), CheckOutError<ConnectionError>>;
 
 pub(crate) struct Desk<K: Connector> {
-    pub(crate) state: PoolState<Mio<K>>,
+    pub(crate) state: Recorded<Mio<K>>,
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
@@ -50,6 +49,8 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) outbox: Outbox<Action<Mio<K>>>,
     /// What is to be told, in the machine's order.
     pub(crate) news: Outbox<News>,
+    /// Somebody waited in vain since this was looked at.
+    pub(crate) has_timed_out: bool,
     /// When the timer fires, as it was told.
     pub(crate) armed: Option<Instant>,
     /// Connections that are open.
@@ -58,12 +59,6 @@ pub(crate) struct Desk<K: Connector> {
     pub(crate) event_loop: EventLoop,
     /// Answers for requests of nobody's thread, in the order in which they came.
     pub(crate) answered: VecDeque<usize>,
-}
-
-/// What somebody wants to hear.
-pub(crate) enum News {
-    Event(Event<ConnectionError>),
-    HeldTooLong { id: ConnId, held: Duration },
 }
 
 /// A request that waits, or whose answer waits for it.
@@ -80,10 +75,12 @@ pub(crate) enum Waiter {
     Loop(EventLoop),
 }
 
+pub(crate) type Woken = cenote_shell::woken::Woken<Waiter>;
+
 impl<K: Connector> Desk<K> {
     /// `first` is what the machine said at the beginning.
     pub(crate) fn new(
-        state: PoolState<Mio<K>>,
+        state: Recorded<Mio<K>>,
         first: VecDeque<Action<Mio<K>>>,
         event_loop: EventLoop,
     ) -> Self {
@@ -91,8 +88,9 @@ impl<K: Connector> Desk<K> {
             state,
             requests: 0,
             parked: Slab::new(),
-            outbox: Outbox::new(VecDeque::new()),
-            news: Outbox::new(VecDeque::new()),
+            outbox: Outbox::default(),
+            news: Outbox::default(),
+            has_timed_out: false,
             armed: None,
             interrupts: BTreeMap::new(),
             event_loop,
@@ -121,11 +119,17 @@ impl<K: Connector> Desk<K> {
         wants_events: bool,
         woken: &mut Woken,
     ) {
-        let (outbox, news) = (&mut self.outbox, &mut self.news);
-        let (parked, answered) = (&mut self.parked, &mut self.answered);
-        let (asking, at_once) = (None, None);
-        let mut tray =
-            Tray { outbox, news, parked, answered, wants_events, woken, asking, at_once };
+        let mut tray = Tray {
+            outbox: &mut self.outbox,
+            news: &mut self.news,
+            has_timed_out: &mut self.has_timed_out,
+            parked: &mut self.parked,
+            answered: &mut self.answered,
+            wants_events,
+            woken,
+            asking: None,
+            at_once: None,
+        };
         if let Err(misuse) = self.state.handle(now, input, &mut tray) {
             broken(&misuse);
         }
@@ -145,11 +149,17 @@ impl<K: Connector> Desk<K> {
         let id = WaiterId(self.requests);
         let place = self.parked.vacant_key();
         let input = Input::CheckOutRequested { id, waiter: place, deadline, purpose };
-        let (outbox, news) = (&mut self.outbox, &mut self.news);
-        let (parked, answered) = (&mut self.parked, &mut self.answered);
-        let (asking, at_once) = (Some(place), None);
-        let mut tray =
-            Tray { outbox, news, parked, answered, wants_events, woken, asking, at_once };
+        let mut tray = Tray {
+            outbox: &mut self.outbox,
+            news: &mut self.news,
+            has_timed_out: &mut self.has_timed_out,
+            parked: &mut self.parked,
+            answered: &mut self.answered,
+            wants_events,
+            woken,
+            asking: Some(place),
+            at_once: None,
+        };
         if let Err(misuse) = self.state.handle(now, input, &mut tray) {
             broken(&misuse);
         }
@@ -225,6 +235,7 @@ fn post<K: Connector>(
 struct Tray<'a, K: Connector> {
     outbox: &'a mut Outbox<Action<Mio<K>>>,
     news: &'a mut Outbox<News>,
+    has_timed_out: &'a mut bool,
     parked: &'a mut Slab<Parked<K>>,
     answered: &'a mut VecDeque<usize>,
     wants_events: bool,
@@ -265,6 +276,7 @@ impl<K: Connector> Tray<'_, K> {
             self.parked.remove(place);
             return;
         }
+        *self.has_timed_out |= matches!(outcome, Err(CheckOutError::WaitQueueTimeout { .. }));
         let parked = &mut self.parked[place];
         if let Parked::Waiting(waiter) = std::mem::replace(parked, Parked::Answered(outcome)) {
             if matches!(waiter, Waiter::Loop(_)) {

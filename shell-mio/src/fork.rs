@@ -1,7 +1,6 @@
 //! Before and after `fork`: a child process has its parent's memory and sockets, but of its threads
 //! only the one that forked.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +9,10 @@ use cenote_core::pool::{Action, Input};
 use thiserror::Error;
 
 use crate::connector::Connector;
-use crate::desk::{Desk, Mio, broken};
+use crate::desk::{Desk, Mio, Woken, broken};
 use crate::event_loop::EventLoop;
-use crate::outbox::Outbox;
 use crate::shared::Shared;
-use crate::thread;
-use crate::woken::Woken;
+use crate::{thread, timer};
 
 /// Why a pool could not be [reset](crate::Pool::reset_after_fork) in a child process.
 #[derive(Clone, Debug, Error)]
@@ -55,16 +52,16 @@ pub(crate) fn reset<K: Connector>(shared: &Arc<Shared<K>>) -> Result<(), ForkErr
         return Ok(());
     }
     let (event_loop, poll) = thread::event_loop()?;
-    begin_anew(shared, event_loop.clone())?;
-    thread::forget(shared);
-    thread::start(shared, event_loop, poll)?;
+    begin_anew(shared, &event_loop)?;
+    shared.thread.forget();
+    shared.start_thread(event_loop, poll)?;
     Ok(())
 }
 
 /// The pool without anything that is the parent's, on another event loop.
 pub(crate) fn begin_anew<K: Connector>(
     shared: &Arc<Shared<K>>,
-    event_loop: EventLoop,
+    event_loop: &EventLoop,
 ) -> Result<(), ForkError> {
     let mut desk = (0..ATTEMPTS)
         .find_map(|attempt| {
@@ -75,18 +72,20 @@ pub(crate) fn begin_anew<K: Connector>(
         })
         .ok_or(ForkError::InUseAtFork)?;
     shared.adopt();
-    let old_loop = std::mem::replace(&mut desk.event_loop, event_loop);
+    let old_loop = std::mem::replace(&mut desk.event_loop, event_loop.clone());
     let inherited = desk.forget_parent(shared);
     shared.settle(desk, true, Woken::default());
     // Closes sockets, which says nothing to anybody as long as the parent has them.
     drop(inherited);
     old_loop.abandon();
+    timer::start(shared, event_loop);
     Ok(())
 }
 
 impl<K: Connector> Desk<K> {
     /// Gives what is to be dropped.
     fn forget_parent(&mut self, shared: &Arc<Shared<K>>) -> impl Sized + use<K> {
+        self.state.stop_writing();
         let (mut kept, mut dropped) = (Vec::new(), Vec::new());
         let mut sink = |action: Action<Mio<K>>| match action {
             // Some connections may be made anew already, for the minimum.
@@ -105,8 +104,8 @@ impl<K: Connector> Desk<K> {
             interrupt.renounce();
         }
         let parked = std::mem::take(&mut self.parked);
-        let outbox = std::mem::replace(&mut self.outbox, Outbox::new(VecDeque::new()));
-        let news = std::mem::replace(&mut self.news, Outbox::new(VecDeque::new()));
+        let outbox = self.outbox.forget();
+        let news = self.news.forget();
         kept.into_iter().for_each(|action| self.post(action));
         (dropped, parked, outbox, news, std::mem::take(&mut self.answered))
     }

@@ -3,12 +3,11 @@ use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::Arc;
 
-use cenote_core::error::{ConnectionError, InterruptedError, Stage};
+use cenote_core::error::{ConnectionError, InterruptedError, OperationError, Stage};
 use cenote_core::pool::{ConnId, Health, Input, Purpose, ServiceId};
 
 use crate::connector::Connector;
 use crate::desk::Held;
-use crate::error::OperationError;
 use crate::failure;
 use crate::interrupt::Interrupt;
 use crate::shared::Shared;

@@ -1,50 +1,55 @@
 //! One pool: the lock, and what is done outside of it.
 
+use std::io;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
+    Action, ConnId, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status,
 };
+use cenote_shell::trace::{OnUnwind, Traces};
+use mio::Poll;
 
 use crate::connector::Connector;
-use crate::desk::{Asked, Delivery, Desk, Held, Mio, News, Parked, Place, Waiter};
+use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place, Waiter, Woken};
 use crate::drainer::Drainer;
-use crate::event::{PoolEvent, Subscriber};
+use crate::event::{News, Subscriber, Subscribers};
 use crate::event_loop::EventLoop;
 use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
 use crate::interrupt::Interrupt;
 use crate::thread::LoopThread;
-use crate::woken::Woken;
-use crate::{establish, log, outbox};
+use crate::timer::{Due, TIMER, Timed};
+use crate::{error, establish, outbox};
 
 pub(crate) struct Shared<K: Connector> {
     pub(crate) address: Arc<ServerAddress>,
     pub(crate) connector: K,
     /// The last connection of a closed pool is closed, too.
     pub(crate) emptied: Condvar,
-    /// Whoever turns the event loop, unless the application does.
-    pub(crate) thread: Mutex<Option<LoopThread>>,
+    /// Whoever turns the event loop, if that is for this pool alone.
+    pub(crate) thread: LoopThread,
     /// The process that the pool lives in.
     process: AtomicU32,
     origin: std::time::Instant,
-    subscribers: Vec<Subscriber>,
+    subscribers: Subscribers,
     pub(crate) watcher: Option<Watcher<K>>,
     pub(crate) holders: Holders,
+    pub(crate) traces: Traces,
     desk: Mutex<Desk<K>>,
 }
 
 /// When an input happens, and who will look.
 #[derive(Clone, Copy)]
-struct Moment {
-    now: Instant,
+pub(crate) struct Moment {
+    pub(crate) now: Instant,
     /// Something may be due later: without, nothing is due after the input either.
-    is_timed: bool,
-    wants_events: bool,
+    pub(crate) is_timed: bool,
+    pub(crate) wants_events: bool,
 }
 
 /// Who is told things.
@@ -52,6 +57,7 @@ pub(crate) struct Audience<K: Connector> {
     pub(crate) subscribers: Vec<Subscriber>,
     pub(crate) watcher: Option<Watcher<K>>,
     pub(crate) overseer: Option<Overseer>,
+    pub(crate) traces: Traces,
 }
 
 impl<K: Connector> Shared<K> {
@@ -61,21 +67,22 @@ impl<K: Connector> Shared<K> {
         audience: Audience<K>,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, watcher, overseer } = audience;
+        let Audience { subscribers, watcher, overseer, traces } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
             emptied: Condvar::new(),
-            thread: Mutex::default(),
+            thread: LoopThread::default(),
             process: AtomicU32::new(std::process::id()),
             origin: std::time::Instant::now(),
-            subscribers,
+            subscribers: Subscribers::new(subscribers),
             watcher,
             holders: Holders::new(desk.state.options(), overseer),
+            traces,
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
-        outbox::release(&shared.desk, shared.lock(), || {}, |news| shared.tell(news));
+        outbox::release(|| shared.lock(), shared.lock(), |news| shared.tell(news));
         shared
     }
 
@@ -87,13 +94,17 @@ impl<K: Connector> Shared<K> {
     /// As [`feed`](Self::feed), for who has the lock already.
     pub(crate) fn feed_under(
         self: &Arc<Self>,
-        mut desk: MutexGuard<'_, Desk<K>>,
+        desk: MutexGuard<'_, Desk<K>>,
         input: Input<Mio<K>>,
     ) {
-        let brings_time = matches!(input, Input::SetOptions { .. });
+        let unwinding = OnUnwind::new(&**self);
+        let mut desk = desk; // Given back before that is dropped.
+        // A recording tells when all this was, too; what is served at once it tells as the pool saw it.
+        let brings_time = matches!(input, Input::SetOptions { .. }) || desk.state.is_recording();
         let moment = self.moment(&desk, brings_time);
         let mut woken = Woken::default();
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        unwinding.did_not_happen();
         self.settle(desk, moment.is_timed, woken);
     }
 
@@ -105,12 +116,14 @@ impl<K: Connector> Shared<K> {
         purpose: Purpose,
         waiter: impl FnOnce() -> Waiter,
     ) -> Result<Delivery<K>, Place> {
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, deadline.is_some());
         let mut woken = Woken::default();
         let deadline = deadline.map(|deadline| self.instant(deadline));
         let asked = Asked { deadline, purpose };
         let answer = desk.request(moment.now, asked, moment.wants_events, (waiter, &mut woken));
+        unwinding.did_not_happen();
         self.settle(desk, moment.is_timed, woken);
         answer
     }
@@ -122,11 +135,13 @@ impl<K: Connector> Shared<K> {
         conn: Box<Held<K>>,
         health: Health<ConnectionError>,
     ) {
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, false);
         let mut woken = Woken::default();
         let input = Input::CheckedIn { id, conn, health };
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        unwinding.did_not_happen();
         self.settle(desk, moment.is_timed, woken);
     }
 
@@ -148,7 +163,7 @@ impl<K: Connector> Shared<K> {
 
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Desk<K>> {
-        outbox::lock(&self.desk)
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The lock, if nobody has it.
@@ -184,6 +199,16 @@ impl<K: Connector> Shared<K> {
         self.process.store(std::process::id(), Ordering::Relaxed);
     }
 
+    /// Has a thread turn the loop until the pool is closed and nothing is being opened any more.
+    pub(crate) fn start_thread(
+        self: &Arc<Self>,
+        event_loop: EventLoop,
+        poll: Poll,
+    ) -> io::Result<()> {
+        let shared = Arc::clone(self);
+        self.thread.start(event_loop, poll, move |event_loop| shared.end_loop(event_loop))
+    }
+
     /// Nobody turns this loop any more: nothing can be opened.
     pub(crate) fn end_loop(&self, event_loop: &EventLoop) {
         {
@@ -208,10 +233,7 @@ impl<K: Connector> Shared<K> {
 
     /// Why a connection must not be used again. One that nobody can judge must not.
     pub(crate) fn fault(&self, connection: &K::Connection) -> Option<ConnectionError> {
-        catch_unwind(AssertUnwindSafe(|| self.connector.fault(connection))).unwrap_or_else(|_| {
-            let reason = "the connector panicked when it was asked what is wrong with it";
-            Some(ConnectionError::protocol(Stage::Operation, reason))
-        })
+        error::fault(|| self.connector.fault(connection))
     }
 
     /// The time now, as the machine counts it.
@@ -220,22 +242,38 @@ impl<K: Connector> Shared<K> {
     }
 }
 
+impl<K: Connector> Timed for Shared<K> {
+    fn due(&self) -> Due {
+        let mut desk = self.lock();
+        if desk.state.snapshot().status == Status::Closed {
+            return Due::Never;
+        }
+        if desk.armed.is_some_and(|armed| armed <= self.now()) {
+            // What is due after this is set anew by the input itself.
+            desk.armed = None;
+            return Due::Now;
+        }
+        Due::At(desk.armed.and_then(|armed| self.time_of(armed)))
+    }
+
+    fn time_is_up(self: &Arc<Self>) {
+        self.feed(Input::Timer);
+    }
+}
+
 impl<K: Connector> Shared<K> {
     fn instant(&self, time: std::time::Instant) -> Instant {
         Instant::ORIGIN + time.saturating_duration_since(self.origin)
     }
 
-    #[inline]
-    fn wants_events(&self) -> bool {
-        !self.subscribers.is_empty() || log::is_wanted()
-    }
-
-    /// The clock is read only when somebody will look at the time.
+    /// The clock is read only when somebody will look at the time: the machine, whoever hears of
+    /// events, or whoever reads a whole trace.
     #[inline(always)]
-    fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
-        let wants_events = self.wants_events();
+    pub(crate) fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
+        let wants_events = self.subscribers.want_events();
         let is_timed = brings_time || desk.state.needs_now();
-        let now = if is_timed || wants_events { self.now() } else { desk.state.now() };
+        let is_seen = is_timed || wants_events || desk.state.is_journaled();
+        let now = if is_seen { self.now() } else { desk.state.now() };
         Moment { now, is_timed, wants_events }
     }
 
@@ -249,27 +287,31 @@ impl<K: Connector> Shared<K> {
         woken: Woken,
     ) {
         let sleeper = if is_timed { Self::arm(&mut desk) } else { None };
+        if desk.state.wants_clerk(desk.has_timed_out) {
+            let has_timed_out = mem::take(&mut desk.has_timed_out);
+            desk.state.call_clerk(has_timed_out, &self.traces);
+        }
         let (work, news) = (desk.outbox.claim(), desk.news.claim());
         drop(desk);
         if woken.is_empty() && sleeper.is_none() {
             // Almost always so, and worth not even looking whether there is something to drop.
-            std::mem::forget((woken, sleeper));
+            mem::forget((woken, sleeper));
         } else {
             Self::wake(woken, sleeper.as_ref());
         }
         if let Some(work) = work {
-            drop(outbox::drain(&self.desk, work, |action| self.act(action)));
+            drop(outbox::drain(|| self.lock(), work, |action| self.act(action)));
         }
         if let Some(news) = news {
-            self.ring(&outbox::drain(&self.desk, news, |news| self.tell(news)));
+            self.ring(&outbox::drain(|| self.lock(), news, |news| self.tell(news)));
         }
     }
 
     /// Those who wait have their answers, and are woken outside of the lock.
     #[inline(never)]
     fn wake(woken: Woken, sleeper: Option<&EventLoop>) {
-        woken.wake();
-        sleeper.into_iter().for_each(EventLoop::nudge);
+        woken.wake(Waiter::wake);
+        sleeper.into_iter().for_each(|event_loop| event_loop.call(TIMER));
     }
 
     /// Gives the loop, if its timer has to fire earlier than it was told.
@@ -328,23 +370,8 @@ impl<K: Connector> Shared<K> {
     fn tell(self: &Arc<Self>, news: News) {
         let _drainer = Drainer::of(self);
         match news {
-            News::Event(event) => self.tell_event(event),
+            News::Event(event) => self.subscribers.tell(&self.address, event),
             News::HeldTooLong { id, held } => self.holders.report(&self.address, id, held),
-        }
-    }
-
-    fn tell_event(&self, event: Event<ConnectionError>) {
-        if log::is_wanted() {
-            // What collects them may panic, too.
-            let _ = catch_unwind(AssertUnwindSafe(|| log::event(&self.address, &event)));
-        }
-        if self.subscribers.is_empty() {
-            return;
-        }
-        let event = PoolEvent { address: Arc::clone(&self.address), event };
-        for subscriber in &self.subscribers {
-            // One that panics has said so; the others, and what comes next, are not to suffer.
-            let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
         }
     }
 }

@@ -7,6 +7,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Instant, InvalidOptions, PoolOptions, PoolState};
 use cenote_core::uri::{ConnectionString, UriError};
+use cenote_shell::trace::{self, RecordingError, TraceOptions};
 use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
@@ -20,7 +21,6 @@ use crate::held::{HeldTooLong, Overseer};
 use crate::log;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
-use crate::trace::{RecordingError, Tracing};
 
 /// Makes a [`Pool`].
 pub struct Builder<K: Connector> {
@@ -30,7 +30,7 @@ pub struct Builder<K: Connector> {
     subscribers: Vec<Subscriber>,
     watcher: Option<Watcher<K>>,
     overseer: Option<Overseer>,
-    pub(crate) tracing: Tracing,
+    pub(crate) tracing: TraceOptions,
     when_built: Vec<WhenBuilt<K>>,
 }
 
@@ -84,9 +84,15 @@ impl<K: Connector> Builder<K> {
             subscribers,
             watcher: None,
             overseer: None,
-            tracing: Tracing::default(),
+            tracing: TraceOptions::default(),
             when_built: Vec::new(),
         }
+    }
+
+    /// The server that the pool is for.
+    #[must_use]
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
     }
 
     /// Takes these options and no others: those of a connection string are forgotten.
@@ -169,22 +175,19 @@ impl<K: Connector> Builder<K> {
         drop(tokio::time::sleep(Duration::ZERO));
         let mut first = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
-        let (state, clerk, traces) = tracing.begin(state, &address)?;
-        let desk = Desk::new(state, clerk, first);
+        let program = concat!("cenote-tokio ", env!("CARGO_PKG_VERSION"));
+        let (state, traces) = tracing.begin(state, &address, program)?;
+        let desk = Desk::new(state, first);
         let audience = Audience { subscribers, watcher, overseer, traces };
         let shared = Shared::new(Arc::new(address), connector, audience, Handle::current(), desk);
-        shared.watch_traces();
+        trace::watch(&shared);
         when_built.into_iter().for_each(|act| act(&shared));
         Ok(Pool::start(shared))
     }
 }
 
-#[cfg(feature = "metrics")]
 impl<K: Connector> Builder<K> {
-    pub(crate) fn address(&self) -> &ServerAddress {
-        &self.address
-    }
-
+    #[cfg(feature = "metrics")]
     pub(crate) fn when_built(
         mut self,
         act: impl FnOnce(&Arc<Shared<K>>) + Send + Sync + 'static,

@@ -1,22 +1,11 @@
 use std::sync::Arc;
 
 use cenote_core::pool::Input;
-use thiserror::Error;
 use tokio::time::{Instant, timeout_at};
 
 use crate::connector::Connector;
+use crate::error::CloseTimeout;
 use crate::pool::Pool;
-
-/// [`Pool::close_before`] stopped waiting. The pool is closed; this is how much of it is still out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "the pool is closed, but {in_use} of its connections are still checked out: each is closed \
-     when it comes back"
-)]
-pub struct CloseTimeout {
-    /// Connections that are checked out: at least 1.
-    pub in_use: u32,
-}
 
 impl<K: Connector> Pool<K> {
     /// Closes the pool for good, and waits until everything that is checked out has come home

@@ -4,23 +4,22 @@ use std::collections::{BTreeMap, VecDeque};
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Waker;
-use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Event, Input, Instant, Misuse, Purpose, Shell,
-    Status, WaiterId,
+    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, Purpose, Shell, Status,
+    WaiterId,
 };
-use cenote_core::trace::Recorder;
+use cenote_shell::trace::Recorded;
 use slab::Slab;
 use tokio::task::AbortHandle;
 
 use crate::connector::Connector;
+use crate::event::News;
 use crate::home::Owned;
 use crate::interrupt::Interrupt;
 use crate::outbox::Outbox;
 use crate::sync::Notify;
-use crate::trace::Clerk;
 use crate::woken::Woken;
 
 /// What this shell brings to the machine.
@@ -45,11 +44,7 @@ pub(crate) struct Held<K: Connector> {
 pub(crate) type Delivery<K> = Result<(ConnId, Box<Held<K>>), CheckOutError<ConnectionError>>;
 
 pub(crate) struct Desk<K: Connector> {
-    pub(crate) state: Recorder<Tokio<K>>,
-    /// Everything is recorded, each input with the time at which it came.
-    pub(crate) is_journaled: bool,
-    /// Sees to it that recordings are written, if any are without being asked for.
-    pub(crate) clerk: Option<Clerk>,
+    pub(crate) state: Recorded<Tokio<K>>,
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
@@ -80,12 +75,6 @@ pub(crate) struct OpeningTask {
     pub(crate) is_given_up: bool,
 }
 
-/// What somebody wants to hear.
-pub(crate) enum News {
-    Event(Event<ConnectionError>),
-    HeldTooLong { id: ConnId, held: Duration },
-}
-
 /// What is taken note of when the machine decides it.
 #[derive(Default)]
 pub(crate) struct Noted {
@@ -103,19 +92,13 @@ pub(crate) enum Parked<K: Connector> {
 
 impl<K: Connector> Desk<K> {
     /// `first` is what the machine said at the beginning.
-    pub(crate) fn new(
-        state: Recorder<Tokio<K>>,
-        clerk: Option<Clerk>,
-        first: VecDeque<Action<Tokio<K>>>,
-    ) -> Self {
+    pub(crate) fn new(state: Recorded<Tokio<K>>, first: VecDeque<Action<Tokio<K>>>) -> Self {
         let mut desk = Self {
-            is_journaled: state.is_journaled(),
             state,
-            clerk,
             requests: 0,
             parked: Slab::new(),
-            outbox: Outbox::new(VecDeque::new()),
-            news: Outbox::new(VecDeque::new()),
+            outbox: Outbox::default(),
+            news: Outbox::default(),
             noted: Noted::default(),
             armed: None,
             alarm: Arc::default(),

@@ -1,6 +1,6 @@
 //! A process that was forked from the one that made the pool.
 
-use std::sync::{Arc, TryLockError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -135,9 +135,8 @@ impl<K: Connector> Shared<K> {
     fn lock_after_fork(&self) -> Result<MutexGuard<'_, Desk<K>>, ForkError> {
         for _ in 0..ATTEMPTS {
             match self.try_lock() {
-                Ok(desk) => return Ok(desk),
-                Err(TryLockError::Poisoned(desk)) => return Ok(desk.into_inner()),
-                Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+                Some(desk) => return Ok(desk),
+                None => thread::sleep(PAUSE),
             }
         }
         Err(ForkError::InUseAtFork)
@@ -148,11 +147,10 @@ impl<K: Connector> Shared<K> {
 /// whom it would stop. Gives the new alarm of the timer: the old one would wake the parent's.
 fn forget_the_parent<K: Connector>(desk: &mut Desk<K>, occasion: Occasion) -> Arc<Notify> {
     if occasion != Occasion::Opening {
-        desk.outbox.forget();
-        desk.news.forget();
+        drop((desk.outbox.forget(), desk.news.forget()));
         desk.noted.closing = 0;
     }
-    desk.stop_writing();
+    desk.state.stop_writing();
     desk.armed = None;
     desk.interrupts.clear();
     // Not dropped: the last handle of a task drops the task, and that what it has open.

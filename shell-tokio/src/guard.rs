@@ -5,12 +5,11 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{ConnectionError, InterruptedError, Stage};
+use cenote_core::error::{ConnectionError, InterruptedError, OperationError, Stage};
 use cenote_core::pool::{ConnId, Health, Input, Purpose, ServiceId};
 
 use crate::connector::Connector;
 use crate::desk::Held;
-use crate::error::OperationError;
 use crate::failure;
 use crate::fork::Occasion;
 use crate::interrupt::Interrupt;

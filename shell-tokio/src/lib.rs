@@ -75,22 +75,17 @@ mod close;
 mod connection;
 mod connector;
 mod desk;
-mod error;
 mod establish;
-mod event;
 mod failure;
 mod fork;
 mod guard;
-mod held;
 mod home;
 mod interrupt;
 mod interruptible;
-mod log;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(all(test, cenote_model))]
 mod model;
-mod outbox;
 mod pool;
 mod request;
 mod shared;
@@ -101,15 +96,18 @@ mod try_check_out;
 mod warm_up;
 mod woken;
 
+// What both shells have.
+use cenote_shell::{dial, error, event, held, introduction, log, outbox, surroundings, talk};
+
+pub use cenote_shell::trace::{Recording, RecordingError};
+
 pub use builder::{BuildError, Builder};
-pub use client::{
-    Client, ClientBuildError, ClientBuilder, ClientError, Pinned, SelectionError, Selector,
-    ServerEvent, ServerStatus,
-};
-pub use close::CloseTimeout;
+pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
+pub use cenote_core::error::OperationError;
+pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
 pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
-pub use error::OperationError;
+pub use error::CloseTimeout;
 pub use event::PoolEvent;
 pub use failure::Failure;
 pub use fork::ForkError;
@@ -119,7 +117,6 @@ pub use interruptible::Interruptible;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
 pub use pool::Pool;
-pub use trace::{Recording, RecordingError};
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -1,256 +1,41 @@
-//! OpenTelemetry's metrics of a connection pool, by its semantic conventions for database clients.
+//! What OpenTelemetry is told of a pool: [`cenote_shell::metrics`].
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::error::ConnectionError;
-use cenote_core::pool::{CheckOutFailedReason, Event, Snapshot};
-use opentelemetry::KeyValue;
-use opentelemetry::metrics::{AsyncInstrument, Counter, Histogram, Meter};
-use tokio::time::Instant;
+pub use cenote_shell::metrics::Metrics;
 
 use crate::builder::Builder;
 use crate::connector::Connector;
-use crate::shared::Shared;
-
-/// In seconds: what the conventions advise for the duration of operations.
-const BOUNDARIES: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
-
-const POOL_NAME: &str = "db.client.connection.pool.name";
-const STATE: &str = "db.client.connection.state";
-const CONNECTIONS: &str = "{connection}";
-
-/// Which meter a pool's metrics go to, and under which name (feature `metrics`).
-///
-/// ```
-/// use cenote_tokio::{Metrics, Pool};
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), cenote_tokio::BuildError> {
-/// let meter = opentelemetry::global::meter("my-service");
-/// let pool = Pool::builder("mongodb://db.example.com")?
-///     .metrics(Metrics::new(meter).pool_name("orders"))
-///     .build()?;
-/// # Ok(())
-/// # }
-/// ```
-#[derive(Clone)]
-pub struct Metrics {
-    meter: Meter,
-    pool_name: Option<String>,
-}
-
-impl Metrics {
-    /// With this meter, and the server's address as the name of the pool: `host:port`, or the path of
-    /// the socket.
-    #[must_use]
-    pub fn new(meter: Meter) -> Self {
-        Self { meter, pool_name: None }
-    }
-
-    /// With another name for `db.client.connection.pool.name`. It should be the only one of this name
-    /// in the application: two pools of the same server need it.
-    #[must_use]
-    pub fn pool_name(mut self, name: impl Into<String>) -> Self {
-        self.pool_name = Some(name.into());
-        self
-    }
-}
-
-impl Metrics {
-    /// The same for one of several pools: a name that was given comes before the address, so that
-    /// two clients of the same servers can be told apart.
-    pub(crate) fn of_one(&self, address: &ServerAddress) -> Self {
-        let pool_name = self.pool_name.as_ref().map(|name| format!("{name}/{address}"));
-        Self { meter: self.meter.clone(), pool_name }
-    }
-}
-
-impl fmt::Debug for Metrics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Metrics").field("pool_name", &self.pool_name).finish_non_exhaustive()
-    }
-}
 
 impl<K: Connector> Builder<K> {
     /// Measures the pool with OpenTelemetry (feature `metrics`): durations and timeouts as they
     /// happen, counts whenever the meter's reader asks, for as long as the pool lives. Without it no
     /// check-out pays anything; with it the pool tells its events, as with any subscriber.
+    ///
+    /// ```
+    /// use cenote_tokio::{Metrics, Pool};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), cenote_tokio::BuildError> {
+    /// let meter = opentelemetry::global::meter("my-service");
+    /// let pool = Pool::builder("mongodb://db.example.com")?
+    ///     .metrics(Metrics::new(meter).pool_name("orders"))
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn metrics(self, metrics: Metrics) -> Self {
-        let Metrics { meter, pool_name } = metrics;
-        let name = pool_name.unwrap_or_else(|| self.address().to_string());
-        let name = KeyValue::new(POOL_NAME, name);
-        let recorder = Arc::new(Recorder::new(&meter, name.clone()));
+        let recorder = metrics.recorder(self.address(), now);
         let told = Arc::clone(&recorder);
-        self.on_event(move |event| told.record(&event.event))
-            .when_built(move |shared| observe(&meter, &name, &recorder, shared))
+        self.on_event(move |event| told.record(&event.event)).when_built(move |shared| {
+            let pool = Arc::downgrade(shared);
+            metrics.observe(&recorder, move || Some(pool.upgrade()?.snapshot()));
+        })
     }
 }
 
-/// What is measured when it happens.
-struct Recorder {
-    name: [KeyValue; 1],
-    create_time: Histogram<f64>,
-    wait_time: Histogram<f64>,
-    use_time: Histogram<f64>,
-    timeouts: Counter<u64>,
-    /// Requests that have not had their outcome.
-    pending: AtomicI64,
-    /// Since when connections are out, by their number.
-    out: Mutex<BTreeMap<u64, Instant>>,
-}
-
-impl Recorder {
-    fn new(meter: &Meter, name: KeyValue) -> Self {
-        let seconds = |name: &'static str, description: &'static str| {
-            meter
-                .f64_histogram(name)
-                .with_unit("s")
-                .with_description(description)
-                .with_boundaries(BOUNDARIES.to_vec())
-                .build()
-        };
-        Self {
-            name: [name],
-            create_time: seconds(
-                "db.client.connection.create_time",
-                "From the creation of a connection until it is ready",
-            ),
-            wait_time: seconds(
-                "db.client.connection.wait_time",
-                "From a request until it has its connection",
-            ),
-            use_time: seconds(
-                "db.client.connection.use_time",
-                "From the check-out of a connection until it comes back",
-            ),
-            timeouts: meter
-                .u64_counter("db.client.connection.timeouts")
-                .with_unit("{timeout}")
-                .with_description("Requests that waited in vain until their time was over")
-                .build(),
-            pending: AtomicI64::new(0),
-            out: Mutex::default(),
-        }
-    }
-
-    /// Events come one at a time and in order.
-    fn record(&self, event: &Event<ConnectionError>) {
-        match event {
-            Event::ConnectionReady { duration, .. } => {
-                self.create_time.record(duration.as_secs_f64(), &self.name);
-            }
-            Event::ConnectionCheckOutStarted => {
-                self.pending.fetch_add(1, Ordering::Relaxed);
-            }
-            Event::ConnectionCheckedOut { connection_id, duration } => {
-                self.pending.fetch_sub(1, Ordering::Relaxed);
-                self.wait_time.record(duration.as_secs_f64(), &self.name);
-                self.out().insert(*connection_id, Instant::now());
-            }
-            Event::ConnectionCheckOutFailed { error, duration } => {
-                self.pending.fetch_sub(1, Ordering::Relaxed);
-                // Who has not waited at all, as `try_check_out` does not, has not waited in vain.
-                if error.reason() == CheckOutFailedReason::Timeout && !duration.is_zero() {
-                    self.timeouts.add(1, &self.name);
-                }
-            }
-            Event::ConnectionCheckedIn { connection_id } => {
-                let since = self.out().remove(connection_id);
-                if let Some(since) = since {
-                    self.use_time.record(since.elapsed().as_secs_f64(), &self.name);
-                }
-            }
-            // After a fork, what the parent has out is closed without coming back.
-            Event::ConnectionClosed { connection_id, .. } => {
-                self.out().remove(connection_id);
-            }
-            Event::ConnectionPoolCreated { .. }
-            | Event::ConnectionPoolReady
-            | Event::ConnectionPoolCleared { .. }
-            | Event::ConnectionPoolClosed
-            | Event::ConnectionCreated { .. } => {}
-        }
-    }
-
-    fn out(&self) -> MutexGuard<'_, BTreeMap<u64, Instant>> {
-        self.out.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// What is looked up when the reader asks, until the pool is gone.
-fn observe<K: Connector>(
-    meter: &Meter,
-    name: &KeyValue,
-    recorder: &Arc<Recorder>,
-    shared: &Arc<Shared<K>>,
-) {
-    let pool = Arc::downgrade(shared);
-    let idle = [name.clone(), KeyValue::new(STATE, "idle")];
-    let used = [name.clone(), KeyValue::new(STATE, "used")];
-    meter
-        .i64_observable_up_down_counter("db.client.connection.count")
-        .with_unit(CONNECTIONS)
-        .with_description("Connections by what they do: those that are being opened do neither")
-        .with_callback(looking_at(&pool, move |snapshot, observer| {
-            observer.observe(snapshot.available.into(), &idle);
-            observer.observe(snapshot.in_use.into(), &used);
-        }))
-        .build();
-    limit(meter, &pool, name, "db.client.connection.idle.max", "maxPoolSize, if there is one", max);
-    limit(meter, &pool, name, "db.client.connection.idle.min", "minPoolSize", |it| {
-        Some(it.min_pool_size)
-    });
-    limit(meter, &pool, name, "db.client.connection.max", "maxPoolSize, if there is one", max);
-    let (recorder, name) = (Arc::clone(recorder), [name.clone()]);
-    meter
-        .i64_observable_up_down_counter("db.client.connection.pending_requests")
-        .with_unit("{request}")
-        .with_description("Requests that have no connection yet, queued or having theirs opened")
-        .with_callback(looking_at(&pool, move |_, observer| {
-            observer.observe(recorder.pending.load(Ordering::Relaxed), &name);
-        }))
-        .build();
-}
-
-/// A pool has no other limit for what is idle than that for everything.
-fn max(snapshot: &Snapshot) -> Option<u32> {
-    snapshot.max_pool_size
-}
-
-fn limit<K: Connector>(
-    meter: &Meter,
-    pool: &Weak<Shared<K>>,
-    name: &KeyValue,
-    instrument: &'static str,
-    description: &'static str,
-    limit: impl Fn(&Snapshot) -> Option<u32> + Send + Sync + 'static,
-) {
-    let name = [name.clone()];
-    meter
-        .i64_observable_up_down_counter(instrument)
-        .with_unit(CONNECTIONS)
-        .with_description(description)
-        .with_callback(looking_at(pool, move |snapshot, observer| {
-            if let Some(limit) = limit(&snapshot) {
-                observer.observe(limit.into(), &name);
-            }
-        }))
-        .build();
-}
-
-fn looking_at<K: Connector>(
-    pool: &Weak<Shared<K>>,
-    look: impl Fn(Snapshot, &dyn AsyncInstrument<i64>) + Send + Sync + 'static,
-) -> impl Fn(&dyn AsyncInstrument<i64>) + Send + Sync + 'static {
-    let pool = Weak::clone(pool);
-    move |observer| {
-        if let Some(shared) = pool.upgrade() {
-            look(shared.snapshot(), observer);
-        }
-    }
+/// The runtime's time, which a test may have stopped.
+fn now() -> std::time::Instant {
+    tokio::time::Instant::now().into_std()
 }

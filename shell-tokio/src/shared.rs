@@ -2,34 +2,32 @@
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, TryLockResult};
+use std::sync::{Arc, PoisonError, TryLockError};
 use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::pool::{
-    Action, ConnId, Event, Health, Input, Instant, PoolOptions, Purpose, Snapshot,
-};
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{Action, ConnId, Health, Input, Instant, PoolOptions, Purpose, Snapshot};
+use cenote_shell::trace::{OnUnwind, Traces};
 use tokio::runtime::Handle;
 
 use crate::connector::Connector;
-use crate::desk::{Asked, Delivery, Desk, Held, News, Parked, Place, Tokio};
-use crate::event::{PoolEvent, Subscriber};
+use crate::desk::{Asked, Delivery, Desk, Held, Parked, Place, Tokio};
+use crate::event::{News, Subscriber, Subscribers};
 use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
 use crate::home::Home;
 use crate::interrupt::Interrupt;
 use crate::sync::{Mutex, MutexGuard};
-use crate::trace::{OnUnwind, Traces};
-use crate::woken::Woken;
-use crate::{establish, log, outbox};
+use crate::woken::{Woken, wake};
+use crate::{error, establish, outbox};
 
 pub(crate) struct Shared<K: Connector> {
     pub(crate) address: Arc<ServerAddress>,
     pub(crate) connector: K,
     pub(crate) home: Home,
     origin: tokio::time::Instant,
-    subscribers: Vec<Subscriber>,
+    subscribers: Subscribers,
     pub(crate) watcher: Option<Watcher<K>>,
     pub(crate) holders: Holders,
     pub(crate) traces: Traces,
@@ -83,14 +81,14 @@ impl<K: Connector> Shared<K> {
             connector,
             home: Home::new(runtime),
             origin: tokio::time::Instant::now(),
-            subscribers,
+            subscribers: Subscribers::new(subscribers),
             watcher,
             holders: Holders::new(desk.state.options(), overseer),
             traces,
             desk: Mutex::new(desk),
         });
         // The first event is waiting already: ConnectionPoolCreated.
-        outbox::release(&shared.desk, shared.lock(), || {}, |news| shared.tell(news));
+        outbox::release(|| shared.lock(), shared.lock(), |news| shared.tell(news));
         shared
     }
 
@@ -105,7 +103,7 @@ impl<K: Connector> Shared<K> {
         desk: MutexGuard<'_, Desk<K>>,
         input: Input<Tokio<K>>,
     ) {
-        let unwinding = OnUnwind::new(self);
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = desk; // Given back before that is dropped.
         // A recording tells when all this was, too; what is served at once it tells as the pool saw it.
         let brings_time = matches!(input, Input::SetOptions { .. }) || desk.state.is_recording();
@@ -143,7 +141,7 @@ impl<K: Connector> Shared<K> {
         purpose: Purpose,
         waker: &Waker,
     ) -> Result<Delivery<K>, Place> {
-        let unwinding = OnUnwind::new(self);
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, deadline.is_some());
         let mut woken = Woken::default();
@@ -162,7 +160,7 @@ impl<K: Connector> Shared<K> {
         conn: Box<Held<K>>,
         health: Health<ConnectionError>,
     ) {
-        let unwinding = OnUnwind::new(self);
+        let unwinding = OnUnwind::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, false);
         let mut woken = Woken::default();
@@ -175,10 +173,7 @@ impl<K: Connector> Shared<K> {
     /// What the connector finds fault with. If it panics, the connection is not to be trusted, and
     /// comes back all the same.
     pub(crate) fn fault(&self, connection: &K::Connection) -> Option<ConnectionError> {
-        catch_unwind(AssertUnwindSafe(|| self.connector.fault(connection))).unwrap_or_else(|_| {
-            let reason = "the connector panicked when it was asked what is wrong with it";
-            Some(ConnectionError::protocol(Stage::Operation, reason))
-        })
+        error::fault(|| self.connector.fault(connection))
     }
 
     /// Whoever asked has gone. What was delivered meanwhile goes back as it came.
@@ -196,11 +191,16 @@ impl<K: Connector> Shared<K> {
 
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Desk<K>> {
-        outbox::lock(&self.desk)
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn try_lock(&self) -> TryLockResult<MutexGuard<'_, Desk<K>>> {
-        self.desk.try_lock()
+    /// The lock, if nobody has it.
+    pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, Desk<K>>> {
+        match self.desk.try_lock() {
+            Ok(desk) => Some(desk),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
     }
 
     /// Nothing can be opened any more, and nobody tells that a time is over: everybody is told that
@@ -241,18 +241,13 @@ impl<K: Connector> Shared<K> {
         Instant::ORIGIN + time.saturating_duration_since(self.origin)
     }
 
-    #[inline]
-    fn wants_events(&self) -> bool {
-        !self.subscribers.is_empty() || log::is_wanted()
-    }
-
     /// The clock is read only when somebody will look at the time: the machine, whoever hears of
     /// events, or whoever reads a whole trace.
     #[inline(always)]
     pub(crate) fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
-        let wants_events = self.wants_events();
+        let wants_events = self.subscribers.want_events();
         let is_timed = brings_time || desk.state.needs_now();
-        let is_seen = is_timed || wants_events || desk.is_journaled;
+        let is_seen = is_timed || wants_events || desk.state.is_journaled();
         let now = if is_seen { self.now() } else { desk.state.now() };
         Moment { now, is_timed, wants_events }
     }
@@ -269,20 +264,21 @@ impl<K: Connector> Shared<K> {
         if moment.is_timed {
             self.arm(&mut desk);
         }
-        if desk.wants_clerk() {
-            desk.call_clerk(&self.traces);
+        if desk.state.wants_clerk(desk.noted.has_timed_out) {
+            let has_timed_out = mem::take(&mut desk.noted.has_timed_out);
+            desk.state.call_clerk(has_timed_out, &self.traces);
         }
         // Those who wait have their answers, and need not wait for subscribers.
         let (work, news) = (desk.outbox.claim(), desk.news.claim());
         drop(desk);
         if !woken.is_empty() {
-            woken.wake();
+            woken.wake(wake);
         }
         if let Some(work) = work {
-            drop(outbox::drain(&self.desk, work, |action| self.act(action)));
+            drop(outbox::drain(|| self.lock(), work, |action| self.act(action)));
         }
         if let Some(news) = news {
-            Self::ring(outbox::drain(&self.desk, news, |news| self.tell(news)));
+            Self::ring(outbox::drain(|| self.lock(), news, |news| self.tell(news)));
         }
     }
 
@@ -328,23 +324,8 @@ impl<K: Connector> Shared<K> {
 
     fn tell(&self, news: News) {
         match news {
-            News::Event(event) => self.tell_event(event),
+            News::Event(event) => self.subscribers.tell(&self.address, event),
             News::HeldTooLong { id, held } => self.holders.report(&self.address, id, held),
-        }
-    }
-
-    fn tell_event(&self, event: Event<ConnectionError>) {
-        if log::is_wanted() {
-            // What collects them may panic, too.
-            let _ = catch_unwind(AssertUnwindSafe(|| log::event(&self.address, &event)));
-        }
-        if self.subscribers.is_empty() {
-            return;
-        }
-        let event = PoolEvent { address: Arc::clone(&self.address), event };
-        for subscriber in &self.subscribers {
-            // One that panics has said so; the others, and what comes next, are not to suffer.
-            let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
         }
     }
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
+use cenote_core::trace::Replay;
 use cenote_mio::{Mongo, OperationError, Pool, PooledConnection};
 use fork::{Fork, fork};
 
@@ -75,6 +76,10 @@ fn live_on(pool: &Pool, mut inherited: PooledConnection<Mongo>) {
     let error = ping(&mut inherited).expect_err("it is the parent's");
     assert!(matches!(error, OperationError::Interrupted(_)), "{error}");
     assert_eq!(pool.snapshot().total, 0);
+    // The flight recorder goes on; the recording is the parent's, and has nothing to end here.
+    let recorded = inputs(&pool.write_trace(Vec::new()).expect("memory"));
+    assert_eq!(recorded.iter().filter(|name| **name == "ResetAfterFork").count(), 1);
+    pool.end_recording().expect("nothing");
     let mut own = pool.check_out().expect("a connection of the child's own");
     ping(&mut own).expect("it works");
     assert!(own.id() > inherited.id());
@@ -91,6 +96,13 @@ fn live_on(pool: &Pool, mut inherited: PooledConnection<Mongo>) {
     pool.close();
 }
 
+/// The names of the inputs of a trace, which replays as it was recorded.
+fn inputs(trace: &[u8]) -> Vec<&'static str> {
+    let mut replay = Replay::new(trace).expect("a trace");
+    let step = || replay.step(&mut |_| {}).expect("it goes the way it went");
+    std::iter::from_fn(step).map(|step| step.input.name()).collect()
+}
+
 #[test]
 fn a_child_goes_on_without_its_parents_sockets() {
     for options in [ListenOptions::default(), ListenOptions::with_tls()] {
@@ -99,7 +111,10 @@ fn a_child_goes_on_without_its_parents_sockets() {
         let server = endpoint.address().port().expect("TCP");
         let port = relay.start(server).unwrap();
         let uri = endpoint.uri().replace(&format!(":{server}"), &format!(":{port}"));
-        let pool = Pool::connect_to(&uri).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pool.bson");
+        let builder = Pool::builder(&uri).unwrap().flight_recorder(64 << 10);
+        let pool = builder.record(file.as_path()).build().unwrap();
         pool.ready();
         let mut held = pool.check_out().unwrap();
         drop(pool.check_out().unwrap()); // Another one, which is idle.
@@ -150,5 +165,10 @@ fn a_child_goes_on_without_its_parents_sockets() {
         pool.reset_after_fork().unwrap(); // Not here.
         drop((held, inherited));
         pool.close();
+        // Of what the child did nothing is in the parent's file.
+        pool.end_recording().unwrap();
+        let recorded = inputs(&std::fs::read(&file).unwrap());
+        assert!(!recorded.contains(&"ResetAfterFork"), "{recorded:?}");
+        assert_eq!(recorded.last(), Some(&"Close"));
     }
 }

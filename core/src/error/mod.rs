@@ -9,16 +9,19 @@
 //! by a clear: [`InterruptedError`]) are other types on purpose: they must never reach SDAM (ER-11),
 //! and what is not a [`ConnectionError`] cannot.
 
+mod advice;
 mod command;
 mod connection;
 mod interrupted;
 pub mod label;
 mod one_line;
+mod operation;
 mod pool;
 mod stage;
 
 pub use command::{CommandError, ReplyPart};
 pub use connection::{BoxError, ConnectionError, Kind};
 pub use interrupted::InterruptedError;
+pub use operation::OperationError;
 pub use pool::PoolError;
 pub use stage::Stage;

@@ -6,6 +6,7 @@
 //!   writes one.
 //! * [`Query`] and [`Reply`] are the two older messages, which nobody but a legacy hello needs.
 //! * [`Exchange`] knows whose turn it is, and whether a connection may go back to its pool.
+//! * [`Channel`] is all of that together, for one connection of a client.
 //!
 //! Everything here expects the worst of the other side. A message is checked as a whole before
 //! anything of it is shown, memory follows the bytes that came and not those that were announced,
@@ -51,6 +52,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod channel;
 mod compressed;
 mod compressor;
 mod document;
@@ -68,6 +70,7 @@ mod sequence;
 mod tests;
 mod writer;
 
+pub use channel::Channel;
 pub use compressed::decompress;
 pub use compressor::{Compressor, CompressorId, ZlibLevel, may_compress};
 pub use document::{MAX_DEPTH, check_document};

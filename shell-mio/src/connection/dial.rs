@@ -11,21 +11,13 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ProxyOptions;
 use mio::net::TcpStream;
-use socket2::{SockRef, TcpKeepalive};
 
 use super::proxy;
 use super::resolve::Resolver;
 use super::stream::{Socket, Stream};
 use crate::connector::Target;
+use crate::dial::{ATTEMPT, alternate, prepare};
 use crate::event_loop::{EventLoop, Watched, timeout_at};
-
-/// How long one attempt has before the next address is tried as well (RFC 8305, section 5).
-const ATTEMPT: Duration = Duration::from_millis(250);
-
-/// How long a socket is silent before the operating system asks whether the peer is there, and how
-/// often it asks then.
-const KEEP_ALIVE: Duration = Duration::from_secs(120);
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// By when something has to be done, on an event loop.
 #[derive(Clone, Debug)]
@@ -51,6 +43,12 @@ impl Limit {
         let callers = target.deadline.map(|at| Deadline { at, after: after(at) });
         let event_loop = target.event_loop.clone();
         Self { event_loop, all: own.into_iter().chain(callers).min() }
+    }
+
+    /// `connectTimeoutMS` alone, for a connection that nobody waits for with a deadline.
+    pub(super) fn within(event_loop: &EventLoop, connect_timeout: Duration) -> Self {
+        let all = Deadline::after(Instant::now(), connect_timeout);
+        Self { event_loop: event_loop.clone(), all }
     }
 
     /// Whether whoever turns the loop must never be blocked.
@@ -151,24 +149,8 @@ async fn tcp(
         return Err(ConnectionError::network(resolving, "the name has no address"));
     }
     let stream = limit.hold_at(connecting, race(&limit.event_loop, addresses)).await?;
-    prepare(&stream).map_err(|error| ConnectionError::network(connecting, error))?;
+    prepare(&*stream).map_err(|error| ConnectionError::network(connecting, error))?;
     Ok(stream)
-}
-
-/// The two families in turn, beginning with the one that the system prefers (RFC 8305, section 4).
-fn alternate(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    let Some(first) = addresses.first().copied() else { return addresses };
-    let (preferred, others): (Vec<_>, Vec<_>) =
-        addresses.into_iter().partition(|address| address.is_ipv4() == first.is_ipv4());
-    let mut ordered = Vec::with_capacity(preferred.len() + others.len());
-    let (mut preferred, mut others) = (preferred.into_iter(), others.into_iter());
-    loop {
-        let pair = [preferred.next(), others.next()];
-        if pair == [None, None] {
-            return ordered;
-        }
-        ordered.extend(pair.into_iter().flatten());
-    }
 }
 
 /// One attempt to connect.
@@ -238,28 +220,5 @@ fn established<A>(error: Option<io::Error>, peer: io::Result<A>) -> io::Result<(
             Err(ErrorKind::WouldBlock.into())
         }
         (None, Err(error)) => Err(error),
-    }
-}
-
-/// Small messages leave at once, and a peer that is gone is noticed.
-fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let keep_alive = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE_INTERVAL);
-    SockRef::from(stream).set_tcp_keepalive(&keep_alive)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::SocketAddr;
-
-    use super::alternate;
-
-    #[test]
-    fn families_take_turns() {
-        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let found = ["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1"].map(address);
-        let expected = ["[::1]:1", "1.1.1.1:1", "[::2]:1", "[::3]:1"].map(address);
-        assert_eq!(alternate(found.to_vec()), expected);
-        assert_eq!(alternate(Vec::new()), Vec::new());
     }
 }

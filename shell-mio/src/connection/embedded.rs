@@ -4,13 +4,12 @@ use std::io;
 use std::task::Poll;
 
 use bson::{RawDocument, RawDocumentBuf};
-use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::Flags;
 
 use super::Mongo;
 use super::messages::Failure;
 use super::operations::{Connection, judge};
-use crate::error::OperationError;
 use crate::guard::PooledConnection;
 
 impl Connection {

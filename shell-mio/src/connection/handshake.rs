@@ -3,15 +3,17 @@
 use std::io;
 
 use bson::RawDocumentBuf;
-use cenote_core::connect::{Command, ConnectionDescription, Establish, KeyDerivation, Nonce, Step};
+use cenote_core::connect::{Command, ConnectionDescription, Establish, KeyDerivation, Step};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::wire::{Flags, MessageLimit, WireError};
+use cenote_core::wire::{Flags, MessageLimit};
 
 use super::dial::Limit;
 use super::messages::{Failure, Messages};
 use super::{Connection, Mongo};
 use crate::connector::Progress;
 use crate::event_loop::Watched;
+use crate::surroundings::nonce;
+use crate::talk::fail;
 
 /// From an open stream to a connection that is ready.
 pub(super) async fn establish(
@@ -78,7 +80,7 @@ async fn derive(
     }
 }
 
-async fn send(
+pub(super) async fn send(
     messages: &mut Watched<Messages>,
     command: &Command,
     limit: &Limit,
@@ -88,7 +90,7 @@ async fn send(
     Ok(())
 }
 
-async fn receive(
+pub(super) async fn receive(
     messages: &mut Watched<Messages>,
     limit: &Limit,
 ) -> Result<RawDocumentBuf, Failure> {
@@ -97,24 +99,4 @@ async fn receive(
 
 fn unusable(error: io::Error) -> ConnectionError {
     ConnectionError::network(Stage::Authentication, error)
-}
-
-fn fail(establish: &mut Establish, failure: Failure) {
-    match failure {
-        Failure::Io(error) => establish.failed(error),
-        Failure::Closed => establish.failed("closed by the peer"),
-        Failure::TimedOut(after) => establish.timed_out(after),
-        // The end in the middle of a message is an end, and not the protocol's fault.
-        Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
-        Failure::Wire(error) | Failure::Refused(error) => establish.garbled(&error.to_string()),
-    }
-}
-
-/// AU-35: from the operating system.
-fn nonce() -> Result<Nonce, ConnectionError> {
-    let mut bytes = [0; Nonce::RANDOM_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        ConnectionError::configuration(Stage::Authentication, &error.to_string())
-    })?;
-    Ok(Nonce::from_random(bytes))
 }

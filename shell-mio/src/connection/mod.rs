@@ -1,10 +1,11 @@
 //! Connections to a MongoDB server, as a connection string describes them.
 
+mod clerks;
 mod dial;
 mod embedded;
 mod handshake;
-mod introduction;
 mod messages;
+mod monitoring;
 mod operations;
 mod patience;
 mod proxy;
@@ -14,27 +15,27 @@ mod reluctant;
 mod resolve;
 mod stream;
 mod tls;
-mod verifier;
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_core::connect::{ClientMetadata, DriverInfo, Environment, ScramCache};
+use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions, ScramCache};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 
 use self::dial::Limit;
-use self::introduction::Introduction;
 use self::messages::Messages;
 use self::resolve::Resolver;
 use self::tls::Tls;
 use crate::connector::{Connector, Progress, Target};
 use crate::interrupt::Interrupter;
+use crate::introduction::Introduction;
+use crate::surroundings::environment;
 
+pub(crate) use self::monitoring::{Greeting, Monitoring};
 pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;
 pub use self::resolve::Lookup;
@@ -46,15 +47,18 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// proxy or not, with TLS or without, hello, compression, authentication.
 ///
 /// `connectTimeoutMS`, 10 s by default, is for all of that together.
+///
+/// A clone shares everything with the original.
+#[derive(Clone)]
 pub struct Mongo {
-    introduction: Introduction,
+    introduction: Arc<Introduction>,
     connect_timeout: Duration,
     socket_timeout: Option<Duration>,
     zlib_level: ZlibLevel,
-    resolver: Resolver,
+    resolver: Arc<Resolver>,
     proxy: Option<ProxyOptions>,
-    tls: Option<Tls>,
-    scram: Mutex<ScramCache>,
+    tls: Option<Arc<Tls>>,
+    scram: Arc<Mutex<ScramCache>>,
 }
 
 impl Mongo {
@@ -79,17 +83,17 @@ impl Mongo {
         uri: &ConnectionString,
         client: &ClientMetadata,
     ) -> Result<Self, ConnectionError> {
-        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls)).transpose()?;
+        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls).map(Arc::new)).transpose()?;
         Ok(Self {
-            introduction: Introduction::new(uri, client),
+            introduction: Arc::new(Introduction::new(uri, client)),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
             socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
             zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
                 .unwrap_or(ZlibLevel::DEFAULT),
-            resolver: Resolver::default(),
+            resolver: Arc::default(),
             proxy: uri.proxy.clone(),
             tls,
-            scram: Mutex::default(),
+            scram: Arc::default(),
         })
     }
 
@@ -99,7 +103,7 @@ impl Mongo {
     /// threads, resolves no name without it.
     #[must_use]
     pub fn with_resolver(mut self, resolver: impl Fn(Lookup) + Send + Sync + 'static) -> Self {
-        self.resolver = Resolver::Own(Box::new(resolver));
+        self.resolver = Arc::new(Resolver::Own(Box::new(resolver)));
         self
     }
 
@@ -126,26 +130,13 @@ impl Mongo {
         Compressor::new(id, self.zlib_level).ok()
     }
 
+    /// What hello says on a monitor's connection that is opened now.
+    pub(crate) fn monitor_options(&self) -> Arc<EstablishOptions> {
+        self.introduction.monitor_options()
+    }
+
     fn scram(&self) -> MutexGuard<'_, ScramCache> {
         self.scram.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Where the process runs, as far as servers are told (HS-22, HS-24, HS-26).
-fn environment() -> Environment {
-    let name = match std::env::consts::OS {
-        "linux" => "Linux",
-        "macos" => "Darwin",
-        "windows" => "Windows",
-        other => other,
-    };
-    let variable = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
-    Environment {
-        os_type: Some(name.to_owned()),
-        architecture: Some(std::env::consts::ARCH.to_owned()),
-        variables: Environment::VARIABLES.iter().filter_map(variable).collect(),
-        has_dockerenv: Path::new("/.dockerenv").exists(),
-        ..Environment::default()
     }
 }
 

@@ -5,13 +5,12 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cenote_core::error::{InterruptedError, Stage};
+use cenote_core::error::{InterruptedError, OperationError, Stage};
 use cenote_core::wire::Exchange;
 
 use super::Mongo;
 use super::patience::Patience;
 use super::stream::Stream;
-use crate::error::OperationError;
 use crate::guard::{Parts, PooledConnection};
 use crate::interrupt::Interrupt;
 use crate::shared::Shared;

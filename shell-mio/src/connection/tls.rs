@@ -1,154 +1,43 @@
-//! TLS as the options of a connection string ask for it.
+//! TLS on the streams of this shell.
 
-use std::io::{self, ErrorKind};
-use std::path::Path;
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::TlsOptions;
-use rustls::client::{ResolvesClientCert, WebPkiServerVerifier};
-use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::sign::{CertifiedKey, SingleCertAndKey};
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use cenote_shell::tls;
+use rustls::{ClientConfig, ClientConnection};
 
 use super::dial::Limit;
 use super::stream::Stream;
-use super::verifier::Lenient;
 use crate::event_loop::Watched;
 
-/// How to connect with TLS 1.2 or 1.3. Certificates and names are verified unless the connection
-/// string says otherwise (TL-02). There is no OCSP: rustls has none (TL-07).
+/// [As a connection string asks for it](tls::config).
 pub(super) struct Tls {
     config: Arc<ClientConfig>,
 }
 
 impl Tls {
-    /// Reads certificates and keys.
-    ///
     /// # Errors
     ///
-    /// What cannot be read, or is not what it should be, by the name of its option.
+    /// Those of [`tls::config`].
     pub(super) fn new(options: &TlsOptions) -> Result<Self, ConnectionError> {
-        let provider = Arc::new(ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(refused)?;
-        let insecure = options.insecure == Some(true);
-        let any_certificate = insecure || options.allow_invalid_certificates == Some(true);
-        let any_name = insecure || options.allow_invalid_hostnames == Some(true);
-        let builder = if any_certificate {
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Lenient::any_certificate(provider)))
-        } else {
-            let roots = Arc::new(roots(options.ca_file.as_deref())?);
-            let verifier =
-                WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
-            let verifier = verifier.build().map_err(refused)?;
-            if any_name {
-                builder
-                    .dangerous()
-                    .with_custom_certificate_verifier(Arc::new(Lenient::any_name(verifier)))
-            } else {
-                builder.with_webpki_verifier(verifier)
-            }
-        };
-        let config = match client_certificate(options)? {
-            Some(certificate) => builder.with_client_cert_resolver(certificate),
-            None => builder.with_no_client_auth(),
-        };
-        Ok(Self { config: Arc::new(config) })
+        Ok(Self { config: Arc::new(tls::config(options)?) })
     }
 
-    /// Shakes hands. The name is the server's, also through a proxy (TL-06, TL-10).
+    /// Shakes hands.
     pub(super) async fn connect(
         &self,
         stream: &mut Watched<Stream>,
         address: &ServerAddress,
         limit: &Limit,
     ) -> Result<(), ConnectionError> {
-        let name = ServerName::try_from(address.host().to_owned()).map_err(|_| {
-            let reason = "TLS needs a host name or an IP address to verify";
-            ConnectionError::configuration(Stage::TlsCertificate, reason)
-        })?;
-        let tls = ClientConnection::new(Arc::clone(&self.config), name).map_err(refused)?;
-        stream.start_tls(tls);
+        let (config, name) = (Arc::clone(&self.config), tls::server_name(address)?);
+        stream.start_tls(ClientConnection::new(config, name).map_err(tls::refused)?);
         match limit.hold(stream.ready(Stream::shake)).await {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(failed(error)),
+            Ok(Err(error)) => Err(tls::handshake_failed(error)),
             Err(after) => Err(ConnectionError::timeout(Stage::TlsIo, after)),
         }
     }
-}
-
-/// What TLS decides is one thing, bytes that do not come are another (ER-32, ER-33).
-fn failed(error: io::Error) -> ConnectionError {
-    // It is how the stream wraps errors of TLS.
-    if error.kind() == ErrorKind::InvalidData {
-        ConnectionError::certificate(error)
-    } else {
-        ConnectionError::network(Stage::TlsIo, error)
-    }
-}
-
-/// Those of `tlsCAFile`, or those that the system trusts.
-fn roots(ca_file: Option<&str>) -> Result<RootCertStore, ConnectionError> {
-    let mut roots = RootCertStore::empty();
-    match ca_file {
-        Some(file) => {
-            for certificate in certificates("tlsCAFile", file)? {
-                roots.add(certificate).map_err(|error| unusable("tlsCAFile", file, &error))?;
-            }
-        }
-        None => {
-            let found = rustls_native_certs::load_native_certs();
-            let (added, _) = roots.add_parsable_certificates(found.certs);
-            if added == 0 {
-                let reason = "the system has no trusted certificates: name some with tlsCAFile";
-                return Err(ConnectionError::configuration(Stage::TlsCertificate, reason));
-            }
-        }
-    }
-    Ok(roots)
-}
-
-/// What the client shows of itself (TL-11).
-fn client_certificate(
-    options: &TlsOptions,
-) -> Result<Option<Arc<dyn ResolvesClientCert>>, ConnectionError> {
-    const OPTION: &str = "tlsCertificateKeyFile";
-    let Some(file) = &options.certificate_key_file else { return Ok(None) };
-    if options.certificate_key_file_password.is_some() {
-        let reason = "tlsCertificateKeyFilePassword: encrypted keys are not supported, give a \
-                      file with a plain one";
-        return Err(ConnectionError::configuration(Stage::TlsCertificate, reason));
-    }
-    let chain = certificates(OPTION, file)?;
-    let key = PrivateKeyDer::from_pem_file(file).map_err(|error| unusable(OPTION, file, &error))?;
-    let provider: &CryptoProvider = &ring::default_provider();
-    let certified = CertifiedKey::from_der(chain, key, provider)
-        .map_err(|error| unusable(OPTION, file, &error))?;
-    Ok(Some(Arc::new(SingleCertAndKey::from(certified))))
-}
-
-fn certificates(option: &str, file: &str) -> Result<Vec<CertificateDer<'static>>, ConnectionError> {
-    let certificates = CertificateDer::pem_file_iter(Path::new(file))
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(|error| unusable(option, file, &error))?;
-    if certificates.is_empty() {
-        return Err(unusable(option, file, &"it holds no certificate"));
-    }
-    Ok(certificates)
-}
-
-fn unusable(option: &str, file: &str, error: &dyn std::fmt::Display) -> ConnectionError {
-    let reason = format!("{option}: {file}: {error}");
-    ConnectionError::configuration(Stage::TlsCertificate, &reason)
-}
-
-fn refused(error: impl std::fmt::Display) -> ConnectionError {
-    ConnectionError::configuration(Stage::TlsCertificate, &error.to_string())
 }

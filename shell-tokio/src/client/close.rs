@@ -7,7 +7,7 @@ use tokio::time::{Instant, timeout_at};
 use super::server::Server;
 use super::watch::Watch;
 use super::{Client, Inner};
-use crate::close::CloseTimeout;
+use crate::error::CloseTimeout;
 
 impl Client {
     /// Closes the client for good: whoever waits for a server or a connection hears so, monitors end,

@@ -8,7 +8,6 @@ use std::time::Duration;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ProxyOptions;
-use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -16,14 +15,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::proxy;
 use super::stream::{Socket, Stream};
 use crate::connector::Target;
-
-/// How long one attempt has before the next address is tried as well (RFC 8305, section 5).
-const ATTEMPT: Duration = Duration::from_millis(250);
-
-/// How long a socket is silent before the operating system asks whether the peer is there, and how
-/// often it asks then.
-const KEEP_ALIVE: Duration = Duration::from_secs(120);
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
+use crate::dial::{ATTEMPT, alternate, prepare};
 
 /// By when something has to be done.
 #[derive(Clone, Copy, Debug)]
@@ -141,22 +133,6 @@ async fn tcp(
     Ok(stream)
 }
 
-/// The two families in turn, beginning with the one that the system prefers (RFC 8305, section 4).
-fn alternate(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
-    let Some(first) = addresses.first().copied() else { return addresses };
-    let (preferred, others): (Vec<_>, Vec<_>) =
-        addresses.into_iter().partition(|address| address.is_ipv4() == first.is_ipv4());
-    let mut ordered = Vec::with_capacity(preferred.len() + others.len());
-    let (mut preferred, mut others) = (preferred.into_iter(), others.into_iter());
-    loop {
-        let pair = [preferred.next(), others.next()];
-        if pair == [None, None] {
-            return ordered;
-        }
-        ordered.extend(pair.into_iter().flatten());
-    }
-}
-
 /// The first address that answers. Each next one is tried when the one before has failed, or has
 /// had its time; the losers are dropped.
 async fn race(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
@@ -180,28 +156,5 @@ async fn race(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
             },
             () = sleep(ATTEMPT), if !is_last => {}
         }
-    }
-}
-
-/// Small messages leave at once, and a peer that is gone is noticed.
-fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let keep_alive = TcpKeepalive::new().with_time(KEEP_ALIVE).with_interval(KEEP_ALIVE_INTERVAL);
-    SockRef::from(stream).set_tcp_keepalive(&keep_alive)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::SocketAddr;
-
-    use super::alternate;
-
-    #[test]
-    fn families_take_turns() {
-        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
-        let found = ["[::1]:1", "[::2]:1", "[::3]:1", "1.1.1.1:1"].map(address);
-        let expected = ["[::1]:1", "1.1.1.1:1", "[::2]:1", "[::3]:1"].map(address);
-        assert_eq!(alternate(found.to_vec()), expected);
-        assert_eq!(alternate(Vec::new()), Vec::new());
     }
 }

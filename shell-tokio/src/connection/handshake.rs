@@ -2,15 +2,17 @@
 
 use std::io;
 
-use cenote_core::connect::{ConnectionDescription, Establish, KeyDerivation, Nonce, Step};
-use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::wire::{Flags, MessageLimit, WireError};
+use cenote_core::connect::{ConnectionDescription, Establish, KeyDerivation, Step};
+use cenote_core::error::ConnectionError;
+use cenote_core::wire::{Flags, MessageLimit};
 use tokio::task::spawn_blocking;
 
 use super::dial::Limit;
-use super::messages::{Failure, Messages};
+use super::messages::Messages;
 use super::{Connection, Mongo};
 use crate::connector::{Connector, Progress};
+use crate::surroundings::nonce;
+use crate::talk::fail;
 
 /// From an open stream to a connection that is ready.
 pub(super) async fn establish<K: Connector>(
@@ -66,24 +68,4 @@ async fn derive(establish: &mut Establish, derivation: KeyDerivation, mongo: &Mo
         Ok(Err(error)) => establish.failed(io::Error::other(error)),
         Err(after) => establish.timed_out(after),
     }
-}
-
-pub(super) fn fail(establish: &mut Establish, failure: Failure) {
-    match failure {
-        Failure::Io(error) => establish.failed(error),
-        Failure::Closed => establish.failed("closed by the peer"),
-        Failure::TimedOut(after) => establish.timed_out(after),
-        // The end in the middle of a message is an end, and not the protocol's fault.
-        Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
-        Failure::Wire(error) | Failure::Refused(error) => establish.garbled(&error.to_string()),
-    }
-}
-
-/// AU-35: from the operating system.
-pub(super) fn nonce() -> Result<Nonce, ConnectionError> {
-    let mut bytes = [0; Nonce::RANDOM_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| {
-        ConnectionError::configuration(Stage::Authentication, &error.to_string())
-    })?;
-    Ok(Nonce::from_random(bytes))
 }

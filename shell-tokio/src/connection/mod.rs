@@ -5,7 +5,6 @@ mod cancellation;
 mod dial;
 mod foreign;
 mod handshake;
-mod introduction;
 mod messages;
 mod monitoring;
 mod operations;
@@ -13,19 +12,16 @@ mod proxy;
 mod raw_stream;
 mod stream;
 mod tls;
-mod verifier;
 
 use std::fmt;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_core::connect::{ClientMetadata, DriverInfo, Environment, EstablishOptions, ScramCache};
+use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions, ScramCache};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
 
-use self::introduction::Introduction;
 use self::messages::Messages;
 use self::tls::Tls;
 
@@ -34,6 +30,8 @@ pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;
 
 use crate::connector::{Connector, Progress, Target};
+use crate::introduction::Introduction;
+use crate::surroundings::environment;
 
 /// `connectTimeoutMS` where the connection string has none (OP-18).
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -116,31 +114,13 @@ impl Mongo {
         Compressor::new(id, self.zlib_level).ok()
     }
 
-    /// What hello says.
-    pub(crate) fn establish_options(&self) -> Arc<EstablishOptions> {
-        self.introduction.options()
+    /// What hello says on a monitor's connection that is opened now.
+    pub(crate) fn monitor_options(&self) -> Arc<EstablishOptions> {
+        self.introduction.monitor_options()
     }
 
     fn scram(&self) -> MutexGuard<'_, ScramCache> {
         self.scram.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Where the process runs, as far as servers are told (HS-22, HS-24, HS-26).
-pub(crate) fn environment() -> Environment {
-    let name = match std::env::consts::OS {
-        "linux" => "Linux",
-        "macos" => "Darwin",
-        "windows" => "Windows",
-        other => other,
-    };
-    let variable = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
-    Environment {
-        os_type: Some(name.to_owned()),
-        architecture: Some(std::env::consts::ARCH.to_owned()),
-        variables: Environment::VARIABLES.iter().filter_map(variable).collect(),
-        has_dockerenv: Path::new("/.dockerenv").exists(),
-        ..Environment::default()
     }
 }
 

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use cenote_core::connect::ConnectionDescription;
-use cenote_core::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use cenote_core::error::{CommandError, ConnectionError, OperationError, ReplyPart, Stage};
 use cenote_core::wire::{Flags, MessageBuf, MessageLimit};
 
 use super::Mongo;
 use super::dial::Limit;
 use super::messages::Messages;
-use crate::error::OperationError;
 use crate::guard::PooledConnection;
 
 /// A connection to a server, authenticated and ready.

@@ -5,13 +5,12 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use cenote_core::error::Stage;
+use cenote_core::error::{OperationError, Stage};
 use cenote_core::wire::Exchange;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use super::Mongo;
 use super::stream::Stream;
-use crate::error::OperationError;
 use crate::guard::PooledConnection;
 use crate::interruptible::Interruptible;
 

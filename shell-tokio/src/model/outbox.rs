@@ -1,15 +1,14 @@
 //! Threads that put items into an outbox, items that put more, and items that panic.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 
 use loom::thread;
 
 use self::Item::{Panics, Plain, Puts};
 use super::check;
 use crate::outbox::{self, Outbox};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, MutexGuard};
 
 /// What an item does when it is performed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,26 +40,34 @@ impl AsMut<Outbox<Item>> for Desk {
 
 impl Office {
     fn open() -> Arc<Self> {
-        let desk = Desk { outbox: Outbox::new(VecDeque::new()), put: Vec::new() };
+        let desk = Desk { outbox: Outbox::default(), put: Vec::new() };
         let (performed, is_performing) = Default::default();
         Arc::new(Self { desk: Mutex::new(desk), performed, is_performing })
     }
 
     fn put(&self, items: &[Item]) {
-        let mut desk = outbox::lock(&self.desk);
+        let mut desk = self.lock();
         for item in items {
             desk.outbox.push(*item);
             desk.put.push(*item);
         }
+        let batch = desk.outbox.claim();
+        drop(desk);
         // Taking the lock shows that it was given back: otherwise the model ends in a deadlock.
-        let before = || drop(outbox::lock(&self.desk));
-        outbox::release(&self.desk, desk, before, |item| self.perform(item));
+        drop(self.lock());
+        if let Some(batch) = batch {
+            drop(outbox::drain(|| self.lock(), batch, |item| self.perform(item)));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn perform(&self, item: Item) {
         assert!(!self.is_performing.swap(true, Ordering::SeqCst), "two at a time");
         // The same, and others get their turn in the middle.
-        drop(outbox::lock(&self.desk));
+        drop(self.lock());
         self.performed.lock().expect("no panic").push(item);
         if let Puts(name) = item {
             self.put(&[Plain(name + 1), Plain(name + 2)]);
@@ -80,7 +87,7 @@ impl Office {
     }
 
     fn judge_order(&self) {
-        let put = outbox::lock(&self.desk).put.clone();
+        let put = self.lock().put.clone();
         assert_eq!(*self.performed.lock().expect("no panic"), put);
     }
 }

@@ -1,14 +1,10 @@
 //! The pool, and those who watch it at every step.
 
-use std::time::Duration;
-
-use cenote_core::address::ServerAddress;
 use cenote_core::pool::{
     Action, Input, Instant, Maintenance, PoolOptions, PoolState, Snapshot, WaitsFor,
 };
 
-use crate::check::{Checker, Limits, Line};
-use crate::lockstep::{self, Tagged};
+use crate::lockstep::{self, Story, Tagged};
 use crate::model::Model;
 
 /// An input and when it was fed.
@@ -18,9 +14,7 @@ pub(super) type Fed = (Instant, Input<Tagged>);
 pub(super) struct Subject {
     pool: PoolState<Tagged>,
     model: Option<Model<Tagged>>,
-    /// Until a fork, after which the events tell another story (T-74).
-    checker: Option<Checker>,
-    address: ServerAddress,
+    story: Story,
     /// Everything that was fed, if somebody wants to have it.
     pub(super) kept: Option<Vec<Fed>>,
     pub(super) fed: u64,
@@ -34,14 +28,12 @@ pub(super) struct Watch {
 }
 
 impl Subject {
-    pub(super) fn new(options: &PoolOptions, limits: Limits, watch: Watch) -> Result<Self, String> {
-        let mut actions = Vec::new();
-        let pool = PoolState::new(Instant::ORIGIN, options.clone(), &mut actions);
+    pub(super) fn new(options: &PoolOptions, watch: Watch) -> Result<Self, String> {
+        let pool = PoolState::new(Instant::ORIGIN, options.clone(), &mut Vec::new());
         let mut subject = Self {
             pool: pool.map_err(|error| error.to_string())?,
             model: None,
-            checker: Some(Checker::new(limits)),
-            address: "simulated".parse().map_err(|_| "an address that is none")?,
+            story: Story::default(),
             kept: watch.keeps_inputs.then(Vec::new),
             fed: 0,
         };
@@ -49,7 +41,7 @@ impl Subject {
             let model = Model::new(Instant::ORIGIN, options.clone());
             subject.model = Some(model.map_err(|error| error.to_string())?.0);
         }
-        subject.tell(&actions)?;
+        subject.story.begins(options);
         Ok(subject)
     }
 
@@ -73,11 +65,9 @@ impl Subject {
     ) -> Result<Vec<Action<Tagged>>, String> {
         self.keep(now, &input);
         let is_timer = matches!(input, Input::Timer);
-        if matches!(input, Input::ResetAfterFork) {
-            self.checker = None;
-        }
+        let told = input.clone();
         let actions = self.handle(now, input)?.ok_or("a refusal of what makes sense")?;
-        self.tell(&actions)?;
+        self.story.goes_on(&told, &actions, self.pool.now())?;
         if is_timer {
             self.expect_punctual()?;
         }
@@ -97,8 +87,7 @@ impl Subject {
 
     /// At the end of everything.
     pub(super) fn finish(&mut self) -> Result<(), String> {
-        let Some(report) = self.checker.take().map(Checker::finish) else { return Ok(()) };
-        report.findings.first().map_or(Ok(()), |finding| Err(finding.to_string()))
+        std::mem::take(&mut self.story).ends()
     }
 
     fn keep(&mut self, now: Instant, input: &Input<Tagged>) {
@@ -126,17 +115,6 @@ impl Subject {
             Err(_) if actions.is_empty() => Ok(None),
             Err(misuse) => Err(format!("refused ({misuse}), but emitted {actions:?}")),
         }
-    }
-
-    fn tell(&mut self, actions: &[Action<Tagged>]) -> Result<(), String> {
-        let Some(checker) = &mut self.checker else { return Ok(()) };
-        let at = Duration::from_nanos(self.pool.now().as_nanos());
-        for action in actions {
-            if let Action::EmitEvent(event) = action {
-                checker.tell(&Line::of(event, &self.address, at));
-            }
-        }
-        checker.findings().first().map_or(Ok(()), |finding| Err(finding.to_string()))
     }
 
     /// The timer has fired: nobody waits past his time, and nothing is due any more.

@@ -13,7 +13,6 @@ use super::books::{Books, Place, Socket};
 use super::chance::{Chance, Latency};
 use super::plan::{Plan, Trouble};
 use super::subject::{Subject, Watch};
-use crate::check::Limits;
 use crate::lockstep::{self, Tagged};
 
 /// See the module. First there is trouble, until the plan's inputs are used up; then all gets well,
@@ -49,19 +48,11 @@ const QUICK: Duration = Duration::from_micros(100);
 
 impl<'a> World<'a> {
     pub(super) fn new(plan: &'a Plan, watch: Watch) -> Result<Self, String> {
-        let all = || std::iter::once(&plan.options).chain(&plan.other_options);
-        let limits = Limits {
-            // No limit is the greatest.
-            max: all()
-                .map(|it| it.max_pool_size.unwrap_or(100))
-                .max_by_key(|&max| max.wrapping_sub(1)),
-            connecting: all().map(|it| it.max_connecting.unwrap_or(2)).max(),
-        };
         Ok(Self {
             plan,
             // Not the numbers that the plan was made of.
             chance: Chance::new(plan.seed ^ 0x5eed),
-            subject: Subject::new(&plan.options, limits, watch)?,
+            subject: Subject::new(&plan.options, watch)?,
             books: Books::default(),
             agenda: Agenda::default(),
             now: Instant::ORIGIN,

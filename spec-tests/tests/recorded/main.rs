@@ -1,6 +1,8 @@
-//! The tokio shell, recorded: what the machine did in it, it does again without it.
+//! Both shells, recorded: what the machine did in them, it does again without them.
 
 mod chance;
+mod moods;
+mod on_mio;
+mod on_tokio;
 mod replayed;
-mod run;
 mod unchanged;

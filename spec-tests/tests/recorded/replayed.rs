@@ -1,25 +1,89 @@
 //! A thousand runs, replayed with nothing but their inputs.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use cenote::lockstep::strip_input;
 use cenote_core::pool::{Action, Bare, Instant, PoolState, Shell};
 use cenote_core::trace::{ActionRecord, JournalOptions, Replay};
 use cenote_tokio::Recording;
 
-use crate::run::{SECRET, run};
+use crate::moods::SECRET;
+use crate::{on_mio, on_tokio};
 
 const RUNS: u64 = 1_000;
 
+/// All but the fork and what only a driver with a watch on idle sockets says.
+const KINDS: &str = "CheckOutCancelled CheckOutRequested CheckedIn Clear Close EstablishFailed \
+                     EstablishSucceeded Handshaken Ready SetOptions Timer";
+
 #[test]
-fn a_run_of_the_shell_replays_the_same_on_a_bare_machine() {
-    let (mut inputs, mut kinds) = (0, std::collections::BTreeSet::new());
+fn a_run_of_the_tokio_shell_replays_the_same_on_a_bare_machine() {
+    let mut seen = Seen::default();
     for seed in 0..RUNS {
-        let trace = recorded(seed);
+        let (recording, paper) = recording();
+        on_tokio::run(
+            seed,
+            |builder| builder.record(recording),
+            async |pool| pool.end_recording().await.expect("memory can be written to"),
+        );
+        seen.replay(seed, &paper.read());
+    }
+    seen.judge();
+}
+
+/// Several at a time, because most of a run is waiting.
+#[test]
+fn a_run_of_the_mio_shell_replays_the_same_on_a_bare_machine() {
+    let (seen, next) = (Mutex::new(Seen::default()), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    if seed >= RUNS {
+                        return;
+                    }
+                    let (recording, paper) = recording();
+                    on_mio::run(
+                        seed,
+                        |builder| builder.record(recording),
+                        |pool| pool.end_recording().expect("memory can be written to"),
+                    );
+                    seen.lock().expect("no panic").replay(seed, &paper.read());
+                }
+            });
+        }
+    });
+    seen.into_inner().expect("no panic").judge();
+}
+
+/// With a fingerprint after each input, and its actions.
+fn recording() -> (Recording, Paper) {
+    let paper = Paper::default();
+    let journal = JournalOptions::default()
+        .with_actions(true)
+        .with_fingerprint_every(1)
+        .with_chunk_bytes(1 << 10)
+        .with_backlog(1 << 10);
+    (Recording::to_writer(paper.clone()).with_journal(journal), paper)
+}
+
+/// What there was in all runs.
+#[derive(Default)]
+struct Seen {
+    inputs: u64,
+    kinds: BTreeSet<&'static str>,
+}
+
+impl Seen {
+    fn replay(&mut self, seed: u64, trace: &[u8]) {
         assert!(!trace.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()));
         // Each fingerprint and each action is compared with the recorded ones.
-        let mut replay = Replay::new(trace.as_slice()).expect("a trace");
+        let mut replay = Replay::new(trace).expect("a trace");
         assert!(replay.header().is_new && replay.header().has_actions);
         let options = replay.header().options.clone();
         let mut bare = PoolState::<Bare>::new(Instant::ORIGIN, options, &mut |_: Action<Bare>| {})
@@ -29,8 +93,8 @@ fn a_run_of_the_shell_replays_the_same_on_a_bare_machine() {
             replay.step(&mut actions).unwrap_or_else(|error| panic!("seed {seed}: {error}"))
         {
             assert!(!step.refused && step.lost_before.is_none());
-            inputs += 1;
-            kinds.insert(step.input.name());
+            self.inputs += 1;
+            self.kinds.insert(step.input.name());
             let mut again = Vec::new();
             bare.handle(step.at, strip_input(step.input), &mut again).expect("a legal input");
             assert_eq!(records(&again), records(&actions), "seed {seed}, step {}", step.number);
@@ -39,29 +103,11 @@ fn a_run_of_the_shell_replays_the_same_on_a_bare_machine() {
         }
         assert_eq!(replay.pool().snapshot().total, 0);
     }
-    assert!(inputs > 100 * RUNS, "{inputs} inputs");
-    // All but the fork and what only a driver with a watch on idle sockets says.
-    let all = "CheckOutCancelled CheckOutRequested CheckedIn Clear Close EstablishFailed \
-               EstablishSucceeded Handshaken Ready SetOptions Timer";
-    assert_eq!(kinds.into_iter().collect::<Vec<_>>().join(" "), all);
-}
 
-/// With a fingerprint after each input, and its actions.
-fn recorded(seed: u64) -> Vec<u8> {
-    let paper = Paper::default();
-    let journal = JournalOptions::default()
-        .with_actions(true)
-        .with_fingerprint_every(1)
-        .with_chunk_bytes(1 << 10)
-        .with_backlog(1 << 10);
-    let recording = Recording::to_writer(paper.clone()).with_journal(journal);
-    run(
-        seed,
-        |builder| builder.record(recording),
-        async |pool| pool.end_recording().await.expect("memory can be written to"),
-    );
-    let trace = paper.0.lock().expect("no panic");
-    trace.clone()
+    fn judge(self) {
+        assert!(self.inputs > 100 * RUNS, "{} inputs", self.inputs);
+        assert_eq!(self.kinds.into_iter().collect::<Vec<_>>().join(" "), KINDS);
+    }
 }
 
 fn records<S: Shell>(actions: &[Action<S>]) -> Vec<ActionRecord> {
@@ -71,6 +117,12 @@ fn records<S: Shell>(actions: &[Action<S>]) -> Vec<ActionRecord> {
 /// Memory.
 #[derive(Clone, Default)]
 pub(crate) struct Paper(Arc<Mutex<Vec<u8>>>);
+
+impl Paper {
+    fn read(&self) -> Vec<u8> {
+        self.0.lock().expect("no panic").clone()
+    }
+}
 
 impl Write for Paper {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,34 +1,145 @@
 //! Recording changes nothing.
 
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use cenote_tokio::{Builder, Recording};
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{Event, PoolOptions};
+use cenote_mio::PoolSource;
+use cenote_tokio::{Builder, PoolEvent, Recording};
+use mio::Poll;
 
+use crate::chance::Chance;
+use crate::moods::{Decree, Farewell, Moody, decree, farewell, gone, options, reset};
+use crate::on_tokio::run;
 use crate::replayed::Paper;
-use crate::run::{Moody, run};
 
 #[test]
-fn a_recorded_pool_tells_the_same_events() {
+fn a_recorded_pool_on_tokio_tells_the_same_events() {
     for seed in 0..300 {
-        let off = events(seed, |builder| builder);
+        let off = on_tokio(seed, |builder| builder);
         assert!(off.len() > 20, "{} events", off.len());
-        assert_eq!(events(seed, |builder| builder.flight_recorder(1 << 10)), off, "seed {seed}");
+        assert_eq!(on_tokio(seed, |builder| builder.flight_recorder(1 << 10)), off, "seed {seed}");
         let recording = Recording::to_writer(Paper::default());
-        let both = events(seed, |builder| builder.flight_recorder(1 << 10).record(recording));
+        let both = on_tokio(seed, |builder| builder.flight_recorder(1 << 10).record(recording));
         assert_eq!(both, off, "seed {seed}");
     }
 }
 
-/// Each with all its fields, times among them.
-fn events(seed: u64, record: impl FnOnce(Builder<Moody>) -> Builder<Moody>) -> Vec<String> {
-    let heard = Arc::new(Mutex::new(Vec::new()));
-    let ear = Arc::clone(&heard);
-    let hear = move |text| ear.lock().expect("no panic").push(text);
-    run(
-        seed,
-        |builder| record(builder.on_event(move |event| hear(format!("{:?}", event.event)))),
-        async |_| {},
-    );
-    let heard = heard.lock().expect("no panic");
-    heard.clone()
+#[test]
+fn a_recorded_pool_on_mio_tells_the_same_events() {
+    for seed in 0..300 {
+        let off = on_mio(seed, |builder| builder);
+        assert!(off.len() > 20, "{} events", off.len());
+        assert_eq!(on_mio(seed, |builder| builder.flight_recorder(1 << 10)), off, "seed {seed}");
+        let recording = Recording::to_writer(Paper::default());
+        let both = on_mio(seed, |builder| builder.flight_recorder(1 << 10).record(recording));
+        assert_eq!(both, off, "seed {seed}");
+    }
+}
+
+/// What was told, in its order.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    fn hear(&self, event: &Event<ConnectionError>, tells_times: bool) {
+        let text = format!("{event:?}");
+        let text = if tells_times { text } else { without_duration(&text) };
+        self.0.lock().expect("no panic").push(text);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().expect("no panic"))
+    }
+}
+
+/// Each with all its fields, times among them, which are virtual.
+fn on_tokio(seed: u64, record: impl FnOnce(Builder<Moody>) -> Builder<Moody>) -> Vec<String> {
+    let heard = Heard::default();
+    let ear = heard.clone();
+    let hear = move |event: &PoolEvent| ear.hear(&event.event, true);
+    run(seed, |builder| record(builder.on_event(hear)), async |_| {});
+    heard.take()
+}
+
+/// The pool in a loop on this thread alone, so that nothing is left to chance but what is meant to be.
+/// Times are as they are, and are left out.
+fn on_mio(
+    seed: u64,
+    record: impl FnOnce(cenote_mio::Builder<Moody>) -> cenote_mio::Builder<Moody>,
+) -> Vec<String> {
+    let heard = Heard::default();
+    let ear = heard.clone();
+    let poll = Poll::new().expect("a poll");
+    let address = "db.example.com".parse().expect("an address");
+    let options = timeless(&options(seed, Duration::ZERO));
+    let connector = Moody::new(seed, &options, Duration::ZERO);
+    let builder = cenote_mio::Builder::new(address, connector).options(options);
+    let builder = record(builder.on_event(move |event| ear.hear(&event.event, false)));
+    let source = PoolSource::new(builder, poll.registry(), 0..64, || {}).expect("a pool");
+    live(source, Chance::new(seed ^ 0xAB));
+    heard.take()
+}
+
+/// Without what depends on the time.
+fn timeless(options: &PoolOptions) -> PoolOptions {
+    let mut timeless = PoolOptions::default();
+    timeless.max_pool_size = options.max_pool_size;
+    timeless.min_pool_size = options.min_pool_size;
+    timeless.max_connecting = options.max_connecting;
+    timeless.maintenance = options.maintenance;
+    timeless.load_balanced = options.load_balanced;
+    timeless
+}
+
+fn live(mut source: PoolSource<Moody>, mut chance: Chance) {
+    let (mut asked, mut held) = (Vec::new(), Vec::new());
+    source.pool().ready();
+    for _ in 0..150 {
+        match chance.below(8) {
+            0..=2 if asked.len() < 6 => asked.push(source.check_out()),
+            // Its time is over already.
+            3 => asked.push(source.check_out_before(Instant::now())),
+            4 if !asked.is_empty() => {
+                let index = chance.below(asked.len() as u64) as usize;
+                source.cancel(asked.swap_remove(index));
+            }
+            5 | 6 if !held.is_empty() => {
+                let index = chance.below(held.len() as u64) as usize;
+                let mut connection: cenote_mio::PooledConnection<Moody> = held.swap_remove(index);
+                match farewell(&mut chance) {
+                    Farewell::Breaks => connection.broken = true,
+                    Farewell::Marks => connection.mark_errored(reset()),
+                    Farewell::Nothing => {}
+                }
+            }
+            7 => govern(&source, &mut chance),
+            _ => {}
+        }
+        source.turn();
+        while let Some((request, outcome)) = source.next_ready() {
+            asked.retain(|it| *it != request);
+            held.extend(outcome);
+        }
+    }
+    source.close();
+}
+
+fn govern(source: &PoolSource<Moody>, chance: &mut Chance) {
+    let pool = source.pool();
+    match decree(chance, &pool.options(), Duration::ZERO) {
+        Decree::Clear { interrupt, .. } => pool.clear(gone(), interrupt),
+        Decree::ClearService(service) => pool.clear_service(gone(), service),
+        Decree::SetMost(most) => {
+            pool.set_options(pool.options().with_max_pool_size(most)).expect("good options");
+        }
+        Decree::Nothing => pool.ready(),
+    }
+}
+
+fn without_duration(text: &str) -> String {
+    let Some((before, rest)) = text.split_once("duration: ") else { return text.to_owned() };
+    let after = rest.find([',', ' ', '}']).map_or("", |at| &rest[at..]);
+    format!("{before}{after}")
 }

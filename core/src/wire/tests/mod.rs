@@ -1,6 +1,7 @@
 //! What needs more than one file of `wire`.
 
 mod bad_input;
+mod channel;
 mod compression;
 mod document;
 mod framing;

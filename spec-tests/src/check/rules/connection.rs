@@ -117,6 +117,8 @@ fn subject(line: &Line) -> Option<u64> {
         | Told::CheckedOut { id, .. }
         | Told::CheckedIn { id } => Some(id),
         Told::PoolCreated { .. }
+        | Told::OptionsChanged { .. }
+        | Told::ResetAfterFork
         | Told::PoolReady
         | Told::PoolCleared { .. }
         | Told::PoolClosed

@@ -87,9 +87,6 @@ const TIME: Duration = Duration::from_secs(10);
 
 impl Arguments {
     pub(super) fn plan(&self) -> Result<Plan, Trouble> {
-        if self.shell == Shell::Mio && (self.trace.is_some() || self.html.is_some()) {
-            return Err(Trouble::NotRecorded);
-        }
         let given = self.options.as_ref();
         let target = match &self.uri {
             Some(_) if self.chaos => return Err(Trouble::ChaosElsewhere),
@@ -152,6 +149,7 @@ fn options(given: &str, chaos: bool) -> Result<String, Trouble> {
     if chaos {
         // A server that says nothing is to be noticed while somebody looks.
         default("connectTimeoutMS", "1000");
+        default("heartbeatFrequencyMS", "500");
         default("socketTimeoutMS", "500");
     }
     Ok(options)

@@ -1,6 +1,7 @@
 //! The trace of a run, and the page that shows it.
 
-use std::fs::File;
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -13,7 +14,7 @@ use crate::command::replay::{Unplayable, page};
 /// Where a run is recorded.
 pub(super) struct Record {
     trace: PathBuf,
-    page: Option<PathBuf>,
+    page: Option<Page>,
     /// Of a trace that is only for the page, and goes with it.
     folder: Option<TempDir>,
 }
@@ -32,10 +33,7 @@ pub(super) struct Recorded {
 impl Record {
     /// If there is to be one. A page that cannot be written is refused before the work begins.
     pub(super) fn begin(plan: &Plan) -> Result<Option<Self>, Trouble> {
-        let page = plan.html.clone();
-        if let Some(path) = &page {
-            File::create(path).map_err(|source| Unplayable::File { path: path.clone(), source })?;
-        }
+        let page = plan.html.as_deref().map(Page::begin).transpose()?;
         match (&plan.trace, &page) {
             (None, None) => Ok(None),
             (Some(trace), _) => Ok(Some(Self { trace: trace.clone(), page, folder: None })),
@@ -54,9 +52,54 @@ impl Record {
 
     /// Draws the trace, once it is whole.
     pub(super) fn finish(self) -> Result<Recorded, Trouble> {
-        let Self { trace, page: html, folder } = self;
-        let steps = html.as_deref().map(|html| page(&trace, html)).transpose()?;
+        let Self { trace, page: drawn, folder } = self;
+        let (html, steps) = match drawn {
+            Some(drawn) => {
+                let steps = page(&trace, &drawn.path)?;
+                (Some(drawn.done()), Some(steps))
+            }
+            None => (None, None),
+        };
         let trace = folder.is_none().then_some(trace);
         Ok(Recorded { trace, page: html, steps })
+    }
+}
+
+/// Where a page is to be. Dropped before it is [done](Self::done), it leaves no empty file behind.
+struct Page {
+    path: PathBuf,
+    /// There was none.
+    is_new: bool,
+}
+
+impl Page {
+    /// What is there already stays as it is until there is something to be drawn.
+    fn begin(path: &Path) -> Result<Self, Unplayable> {
+        let opened = match OpenOptions::new().write(true).create_new(true).open(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                OpenOptions::new().write(true).open(path).map(|_| false)
+            }
+            Err(error) => io::Result::Err(error),
+        };
+        let path = path.to_owned();
+        match opened {
+            Ok(is_new) => Ok(Self { path, is_new }),
+            Err(source) => Err(Unplayable::File { path, source }),
+        }
+    }
+
+    fn done(mut self) -> PathBuf {
+        self.is_new = false;
+        std::mem::take(&mut self.path)
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        if self.is_new {
+            // Somebody may have taken it away already.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }

@@ -86,7 +86,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
 
 fn pool(endpoint: &Endpoint, connections: u32, ear: Ear) -> Result<Pool, Box<dyn Error>> {
     let builder = Pool::builder(&uri(endpoint, connections))?;
-    let builder = builder.on_event(move |event| ear.hear_about(&event.address, &event.event));
+    let builder = builder.on_event(move |event| ear.hear(event));
     Ok(builder.on_failure(monitor::heed).build()?)
 }
 

@@ -8,7 +8,7 @@ use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Purpose, ServiceId};
 use cenote_core::sdam::{Context, PoolVerdict, TopologyVersion};
 use cenote_core::uri::ConnectionString;
-use cenote_mio::{Builder, Failure, Mongo, OperationError, PooledConnection};
+use cenote_mio::{Builder, Failure, Mongo, PooledConnection};
 
 use super::{Connection, Failed, OnEvent, OnFailure, PATIENCE, Pool, Trouble, address};
 
@@ -79,15 +79,6 @@ impl Connection for PooledConnection<Mongo> {
 
     fn service_id(&self) -> Option<ServiceId> {
         self.service_id()
-    }
-}
-
-impl From<OperationError> for Trouble {
-    fn from(error: OperationError) -> Self {
-        match error {
-            OperationError::Connection(error) => Self::Connection(error),
-            OperationError::Interrupted(error) => Self::Interrupted(error),
-        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::DriverInfo;
-use cenote_core::error::{ConnectionError, InterruptedError, PoolError};
+use cenote_core::error::{ConnectionError, InterruptedError, OperationError, PoolError};
 use cenote_core::pool::{Event, Purpose, ServiceId};
 use cenote_core::sdam::{Context, PoolVerdict, TopologyVersion};
 use cenote_core::uri::ConnectionString;
@@ -107,4 +107,13 @@ pub(super) fn open(
 /// The server of a connection string.
 fn address(uri: &ConnectionString) -> Result<ServerAddress, String> {
     uri.hosts.first().cloned().ok_or_else(|| "no server to connect to".to_owned())
+}
+
+impl From<OperationError> for Trouble {
+    fn from(error: OperationError) -> Self {
+        match error {
+            OperationError::Connection(error) => Self::Connection(error),
+            OperationError::Interrupted(error) => Self::Interrupted(error),
+        }
+    }
 }

@@ -112,15 +112,6 @@ impl Connection for TokioConnection {
     }
 }
 
-impl From<OperationError> for Trouble {
-    fn from(error: OperationError) -> Self {
-        match error {
-            OperationError::Connection(error) => Self::Connection(error),
-            OperationError::Interrupted(error) => Self::Interrupted(error),
-        }
-    }
-}
-
 impl Failed for Failure<'_, Mongo> {
     fn error(&self) -> &ConnectionError {
         self.error()

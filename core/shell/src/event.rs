@@ -1,0 +1,89 @@
+//! Events, as users see them, and who is told of them.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
+use cenote_core::log::{LogRecord, LogSettings};
+use cenote_core::pool::{ConnId, Event};
+
+use crate::log;
+
+/// One of CMAP's eleven events, and whose it is (EV-01).
+///
+/// `Display` is the specification's log message about it.
+#[derive(Clone, Debug)]
+pub struct PoolEvent {
+    /// The server that the pool is for.
+    pub address: Arc<ServerAddress>,
+    /// What happened.
+    pub event: Event<ConnectionError>,
+}
+
+/// Somebody who is told everything.
+pub type Subscriber = Box<dyn Fn(&PoolEvent) + Send + Sync>;
+
+/// All of them.
+pub struct Subscribers(Vec<Subscriber>);
+
+/// What a pool has to tell, in the machine's order: what the machine says by
+/// [`EmitEvent`](cenote_core::pool::Action::EmitEvent) and
+/// [`ReportHeldTooLong`](cenote_core::pool::Action::ReportHeldTooLong).
+#[derive(Debug)]
+pub enum News {
+    /// For [`Subscribers`].
+    Event(Event<ConnectionError>),
+    /// For [`Holders`](crate::held::Holders).
+    HeldTooLong {
+        /// The connection.
+        id: ConnId,
+        /// For how long it has been out.
+        held: Duration,
+    },
+}
+
+impl Subscribers {
+    /// These, and `tracing`.
+    #[must_use]
+    pub const fn new(subscribers: Vec<Subscriber>) -> Self {
+        Self(subscribers)
+    }
+
+    /// Whether anybody would hear of an event.
+    #[inline]
+    #[must_use]
+    pub fn want_events(&self) -> bool {
+        !self.0.is_empty() || log::is_wanted()
+    }
+
+    /// Tells an event, to be called without a lock: whoever is told may take his time, or panic.
+    pub fn tell(&self, address: &Arc<ServerAddress>, event: Event<ConnectionError>) {
+        if log::is_wanted() {
+            // What collects them may panic, too.
+            let _ = catch_unwind(AssertUnwindSafe(|| log::event(address, &event)));
+        }
+        if self.0.is_empty() {
+            return;
+        }
+        let event = PoolEvent { address: Arc::clone(address), event };
+        for subscriber in &self.0 {
+            // One that panics has said so; the others, and what comes next, are not to suffer.
+            let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
+        }
+    }
+}
+
+impl fmt::Debug for Subscribers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Subscribers").field(&self.0.len()).finish()
+    }
+}
+
+impl fmt::Display for PoolEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        LogRecord::new(&self.event, &self.address, &LogSettings::default()).fmt(f)
+    }
+}

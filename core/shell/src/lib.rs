@@ -1,0 +1,40 @@
+//! What shells of the machine in [`cenote_core::pool`] have in common, and the machine must not have:
+//! locks, threads, files, the environment. It is for authors of shells; what users of a pool meet of
+//! it, the shells show under their own names.
+//!
+//! There is no runtime here, no socket, and no decision about a pool. Whatever needs the pool's lock
+//! is given a closure that takes it, so that a shell may keep whichever lock it likes.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`error`], [`event`], [`held`] | what users are told |
+//! | [`log`] | the specification's log messages, and those of monitors, through `tracing` |
+//! | [`dial`] | in which order addresses are tried, and how sockets are set up |
+//! | [`introduction`] | who the client says it is |
+//! | [`outbox`] | what is decided under a lock and done, or told, outside of it |
+//! | [`surroundings`] | what a connection needs to know of the process and of the operating system |
+//! | [`talk`] | why there was no reply |
+//! | [`trace`] | recordings, the flight recorder and its dumps |
+//! | [`watch`] | one server that is watched, and who is told of it |
+//! | [`woken`] | who is to be woken when the lock is given back |
+//! | `metrics`, with the feature of that name | what OpenTelemetry is told of a pool |
+//! | `tls`, with the feature of that name | TLS as a connection string asks for it |
+
+#![warn(missing_debug_implementations)]
+
+pub mod dial;
+pub mod error;
+pub mod event;
+pub mod held;
+pub mod introduction;
+pub mod log;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+pub mod outbox;
+pub mod surroundings;
+pub mod talk;
+#[cfg(feature = "tls")]
+pub mod tls;
+pub mod trace;
+pub mod watch;
+pub mod woken;

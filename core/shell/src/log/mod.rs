@@ -1,0 +1,79 @@
+//! The specification's log messages, through `tracing`: target `cenote::connection`, level DEBUG
+//! (LG-01).
+
+pub mod topology;
+
+use std::sync::LazyLock;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
+use cenote_core::log::{LogRecord, LogSettings, LogValue};
+use cenote_core::pool::Event;
+use cenote_core::uri::UriWarning;
+use tracing::field::{Value, display};
+use tracing::{Level, debug, enabled, warn};
+
+use crate::held::HeldTooLong;
+
+/// The specification calls the component `connection`.
+const TARGET: &str = "cenote::connection";
+
+/// What the environment says (LG-48); which messages are wanted is for the application's `tracing`
+/// to say (LG-41).
+static SETTINGS: LazyLock<LogSettings> = LazyLock::new(|| {
+    LogSettings::from_variable(std::env::var(LogSettings::VARIABLE).ok().as_deref())
+});
+
+/// Whether anybody would see a message.
+#[inline]
+pub fn is_wanted() -> bool {
+    enabled!(target: TARGET, Level::DEBUG)
+}
+
+/// Says what happened, with the keys of the specification. Those that do not apply are absent.
+#[inline(never)]
+pub fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
+    let record = LogRecord::new(event, address, &SETTINGS);
+    let text = |key| record.field(key).map(display);
+    // Numbers are numbers, so that nobody who evaluates them has to read texts (LG-06).
+    let number = |key| match record.field(key)? {
+        LogValue::Int(number) => Some(number as &dyn Value),
+        LogValue::Double(number) => Some(number as &dyn Value),
+        LogValue::Text(_) => None,
+    };
+    debug!(
+        target: TARGET,
+        message = record.message(),
+        serverHost = text("serverHost"),
+        serverPort = number("serverPort"),
+        driverConnectionId = number("driverConnectionId"),
+        durationMS = number("durationMS"),
+        reason = text("reason"),
+        error = text("error"),
+        serviceId = text("serviceId"),
+        maxIdleTimeMS = number("maxIdleTimeMS"),
+        minPoolSize = number("minPoolSize"),
+        maxPoolSize = number("maxPoolSize"),
+        maxConnecting = number("maxConnecting"),
+        waitQueueTimeoutMS = number("waitQueueTimeoutMS"),
+    );
+}
+
+/// What became of an option of a connection string (OP-35, OP-36). It holds no value.
+pub fn connection_string(warning: &UriWarning) {
+    warn!(target: TARGET, "Connection string: {warning}");
+}
+
+/// Not a message of the specification: a connection is perhaps leaked.
+pub fn held_too_long(report: &HeldTooLong) {
+    let HeldTooLong { address, connection_id, held, place } = report;
+    warn!(
+        target: TARGET,
+        message = "Connection held for long: was it leaked?",
+        serverHost = address.host(),
+        serverPort = address.port(),
+        driverConnectionId = connection_id,
+        heldMS = u64::try_from(held.as_millis()).unwrap_or(u64::MAX),
+        checkedOutAt = place.map(display),
+    );
+}

@@ -1,0 +1,87 @@
+//! The way to the thread that writes.
+
+use std::path::PathBuf;
+use std::process;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use cenote_core::trace::{Chunk, FlightRecording};
+
+use super::error::RecordingError;
+use super::scribe::{Message, Scribe};
+use super::traces::Reason;
+
+/// How long the end of a pool waits for the disk.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Lies under the pool's lock.
+pub(super) struct Clerk {
+    scribe: Sender<Message>,
+    /// Hangs up when the thread has ended.
+    ended: Receiver<()>,
+    thread: ThreadId,
+    /// Where the thread runs. In a child process it does not.
+    process: u32,
+    /// The thread was told of a full chunk, and has not found that there are no more.
+    is_called: bool,
+    /// The first timeout is still to come, and to be dumped.
+    awaits_timeout: bool,
+}
+
+impl Clerk {
+    pub(super) fn new(scribe: Scribe, awaits_timeout: bool) -> Result<Self, RecordingError> {
+        let (sender, messages) = channel();
+        let (ending, ended) = channel();
+        let thread = thread::Builder::new().name("cenote-trace".to_owned()).spawn(move || {
+            scribe.run(&messages);
+            drop::<Sender<()>>(ending);
+        });
+        let thread = thread.map_err(|error| RecordingError::Thread(Arc::new(error)))?;
+        let (thread, process) = (thread.thread().id(), process::id());
+        Ok(Self { scribe: sender, ended, thread, process, is_called: false, awaits_timeout })
+    }
+
+    pub(super) fn send(&self, message: Message) {
+        // The thread ends after this. If it has panicked, nobody writes, and the end says so.
+        let _ = self.scribe.send(message);
+    }
+
+    pub(super) fn call(&mut self) {
+        if !self.is_called {
+            self.is_called = true;
+            self.send(Message::Full);
+        }
+    }
+
+    /// No chunk was left.
+    pub(super) const fn was_answered(&mut self) {
+        self.is_called = false;
+    }
+
+    pub(super) const fn awaits_timeout(&self) -> bool {
+        self.awaits_timeout
+    }
+
+    /// The first timeout is dumped.
+    pub(super) fn dump(&mut self, recording: FlightRecording, path: PathBuf) {
+        self.awaits_timeout = false;
+        self.send(Message::Dump(recording, path, Reason::WaitQueueTimeout));
+    }
+
+    pub(super) const fn process(&self) -> u32 {
+        self.process
+    }
+
+    /// The last of it is written, and the thread ends. Waits for that, but not for ever.
+    pub(super) fn end(self, rest: Vec<Chunk>) {
+        self.send(Message::End { rest, reply: None });
+        let Self { scribe, ended, thread, .. } = self;
+        drop(scribe);
+        // The thread may be the one that drops the pool.
+        if thread != thread::current().id() {
+            let _ = ended.recv_timeout(PATIENCE);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Recording what happens to a pool, and writing it where it can be replayed.
+//!
+//! ```text
+//!   under the pool's lock               thread `cenote-trace`
+//!   ┌──────────────────┐  a chunk is full   ┌────────┐
+//!   │ Recorded   Clerk ├───────────────────▶│ Scribe ├─▶ file or writer
+//!   └──────────────────┘  somebody waited   └────────┘─▶ file in a folder
+//!                         in vain: a copy of      ▲
+//!                         what was last           │ a signal
+//! ```
+//!
+//! Nothing is written under the lock, and nobody who uses the pool writes, except who asks for a
+//! dump, or panics.
+//!
+//! A shell keeps its machine in a [`Recorded`], under the pool's lock, and says by [`TracedPool`] how
+//! to get at it. [`TraceOptions`] is what a builder was told. When the pool is there, the shell calls
+//! [`watch`]; after each input, under the lock, [`Recorded::wants_clerk`].
+
+mod clerk;
+mod dump;
+mod error;
+mod log;
+mod many;
+mod name;
+mod options;
+mod panic;
+mod pool;
+mod recorded;
+mod recording;
+mod scribe;
+mod signal;
+mod traces;
+
+pub use dump::{dump, end_recording, write};
+pub use error::RecordingError;
+pub use many::ClientTraceOptions;
+pub use name::file_name;
+pub use options::TraceOptions;
+pub use panic::OnUnwind;
+pub use pool::{TracedPool, watch};
+pub use recorded::Recorded;
+pub use recording::Recording;
+pub use traces::Traces;

@@ -1,0 +1,44 @@
+//! Names of files for servers.
+
+use std::fmt::Write;
+
+use cenote_core::address::ServerAddress;
+
+/// A name for the trace of the pool for this server, another one for each server:
+/// `db.example.com-27017.bson`. What might not be allowed in a file's name, such as the colons of an
+/// IPv6 address or the slashes of a socket's path, is written as in a URI: `%2F`.
+#[must_use]
+pub fn file_name(address: &ServerAddress) -> String {
+    let mut name = String::new();
+    for byte in address.host().bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' => name.push(byte.into()),
+            byte => {
+                // Into memory, which does not fail.
+                let _ = write!(name, "%{byte:02X}");
+            }
+        }
+    }
+    if let Some(port) = address.port() {
+        let _ = write!(name, "-{port}");
+    }
+    name + ".bson"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_names_of_files_and_differ() {
+        for (address, name) in [
+            ("db.example.com", "db.example.com-27017.bson"),
+            ("db.example.com:27018", "db.example.com-27018.bson"),
+            ("[::1]:27017", "%3A%3A1-27017.bson"),
+            ("/tmp/mongodb-27017.sock", "%2Ftmp%2Fmongodb-27017.sock.bson"),
+        ] {
+            let address: ServerAddress = address.parse().unwrap();
+            assert_eq!(file_name(&address), name);
+        }
+    }
+}

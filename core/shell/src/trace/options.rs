@@ -1,0 +1,92 @@
+//! What a builder is told about traces.
+
+use std::fs;
+use std::path::PathBuf;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::pool::{PoolState, Shell};
+use cenote_core::trace::{Disclosure, Recorder, TraceCause, TraceInfo};
+
+use super::clerk::Clerk;
+use super::error::RecordingError;
+use super::recorded::Recorded;
+use super::recording::Recording;
+use super::scribe::Scribe;
+use super::signal::Signal;
+use super::traces::{Traces, milliseconds_since_1970};
+
+/// What is recorded of a pool, what becomes of it, and when it is dumped. By default nothing is.
+#[derive(Debug, Default)]
+pub struct TraceOptions {
+    /// Everything is recorded, there.
+    pub recording: Option<Recording>,
+    /// The last inputs are kept in so many bytes; a mebibyte by default where there is a `folder`.
+    pub flight_recorder: Option<usize>,
+    /// What the flight recorder holds is dumped there at the first timeout and the first panic.
+    pub folder: Option<PathBuf>,
+    /// It is dumped there, too, whenever the process gets this signal.
+    pub signal: Option<i32>,
+    /// What traces say of the texts of errors.
+    pub texts: Disclosure,
+    /// What traces say of addresses.
+    pub addresses: Disclosure,
+}
+
+/// Where there is a folder and nothing else was said.
+const FLIGHT_RECORDER: usize = 1 << 20;
+
+impl TraceOptions {
+    /// The same for one of several pools: but for the recording, which goes to one place.
+    #[must_use]
+    pub fn of_one(&self) -> Self {
+        let Self { recording: _, flight_recorder, folder, signal, texts, addresses } = self;
+        Self {
+            recording: None,
+            flight_recorder: *flight_recorder,
+            folder: folder.clone(),
+            signal: *signal,
+            texts: *texts,
+            addresses: *addresses,
+        }
+    }
+
+    /// Makes what has to be there: file, folder, memory, thread. `program` is whose traces these are,
+    /// with its version.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be made.
+    pub fn begin<S: Shell<Cause: TraceCause>>(
+        self,
+        state: PoolState<S>,
+        address: &ServerAddress,
+        program: &str,
+    ) -> Result<(Recorded<S>, Traces), RecordingError> {
+        let Self { recording, flight_recorder, folder, signal, texts, addresses } = self;
+        let info = TraceInfo::new(address.to_string())
+            .with_program(program)
+            .with_origin(milliseconds_since_1970())
+            .with_texts(texts)
+            .with_addresses(addresses);
+        let signal = match (signal, &folder) {
+            (Some(_), None) => return Err(RecordingError::NoFolder),
+            (Some(number), Some(_)) => Some(Signal::listen(number)?),
+            (None, _) => None,
+        };
+        if let Some(folder) = &folder {
+            fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
+        }
+        let mut recorder = Recorder::new(state);
+        if let Some(bytes) = flight_recorder.or(folder.as_ref().map(|_| FLIGHT_RECORDER)) {
+            recorder = recorder.with_flight_recorder(bytes);
+        }
+        if let Some(recording) = &recording {
+            recorder = recorder.with_journal(recording.journal);
+        }
+        let is_watched = recording.is_some() || folder.is_some();
+        let sink = recording.map(Recording::open).transpose()?;
+        let scribe = Scribe::new(sink, info.clone(), signal);
+        let clerk = is_watched.then(|| Clerk::new(scribe, folder.is_some())).transpose()?;
+        Ok((Recorded::new(recorder, clerk), Traces::new(info, folder)))
+    }
+}

@@ -1,0 +1,117 @@
+//! The first panic, dumped.
+
+use std::io::{self, Write};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use cenote_core::trace::FlightRecording;
+
+use super::pool::TracedPool;
+use super::traces::{self, Reason, Traces};
+
+/// How often, and after how long again, the lock is tried: whoever has it gives it back within
+/// microseconds, unless it is who panics.
+const ATTEMPTS: u32 = 10;
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// A pool that dumps what was last.
+trait Dumped: Send + Sync {
+    /// For the first panic of all.
+    fn dump(&self);
+}
+
+/// Those that have not been dumped.
+static POOLS: Mutex<Vec<Weak<dyn Dumped>>> = Mutex::new(Vec::new());
+
+/// Has the pool dumped at the first panic, of whatever thread.
+pub(super) fn watch<P: TracedPool>(pool: Weak<P>) {
+    static HOOK: Once = Once::new();
+    let mut pools = pools();
+    pools.retain(|pool| pool.strong_count() != 0);
+    pools.push(pool);
+    drop(pools);
+    // A hook cannot be set in the middle of a panic.
+    if !thread::panicking() {
+        HOOK.call_once(|| {
+            let before = panic::take_hook();
+            panic::set_hook(Box::new(move |info| {
+                before(info);
+                dump_all();
+            }));
+        });
+    }
+}
+
+fn dump_all() {
+    let pools = std::mem::take(&mut *pools());
+    let pools: Vec<_> = pools.iter().filter_map(Weak::upgrade).collect();
+    if pools.is_empty() {
+        return;
+    }
+    pools.iter().for_each(|pool| pool.dump());
+    // Any of these may be the last handle. What it closes is other people's code, which must not run
+    // in a hook, where a panic ends the process.
+    let closing = thread::Builder::new().spawn(move || drop(pools));
+    drop(closing);
+}
+
+fn pools() -> MutexGuard<'static, Vec<Weak<dyn Dumped>>> {
+    POOLS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<P: TracedPool> Dumped for P {
+    fn dump(&self) {
+        for _ in 0..ATTEMPTS {
+            match self.try_locked(|recorded| recorded.flight_recording()) {
+                Some(recording) => return write(recording.as_ref(), self.traces()),
+                None => thread::sleep(PAUSE),
+            }
+        }
+    }
+}
+
+fn write(recording: Option<&FlightRecording>, traces: &Traces) {
+    let Some(recording) = recording else { return };
+    if !traces.is_first_panic() {
+        return;
+    }
+    let Some(path) = traces.path(Reason::Panic) else { return };
+    // Not through `tracing`: whatever it calls may be what has panicked.
+    let _ = match traces::write(recording, traces.info(), &path) {
+        Ok(()) => writeln!(io::stderr(), "what went before is in {}", path.display()),
+        Err(error) => writeln!(io::stderr(), "{error}"),
+    };
+}
+
+/// Held while the machine is fed, and dumps when it is dropped, which must only happen by unwinding:
+/// after the lock was given back that kept the hook from doing so.
+#[derive(Debug)]
+pub struct OnUnwind<'a, P: TracedPool>(&'a P);
+
+impl<'a, P: TracedPool> OnUnwind<'a, P> {
+    /// To be made before the lock is taken.
+    #[inline(always)]
+    pub const fn new(pool: &'a P) -> Self {
+        Self(pool)
+    }
+
+    /// There was no panic.
+    #[inline(always)]
+    pub const fn did_not_happen(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl<P: TracedPool> Drop for OnUnwind<'_, P> {
+    #[cold]
+    fn drop(&mut self) {
+        if !self.0.traces().dumps_by_itself() {
+            return;
+        }
+        // In the middle of a panic a second one would end the process, and the state may be
+        // anything.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.0.dump()));
+    }
+}

@@ -1,0 +1,89 @@
+//! What is known of a pool's traces outside of its lock.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use cenote_core::trace::{FlightRecording, TraceInfo};
+
+use super::error::RecordingError;
+
+/// Beside the pool's lock.
+#[derive(Debug)]
+pub struct Traces {
+    info: TraceInfo,
+    /// Where dumps go that nobody asked for at the moment.
+    folder: Option<PathBuf>,
+    /// Of the pool, in this process.
+    number: u64,
+    /// The first panic was dumped.
+    has_panicked: AtomicBool,
+}
+
+/// Why there is a dump that nobody asked for at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    WaitQueueTimeout,
+    Panic,
+    Signal,
+}
+
+impl Reason {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::WaitQueueTimeout => "wait-queue-timeout",
+            Self::Panic => "panic",
+            Self::Signal => "signal",
+        }
+    }
+}
+
+impl Traces {
+    pub(super) fn new(info: TraceInfo, folder: Option<PathBuf>) -> Self {
+        static POOLS: AtomicU64 = AtomicU64::new(0);
+        let number = POOLS.fetch_add(1, Ordering::Relaxed) + 1;
+        Self { info, folder, number, has_panicked: AtomicBool::new(false) }
+    }
+
+    /// What the header of a trace says.
+    pub(super) const fn info(&self) -> &TraceInfo {
+        &self.info
+    }
+
+    pub(super) const fn dumps_by_itself(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// A file that is not there yet; `None` if nobody wants one.
+    pub(super) fn path(&self, reason: Reason) -> Option<PathBuf> {
+        let (folder, process) = (self.folder.as_ref()?, process::id());
+        let path = |time| {
+            let name = format!("cenote-{time}-{process}-{}-{}.bson", self.number, reason.as_str());
+            folder.join(name)
+        };
+        // Two of one millisecond are two.
+        (milliseconds_since_1970()..).map(path).find(|path| !path.exists())
+    }
+
+    /// Whether this is the first panic, which is to be dumped.
+    pub(super) fn is_first_panic(&self) -> bool {
+        self.dumps_by_itself() && !self.has_panicked.swap(true, Ordering::Relaxed)
+    }
+}
+
+/// Writes a dump into a file, over what was there.
+pub(super) fn write(
+    recording: &FlightRecording,
+    info: &TraceInfo,
+    path: &Path,
+) -> Result<(), RecordingError> {
+    let written = File::create(path).and_then(|file| recording.write_to(info, file));
+    written.map(drop).map_err(|error| RecordingError::file(path, error))
+}
+
+pub(super) fn milliseconds_since_1970() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

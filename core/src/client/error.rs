@@ -1,0 +1,84 @@
+use core::time::Duration;
+
+use thiserror::Error;
+
+use super::Selector;
+use crate::address::ServerAddress;
+use crate::error::{OperationError, PoolError, label};
+
+/// Why something that was asked of a client failed.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// There is no server for it.
+    #[error(transparent)]
+    Selection(#[from] SelectionError),
+    /// There is no connection.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The connection failed, or the server refused.
+    #[error(transparent)]
+    Operation(#[from] OperationError),
+}
+
+/// Why there is no server. It shows all servers with what is known of them.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// `serverSelectionTimeoutMS` or `timeoutMS` ran out.
+    #[error("there was no {selector} within {after:?}: {servers}")]
+    TimedOut {
+        /// What was wanted.
+        selector: Selector,
+        /// How long it was waited for.
+        after: Duration,
+        /// Each server, and what it is or why it is Unknown.
+        servers: String,
+    },
+    /// Every server that could be meant fails for a reason that waiting does not mend: a certificate
+    /// that is refused, a replica set of another name, a server of another protocol.
+    #[error("there is no {selector}, and none can be expected: {servers}")]
+    Hopeless {
+        /// What was wanted.
+        selector: Selector,
+        /// Each server, and what it is or why it is Unknown.
+        servers: String,
+    },
+    /// The address is not one of the connection string's.
+    #[error("{address} is no host of this client: name it in the connection string")]
+    NotOfThisClient {
+        /// What was wanted.
+        address: ServerAddress,
+    },
+    /// The client is closed.
+    #[error("the client is closed")]
+    Closed,
+}
+
+impl ClientError {
+    /// The labels that a driver would raise the error with, each once. `retry_writes` is whether the
+    /// operation is a write that may be sent twice (ER-20, ER-21).
+    #[must_use]
+    pub fn labels(&self, retry_writes: bool) -> Vec<&str> {
+        match self {
+            Self::Selection(_) => Vec::new(),
+            Self::Pool(error) => error.labels(retry_writes).collect(),
+            Self::Operation(OperationError::Connection(error)) => {
+                error.labels(retry_writes).collect()
+            }
+            Self::Operation(OperationError::Interrupted(_)) => {
+                retry_writes.then_some(label::RETRYABLE_WRITE_ERROR).into_iter().collect()
+            }
+        }
+    }
+
+    /// Whether an operation that may safely run twice is worth another attempt.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Selection(_) => false,
+            Self::Pool(error) => error.is_retryable(),
+            Self::Operation(error) => error.is_retryable(),
+        }
+    }
+}

@@ -1,0 +1,25 @@
+use thiserror::Error;
+
+use super::{ConnectionError, InterruptedError};
+
+/// Why an operation on a connection failed.
+#[derive(Clone, Debug, Error)]
+pub enum OperationError {
+    /// The connection failed, or the server refused.
+    #[error(transparent)]
+    Connection(#[from] ConnectionError),
+    /// The pool was cleared with an interrupt while the operation ran (ER-07).
+    #[error(transparent)]
+    Interrupted(#[from] InterruptedError),
+}
+
+impl OperationError {
+    /// Whether an operation that may safely run twice is worth another attempt.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Connection(error) => error.is_retryable(),
+            Self::Interrupted(error) => error.is_retryable(),
+        }
+    }
+}

@@ -1,0 +1,349 @@
+use std::{fmt, mem};
+
+use bson::{RawDocument, RawDocumentBuf};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::{
+    Compressor, Exchange, Flags, Frame, Framer, Ids, Message, MessageBuf, MessageLimit,
+    MessageWriter, OpCode, RequestIds, WireError, decompress, may_compress,
+};
+
+/// What a message is longer than its command: headers, the name of the database.
+const OVERHEAD: usize = 256;
+
+/// The room that a buffer keeps.
+const SMALL: usize = 4096;
+
+/// The messages of one connection, without its stream: what is to be written, what was read, and
+/// whose turn it is. A client's side, which sends one request at a time.
+///
+/// A request is [begun](Self::begin); then its [bytes](Self::outgoing) go out, all of them, and it is
+/// [written](Self::written). What comes in is put where there is [room](Self::spare) for it, until
+/// there is a [reply](Self::reply). If anything is refused that came from the other side, or only a
+/// part of a request was written, the connection has perished, and is not
+/// [reusable](Self::is_reusable).
+///
+/// Its buffers are used again. What only a large message needed is given back after it.
+///
+/// ```
+/// use bson::rawdoc;
+/// use cenote_core::wire::{Channel, Flags, Ids, MessageLimit, MessageWriter};
+///
+/// let mut channel = Channel::new();
+/// channel.begin(&rawdoc! { "ping": 1 }, Some("admin"), Flags::NONE)?;
+/// assert!(channel.outgoing().ends_with(b"$db\0\x06\0\0\0admin\0\0")); // A shell sends this.
+/// channel.written();
+///
+/// // What the server answers,
+/// let ids = Ids { request_id: 7, response_to: 1 };
+/// let mut answer = Vec::new();
+/// MessageWriter::new(&mut answer, ids, Flags::NONE, &rawdoc! { "ok": 1.0 })
+///     .finish(MessageLimit::DEFAULT)?;
+///
+/// // in whatever cut it comes.
+/// for byte in answer {
+///     assert!(channel.reply()?.is_none());
+///     channel.spare()[0] = byte;
+///     channel.filled(1);
+/// }
+/// let reply = channel.reply()?.expect("all of it came");
+/// assert_eq!(reply.get_f64("ok").ok(), Some(1.0));
+/// assert!(channel.is_reusable());
+/// # Ok::<(), cenote_core::wire::WireError>(())
+/// ```
+pub struct Channel {
+    framer: Framer,
+    exchange: Exchange,
+    requests: RequestIds,
+    limit: MessageLimit,
+    compressor: Option<Compressor>,
+    /// May hold what proves who the client is, and is overwritten after that (AU-31, AU-50).
+    outgoing: Zeroizing<Vec<u8>>,
+    compressed: Vec<u8>,
+    scratch: Vec<u8>,
+    begun: Begun,
+}
+
+/// What is to be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Begun {
+    #[default]
+    Nothing,
+    Plain {
+        is_secret: bool,
+    },
+    Compressed,
+}
+
+impl Channel {
+    /// Of a new connection: nothing is agreed yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with(Exchange::default())
+    }
+
+    /// As monitors read: [`Exchange::lenient`].
+    #[must_use]
+    pub fn lenient() -> Self {
+        Self::with(Exchange::lenient())
+    }
+
+    fn with(exchange: Exchange) -> Self {
+        Self {
+            framer: Framer::new(MessageLimit::DEFAULT),
+            exchange,
+            requests: RequestIds::default(),
+            limit: MessageLimit::DEFAULT,
+            compressor: None,
+            outgoing: Zeroizing::default(),
+            compressed: Vec::new(),
+            scratch: Vec::new(),
+            begun: Begun::Nothing,
+        }
+    }
+
+    /// What hello has settled (CO-20, CM-05).
+    pub fn agree(&mut self, limit: MessageLimit, compressor: Option<Compressor>) {
+        self.limit = limit;
+        self.framer.set_limit(limit);
+        self.compressor = compressor;
+    }
+
+    /// How large messages may be.
+    #[must_use]
+    pub const fn limit(&self) -> MessageLimit {
+        self.limit
+    }
+
+    /// A number for a request that somebody writes himself.
+    pub fn next_request_id(&mut self) -> i32 {
+        self.requests.next_id()
+    }
+
+    /// Whether the connection may go back to its pool: nothing is under way (CO-19).
+    #[must_use]
+    pub fn is_reusable(&self) -> bool {
+        self.exchange.is_reusable() && self.framer.is_empty()
+    }
+
+    /// Whether a request was begun that is not written.
+    #[must_use]
+    pub fn is_writing(&self) -> bool {
+        self.begun != Begun::Nothing
+    }
+
+    /// Whether a reply must come next.
+    #[must_use]
+    pub fn awaits_reply(&self) -> bool {
+        self.exchange.awaits_reply()
+    }
+
+    /// Begins a request. `database` is `None` for a command that names its own, and may hold a secret:
+    /// its bytes are overwritten when they are written. Allocates as much as the command is long.
+    ///
+    /// # Errors
+    ///
+    /// A command that is too large or names a database, or a request that is not over. No byte is to
+    /// be written then.
+    pub fn begin(
+        &mut self,
+        command: &RawDocument,
+        database: Option<&str>,
+        flags: Flags,
+    ) -> Result<(), WireError> {
+        self.check_turn()?;
+        let ids = Ids::request(self.next_request_id());
+        let mut outgoing = mem::take(&mut self.outgoing);
+        outgoing.clear();
+        // Room for all of it, so that growing leaves no copy behind.
+        outgoing.reserve(command.as_bytes().len() + OVERHEAD);
+        let writer = match database {
+            Some(database) => MessageWriter::command(&mut outgoing, ids, flags, command, database)?,
+            None => MessageWriter::new(&mut outgoing, ids, flags, command),
+        };
+        writer.finish(self.limit)?;
+        self.begin_outgoing(outgoing, database.is_none())
+    }
+
+    /// Begins with one whole OP_MSG, uncompressed, with its header, of which this takes a copy.
+    ///
+    /// # Errors
+    ///
+    /// What is no such message, or a request that is not over. No byte is to be written then.
+    pub fn begin_message(&mut self, message: &[u8]) -> Result<(), WireError> {
+        self.check_turn()?;
+        let mut outgoing = mem::take(&mut self.outgoing);
+        outgoing.clear();
+        outgoing.extend_from_slice(message);
+        self.begin_outgoing(outgoing, false)
+    }
+
+    /// As [`begin_message`](Self::begin_message) without a copy, for who writes all of it at once: gives
+    /// the bytes that are to be written.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin_message`](Self::begin_message).
+    pub fn begin_borrowed<'a>(&'a mut self, message: &'a [u8]) -> Result<&'a [u8], WireError> {
+        self.check_turn()?;
+        let is_compressed = self.prepare(message)?;
+        self.begun =
+            if is_compressed { Begun::Compressed } else { Begun::Plain { is_secret: false } };
+        Ok(if is_compressed { &self.compressed } else { message })
+    }
+
+    /// What was begun, as it goes over the wire.
+    #[must_use]
+    pub fn outgoing(&self) -> &[u8] {
+        match self.begun {
+            Begun::Nothing => &[],
+            Begun::Plain { .. } => &self.outgoing,
+            Begun::Compressed => &self.compressed,
+        }
+    }
+
+    /// All of it is written.
+    pub fn written(&mut self) {
+        self.exchange.request_written();
+        if mem::take(&mut self.begun) == (Begun::Plain { is_secret: true }) {
+            self.outgoing.zeroize();
+        }
+        if !self.exchange.awaits_reply() {
+            self.release();
+        }
+    }
+
+    /// Where what comes in is to be put: never empty, but after an error.
+    pub fn spare(&mut self) -> &mut [u8] {
+        self.framer.spare()
+    }
+
+    /// So many bytes were put there.
+    ///
+    /// # Panics
+    ///
+    /// When there was not so much room.
+    pub fn filled(&mut self, count: usize) {
+        self.framer.filled(count);
+    }
+
+    /// The other side has ended the stream.
+    ///
+    /// # Errors
+    ///
+    /// In the middle of a message.
+    pub fn end(&self) -> Result<(), WireError> {
+        self.framer.finish()
+    }
+
+    /// The body of the next reply, if all of it came. Replies that go on are not looked out for.
+    ///
+    /// # Errors
+    ///
+    /// What is no reply, or not to this request.
+    pub fn reply(&mut self) -> Result<Option<RawDocumentBuf>, WireError> {
+        let Some(frame) = self.framer.next_frame()? else { return Ok(None) };
+        let reply = Message::parse(decompress(frame, self.limit, &mut self.scratch)?)?;
+        // Nobody here allows a second reply, so that this one is the last.
+        let _ = self.exchange.reply(reply.header(), reply.flags())?;
+        let body = reply.body().to_owned();
+        self.release();
+        Ok(Some(body))
+    }
+
+    /// The next reply, if all of it came, with its buffer if it is large.
+    ///
+    /// # Errors
+    ///
+    /// As [`reply`](Self::reply).
+    pub fn reply_message(&mut self) -> Result<Option<MessageBuf>, WireError> {
+        let Some(bytes) = self.framer.next_message()? else { return Ok(None) };
+        let reply = MessageBuf::parse(self.decompressed(bytes)?, self.limit)?;
+        let _ = self.exchange.reply(reply.header(), reply.flags())?;
+        self.release();
+        Ok(Some(reply))
+    }
+
+    /// The connection belongs to somebody else's messages, of which nothing is known here until it is
+    /// [taken back](Exchange::take_back).
+    ///
+    /// # Errors
+    ///
+    /// When something is under way.
+    pub fn lend(&mut self) -> Result<&mut Exchange, WireError> {
+        self.check_turn()?;
+        if !self.framer.is_empty() {
+            return Err(WireError::NotYourTurn);
+        }
+        self.exchange.lend()?;
+        Ok(&mut self.exchange)
+    }
+
+    /// What is being written is not to be overwritten.
+    fn check_turn(&self) -> Result<(), WireError> {
+        if self.is_writing() { Err(WireError::NotYourTurn) } else { Ok(()) }
+    }
+
+    /// Whatever becomes of it, the buffer stays.
+    fn begin_outgoing(
+        &mut self,
+        outgoing: Zeroizing<Vec<u8>>,
+        is_secret: bool,
+    ) -> Result<(), WireError> {
+        let prepared = self.prepare(&outgoing);
+        self.outgoing = outgoing;
+        self.begun = if prepared? { Begun::Compressed } else { Begun::Plain { is_secret } };
+        Ok(())
+    }
+
+    /// Puts the message into its buffer, if it is one to be compressed, and says whether it is. CM-10:
+    /// not what holds a secret, nor what comes before anything is agreed.
+    fn prepare(&mut self, message: &[u8]) -> Result<bool, WireError> {
+        let message = Frame::new(message, self.limit)?;
+        let flags = message.flags()?;
+        let may_be_compressed = message.command_name().is_some_and(may_compress);
+        let compressor = self.compressor.filter(|_| may_be_compressed);
+        if let Some(compressor) = compressor {
+            self.compressed.clear();
+            compressor.compress(message, self.limit, &mut self.compressed)?;
+        }
+        self.exchange.begin_request(message.header().ids.request_id, flags)?;
+        Ok(compressor.is_some())
+    }
+
+    fn decompressed(&self, message: Vec<u8>) -> Result<Vec<u8>, WireError> {
+        let frame = Frame::new(&message, self.limit)?;
+        if frame.header().op_code != OpCode::Compressed {
+            return Ok(message);
+        }
+        let mut whole = Vec::new();
+        decompress(frame, self.limit, &mut whole)?;
+        Ok(whole)
+    }
+
+    /// Gives back what only a large message needed: a pool may keep thousands of these.
+    fn release(&mut self) {
+        self.framer.release();
+        for buffer in [&mut *self.outgoing, &mut self.compressed, &mut self.scratch] {
+            buffer.clear();
+            buffer.shrink_to(SMALL);
+        }
+    }
+}
+
+impl Default for Channel {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Without what it holds.
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channel")
+            .field("exchange", &self.exchange)
+            .field("limit", &self.limit)
+            .field("begun", &self.begun)
+            .finish_non_exhaustive()
+    }
+}

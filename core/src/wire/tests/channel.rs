@@ -1,0 +1,117 @@
+//! One connection's messages, put together.
+
+use bson::rawdoc;
+
+use super::super::{Channel, MessageBuf};
+use super::*;
+
+fn answer(response_to: i32, body: &RawDocument) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let ids = Ids { request_id: 7, response_to };
+    MessageWriter::new(&mut bytes, ids, Flags::NONE, body).finish(LIMIT).unwrap();
+    bytes
+}
+
+fn receive(channel: &mut Channel, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let spare = channel.spare();
+        let count = spare.len().min(bytes.len());
+        spare[..count].copy_from_slice(&bytes[..count]);
+        channel.filled(count);
+        bytes = &bytes[count..];
+    }
+}
+
+fn ping(channel: &mut Channel) -> Result<(), WireError> {
+    channel.begin(&rawdoc! { "ping": 1 }, Some("admin"), Flags::NONE)
+}
+
+#[test]
+fn one_thing_at_a_time() {
+    let mut channel = Channel::new();
+    assert!(channel.is_reusable() && !channel.awaits_reply() && channel.outgoing().is_empty());
+    ping(&mut channel).unwrap();
+    let begun = channel.outgoing().to_vec();
+    assert!(channel.is_writing() && !channel.is_reusable());
+    // What is being written stays as it is.
+    assert_eq!(ping(&mut channel), Err(WireError::NotYourTurn));
+    assert_eq!(channel.begin_message(&begun), Err(WireError::NotYourTurn));
+    assert_eq!(channel.begin_borrowed(&begun), Err(WireError::NotYourTurn));
+    assert_eq!(channel.lend().err(), Some(WireError::NotYourTurn));
+    assert_eq!(channel.outgoing(), begun);
+    channel.written();
+    assert!(!channel.is_writing() && channel.awaits_reply() && channel.outgoing().is_empty());
+    assert_eq!(ping(&mut channel), Err(WireError::NotYourTurn));
+
+    receive(&mut channel, &answer(1, &rawdoc! { "ok": 1 }));
+    assert!(!channel.is_reusable());
+    assert_eq!(channel.reply().unwrap().unwrap().get_i32("ok").unwrap(), 1);
+    assert!(channel.is_reusable() && channel.reply().unwrap().is_none());
+    channel.end().unwrap();
+    channel.lend().unwrap();
+    assert!(!channel.is_reusable());
+}
+
+#[test]
+fn what_the_other_side_does_wrong_is_told_and_costs_the_connection() {
+    let mut channel = Channel::new();
+    ping(&mut channel).unwrap();
+    channel.written();
+    let reply = answer(1, &rawdoc! { "ok": 1 });
+    receive(&mut channel, &reply[..reply.len() - 1]);
+    assert!(channel.reply().unwrap().is_none());
+    assert!(matches!(channel.end(), Err(WireError::EndOfStream { .. })));
+
+    let mut channel = Channel::new();
+    ping(&mut channel).unwrap();
+    channel.written();
+    receive(&mut channel, &answer(2, &rawdoc! { "ok": 1 }));
+    channel.reply().unwrap_err();
+    assert!(!channel.is_reusable());
+}
+
+#[cfg(feature = "zlib")]
+#[test]
+fn what_may_be_compressed_is_so_as_soon_as_that_is_agreed() {
+    use super::super::{Compressor, CompressorId, ZlibLevel};
+
+    let mut channel = Channel::new();
+    let large = rawdoc! { "insert": "c", "text": "a".repeat(4000) };
+    let mut plain = Vec::new();
+    let ids = Ids::request(1);
+    MessageWriter::command(&mut plain, ids, Flags::NONE, &large, "db")
+        .unwrap()
+        .finish(LIMIT)
+        .unwrap();
+    assert_eq!(channel.begin_borrowed(&plain).unwrap().as_ptr(), plain.as_ptr(), "no copy");
+    channel.written();
+    receive(&mut channel, &answer(1, &rawdoc! { "ok": 1 }));
+    let _: MessageBuf = channel.reply_message().unwrap().unwrap();
+
+    let zlib = Compressor::new(CompressorId::Zlib, ZlibLevel::DEFAULT).unwrap();
+    channel.agree(LIMIT, Some(zlib));
+    for borrowed in [true, false] {
+        let length = if borrowed {
+            channel.begin_borrowed(&plain).unwrap().len()
+        } else {
+            channel.begin_message(&plain).unwrap();
+            channel.outgoing().len()
+        };
+        assert!(length < 200, "{length} bytes");
+        channel.written();
+        receive(&mut channel, &answer(1, &rawdoc! { "ok": 1 }));
+        channel.reply().unwrap().unwrap();
+    }
+    // CM-10.
+    channel.begin(&rawdoc! { "hello": 1, "$db": "admin" }, None, Flags::NONE).unwrap();
+    assert_eq!(frame(channel.outgoing()).header().op_code, OpCode::Msg);
+}
+
+#[test]
+fn a_write_without_a_reply_is_over_when_it_is_written() {
+    let mut channel = Channel::new();
+    let insert = rawdoc! { "insert": "c", "writeConcern": { "w": 0 } };
+    channel.begin(&insert, Some("db"), Flags::MORE_TO_COME).unwrap();
+    channel.written();
+    assert!(channel.is_reusable() && !channel.awaits_reply());
+}

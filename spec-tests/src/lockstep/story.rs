@@ -1,0 +1,74 @@
+//! Holds what a machine tells to the rules about events.
+
+use std::time::Duration;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::pool::{Action, Event, Input, Instant, PoolOptions};
+
+use super::tagged::Tagged;
+use crate::check::{Checker, Line, Report};
+
+/// Everything that was told so far, as its judge remembers it.
+pub(crate) struct Story {
+    address: ServerAddress,
+    checker: Checker,
+}
+
+impl Default for Story {
+    fn default() -> Self {
+        #[expect(clippy::expect_used, reason = "a name without anything odd in it")]
+        let address = "pool".parse().expect("an address");
+        Self { address, checker: Checker::default() }
+    }
+}
+
+impl Story {
+    /// There is a pool with these options.
+    pub(crate) fn begins(&mut self, options: &PoolOptions) {
+        let options = Box::new(options.clone());
+        let created = Event::<String>::ConnectionPoolCreated { options };
+        self.checker.tell(&Line::of(&created, &self.address, Duration::ZERO));
+    }
+
+    /// What was told of an input.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that is broken, in words.
+    pub(crate) fn goes_on(
+        &mut self,
+        input: &Input<Tagged>,
+        actions: &[Action<Tagged>],
+        now: Instant,
+    ) -> Result<(), String> {
+        let (at, address) = (now.saturating_since(Instant::ORIGIN), &self.address);
+        if let Input::SetOptions { options } = input {
+            self.checker.tell(&Line::options_changed(options, address, at));
+        }
+        if let Input::ResetAfterFork = input {
+            self.checker.tell(&Line::reset_after_fork(address, at));
+        }
+        for action in actions {
+            if let Action::EmitEvent(event) = action {
+                self.checker.tell(&Line::of(event, address, at));
+            }
+        }
+        verdict(self.checker.so_far())
+    }
+
+    /// Nothing more is told.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that is broken, in words.
+    pub(crate) fn ends(self) -> Result<(), String> {
+        verdict(&self.checker.finish())
+    }
+}
+
+fn verdict(report: &Report) -> Result<(), String> {
+    match report.findings.first() {
+        Some(finding) => Err(format!("the events, {finding}")),
+        None => Ok(()),
+    }
+}

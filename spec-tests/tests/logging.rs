@@ -1,0 +1,196 @@
+//! The log messages of both shells, through `tracing`. In a process of its own: a subscriber is for all
+//! of it.
+
+use std::fmt::{Debug, Write};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::log::LogSettings;
+use cenote_core::pool::PoolOptions;
+use tokio::runtime;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// A line for each message, with its fields in their order.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for Lines {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "cenote::connection"
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        match *event.metadata().level() {
+            Level::DEBUG => {}
+            level => line.0.insert_str(0, level.as_str()),
+        }
+        self.0.lock().expect("no panic").push(line.0);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.record_debug(field, &format_args!("{value}"));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let name = field.name();
+        // Times are what they are.
+        let result = match name {
+            "durationMS" => write!(self.0, " {name}"),
+            _ => write!(self.0, " {name}={value:?}"),
+        };
+        result.expect("text");
+    }
+}
+
+/// Opens one connection, and fails the second.
+struct Once;
+
+impl Once {
+    fn connect(number: u64) -> Result<(), ConnectionError> {
+        match number {
+            1 => Ok(()),
+            _ => Err(ConnectionError::network(Stage::Tcp, "refused")),
+        }
+    }
+}
+
+impl cenote_tokio::Connector for Once {
+    type Connection = ();
+
+    async fn connect(
+        &self,
+        target: cenote_tokio::Target,
+        _: cenote_tokio::Progress<Self>,
+    ) -> Result<(), ConnectionError> {
+        Self::connect(target.connection_id)
+    }
+}
+
+impl cenote_mio::Connector for Once {
+    type Connection = ();
+
+    async fn connect(
+        &self,
+        target: cenote_mio::Target,
+        _: cenote_mio::Progress<Self>,
+    ) -> Result<(), ConnectionError> {
+        Self::connect(target.connection_id)
+    }
+}
+
+/// OP-35, OP-36: has something in vain, whose value is nobody's business.
+const URI: &str = "mongodb://db.example.com/?maxConecting=3&maxPoolSize=secret";
+
+fn on_tokio(address: ServerAddress, options: PoolOptions) {
+    let runtime = runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(async {
+        cenote_tokio::Pool::builder(URI).expect("a builder");
+        let builder = cenote_tokio::Builder::new(address, Once).options(options);
+        let pool = builder.build().expect("a pool");
+        pool.ready();
+        let first = pool.check_out().await.expect("a connection");
+        pool.check_out().await.expect_err("it is refused");
+        drop(first);
+        pool.close().await;
+    });
+}
+
+fn on_mio(address: ServerAddress, options: PoolOptions) {
+    cenote_mio::Pool::builder(URI).expect("a builder");
+    let builder = cenote_mio::Builder::new(address, Once).options(options);
+    let pool = builder.build().expect("a pool");
+    pool.ready();
+    let first = pool.check_out().expect("a connection");
+    pool.check_out().expect_err("it is refused");
+    drop(first);
+    pool.close();
+}
+
+#[test]
+fn messages_have_the_words_and_keys_of_the_specification() {
+    let lines = Lines::default();
+    tracing::subscriber::set_global_default(lines.clone()).unwrap();
+    for shell in [on_tokio, on_mio] {
+        let options = PoolOptions::default().with_max_pool_size(2);
+        shell(ServerAddress::tcp("db.example.com", 27018).unwrap(), options);
+        let mut said = std::mem::take(&mut *lines.0.lock().unwrap());
+        let messages = said.split_off(WARNINGS.len());
+        for (warning, expected) in said.iter().zip(WARNINGS) {
+            assert!(warning.starts_with(expected) && !warning.contains("secret"), "{warning}");
+        }
+        assert_eq!(messages, expected(), "{messages:#?}");
+    }
+}
+
+/// About the connection string.
+const WARNINGS: [&str; 2] = [
+    "WARN message=Connection string: maxConecting: no such option; it is ignored",
+    "WARN message=Connection string: maxPoolSize: ",
+];
+
+fn expected() -> [String; 13] {
+    let server = "serverHost=db.example.com serverPort=27018";
+    let error = match std::env::var(LogSettings::VARIABLE).as_deref() {
+        Ok("3") => "TCP...",
+        _ => "TCP connect: refused",
+    };
+    [
+        format!(" message=Connection pool created {server} maxPoolSize=2"),
+        format!(" message=Connection pool ready {server}"),
+        format!(" message=Connection checkout started {server}"),
+        format!(" message=Connection created {server} driverConnectionId=1"),
+        format!(" message=Connection ready {server} driverConnectionId=1 durationMS"),
+        format!(" message=Connection checked out {server} driverConnectionId=1 durationMS"),
+        format!(" message=Connection checkout started {server}"),
+        format!(" message=Connection created {server} driverConnectionId=2"),
+        format!(
+            " message=Connection closed {server} driverConnectionId=2 \
+             reason=An error occurred while using the connection error={error}"
+        ),
+        format!(
+            " message=Connection checkout failed {server} durationMS \
+             reason=An error occurred while trying to establish a new connection \
+             error={error}"
+        ),
+        format!(" message=Connection checked in {server} driverConnectionId=1"),
+        format!(
+            " message=Connection closed {server} driverConnectionId=1 \
+             reason=Connection pool was closed"
+        ),
+        format!(" message=Connection pool closed {server}"),
+    ]
+}
+
+/// LG-48: the same in a process whose environment says so.
+#[test]
+fn errors_are_cut_where_the_environment_says() {
+    let same = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "messages_have_the_words_and_keys_of_the_specification"])
+        .env(LogSettings::VARIABLE, "3")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&same.stdout);
+    assert!(same.status.success() && said.contains("1 passed"), "{said}");
+}

@@ -1,0 +1,125 @@
+//! What is random in a run, whichever shell it is on.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::pool::{Maintenance, PoolOptions, ServiceId};
+
+use crate::chance::Chance;
+
+/// What no trace may hold.
+pub(crate) const SECRET: &str = "pencil, which is a secret";
+
+/// Opens connections after a while, or not.
+pub(crate) struct Moody {
+    chance: Mutex<Chance>,
+    is_balanced: bool,
+    unit: Duration,
+}
+
+/// What becomes of a connection.
+pub(crate) struct Mood {
+    pub(crate) delay: Duration,
+    /// In load-balanced mode.
+    pub(crate) service: Option<ServiceId>,
+    pub(crate) outcome: Result<Socket, ConnectionError>,
+}
+
+/// A payload like any other.
+pub(crate) struct Socket {
+    pub(crate) secret: String,
+    pub(crate) broken: bool,
+}
+
+/// What somebody does at the end with a connection that he has checked out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Farewell {
+    Breaks,
+    Marks,
+    Nothing,
+}
+
+/// What somebody in charge does.
+pub(crate) enum Decree {
+    Clear { interrupt: bool, pause: Duration },
+    ClearService(ServiceId),
+    SetMost(u32),
+    Nothing,
+}
+
+impl Moody {
+    /// `unit` is how long a millisecond of the story takes.
+    pub(crate) fn new(seed: u64, options: &PoolOptions, unit: Duration) -> Self {
+        let is_balanced = options.load_balanced.unwrap_or(false);
+        Self { chance: Mutex::new(Chance::new(seed ^ 0xC0)), is_balanced, unit }
+    }
+
+    pub(crate) fn mood(&self) -> Mood {
+        let mut chance = self.chance.lock().expect("no panic");
+        let delay = self.unit * chance.below(40) as u32;
+        let (fails, service) = (chance.one_in(6), chance.below(3));
+        let service = self.is_balanced.then_some(ServiceId([service as u8; 12]));
+        let outcome = match fails {
+            true => Err(ConnectionError::network(Stage::Hello, "in a mood")),
+            false => Ok(Socket { secret: SECRET.to_owned(), broken: false }),
+        };
+        Mood { delay, service, outcome }
+    }
+
+    pub(crate) fn fault(socket: &Socket) -> Option<ConnectionError> {
+        socket.broken.then(|| ConnectionError::network(Stage::Operation, "broken"))
+    }
+}
+
+pub(crate) fn options(seed: u64, unit: Duration) -> PoolOptions {
+    let chance = &mut Chance::new(seed);
+    let mut options = PoolOptions::default()
+        .with_max_pool_size(1 + chance.below(4) as u32)
+        .with_max_connecting(1 + chance.below(2) as u32);
+    if chance.one_in(2) {
+        options = options.with_wait_queue_timeout(unit * (5 + chance.below(60) as u32));
+    }
+    if chance.one_in(2) {
+        options = options.with_max_idle_time(unit * (20 + chance.below(60) as u32));
+    }
+    if chance.one_in(3) {
+        options = options.with_min_pool_size(1);
+    }
+    if chance.one_in(3) {
+        options = options.with_maintenance(Maintenance::Never);
+    }
+    if chance.one_in(4) {
+        options = options.with_load_balanced(true);
+    }
+    options
+}
+
+pub(crate) fn farewell(chance: &mut Chance) -> Farewell {
+    match chance.below(8) {
+        0 => Farewell::Breaks,
+        1 => Farewell::Marks,
+        _ => Farewell::Nothing,
+    }
+}
+
+pub(crate) fn reset() -> ConnectionError {
+    ConnectionError::network(Stage::Operation, "reset")
+}
+
+pub(crate) fn decree(chance: &mut Chance, options: &PoolOptions, unit: Duration) -> Decree {
+    let is_balanced = options.load_balanced.unwrap_or(false);
+    match chance.below(4) {
+        0 if is_balanced => Decree::ClearService(ServiceId([chance.below(3) as u8; 12])),
+        0 => {
+            let interrupt = chance.one_in(2);
+            Decree::Clear { interrupt, pause: unit * chance.below(20) as u32 }
+        }
+        1 => Decree::SetMost(1 + chance.below(5) as u32),
+        _ => Decree::Nothing,
+    }
+}
+
+pub(crate) fn gone() -> ConnectionError {
+    ConnectionError::network(Stage::Operation, "the server went away")
+}

@@ -1,0 +1,175 @@
+//! A random run of the mio shell: threads, and time as it is. In every other run the pool has a thread
+//! of its own; otherwise it is in the loop of a thread that checks out, too, and sometimes gives up.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::thread::{self, sleep};
+use std::time::{Duration, Instant};
+
+use cenote_core::error::{ConnectionError, PoolError};
+use cenote_mio::{Builder, Connector, Pool, PoolSource, PooledConnection, Progress, Target};
+use mio::{Events, Poll, Token, Waker};
+
+use crate::chance::Chance;
+use crate::moods::{
+    Decree, Farewell, Moody, SECRET, Socket, decree, farewell, gone, options, reset,
+};
+
+/// Long enough for threads to meet each other.
+const UNIT: Duration = Duration::from_micros(20);
+
+const WAKER: Token = Token(0);
+
+impl Connector for Moody {
+    type Connection = Socket;
+
+    async fn connect(
+        &self,
+        target: Target,
+        progress: Progress<Self>,
+    ) -> Result<Socket, ConnectionError> {
+        let mood = self.mood();
+        target.event_loop.sleep_until(Instant::now() + mood.delay).await;
+        if let Some(service) = mood.service {
+            progress.handshaken(service);
+        }
+        mood.outcome
+    }
+
+    fn fault(&self, socket: &Socket) -> Option<ConnectionError> {
+        Self::fault(socket)
+    }
+}
+
+/// Lets threads and somebody in charge use a pool, which is made as `build` says.
+pub(crate) fn run(
+    seed: u64,
+    build: impl FnOnce(Builder<Moody>) -> Builder<Moody>,
+    end: impl FnOnce(&Pool<Moody>),
+) {
+    let address = "db.example.com".parse().expect("an address");
+    let options = options(seed, UNIT);
+    let connector = Moody::new(seed, &options, UNIT);
+    let builder = build(Builder::new(address, connector).options(options));
+    let pool = if seed % 2 == 0 {
+        let pool = builder.build().expect("a pool");
+        thread::scope(|scope| {
+            for number in 1..=5 {
+                let pool = &pool;
+                scope.spawn(move || work(pool, seed ^ number << 32));
+            }
+            govern(&pool, Chance::new(seed ^ 0xAB));
+        });
+        pool
+    } else {
+        embedded(seed, builder)
+    };
+    pool.close();
+    end(&pool);
+}
+
+/// One of those who use the pool.
+fn work(pool: &Pool<Moody>, seed: u64) {
+    let mut chance = Chance::new(seed);
+    for _ in 0..12 {
+        sleep(UNIT * chance.below(30) as u32);
+        let patience = UNIT * (1 + chance.below(50) as u32);
+        let request = match chance.below(3) {
+            0 => pool.try_check_out().ok().flatten(),
+            1 => pool.check_out_before(Instant::now() + patience).ok(),
+            _ => pool.check_out().ok(),
+        };
+        let Some(connection) = request else { continue };
+        sleep(UNIT * chance.below(25) as u32);
+        give_back(connection, &mut chance);
+    }
+}
+
+fn give_back(mut connection: PooledConnection<Moody>, chance: &mut Chance) {
+    assert_eq!(connection.secret, SECRET);
+    match farewell(chance) {
+        Farewell::Breaks => connection.broken = true,
+        Farewell::Marks => connection.mark_errored(reset()),
+        Farewell::Nothing => {}
+    }
+}
+
+/// Whoever says ready and clear, and changes options.
+fn govern(pool: &Pool<Moody>, mut chance: Chance) {
+    pool.ready();
+    for _ in 0..10 {
+        sleep(UNIT * (10 + chance.below(60) as u32));
+        match decree(&mut chance, &pool.options(), UNIT) {
+            Decree::Clear { interrupt, pause } => {
+                pool.clear(gone(), interrupt);
+                sleep(pause);
+                pool.ready();
+            }
+            Decree::ClearService(service) => pool.clear_service(gone(), service),
+            Decree::SetMost(most) => {
+                pool.set_options(pool.options().with_max_pool_size(most)).expect("good options");
+            }
+            Decree::Nothing => {}
+        }
+    }
+    pool.ready();
+}
+
+/// Turns the loop until all threads are done, and asks for connections besides.
+fn embedded(seed: u64, builder: Builder<Moody>) -> Pool<Moody> {
+    let mut poll = Poll::new().expect("a poll");
+    let waker = Arc::new(Waker::new(poll.registry(), WAKER).expect("a waker"));
+    let wake = move || drop(waker.wake());
+    let mut source =
+        PoolSource::new(builder, poll.registry(), 1..64, wake).expect("an embedded pool");
+    let pool = source.pool().clone();
+    let mut chance = Chance::new(seed ^ 0xEB);
+    thread::scope(|scope| {
+        let worker = |number: u64| {
+            let pool = &pool;
+            scope.spawn(move || work(pool, seed ^ number << 32))
+        };
+        let mut threads: Vec<_> = (1..=3).map(worker).collect();
+        threads.push(scope.spawn(|| govern(&pool, Chance::new(seed ^ 0xAB))));
+        let mut asked = Vec::new();
+        while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
+            turn(&mut poll, &mut source);
+            match chance.below(4) {
+                0 if asked.len() < 4 => asked.push(source.check_out()),
+                1 if !asked.is_empty() => {
+                    let index = chance.below(asked.len() as u64) as usize;
+                    source.cancel(asked.swap_remove(index));
+                }
+                _ => {}
+            }
+            while let Some((request, outcome)) = source.next_ready() {
+                asked.retain(|it| *it != request);
+                take(outcome, &mut chance);
+            }
+        }
+    });
+    source.close();
+    turn(&mut poll, &mut source);
+    pool
+}
+
+fn turn(poll: &mut Poll, source: &mut PoolSource<Moody>) {
+    // Somebody may have finished meanwhile.
+    let timeout = source.next_timeout().unwrap_or(UNIT).min(UNIT);
+    let mut events = Events::with_capacity(16);
+    match poll.poll(&mut events, Some(timeout)) {
+        Ok(()) => {}
+        Err(error) if error.kind() == ErrorKind::Interrupted => {}
+        Err(error) => panic!("{error}"),
+    }
+    for event in &events {
+        source.handle_event(event);
+    }
+    source.turn();
+}
+
+fn take(outcome: Result<PooledConnection<Moody>, PoolError>, chance: &mut Chance) {
+    if let Ok(connection) = outcome {
+        give_back(connection, chance);
+    }
+}

@@ -1,0 +1,196 @@
+//! Recordings.
+
+use std::fs;
+
+use cenote_core::trace::{Disclosure, JournalOptions, Replay};
+use cenote_tokio::{Recording, RecordingError};
+use tempfile::tempdir;
+
+use crate::paper::{Broken, Paper, Slow, life, steps};
+use crate::subject::{Setup, Subject, at_most, failure};
+
+/// Two connections, one of them from a failure, and a clear.
+pub(crate) fn live<S: Subject>(pool: &S) {
+    pool.ready();
+    let first = pool.check_out().expect("a connection");
+    let mut second = pool.check_out().expect("another one");
+    S::mark_errored(&mut second, failure());
+    // One after the other: `first` is the one that is there next.
+    drop(first);
+    drop(second);
+    pool.set_options(at_most(3));
+    pool.clear(failure(), true);
+    pool.ready();
+    drop(pool.check_out().expect("a new one"));
+    drop(pool.try_check_out().expect("a ready pool"));
+}
+
+pub(crate) const LIFE: [&str; 16] = [
+    "Ready",
+    "CheckOutRequested",
+    "EstablishSucceeded",
+    "CheckOutRequested",
+    "EstablishSucceeded",
+    "CheckedIn",
+    "CheckedIn",
+    "SetOptions",
+    "Clear",
+    "Ready",
+    "CheckOutRequested",
+    "EstablishSucceeded",
+    "CheckedIn",
+    "CheckOutRequested",
+    "CheckedIn",
+    "Close",
+];
+
+fn recorded<'a>(options: u32, recording: impl Into<Recording>) -> Setup<'a> {
+    Setup { options: at_most(options), record: Some(recording.into()), ..Setup::default() }
+}
+
+pub(crate) fn everything_is_recorded_from_the_first_input_on<S: Subject>() {
+    let folder = tempdir().expect("a folder");
+    let path = folder.path().join("pool.bson");
+    let pool = S::build(recorded(2, path.as_path())).expect("a pool");
+    live(&pool);
+    pool.close();
+    pool.end_recording().expect("a whole trace");
+    let trace = fs::read(&path).expect("a file");
+    assert_eq!(life(&trace), LIFE);
+    let replay = Replay::new(trace.as_slice()).expect("a trace");
+    assert!(replay.header().is_new);
+    assert_eq!(replay.header().address.as_deref(), Some("db.example.com:27017"));
+    assert!(replay.header().program.as_deref().is_some_and(|name| name.starts_with(S::PROGRAM)));
+
+    // It is over, and stays as it is.
+    assert!(pool.check_out().is_err());
+    pool.end_recording().expect("nothing to end");
+    drop(pool);
+    assert_eq!(fs::read(&path).expect("a file"), trace);
+}
+
+pub(crate) fn the_trace_is_whole_when_the_pool_is_gone<S: Subject>() {
+    let paper = Paper::default();
+    let (gone, all_gone) = std::sync::mpsc::channel::<()>();
+    let recording = Recording::to_writer(Last(paper.clone(), gone));
+    let pool = S::build(recorded(2, recording)).expect("a pool");
+    live(&pool);
+    drop(pool);
+    // The writer goes when nobody writes any more, which may be a thread of the pool's.
+    assert!(all_gone.recv().is_err());
+    let life = life(&paper.read());
+    // The end of a runtime closes the pool once more.
+    let (before, closes) = life.split_at(15);
+    assert_eq!(before, &LIFE[..15]);
+    assert!(!closes.is_empty() && closes.iter().all(|name| *name == "Close"), "{closes:?}");
+}
+
+/// Paper, and who hears that it was let go.
+struct Last(
+    Paper,
+    #[expect(dead_code, reason = "it is there to be dropped")] std::sync::mpsc::Sender<()>,
+);
+
+impl std::io::Write for Last {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+pub(crate) fn many_chunks_keep_their_order<S: Subject>() {
+    let paper = Paper::default();
+    let journal = JournalOptions::default()
+        .with_chunk_bytes(256)
+        .with_backlog(1 << 20)
+        .with_fingerprint_every(1)
+        .with_actions(true);
+    let recording = Recording::to_writer(paper.clone()).with_journal(journal);
+    let pool = S::build(recorded(1, recording)).expect("a pool");
+    pool.ready();
+    for _ in 0..2_000 {
+        drop(pool.check_out().expect("a connection"));
+    }
+    pool.end_recording().expect("a whole trace");
+    let steps = steps(&paper.read());
+    assert!(steps.len() > 4_000 && steps.iter().all(|step| step.lost_before.is_none()));
+}
+
+pub(crate) fn a_writer_that_fails_ends_the_recording_and_not_the_pool<S: Subject>() {
+    for (panics, why) in [(false, "no space left"), (true, "the writer panicked")] {
+        let recording = Recording::to_writer(Broken { panics });
+        let setup = Setup { flight_recorder: Some(4096), ..recorded(2, recording) };
+        let pool = S::build(setup).expect("a pool");
+        live(&pool);
+        let error = pool.end_recording().expect_err("it cannot be written");
+        assert!(matches!(error, RecordingError::Writer(_)), "{error:?}");
+        assert_eq!(error.to_string(), format!("no trace can be written: {why}"));
+        // Whoever asks again hears it again.
+        assert!(pool.end_recording().is_err());
+        drop(pool.check_out().expect("a connection"));
+        assert!(!life(&pool.write_trace().expect("memory")).is_empty());
+        pool.close();
+    }
+}
+
+pub(crate) fn what_cannot_be_written_is_told_when_the_pool_is_built<S: Subject>() {
+    let folder = tempdir().expect("a folder");
+    let nowhere = folder.path().join("absent").join("pool.bson");
+    let error = S::build(recorded(1, nowhere.clone())).err().expect("no such folder");
+    assert!(error.to_string().contains(nowhere.to_str().expect("text")), "{error}");
+    assert!(matches!(error, RecordingError::File { .. }));
+
+    let file = folder.path().join("file");
+    fs::write(&file, "").expect("a file");
+    let error = S::build(Setup { folder: Some(&file), ..Setup::default() });
+    assert!(error.err().expect("it is a file").to_string().contains("file"));
+}
+
+pub(crate) fn texts_and_address_are_told_as_it_was_asked_for<S: Subject>() {
+    let traces = |texts, addresses| {
+        let paper = Paper::default();
+        let recording = Recording::to_writer(paper.clone());
+        let disclosure = Some((texts, addresses));
+        let setup = Setup { disclosure, flight_recorder: Some(64 << 10), ..recorded(2, recording) };
+        let pool = S::build(setup).expect("a pool");
+        live(&pool);
+        let dump = pool.write_trace().expect("memory");
+        pool.end_recording().expect("a whole trace");
+        [dump, paper.read()]
+    };
+    let holds = |trace: &[u8], text: &str| {
+        trace.windows(text.len()).any(|window| window == text.as_bytes())
+    };
+    for trace in traces(Disclosure::Plain, Disclosure::Plain) {
+        assert!(holds(&trace, "reset by the test") && holds(&trace, "db.example.com"));
+    }
+    for disclosure in [Disclosure::Hashed, Disclosure::Omitted] {
+        for trace in traces(disclosure, disclosure) {
+            assert!(!holds(&trace, "reset by the test") && !holds(&trace, "db.example.com"));
+            let address = Replay::new(trace.as_slice()).expect("a trace").header().address.clone();
+            assert_eq!(address.is_some(), disclosure == Disclosure::Hashed);
+            assert_eq!(life(&trace), LIFE[..15]);
+        }
+    }
+}
+
+pub(crate) fn nobody_waits_for_a_slow_writer_and_what_is_missing_is_told<S: Subject>() {
+    let (go_on, gate) = std::sync::mpsc::channel();
+    let paper = Paper::default();
+    let journal = JournalOptions::default().with_chunk_bytes(1 << 10).with_backlog(2);
+    let recording = Recording::to_writer(Slow(gate, paper.clone())).with_journal(journal);
+    let pool = S::build(recorded(1, recording)).expect("a pool");
+    pool.ready();
+    for _ in 0..20_000 {
+        drop(pool.check_out().expect("a connection"));
+    }
+    drop(go_on);
+    pool.end_recording().expect("a whole trace");
+    let steps = steps(&paper.read());
+    let lost: u64 = steps.iter().filter_map(|step| step.lost_before).sum();
+    assert!(lost > 0, "{} steps", steps.len());
+    assert!(steps.len() as u64 + lost > 40_000);
+}

@@ -1,0 +1,59 @@
+//! Panics, dumped. Nothing else here panics.
+
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use cenote_core::pool::{Input, PoolOptions};
+use cenote_core::trace::Step;
+use tempfile::tempdir;
+
+use crate::paper::steps;
+use crate::subject::{OnMio, OnTokio, Setup, Subject, at_most, failure};
+
+/// One test, because a panic is dumped by every pool that there is.
+#[test]
+fn the_first_panic_is_dumped() {
+    somewhere_else::<OnTokio>();
+    somewhere_else::<OnMio>();
+    under_the_lock::<OnTokio>();
+    under_the_lock::<OnMio>();
+}
+
+fn somewhere_else<S: Subject>() {
+    let folder = tempdir().expect("a folder");
+    let pool = pool::<S>(at_most(1), folder.path());
+    pool.ready();
+    let held = pool.check_out().expect("a connection");
+    for _ in 0..2 {
+        let thread = std::thread::spawn(|| panic!("on purpose, to be dumped"));
+        thread.join().expect_err("it panics");
+    }
+    let names: Vec<_> = dump(folder.path()).iter().map(|step| step.input.name()).collect();
+    assert_eq!(names, ["Ready", "CheckOutRequested", "EstablishSucceeded"]);
+    drop(held);
+}
+
+/// When it is given back: before, nobody can look.
+fn under_the_lock<S: Subject>() {
+    let folder = tempdir().expect("a folder");
+    let pool = pool::<S>(PoolOptions::default().with_load_balanced(true), folder.path());
+    // As documented: only services can be cleared.
+    catch_unwind(AssertUnwindSafe(|| pool.clear(failure(), false))).expect_err("it panics");
+    let steps = dump(folder.path());
+    let last = steps.last().expect("a step");
+    assert!(last.refused && matches!(last.input, Input::Clear { .. }), "{last:?}");
+    pool.close(); // It goes on.
+}
+
+fn pool<S: Subject>(options: PoolOptions, folder: &Path) -> S {
+    S::build(Setup { options, folder: Some(folder), ..Setup::default() }).expect("a pool")
+}
+
+/// The steps of the only dump, which replays as it was recorded.
+fn dump(folder: &Path) -> Vec<Step> {
+    let files = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
+    let [path] = files.collect::<Vec<_>>().try_into().expect("one dump");
+    assert!(path.to_str().expect("text").ends_with("-panic.bson"), "{}", path.display());
+    steps(&fs::read(&path).expect("a file"))
+}
