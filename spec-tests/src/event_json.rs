@@ -28,18 +28,6 @@ pub const TYPES: [&str; 11] = [
     "ConnectionCheckedIn",
 ];
 
-/// Every key that the [`official`] rendering can have.
-pub const OFFICIAL_KEYS: [&str; 8] = [
-    "type",
-    "address",
-    "connectionId",
-    "duration",
-    "reason",
-    "serviceId",
-    "interruptInUseConnections",
-    "options",
-];
-
 /// An event, ready to be serialized; its fields stand in the order in which they are written.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]

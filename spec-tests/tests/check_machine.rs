@@ -20,6 +20,10 @@ impl Shell for Plain {
 
 const SERVICES: [ServiceId; 2] = [ServiceId([1; 12]), ServiceId([2; 12])];
 
+fn address() -> ServerAddress {
+    "a:1".parse().expect("an address")
+}
+
 /// A pool, and what a shell would know of it.
 struct World {
     pool: PoolState<Plain>,
@@ -70,7 +74,6 @@ impl World {
     }
 
     fn perform(&mut self, actions: Vec<Action<Plain>>) {
-        let address: ServerAddress = "a:1".parse().expect("an address");
         for action in actions {
             match action {
                 Action::StartEstablish { id, .. } => self.pending.push(id),
@@ -78,7 +81,7 @@ impl World {
                 Action::Deliver { outcome: Ok((id, ())), .. } => self.in_use.push(id),
                 Action::EmitEvent(event) => {
                     let at = self.now.saturating_since(Instant::ORIGIN);
-                    self.told.push(Line::of(&event, &address, at));
+                    self.told.push(Line::of(&event, &address(), at));
                 }
                 Action::Deliver { outcome: Err(_), .. }
                 | Action::CloseSocket { .. }
@@ -92,7 +95,9 @@ impl World {
         self.now = self.now + Duration::from_millis(self.below(4));
         let is_balanced = self.options.load_balanced == Some(true);
         let service = is_balanced.then(|| SERVICES[self.below(2) as usize]);
-        match self.below(16) {
+        match self.below(18) {
+            16 => self.change_options(),
+            17 => self.fork(),
             0 | 1 => self.feed(Input::Ready),
             2..=6 => {
                 self.requests += 1;
@@ -127,6 +132,28 @@ impl World {
     fn one_pending(&mut self) -> Option<ConnId> {
         let count = self.pending.len() as u64;
         (count > 0).then(|| self.pending.remove(self.chance as usize % count as usize))
+    }
+
+    /// No event tells of it.
+    fn change_options(&mut self) {
+        self.options.max_pool_size = Some(self.below(4) as u32);
+        self.options.max_connecting = Some(1 + self.below(3) as u32);
+        self.options.min_pool_size = None;
+        let at = self.now.saturating_since(Instant::ORIGIN);
+        self.told.push(Line::options_changed(&self.options, &address(), at));
+        self.feed(Input::SetOptions { options: Box::new(self.options.clone()) });
+    }
+
+    /// It goes on in the child.
+    fn fork(&mut self) {
+        if self.below(8) > 0 {
+            return;
+        }
+        let at = self.now.saturating_since(Instant::ORIGIN);
+        self.told.push(Line::reset_after_fork(&address(), at));
+        self.in_use.clear();
+        self.pending.clear();
+        self.feed(Input::ResetAfterFork);
     }
 
     fn check_in(&mut self) {
@@ -184,14 +211,16 @@ fn an_event_that_is_missing_is_missed() {
     }
 }
 
-/// And nothing can be told twice, but that a service was cleared.
+/// And nothing can be told twice, but that a service was cleared, and what is no event.
 #[test]
 fn an_event_that_comes_twice_is_noticed() {
     for seed in 1..5 {
         let lines = World::new(seed).life();
         for twice in 0..lines.len() {
             let text = format!("{:?}", lines[twice]);
-            if text.contains("is_service: true") {
+            let may_come_twice =
+                ["is_service: true", "told: OptionsChanged", "told: ResetAfterFork"];
+            if may_come_twice.iter().any(|what| text.contains(what)) {
                 continue;
             }
             let all = lines[..=twice].iter().chain(&lines[twice..]);

@@ -1,9 +1,20 @@
 //! The runner of the files about connection strings, judged with files of our own.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use cenote::conform::{Unreadable, Verdict, uri::play};
+use cenote::conform::{self, Place, Target, Unreadable, Verdict, uri::play};
 use serde_json::{Value, json};
+
+/// Our own tests, of what the official ones leave out.
+#[test]
+fn every_scenario_passes() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/uri");
+    let outcomes = conform::play(&folder, &[Target::Core], &Place::Endpoint).expect("test files");
+    assert_eq!(outcomes.len(), 10);
+    for outcome in outcomes {
+        assert_eq!(outcome.verdict, Verdict::Passed, "{}", outcome.description);
+    }
+}
 
 /// Writes one file under the name that the runner tells it by.
 fn write(name: &str, content: &Value) -> PathBuf {

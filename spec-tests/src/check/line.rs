@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::pool::Event;
+use cenote_core::pool::{Event, PoolOptions};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -22,17 +22,46 @@ pub struct Line {
 /// What happened.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Told {
-    PoolCreated { options: Option<Options> },
+    PoolCreated {
+        options: Option<Options>,
+    },
+    /// No event of CMAP's: somebody changed the options of the running pool.
+    OptionsChanged {
+        options: Options,
+    },
+    /// No event either: the process has forked, and this is the child.
+    ResetAfterFork,
     PoolReady,
-    PoolCleared { is_service: bool, interrupt: Option<bool> },
+    PoolCleared {
+        is_service: bool,
+        interrupt: Option<bool>,
+    },
     PoolClosed,
-    Created { id: u64 },
-    Ready { id: u64, milliseconds: Option<f64> },
-    Closed { id: u64, reason: Option<String>, has_error: bool },
+    Created {
+        id: u64,
+    },
+    Ready {
+        id: u64,
+        milliseconds: Option<f64>,
+    },
+    Closed {
+        id: u64,
+        reason: Option<String>,
+        has_error: bool,
+    },
     Started,
-    Failed { reason: Option<String>, error: Option<String>, milliseconds: Option<f64> },
-    CheckedOut { id: u64, milliseconds: Option<f64> },
-    CheckedIn { id: u64 },
+    Failed {
+        reason: Option<String>,
+        error: Option<String>,
+        milliseconds: Option<f64>,
+    },
+    CheckedOut {
+        id: u64,
+        milliseconds: Option<f64>,
+    },
+    CheckedIn {
+        id: u64,
+    },
 }
 
 impl Told {
@@ -68,6 +97,9 @@ pub enum LineError {
     /// An event about a connection that does not say about which.
     #[error("this {0} has no connectionId")]
     NoConnection(String),
+    /// A change of options that does not say to which.
+    #[error("this PoolOptionsChanged has no options")]
+    NoOptions,
 }
 
 /// All keys that a line may have and that are looked at.
@@ -104,6 +136,30 @@ impl Line {
         let json = json.and_then(serde_json::from_value).expect("a line can be read");
         Json::told(json).expect("it has the keys of its type")
     }
+
+    /// That the options of a running pool were changed to these, all of them: of which no event
+    /// tells, and which decides what it may do from now on. In a file it is a line like that of
+    /// ConnectionPoolCreated, with the type `PoolOptionsChanged`.
+    #[must_use]
+    pub fn options_changed(options: &PoolOptions, address: &ServerAddress, at: Duration) -> Self {
+        let options = Options {
+            max_pool_size: options.max_pool_size,
+            max_connecting: options.max_connecting,
+        };
+        Self::note(Told::OptionsChanged { options }, address, at)
+    }
+
+    /// That the pool is about to live on in a forked process: whatever it has is closed as stale, and
+    /// what is in use is not checked in before (FK-04, T-74). In a file its type is
+    /// `PoolResetAfterFork`.
+    #[must_use]
+    pub fn reset_after_fork(address: &ServerAddress, at: Duration) -> Self {
+        Self::note(Told::ResetAfterFork, address, at)
+    }
+
+    fn note(told: Told, address: &ServerAddress, at: Duration) -> Self {
+        Self { at: Some(at.as_secs_f64()), address: address.to_string(), told }
+    }
 }
 
 impl Json {
@@ -112,6 +168,10 @@ impl Json {
         let id = || connection_id.ok_or_else(|| LineError::NoConnection(r#type.clone()));
         let told = match r#type.as_str() {
             "ConnectionPoolCreated" => Told::PoolCreated { options: self.options },
+            "PoolOptionsChanged" => {
+                Told::OptionsChanged { options: self.options.ok_or(LineError::NoOptions)? }
+            }
+            "PoolResetAfterFork" => Told::ResetAfterFork,
             "ConnectionPoolReady" => Told::PoolReady,
             "ConnectionPoolCleared" => Told::PoolCleared {
                 is_service: self.service_id.is_some(),

@@ -27,12 +27,14 @@
 //!
 //! What happened inside: T-03, T-04, T-11, T-12 and T-13 speak of counts and steps that no event
 //! shows, and who is served first (WQ-03) cannot be seen, because requests have no names there.
-//! Options that change while the pool runs are not told either: [`Limits`] has to hold what is
-//! allowed at most. The events of a child process after a fork are a new story (T-74).
+//! Two things that happen to a pool are in no event: its options are changed while it runs, and its
+//! process forks. Whoever does that adds a line about it ([`Line::options_changed`],
+//! [`Line::reset_after_fork`]).
 
 mod line;
 mod pool;
 mod rules;
+mod sentry;
 #[cfg(test)]
 mod tests;
 
@@ -44,6 +46,7 @@ use thiserror::Error;
 
 pub use self::line::{Line, LineError};
 use self::pool::Pool;
+pub use self::sentry::Sentry;
 
 /// What the pool may do at most, where it is not what the options of its ConnectionPoolCreated say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -165,6 +168,12 @@ impl Checker {
         pool.apply(event);
     }
 
+    /// What was found up to now.
+    #[must_use]
+    pub const fn so_far(&self) -> &Report {
+        &self.report
+    }
+
     /// There are no more events. A pool that said that it is closed must have come to its end;
     /// of others the stream may be a part only.
     #[must_use]
@@ -192,6 +201,7 @@ impl Report {
             Told::PoolCreated { .. } => self.pools += 1,
             Told::Created { .. } => self.connections += 1,
             Told::Started => self.check_outs += 1,
+            Told::OptionsChanged { .. } | Told::ResetAfterFork => self.events -= 1, // They are none.
             Told::PoolReady
             | Told::PoolCleared { .. }
             | Told::PoolClosed

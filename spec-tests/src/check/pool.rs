@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::Limits;
-use super::line::{Line, Told};
+use super::line::{Line, Options, Told};
 
 /// What the events of one pool have said so far.
 #[derive(Debug)]
 pub(super) struct Pool {
+    /// What whoever asks says, whatever the pool does.
+    given: Limits,
     pub(super) limits: Limits,
     pub(super) status: Status,
     /// Connections that are not closed.
@@ -53,9 +55,17 @@ pub(super) enum Doing {
     Returned,
 }
 
+impl Connection {
+    /// Nobody here has it any more.
+    const fn renounce(&mut self) {
+        self.doing = Doing::Returned;
+    }
+}
+
 impl Pool {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
+            given: limits,
             limits,
             status: Status::Absent,
             connections: BTreeMap::new(),
@@ -82,12 +92,14 @@ impl Pool {
     pub(super) fn apply(&mut self, line: &Line) {
         match &line.told {
             Told::PoolCreated { options } => {
-                let options = options.unwrap_or_default();
-                let limits = Limits {
-                    max: self.limits.max.or(options.max_pool_size),
-                    connecting: self.limits.connecting.or(options.max_connecting),
-                };
-                *self = Self { status: Status::Paused, ..Self::new(limits) };
+                *self = Self { status: Status::Paused, ..Self::new(self.given) };
+                self.limit(options.unwrap_or_default());
+            }
+            Told::OptionsChanged { options } => self.limit(*options),
+            Told::ResetAfterFork => {
+                self.clears += 1;
+                let in_use = |it: &&mut Connection| it.doing == Doing::InUse;
+                self.connections.values_mut().filter(in_use).for_each(Connection::renounce);
             }
             Told::PoolReady => self.status = Status::Ready,
             Told::PoolCleared { is_service: true, .. } => self.service_clears += 1,
@@ -125,6 +137,13 @@ impl Pool {
             Told::CheckedIn { id } => self.set(*id, Doing::Returned),
         }
         self.at = line.at.or(self.at);
+    }
+
+    fn limit(&mut self, options: Options) {
+        self.limits = Limits {
+            max: self.given.max.or(options.max_pool_size),
+            connecting: self.given.connecting.or(options.max_connecting),
+        };
     }
 
     fn set(&mut self, id: u64, doing: Doing) {

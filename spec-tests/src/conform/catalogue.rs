@@ -19,7 +19,7 @@ pub(super) enum Runner {
     OnShells(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
 }
 
-const RUNNERS: [(&str, Runner); 14] = [
+const RUNNERS: [(&str, Runner); 15] = [
     (
         "connection-monitoring-and-pooling/tests/cmap-format",
         Runner::Everywhere(cmap::play_document),
@@ -27,6 +27,7 @@ const RUNNERS: [(&str, Runner); 14] = [
     ("cmap-format", Runner::Everywhere(cmap::play_document)), // Anybody's.
     ("scenarios/cmap", Runner::Everywhere(cmap::play_document)), // Our own.
     ("scenarios/unified", UNIFIED),                           // Our own.
+    ("scenarios/uri", Runner::OnCore(uri::play_document)),    // Our own.
     ("uri-options/tests", Runner::OnCore(uri::play_document)),
     ("connection-string/tests", Runner::OnCore(uri::play_document)),
     ("auth/tests/legacy", Runner::OnCore(uri::play_document)),
@@ -43,14 +44,13 @@ const UNIFIED: Runner = Runner::OnShells(unified::play_document);
 
 /// Files that are not played, each with the reason: `docs/conformance.md` lists them. They are told by
 /// the end of their path, whether they are JSON or YAML.
-const LEFT_OUT: [(&str, &str); 4] = [
-    ("load-balancers/tests/server-selection", "it is about read preferences, which a driver has"),
+const LEFT_OUT: [(&str, &str); 2] = [
     ("client-backpressure/tests/backpressure-retry-loop", RETRIES),
     ("client-backpressure/tests/backpressure-retry-max-attempts", RETRIES),
-    ("client-backpressure/tests/getMore-retried", RETRIES),
 ];
 
-const RETRIES: &str = "it is about which operations are retried, which a driver decides";
+const RETRIES: &str = "one story for each of a driver's thirty operations: two more attempts. A pool sees of it what \
+                       backpressure-connection-checkin and getMore-retried show";
 
 /// The folder of a file, as the specifications' repository calls it.
 pub(super) fn folder_of(path: &Path) -> Option<&'static str> {

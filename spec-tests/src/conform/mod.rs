@@ -9,6 +9,7 @@ pub mod cmap;
 mod crew;
 mod document;
 mod place;
+mod requirement;
 pub mod sdam_errors;
 pub mod unified;
 pub mod uri;
@@ -23,7 +24,10 @@ use self::document::{is_yaml, twin};
 pub use self::place::{Foreign, Place};
 
 /// What a file is played on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Deserialize,
+)]
+#[serde(rename_all = "camelCase")]
 pub enum Target {
     /// The machine itself; where time matters, it is virtual
     Core,
@@ -111,12 +115,14 @@ pub enum Unreadable {
         source: std::io::Error,
     },
     /// Not JSON.
-    #[error("{path}: not a JSON document: {source}")]
+    #[error("{path}:{line}: not a JSON document: {reason}")]
     Json {
         /// The file.
         path: PathBuf,
         /// Where it stops being JSON.
-        source: serde_json::Error,
+        line: usize,
+        /// What is wrong there.
+        reason: String,
     },
     /// Not YAML.
     #[error("{path}:{line}: not a YAML document: {reason}")]
@@ -180,7 +186,14 @@ pub fn play(path: &Path, targets: &[Target], place: &Place) -> Result<Vec<Outcom
     }
     let mut outcomes = Vec::new();
     for &target in targets {
-        let files: Vec<_> = files.iter().filter(|(_, it)| it.targets().contains(&target)).collect();
+        // Of a file that is left out it is enough to be told once.
+        let is_played = |runner: &Runner| match runner {
+            Runner::LeftOut(_) => targets.first() == Some(&target),
+            Runner::OnCore(_) | Runner::Everywhere(_) | Runner::OnShells(_) => {
+                runner.targets().contains(&target)
+            }
+        };
+        let files: Vec<_> = files.iter().filter(|(_, runner)| is_played(runner)).collect();
         let play = |(file, runner): &&(Document, Runner)| {
             // A pool that panics has failed, and the other files are played all the same.
             let played = || runner.play(file, target, place);

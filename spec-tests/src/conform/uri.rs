@@ -13,12 +13,16 @@ use cenote_core::uri::ConnectionString;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
+use super::requirement::RequirementId;
 use super::{Document, Outcome, Target, Unreadable, Verdict};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     tests: Vec<Test>,
+    /// Not of the official format: the rules that the tests are about (docs/scenarios.md).
+    #[serde(default, rename = "requirements")]
+    _requirements: Vec<RequirementId>,
 }
 
 #[derive(Deserialize)]

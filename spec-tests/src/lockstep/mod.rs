@@ -5,6 +5,7 @@ mod ledger;
 mod payload;
 mod resolve;
 mod step;
+mod story;
 mod tagged;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use cenote_core::pool::{
 };
 
 use self::payload::Payloads;
+use self::story::Story;
 use crate::model::Model;
 
 pub use judge::{Comparable, judge};
@@ -37,6 +39,7 @@ pub struct Lockstep {
     payloads: Payloads,
     clock: Instant,
     last_waiter: u64,
+    story: Story,
 }
 
 impl Lockstep {
@@ -49,8 +52,10 @@ impl Lockstep {
         let (Some((tagged, model)), Some((bare, _))) = (create(options)?, create(options)?) else {
             return Ok(None);
         };
-        let payloads = Payloads::default();
-        Ok(Some(Self { tagged, bare, model, payloads, clock: Instant::ORIGIN, last_waiter: 0 }))
+        let (payloads, mut story) = (Payloads::default(), Story::default());
+        story.begins(options);
+        let clock = Instant::ORIGIN;
+        Ok(Some(Self { tagged, bare, model, payloads, clock, last_waiter: 0, story }))
     }
 
     /// Takes one step, and judges it.
@@ -72,6 +77,7 @@ impl Lockstep {
         let actions = judge(&mut self.tagged, &mut self.model, now, input.clone())?;
         if let Some(actions) = &actions {
             self.payloads.follow(&input, actions, &self.tagged)?;
+            self.story.goes_on(&input, actions, self.tagged.now())?;
         }
         self.step_bare(now, input, actions.as_deref())
     }

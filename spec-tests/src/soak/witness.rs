@@ -1,8 +1,8 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,16 @@ use crate::event_json;
 #[derive(Debug)]
 pub(crate) struct Witness {
     thread: JoinHandle<io::Result<Report>>,
+    /// When it is to have come to its end.
+    deadline: Arc<OnceLock<Instant>>,
 }
+
+/// How long a pool may go on telling once its end was asked for. By then it is closed, and whoever
+/// may still tell something goes with it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often somebody looks whether it is late.
+const STEP: Duration = Duration::from_millis(50);
 
 /// So many events may wait to be judged.
 const BACKLOG: usize = 1 << 16;
@@ -53,8 +62,10 @@ impl Witness {
         let file = events.map(File::create).transpose()?.map(BufWriter::new);
         let (tell, told) = sync_channel(BACKLOG);
         let thread = thread::Builder::new().name("cenote-witness".to_owned());
-        let thread = thread.spawn(move || judge(&told, file))?;
-        Ok((Self { thread }, Ear { began: Instant::now(), tell }))
+        let deadline = Arc::<OnceLock<Instant>>::default();
+        let until = Arc::clone(&deadline);
+        let thread = thread.spawn(move || judge(&told, file, &until))?;
+        Ok((Self { thread, deadline }, Ear { began: Instant::now(), tell }))
     }
 
     /// Whether it has given up already, which only a trouble with the file makes it do.
@@ -62,15 +73,32 @@ impl Witness {
         self.thread.is_finished()
     }
 
-    /// What the rules say to all that was heard, once the pool is gone.
+    /// What the rules say to all that was heard, once the pool is gone. A pool that does not go away
+    /// is an error, after a while.
     pub(crate) fn report(self) -> io::Result<Report> {
+        self.report_within(PATIENCE)
+    }
+
+    fn report_within(self, patience: Duration) -> io::Result<Report> {
+        self.deadline.get_or_init(|| Instant::now() + patience);
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the witness panicked")))
     }
 }
 
-fn judge(told: &Receiver<Heard>, mut file: Option<BufWriter<File>>) -> io::Result<Report> {
+fn judge(
+    told: &Receiver<Heard>,
+    mut file: Option<BufWriter<File>>,
+    deadline: &OnceLock<Instant>,
+) -> io::Result<Report> {
     let mut checker = Checker::new(Limits::default());
-    for (at, address, event) in told {
+    loop {
+        let is_late = deadline.get().is_some_and(|deadline| Instant::now() > *deadline);
+        let (at, address, event) = match told.recv_timeout(STEP) {
+            Err(RecvTimeoutError::Disconnected) => break,
+            Ok(_) | Err(RecvTimeoutError::Timeout) if is_late => return Err(never_gone()),
+            Err(RecvTimeoutError::Timeout) => continue,
+            Ok(heard) => heard,
+        };
         checker.tell(&Line::of(&event, &address, at));
         if let Some(file) = &mut file {
             serde_json::to_writer(&mut *file, &event_json::line(&event, &address, at))?;
@@ -79,4 +107,46 @@ fn judge(told: &Receiver<Heard>, mut file: Option<BufWriter<File>>) -> io::Resul
     }
     file.map(BufWriter::into_inner).transpose()?;
     Ok(checker.finish())
+}
+
+fn never_gone() -> io::Error {
+    let what = "the pool was closed, but is not gone: what it may still tell cannot be judged";
+    io::Error::new(io::ErrorKind::TimedOut, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nobody tells anything any more, or somebody goes on for ever: it ends.
+    #[test]
+    fn a_pool_that_does_not_go_away_is_an_error() {
+        for goes_on in [false, true] {
+            let (witness, ear) = Witness::new(None).unwrap();
+            let tell = thread::spawn(move || {
+                let address = Arc::new("a:1".parse().unwrap());
+                while goes_on && ear.tell_one(&address) {}
+                ear
+            });
+            let error = witness.report_within(Duration::from_millis(1)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+            drop(tell.join().unwrap());
+        }
+    }
+
+    impl Ear {
+        /// Whether anybody heard it.
+        fn tell_one(&self, address: &Arc<ServerAddress>) -> bool {
+            let event = Event::ConnectionCheckOutStarted;
+            self.tell.send((self.now(), Arc::clone(address), event)).is_ok()
+        }
+    }
+
+    #[test]
+    fn a_pool_that_goes_away_has_its_report() {
+        let (witness, ear) = Witness::new(None).unwrap();
+        ear.tell_one(&Arc::new("a:1".parse().unwrap()));
+        drop(ear);
+        assert_eq!(witness.report().unwrap().events, 1);
+    }
 }

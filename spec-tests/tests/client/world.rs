@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bson::rawdoc;
+use cenote::check::Sentry;
 use cenote::endpoint::{Endpoint, ListenOptions, ReplicaSet, Role, Server, Settings, Topology};
 use cenote_core::connect::ServerKind;
 use cenote_core::pool::Event;
@@ -33,9 +34,11 @@ impl World {
     pub(crate) fn new(uri: &str) -> Self {
         let told = Arc::new(Told::default());
         let (of_pools, of_servers) = (Arc::clone(&told), Arc::clone(&told));
+        let sentry = Sentry::new();
         let client = Client::builder(uri)
             .expect("a connection string")
             .on_event(move |event| {
+                sentry.hear(&event.event, &event.address);
                 of_pools.pools.lock().expect("no panic").push(event.clone());
                 of_pools.news.notify_waiters();
             })

@@ -110,6 +110,23 @@ fn limits_skips_and_single_batches_leave_no_cursor() {
 }
 
 #[test]
+fn documents_come_in_the_order_that_is_asked_for() {
+    let (mut world, id) = with_birds(5);
+    let mut find = |command: RawDocumentBuf| batch(&world.good(id, "test", &command));
+    let down = rawdoc! { "find": "birds", "sort": { "_id": -1 }, "skip": 1, "limit": 3 };
+    assert_eq!(find(down), (vec![3, 2, 1], 0));
+    let both = rawdoc! { "find": "birds", "sort": { "even": -1, "_id": 1 } };
+    assert_eq!(find(both), (vec![0, 2, 4, 1, 3], 0));
+    let (ids, cursor) =
+        find(rawdoc! { "find": "birds", "sort": { "_id": -1, "none": 1 }, "batchSize": 2 });
+    assert_eq!(ids, [4, 3]);
+    assert_eq!(batch(&world.good(id, "test", &get_more(cursor, 9))), (vec![2, 1, 0], 0));
+    insert(&mut world, id, &[rawdoc! { "_id": 9, "even": "perhaps" }]);
+    let mixed = rawdoc! { "find": "birds", "sort": { "even": 1 } };
+    assert_eq!(world.refused(id, "test", &mixed), 238);
+}
+
+#[test]
 fn killed_cursors_are_gone() {
     let (mut world, id) = with_birds(5);
     let (_, cursor) = batch(&world.good(id, "test", &rawdoc! { "find": "birds", "batchSize": 2 }));
@@ -223,7 +240,8 @@ fn what_is_no_command_has_an_error_of_its_own() {
     assert_eq!(world.refused(id, "test", &rawdoc! { "listDatabases": 1 }), 13);
     assert_eq!(world.refused(id, "te.st", &rawdoc! { "ping": 1 }), 73);
     assert_eq!(world.refused(id, "test", &rawdoc! { "find": "" }), 73);
-    assert_eq!(world.refused(id, "test", &rawdoc! { "find": "a", "sort": { "b": 1 } }), 238);
+    assert_eq!(world.refused(id, "test", &rawdoc! { "find": "a", "sort": { "b": 0 } }), 2);
+    assert_eq!(world.refused(id, "test", &rawdoc! { "find": "a", "projection": { "b": 1 } }), 238);
     assert_eq!(world.refused(id, "test", &rawdoc! { "find": "a", "filter": 1 }), 14);
     assert_eq!(world.refused(id, "test", &rawdoc! { "find": "a", "skip": -1 }), 2);
     assert_eq!(world.refused(id, "test", &rawdoc! { "ping": 1, "apiVersion": "2" }), 322);

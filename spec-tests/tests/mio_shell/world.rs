@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use bson::rawdoc;
+use cenote::check::Sentry;
 use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, Event};
@@ -18,13 +19,16 @@ pub(crate) fn tls(settings: Settings) -> Endpoint {
     Endpoint::start(settings, ListenOptions::with_tls()).expect("it starts")
 }
 
-/// A ready pool, and everything that it told.
+/// A ready pool, and everything that it told, which keeps the rules.
 pub(crate) fn pool(uri: &str) -> (Pool, Events) {
     let events = Events::default();
     let heard = Arc::clone(&events);
     let builder = Pool::builder(uri).expect("a connection string");
-    let builder =
-        builder.on_event(move |event| heard.lock().expect("no panic").push(event.clone()));
+    let sentry = Sentry::new();
+    let builder = builder.on_event(move |told| {
+        sentry.hear(&told.event, &told.address);
+        heard.lock().expect("no panic").push(told.clone());
+    });
     let pool = builder.build().expect("good options");
     pool.ready();
     (pool, events)

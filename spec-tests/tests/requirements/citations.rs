@@ -30,7 +30,7 @@ pub(super) fn trouble_with_citations(text: &str) -> Vec<String> {
     trouble
 }
 
-fn is_there(family: &str, number: &str) -> bool {
+pub(super) fn is_there(family: &str, number: &str) -> bool {
     if NO_CITATIONS.contains(&family) {
         return true;
     }

@@ -6,6 +6,7 @@
 
 mod citations;
 mod page;
+mod scenarios;
 
 use std::fs;
 use std::ops::RangeInclusive;

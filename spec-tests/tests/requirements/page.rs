@@ -10,7 +10,7 @@ use super::{is_rule, repository, rules};
 const OWNERS: [&str; 4] = ["shell", "client", "driver", "not applicable"];
 
 /// What stands in place of a test that there cannot be here.
-const NO_TEST: &str = "–";
+pub(super) const NO_TEST: &str = "–";
 
 /// A line of one of the tables.
 #[derive(Debug, PartialEq)]
@@ -23,7 +23,7 @@ struct Row<'a> {
 
 /// What a cell points at.
 #[derive(Debug, PartialEq)]
-enum Reference<'a> {
+pub(super) enum Reference<'a> {
     /// A file of the specifications, which are not here.
     Official(&'a str),
     /// A file of this repository, and what must occur in it.
@@ -52,7 +52,7 @@ pub(super) fn trouble_with_page(page: &str, repository: &Path) -> Vec<String> {
 }
 
 /// The lines of tables, numbered from 1, without their headers.
-fn table_lines(page: &str) -> impl Iterator<Item = (usize, &str)> {
+pub(super) fn table_lines(page: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_header = |text: &str| text.starts_with("| id |") || text.starts_with("|---");
     (1..).zip(page.lines()).filter(move |(_, text)| text.starts_with('|') && !is_header(text))
 }
@@ -86,12 +86,12 @@ fn check_row(row: &Row<'_>, repository: &Path) -> Result<(), String> {
 }
 
 /// One of the words for owners, alone or with a colon and more words behind it.
-fn has_owner(code: &str) -> bool {
+pub(super) fn has_owner(code: &str) -> bool {
     OWNERS.contains(&code.split_once(':').map_or(code, |(owner, _)| owner))
 }
 
 /// Reads `` `path` `item` `item`, `path` `item` ``.
-fn references(cell: &str) -> Result<Vec<Reference<'_>>, String> {
+pub(super) fn references(cell: &str) -> Result<Vec<Reference<'_>>, String> {
     let mut references = Vec::new();
     for part in cell.split(',').map(str::trim).filter(|part| !part.is_empty()) {
         let mut names = part.split('`').map(str::trim);
@@ -108,7 +108,7 @@ fn references(cell: &str) -> Result<Vec<Reference<'_>>, String> {
     Ok(references)
 }
 
-fn check_reference(reference: &Reference<'_>, repository: &Path) -> Result<(), String> {
+pub(super) fn check_reference(reference: &Reference<'_>, repository: &Path) -> Result<(), String> {
     match reference {
         Reference::Official(file)
             if file.split('/').filter(|part| !part.is_empty()).count() == 2 =>

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bson::rawdoc;
+use cenote::check::{Checker, Line};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{CheckOutFailedReason, CloseReason, Event};
 use cenote_core::sdam;
@@ -28,6 +29,7 @@ pub(crate) const SLACK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Log {
     pub(crate) ledger: Ledger,
+    checker: Checker,
     pub(crate) events: Vec<String>,
     pub(crate) kinds: Vec<&'static str>,
     /// Requests of the tasks: all of them, and those that got a connection.
@@ -42,6 +44,7 @@ impl Log {
     pub(crate) fn new(plan: &Plan) -> Self {
         Self {
             ledger: Ledger::new(plan.options.max_pool_size.unwrap_or(u32::MAX)),
+            checker: Checker::default(),
             events: Vec::new(),
             kinds: Vec::new(),
             asked: 0,
@@ -99,6 +102,7 @@ fn build(plan: &Plan, connector: Simulated, log: &Shared) -> Pool<Simulated> {
             let mut log = heard.lock().expect("no panic");
             let at = turmoil::sim_elapsed().unwrap_or_default();
             log.events.push(format!("{at:?} {event}"));
+            log.checker.tell(&Line::of(&event.event, &event.address, at));
             if let Err(failure) = log.hear(&event.event) {
                 log.failure.get_or_insert(failure);
             }
@@ -246,6 +250,10 @@ async fn end(pool: &Pool<Simulated>, alive: &Alive, log: &Shared) -> Result<(), 
         return Err(failure);
     }
     log.ledger.end()?;
+    let report = std::mem::take(&mut log.checker).finish();
+    if !report.is_good() {
+        return Err(format!("the events break rules: {report}"));
+    }
     if log.ledger.started < log.asked || log.ledger.out < log.got {
         return Err(format!("events do not tell of every request: {:?}", log.ledger));
     }

@@ -101,7 +101,9 @@ pub(super) fn stale_comes_after_cleared(pool: &Pool, line: &Line) -> Verdict {
 }
 
 /// What clears the pool because a connection failed in use comes before that one is checked in
-/// (IN-08): whatever lay in the pool when it was cleared is stale, and no error is left to happen.
+/// (IN-08): whatever lay in the pool when it was cleared is closed as stale, and no error is left to
+/// happen. That is not so where nobody tidies up, as with a negative `backgroundThreadIntervalMS`:
+/// there it may lie until its peer closes it.
 pub(super) fn what_fails_in_use_clears_before_it_is_checked_in(
     pool: &Pool,
     line: &Line,
@@ -132,6 +134,8 @@ fn subject(line: &Line) -> Option<u64> {
         | Told::CheckedOut { id, .. }
         | Told::CheckedIn { id } => Some(id),
         Told::PoolCreated { .. }
+        | Told::OptionsChanged { .. }
+        | Told::ResetAfterFork
         | Told::PoolReady
         | Told::PoolCleared { .. }
         | Told::PoolClosed

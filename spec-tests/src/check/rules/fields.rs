@@ -47,6 +47,8 @@ pub(super) fn times_make_sense(pool: &Pool, line: &Line) -> Verdict {
         | Told::CheckedOut { milliseconds, .. }
         | Told::Failed { milliseconds, .. } => milliseconds,
         Told::PoolCreated { .. }
+        | Told::OptionsChanged { .. }
+        | Told::ResetAfterFork
         | Told::PoolReady
         | Told::PoolCleared { .. }
         | Told::PoolClosed

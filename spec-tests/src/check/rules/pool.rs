@@ -45,6 +45,8 @@ pub(super) fn closed_is_the_end(pool: &Pool, line: &Line) -> Verdict {
         Told::PoolClosed => Err("the pool is closed a second time".to_owned()),
         Told::Ready { id, .. } => Err(format!("connection {id} is ready in a closed pool")),
         Told::PoolCreated { .. }
+        | Told::OptionsChanged { .. }
+        | Told::ResetAfterFork
         | Told::Created { .. }
         | Told::Closed { .. }
         | Told::Started

@@ -85,6 +85,30 @@ fn t_14_there_are_no_more_than_allowed() {
 }
 
 #[test]
+fn options_that_change_count_from_then_on() {
+    let two = "ready\ncreated 1\noptions {\"maxPoolSize\":2}\ncreated 2";
+    is_good(&format!("pool {{\"maxPoolSize\":1}}\n{two}"));
+    let again = "lost 2\noptions {\"maxPoolSize\":1}\ncreated 3";
+    assert_eq!(broken(&format!("pool {{\"maxPoolSize\":1}}\n{two}\n{again}")), [(8, "T-14")]);
+    let connecting = "created 1, options {\"maxConnecting\":1}, created 2";
+    assert_eq!(broken_after(connecting), [(5, "T-16")]);
+    // What is not set is the default.
+    is_good_after("created 1, options {\"maxConnecting\":1}, options {}, created 2");
+}
+
+#[test]
+fn nothing_of_the_parent_is_left_in_a_child() {
+    let used = "started, created 1, established 1, out 1, started, created 2, created 3";
+    let reset = "child, closed 3 stale, closed 2 stale, failed connectionError, closed 1 stale";
+    is_good_after(&format!("{used}, {reset}, created 4, closed 4 poolClosed, closed"));
+    assert_eq!(broken_after(&format!("{used}, {reset}, created 1"))[0], (15, "CO-05"));
+    assert_eq!(broken_after(&format!("{used}, {reset}, in 1")), [(15, "EV-26")]);
+    // What is made in the child is none of that.
+    let own = "started, created 4, established 4, out 4, closed 4 stale";
+    assert_eq!(broken_after(&format!("{used}, {reset}, {own}"))[..2], [(19, "T-07"), (19, "T-02")]);
+}
+
+#[test]
 fn t_16_no_more_are_pending_than_allowed() {
     assert_eq!(broken_after("created 1, created 2, created 3"), [(5, "T-16")]);
     is_good_after("created 1, created 2, established 1, created 3");

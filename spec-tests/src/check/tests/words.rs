@@ -10,6 +10,8 @@ pub(super) fn json(words: &str) -> String {
         ["pool", options] => ("ConnectionPoolCreated", format!(r#""options":{options}"#)),
         ["pool"] => ("ConnectionPoolCreated", r#""options":{}"#.to_owned()),
         ["nameless"] => ("ConnectionPoolCreated", r#""options":null"#.to_owned()),
+        ["options", options] => ("PoolOptionsChanged", format!(r#""options":{options}"#)),
+        ["child"] => ("PoolResetAfterFork", String::new()),
         ["ready"] => ("ConnectionPoolReady", String::new()),
         ["cleared"] => ("ConnectionPoolCleared", INTERRUPT.replace('?', "false")),
         ["cleared", "silently"] => ("ConnectionPoolCleared", String::new()),

@@ -14,16 +14,18 @@ use crate::conform::{self, Foreign, Place, Target};
 /// What `cenote conform` can be told.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Test files, or folders of them, as in the repository of the specifications
+    /// Test files, or folders of them, such as ../specifications/source/load-balancers/tests: a file's
+    /// format is told by its folder, as in the repository of the specifications
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     /// What to play them on; each file on those that it is about, by default on all of them
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Target::ALL)]
     target: Vec<Target>,
-    /// Play them against the server of this connection string, on the shells
+    /// Play files of cmap-format against the server of this connection string, on the shells, instead
+    /// of against an endpoint of our own
     #[arg(long)]
     uri: Option<String>,
-    /// One JSON object instead of lines
+    /// One JSON object instead of lines: each file with its verdict on each target, and each test
     #[arg(long)]
     json: bool,
     /// Write a report in JUnit's XML as well

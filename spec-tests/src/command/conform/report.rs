@@ -32,6 +32,8 @@ pub(super) struct File {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Counts {
+    /// Of all of them: the worst.
+    pub(super) verdict: &'static str,
     pub(super) passed: usize,
     pub(super) failed: usize,
     pub(super) not_applicable: usize,
@@ -102,6 +104,11 @@ impl File {
                 Verdict::NotApplicable(_) => counts.not_applicable += 1,
                 Verdict::LeftOut(_) => {}
             }
+            counts.verdict = match counts {
+                Counts { failed: 1.., .. } => FAILED,
+                Counts { passed: 1.., .. } => PASSED,
+                Counts { .. } => NOT_APPLICABLE,
+            };
         }
         files.into_values().collect()
     }

@@ -1,17 +1,20 @@
 //! What a file looks like. Everything that is not named here is refused, so that nothing in a file
 //! is passed over in silence.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cenote_core::pool::{Maintenance, PoolOptions};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::expectation::{check_error, check_event};
 use super::fail_point::FailPoint;
 use super::operation::{self, Operation};
 use crate::conform::place::{self, Version};
-use crate::conform::{Document, Unreadable};
-use crate::event_json::{OFFICIAL_KEYS, TYPES};
+use crate::conform::requirement::RequirementId;
+use crate::conform::{Document, Target, Unreadable};
+use crate::event_json::TYPES;
 
 /// One file: one test.
 #[derive(Debug, Deserialize)]
@@ -37,6 +40,12 @@ pub(super) struct File {
     pub(super) events: Vec<Map<String, Value>>,
     /// Not of the official format: there is no pool, and the reason contains this.
     pub(super) invalid_options: Option<String>,
+    /// Not of the official format: the rules that the test is about (docs/scenarios.md).
+    #[serde(default, rename = "requirements")]
+    _requirements: Vec<RequirementId>,
+    /// Not of the official format: targets on which the test cannot be played, each with the reason.
+    #[serde(default)]
+    pub(super) not_on: BTreeMap<Target, String>,
     /// What it may tell besides, at any time.
     #[serde(default)]
     pub(super) ignore: Vec<EventType>,
@@ -71,6 +80,9 @@ pub(super) struct Options {
     max_connecting: Option<u32>,
     #[serde(rename = "waitQueueTimeoutMS")]
     wait_queue_timeout_ms: Option<u64>,
+    /// Not of the official format: whether it is behind a load balancer, with [`SERVICES`] there to
+    /// which connections go in turn.
+    load_balanced: Option<bool>,
     /// The application, as connections name it in their hello (TF-17).
     pub(super) app_name: Option<String>,
     #[serde(rename = "backgroundThreadIntervalMS")]
@@ -86,7 +98,7 @@ impl File {
     /// Reads a document, or says why it is no test file.
     pub(super) fn from_document(document: &Document) -> Result<Self, Unreadable> {
         let file: Self = document.parse()?;
-        file.check().map_err(|Wrong { place, reason }| document.refuse(&place, &reason))?;
+        file.check().map_err(|Wrong { place, reason }| document.refuse_in(&place, &reason))?;
         Ok(file)
     }
 
@@ -116,9 +128,13 @@ impl File {
         if !is_refused {
             self.pool_options.to_pool_options().map(drop).map_err(Wrong::in_part("poolOptions"))?;
         }
+        if self.not_on.len() == Target::ALL.len() || self.not_on.values().any(String::is_empty) {
+            let reason = "it is played somewhere, and for each target where not, there is a reason";
+            return Err(Wrong::at("notOn", reason));
+        }
         operation::check(&self.operations)?;
         if let Some(error) = &self.error {
-            check_keys(error, &["type", "message", "address"]).map_err(Wrong::in_part("error"))?;
+            check_error(error).map_err(Wrong::in_part("error"))?;
         }
         for (index, event) in self.events.iter().enumerate() {
             check_event(event).map_err(Wrong::in_part(&format!("events/{index}")))?;
@@ -141,19 +157,6 @@ impl Wrong {
     /// For what goes wrong in some part of the file.
     pub(super) fn in_part(place: &str) -> impl Fn(String) -> Self {
         move |reason| Self::at(place, reason)
-    }
-}
-
-fn check_event(event: &Map<String, Value>) -> Result<(), String> {
-    let name = event.get("type").and_then(Value::as_str).ok_or("it has no type")?;
-    EventType::try_from(name.to_owned())?;
-    check_keys(event, &OFFICIAL_KEYS)
-}
-
-fn check_keys(object: &Map<String, Value>, known: &[&str]) -> Result<(), String> {
-    match object.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => Err(format!("unknown key `{key}`, known are {}", known.join(", "))),
-        None => Ok(()),
     }
 }
 
@@ -181,6 +184,11 @@ impl Options {
         Ok(options)
     }
 
+    /// Whether the server is a load balancer.
+    pub(super) fn is_load_balanced(&self) -> bool {
+        self.load_balanced == Some(true)
+    }
+
     /// The options, whether or not a pool takes them.
     pub(super) fn unchecked(&self) -> Result<PoolOptions, String> {
         let mut options = PoolOptions::default();
@@ -189,10 +197,14 @@ impl Options {
         options.max_idle_time = self.max_idle_time_ms.map(Duration::from_millis);
         options.max_connecting = self.max_connecting;
         options.wait_queue_timeout = self.wait_queue_timeout_ms.map(Duration::from_millis);
+        options.load_balanced = self.load_balanced;
         options.maintenance = self.background_thread_interval_ms.map(maintenance).transpose()?;
         Ok(options)
     }
 }
+
+/// How many there are behind the load balancer.
+pub(super) const SERVICES: usize = 2;
 
 /// The pool has no background thread whose runs could be counted: it does what is due when it is
 /// due. What is left of the interval is the pause after a failure, and that a negative one switches

@@ -1,24 +1,40 @@
 //! What must add up in the end: nobody is forgotten, nothing is left open, and the events say so.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::time::{Duration, Instant};
 
+use cenote_core::address::ServerAddress;
 use cenote_core::pool::Event;
+
+use crate::check::{Checker, Line};
 
 /// Who asks for connections, one at a time: a thread of the file.
 pub(super) type Caller = usize;
 
 /// Sums of what went in and what came out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ledger {
+    begun: Instant,
     /// Requests without an outcome.
     waiting: BTreeSet<Caller>,
     /// Sockets that are open.
     sockets: BTreeSet<u64>,
-    /// Connections that the events leave open.
-    connections: BTreeSet<u64>,
-    /// Check-outs that the events leave open.
-    check_outs: u64,
     mistakes: BTreeMap<&'static str, u64>,
+    /// Judges the events, whatever the file makes of them.
+    checker: Checker,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self {
+            begun: Instant::now(),
+            waiting: BTreeSet::new(),
+            sockets: BTreeSet::new(),
+            mistakes: BTreeMap::new(),
+            checker: Checker::default(),
+        }
+    }
 }
 
 impl Ledger {
@@ -28,7 +44,7 @@ impl Ledger {
         self.must(new, "a caller asked twice at a time");
     }
 
-    /// Somebody was told what became of the request.
+    /// Somebody was told what became of the request, or does not want to know any more.
     pub(super) fn answered(&mut self, caller: Caller) {
         let asked = self.waiting.remove(&caller);
         self.must(asked, "an outcome came for nobody");
@@ -46,42 +62,43 @@ impl Ledger {
         self.must(open, "a socket was closed twice");
     }
 
-    /// The pool told something (PS-22).
-    pub(super) fn told<C>(&mut self, event: &Event<C>) {
-        match event {
-            Event::ConnectionCreated { connection_id } => {
-                let new = self.connections.insert(*connection_id);
-                self.must(new, "ConnectionCreated came twice");
-            }
-            Event::ConnectionClosed { connection_id, .. } => {
-                let open = self.connections.remove(connection_id);
-                self.must(open, "ConnectionClosed came for no connection");
-            }
-            Event::ConnectionCheckOutStarted => self.check_outs += 1,
-            Event::ConnectionCheckedOut { .. } | Event::ConnectionCheckOutFailed { .. } => {
-                self.must(self.check_outs > 0, "a check-out ended that had not started");
-                self.check_outs = self.check_outs.saturating_sub(1);
-            }
-            Event::ConnectionPoolCreated { .. }
-            | Event::ConnectionPoolReady
-            | Event::ConnectionPoolCleared { .. }
-            | Event::ConnectionPoolClosed
-            | Event::ConnectionReady { .. }
-            | Event::ConnectionCheckedIn { .. } => {}
-        }
+    /// How long ago it began, where time is real.
+    pub(super) fn time(&self) -> Duration {
+        self.begun.elapsed()
     }
 
-    /// Says what does not add up.
+    /// The pool tells something, so long after the beginning.
+    pub(super) fn told<C: Display>(
+        &mut self,
+        event: &Event<C>,
+        address: &ServerAddress,
+        at: Duration,
+    ) {
+        self.checker.tell(&Line::of(event, address, at));
+    }
+
+    /// The pool tells something, now.
+    pub(super) fn told_now<C: Display>(&mut self, event: &Event<C>, address: &ServerAddress) {
+        self.told(event, address, self.time());
+    }
+
+    /// Something happens to the pool that no event tells of.
+    pub(super) fn note(&mut self, line: &Line) {
+        self.checker.tell(line);
+    }
+
+    /// Says what does not add up, and which rules the events break (PS-22).
     pub(super) fn close(mut self) -> Result<(), String> {
         self.must(self.waiting.is_empty(), "a request never had an outcome");
         self.must(self.sockets.is_empty(), "a socket was never closed");
-        self.must(self.connections.is_empty(), "ConnectionClosed never came");
-        self.must(self.check_outs == 0, "a check-out that started never ended");
-        if self.mistakes.is_empty() {
+        let mistakes = self.mistakes.iter().map(|(what, times)| format!("{what} ({times} times)"));
+        let mut complaints: Vec<_> = mistakes.collect();
+        let report = self.checker.finish();
+        complaints.extend(report.findings.iter().map(|it| format!("the events, {it}")));
+        if complaints.is_empty() {
             return Ok(());
         }
-        let mistakes = self.mistakes.iter().map(|(what, times)| format!("{what} ({times} times)"));
-        Err(format!("after the pool was closed: {}", mistakes.collect::<Vec<_>>().join("; ")))
+        Err(format!("after the pool was closed: {}", complaints.join("; ")))
     }
 
     fn must(&mut self, holds: bool, otherwise: &'static str) {

@@ -1,5 +1,6 @@
 //! How what was seen is compared with what a file expects (TF-10 … TF-12).
 
+use cenote_core::error::PoolError;
 use serde_json::{Map, Value};
 
 use super::format::EventType;
@@ -97,18 +98,35 @@ pub(super) fn compare_error(
             Err(format!("expected an error {}, saw none", Value::Object(expected.clone())))
         }
         (Some(expected), Some(Failure::Pool(error))) => {
-            let seen = serde_json::json!({
-                "type": error.name(),
-                "message": error.message().to_string(),
-                "address": error.address().to_string(),
-            });
+            let seen = described(error);
             let expected = Value::Object(expected.clone());
-            match difference(&expected, Some(&seen)) {
+            match difference(&expected, Some(&seen)).or_else(|| labels_differ(&expected, &seen)) {
                 Some(what) => Err(format!("error: {what}; expected {expected}, saw {seen}")),
                 None => Ok(()),
             }
         }
     }
+}
+
+fn described(error: &PoolError) -> Value {
+    // As a client with retryWrites=true sees them.
+    let labels: Vec<_> = error.labels(true).collect();
+    serde_json::json!({
+        "type": error.name(),
+        "message": error.message().to_string(),
+        "address": error.address().to_string(),
+        "labels": labels,
+        "retryable": error.is_retryable(),
+        "timeout": error.is_timeout(),
+    })
+}
+
+/// Of labels, one that is missing says as much as one that is there.
+fn labels_differ(expected: &Value, seen: &Value) -> Option<String> {
+    let count = |value: &Value| value["labels"].as_array().map(Vec::len);
+    count(expected)
+        .filter(|it| Some(*it) != count(seen))
+        .map(|_| "labels: there are more".to_owned())
 }
 
 fn shown(value: Option<&Value>) -> String {

@@ -6,6 +6,7 @@
 //! ```text
 //! format        what a file may say; whatever is not known is refused
 //! ├ operation   what threads do                  fail_point   what the endpoint does wrong
+//! ├ extension   what official files do not say    expectation  what they may expect
 //! simulated     plays it on the machine, in virtual time
 //! tokio_shell   plays it on tokio, in real time
 //! mio_shell     plays it on mio, in real time
@@ -23,7 +24,9 @@
 //! The pool has no background thread, so `backgroundThreadIntervalMS` is the pause after a failed
 //! establishment, or, if negative, switches off whatever a pool does by itself.
 
+mod expectation;
 mod expected;
+mod extension;
 mod fail_point;
 mod format;
 mod ledger;
@@ -72,17 +75,20 @@ pub fn play_document(
         Target::Mio => play_on_sockets(&file, place, mio_shell::play),
     };
     let verdict = match place {
+        Place::Server(_) if file.pool_options.is_load_balanced() => {
+            Verdict::NotApplicable("the server is no load balancer".to_owned())
+        }
         Place::Server(server) if !file.is_for(server.version()) => {
             Verdict::NotApplicable(format!("not for a server of version {:?}", server.version()))
         }
-        Place::Server(_) | Place::Endpoint => played().into(),
+        Place::Server(_) | Place::Endpoint => verdict(file.not_on.get(&target), played()),
     };
     let path = document.path().to_owned();
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
 }
 
 /// Everything that a shell tells while it plays what was read from a file, but for what is different
-/// each time: where it was, and how long it took.
+/// each time: where it was, how long it took, and what services are called.
 ///
 /// # Errors
 ///
@@ -93,7 +99,7 @@ pub fn play_document(
 /// For [`Target::Core`], which is no shell.
 pub fn told(document: &Document, target: Target) -> Result<Vec<Value>, String> {
     let file = File::from_document(document).map_err(|error| error.to_string())?;
-    if file.invalid_options.is_some() {
+    if file.invalid_options.is_some() || file.not_on.contains_key(&target) {
         return Ok(Vec::new()); // There is no pool to tell anything.
     }
     let place = Place::Endpoint;
@@ -104,10 +110,28 @@ pub fn told(document: &Document, target: Target) -> Result<Vec<Value>, String> {
     };
     played.settled?;
     let mut events = played.events;
+    let mut services = Vec::new();
     for event in events.iter_mut().filter_map(Value::as_object_mut) {
         ["address", "duration"].iter().for_each(|key| drop(event.remove(*key)));
+        if let Some(service) = event.get_mut("serviceId") {
+            let known = services.iter().position(|it| it == service);
+            let number = known.unwrap_or(services.len());
+            let name = std::mem::replace(service, number.into());
+            if known.is_none() {
+                services.push(name);
+            }
+        }
     }
     Ok(events)
+}
+
+/// A reason not to play it that is none any more has to go: it would hide the next failure.
+fn verdict(not_here: Option<&String>, played: Result<(), String>) -> Verdict {
+    match (not_here, played) {
+        (None, played) => played.into(),
+        (Some(reason), Err(_)) => Verdict::NotApplicable(reason.clone()),
+        (Some(_), Ok(())) => Verdict::Failed("listed in notOn, but it passes".to_owned()),
+    }
 }
 
 fn play_simulated(file: &File) -> Result<(), String> {

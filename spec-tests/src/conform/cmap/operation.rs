@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::format::{EventType, Wrong};
+use super::extension::{Broken, CheckOut, Counts};
+use super::format::{EventType, Options, Wrong};
+use crate::conform::document::inner::{read_variant, wrong_at};
 
 /// One operation, and who carries it out.
 #[derive(Clone, Debug, Deserialize)]
@@ -24,7 +26,7 @@ pub(super) const MAIN: &str = "the main thread";
 
 /// What can be done (TF-06).
 #[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "name", deny_unknown_fields, rename_all = "camelCase")]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) enum Task {
     /// Starts a thread.
     Start { target: String },
@@ -36,26 +38,40 @@ pub(super) enum Task {
     /// (TF-09).
     WaitForEvent { event: EventType, count: usize, timeout: Option<u64> },
     /// Checks a connection out, and remembers it under a name.
-    CheckOut { label: Option<String> },
-    /// Checks in the connection of this name.
-    CheckIn { connection: String },
-    /// Clears the pool.
+    CheckOut(CheckOut),
+    /// Checks in the connection of this name. Not of the official format: broken by this.
+    CheckIn { connection: String, broken: Option<Broken> },
+    /// Clears the pool. Not of the official format: the service of the connection of this name.
     #[serde(rename_all = "camelCase")]
     Clear {
         #[serde(default)]
         interrupt_in_use_connections: bool,
+        service_of: Option<String>,
     },
     /// Closes the pool.
     Close {},
     /// Marks the pool as ready.
     Ready {},
+    // None of these is of the official format.
+    /// Has whoever waits for a connection on this thread go away; the thread goes on.
+    Abandon { target: String },
+    /// The pool has so many at this moment.
+    AssertCounts(Counts),
+    /// The running pool has these options from now on, all of them.
+    SetOptions { options: Options },
+    /// The pool has nothing to do with a connection of another one.
+    CheckInForeign {},
+    /// What was checked in under this name is checked in once more, and refused.
+    CheckInAgain { connection: String },
+    /// The process has forked, and this is the child.
+    ResetAfterFork {},
 }
 
 impl Task {
     /// How long an event may take if the file does not say.
     const PATIENCE_WITH_EVENTS: Duration = Duration::from_secs(10);
     /// How long anything else may take: longer than any file wants, but not for ever.
-    const PATIENCE: Duration = Duration::from_secs(600);
+    pub(super) const PATIENCE: Duration = Duration::from_secs(600);
 
     /// After how long the operation ends at the latest: a wait ends well then, everything else in
     /// vain.
@@ -67,11 +83,17 @@ impl Task {
             Self::WaitForEvent { timeout: None, .. } => Self::PATIENCE_WITH_EVENTS,
             Self::Start { .. }
             | Self::WaitForThread { .. }
-            | Self::CheckOut { .. }
+            | Self::CheckOut(_)
             | Self::CheckIn { .. }
             | Self::Clear { .. }
             | Self::Close {}
-            | Self::Ready {} => Self::PATIENCE,
+            | Self::Ready {}
+            | Self::Abandon { .. }
+            | Self::AssertCounts(_)
+            | Self::SetOptions { .. }
+            | Self::CheckInForeign {}
+            | Self::CheckInAgain { .. }
+            | Self::ResetAfterFork {} => Self::PATIENCE,
         }
     }
 
@@ -83,13 +105,19 @@ impl Task {
                 format!("{event} {count} times, but saw it {seen} times")
             }
             Self::WaitForThread { target } => format!("{target}, which never ended"),
-            Self::CheckOut { .. } => "a connection, but had no outcome".to_owned(),
+            Self::CheckOut(_) => "a connection, but had no outcome".to_owned(),
             Self::Start { .. }
             | Self::Wait { .. }
             | Self::CheckIn { .. }
             | Self::Clear { .. }
             | Self::Close {}
-            | Self::Ready {} => unreachable!("these do not wait in vain"),
+            | Self::Ready {}
+            | Self::Abandon { .. }
+            | Self::AssertCounts(_)
+            | Self::SetOptions { .. }
+            | Self::CheckInForeign {}
+            | Self::CheckInAgain { .. }
+            | Self::ResetAfterFork {} => unreachable!("these do not wait in vain"),
         };
         format!("{thread} waited {} ms for {what}", self.limit().as_millis())
     }
@@ -102,12 +130,17 @@ impl TryFrom<Map<String, Value>> for Operation {
     fn try_from(mut object: Map<String, Value>) -> Result<Self, String> {
         let thread = match object.remove("thread") {
             Some(Value::String(thread)) => Some(thread),
-            Some(other) => return Err(format!("operation: `{other}` does not name a thread")),
+            Some(other) => {
+                return Err(wrong_at("thread", format!("`{other}` does not name a thread")));
+            }
             None => None,
         };
-        let text = Value::Object(object.clone()).to_string();
-        let task = serde_json::from_value(Value::Object(object))
-            .map_err(|reason| format!("operation {text}: {reason}"))?;
+        let name = match object.remove("name") {
+            Some(Value::String(name)) => name,
+            Some(other) => return Err(wrong_at("name", format!("`{other}` is no text"))),
+            None => return Err("missing field `name`".to_owned()),
+        };
+        let task = read_variant(&name, "", Some(Value::Object(object)))?;
         Ok(Self { thread, task })
     }
 }
@@ -141,19 +174,35 @@ impl Names {
                 }
             }
             Task::WaitForThread { target } => *self.running(target)? = true,
-            Task::CheckOut { label } => self.labels.extend(label.clone()),
-            Task::CheckIn { connection } => {
-                if !self.labels.contains(connection) {
-                    return Err(format!("nothing is checked out as {connection} before"));
+            Task::CheckOut(CheckOut { label, .. }) => self.labels.extend(label.clone()),
+            Task::CheckIn { connection, .. } | Task::CheckInAgain { connection } => {
+                self.checked_out(connection)?;
+            }
+            Task::Clear { service_of: Some(connection), interrupt_in_use_connections } => {
+                self.checked_out(connection)?;
+                if *interrupt_in_use_connections {
+                    return Err("a clear of one service cannot interrupt".to_owned());
                 }
             }
+            Task::Abandon { target } => drop(self.running(target)?),
+            Task::SetOptions { options } => options.to_pool_options().map(|_| ())?,
+            Task::AssertCounts(counts) => counts.check()?,
             Task::Wait { .. }
             | Task::WaitForEvent { .. }
-            | Task::Clear { .. }
+            | Task::Clear { service_of: None, .. }
             | Task::Close {}
-            | Task::Ready {} => {}
+            | Task::Ready {}
+            | Task::CheckInForeign {}
+            | Task::ResetAfterFork {} => {}
         }
         Ok(())
+    }
+
+    fn checked_out(&self, label: &str) -> Result<(), String> {
+        if self.labels.contains(label) {
+            return Ok(());
+        }
+        Err(format!("nothing is checked out as {label} before"))
     }
 
     fn running(&mut self, thread: &str) -> Result<&mut bool, String> {

@@ -27,6 +27,21 @@ pub(super) fn cleared_by_file() -> ConnectionError {
     ConnectionError::network(Stage::Operation, "clear was called by the test")
 }
 
+/// The file does not say that it is not for shells, but it is not.
+pub(super) fn for_core_alone() -> Failure {
+    Failure::Script("no shell can be told to do that: see notOn in docs/scenarios.md".to_owned())
+}
+
+/// What was to be cleared has no service.
+pub(super) fn no_service() -> Failure {
+    Failure::Script("the connection has no service: poolOptions.loadBalanced is not set".to_owned())
+}
+
+/// The thread does not wait for a connection.
+pub(super) fn nothing_to_abandon(thread: &str) -> Failure {
+    Failure::Script(format!("{thread} waits for no connection at present"))
+}
+
 /// Nothing was checked out under that name, or it has come back already.
 pub(super) fn nothing_held(label: &str) -> Failure {
     Failure::Script(format!("nothing is checked out as {label} at present"))

@@ -4,9 +4,11 @@ use bson::rawdoc;
 use cenote_core::address::ServerAddress;
 use cenote_core::uri::ConnectionString;
 
-use super::format::{File, Options};
+use super::format::{File, Options, SERVICES};
 use crate::conform::{Foreign, Place};
-use crate::endpoint::{Certificates, Endpoint, ListenOptions, Settings, User};
+use crate::endpoint::{
+    Certificates, Endpoint, ListenOptions, LoadBalanced, Settings, Topology, User,
+};
 
 /// A server that does wrong what the file wants, for as long as this is there (TF-16).
 pub(super) enum Server {
@@ -83,7 +85,12 @@ impl Drop for Server {
 fn endpoint(file: &File) -> Result<Endpoint, Box<dyn std::error::Error>> {
     // By certificate: SCRAM takes its time on purpose, which is not what files are about.
     let users = vec![User::x509(Certificates::CLIENT_SUBJECT)];
-    let settings = Settings { auth: true, users, ..Settings::default() };
+    let topology = if file.pool_options.is_load_balanced() {
+        Topology::LoadBalanced(LoadBalanced { services: SERVICES })
+    } else {
+        Topology::Standalone
+    };
+    let settings = Settings { auth: true, users, topology, ..Settings::default() };
     let endpoint = Endpoint::start(settings, ListenOptions::with_tls())?;
     if let Some(fail_point) = &file.fail_point {
         let command = fail_point.command()?;

@@ -3,9 +3,13 @@
 //! ```text
 //! yaml          text to value, with the line of every key
 //! └ scalar      which texts are numbers, booleans and null
+//! json          the line of every key of JSON
+//! inner         places of what is read by hand
 //! twin          whether a YAML file says what the JSON file beside it says
 //! ```
 
+pub(super) mod inner;
+mod json;
 mod scalar;
 pub(super) mod twin;
 mod yaml;
@@ -56,13 +60,15 @@ impl Document {
     }
 
     fn from_json(path: &Path, text: &str) -> Result<Self, Unreadable> {
-        let value = serde_json::from_str(text)
-            .map_err(|source| Unreadable::Json { path: path.to_owned(), source })?;
-        // JSON is YAML, but for rarities such as halves of characters: then there are no lines.
-        let lines = match yaml::parse(text) {
-            Ok((same, lines)) if same == value => lines,
-            Ok(_) | Err(_) => Lines::new(),
-        };
+        let not_json = |line, reason| Unreadable::Json { path: path.to_owned(), line, reason };
+        let value = serde_json::from_str(text).map_err(|error| {
+            let reason = error.to_string();
+            let reason = reason.split(" at line ").next().unwrap_or_default();
+            not_json(error.line(), format!("{reason} (column {})", error.column()))
+        })?;
+        let lines = json::lines(text).map_err(|json::Twice { line, key }| {
+            not_json(line, format!("the key `{key}` is there twice"))
+        })?;
         Ok(Self { path: path.to_owned(), value, lines })
     }
 
@@ -96,14 +102,25 @@ impl Document {
                 push(&mut place, &segment.to_string());
             }
             let reason = error.inner().to_string();
-            if let Some(key) = unknown_field(&reason) {
+            let (inner, reason) = inner::split(&reason);
+            if !inner.is_empty() {
+                push(&mut place, &inner);
+            }
+            if let Some(key) = unknown_field(reason) {
                 let below = child(&place, key);
                 if self.lines.contains_key(&below) {
                     place = below;
                 }
             }
-            self.refuse(&place, &reason)
+            self.refuse(&place, reason)
         })
+    }
+
+    /// As [`refuse`](Self::refuse), with the place of whoever read it by hand.
+    pub(super) fn refuse_in(&self, place: &str, reason: &str) -> Unreadable {
+        let (inner, reason) = inner::split(reason);
+        let place = if inner.is_empty() { place.to_owned() } else { child(place, &inner) };
+        self.refuse(&place, reason)
     }
 
     /// That something is wrong at `place`, as in `operations/3/name`.

@@ -4,9 +4,12 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::act::Action;
+use crate::conform::document::inner::{self, read_variant};
+use crate::conform::requirement::RequirementId;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -24,6 +27,9 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) initial_data: Vec<Data>,
     pub(super) tests: Vec<Test>,
+    /// Not of the official format: the rules that the tests are about (docs/scenarios.md).
+    #[serde(default, rename = "requirements")]
+    _requirements: Vec<RequirementId>,
     #[serde(default, rename = "_yamlAnchors")]
     _yaml_anchors: Value,
 }
@@ -134,6 +140,20 @@ pub(super) struct CollectionDefinition {
     pub(super) id: String,
     pub(super) database: String,
     pub(super) collection_name: String,
+    pub(super) collection_options: Option<CollectionOptions>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct CollectionOptions {
+    pub(super) read_preference: ReadPreference,
+}
+
+/// Which servers one would like to read from. There is one here, which is told of it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadPreference {
+    pub(super) mode: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -238,26 +258,23 @@ impl TryFrom<Map<String, Value>> for Operation {
 
     // A flattened struct could not refuse unknown keys.
     fn try_from(mut map: Map<String, Value>) -> Result<Self, String> {
-        let text = |value: Option<Value>, key: &str| match value {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(format!("{key}: `{other}` is no text")),
-        };
-        let object = text(map.remove("object"), "object")?.ok_or("missing field `object`")?;
-        let save_as = text(map.remove("saveResultAsEntity"), "saveResultAsEntity")?;
-        let ignore_result_and_error = match map.remove("ignoreResultAndError") {
-            None => false,
-            Some(Value::Bool(ignore)) => ignore,
-            Some(other) => return Err(format!("ignoreResultAndError: `{other}` is no boolean")),
-        };
-        let expect_error = map.remove("expectError").map(serde_json::from_value).transpose();
-        let expect_error = expect_error.map_err(|reason| format!("expectError: {reason}"))?;
+        let object = take(&mut map, "object")?.ok_or("missing field `object`")?;
+        let save_as = take(&mut map, "saveResultAsEntity")?;
+        let ignore_result_and_error = take(&mut map, "ignoreResultAndError")?.unwrap_or_default();
+        let expect_error = take(&mut map, "expectError")?;
         let expect_result = map.remove("expectResult");
-        let name = map.get("name").cloned().unwrap_or_default();
-        let action = serde_json::from_value(Value::Object(map))
-            .map_err(|reason| format!("operation {name}: {reason}"))?;
+        let name: String = take(&mut map, "name")?.ok_or("missing field `name`")?;
+        let action = read_variant(&name, "arguments", map.remove("arguments"))?;
+        if let Some(key) = map.keys().next() {
+            return Err(format!("unknown field `{key}`"));
+        }
         Ok(Self { object, action, expect_error, expect_result, save_as, ignore_result_and_error })
     }
+}
+
+/// What is there under a key, if anything is.
+fn take<T: DeserializeOwned>(map: &mut Map<String, Value>, key: &str) -> Result<Option<T>, String> {
+    map.remove(key).map(|value| inner::read(key, value)).transpose()
 }
 
 impl TryFrom<Map<String, Value>> for ExpectedEvent {

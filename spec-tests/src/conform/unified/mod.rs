@@ -25,10 +25,15 @@ mod expect;
 mod format;
 mod logs;
 mod shell;
+#[cfg(test)]
+mod tests;
 mod venue;
 mod world;
 
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use self::format::{File, Requirement, Serverless, Test, Topology};
 use self::venue::Venue;
@@ -50,17 +55,55 @@ pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>
     Ok(file.tests.iter().map(outcome).collect())
 }
 
+/// How long a test may take: longer than any wants, but not for ever, whatever the pool does.
+const PATIENCE: Duration = Duration::from_secs(120);
+
 fn play(file: &File, test: &Test, target: Target) -> Result<(), String> {
+    play_within(PATIENCE, file, test, target)
+}
+
+fn play_within(patience: Duration, file: &File, test: &Test, target: Target) -> Result<(), String> {
     let topology = topology(file, test)?;
     let requirements = file.run_on_requirements.iter().chain(&test.run_on_requirements);
     let by_password = requirements.map(|it| it.auth).any(|auth| auth == Some(true));
     let venue = Venue::start(topology, by_password)?;
     venue.fill(&file.initial_data)?;
     let world = Arc::new(World::new(target, venue));
+    let watch = Watch::begin(&world, patience);
     let played = play_in(&world, file, test);
     let mut complaints: Vec<String> = played.err().into_iter().collect();
     complaints.extend(world.end());
+    if watch.had_to_end_it() {
+        complaints.insert(0, format!("somebody still waited after {} ms", patience.as_millis()));
+    }
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
+}
+
+/// A thread that closes the pools under whoever waits for too long: nothing else ends such a wait.
+struct Watch {
+    is_over: Sender<()>,
+    thread: JoinHandle<bool>,
+}
+
+impl Watch {
+    fn begin(world: &Arc<World>, patience: Duration) -> Self {
+        let (is_over, over) = channel();
+        let world = Arc::clone(world);
+        let thread = thread::spawn(move || {
+            let is_late = over.recv_timeout(patience) == Err(RecvTimeoutError::Timeout);
+            if is_late {
+                world.break_off();
+            }
+            is_late
+        });
+        Self { is_over, thread }
+    }
+
+    /// The test is over. Says whether it had to be ended.
+    fn had_to_end_it(self) -> bool {
+        drop(self.is_over);
+        self.thread.join().unwrap_or(true)
+    }
 }
 
 fn play_in(world: &Arc<World>, file: &File, test: &Test) -> Result<(), String> {

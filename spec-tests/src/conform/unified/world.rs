@@ -13,7 +13,7 @@ use super::client::Client;
 use super::client::cursor::Cursor;
 use super::client::session::Session;
 use super::expect::events;
-use super::format::{ClientDefinition, Definition, Operation};
+use super::format::{ClientDefinition, CollectionOptions, Definition, Operation};
 use super::venue::Venue;
 use super::{lock, logs};
 use crate::conform::Target;
@@ -30,7 +30,7 @@ pub(super) struct World {
 pub(super) enum Entity {
     Client(Arc<TestClient>),
     Database(Database),
-    Collection(Database, String),
+    Collection(NamedCollection),
     Session(Arc<Session>),
     Cursor(Arc<Mutex<Cursor>>),
     Thread(Arc<Thread>),
@@ -41,6 +41,14 @@ pub(super) enum Entity {
 pub(super) struct Database {
     pub(super) client: Arc<TestClient>,
     pub(super) name: String,
+}
+
+/// A collection of a database.
+#[derive(Clone)]
+pub(super) struct NamedCollection {
+    pub(super) database: Database,
+    pub(super) name: String,
+    pub(super) options: Option<CollectionOptions>,
 }
 
 /// A client, and what of it is observed. One that nobody observes is made when it is used first.
@@ -58,6 +66,19 @@ pub(super) struct TestClient {
 pub(super) struct Thread {
     operations: Mutex<Option<Sender<Operation>>>,
     end: Mutex<Option<JoinHandle<Result<(), String>>>>,
+}
+
+impl Entity {
+    fn client(&self) -> Option<Arc<TestClient>> {
+        match self {
+            Self::Client(client) => Some(Arc::clone(client)),
+            Self::Database(_)
+            | Self::Collection(_)
+            | Self::Session(_)
+            | Self::Cursor(_)
+            | Self::Thread(_) => None,
+        }
+    }
 }
 
 impl TestClient {
@@ -143,7 +164,7 @@ impl World {
                 Entity::Session(session) => session.end(),
                 Entity::Cursor(cursor) => lock(&cursor).close(),
                 Entity::Client(client) => clients.push(client),
-                Entity::Database(_) | Entity::Collection(..) => {}
+                Entity::Database(_) | Entity::Collection(_) => {}
             }
         }
         for client in clients {
@@ -157,6 +178,15 @@ impl World {
         complaints
     }
 
+    /// Closes all pools under whoever waits there.
+    pub(super) fn break_off(&self) {
+        let clients: Vec<_> = lock(&self.entities).values().filter_map(Entity::client).collect();
+        for client in clients {
+            let made = lock(&client.made).clone();
+            made.into_iter().for_each(|made| made.break_off());
+        }
+    }
+
     fn make<'d>(self: &Arc<Self>, definition: &'d Definition) -> Result<(&'d str, Entity), String> {
         Ok(match definition {
             Definition::Client(it) => (&it.id, Entity::Client(Arc::new(self.new_client(it)?))),
@@ -168,7 +198,8 @@ impl World {
                 let Entity::Database(database) = self.entity(&it.database)? else {
                     return Err(format!("{} is no database", it.database));
                 };
-                (&it.id, Entity::Collection(database, it.collection_name.clone()))
+                let (name, options) = (it.collection_name.clone(), it.collection_options.clone());
+                (&it.id, Entity::Collection(NamedCollection { database, name, options }))
             }
             Definition::Session(it) => {
                 let client = self.client(&it.client)?.get()?;

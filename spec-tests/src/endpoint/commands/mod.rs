@@ -6,6 +6,7 @@ mod cursors;
 mod handshake;
 mod indexes;
 mod read;
+mod sort;
 mod update;
 mod write;
 

@@ -4,6 +4,7 @@ use bson::raw::{RawArray, RawDocumentBuf};
 use bson::{RawBsonRef, RawDocument, rawdoc};
 
 use super::cursors::{first_batch, give};
+use super::sort::sort;
 use super::{Answer, Context, namespace};
 use crate::endpoint::data::{Filter, Source};
 use crate::endpoint::refusal::{Refusal, code};
@@ -12,17 +13,22 @@ use crate::endpoint::request::{self, Request, first_key, mismatch, whole};
 pub(super) fn find(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     let request = context.request;
     let namespace = namespace(request)?;
-    refuse_unless_empty(request, &["sort", "projection"])?;
+    refuse_unless_empty(request, &["projection"])?;
     if request.boolean("tailable")? == Some(true) {
         let message = "error processing query: tailable cursor requested on non capped collection";
         return Err(Refusal::new(code::BAD_VALUE, message));
     }
     let limit = count(request, "limit")?.filter(|limit| *limit > 0);
-    let source = Source::Scan {
-        filter: filter(request, "filter")?,
-        from: 0,
-        skip: count(request, "skip")?.unwrap_or_default(),
-        left: limit,
+    let (filter, skip) = (filter(request, "filter")?, count(request, "skip")?.unwrap_or_default());
+    let source = match request.document("sort")?.filter(|keys| !keys.is_empty()) {
+        None => Source::Scan { filter, from: 0, skip, left: limit },
+        Some(keys) => {
+            let collection = context.world.store.get(&namespace).into_iter();
+            let found = collection.flat_map(|collection| collection.scan(&filter, 0));
+            let sorted = sort(found.map(|(_, document)| document.clone()).collect(), keys)?;
+            let (skip, left) = (size(skip), limit.map_or(usize::MAX, size));
+            Source::Made(sorted.into_iter().skip(skip).take(left).collect())
+        }
     };
     let single = request.boolean("singleBatch")? == Some(true);
     give(context, namespace, source, first_batch(count(request, "batchSize")?), single)
@@ -198,6 +204,10 @@ fn refuse_unless_empty(request: &Request, keys: &[&str]) -> Result<(), Refusal> 
         }
     }
     Ok(())
+}
+
+fn size(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
 }
 
 fn int(count: u64) -> i32 {

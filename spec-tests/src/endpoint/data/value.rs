@@ -21,7 +21,7 @@ pub(super) fn key(value: RawBsonRef<'_>) -> Vec<u8> {
 
 /// Which comes first, of two numbers, texts, dates, ObjectIds or booleans; `None` for values that
 /// no range holds both of.
-pub(super) fn compare(a: RawBsonRef<'_>, b: RawBsonRef<'_>) -> Option<Ordering> {
+pub(in super::super) fn compare(a: RawBsonRef<'_>, b: RawBsonRef<'_>) -> Option<Ordering> {
     if let (Some(a), Some(b)) = (Number::of(a), Number::of(b)) {
         return a.compare(b);
     }

@@ -11,8 +11,12 @@
 //! world         the pool, what it tells, what is held
 //! ```
 
+#[cfg(test)]
+mod tests;
 mod threads;
 mod world;
+
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::sdam;
@@ -21,7 +25,8 @@ use cenote_mio::{Builder, Mongo};
 use self::threads::Threads;
 use self::world::World;
 use super::format::{File, Options};
-use super::played::Played;
+use super::operation::Task;
+use super::played::{Failure, Played};
 use super::sockets::Server;
 use crate::conform::Place;
 
@@ -31,11 +36,22 @@ use crate::conform::Place;
 ///
 /// Whatever keeps an endpoint from listening or a pool from being made.
 pub(super) fn play(file: &File, place: &Place) -> Result<(Played, ServerAddress), String> {
+    play_within(Task::PATIENCE, file, place)
+}
+
+fn play_within(
+    patience: Duration,
+    file: &File,
+    place: &Place,
+) -> Result<(Played, ServerAddress), String> {
     let server = Server::start(file, place)?;
-    let world = World::new(pool(&server, &file.pool_options)?)?;
+    let [builder, other] = [(); 2].map(|()| pool(&server, &file.pool_options));
+    let world = World::new(builder?, other?)?;
     let played = std::thread::scope(|scope| {
+        scope.spawn(|| world.watch(patience));
         let threads = Threads::new(&world, scope);
         let failure = threads.play(file.operations.clone()).err();
+        let failure = if world.took_too_long() { Some(never_at_rest(patience)) } else { failure };
         world.settle();
         let events = world.events();
         world.end();
@@ -45,6 +61,10 @@ pub(super) fn play(file: &File, place: &Place) -> Result<(Played, ServerAddress)
         Played { failure, events, settled }
     });
     Ok((played, server.address()))
+}
+
+fn never_at_rest(patience: Duration) -> Failure {
+    Failure::Script(format!("somebody still waited after {} ms", patience.as_millis()))
 }
 
 /// A pool with the file's options, and with nobody but SDAM to watch the server (TF-18).

@@ -9,7 +9,7 @@ use std::thread::{Scope, ScopedJoinHandle};
 use super::world::World;
 use crate::conform::cmap::ledger::Caller;
 use crate::conform::cmap::operation::{MAIN, Operation, Task};
-use crate::conform::cmap::played::Failure;
+use crate::conform::cmap::played::{Failure, for_core_alone};
 
 /// The threads that were started and not joined.
 pub(super) struct Threads<'scope, 'env> {
@@ -115,11 +115,20 @@ fn perform(world: &World, thread: &Thread, task: &Task) -> Result<(), Failure> {
                 return Err(Failure::Script(task.in_vain(&thread.name, seen)));
             }
         }
-        Task::CheckOut { label } => world.check_out(thread.number, label.clone())?,
-        Task::CheckIn { connection } => world.check_in(connection)?,
-        Task::Clear { interrupt_in_use_connections } => world.clear(*interrupt_in_use_connections),
+        Task::CheckOut(how) => world.check_out(thread.number, how)?,
+        Task::CheckIn { connection, broken } => world.check_in(connection, *broken)?,
+        Task::CheckInForeign {} => world.check_in_foreign()?,
+        Task::Clear { interrupt_in_use_connections, service_of: None } => {
+            world.clear(*interrupt_in_use_connections);
+        }
+        Task::Clear { service_of: Some(label), .. } => world.clear_service_of(label)?,
         Task::Close {} => world.close(),
         Task::Ready {} => world.ready(),
+        Task::AssertCounts(counts) => counts.judge(&world.snapshot())?,
+        Task::SetOptions { options } => world.set_options(options)?,
+        Task::Abandon { .. } | Task::CheckInAgain { .. } | Task::ResetAfterFork {} => {
+            return Err(for_core_alone());
+        }
         Task::Start { .. } | Task::WaitForThread { .. } => {
             let reason = format!("{} cannot start or wait for threads", thread.name);
             return Err(Failure::Script(reason));

@@ -5,17 +5,23 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cenote_core::pool::Snapshot;
 use cenote_mio::{Builder, Mongo, Pool, PoolEvent, PooledConnection};
 use serde_json::Value;
 
+use crate::check::Line;
+use crate::conform::cmap::extension::{Broken, CheckOut};
+use crate::conform::cmap::format::Options;
 use crate::conform::cmap::ledger::{Caller, Ledger};
-use crate::conform::cmap::played::{Failure, cleared_by_file, nothing_held};
+use crate::conform::cmap::played::{Failure, cleared_by_file, no_service, nothing_held};
 use crate::conform::cmap::sockets::Server;
 use crate::event_json;
 
 /// A pool, and everything that a file does with it.
 pub(super) struct World {
     pool: Pool,
+    /// What makes another pool of the same server, of which nothing is told.
+    other: Mutex<Option<Builder<Mongo>>>,
     story: Arc<Story>,
     ledger: Arc<Mutex<Ledger>>,
     held: Mutex<Held>,
@@ -32,6 +38,7 @@ struct Story {
 struct Told {
     events: Vec<Value>,
     is_over: bool,
+    took_too_long: bool,
 }
 
 #[derive(Default)]
@@ -51,17 +58,18 @@ impl World {
     const GRACE: Duration = Duration::from_secs(2);
 
     /// Makes the pool, which has told by then that it was made.
-    pub(super) fn new(builder: Builder<Mongo>) -> Result<Self, String> {
+    pub(super) fn new(builder: Builder<Mongo>, other: Builder<Mongo>) -> Result<Self, String> {
         let (story, ledger) = (Arc::<Story>::default(), Arc::<Mutex<Ledger>>::default());
         let (heard, told) = (Arc::clone(&story), Arc::clone(&ledger));
         let builder = builder.on_event(move |PoolEvent { address, event }| {
-            lock(&told).told(event);
+            lock(&told).told_now(event, address);
             let json = serde_json::to_value(event_json::official(event, address));
             lock(&heard.told).events.push(json.expect("an event is plain data"));
             heard.goes_on.notify_all();
         });
         let pool = builder.build().map_err(|error| error.to_string())?;
-        Ok(Self { pool, story, ledger, held: Mutex::default() })
+        let other = Mutex::new(Some(other));
+        Ok(Self { pool, other, story, ledger, held: Mutex::default() })
     }
 
     /// Everything that the pool has told so far.
@@ -105,13 +113,13 @@ impl World {
     }
 
     /// Checks a connection out, and keeps it under its name or for good.
-    pub(super) fn check_out(&self, caller: Caller, label: Option<String>) -> Result<(), Failure> {
+    pub(super) fn check_out(&self, caller: Caller, how: &CheckOut) -> Result<(), Failure> {
         lock(&self.ledger).requested(caller);
-        let outcome = self.pool.check_out();
+        let outcome = self.pool.check_out_for(how.purpose(), how.deadline(Instant::now()));
         lock(&self.ledger).answered(caller);
         let connection = outcome.map_err(Failure::Pool)?;
         let mut held = lock(&self.held);
-        let displaced = match label {
+        let displaced = match how.label.clone() {
             Some(label) => held.labelled.insert(label, connection),
             None => Some(connection),
         };
@@ -119,10 +127,57 @@ impl World {
         Ok(())
     }
 
-    /// Checks in what is held under this name.
-    pub(super) fn check_in(&self, label: &str) -> Result<(), Failure> {
+    /// Checks in what is held under this name, broken or not.
+    pub(super) fn check_in(&self, label: &str, broken: Option<Broken>) -> Result<(), Failure> {
         let held = lock(&self.held).labelled.remove(label);
-        held.map(drop).ok_or_else(|| nothing_held(label))
+        let mut connection = held.ok_or_else(|| nothing_held(label))?;
+        if let Some(broken) = broken {
+            connection.mark_errored(broken.error());
+        }
+        Ok(())
+    }
+
+    /// Clears the service of what is held under this name.
+    pub(super) fn clear_service_of(&self, label: &str) -> Result<(), Failure> {
+        let service = match lock(&self.held).labelled.get(label) {
+            Some(connection) => connection.service_id().ok_or_else(no_service)?,
+            None => return Err(nothing_held(label)),
+        };
+        self.pool.clear_service(cleared_by_file(), service);
+        Ok(())
+    }
+
+    /// What the pool counts.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.pool.snapshot()
+    }
+
+    /// The pool has these options from now on.
+    pub(super) fn set_options(&self, options: &Options) -> Result<(), Failure> {
+        let options = options.to_pool_options().map_err(Failure::Script)?;
+        let mut ledger = lock(&self.ledger);
+        let note = Line::options_changed(&options, self.pool.address(), ledger.time());
+        ledger.note(&note);
+        drop(ledger);
+        self.pool.set_options(options).map_err(|error| Failure::Script(error.to_string()))
+    }
+
+    /// Checks in a connection of another pool, which goes where it belongs.
+    pub(super) fn check_in_foreign(&self) -> Result<(), Failure> {
+        let before = self.pool.snapshot();
+        let other = lock(&self.other).take().map(Builder::build);
+        let other = other.ok_or_else(|| Failure::Script("one other pool is enough".to_owned()))?;
+        let other = other.map_err(|error| Failure::Script(error.to_string()))?;
+        other.ready();
+        let connection = other.check_out().map_err(Failure::Pool)?;
+        drop(connection);
+        let (after, its) = (self.pool.snapshot(), other.snapshot());
+        other.close();
+        if after == before && (its.available, its.in_use) == (1, 0) {
+            return Ok(());
+        }
+        let what = format!("a connection of another pool was checked in here: {after}, {its}");
+        Err(Failure::Script(what))
     }
 
     /// Marks the pool as ready.
@@ -145,6 +200,20 @@ impl World {
     pub(super) fn end(&self) {
         lock(&self.story.told).is_over = true;
         self.story.goes_on.notify_all();
+    }
+
+    /// Waits until the file is over. If it is not after so long, the pool is closed under whoever
+    /// waits there: a thread of the operating system cannot be told otherwise.
+    pub(super) fn watch(&self, patience: Duration) {
+        if !self.wait_until(patience, |told| told.is_over) {
+            lock(&self.story.told).took_too_long = true;
+            self.close();
+        }
+    }
+
+    /// Whether it was.
+    pub(super) fn took_too_long(&self) -> bool {
+        lock(&self.story.told).took_too_long
     }
 
     /// Whether the file is over.

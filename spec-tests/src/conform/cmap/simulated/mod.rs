@@ -5,12 +5,14 @@
 //!
 //! ```text
 //! script        the threads, in a fixed order
-//! world         the shell: clock, answers on their way, the pool
+//! world         what can be done to the pool, and the time
+//! ├ shell       carries out what it orders
 //! └ endpoint    the server behind the sockets
 //! ```
 
 mod endpoint;
 mod script;
+mod shell;
 mod world;
 
 use self::endpoint::Endpoint;

@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, VecDeque};
 use cenote_core::pool::{ConnId, Instant};
 
 use super::world::{Outcome, Socket, World};
+use crate::conform::cmap::extension::{Broken, CheckOut};
 use crate::conform::cmap::operation::{MAIN, Operation, Task};
-use crate::conform::cmap::played::{Failure, nothing_held};
+use crate::conform::cmap::played::{Failure, nothing_held, nothing_to_abandon};
 
 /// The main thread, the others, and what they hold.
 pub(super) struct Script {
@@ -22,6 +23,8 @@ pub(super) struct Script {
     threads: Vec<Thread>,
     labels: BTreeMap<String, (ConnId, Socket)>,
     unlabelled: Vec<(ConnId, Socket)>,
+    /// What came back last under each name.
+    returned: BTreeMap<String, ConnId>,
 }
 
 struct Thread {
@@ -37,7 +40,8 @@ impl Script {
     /// A main thread that has everything before it.
     pub(super) fn new(world: World, operations: Vec<Operation>) -> Self {
         let main = Thread::new(MAIN.to_owned(), operations.into());
-        Self { world, threads: vec![main], labels: BTreeMap::new(), unlabelled: Vec::new() }
+        let (labels, returned) = (BTreeMap::new(), BTreeMap::new());
+        Self { world, threads: vec![main], labels, unlabelled: Vec::new(), returned }
     }
 
     /// Plays until the main thread ends; with what it failed, if it did. Errors of threads that
@@ -79,7 +83,7 @@ impl Script {
     /// Whether what a thread waits for has come about.
     fn is_over(&self, thread: usize, task: &Task) -> bool {
         match task {
-            Task::CheckOut { .. } => self.world.has_outcome(thread),
+            Task::CheckOut(_) => self.world.has_outcome(thread),
             Task::WaitForThread { target } => self.thread(target).has_ended(),
             Task::WaitForEvent { event, count, .. } => self.seen(event.as_str()) >= *count,
             Task::Wait { .. } => false,
@@ -87,7 +91,13 @@ impl Script {
             | Task::CheckIn { .. }
             | Task::Clear { .. }
             | Task::Close {}
-            | Task::Ready {} => true,
+            | Task::Ready {}
+            | Task::Abandon { .. }
+            | Task::AssertCounts(_)
+            | Task::SetOptions { .. }
+            | Task::CheckInForeign {}
+            | Task::CheckInAgain { .. }
+            | Task::ResetAfterFork {} => true,
         }
     }
 
@@ -113,17 +123,31 @@ impl Script {
             Task::Start { target } => {
                 self.threads.push(Thread::new(target.clone(), VecDeque::new()));
             }
-            Task::CheckOut { .. } => self.world.check_out(thread),
-            Task::CheckIn { connection } => {
+            Task::CheckOut(how) => self.world.check_out(thread, how),
+            Task::CheckIn { connection, broken } => {
                 let held = self.labels.remove(connection);
                 let (id, socket) = held.ok_or_else(|| nothing_held(connection))?;
-                self.world.check_in(id, socket);
+                self.returned.insert(connection.clone(), id);
+                self.world.check_in(id, socket, broken.map(Broken::error));
             }
-            Task::Clear { interrupt_in_use_connections } => {
+            Task::CheckInAgain { connection } => {
+                let id = self.returned.get(connection).ok_or_else(|| nothing_held(connection))?;
+                self.world.is_refused(*id)?;
+            }
+            Task::CheckInForeign {} => self.world.is_refused(World::FOREIGN)?,
+            Task::Clear { interrupt_in_use_connections, service_of: None } => {
                 self.world.clear(*interrupt_in_use_connections);
+            }
+            Task::Clear { service_of: Some(label), .. } => {
+                let (id, _) = self.labels.get(label).ok_or_else(|| nothing_held(label))?;
+                self.world.clear_service_of(*id)?;
             }
             Task::Close {} => self.world.close(),
             Task::Ready {} => self.world.ready(),
+            Task::Abandon { target } => self.abandon(target)?,
+            Task::AssertCounts(counts) => counts.judge(&self.world.snapshot())?,
+            Task::SetOptions { options } => self.world.set_options(options)?,
+            Task::ResetAfterFork {} => self.world.reset_after_fork(),
             Task::Wait { .. } | Task::WaitForThread { .. } | Task::WaitForEvent { .. } => {}
         }
         Ok(())
@@ -135,7 +159,7 @@ impl Script {
             return Err(Failure::Script(task.in_vain(name, |event| self.seen(event))));
         }
         match task {
-            Task::CheckOut { label } => {
+            Task::CheckOut(CheckOut { label, .. }) => {
                 let outcome = self.world.take_outcome(thread).expect("there is an outcome");
                 self.checked_out(label, outcome)
             }
@@ -148,7 +172,29 @@ impl Script {
             | Task::CheckIn { .. }
             | Task::Clear { .. }
             | Task::Close {}
-            | Task::Ready {} => Ok(()),
+            | Task::Ready {}
+            | Task::Abandon { .. }
+            | Task::AssertCounts(_)
+            | Task::SetOptions { .. }
+            | Task::CheckInForeign {}
+            | Task::CheckInAgain { .. }
+            | Task::ResetAfterFork {} => Ok(()),
+        }
+    }
+
+    /// Whoever waits there goes away; what came for him at this very moment comes home in the end.
+    fn abandon(&mut self, name: &str) -> Result<(), Failure> {
+        let thread = self.threads.iter().position(|thread| thread.name == name);
+        let thread = thread.expect("checked to be started");
+        match self.threads[thread].waits.take() {
+            Some((Task::CheckOut(_), _)) => {
+                self.unlabelled.extend(self.world.abandon(thread));
+                Ok(())
+            }
+            waits => {
+                self.threads[thread].waits = waits;
+                Err(nothing_to_abandon(name))
+            }
         }
     }
 

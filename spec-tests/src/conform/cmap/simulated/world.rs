@@ -6,22 +6,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, PoolError, Stage};
 use cenote_core::pool::{
-    Action, ConnId, Event, Health, Input, Instant, InvalidOptions, PoolState, Purpose, Shell,
-    WaiterId,
+    ConnId, Health, Input, Instant, InvalidOptions, PoolState, Shell, Snapshot, WaiterId,
 };
-use cenote_core::sdam::{self, Context, PoolVerdict};
 use serde_json::Value;
 
-use super::endpoint::{Answer, Endpoint};
+use super::endpoint::Endpoint;
+use crate::check::Line;
 use crate::conform::cmap::expected::Expected;
+use crate::conform::cmap::extension::CheckOut;
 use crate::conform::cmap::format::Options;
 use crate::conform::cmap::ledger::{Caller, Ledger};
-use crate::conform::cmap::played::cleared_by_file;
-use crate::event_json;
+use crate::conform::cmap::played::{Failure, cleared_by_file, no_service};
 
 /// What the simulation brings into the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,29 +36,32 @@ impl Shell for Simulated {
 /// A socket; there is one for each established connection, and it can neither be copied nor made
 /// outside the world.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Socket(u64);
+pub(super) struct Socket(pub(super) u64);
 
 /// What became of a check-out.
 pub(super) type Outcome = Result<(ConnId, Socket), PoolError>;
 
 /// A pool, its endpoint, and the time.
 pub(super) struct World {
-    address: Arc<ServerAddress>,
-    now: Instant,
-    pool: PoolState<Simulated>,
-    endpoint: Endpoint,
-    app_name: Option<String>,
+    pub(super) address: Arc<ServerAddress>,
+    pub(super) now: Instant,
+    pub(super) pool: PoolState<Simulated>,
+    pub(super) endpoint: Endpoint,
+    pub(super) app_name: Option<String>,
     /// Answers on their way, in the order in which they arrive.
-    answers: BTreeMap<(Instant, u64), (ConnId, Result<(), ConnectionError>)>,
-    asked: u64,
-    requests: u64,
+    pub(super) answers: BTreeMap<(Instant, u64), (ConnId, Result<(), ConnectionError>)>,
+    pub(super) asked: u64,
+    pub(super) requests: u64,
+    /// Who asked last with which number.
+    pub(super) asking: BTreeMap<Caller, WaiterId>,
+    pub(super) load_balanced: bool,
     /// Outcomes that were not picked up yet.
-    inbox: BTreeMap<Caller, Outcome>,
+    pub(super) inbox: BTreeMap<Caller, Outcome>,
     /// Connections in use that were broken under the hands of their holder.
-    broken: BTreeSet<ConnId>,
+    pub(super) broken: BTreeSet<ConnId>,
     /// What the pool told, as the files see it.
-    events: Vec<Value>,
-    ledger: Ledger,
+    pub(super) events: Vec<Value>,
+    pub(super) ledger: Ledger,
 }
 
 impl World {
@@ -76,6 +79,8 @@ impl World {
             answers: BTreeMap::new(),
             asked: 0,
             requests: 0,
+            asking: BTreeMap::new(),
+            load_balanced: options.is_load_balanced(),
             inbox: BTreeMap::new(),
             broken: BTreeSet::new(),
             events: Vec::new(),
@@ -96,12 +101,25 @@ impl World {
     }
 
     /// Asks for a connection; what becomes of it lies in the inbox, perhaps at once.
-    pub(super) fn check_out(&mut self, caller: Caller) {
+    pub(super) fn check_out(&mut self, caller: Caller, how: &CheckOut) {
         self.requests += 1;
         let id = WaiterId(self.requests);
+        self.asking.insert(caller, id);
         self.ledger.requested(caller);
-        let purpose = Purpose::Other;
-        self.feed(Input::CheckOutRequested { id, waiter: caller, deadline: None, purpose });
+        let (deadline, purpose) = (how.deadline(self.now), how.purpose());
+        self.feed(Input::CheckOutRequested { id, waiter: caller, deadline, purpose });
+    }
+
+    /// The caller does not want a connection any more; this one came too late.
+    pub(super) fn abandon(&mut self, caller: Caller) -> Option<(ConnId, Socket)> {
+        let id = *self.asking.get(&caller)?;
+        self.feed(Input::CheckOutCancelled { id });
+        self.take_outcome(caller)?.ok()
+    }
+
+    /// What the pool counts.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.pool.snapshot()
     }
 
     /// Whether a caller has had an outcome that it has not picked up.
@@ -114,9 +132,14 @@ impl World {
         self.inbox.remove(&caller)
     }
 
-    /// Gives a connection back. Who holds a broken one has noticed.
-    pub(super) fn check_in(&mut self, id: ConnId, conn: Socket) {
-        let health = if self.broken.remove(&id) {
+    /// Gives a connection back, which this error has met. Who holds one that the pool has broken has
+    /// noticed that.
+    pub(super) fn check_in(&mut self, id: ConnId, conn: Socket, error: Option<ConnectionError>) {
+        let was_interrupted = self.broken.remove(&id);
+        let health = if let Some(error) = error {
+            self.show_to_sdam(id, &error);
+            Health::Errored(error)
+        } else if was_interrupted {
             let reason = "interrupted by the pool";
             Health::Errored(ConnectionError::network(Stage::Operation, reason))
         } else {
@@ -129,6 +152,46 @@ impl World {
     pub(super) fn clear(&mut self, interrupt: bool) {
         self.feed(Input::Clear { cause: cleared_by_file(), interrupt, service: None });
     }
+
+    /// Clears one service, that of a connection.
+    pub(super) fn clear_service_of(&mut self, id: ConnId) -> Result<(), Failure> {
+        let service = self.pool.service_of(id).ok_or_else(no_service)?;
+        let cause = cleared_by_file();
+        self.feed(Input::Clear { cause, interrupt: false, service: Some(service) });
+        Ok(())
+    }
+
+    /// The pool has these options from now on.
+    pub(super) fn set_options(&mut self, options: &Options) -> Result<(), Failure> {
+        let options = options.to_pool_options().map_err(Failure::Script)?;
+        self.ledger.note(&Line::options_changed(&options, &self.address, self.time()));
+        self.feed(Input::SetOptions { options: Box::new(options) });
+        Ok(())
+    }
+
+    /// This is a forked process from now on: nobody answers what the parent asked, and its sockets are
+    /// closed without a word.
+    pub(super) fn reset_after_fork(&mut self) {
+        self.ledger.note(&Line::reset_after_fork(&self.address, self.time()));
+        self.feed(Input::ResetAfterFork);
+    }
+
+    /// Checks in what cannot be checked in: it comes back with an error, and leaves no trace.
+    pub(super) fn is_refused(&mut self, id: ConnId) -> Result<(), Failure> {
+        let before = self.pool.snapshot();
+        let input = Input::CheckedIn { id, conn: Socket(id.number()), health: Health::Healthy };
+        let mut actions = Vec::new();
+        let refused = self.pool.handle(self.now, input, &mut actions);
+        let came_back =
+            refused.is_err_and(|misuse| matches!(misuse.input, Input::CheckedIn { .. }));
+        if came_back && actions.is_empty() && self.pool.snapshot() == before {
+            return Ok(());
+        }
+        Err(Failure::Script("a connection was checked in that is not in use here".to_owned()))
+    }
+
+    /// Of no pool that is here.
+    pub(super) const FOREIGN: ConnId = ConnId::from_parts(4711, 0);
 
     /// Closes the pool.
     pub(super) fn close(&mut self) {
@@ -170,7 +233,7 @@ impl World {
         self.close();
         let unclaimed = std::mem::take(&mut self.inbox).into_values().filter_map(Result::ok);
         for (id, conn) in held.into_iter().chain(unclaimed) {
-            self.check_in(id, conn);
+            self.check_in(id, conn, None);
         }
         let left = self.pool.snapshot();
         match self.next() {
@@ -191,85 +254,8 @@ impl World {
         self.pool.next_deadline().map(|deadline| deadline.at.max(self.now))
     }
 
-    /// An establishment ends. A failure is shown to SDAM first, which forgets about it if the pool
-    /// has been cleared since, and otherwise may clear the pool (SD-20, TF-18, T-03).
-    fn established(&mut self, id: ConnId, result: Result<(), ConnectionError>) {
-        match result {
-            Ok(()) => {
-                let conn = Socket(id.number());
-                self.ledger.opened(id.number());
-                self.feed(Input::EstablishSucceeded { id, conn });
-            }
-            Err(cause) => {
-                self.show_to_sdam(id, &cause);
-                self.feed(Input::EstablishFailed { id, cause });
-            }
-        }
-    }
-
-    fn show_to_sdam(&mut self, id: ConnId, cause: &ConnectionError) {
-        let context = Context {
-            load_balanced: false,
-            current_generation: !self.pool.is_stale(id),
-            topology_version: None,
-        };
-        match sdam::verdict(&context, cause).pool {
-            PoolVerdict::Keep => {}
-            PoolVerdict::Clear { interrupt } => {
-                self.feed(Input::Clear { cause: cause.clone(), interrupt, service: None });
-            }
-            PoolVerdict::ClearService => unreachable!("no file is about load balancers"),
-        }
-    }
-
-    fn feed(&mut self, input: Input<Simulated>) {
-        let mut actions = Vec::new();
-        if let Err(misuse) = self.pool.handle(self.now, input, &mut actions) {
-            panic!("the simulation keeps to the contract: {misuse}");
-        }
-        self.pool.check_invariants();
-        self.perform(actions);
-    }
-
-    fn perform(&mut self, actions: Vec<Action<Simulated>>) {
-        for action in actions {
-            match action {
-                Action::StartEstablish { id, deadline: _, background: _ } => self.say_hello(id),
-                Action::AbortEstablish { id } => {
-                    self.answers.retain(|_, (answered, _)| *answered != id);
-                }
-                Action::Deliver { waiter, outcome } => {
-                    let explain = |error| PoolError::new(Arc::clone(&self.address), error);
-                    self.deliver(waiter, outcome.map_err(explain));
-                }
-                Action::CloseSocket { id, conn: Socket(number) } => {
-                    assert_eq!(id.number(), number, "each connection has its own socket");
-                    self.ledger.closed(number);
-                }
-                Action::Interrupt { id } => {
-                    self.broken.insert(id);
-                }
-                Action::ReportHeldTooLong { .. } => {}
-                Action::EmitEvent(event) => self.tell(&event),
-            }
-        }
-    }
-
-    fn say_hello(&mut self, id: ConnId) {
-        let Answer { after, result } = self.endpoint.hello(self.app_name.as_deref());
-        self.asked += 1;
-        self.answers.insert((self.now + after, self.asked), (id, result));
-    }
-
-    fn deliver(&mut self, caller: Caller, outcome: Outcome) {
-        self.ledger.answered(caller);
-        let unclaimed = self.inbox.insert(caller, outcome);
-        assert!(unclaimed.is_none(), "a caller asks for one connection at a time");
-    }
-
-    fn tell(&mut self, event: &Event<ConnectionError>) {
-        self.ledger.told(event);
-        let json = serde_json::to_value(event_json::official(event, &self.address));
-        self.events.push(json.expect("an event is plain data"));
+    /// Since the beginning.
+    pub(super) fn time(&self) -> Duration {
+        self.now.saturating_since(Instant::ORIGIN)
     }
 }

@@ -40,8 +40,8 @@ pub(super) fn play(file: &File, place: &Place) -> Result<(Played, ServerAddress)
 }
 
 async fn play_against(server: &Server, file: &File) -> Result<Played, String> {
-    let builder = pool(server, &file.pool_options)?;
-    let world = Arc::new(World::new(builder)?);
+    let [builder, other] = [(); 2].map(|()| pool(server, &file.pool_options));
+    let world = Arc::new(World::new(builder?, other?)?);
     let threads = Threads::new(Arc::clone(&world));
     let failure = threads.play(file.operations.clone()).await.err();
     let events = world.events();

@@ -5,14 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::world::World;
+use crate::conform::cmap::extension::CheckOut;
 use crate::conform::cmap::ledger::Caller;
 use crate::conform::cmap::operation::{MAIN, Operation, Task};
-use crate::conform::cmap::played::Failure;
+use crate::conform::cmap::played::{Failure, for_core_alone, nothing_to_abandon};
 
 /// The threads that were started and not joined. A clone is the same.
 #[derive(Clone)]
@@ -25,6 +27,7 @@ pub(super) struct Threads {
 /// A thread, and the way to hand it something.
 struct Running {
     tasks: UnboundedSender<Task>,
+    leave: Arc<Leave>,
     end: JoinHandle<Result<(), Failure>>,
 }
 
@@ -32,6 +35,14 @@ struct Running {
 struct Thread {
     name: String,
     number: Caller,
+    leave: Arc<Leave>,
+}
+
+/// That a thread is not to wait for a connection any more.
+#[derive(Default)]
+struct Leave {
+    asked: Notify,
+    taken: Notify,
 }
 
 impl Threads {
@@ -61,7 +72,7 @@ impl Threads {
         self.world.close().await;
         let mut complaints = Vec::new();
         let left = std::mem::take(&mut *self.lock());
-        for (name, Running { tasks, end }) in left {
+        for (name, Running { tasks, end, .. }) in left {
             drop(tasks);
             match timeout(Self::PATIENCE, end).await {
                 Ok(Ok(_)) => {}
@@ -75,8 +86,18 @@ impl Threads {
     fn start(&self, name: String) {
         let (sender, receiver) = unbounded_channel();
         let thread = self.thread(&name);
+        let leave = Arc::clone(&thread.leave);
         let end = tokio::spawn(self.clone().run(thread, receiver));
-        self.lock().insert(name, Running { tasks: sender, end });
+        self.lock().insert(name, Running { tasks: sender, leave, end });
+    }
+
+    async fn abandon(&self, name: &str) -> Result<(), Failure> {
+        let leave = self.lock().get(name).map(|thread| Arc::clone(&thread.leave));
+        let leave = leave.ok_or_else(|| not_running(name))?;
+        // Only whoever waits by now goes away.
+        leave.asked.notify_waiters();
+        let taken = timeout(Self::PATIENCE, leave.taken.notified()).await;
+        taken.map_err(|_| nothing_to_abandon(name))
     }
 
     /// One thing after the other, until nothing more can come or one fails.
@@ -113,24 +134,45 @@ impl Threads {
                 let end = timeout(limit, self.join(target)).await;
                 return end.unwrap_or_else(|_| Err(self.in_vain(thread, &task)));
             }
-            Task::CheckOut { ref label } => {
-                let outcome = timeout(limit, world.check_out(thread.number, label.clone())).await;
+            Task::CheckOut(ref how) => {
+                let outcome = timeout(limit, self.check_out(thread, how)).await;
                 return outcome.unwrap_or_else(|_| Err(self.in_vain(thread, &task)));
             }
-            Task::CheckIn { connection } => world.check_in(&connection)?,
-            Task::Clear { interrupt_in_use_connections } => {
+            Task::CheckIn { connection, broken } => world.check_in(&connection, broken)?,
+            Task::CheckInForeign {} => world.check_in_foreign().await?,
+            Task::Clear { interrupt_in_use_connections, service_of: None } => {
                 world.clear(interrupt_in_use_connections);
             }
+            Task::Clear { service_of: Some(label), .. } => world.clear_service_of(&label)?,
             Task::Close {} => world.close().await,
             Task::Ready {} => world.ready(),
+            Task::Abandon { target } => self.abandon(&target).await?,
+            Task::AssertCounts(counts) => counts.judge(&world.snapshot())?,
+            Task::SetOptions { options } => world.set_options(&options)?,
+            Task::CheckInAgain { .. } | Task::ResetAfterFork {} => return Err(for_core_alone()),
         }
         Ok(())
+    }
+
+    /// Until there is a connection or an error, or the thread is not to wait any more.
+    async fn check_out(&self, thread: &Thread, how: &CheckOut) -> Result<(), Failure> {
+        let Thread { number, leave, .. } = thread;
+        let outcome = tokio::select! {
+            biased;
+            () = leave.asked.notified() => None,
+            outcome = self.world.check_out(*number, how) => Some(outcome),
+        };
+        outcome.unwrap_or_else(|| {
+            self.world.abandoned(*number);
+            leave.taken.notify_one();
+            Ok(())
+        })
     }
 
     /// Waits for a thread, and fails as it failed (TF-08).
     async fn join(&self, name: &str) -> Result<(), Failure> {
         let running = self.lock().remove(name);
-        let Running { tasks, end } = running.ok_or_else(|| not_running(name))?;
+        let Running { tasks, end, .. } = running.ok_or_else(|| not_running(name))?;
         drop(tasks);
         end.await.unwrap_or_else(|panic| Err(Failure::Script(format!("{name}: {panic}"))))
     }
@@ -140,7 +182,8 @@ impl Threads {
     }
 
     fn thread(&self, name: &str) -> Thread {
-        Thread { name: name.to_owned(), number: self.started.fetch_add(1, Ordering::Relaxed) }
+        let number = self.started.fetch_add(1, Ordering::Relaxed);
+        Thread { name: name.to_owned(), number, leave: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Running>> {

@@ -4,20 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_core::error::PoolError;
+use cenote_core::pool::Snapshot;
 use cenote_tokio::{Builder, Mongo, Pool, PoolEvent, PooledConnection};
 use serde_json::Value;
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
+use crate::check::Line;
+use crate::conform::cmap::extension::{Broken, CheckOut};
+use crate::conform::cmap::format::Options;
 use crate::conform::cmap::ledger::{Caller, Ledger};
-use crate::conform::cmap::played::{Failure, cleared_by_file, nothing_held};
+use crate::conform::cmap::played::{Failure, cleared_by_file, no_service, nothing_held};
 use crate::conform::cmap::sockets::Server;
 use crate::event_json;
 
 /// A pool, and everything that a file does with it.
 pub(super) struct World {
     pool: Pool,
+    /// What makes another pool of the same server, of which nothing is told.
+    other: Mutex<Option<Builder<Mongo>>>,
     events: watch::Sender<Vec<Value>>,
     is_over: watch::Sender<bool>,
     ledger: Arc<Mutex<Ledger>>,
@@ -35,18 +40,19 @@ impl World {
     const PATIENCE: Duration = Duration::from_secs(20);
 
     /// Makes the pool, which has told by then that it was made.
-    pub(super) fn new(builder: Builder<Mongo>) -> Result<Self, String> {
+    pub(super) fn new(builder: Builder<Mongo>, other: Builder<Mongo>) -> Result<Self, String> {
         let ledger = Arc::new(Mutex::new(Ledger::default()));
         let events = watch::Sender::new(Vec::new());
         let (heard, told) = (events.clone(), Arc::clone(&ledger));
         let builder = builder.on_event(move |PoolEvent { address, event }| {
-            lock(&told).told(event);
+            lock(&told).told_now(event, address);
             let json = serde_json::to_value(event_json::official(event, address));
             heard.send_modify(|events| events.push(json.expect("an event is plain data")));
         });
         let pool = builder.build().map_err(|error| error.to_string())?;
         let (is_over, held) = (watch::Sender::new(false), Mutex::default());
-        Ok(Self { pool, events, is_over, ledger, held })
+        let other = Mutex::new(Some(other));
+        Ok(Self { pool, other, events, is_over, ledger, held })
     }
 
     /// Everything that the pool has told so far.
@@ -74,17 +80,15 @@ impl World {
     }
 
     /// Checks a connection out, and keeps it under its name or for good.
-    pub(super) async fn check_out(
-        &self,
-        caller: Caller,
-        label: Option<String>,
-    ) -> Result<(), Failure> {
+    pub(super) async fn check_out(&self, caller: Caller, how: &CheckOut) -> Result<(), Failure> {
         lock(&self.ledger).requested(caller);
-        let outcome: Result<_, PoolError> = self.pool.check_out().await;
+        let deadline = how.deadline(std::time::Instant::now());
+        let deadline = deadline.map(Instant::from_std);
+        let outcome = self.pool.check_out_for(how.purpose(), deadline).await;
         lock(&self.ledger).answered(caller);
         let connection = outcome.map_err(Failure::Pool)?;
         let mut held = lock(&self.held);
-        let displaced = match label {
+        let displaced = match how.label.clone() {
             Some(label) => held.labelled.insert(label, connection),
             None => Some(connection),
         };
@@ -92,10 +96,62 @@ impl World {
         Ok(())
     }
 
-    /// Checks in what is held under this name.
-    pub(super) fn check_in(&self, label: &str) -> Result<(), Failure> {
+    /// A caller does not want a connection any more.
+    pub(super) fn abandoned(&self, caller: Caller) {
+        lock(&self.ledger).answered(caller);
+    }
+
+    /// Checks in what is held under this name, broken or not.
+    pub(super) fn check_in(&self, label: &str, broken: Option<Broken>) -> Result<(), Failure> {
         let held = lock(&self.held).labelled.remove(label);
-        held.map(drop).ok_or_else(|| nothing_held(label))
+        let mut connection = held.ok_or_else(|| nothing_held(label))?;
+        if let Some(broken) = broken {
+            connection.mark_errored(broken.error());
+        }
+        Ok(())
+    }
+
+    /// Clears the service of what is held under this name.
+    pub(super) fn clear_service_of(&self, label: &str) -> Result<(), Failure> {
+        let service = match lock(&self.held).labelled.get(label) {
+            Some(connection) => connection.service_id().ok_or_else(no_service)?,
+            None => return Err(nothing_held(label)),
+        };
+        self.pool.clear_service(cleared_by_file(), service);
+        Ok(())
+    }
+
+    /// What the pool counts.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.pool.snapshot()
+    }
+
+    /// The pool has these options from now on.
+    pub(super) fn set_options(&self, options: &Options) -> Result<(), Failure> {
+        let options = options.to_pool_options().map_err(Failure::Script)?;
+        let mut ledger = lock(&self.ledger);
+        let note = Line::options_changed(&options, self.pool.address(), ledger.time());
+        ledger.note(&note);
+        drop(ledger);
+        self.pool.set_options(options).map_err(|error| Failure::Script(error.to_string()))
+    }
+
+    /// Checks in a connection of another pool, which goes where it belongs.
+    pub(super) async fn check_in_foreign(&self) -> Result<(), Failure> {
+        let before = self.pool.snapshot();
+        let other = lock(&self.other).take().map(Builder::build);
+        let other = other.ok_or_else(|| Failure::Script("one other pool is enough".to_owned()))?;
+        let other = other.map_err(|error| Failure::Script(error.to_string()))?;
+        other.ready();
+        let connection = other.check_out().await.map_err(Failure::Pool)?;
+        drop(connection);
+        let (after, its) = (self.pool.snapshot(), other.snapshot());
+        other.close().await;
+        if after == before && (its.available, its.in_use) == (1, 0) {
+            return Ok(());
+        }
+        let what = format!("a connection of another pool was checked in here: {after}, {its}");
+        Err(Failure::Script(what))
     }
 
     /// Marks the pool as ready.

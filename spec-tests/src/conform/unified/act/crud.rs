@@ -12,9 +12,9 @@ use crate::conform::unified::client::command::{Command, Safety, body};
 use crate::conform::unified::client::cursor::Cursor;
 use crate::conform::unified::client::session::Session;
 use crate::conform::unified::client::{Client, Failure};
-use crate::conform::unified::format::Operation;
+use crate::conform::unified::format::{CollectionOptions, Operation, ReadPreference};
 use crate::conform::unified::lock;
-use crate::conform::unified::world::{Database, Entity, World};
+use crate::conform::unified::world::{Database, Entity, NamedCollection, World};
 
 /// Carries it out.
 ///
@@ -28,8 +28,8 @@ pub(super) fn act(world: &World, operation: &Operation) -> Result<Outcome, Failu
             on_client(&client, &operation.action)
         }
         Entity::Database(database) => on_database(&database, &operation.action),
-        Entity::Collection(database, name) => {
-            Collection::new(world, &database, name)?.act(&operation.action)
+        Entity::Collection(collection) => {
+            Collection::new(world, collection)?.act(&operation.action)
         }
         Entity::Session(session) => on_session(&session, &operation.action),
         Entity::Cursor(cursor) => on_cursor(&cursor, &operation.action),
@@ -84,12 +84,14 @@ struct Collection<'w> {
     client: Arc<Client>,
     database: String,
     name: String,
+    options: Option<CollectionOptions>,
 }
 
 impl<'w> Collection<'w> {
-    fn new(world: &'w World, database: &Database, name: String) -> Result<Self, Failure> {
+    fn new(world: &'w World, named: NamedCollection) -> Result<Self, Failure> {
+        let NamedCollection { database, name, options } = named;
         let client = database.client.get().map_err(Failure::script)?;
-        Ok(Self { world, client, database: database.name.clone(), name })
+        Ok(Self { world, client, database: database.name, name, options })
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "whatever it cannot do is refused")]
@@ -141,6 +143,13 @@ impl<'w> Collection<'w> {
     fn find(&self, find: &Find) -> Result<Cursor, Failure> {
         let mut command = body("find", self.name.as_str());
         command.insert("filter", filtered(&find.filter)?);
+        if let Some(sort) = &find.sort {
+            command.insert("sort", filtered(sort)?);
+        }
+        if let Some(CollectionOptions { read_preference: ReadPreference { mode } }) = &self.options
+        {
+            command.insert("$readPreference", doc! { "mode": mode });
+        }
         if let Some(size) = find.batch_size {
             command.insert("batchSize", size);
         }

@@ -23,13 +23,7 @@ use super::world::{Entity, World};
 
 /// An operation and its arguments.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(
-    tag = "name",
-    content = "arguments",
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    deny_unknown_fields
-)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(super) enum Action {
     // The runner's.
     FailPoint { client: String, fail_point: Map<String, Value> },
@@ -77,6 +71,7 @@ pub(super) struct RunCommand {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Find {
     pub(super) filter: Map<String, Value>,
+    pub(super) sort: Option<Map<String, Value>>,
     pub(super) batch_size: Option<i32>,
     pub(super) session: Option<String>,
 }

@@ -86,10 +86,16 @@ impl Cursor {
     /// Of a getMore.
     pub(in crate::conform::unified) fn drain(mut self) -> Result<Vec<Document>, Failure> {
         let mut all = Vec::new();
-        while let Some(document) = self.next()? {
-            all.push(document);
+        loop {
+            match self.next() {
+                Ok(Some(document)) => all.push(document),
+                Ok(None) => return Ok(all),
+                Err(failure) => {
+                    self.close();
+                    return Err(failure);
+                }
+            }
         }
-        Ok(all)
     }
 
     /// Tells the server, if it has more, and gives the connection back whatever it says.

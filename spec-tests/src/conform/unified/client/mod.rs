@@ -103,6 +103,11 @@ impl Client {
         self.pool.append_metadata(driver);
     }
 
+    /// Closes the pool under whoever uses it.
+    pub(super) fn break_off(&self) {
+        let _ = self.pool.close();
+    }
+
     /// Ends its sessions, stops watching, closes the pool.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! Values against values. At the root of a document there may be more than is expected; below it,
-//! nothing else.
+//! Values against values. At the root of a document there may be more than is expected, and so in
+//! each document of a list of results; below it, nothing else.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,15 @@ pub(in crate::conform::unified) fn root(
     expected: &Value,
     seen: Option<&Value>,
 ) -> Result<(), String> {
-    compare(expected, seen, true)
+    match (expected, seen) {
+        (Value::Array(expected), Some(Value::Array(seen))) if expected.len() == seen.len() => {
+            let mut pairs = expected.iter().zip(seen).enumerate();
+            pairs.try_for_each(|(index, (expected, seen))| {
+                compare(expected, Some(seen), true).map_err(|what| format!("[{index}]: {what}"))
+            })
+        }
+        (expected, seen) => compare(expected, seen, true),
+    }
 }
 
 fn compare(expected: &Value, seen: Option<&Value>, more: bool) -> Result<(), String> {
@@ -115,6 +123,10 @@ mod tests {
         ] {
             assert_eq!(verdict(good), "");
         }
+        let results = json!([{ "_id": 1, "a": { "b": 2 } }]);
+        assert_eq!(root(&json!([{ "a": { "b": 2 } }]), Some(&results)), Ok(()));
+        let what = root(&json!([{ "a": {} }]), Some(&results)).unwrap_err();
+        assert_eq!(what, "[0]: a: b: expected nothing, saw 2");
         for (bad, what) in [
             (json!({ "a": "1" }), "a: expected \"1\", saw 1"),
             (json!({ "b": {} }), "b: c: expected nothing, saw 2"),

@@ -1,0 +1,24 @@
+//! The rules that a file of ours says it is about.
+
+use serde::Deserialize;
+
+/// The id of a rule, as in `docs/requirements.md`. That there is such a rule is looked at by a test,
+/// which has the list.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct RequirementId;
+
+impl TryFrom<String> for RequirementId {
+    type Error = String;
+
+    fn try_from(id: String) -> Result<Self, String> {
+        let is_family = |text: &str| {
+            (1..=3).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_uppercase())
+        };
+        let is_number = |text: &str| text.len() == 2 && text.bytes().all(|it| it.is_ascii_digit());
+        match id.split_once('-') {
+            Some((family, number)) if is_family(family) && is_number(number) => Ok(Self),
+            Some(_) | None => Err(format!("`{id}` is no id of a rule, such as `WQ-12`")),
+        }
+    }
+}
