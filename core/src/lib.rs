@@ -11,6 +11,8 @@ pub mod address;
 pub mod pool;
 
 #[cfg(feature = "std")]
+pub mod client;
+#[cfg(feature = "std")]
 pub mod connect;
 #[cfg(feature = "std")]
 pub mod error;

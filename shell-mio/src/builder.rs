@@ -18,10 +18,9 @@ use crate::event::{PoolEvent, Subscriber};
 use crate::event_loop::EventLoop;
 use crate::failure::{Failure, Watcher};
 use crate::held::{HeldTooLong, Overseer};
-use crate::log;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
-use crate::thread;
+use crate::{log, thread, timer};
 
 /// Makes a [`Pool`].
 pub struct Builder<K: Connector> {
@@ -93,6 +92,12 @@ impl<K: Connector> Builder<K> {
         }
     }
 
+    /// The server that the pool is for.
+    #[must_use]
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
+    }
+
     /// Takes these options and no others: those of a connection string are forgotten.
     #[must_use]
     pub fn options(mut self, options: PoolOptions) -> Self {
@@ -156,15 +161,14 @@ impl<K: Connector> Builder<K> {
     /// traces that cannot be made.
     pub fn build(self) -> Result<Pool<K>, BuildError> {
         let (event_loop, poll) = thread::event_loop()?;
-        let shared = self.build_on(event_loop.clone())?;
-        let pool = Pool::new(Arc::clone(&shared));
+        let pool = Pool::new(self.build_on(&event_loop)?);
         // If there is none, the pool goes as it came.
-        thread::start(&shared, event_loop, poll)?;
+        pool.shared().start_thread(event_loop, poll)?;
         Ok(pool)
     }
 
     /// Makes the pool; somebody else turns the loop.
-    pub(crate) fn build_on(self, event_loop: EventLoop) -> Result<Arc<Shared<K>>, BuildError> {
+    pub(crate) fn build_on(self, event_loop: &EventLoop) -> Result<Arc<Shared<K>>, BuildError> {
         let Self {
             address,
             connector,
@@ -179,9 +183,10 @@ impl<K: Connector> Builder<K> {
         let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
         let program = concat!("cenote-mio ", env!("CARGO_PKG_VERSION"));
         let (state, traces) = tracing.begin(state, &address, program)?;
-        let desk = Desk::new(state, first, event_loop);
+        let desk = Desk::new(state, first, event_loop.clone());
         let audience = Audience { subscribers, watcher, overseer, traces };
         let shared = Shared::new(Arc::new(address), connector, audience, desk);
+        timer::start(&shared, event_loop);
         trace::watch(&shared);
         when_built.into_iter().for_each(|act| act(&shared));
         Ok(shared)
@@ -190,10 +195,6 @@ impl<K: Connector> Builder<K> {
 
 #[cfg(feature = "metrics")]
 impl<K: Connector> Builder<K> {
-    pub(crate) fn address(&self) -> &ServerAddress {
-        &self.address
-    }
-
     pub(crate) fn when_built(
         mut self,
         act: impl FnOnce(&Arc<Shared<K>>) + Send + Sync + 'static,

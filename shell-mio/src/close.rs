@@ -5,7 +5,6 @@ use crate::connector::Connector;
 use crate::drainer::Drainer;
 use crate::error::CloseTimeout;
 use crate::pool::Pool;
-use crate::thread;
 
 impl<K: Connector> Pool<K> {
     /// Closes the pool for good. Blocks until everything that is checked out has come home (PCL-01),
@@ -30,7 +29,7 @@ impl<K: Connector> Pool<K> {
         self.close_by(Some(deadline))
     }
 
-    fn close_by(&self, deadline: Option<Instant>) -> Result<(), CloseTimeout> {
+    pub(crate) fn close_by(&self, deadline: Option<Instant>) -> Result<(), CloseTimeout> {
         self.begin_to_close();
         let shared = self.shared();
         // What this thread is in the midst of would not go on while it waits.
@@ -57,7 +56,7 @@ impl<K: Connector> Pool<K> {
         }
         drop(desk);
         if !is_subscriber {
-            thread::join(shared);
+            shared.thread.join();
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use cenote_core::pool::{ConnId, Input, ServiceId};
 use cenote_core::sdam::{Context, PoolVerdict, TopologyVersion};
 
 use crate::connector::Connector;
+use crate::fed::Fed;
 use crate::shared::Shared;
 
 /// A connection that failed, as [`Builder::on_failure`](crate::Builder::on_failure) shows it to
@@ -84,21 +85,22 @@ impl<K: Connector> Failure<'_, K> {
     /// For a [`PoolVerdict::Clear`] in load-balanced mode, which SDAM never says with such a
     /// [`context`](Self::context).
     pub fn clear(&self, verdict: PoolVerdict) -> bool {
+        self.clear_within(verdict).map(Fed::settle).is_some()
+    }
+
+    /// As [`clear`](Self::clear), under a lock of the caller's.
+    pub(crate) fn clear_within(&self, verdict: PoolVerdict) -> Option<Fed<K>> {
         let desk = self.shared.lock();
         if desk.state.is_stale(self.id) {
-            return false;
+            return None;
         }
         let (interrupt, service) = match verdict {
-            PoolVerdict::Keep => return false,
+            PoolVerdict::Keep => return None,
             PoolVerdict::Clear { interrupt } => (interrupt, None),
-            PoolVerdict::ClearService => match desk.state.service_of(self.id) {
-                Some(service) => (false, Some(service)),
-                None => return false,
-            },
+            PoolVerdict::ClearService => (false, Some(desk.state.service_of(self.id)?)),
         };
         let cause = self.error.clone();
-        self.shared.feed_under(desk, Input::Clear { cause, interrupt, service });
-        true
+        Some(self.shared.feed_locked(desk, Input::Clear { cause, interrupt, service }))
     }
 }
 

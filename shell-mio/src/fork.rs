@@ -12,7 +12,7 @@ use crate::connector::Connector;
 use crate::desk::{Desk, Mio, Woken, broken};
 use crate::event_loop::EventLoop;
 use crate::shared::Shared;
-use crate::thread;
+use crate::{thread, timer};
 
 /// Why a pool could not be [reset](crate::Pool::reset_after_fork) in a child process.
 #[derive(Clone, Debug, Error)]
@@ -52,16 +52,16 @@ pub(crate) fn reset<K: Connector>(shared: &Arc<Shared<K>>) -> Result<(), ForkErr
         return Ok(());
     }
     let (event_loop, poll) = thread::event_loop()?;
-    begin_anew(shared, event_loop.clone())?;
-    thread::forget(shared);
-    thread::start(shared, event_loop, poll)?;
+    begin_anew(shared, &event_loop)?;
+    shared.thread.forget();
+    shared.start_thread(event_loop, poll)?;
     Ok(())
 }
 
 /// The pool without anything that is the parent's, on another event loop.
 pub(crate) fn begin_anew<K: Connector>(
     shared: &Arc<Shared<K>>,
-    event_loop: EventLoop,
+    event_loop: &EventLoop,
 ) -> Result<(), ForkError> {
     let mut desk = (0..ATTEMPTS)
         .find_map(|attempt| {
@@ -72,12 +72,13 @@ pub(crate) fn begin_anew<K: Connector>(
         })
         .ok_or(ForkError::InUseAtFork)?;
     shared.adopt();
-    let old_loop = std::mem::replace(&mut desk.event_loop, event_loop);
+    let old_loop = std::mem::replace(&mut desk.event_loop, event_loop.clone());
     let inherited = desk.forget_parent(shared);
     shared.settle(desk, true, Woken::default());
     // Closes sockets, which says nothing to anybody as long as the parent has them.
     drop(inherited);
     old_loop.abandon();
+    timer::start(shared, event_loop);
     Ok(())
 }
 

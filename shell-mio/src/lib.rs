@@ -6,6 +6,8 @@
 //!
 //! * [`Pool`] hands out [`PooledConnection`]s, which come back when they are dropped. Whoever asks
 //!   blocks; a thread of the pool turns the event loop on which connections are opened.
+//! * [`Client`] has a pool for each host of a connection string, and watches the servers: pools get
+//!   ready and are cleared by themselves. One thread does that for all of them.
 //! * [`PoolSource`] is the same pool in an application's own [`mio::Poll`]: nothing blocks, and
 //!   there is no thread.
 //! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
@@ -41,9 +43,9 @@
 //! | thread | what it does |
 //! |---|---|
 //! | a caller's | checks out and in under one lock; reads and writes what it sends on its connection; sees to its own timeout |
-//! | `cenote-loop`, one for each pool, until the pool is closed | connects, shakes hands, says hello, authenticates; fires the pool's timer |
+//! | `cenote-loop`, one for each pool or for all pools of a client, until they are closed | connects, shakes hands, says hello, authenticates; talks to servers that are watched; fires timers |
 //! | `cenote-trace`, while a pool is recorded or dumps by itself | writes traces |
-//! | `cenote-helper`, while a name is resolved | asks the operating system |
+//! | `cenote-helper`, sixteen at most, while names are resolved | asks the operating system |
 //! | `cenote-helper`, while a key is derived | PBKDF2, once for each password and salt: its result is kept |
 //!
 //! # Waiting and drop
@@ -54,9 +56,11 @@
 //! | [`Pool::clear`] with an interrupt | commands that block on a connection fail at once: its socket is shut down |
 //! | a [`PooledConnection`] is dropped | it comes back: without waiting, without blocking |
 //! | the last [`Pool`] is dropped | the pool closes; guards that are still out come back to be closed |
+//! | the last [`Client`] is dropped | its monitors end, and its pools close |
 //! | [`PoolSource`] is dropped | connections that were being opened fail; the pool closes |
 
 mod builder;
+mod client;
 mod close;
 mod connection;
 mod connector;
@@ -65,6 +69,7 @@ mod drainer;
 mod establish;
 mod event_loop;
 mod failure;
+mod fed;
 mod fork;
 mod guard;
 mod interrupt;
@@ -87,7 +92,9 @@ use cenote_shell::{dial, error, event, held, introduction, log, outbox, surround
 pub use cenote_shell::trace::{Recording, RecordingError};
 
 pub use builder::{BuildError, Builder};
+pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
 pub use cenote_core::error::OperationError;
+pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
 pub use connection::{Connection, Lookup, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
 pub use error::CloseTimeout;

@@ -15,6 +15,7 @@ use crate::fork::{self, ForkError};
 use crate::guard::PooledConnection;
 use crate::request::{Request, take_over};
 use crate::shared::Shared;
+use crate::timer::TIMER;
 
 /// A pool of connections to one server. A clone is the same pool; when the last one is dropped, it
 /// closes.
@@ -100,7 +101,16 @@ impl<K: Connector> Pool<K> {
         purpose: Purpose,
         deadline: Option<Instant>,
     ) -> Result<PooledConnection<K>, PoolError> {
-        let (shared, place) = (self.shared(), Location::caller());
+        self.check_out_at(Location::caller(), purpose, deadline)
+    }
+
+    pub(crate) fn check_out_at(
+        &self,
+        place: &'static Location<'static>,
+        purpose: Purpose,
+        deadline: Option<Instant>,
+    ) -> Result<PooledConnection<K>, PoolError> {
+        let shared = self.shared();
         let delivery = match Request::new(shared, purpose, deadline) {
             Ok(delivery) => delivery,
             Err(request) => request.wait(deadline.or_else(|| shared.end_of_wait())),
@@ -223,9 +233,9 @@ impl<K: Connector> Life<K> {
     fn close(&self) {
         if self.shared.snapshot().status != Status::Closed {
             self.shared.feed(Input::Close);
-            // The thread of the loop ends when it sees this.
+            // The timer ends when it sees this, and the thread of the loop when all have ended.
             let event_loop = self.shared.lock().event_loop.clone();
-            event_loop.nudge();
+            event_loop.call(TIMER);
         }
     }
 }

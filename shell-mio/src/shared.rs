@@ -1,5 +1,6 @@
 //! One pool: the lock, and what is done outside of it.
 
+use std::io;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,8 +8,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::{Action, ConnId, Health, Input, Instant, PoolOptions, Purpose, Snapshot};
+use cenote_core::pool::{
+    Action, ConnId, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status,
+};
 use cenote_shell::trace::{OnUnwind, Traces};
+use mio::Poll;
 
 use crate::connector::Connector;
 use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place, Waiter, Woken};
@@ -19,6 +23,7 @@ use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
 use crate::interrupt::Interrupt;
 use crate::thread::LoopThread;
+use crate::timer::{Due, TIMER, Timed};
 use crate::{error, establish, outbox};
 
 pub(crate) struct Shared<K: Connector> {
@@ -26,8 +31,8 @@ pub(crate) struct Shared<K: Connector> {
     pub(crate) connector: K,
     /// The last connection of a closed pool is closed, too.
     pub(crate) emptied: Condvar,
-    /// Whoever turns the event loop, unless the application does.
-    pub(crate) thread: Mutex<Option<LoopThread>>,
+    /// Whoever turns the event loop, if that is for this pool alone.
+    pub(crate) thread: LoopThread,
     /// The process that the pool lives in.
     process: AtomicU32,
     origin: std::time::Instant,
@@ -40,11 +45,11 @@ pub(crate) struct Shared<K: Connector> {
 
 /// When an input happens, and who will look.
 #[derive(Clone, Copy)]
-struct Moment {
-    now: Instant,
+pub(crate) struct Moment {
+    pub(crate) now: Instant,
     /// Something may be due later: without, nothing is due after the input either.
-    is_timed: bool,
-    wants_events: bool,
+    pub(crate) is_timed: bool,
+    pub(crate) wants_events: bool,
 }
 
 /// Who is told things.
@@ -67,7 +72,7 @@ impl<K: Connector> Shared<K> {
             address,
             connector,
             emptied: Condvar::new(),
-            thread: Mutex::default(),
+            thread: LoopThread::default(),
             process: AtomicU32::new(std::process::id()),
             origin: std::time::Instant::now(),
             subscribers: Subscribers::new(subscribers),
@@ -209,6 +214,16 @@ impl<K: Connector> Shared<K> {
         self.process.store(std::process::id(), Ordering::Relaxed);
     }
 
+    /// Has a thread turn the loop until the pool is closed and nothing is being opened any more.
+    pub(crate) fn start_thread(
+        self: &Arc<Self>,
+        event_loop: EventLoop,
+        poll: Poll,
+    ) -> io::Result<()> {
+        let shared = Arc::clone(self);
+        self.thread.start(event_loop, poll, move |event_loop| shared.end_loop(event_loop))
+    }
+
     /// Nobody turns this loop any more: nothing can be opened.
     pub(crate) fn end_loop(&self, event_loop: &EventLoop) {
         {
@@ -242,6 +257,25 @@ impl<K: Connector> Shared<K> {
     }
 }
 
+impl<K: Connector> Timed for Shared<K> {
+    fn due(&self) -> Due {
+        let mut desk = self.lock();
+        if desk.state.snapshot().status == Status::Closed {
+            return Due::Never;
+        }
+        if desk.armed.is_some_and(|armed| armed <= self.now()) {
+            // What is due after this is set anew by the input itself.
+            desk.armed = None;
+            return Due::Now;
+        }
+        Due::At(desk.armed.and_then(|armed| self.time_of(armed)))
+    }
+
+    fn time_is_up(self: &Arc<Self>) {
+        self.feed(Input::Timer);
+    }
+}
+
 impl<K: Connector> Shared<K> {
     fn instant(&self, time: std::time::Instant) -> Instant {
         Instant::ORIGIN + time.saturating_duration_since(self.origin)
@@ -250,7 +284,7 @@ impl<K: Connector> Shared<K> {
     /// The clock is read only when somebody will look at the time: the machine, whoever hears of
     /// events, or whoever reads a whole trace.
     #[inline(always)]
-    fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
+    pub(crate) fn moment(&self, desk: &Desk<K>, brings_time: bool) -> Moment {
         let wants_events = self.subscribers.want_events();
         let is_timed = brings_time || desk.state.needs_now();
         let is_seen = is_timed || wants_events || desk.state.is_journaled();
@@ -292,7 +326,7 @@ impl<K: Connector> Shared<K> {
     #[inline(never)]
     fn wake(woken: Woken, sleeper: Option<&EventLoop>) {
         woken.wake(Waiter::wake);
-        sleeper.into_iter().for_each(EventLoop::nudge);
+        sleeper.into_iter().for_each(|event_loop| event_loop.call(TIMER));
     }
 
     /// Gives the loop, if its timer has to fire earlier than it was told.

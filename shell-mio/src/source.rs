@@ -18,7 +18,6 @@ use crate::fork::{self, ForkError};
 use crate::guard::PooledConnection;
 use crate::pool::Pool;
 use crate::request::take_over;
-use crate::timer;
 
 /// A pool in an application's own [`mio::Poll`]: no thread of the pool's, and nothing that blocks. Only
 /// [recordings](Builder::record) and dumps that come by themselves are written by a thread.
@@ -86,7 +85,7 @@ impl<K: Connector> PoolSource<K> {
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, BuildError> {
         let event_loop = EventLoop::new(registry.try_clone()?, tokens, wake, false);
-        let pool = Pool::new(builder.build_on(event_loop.clone())?);
+        let pool = Pool::new(builder.build_on(&event_loop)?);
         let (waiting, ready) = (BTreeMap::new(), VecDeque::new());
         Ok(Self { pool, event_loop, requests: 0, waiting, ready })
     }
@@ -157,13 +156,12 @@ impl<K: Connector> PoolSource<K> {
     /// due. To be called in each round of the loop; once too often does no harm.
     pub fn turn(&mut self) {
         self.event_loop.turn();
-        timer::fire(self.pool.shared(), &self.event_loop);
     }
 
     /// How long to wait for events at most before [`turn`](Self::turn) is called again; `None` for as
     /// long as there are none. Should be less, or more, `wake` is called.
     pub fn next_timeout(&mut self) -> Option<Duration> {
-        let timeout = timer::next(self.pool.shared(), &self.event_loop);
+        let timeout = self.event_loop.fall_asleep();
         let is_ready = !self.ready.is_empty() || !self.pool.shared().lock().answered.is_empty();
         if is_ready { Some(Duration::ZERO) } else { timeout }
     }
@@ -192,7 +190,7 @@ impl<K: Connector> PoolSource<K> {
             return Ok(());
         }
         let event_loop = EventLoop::new(registry.try_clone()?, tokens, wake, false);
-        fork::begin_anew(self.pool.shared(), event_loop.clone())?;
+        fork::begin_anew(self.pool.shared(), &event_loop)?;
         self.event_loop = event_loop;
         self.waiting.clear();
         // They come back, and are closed.

@@ -89,6 +89,12 @@ impl<K: Connector> Builder<K> {
         }
     }
 
+    /// The server that the pool is for.
+    #[must_use]
+    pub fn address(&self) -> &ServerAddress {
+        &self.address
+    }
+
     /// Takes these options and no others: those of a connection string are forgotten.
     #[must_use]
     pub fn options(mut self, options: PoolOptions) -> Self {
@@ -181,10 +187,6 @@ impl<K: Connector> Builder<K> {
 }
 
 impl<K: Connector> Builder<K> {
-    pub(crate) fn address(&self) -> &ServerAddress {
-        &self.address
-    }
-
     #[cfg(feature = "metrics")]
     pub(crate) fn when_built(
         mut self,

@@ -102,11 +102,9 @@ use cenote_shell::{dial, error, event, held, introduction, log, outbox, surround
 pub use cenote_shell::trace::{Recording, RecordingError};
 
 pub use builder::{BuildError, Builder};
+pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
 pub use cenote_core::error::OperationError;
-pub use client::{
-    Client, ClientBuildError, ClientBuilder, ClientError, Pinned, SelectionError, Selector,
-    ServerEvent, ServerStatus,
-};
+pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
 pub use connection::{Connection, Mongo, RawStream};
 pub use connector::{Connector, Progress, Target};
 pub use error::CloseTimeout;

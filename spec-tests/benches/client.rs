@@ -1,44 +1,75 @@
-//! What a client takes besides its pools: `command` against the pool's own pair and ping, and
-//! watching servers that have nothing to say, in memory and processor time.
+//! What a client takes besides its pools, on both shells: `command` against the pool's own pair and
+//! ping, and watching servers that have nothing to say, in memory and processor time.
 //! `cargo bench -p cenote --bench client [-- SERVERS [SECONDS]]`.
+//!
+//! Each figure is of a process of its own, and the servers are in another one.
 
 use std::error::Error;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote::endpoint::{Endpoint, ListenOptions, Settings};
-use cenote_tokio::{Client, Selector};
+use cenote_core::client::Selector;
 
+/// What another process of this binary is told to do.
 const SERVE: &str = "serve";
+const COMPARE: &str = "compare";
+const WATCH: &str = "watch";
+
+const SHELLS: [&str; 2] = ["tokio", "mio"];
 
 /// How often the operating system counts a second of processor time, on every Linux.
 const TICKS: f64 = 100.0;
 
-fn main() -> Result<(), Box<dyn Error>> {
+/// How often the two are compared.
+const ROUNDS: u64 = 40;
+
+type Outcome<R> = Result<R, Box<dyn Error>>;
+
+fn main() -> Outcome<()> {
     // `cargo bench` adds `--bench`; `cargo test` runs the binary, too, and gets a few.
     let is_test = !std::env::args().any(|argument| argument == "--bench");
     let arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     let arguments: Vec<_> = arguments.collect();
-    if let [first, servers] = arguments.as_slice() {
-        if first == SERVE {
-            return serve(servers.parse()?);
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [SERVE, servers] => return serve(servers.parse()?),
+        [COMPARE, "tokio", pings] => return block_on(on_tokio::compare(pings.parse()?)),
+        [COMPARE, "mio", pings] => return on_mio::compare(pings.parse()?),
+        [WATCH, "tokio", servers, seconds] => {
+            let time = Duration::from_secs(seconds.parse()?);
+            return block_on(on_tokio::watch(servers.parse()?, time));
         }
+        [WATCH, "mio", servers, seconds] => {
+            return on_mio::watch(servers.parse()?, Duration::from_secs(seconds.parse()?));
+        }
+        _ => {}
     }
-    let argument = |index: usize| arguments.get(index).map(|argument| argument.parse::<u64>());
-    let servers = argument(0).transpose()?.unwrap_or(if is_test { 3 } else { 1000 });
-    let seconds = argument(1).transpose()?.unwrap_or(if is_test { 0 } else { 60 });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        compare(if is_test { 10 } else { 20_000 }).await?;
-        watch(servers, Duration::from_secs(seconds)).await
-    })
+    let pings = if is_test { "40" } else { "40000" };
+    let servers = words.first().copied().unwrap_or(if is_test { "3" } else { "1000" });
+    let seconds = words.get(1).copied().unwrap_or(if is_test { "0" } else { "60" });
+    for shell in SHELLS {
+        in_process(&[COMPARE, shell, pings])?;
+        in_process(&[WATCH, shell, servers, seconds])?;
+    }
+    Ok(())
+}
+
+fn block_on<R>(work: impl Future<Output = Outcome<R>>) -> Outcome<R> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+fn in_process(words: &[&str]) -> Outcome<()> {
+    let status = Command::new(std::env::current_exe()?).args(words).status()?;
+    if status.success() { Ok(()) } else { Err(format!("{words:?}: {status}").into()) }
 }
 
 /// Until standard input ends, which is when the other process does.
-fn serve(servers: u64) -> Result<(), Box<dyn Error>> {
+fn serve(servers: u64) -> Outcome<()> {
     let start = |_| Endpoint::start(Settings::default(), ListenOptions::default());
     let endpoints = (0..servers).map(start).collect::<Result<Vec<_>, _>>()?;
     let hosts: Vec<_> = endpoints.iter().map(|it| it.address().to_string()).collect();
@@ -53,7 +84,7 @@ struct Servers {
 }
 
 impl Servers {
-    fn start(count: u64) -> Result<Self, Box<dyn Error>> {
+    fn start(count: u64) -> Outcome<Self> {
         let mut process = Command::new(std::env::current_exe()?)
             .args([SERVE, &count.to_string()])
             .stdin(Stdio::piped())
@@ -65,74 +96,166 @@ impl Servers {
         Ok(Self { process, uri: uri.trim().to_owned() })
     }
 
-    fn stop(mut self) -> Result<(), Box<dyn Error>> {
+    fn stop(mut self) -> Outcome<()> {
         drop(self.process.stdin.take());
         self.process.wait()?;
         Ok(())
     }
 }
 
-/// Both in the same rounds, one after the other, so that what disturbs one disturbs the other.
-async fn compare(pings: u32) -> Result<(), Box<dyn Error>> {
-    const ROUNDS: u32 = 10;
-    let servers = Servers::start(1)?;
-    let client = Client::new(&servers.uri)?;
-    client.command("admin", &ping()).await?;
-    let address = client.servers()[0].address.as_ref().clone();
-    let pool = client.pool(&address).ok_or("the only host")?.clone();
-    let mut ratios = Vec::new();
-    for _ in 0..ROUNDS {
-        let began = Instant::now();
-        for _ in 0..pings / ROUNDS {
-            client.command("admin", &ping()).await?;
-        }
-        let of_client = began.elapsed();
-        let began = Instant::now();
-        for _ in 0..pings / ROUNDS {
-            pool.check_out().await?.command("admin", &ping()).await?;
-        }
-        ratios.push(of_client.as_secs_f64() / began.elapsed().as_secs_f64());
-    }
-    ratios.sort_by(f64::total_cmp);
-    println!(
-        "Client::command(ping) ÷ the pool's check-out, ping and check-in: {:.3} (median of {ROUNDS})",
-        ratios[ratios.len() / 2]
-    );
-    client.close().await;
-    servers.stop()
-}
-
 fn ping() -> RawDocumentBuf {
     rawdoc! { "ping": 1 }
 }
 
-/// A client that does nothing but watch.
-async fn watch(count: u64, time: Duration) -> Result<(), Box<dyn Error>> {
-    let servers = Servers::start(count)?;
-    let before = resident()?;
-    let client = Client::new(&servers.uri)?;
-    for server in client.servers() {
-        let selector = Selector::Address(server.address.as_ref().clone());
-        drop(client.check_out(&selector).await?);
+/// Both in the same rounds, one after the other, so that what disturbs one disturbs the other.
+#[derive(Default)]
+struct Ratios(Vec<f64>);
+
+impl Ratios {
+    fn add(&mut self, of_client: Duration, of_pool: Duration) {
+        self.0.push(of_client.as_secs_f64() / of_pool.as_secs_f64());
     }
-    // Both sockets of each are there, and a first round-trip time.
-    let known = client.servers().iter().all(|server| server.description.is_known());
-    assert!(known, "every server was reached");
+
+    fn tell(mut self, shell: &str) {
+        self.0.sort_by(f64::total_cmp);
+        let at = |part: usize| self.0[self.0.len() * part / 4];
+        println!(
+            "{shell}: Client::command(ping) ÷ the pool's check-out, ping and check-in: {:.3} \
+             (median of {ROUNDS}; half of them from {:.3} to {:.3})",
+            at(2),
+            at(1),
+            at(3)
+        );
+    }
+}
+
+/// What a process has used up to a moment.
+struct Used {
+    at: Instant,
+    seconds: f64,
+}
+
+impl Used {
+    fn now() -> Outcome<Self> {
+        Ok(Self { at: Instant::now(), seconds: processor_time()? })
+    }
+
+    fn tell_since(&self, shell: &str) -> Outcome<()> {
+        let time = self.at.elapsed();
+        let share = 100.0 * (processor_time()? - self.seconds) / time.as_secs_f64();
+        println!("{shell}: {share:.2} % of a core while nothing happens ({time:.0?})");
+        Ok(())
+    }
+}
+
+/// Each with both of its monitoring sockets, and with a connection of the pool.
+fn tell_memory(shell: &str, before: u64, count: u64) -> Outcome<()> {
     let each = resident()?.saturating_sub(before) / count;
-    let began = (Instant::now(), processor_time()?);
-    tokio::time::sleep(time).await;
-    let used = processor_time()? - began.1;
-    println!("{count} servers watched: {each} bytes each, with a pooled connection");
-    if !time.is_zero() {
-        let share = 100.0 * used / began.0.elapsed().as_secs_f64();
-        println!("{share:.2} % of a core while nothing happens ({:.0?})", began.0.elapsed());
+    let threads = fs::read_dir("/proc/self/task")?.count();
+    println!(
+        "{shell}: {count} servers watched by {threads} threads in all: {each} bytes each, with a \
+         pooled connection"
+    );
+    Ok(())
+}
+
+mod on_tokio {
+    use super::*;
+    use cenote_tokio::Client;
+
+    pub(super) async fn compare(pings: u64) -> Outcome<()> {
+        let servers = Servers::start(1)?;
+        let client = Client::new(&servers.uri)?;
+        client.command("admin", &ping()).await?;
+        let address = client.servers()[0].address.as_ref().clone();
+        let pool = client.pool(&address).ok_or("the only host")?.clone();
+        let mut ratios = Ratios::default();
+        for _ in 0..ROUNDS {
+            let began = Instant::now();
+            for _ in 0..pings / ROUNDS {
+                client.command("admin", &ping()).await?;
+            }
+            let of_client = began.elapsed();
+            let began = Instant::now();
+            for _ in 0..pings / ROUNDS {
+                pool.check_out().await?.command("admin", &ping()).await?;
+            }
+            ratios.add(of_client, began.elapsed());
+        }
+        ratios.tell("tokio");
+        client.close().await;
+        servers.stop()
     }
-    client.close().await;
-    servers.stop()
+
+    /// A client that does nothing but watch.
+    pub(super) async fn watch(count: u64, time: Duration) -> Outcome<()> {
+        let servers = Servers::start(count)?;
+        let before = resident()?;
+        let client = Client::new(&servers.uri)?;
+        for server in client.servers() {
+            let selector = Selector::Address(server.address.as_ref().clone());
+            drop(client.check_out(&selector).await?);
+        }
+        tell_memory("tokio", before, count)?;
+        let used = Used::now()?;
+        tokio::time::sleep(time).await;
+        if !time.is_zero() {
+            used.tell_since("tokio")?;
+        }
+        client.close().await;
+        servers.stop()
+    }
+}
+
+mod on_mio {
+    use super::*;
+    use cenote_mio::Client;
+
+    pub(super) fn compare(pings: u64) -> Outcome<()> {
+        let servers = Servers::start(1)?;
+        let client = Client::new(&servers.uri)?;
+        client.command("admin", &ping())?;
+        let address = client.servers()[0].address.as_ref().clone();
+        let pool = client.pool(&address).ok_or("the only host")?.clone();
+        let mut ratios = Ratios::default();
+        for _ in 0..ROUNDS {
+            let began = Instant::now();
+            for _ in 0..pings / ROUNDS {
+                client.command("admin", &ping())?;
+            }
+            let of_client = began.elapsed();
+            let began = Instant::now();
+            for _ in 0..pings / ROUNDS {
+                pool.check_out()?.command("admin", &ping())?;
+            }
+            ratios.add(of_client, began.elapsed());
+        }
+        ratios.tell("mio");
+        client.close();
+        servers.stop()
+    }
+
+    /// A client that does nothing but watch.
+    pub(super) fn watch(count: u64, time: Duration) -> Outcome<()> {
+        let servers = Servers::start(count)?;
+        let before = resident()?;
+        let client = Client::new(&servers.uri)?;
+        for server in client.servers() {
+            drop(client.check_out(&Selector::Address(server.address.as_ref().clone()))?);
+        }
+        tell_memory("mio", before, count)?;
+        let used = Used::now()?;
+        thread::sleep(time);
+        if !time.is_zero() {
+            used.tell_since("mio")?;
+        }
+        client.close();
+        servers.stop()
+    }
 }
 
 /// Bytes of memory that are really there.
-fn resident() -> Result<u64, Box<dyn Error>> {
+fn resident() -> Outcome<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).ok_or("Linux says it")?;
     let kilobytes = line.split_whitespace().nth(1).ok_or("Linux says it")?;
@@ -140,7 +263,7 @@ fn resident() -> Result<u64, Box<dyn Error>> {
 }
 
 /// Seconds of this process, in user and in system mode.
-fn processor_time() -> Result<f64, Box<dyn Error>> {
+fn processor_time() -> Outcome<f64> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     // The second field is a name in parentheses, which may hold anything.
     let (_, fields) = stat.rsplit_once(')').ok_or("Linux says it")?;

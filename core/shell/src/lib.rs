@@ -15,6 +15,7 @@
 //! | [`surroundings`] | what a connection needs to know of the process and of the operating system |
 //! | [`talk`] | why there was no reply |
 //! | [`trace`] | recordings, the flight recorder and its dumps |
+//! | [`watch`] | one server that is watched, and who is told of it |
 //! | [`woken`] | who is to be woken when the lock is given back |
 //! | `metrics`, with the feature of that name | what OpenTelemetry is told of a pool |
 //! | `tls`, with the feature of that name | TLS as a connection string asks for it |
@@ -35,4 +36,5 @@ pub mod talk;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trace;
+pub mod watch;
 pub mod woken;

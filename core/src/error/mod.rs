@@ -9,6 +9,7 @@
 //! by a clear: [`InterruptedError`]) are other types on purpose: they must never reach SDAM (ER-11),
 //! and what is not a [`ConnectionError`] cannot.
 
+mod advice;
 mod command;
 mod connection;
 mod interrupted;

@@ -45,6 +45,12 @@ impl Limit {
         Self { event_loop, all: own.into_iter().chain(callers).min() }
     }
 
+    /// `connectTimeoutMS` alone, for a connection that nobody waits for with a deadline.
+    pub(super) fn within(event_loop: &EventLoop, connect_timeout: Duration) -> Self {
+        let all = Deadline::after(Instant::now(), connect_timeout);
+        Self { event_loop: event_loop.clone(), all }
+    }
+
     /// Whether whoever turns the loop must never be blocked.
     pub(super) fn is_embedded(&self) -> bool {
         self.event_loop.is_embedded()

@@ -80,7 +80,7 @@ async fn derive(
     }
 }
 
-async fn send(
+pub(super) async fn send(
     messages: &mut Watched<Messages>,
     command: &Command,
     limit: &Limit,
@@ -90,7 +90,7 @@ async fn send(
     Ok(())
 }
 
-async fn receive(
+pub(super) async fn receive(
     messages: &mut Watched<Messages>,
     limit: &Limit,
 ) -> Result<RawDocumentBuf, Failure> {

@@ -27,6 +27,11 @@ impl Messages {
         Self { stream, channel: Channel::new(), written: 0 }
     }
 
+    /// As monitors read: `docs/decisions/0008-what-monitors-accept.md`.
+    pub(super) fn lenient(stream: Stream) -> Self {
+        Self { stream, channel: Channel::lenient(), written: 0 }
+    }
+
     /// What hello has settled (CO-20, CM-05).
     pub(super) fn agree(&mut self, limit: MessageLimit, compressor: Option<Compressor>) {
         self.channel.agree(limit, compressor);
@@ -106,7 +111,8 @@ impl Messages {
         }
     }
 
-    fn read_message(&mut self) -> Result<MessageBuf, Failure> {
+    /// As [`read`](Self::read), with all of the reply, and of those that may be several.
+    pub(super) fn read_message(&mut self) -> Result<MessageBuf, Failure> {
         if !self.channel.awaits_reply() {
             return Err(Failure::Refused(WireError::NothingDue));
         }

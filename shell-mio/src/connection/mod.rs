@@ -1,9 +1,11 @@
 //! Connections to a MongoDB server, as a connection string describes them.
 
+mod clerks;
 mod dial;
 mod embedded;
 mod handshake;
 mod messages;
+mod monitoring;
 mod operations;
 mod patience;
 mod proxy;
@@ -16,10 +18,10 @@ mod tls;
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cenote_core::connect::{ClientMetadata, DriverInfo, ScramCache};
+use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions, ScramCache};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::{self, ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, ZlibLevel};
@@ -33,6 +35,7 @@ use crate::interrupt::Interrupter;
 use crate::introduction::Introduction;
 use crate::surroundings::environment;
 
+pub(crate) use self::monitoring::{Greeting, Monitoring};
 pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;
 pub use self::resolve::Lookup;
@@ -44,15 +47,18 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// proxy or not, with TLS or without, hello, compression, authentication.
 ///
 /// `connectTimeoutMS`, 10 s by default, is for all of that together.
+///
+/// A clone shares everything with the original.
+#[derive(Clone)]
 pub struct Mongo {
-    introduction: Introduction,
+    introduction: Arc<Introduction>,
     connect_timeout: Duration,
     socket_timeout: Option<Duration>,
     zlib_level: ZlibLevel,
-    resolver: Resolver,
+    resolver: Arc<Resolver>,
     proxy: Option<ProxyOptions>,
-    tls: Option<Tls>,
-    scram: Mutex<ScramCache>,
+    tls: Option<Arc<Tls>>,
+    scram: Arc<Mutex<ScramCache>>,
 }
 
 impl Mongo {
@@ -77,17 +83,17 @@ impl Mongo {
         uri: &ConnectionString,
         client: &ClientMetadata,
     ) -> Result<Self, ConnectionError> {
-        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls)).transpose()?;
+        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls).map(Arc::new)).transpose()?;
         Ok(Self {
-            introduction: Introduction::new(uri, client),
+            introduction: Arc::new(Introduction::new(uri, client)),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
             socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
             zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
                 .unwrap_or(ZlibLevel::DEFAULT),
-            resolver: Resolver::default(),
+            resolver: Arc::default(),
             proxy: uri.proxy.clone(),
             tls,
-            scram: Mutex::default(),
+            scram: Arc::default(),
         })
     }
 
@@ -97,7 +103,7 @@ impl Mongo {
     /// threads, resolves no name without it.
     #[must_use]
     pub fn with_resolver(mut self, resolver: impl Fn(Lookup) + Send + Sync + 'static) -> Self {
-        self.resolver = Resolver::Own(Box::new(resolver));
+        self.resolver = Arc::new(Resolver::Own(Box::new(resolver)));
         self
     }
 
@@ -122,6 +128,11 @@ impl Mongo {
     fn compressor(&self, agreed: uri::Compressor) -> Option<Compressor> {
         let id = CompressorId::from_name(agreed.name())?;
         Compressor::new(id, self.zlib_level).ok()
+    }
+
+    /// What hello says on a monitor's connection that is opened now.
+    pub(crate) fn monitor_options(&self) -> Arc<EstablishOptions> {
+        self.introduction.monitor_options()
     }
 
     fn scram(&self) -> MutexGuard<'_, ScramCache> {

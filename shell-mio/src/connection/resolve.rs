@@ -3,10 +3,11 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::event_loop::{Answer, EventLoop, Promise, promise};
+use super::clerks::Clerks;
+use crate::event_loop::{Answer, EventLoop, promise};
 
 /// A name whose addresses are wanted: what [`Mongo::with_resolver`](crate::Mongo::with_resolver)
 /// asks. Dropped without an [answer](Self::answer), it is an error.
@@ -17,22 +18,15 @@ pub struct Lookup {
 }
 
 /// Errors are shared by those who wait for the same answer.
-type Outcome = Result<Vec<SocketAddr>, Arc<io::Error>>;
+pub(super) type Outcome = Result<Vec<SocketAddr>, Arc<io::Error>>;
 
 /// Who is asked.
 pub(super) enum Resolver {
-    /// The operating system, on a thread that lives for as long as that takes. All who ask
-    /// meanwhile get the same answer.
-    System(Mutex<Option<UnderWay>>),
+    /// The operating system, on threads that live for as long as that takes. Those of another event
+    /// loop were left behind by a fork, and answer nobody.
+    System(Mutex<Option<(EventLoop, Arc<Clerks>)>>),
     /// Whatever the application brings.
     Own(Box<dyn Fn(Lookup) + Send + Sync>),
-}
-
-pub(super) struct UnderWay {
-    event_loop: EventLoop,
-    host: String,
-    port: u16,
-    promise: Promise<Outcome>,
 }
 
 impl Lookup {
@@ -71,19 +65,7 @@ impl Resolver {
             return Ok(vec![SocketAddr::new(address, port)]);
         }
         let promise = match self {
-            Self::System(under_way) => {
-                let mut under_way = under_way.lock().unwrap_or_else(PoisonError::into_inner);
-                match &*under_way {
-                    Some(other) if other.is(event_loop, host, port) => other.promise.clone(),
-                    Some(_) | None => {
-                        let promise = ask_system(event_loop, host.to_owned(), port)?;
-                        let (event_loop, host) = (event_loop.clone(), host.to_owned());
-                        let new = UnderWay { event_loop, host, port, promise: promise.clone() };
-                        *under_way = Some(new);
-                        promise
-                    }
-                }
-            }
+            Self::System(clerks) => clerks_of(clerks, event_loop).ask(event_loop, host, port),
             Self::Own(resolve) => {
                 let (promise, answer) = promise();
                 resolve(Lookup { host: host.to_owned(), port, answer });
@@ -91,31 +73,23 @@ impl Resolver {
             }
         };
         let outcome = poll_fn(|cx| promise.poll_copy(cx)).await;
-        self.forget(&promise);
         outcome?.map_err(|error| io::Error::new(error.kind(), error))
     }
+}
 
-    /// Who asks from now on gets an answer of its own.
-    fn forget(&self, promise: &Promise<Outcome>) {
-        if let Self::System(under_way) = self {
-            let mut under_way = under_way.lock().unwrap_or_else(PoisonError::into_inner);
-            drop(under_way.take_if(|other| other.promise.is(promise)));
-        }
+fn clerks_of(
+    clerks: &Mutex<Option<(EventLoop, Arc<Clerks>)>>,
+    event_loop: &EventLoop,
+) -> Arc<Clerks> {
+    let mut clerks = lock(clerks);
+    match &*clerks {
+        Some((of, clerks)) if of.is(event_loop) => Arc::clone(clerks),
+        Some(_) | None => Arc::clone(&clerks.insert((event_loop.clone(), Arc::default())).1),
     }
 }
 
-fn ask_system(event_loop: &EventLoop, host: String, port: u16) -> io::Result<Promise<Outcome>> {
-    event_loop.promise_on_thread(move || {
-        let found = (host.as_str(), port).to_socket_addrs();
-        found.map(Iterator::collect).map_err(Arc::new)
-    })
-}
-
-impl UnderWay {
-    /// One that is of another event loop was left behind by a fork, and will never come.
-    fn is(&self, event_loop: &EventLoop, host: &str, port: u16) -> bool {
-        self.event_loop.is(event_loop) && self.host == host && self.port == port
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Lookup {

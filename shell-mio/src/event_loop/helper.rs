@@ -74,12 +74,6 @@ impl<R> Promise<R> {
     }
 }
 
-impl<R> Promise<R> {
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
 impl<R: Clone> Promise<R> {
     /// A copy of the result, for as many as ask.
     pub(crate) fn poll_copy(&self, cx: &mut Context<'_>) -> Poll<io::Result<R>> {

@@ -1,5 +1,5 @@
-//! The loop on which connections are opened: sockets, timers, and what goes on when one of them is
-//! ready. It knows nothing of pools.
+//! The loop on which connections are opened and servers watched: sockets, timers, and what goes on
+//! when one of them is ready. It knows nothing of pools.
 //!
 //! ```text
 //! mod       the handle, and what threads leave for the loop
@@ -22,13 +22,13 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use mio::{Registry, Token};
 use slab::Slab;
 
 pub(crate) use self::helper::{Answer, Promise, promise};
-pub(crate) use self::sleep::timeout_at;
+pub(crate) use self::sleep::{Sleeper, timeout_at};
 use self::turn::Tasks;
 pub use self::watched::Watched;
 
@@ -40,7 +40,16 @@ pub use self::watched::Watched;
 #[derive(Clone)]
 pub struct EventLoop {
     inner: Arc<Inner>,
+    /// Whose: each numbers what it starts for itself.
+    party: Party,
 }
+
+/// One of those who share a loop: a pool, or whoever watches a server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Party(u64);
+
+/// What somebody has going on: by whom, and by which number of his.
+type Name = (Party, u64);
 
 pub(crate) struct Inner {
     /// `None` if it has never been there.
@@ -70,8 +79,11 @@ struct State {
     timers: BTreeMap<(Instant, u64), Waker>,
     /// How many timers there have been, so that two of one time are two.
     timers_made: u64,
-    started: Vec<(u64, Work)>,
-    stopped: Vec<u64>,
+    /// The last one who came to share the loop.
+    last_party: Party,
+    started: Vec<(Name, Work)>,
+    stopped: Vec<Name>,
+    called: Vec<Name>,
     woken: Vec<usize>,
 }
 
@@ -84,7 +96,15 @@ impl EventLoop {
     ) -> Self {
         let (state, tasks) = (Mutex::default(), Mutex::default());
         let (registry, wake) = (Some(registry), Box::new(wake));
-        Self { inner: Arc::new(Inner { registry, tokens, wake, has_threads, state, tasks }) }
+        let inner = Inner { registry, tokens, wake, has_threads, state, tasks };
+        Self { inner: Arc::new(inner), party: Party::default() }
+    }
+
+    /// The same loop for another one to share it, who numbers what he starts for himself.
+    pub(crate) fn share(&self) -> Self {
+        let mut state = self.inner.state();
+        state.last_party.0 += 1;
+        Self { inner: Arc::clone(&self.inner), party: state.last_party }
     }
 
     /// One that is over, in the place of another one, whose part of the operating system it does not
@@ -94,7 +114,7 @@ impl EventLoop {
         let (state, tasks) = (Mutex::new(state), Mutex::default());
         let (tokens, wake) = (0..0, Box::new(|| {}));
         let inner = Inner { registry: None, tokens, wake, has_threads: false, state, tasks };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(inner), party: Party::default() }
     }
 
     /// Has `work` go on by itself until it is done or [stopped](Self::stop) by its number.
@@ -105,7 +125,7 @@ impl EventLoop {
             drop(work); // Not under the lock: it may have something to say.
             return;
         }
-        state.started.push((number, work));
+        state.started.push(((self.party, number), work));
         self.inner.rouse(state);
     }
 
@@ -113,7 +133,16 @@ impl EventLoop {
     pub(crate) fn stop(&self, number: u64) {
         let mut state = self.inner.state();
         if !state.is_over {
-            state.stopped.push(number);
+            state.stopped.push((self.party, number));
+            self.inner.rouse(state);
+        }
+    }
+
+    /// Has the work of this number be looked at, if it is not done: there is news for it.
+    pub(crate) fn call(&self, number: u64) {
+        let mut state = self.inner.state();
+        if !state.is_over {
+            state.called.push((self.party, number));
             self.inner.rouse(state);
         }
     }
@@ -123,19 +152,21 @@ impl EventLoop {
         self.inner.rouse(self.inner.state());
     }
 
-    /// The loop is about to wait for events: until then at most.
-    pub(crate) fn fall_asleep(&self) -> Option<Instant> {
+    /// How long the loop may wait for events: until the first time that somebody sleeps until, and
+    /// not at all while there is something to do. From now on it is woken when that is too long.
+    pub(crate) fn fall_asleep(&self) -> Option<Duration> {
         let mut state = self.inner.state();
         if state.has_work() {
-            return Some(Instant::now());
+            return Some(Duration::ZERO);
         }
         state.is_awake = false;
-        state.timers.first_key_value().map(|((at, _), _)| *at)
+        let ((at, _), _) = state.timers.first_key_value()?;
+        Some(at.saturating_duration_since(Instant::now()))
     }
 
     /// Something happened to a socket. `false` if it is none of this loop's.
     pub(crate) fn ready(&self, Token(token): Token) -> bool {
-        let Self { inner } = self;
+        let Self { inner, .. } = self;
         if !inner.tokens.contains(&token) {
             return false;
         }
@@ -163,12 +194,6 @@ impl EventLoop {
         drop((state, tasks));
     }
 
-    /// Does something as a part of a turn, which nobody [holds](Self::hold) up in the middle.
-    pub(crate) fn in_turn<R>(&self, work: impl FnOnce() -> R) -> R {
-        let _tasks = self.inner.tasks();
-        work()
-    }
-
     /// Holds the loop where it is harmless: between two turns, and with nobody telling it anything.
     pub(crate) fn hold<R>(&self, work: impl FnOnce() -> R) -> R {
         let _tasks = self.inner.tasks();
@@ -177,13 +202,14 @@ impl EventLoop {
     }
 
     /// As [`end`](Self::end), in a child process, where whoever had a lock does not exist: then
-    /// what is locked is lost.
+    /// what is locked is lost. So is what others have on the loop, whose locks nobody has looked at.
     pub(crate) fn abandon(self) {
-        let Self { inner } = self;
-        if inner.state.try_lock().is_err() || inner.tasks.try_lock().is_err() {
+        let Self { inner, party } = self;
+        let is_locked = inner.state.try_lock().is_err() || inner.tasks.try_lock().is_err();
+        if is_locked || inner.state().last_party != Party::default() {
             std::mem::forget(inner);
         } else {
-            Self { inner }.end();
+            Self { inner, party }.end();
         }
     }
 
@@ -242,7 +268,8 @@ impl Inner {
 
 impl State {
     fn has_work(&self) -> bool {
-        !(self.started.is_empty() && self.stopped.is_empty() && self.woken.is_empty())
+        let Self { started, stopped, called, woken, .. } = self;
+        !(started.is_empty() && stopped.is_empty() && called.is_empty() && woken.is_empty())
     }
 }
 

@@ -19,6 +19,31 @@ struct Sleep {
     number: Option<u64>,
 }
 
+/// Sleeps until a time that may change.
+pub(crate) struct Sleeper {
+    event_loop: EventLoop,
+    sleep: Option<Sleep>,
+}
+
+impl Sleeper {
+    pub(crate) fn new(event_loop: EventLoop) -> Self {
+        Self { event_loop, sleep: None }
+    }
+
+    /// Until that time, whatever it was before; `None` is for ever.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, until: Option<Instant>) -> Poll<()> {
+        let Some(at) = until else {
+            self.sleep = None;
+            return Poll::Pending;
+        };
+        // The one for another time is dropped, and does not ring.
+        let sleep = self.sleep.take().filter(|sleep| sleep.at == at);
+        let sleep =
+            sleep.unwrap_or(Sleep { event_loop: self.event_loop.clone(), at, number: None });
+        Pin::new(self.sleep.insert(sleep)).poll(cx)
+    }
+}
+
 /// What becomes of `work` by then; `None` if nothing does.
 pub(crate) async fn timeout_at<R>(
     event_loop: &EventLoop,

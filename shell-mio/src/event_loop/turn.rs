@@ -6,17 +6,17 @@ use std::time::Instant;
 
 use slab::Slab;
 
-use super::{EventLoop, Inner, Work};
+use super::{EventLoop, Inner, Name, Work};
 
 /// Everything that goes on.
 #[derive(Default)]
 pub(super) struct Tasks {
     slots: Slab<Task>,
-    by_number: BTreeMap<u64, usize>,
+    by_name: BTreeMap<Name, usize>,
 }
 
 struct Task {
-    number: u64,
+    name: Name,
     work: Work,
     waker: Waker,
 }
@@ -32,29 +32,32 @@ impl EventLoop {
     /// possible meanwhile is left for the next turn.
     pub(crate) fn turn(&self) {
         self.ring(Instant::now());
-        let (started, stopped, mut woken) = {
+        let (started, stopped, called, mut woken) = {
             let mut state = self.inner.state();
             state.is_awake = true;
             let state = &mut *state;
             (
                 std::mem::take(&mut state.started),
                 std::mem::take(&mut state.stopped),
+                std::mem::take(&mut state.called),
                 std::mem::take(&mut state.woken),
             )
         };
         let mut tasks = self.inner.tasks();
+        // One that is started in this turn looks at everything anyway.
+        woken.extend(called.iter().filter_map(|name| tasks.by_name.get(name)));
         woken.sort_unstable();
         woken.dedup();
         for slot in woken {
             tasks.advance(slot);
         }
-        for (number, work) in started {
-            let slot = tasks.add(number, work, &self.inner);
+        for (name, work) in started {
+            let slot = tasks.add(name, work, &self.inner);
             tasks.advance(slot);
         }
         // Whatever is stopped has been started before.
-        for number in stopped {
-            tasks.remove(number);
+        for name in stopped {
+            tasks.remove(name);
         }
     }
 
@@ -79,30 +82,30 @@ impl Tasks {
         self.slots.is_empty()
     }
 
-    fn add(&mut self, number: u64, work: Work, event_loop: &Arc<Inner>) -> usize {
+    fn add(&mut self, name: Name, work: Work, event_loop: &Arc<Inner>) -> usize {
         let entry = self.slots.vacant_entry();
         let slot = entry.key();
         let waker =
             Waker::from(Arc::new(TaskWaker { event_loop: Arc::downgrade(event_loop), slot }));
-        entry.insert(Task { number, work, waker });
-        self.by_number.insert(number, slot);
+        entry.insert(Task { name, work, waker });
+        self.by_name.insert(name, slot);
         slot
     }
 
     /// A task may be woken when it is over and another one has its slot: that does no harm.
     fn advance(&mut self, slot: usize) {
-        let Some(Task { number, work, waker }) = self.slots.get_mut(slot) else { return };
+        let Some(Task { name, work, waker }) = self.slots.get_mut(slot) else { return };
         let mut context = Context::from_waker(waker);
         let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(&mut context)));
         // Whoever panics has said so, and is over.
         if polled.map_or(true, |poll| poll.is_ready()) {
-            let number = *number;
-            self.remove(number);
+            let name = *name;
+            self.remove(name);
         }
     }
 
-    fn remove(&mut self, number: u64) {
-        if let Some(slot) = self.by_number.remove(&number) {
+    fn remove(&mut self, name: Name) {
+        if let Some(slot) = self.by_name.remove(&name) {
             let task = self.slots.remove(slot);
             // One that panics again has said so, too.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(task)));

@@ -95,7 +95,7 @@ impl Place {
     /// Events come from the thread that polls, and are kept until it asks: so what happens between
     /// an attempt and this is not missed.
     fn wait(&self, cx: &mut Context<'_>) {
-        let Self { token, event_loop: EventLoop { inner } } = self;
+        let Self { token, event_loop: EventLoop { inner, .. } } = self;
         let mut state = inner.state();
         let Some(waker) = state.sources.get_mut(token.0 - inner.tokens.start) else { return };
         if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_mio::{Metrics, Pool};
+use cenote_mio::{Client, Metrics, Pool};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry_sdk::metrics::data::{
@@ -189,6 +189,20 @@ fn pools_with_names() {
     drop(orders);
     until(|| of("orders").is_empty());
     drop(held);
+}
+
+/// Each under the server's address, behind the name that was given.
+#[test]
+fn pools_of_a_client() {
+    let readings = Readings::new();
+    let client = Client::builder("mongodb://127.0.0.1:1,127.0.0.1:2/?maxPoolSize=7").unwrap();
+    let client = client.metrics(readings.metrics().pool_name("orders")).build().unwrap();
+    let figures = readings.take().numbers();
+    let limits: Vec<_> = figures.iter().filter(|line| line.starts_with("max ")).collect();
+    let expected =
+        ["1", "2"].map(|port| format!("max {{connection}} pool.name=orders/127.0.0.1:{port}: 7"));
+    assert_eq!(limits, expected.iter().collect::<Vec<_>>());
+    client.close();
 }
 
 /// What never comes back, and what fails, is forgotten.

@@ -1,31 +1,27 @@
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
-use cenote_core::address::ServerAddress;
+use cenote_core::client::{ClientSettings, ServerEvent};
 use cenote_core::monitor::{InvalidMonitorOptions, MonitorOptions};
+use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, UriWarning};
 use cenote_shell::trace::ClientTraceOptions;
+use cenote_shell::watch::{ServerSubscriber, ServerSubscribers};
 use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::event::{ServerEvent, ServerSubscriber};
 use super::server::{Server, Watching};
 use super::watch::Watch;
-use super::{Client, Inner, Settings};
+use super::{Client, Inner};
 use crate::builder::{BuildError, Builder};
 use crate::connection::Mongo;
 use crate::event::PoolEvent;
 use crate::failure::Failure;
 use crate::held::HeldTooLong;
 use crate::log;
-use crate::pool::Pool;
 use crate::surroundings::environment;
-
-/// `serverSelectionTimeoutMS` where the connection string has none (OP-21).
-const SELECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Makes a [`Client`].
 pub struct ClientBuilder {
@@ -40,11 +36,14 @@ pub struct ClientBuilder {
 /// Who is told of all pools.
 #[derive(Default)]
 struct Audience {
+    prepare: Option<Prepare>,
     subscribers: Vec<Told<PoolEvent>>,
     overseer: Option<Told<HeldTooLong>>,
     #[cfg(feature = "metrics")]
     metrics: Option<crate::metrics::Metrics>,
 }
+
+type Prepare = Box<dyn Fn(Builder<Mongo>) -> Builder<Mongo> + Send + Sync>;
 
 /// One who is told by several pools.
 type Told<T> = Arc<dyn Fn(&T) + Send + Sync>;
@@ -82,11 +81,35 @@ impl ClientBuilder {
         self.uri.warnings()
     }
 
+    /// Takes these options for every pool, and no others: those of the connection string are forgotten
+    /// (PT-01, PT-02). Some have no name there, such as
+    /// [`held_too_long`](PoolOptions::held_too_long). Whether there is a load balancer stays the
+    /// connection string's to say.
+    #[must_use]
+    pub fn options(mut self, options: PoolOptions) -> Self {
+        let load_balanced = self.uri.pool.load_balanced;
+        self.uri.pool = options;
+        self.uri.pool.load_balanced = load_balanced;
+        self
+    }
+
     /// Tells `subscriber` every event of every pool: [`Builder::on_event`]. The events of one pool
     /// come one at a time and in its order; those of two pools may come together.
     #[must_use]
     pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.audience.subscribers.push(Arc::new(subscriber));
+        self
+    }
+
+    /// Has `prepare` see the builder of each pool, for what is each pool's own: where it is recorded,
+    /// for example. Its options and its [`on_failure`](Builder::on_failure) are the client's to set,
+    /// and what is set here is forgotten. The last one that is set counts.
+    #[must_use]
+    pub fn prepare_pools(
+        mut self,
+        prepare: impl Fn(Builder<Mongo>) -> Builder<Mongo> + Send + Sync + 'static,
+    ) -> Self {
+        self.audience.prepare = Some(Box::new(prepare));
         self
     }
 
@@ -131,21 +154,20 @@ impl ClientBuilder {
     ///
     /// Outside of a tokio runtime. Pools and monitors live in that one.
     pub fn build(self) -> Result<Client, ClientBuildError> {
-        let is_watched = self.uri.topology.load_balanced != Some(true);
+        let settings = ClientSettings::new(&self.uri);
         self.monitoring.validate()?;
-        let hosts = distinct(&self.uri.hosts);
-        let subscribers = Arc::new(self.server_subscribers);
-        let establish = Arc::new(self.connector.establish_options().for_monitor());
+        let subscribers = Arc::new(ServerSubscribers::new(self.server_subscribers));
+        let establish = self.connector.monitor_options();
         let origin = Instant::now();
         let news = Arc::new(Notify::new());
         let mut servers = Vec::new();
-        for address in hosts {
+        for address in settings.hosts() {
             let watch = Arc::new(OnceLock::new());
-            let mut builder = Builder::new(address, self.connector.clone());
-            builder.tracing = self.tracing.of_one(builder.address()).map_err(BuildError::from)?;
-            let pool =
-                pool(builder.options(self.uri.pool.clone()), &self.audience, Arc::clone(&watch))?;
-            let watching = if is_watched {
+            let mut builder = Builder::new(address.clone(), self.connector.clone());
+            builder.tracing = self.tracing.of_one(address).map_err(BuildError::from)?;
+            let builder = heard(builder, &self.audience, Arc::clone(&watch));
+            let pool = builder.options(self.uri.pool.clone()).build()?;
+            let watching = if settings.is_watched {
                 let started = Watch::start(
                     (self.connector.clone(), pool.clone()),
                     (self.monitoring.clone(), Arc::clone(&establish)),
@@ -161,25 +183,21 @@ impl ClientBuilder {
             };
             servers.push(Arc::new(Server { pool, watching }));
         }
-        let settings = Settings {
-            selection_timeout: self
-                .uri
-                .topology
-                .server_selection_timeout
-                .unwrap_or(SELECTION_TIMEOUT),
-            operation_timeout: self.uri.timeouts.operation.filter(|timeout| !timeout.is_zero()),
-        };
-        let inner = Inner { servers, settings, news, is_closed: AtomicBool::new(false) };
+        let (connector, is_closed) = (self.connector, AtomicBool::new(false));
+        let inner = Inner { servers, settings, connector, news, is_closed };
         Ok(Client { inner: Arc::new(inner) })
     }
 }
 
 /// Everybody's subscriptions, and the monitor's.
-fn pool(
+fn heard(
     mut builder: Builder<Mongo>,
     audience: &Audience,
     watch: Arc<OnceLock<Weak<Watch>>>,
-) -> Result<Pool, BuildError> {
+) -> Builder<Mongo> {
+    if let Some(prepare) = &audience.prepare {
+        builder = prepare(builder);
+    }
     for subscriber in &audience.subscribers {
         let subscriber = Arc::clone(subscriber);
         builder = builder.on_event(move |event| subscriber(event));
@@ -193,7 +211,7 @@ fn pool(
         let metrics = metrics.of_one(builder.address());
         builder = builder.metrics(metrics);
     }
-    builder.on_failure(move |failure| failed(failure, watch.get())).build()
+    builder.on_failure(move |failure| failed(failure, watch.get()))
 }
 
 /// SDAM first: before the pool and the caller hear of it (ES-05).
@@ -206,17 +224,6 @@ fn failed(failure: &Failure<'_, Mongo>, watch: Option<&Weak<Watch>>) {
             failure.clear(verdict.pool);
         }
     }
-}
-
-/// SD-07: one pool for each address, in the order of the text.
-fn distinct(hosts: &[ServerAddress]) -> Vec<ServerAddress> {
-    let mut distinct: Vec<ServerAddress> = Vec::new();
-    for host in hosts {
-        if !distinct.contains(host) {
-            distinct.push(host.clone());
-        }
-    }
-    distinct
 }
 
 impl fmt::Debug for ClientBuilder {

@@ -2,23 +2,23 @@
 
 mod builder;
 mod close;
-mod error;
-mod event;
 mod pinned;
 mod recording;
 mod selection;
-mod selector;
 mod server;
 mod talk;
 mod watch;
 
 use std::fmt;
+use std::future::Future;
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
+use cenote_core::client::{ClientError, ClientSettings, Selector, ServerStatus};
+use cenote_core::connect::DriverInfo;
 use cenote_core::pool::Purpose;
 use tokio::sync::Notify;
 
@@ -28,11 +28,7 @@ use crate::guard::PooledConnection;
 use crate::pool::Pool;
 
 pub use self::builder::{ClientBuildError, ClientBuilder};
-pub use self::error::{ClientError, SelectionError};
-pub use self::event::ServerEvent;
 pub use self::pinned::Pinned;
-pub use self::selector::Selector;
-pub use self::server::ServerStatus;
 
 /// Pools for all hosts of a connection string, each as ready as its server is. A clone is the same
 /// client; when the last one is dropped, it closes.
@@ -75,18 +71,12 @@ pub struct Client {
 
 pub(crate) struct Inner {
     servers: Vec<Arc<Server>>,
-    settings: Settings,
+    settings: ClientSettings,
+    /// All pools and monitors have it.
+    connector: Mongo,
     /// Something was learnt of a server, or the client was closed.
     news: Arc<Notify>,
     is_closed: AtomicBool,
-}
-
-/// What stays the same.
-#[derive(Clone, Copy, Debug)]
-struct Settings {
-    selection_timeout: Duration,
-    /// `timeoutMS`.
-    operation_timeout: Option<Duration>,
 }
 
 impl Client {
@@ -120,13 +110,17 @@ impl Client {
     ///
     /// There is no such server within `serverSelectionTimeoutMS`, no connection, or the command
     /// failed. [`ClientError::labels`] says what a driver would do about it.
-    pub async fn command(
-        &self,
-        database: &str,
-        command: &RawDocument,
-    ) -> Result<RawDocumentBuf, ClientError> {
-        let mut connection = self.check_out(&Selector::Primary).await?;
-        Ok(connection.command(database, command).await?)
+    #[track_caller]
+    pub fn command<'a>(
+        &'a self,
+        database: &'a str,
+        command: &'a RawDocument,
+    ) -> impl Future<Output = Result<RawDocumentBuf, ClientError>> + Send + 'a {
+        let check_out = self.check_out(&Selector::Primary);
+        async move {
+            let mut connection = check_out.await?;
+            Ok(connection.command(database, command).await?)
+        }
     }
 
     /// Checks a connection out of a server that fits, does something with it, and checks it in.
@@ -134,13 +128,17 @@ impl Client {
     /// # Errors
     ///
     /// There is no such server or no connection, or what `operation` fails with.
-    pub async fn with_connection<R, E: From<ClientError>>(
-        &self,
-        selector: &Selector,
+    #[track_caller]
+    pub fn with_connection<'a, R, E: From<ClientError>>(
+        &'a self,
+        selector: &'a Selector,
         operation: impl AsyncFnOnce(&mut PooledConnection<Mongo>) -> Result<R, E>,
-    ) -> Result<R, E> {
-        let mut connection = self.check_out(selector).await?;
-        operation(&mut connection).await
+    ) -> impl Future<Output = Result<R, E>> {
+        let check_out = self.check_out(selector);
+        async move {
+            let mut connection = check_out.await?;
+            operation(&mut connection).await
+        }
     }
 
     /// Checks a connection out of a server that fits. It comes back when it is dropped.
@@ -151,11 +149,14 @@ impl Client {
     /// # Errors
     ///
     /// There is no such server, or no connection.
-    pub async fn check_out(
-        &self,
-        selector: &Selector,
-    ) -> Result<PooledConnection<Mongo>, ClientError> {
-        self.check_out_for(selector, Purpose::Other).await.map(|(_, connection)| connection)
+    #[track_caller]
+    pub fn check_out<'a>(
+        &'a self,
+        selector: &'a Selector,
+    ) -> impl Future<Output = Result<PooledConnection<Mongo>, ClientError>> + Send + 'a {
+        // A future, and not an `async fn`, which would not know the place.
+        let checked_out = self.check_out_at(Location::caller(), selector, Purpose::Other);
+        async move { checked_out.await.map(|(_, connection)| connection) }
     }
 
     /// The pool of a host of this client.
@@ -176,8 +177,15 @@ impl Client {
         self.inner.servers.iter().for_each(|server| server.request_check());
     }
 
+    /// Tells servers of a driver or library that uses this client, too, on connections of pools and
+    /// monitors that are opened from now on; none is opened or closed on that account, and no hello
+    /// sent (HS-29, HS-30). Says whether it was not told of before.
+    pub fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.inner.connector.append_metadata(driver)
+    }
+
     fn server(&self, address: &ServerAddress) -> Option<&Arc<Server>> {
-        self.inner.servers.iter().find(|server| *server.pool.address() == *address)
+        self.inner.servers.get(self.inner.settings.place_of(address)?)
     }
 }
 

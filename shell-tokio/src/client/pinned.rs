@@ -1,10 +1,13 @@
+use std::future::Future;
+use std::panic::Location;
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
+use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::Purpose;
 
+use super::Client;
 use super::server::{Server, Watching};
-use super::{Client, ClientError, Selector};
 use crate::connection::Mongo;
 use crate::guard::PooledConnection;
 
@@ -44,9 +47,17 @@ impl Client {
     /// # Errors
     ///
     /// There is no such server, or no connection.
-    pub async fn pin(&self, selector: &Selector, purpose: Purpose) -> Result<Pinned, ClientError> {
-        let (server, connection) = self.check_out_for(selector, purpose).await?;
-        Ok(Pinned { server: Arc::clone(server), purpose, held: Some(connection) })
+    #[track_caller]
+    pub fn pin<'a>(
+        &'a self,
+        selector: &'a Selector,
+        purpose: Purpose,
+    ) -> impl Future<Output = Result<Pinned, ClientError>> + Send + 'a {
+        let checked_out = self.check_out_at(Location::caller(), selector, purpose);
+        async move {
+            let (server, connection) = checked_out.await?;
+            Ok(Pinned { server: Arc::clone(server), purpose, held: Some(connection) })
+        }
     }
 }
 

@@ -1,33 +1,34 @@
 //! Choosing a server, and waiting until there is one.
 
+use std::panic::Location;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cenote_core::client::{ClientError, SelectionError, Selector, choose, seen};
 use cenote_core::pool::Purpose;
 use tokio::time::{Instant, timeout_at};
 
-use super::error::{ClientError, SelectionError};
-use super::selector::Selector;
 use super::server::Server;
 use super::{Client, Inner};
 use crate::connection::Mongo;
 use crate::guard::PooledConnection;
 
 impl Client {
-    /// A connection, and the server that it is to.
-    pub(super) async fn check_out_for<'a>(
+    /// A connection, and the server that it is to. `place` is where the application asks for it.
+    pub(super) async fn check_out_at<'a>(
         &'a self,
+        place: &'static Location<'static>,
         selector: &Selector,
         purpose: Purpose,
     ) -> Result<(&'a Arc<Server>, PooledConnection<Mongo>), ClientError> {
-        let settings = self.inner.settings;
-        let deadline =
-            settings.operation_timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let timeout = self.inner.settings.operation_timeout;
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let server = match self.inner.choose(selector) {
             Some(server) if !self.inner.is_closed() => server,
             Some(_) | None => self.inner.wait_for(selector, deadline).await?,
         };
-        Ok((server, server.pool.check_out_for(purpose, deadline).await?))
+        Ok((server, server.pool.check_out_at(place, purpose, deadline).await?))
     }
 }
 
@@ -38,24 +39,8 @@ impl Inner {
 
     /// As last seen.
     fn choose<'a>(&'a self, selector: &Selector) -> Option<&'a Arc<Server>> {
-        let mut fitting = self.candidates(selector).filter_map(|server| {
-            let since = server.fits(selector)?;
-            Some((server, since))
-        });
-        let first = fitting.next()?;
-        let Some(second) = fitting.next() else { return Some(first.0) };
-        let fitting = [first, second].into_iter().chain(fitting);
-        let chosen = match selector {
-            // A stepped-down primary may not have been asked since.
-            Selector::Primary => fitting.max_by_key(|(_, since)| *since),
-            Selector::Any | Selector::Secondary | Selector::Address(_) => {
-                fitting.min_by_key(|(server, _)| {
-                    let pool = server.pool.snapshot();
-                    u64::from(pool.in_use) + pool.waiting
-                })
-            }
-        };
-        chosen.map(|(server, _)| server)
+        let servers = self.candidates(selector);
+        choose(selector, servers, |server| server.candidate(), |server| server.pool.snapshot())
     }
 
     /// Until there is one, or the time is over, or nothing that could be waited for would help. Has
@@ -108,22 +93,11 @@ impl Inner {
         }
     }
 
-    fn candidates<'a, 's>(
-        &'a self,
-        selector: &'s Selector,
-    ) -> impl Iterator<Item = &'a Arc<Server>> + use<'a, 's> {
-        self.servers.iter().filter(move |server| match selector {
-            Selector::Address(address) => *server.pool.address() == *address,
-            Selector::Any | Selector::Primary | Selector::Secondary => true,
-        })
+    fn candidates(&self, selector: &Selector) -> slice::Iter<'_, Arc<Server>> {
+        self.servers.get(self.settings.places(selector)).unwrap_or_default().iter()
     }
 
-    /// What all servers look like, in one line.
     fn seen(&self) -> String {
-        let seen = self.servers.iter().map(|server| {
-            let status = server.status();
-            format!("{}: {}", status.address, status.description)
-        });
-        seen.collect::<Vec<_>>().join("; ")
+        seen(self.servers.iter().map(|server| server.status()))
     }
 }

@@ -1,13 +1,7 @@
-use std::fmt;
 use std::sync::Arc;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::connect::ServerKind;
-use cenote_core::error::Kind;
-use cenote_core::monitor::ServerDescription;
-use cenote_core::pool::{Instant, Snapshot};
+use cenote_core::client::{Candidate, ServerStatus, is_hopeless};
 
-use super::selector::Selector;
 use super::watch::Watch;
 use crate::pool::Pool;
 
@@ -23,78 +17,30 @@ pub(super) enum Watching {
     LoadBalancer,
 }
 
-/// One server of a [`Client`](super::Client) as it was at one moment.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct ServerStatus {
-    /// As the connection string has it.
-    pub address: Arc<ServerAddress>,
-    /// What it was last seen as; `None` is Unknown. A load balancer is always one.
-    pub kind: Option<ServerKind>,
-    /// What it said, or why it is Unknown. Empty for a load balancer, which nobody watches.
-    pub description: Arc<ServerDescription>,
-    /// The state and the counts of its pool.
-    pub pool: Snapshot,
-}
-
 impl Server {
     pub(super) fn status(&self) -> ServerStatus {
-        let description = match &self.watching {
-            Watching::Monitor(watch) => watch.description(),
-            Watching::LoadBalancer => Arc::default(),
-        };
-        let kind = match &self.watching {
-            Watching::Monitor(_) => description.kind(),
-            Watching::LoadBalancer => Some(ServerKind::LoadBalancer),
-        };
+        let description = self.watch().map(|watch| watch.description());
         let address = Arc::clone(&self.pool.shared().address);
-        ServerStatus { address, kind, description, pool: self.pool.snapshot() }
+        ServerStatus::new(address, description, self.pool.snapshot())
     }
 
-    /// Whether it can be chosen now, and since when it has been what it is.
-    pub(super) fn fits(&self, selector: &Selector) -> Option<Instant> {
-        match &self.watching {
-            Watching::Monitor(watch) => {
-                let (kind, since) = watch.kind()?;
-                (watch.is_direct() || selector.accepts(kind)).then_some(since)
-            }
-            Watching::LoadBalancer => Some(Instant::ORIGIN),
-        }
+    /// What it is now.
+    pub(super) fn candidate(&self) -> Candidate {
+        self.watch().map_or(Candidate::LOAD_BALANCER, |watch| watch.candidate())
     }
 
-    /// Whether waiting cannot mend what is wrong with it: what is refused on sight stays refused.
     pub(super) fn is_hopeless(&self) -> bool {
-        let Watching::Monitor(watch) = &self.watching else { return false };
-        let description = watch.description();
-        let Some(error) = description.error.as_ref() else { return false };
-        match error.kind() {
-            Kind::Protocol | Kind::Configuration => true,
-            Kind::Network | Kind::NetworkTimeout { .. } | Kind::Command(_) => false,
-        }
+        self.watch().is_some_and(|watch| is_hopeless(&watch.description()))
     }
 
     pub(super) fn request_check(&self) {
-        match &self.watching {
-            Watching::Monitor(watch) => watch.request_check(),
-            Watching::LoadBalancer => {}
-        }
+        self.watch().into_iter().for_each(Watch::request_check);
     }
 
     pub(super) fn watch(&self) -> Option<&Arc<Watch>> {
         match &self.watching {
             Watching::Monitor(watch) => Some(watch),
             Watching::LoadBalancer => None,
-        }
-    }
-}
-
-/// As in `db.example.com:27017: RSPrimary of rs0 [ready  gen 0 | …]`.
-impl fmt::Display for ServerStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, kind, description, pool } = self;
-        match kind {
-            Some(kind @ ServerKind::LoadBalancer) => write!(f, "{address}: {kind} [{pool}]"),
-            Some(_) | None => write!(f, "{address}: {description} [{pool}]"),
         }
     }
 }

@@ -103,7 +103,7 @@ impl Talk {
     /// Ends without an error when there will be no more orders.
     async fn talk(&self, orders: &mut UnboundedReceiver<Order>) -> Result<(), ConnectionError> {
         let Self { watch, socket } = self;
-        let opening = watch.connector.open_monitoring(watch.address(), &watch.establish);
+        let opening = watch.connector.open_monitoring(watch.address());
         let Greeting { mut connection, hello, round_trip } = opening.await?;
         watch.feed(Input::Opened { socket: *socket, hello, round_trip });
         while let Some(Order { command, flags }) = orders.recv().await {

@@ -1,62 +1,47 @@
 //! One server that is watched: the monitor's machine under its lock, and what is done outside of it.
 
-use std::collections::VecDeque;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
-use cenote_core::connect::{EstablishOptions, ServerKind};
+use cenote_core::client::Candidate;
+use cenote_core::connect::EstablishOptions;
 use cenote_core::monitor::{
-    Action, Event, Input, InvalidMonitorOptions, Monitor, MonitorOptions, ServerDescription,
+    Action, Input, InvalidMonitorOptions, MonitorOptions, ServerDescription,
 };
 use cenote_core::pool::{self, Instant};
 use cenote_core::sdam::{self, Verdict};
+use cenote_shell::watch::{Outcome, PoolChange, ServerSubscribers, WatchDesk};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use super::event::{ServerEvent, ServerSubscriber};
 use super::talk::Talks;
 use crate::connection::Mongo;
 use crate::failure::Failure;
-use crate::log::topology as log;
-use crate::outbox::{self, Outbox};
+use crate::outbox;
 use crate::pool::Pool;
 use crate::shared::Fed;
 use crate::sync::{Mutex, MutexGuard};
 
 pub(crate) struct Watch {
     pub(super) connector: Mongo,
-    pub(super) establish: Arc<EstablishOptions>,
     pub(super) runtime: Handle,
     pub(super) talks: Talks,
     pool: Pool,
-    subscribers: Arc<Vec<ServerSubscriber>>,
+    subscribers: Arc<ServerSubscribers>,
     /// Of the client: whoever waits for a server looks again.
     news: Arc<Notify>,
     origin: tokio::time::Instant,
-    is_direct: bool,
     /// The timer may have to fire earlier than it was told.
     alarm: Notify,
     timer: Mutex<Option<AbortHandle>>,
-    desk: Mutex<Desk>,
-}
-
-/// What is under the lock. What becomes of the pool is fed to it under this lock, too, so that
-/// description and pool change at once (SD-04, SD-05): this lock comes before the pool's.
-struct Desk {
-    monitor: Monitor,
-    outbox: Outbox<Action>,
-    /// When the timer fires, as it was told.
-    armed: Option<Instant>,
-    /// Since when the server has been what it is.
-    since: Instant,
+    desk: Mutex<WatchDesk>,
 }
 
 /// What one input has brought about for others than the server.
 #[derive(Default)]
 struct Consequences {
     fed: Vec<Fed<Mongo>>,
-    is_news: bool,
+    outcome: Outcome,
 }
 
 impl Watch {
@@ -64,24 +49,18 @@ impl Watch {
     pub(super) fn start(
         (connector, pool): (Mongo, Pool),
         (options, establish): (MonitorOptions, Arc<EstablishOptions>),
-        (subscribers, news): (Arc<Vec<ServerSubscriber>>, Arc<Notify>),
+        (subscribers, news): (Arc<ServerSubscribers>, Arc<Notify>),
         origin: tokio::time::Instant,
     ) -> Result<Arc<Self>, InvalidMonitorOptions> {
-        let is_direct = options.is_direct;
-        let since = Instant::ORIGIN + origin.elapsed();
-        let mut actions = VecDeque::new();
-        let monitor = Monitor::new(since, options, Arc::clone(&establish), &mut actions)?;
-        let desk = Desk { monitor, outbox: Outbox::new(actions), armed: None, since };
+        let desk = WatchDesk::new(Instant::ORIGIN + origin.elapsed(), options, establish)?;
         Ok(Arc::new(Self {
             connector,
-            establish,
             runtime: Handle::current(),
             talks: Talks::default(),
             pool,
             subscribers,
             news,
             origin,
-            is_direct,
             alarm: Notify::new(),
             timer: Mutex::new(None),
             desk: Mutex::new(desk),
@@ -105,7 +84,7 @@ impl Watch {
     /// SDAM's say about a connection of the pool: description, monitor and pool at once.
     pub(super) fn application_failed(self: &Arc<Self>, failure: &Failure<'_, Mongo>) {
         let mut desk = self.lock();
-        let context = failure.context(desk.monitor.topology_version());
+        let context = failure.context(desk.topology_version());
         let verdict = sdam::verdict(&context, failure.error());
         if verdict == Verdict::default() {
             return;
@@ -121,17 +100,11 @@ impl Watch {
     }
 
     pub(super) fn description(&self) -> Arc<ServerDescription> {
-        Arc::clone(self.lock().monitor.description())
+        Arc::clone(self.lock().description())
     }
 
-    /// What the server is, unless it is Unknown, and since when.
-    pub(super) fn kind(&self) -> Option<(ServerKind, Instant)> {
-        let desk = self.lock();
-        desk.monitor.description().kind().map(|kind| (kind, desk.since))
-    }
-
-    pub(super) fn is_direct(&self) -> bool {
-        self.is_direct
+    pub(super) fn candidate(&self) -> Candidate {
+        self.lock().candidate()
     }
 
     /// Ends all that was begun: sockets close as soon as their tasks are stopped.
@@ -148,50 +121,32 @@ impl Watch {
 }
 
 impl Watch {
-    fn handle(self: &Arc<Self>, desk: &mut Desk, input: Input) -> Consequences {
+    fn handle(&self, desk: &mut WatchDesk, input: Input) -> Consequences {
         let now = Instant::ORIGIN + self.origin.elapsed();
-        let before = desk.monitor.description().kind();
-        let Desk { monitor, outbox, .. } = desk;
-        let mut consequences = Consequences::default();
-        let mut sink = |action| self.sort(action, outbox, &mut consequences);
-        if let Err(misuse) = monitor.handle(now, input, &mut sink) {
-            unreachable!("a contract between shell and machine is broken: {misuse}");
+        let mut fed = Vec::new();
+        let outcome = desk.handle(now, input, |change| {
+            fed.push(self.pool.shared().feed_within(match change {
+                PoolChange::Ready => pool::Input::Ready,
+                PoolChange::Clear { cause, interrupt } => {
+                    pool::Input::Clear { cause, interrupt, service: None }
+                }
+            }));
+        });
+        if outcome.is_due_earlier {
+            self.alarm.notify_one();
         }
-        if monitor.description().kind() != before {
-            desk.since = now;
-        }
-        self.arm(desk);
-        consequences
-    }
-
-    /// What concerns the pool is done at once, the rest when the lock is given back.
-    fn sort(&self, action: Action, outbox: &mut Outbox<Action>, consequences: &mut Consequences) {
-        let pool = self.pool.shared();
-        match action {
-            Action::MarkReady => consequences.fed.push(pool.feed_within(pool::Input::Ready)),
-            Action::ClearPool { cause, interrupt } => {
-                let input = pool::Input::Clear { cause, interrupt, service: None };
-                consequences.fed.push(pool.feed_within(input));
-            }
-            Action::EmitEvent(ref event) => {
-                consequences.is_news |= is_news(event);
-                outbox.push(action);
-            }
-            Action::Open { .. } | Action::Send { .. } | Action::Close { .. } => {
-                outbox.push(action);
-            }
-        }
+        Consequences { fed, outcome }
     }
 
     /// The server's own story first, then what it means for the pool, then for who waits.
     fn release(
         self: &Arc<Self>,
-        desk: MutexGuard<'_, Desk>,
-        Consequences { fed, is_news }: Consequences,
+        desk: MutexGuard<'_, WatchDesk>,
+        Consequences { fed, outcome }: Consequences,
     ) {
         outbox::release(|| self.lock(), desk, |action| self.perform(action));
         fed.into_iter().for_each(Fed::settle);
-        if is_news {
+        if outcome.is_news {
             self.news.notify_waiters();
         }
     }
@@ -201,45 +156,19 @@ impl Watch {
             Action::Open { socket, .. } => self.talks.open(self, socket),
             Action::Send { socket, command, flags } => self.talks.send(socket, command, flags),
             Action::Close { socket } => self.talks.close(socket),
-            Action::EmitEvent(event) => self.tell(event),
+            Action::EmitEvent(event) => {
+                self.subscribers.tell(&self.pool.shared().address, event);
+            }
             Action::MarkReady | Action::ClearPool { .. } => {
                 unreachable!("done under the lock")
             }
         }
     }
 
-    fn tell(&self, event: Event) {
-        let address = &self.pool.shared().address;
-        if log::is_wanted() {
-            log::event(address, &event);
-        }
-        if self.subscribers.is_empty() {
-            return;
-        }
-        let event = ServerEvent { address: Arc::clone(address), event };
-        for subscriber in self.subscribers.iter() {
-            // One that panics has said so; the others, and what comes next, are not to suffer.
-            let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
-        }
-    }
-
-    /// Has the timer fire earlier, if it has to.
-    fn arm(&self, desk: &mut Desk) {
-        let Some(due) = desk.monitor.next_deadline().map(|deadline| deadline.at) else { return };
-        if desk.armed.is_none_or(|armed| due < armed) {
-            desk.armed = Some(due);
-            self.alarm.notify_one();
-        }
-    }
-
     /// Feeds `Timer` whenever the machine asked for it.
     async fn keep_time(self: Arc<Self>) {
         loop {
-            let due = {
-                let mut desk = self.lock();
-                desk.armed = desk.monitor.next_deadline().map(|deadline| deadline.at);
-                desk.armed
-            };
+            let due = self.lock().arm();
             let due = due.and_then(|due| self.time_of(due));
             let rescheduled = self.alarm.notified();
             let Some(due) = due else {
@@ -259,7 +188,7 @@ impl Watch {
         self.origin.checked_add(instant.saturating_since(Instant::ORIGIN))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Desk> {
+    fn lock(&self) -> MutexGuard<'_, WatchDesk> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -269,21 +198,5 @@ impl Watch {
 
     fn timer(&self) -> MutexGuard<'_, Option<AbortHandle>> {
         self.timer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl AsMut<Outbox<Action>> for Desk {
-    fn as_mut(&mut self) -> &mut Outbox<Action> {
-        &mut self.outbox
-    }
-}
-
-/// Whoever waits for a server looks again when a check has ended.
-fn is_news(event: &Event) -> bool {
-    match event {
-        Event::ServerHeartbeatStarted { .. } => false,
-        Event::ServerHeartbeatSucceeded { .. }
-        | Event::ServerHeartbeatFailed { .. }
-        | Event::ServerDescriptionChanged { .. } => true,
     }
 }

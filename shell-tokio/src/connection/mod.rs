@@ -114,9 +114,9 @@ impl Mongo {
         Compressor::new(id, self.zlib_level).ok()
     }
 
-    /// What hello says.
-    pub(crate) fn establish_options(&self) -> Arc<EstablishOptions> {
-        self.introduction.options()
+    /// What hello says on a monitor's connection that is opened now.
+    pub(crate) fn monitor_options(&self) -> Arc<EstablishOptions> {
+        self.introduction.monitor_options()
     }
 
     fn scram(&self) -> MutexGuard<'_, ScramCache> {

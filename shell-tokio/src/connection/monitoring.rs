@@ -1,13 +1,10 @@
 //! Connections that monitors talk on: without a credential, without compression, and not the pool's.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bson::RawDocumentBuf;
 use cenote_core::address::ServerAddress;
-use cenote_core::connect::{
-    Command, ConnectionDescription, Establish, EstablishOptions, ScramCache, Step,
-};
+use cenote_core::connect::{Command, ConnectionDescription, Establish, ScramCache, Step};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageLimit};
 use tokio::time::Instant;
@@ -31,11 +28,10 @@ pub(crate) struct Greeting {
 }
 
 impl Mongo {
-    /// Opens one within `connectTimeoutMS` (SD-52). `options` are those of the monitor.
+    /// Opens one within `connectTimeoutMS` (SD-52).
     pub(crate) async fn open_monitoring(
         &self,
         address: &ServerAddress,
-        options: &Arc<EstablishOptions>,
     ) -> Result<Greeting, ConnectionError> {
         let limit = Limit::within(self.connect_timeout);
         let stream = dial::dial(address, self.proxy.as_ref(), limit).await?;
@@ -44,7 +40,7 @@ impl Mongo {
             None => stream,
         };
         let mut messages = Messages::lenient(stream);
-        let mut establish = Establish::new(Arc::clone(options), [nonce()?, nonce()?])?;
+        let mut establish = Establish::new(self.monitor_options(), [nonce()?, nonce()?])?;
         // There is nobody to authenticate, so that nothing is learnt.
         let mut scram = ScramCache::default();
         let mut sent = Instant::now();

@@ -52,7 +52,8 @@ pub(crate) fn heed(failure: &Failure<'_, Mongo>) {
     failure.clear(verdict.pool);
 }
 
-async fn ping(own: &Pool) -> Result<(), ConnectionError> {
+/// Over a pool that nobody else has.
+pub(crate) async fn ping(own: &Pool) -> Result<(), ConnectionError> {
     let mut connection = match own.check_out().await {
         Ok(connection) => connection,
         Err(error) => match error.error() {

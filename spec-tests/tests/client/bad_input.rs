@@ -1,21 +1,45 @@
 //! Servers that cannot be used: each says which one, at which stage, and stays visible.
 
-use bson::rawdoc;
-use cenote::endpoint::{Endpoint, ListenOptions, Role, Settings, User};
-use cenote_tokio::{Client, ClientError, SelectionError, Selector};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
 
+use bson::rawdoc;
+use cenote::endpoint::{
+    Endpoint, ListenOptions, Role, ServerCertificate, Settings, TlsOptions, User,
+};
+use cenote_core::client::{ClientError, SelectionError, Selector};
+
+use crate::shells::{Shell, on_both_shells};
 use crate::world::{World, member, standalone};
 
+on_both_shells!(
+    nobody_is_there,
+    another_replica_set,
+    another_protocol,
+    tls_where_there_is_none_and_the_reverse,
+    certificates_that_are_refused,
+    a_wrong_password,
+    one_bad_server_of_three,
+    what_is_not_of_this_client,
+    a_host_that_is_named_twice,
+);
+
+const SOON: &str = "serverSelectionTimeoutMS=300";
+
 /// What a command is told, and what the only server shows.
-async fn refused(uri: &str) -> (ClientError, String) {
-    let world = World::new(uri);
-    let error =
-        world.client.command("admin", &rawdoc! { "ping": 1 }).await.expect_err("it must not work");
-    world.until("refused", |world| world.error().is_some()).await;
+fn refused(shell: Shell, uri: &str) -> (ClientError, String) {
+    let world = World::new(shell, uri);
+    let command = world.client.command("admin", &rawdoc! { "ping": 1 });
+    let error = command.expect_err("it must not work");
+    world.until("refused", |world| world.error().is_some());
     let shown = world.error().expect("it is Unknown");
-    world.client.close().await;
+    let status = world.client.servers()[0].to_string();
+    // What to do is said behind the reason, or by the reason itself.
+    let advice = if shown.contains("correct the host") { "[paused" } else { "(" };
+    assert!(status.contains(&format!(": Unknown: {shown} {advice}")), "{status}");
+    assert!(status.contains(" [paused"), "{status}");
+    world.client.close();
     (error, shown)
 }
 
@@ -27,110 +51,157 @@ fn with(endpoint: &Endpoint, options: &str) -> String {
     format!("mongodb://{}/?{options}", endpoint.address())
 }
 
-#[tokio::test]
-async fn nobody_is_there() {
-    let soon = "serverSelectionTimeoutMS=300";
-    let (error, shown) = refused(&format!("mongodb://nobody.invalid/?{soon}")).await;
+fn nobody_is_there(shell: Shell) {
+    let (error, shown) = refused(shell, &format!("mongodb://nobody.invalid/?{SOON}"));
     assert!(shown.starts_with("name resolution"), "{shown}");
     assert!(
         error.to_string().contains("nobody.invalid:27017: Unknown: name resolution"),
         "{error}"
     );
     assert!(error.to_string().starts_with("there was no primary"), "{error}");
-    let (error, shown) = refused(&format!("mongodb://127.0.0.1:1/?{soon}")).await;
+    let (error, shown) = refused(shell, &format!("mongodb://127.0.0.1:1/?{SOON}"));
     assert!(shown.contains("refused"), "{shown}");
     assert!(error.to_string().contains("127.0.0.1:1: Unknown: "), "{error}");
 }
 
 /// Without waiting for thirty seconds: what is refused on sight stays refused.
-#[tokio::test]
-async fn another_replica_set() {
+fn another_replica_set(shell: Shell) {
     let only = member(Role::Primary);
-    let (error, shown) = refused(&with(&only, "replicaSet=rs1")).await;
+    let (error, shown) = refused(shell, &with(&only, "replicaSet=rs1"));
     assert!(is_hopeless(&error), "{error}");
     assert!(shown.contains("belongs to the replica set `rs0`, not to `rs1`"), "{shown}");
+    assert!(shown.ends_with("correct the host or replicaSet"), "{shown}");
+    let (error, shown) = refused(shell, &with(&standalone(), "replicaSet=rs1"));
+    assert!(is_hopeless(&error), "{error}");
+    assert!(shown.contains("belongs to no replica set"), "{shown}");
 }
 
-#[tokio::test]
-async fn another_protocol() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+fn another_protocol(shell: Shell) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
-    let speaking = tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let mut request = [0; 16];
-            let _ = stream.read(&mut request).await;
-            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+    // Ends with the process: nobody tells it to.
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let _ = stream.read(&mut [0; 16]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         }
     });
-    let (error, shown) = refused(&format!("mongodb://{address}")).await;
+    let (error, shown) = refused(shell, &format!("mongodb://{address}"));
     assert!(is_hopeless(&error), "{error}");
     assert!(shown.starts_with("hello"), "{shown}");
-    speaking.abort();
 }
 
-/// TLS and none, either way; and a certificate that nobody here has signed.
-#[tokio::test]
-async fn tls_where_there_is_none_and_the_reverse() {
-    let soon = "serverSelectionTimeoutMS=300";
+/// Either way round; and neither takes longer than it must.
+fn tls_where_there_is_none_and_the_reverse(shell: Shell) {
     let plain = standalone();
-    let insecure = format!("tls=true&tlsInsecure=true&{soon}");
-    let (_, shown) = refused(&with(&plain, &insecure)).await;
+    let insecure = format!("tls=true&tlsInsecure=true&{SOON}");
+    let (_, shown) = refused(shell, &with(&plain, &insecure));
     assert!(shown.starts_with("TLS"), "{shown}");
     let tls = Endpoint::start(Settings::default(), ListenOptions::with_tls()).expect("it starts");
-    let (_, shown) = refused(&with(&tls, soon)).await;
+    let (_, shown) = refused(shell, &with(&tls, SOON));
     assert!(shown.starts_with("hello"), "{shown}");
-    let stranger = Endpoint::start(Settings::default(), ListenOptions::with_tls());
-    let stranger = stranger.expect("it starts");
-    let ca = stranger.certificates().expect("with TLS").ca_file();
-    let foreign = format!("tls=true&tlsCAFile={}", ca.display());
-    let (error, shown) = refused(&with(&tls, &foreign)).await;
-    assert!(is_hopeless(&error), "{error}");
-    assert!(shown.starts_with("TLS"), "{shown}");
+}
+
+/// What is wrong with a certificate is said, and that nobody has to wait for it to get better.
+fn certificates_that_are_refused(shell: Shell) {
+    for (certificate, word) in [
+        (ServerCertificate::Expired, "expired"),
+        (ServerCertificate::NotYetValid, "not valid yet"),
+        (ServerCertificate::WrongHost, "not valid for name"),
+        (ServerCertificate::ForeignAuthority, "BadSignature"),
+        (ServerCertificate::SelfSigned, ""),
+    ] {
+        let tls = TlsOptions { certificate, ..TlsOptions::default() };
+        let options = ListenOptions { tls: Some(tls), ..ListenOptions::default() };
+        let endpoint = Endpoint::start(Settings::default(), options).expect("it starts");
+        let (error, shown) = refused(shell, &endpoint.uri());
+        assert!(is_hopeless(&error), "{certificate:?}: {error}");
+        assert!(shown.starts_with("TLS verification"), "{certificate:?}: {shown}");
+        assert!(shown.contains(word), "{certificate:?}: {shown}");
+        assert!(error.to_string().contains(&shown), "{certificate:?}: {error}");
+    }
 }
 
 /// SD-24: monitors do not log in, so that it is the first check-out that finds out.
-#[tokio::test]
-async fn a_wrong_password() {
+fn a_wrong_password(shell: Shell) {
     let settings =
         Settings { auth: true, users: vec![User::new("app", "pencil")], ..Settings::default() };
     let endpoint = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
-    let world = World::new(&format!("mongodb://app:wrong@{}", endpoint.address()));
-    let error = world.client.command("admin", &rawdoc! { "ping": 1 }).await.unwrap_err();
+    // So that the next check comes when somebody has looked.
+    let options = "heartbeatFrequencyMS=600000";
+    let world =
+        World::new(shell, &format!("mongodb://app:wrong@{}/?{options}", endpoint.address()));
+    let error = world.client.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
     assert!(matches!(error, ClientError::Pool(_)), "{error}");
     assert!(error.to_string().starts_with("authentication"), "{error}");
     assert!(!error.to_string().contains("wrong"), "{error}");
-    assert_eq!(world.count("ConnectionPoolCleared"), 1);
-    world.client.close().await;
+    world.until_told("ConnectionPoolCleared", 1);
+    let shown = world.error().expect("it is Unknown");
+    assert!(shown.starts_with("authentication"), "{shown}");
+    world.client.close();
 }
 
-#[tokio::test]
-async fn what_is_not_of_this_client() {
+/// Each by itself: two that cannot be used do not keep anybody from the third, and stay visible.
+fn one_bad_server_of_three(shell: Shell) {
+    let (good, other_set) = (member(Role::Primary), {
+        use cenote::endpoint::{ReplicaSet, Topology};
+        crate::world::start(Topology::ReplicaSet(ReplicaSet::primary("rs1")))
+    });
+    let nobody = "nobody.invalid:27017".parse().expect("an address");
+    let addresses = [nobody, other_set.address(), good.address()];
+    let world = World::at(shell, &addresses, "replicaSet=rs0");
+    world.ping();
+    world.until("all tried", |world| (0..2).all(|index| world.error_of(index).is_some()));
+    assert!(world.error_of(0).is_some_and(|it| it.starts_with("name resolution")));
+    assert!(world.error_of(1).is_some_and(|it| it.starts_with("hello: the server belongs to")));
+    assert!(world.error_of(2).is_none());
+    world.client.close();
+}
+
+fn what_is_not_of_this_client(shell: Shell) {
     let only = standalone();
-    let world = World::of(&[&only], "");
+    let world = World::of(shell, &[&only], "");
     let selector = Selector::Address("elsewhere.example.com".parse().expect("an address"));
-    let error = world.client.check_out(&selector).await.unwrap_err();
+    let error = world.client.check_out(&selector).err().expect("it is not there");
     assert_eq!(
         error.to_string(),
         "elsewhere.example.com:27017 is no host of this client: name it in the connection string"
     );
-    world.client.close().await;
+    world.client.close();
 }
 
-#[tokio::test]
-async fn connection_strings_that_are_none() {
+#[test]
+fn connection_strings_that_are_none() {
     for uri in ["", "http://db", "mongodb://", "mongodb://db/?minPoolSize=3&maxPoolSize=2"] {
-        assert!(Client::new(uri).is_err(), "{uri}");
+        assert!(cenote_mio::Client::new(uri).is_err(), "{uri}");
+        if !uri.contains("minPoolSize") {
+            assert!(cenote_tokio::Client::builder(uri).is_err(), "{uri}");
+        }
     }
-    let builder = Client::builder("mongodb://db/?heartbeatFrequencyMS=10&colour=red");
+    let uri = "mongodb://db/?heartbeatFrequencyMS=10&colour=red";
+    let builder = cenote_tokio::Client::builder(uri);
+    assert_eq!(builder.expect("a connection string").warnings().len(), 2);
+    let builder = cenote_mio::Client::builder(uri);
     assert_eq!(builder.expect("a connection string").warnings().len(), 2);
 }
 
-/// The same host twice is one server.
+/// In the same words on both shells.
 #[tokio::test]
-async fn a_host_that_is_named_twice() {
+async fn options_that_contradict_each_other() {
+    let error = cenote_tokio::Client::new("mongodb://db/?minPoolSize=3&maxPoolSize=2")
+        .expect_err("it fails");
+    let same =
+        cenote_mio::Client::new("mongodb://db/?minPoolSize=3&maxPoolSize=2").expect_err("it fails");
+    assert!(error.to_string().contains("minPoolSize"), "{error}");
+    assert_eq!(error.to_string(), same.to_string());
+}
+
+/// The same host twice is one server.
+fn a_host_that_is_named_twice(shell: Shell) {
     let only = standalone();
-    let world = World::of(&[&only, &only], "");
-    world.ping().await;
+    let world = World::of(shell, &[&only, &only], "");
+    world.ping();
     assert_eq!(world.client.servers().len(), 1);
-    world.client.close().await;
+    world.client.close();
 }

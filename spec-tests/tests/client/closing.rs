@@ -1,99 +1,103 @@
 //! Closing a client, and dropping it.
 
+use std::collections::BTreeSet;
+use std::thread;
 use std::time::Duration;
 
 use bson::rawdoc;
 use cenote::endpoint::{Fault, Script, Server};
-use cenote_tokio::{ClientError, SelectionError, Selector};
-use tokio::time::{Instant, timeout};
+use cenote_core::client::{ClientError, SelectionError, Selector};
+use tokio::time::timeout;
 
+use crate::shells::{Shell, on_both_shells};
 use crate::world::{World, standalone, three, until_open};
 
-/// SD-10: monitors end, pools close in their order, nothing is left.
-#[tokio::test]
-async fn nothing_is_left() {
+on_both_shells!(nothing_is_left, who_waits_hears_of_it, what_is_still_out, dropped_it_closes);
+
+fn is_closed(error: &ClientError) -> bool {
+    matches!(error, ClientError::Selection(SelectionError::Closed))
+}
+
+/// SD-10: monitors end, pools close, nothing is left. Each pool tells of itself in its own order, and
+/// whoever tells of one does not wait for another.
+fn nothing_is_left(shell: Shell) {
     let set = three();
-    let world = World::of(&[&set[0], &set[1], &set[2]], "replicaSet=rs0&minPoolSize=2");
-    world.ping().await;
-    world.until_all_known().await;
-    world.client.close().await;
-    let addresses: Vec<_> = set.iter().map(|it| it.address().to_string()).collect();
-    assert_eq!(world.addresses_of("ConnectionPoolClosed"), addresses);
+    let world = World::of(shell, &[&set[0], &set[1], &set[2]], "replicaSet=rs0&minPoolSize=2");
+    world.ping();
+    world.until_all_known();
+    world.client.close();
+    let addresses: BTreeSet<_> = set.iter().map(|it| it.address().to_string()).collect();
+    let closed = world.addresses_of("ConnectionPoolClosed");
+    assert_eq!(closed.len(), 3);
+    assert_eq!(closed.into_iter().collect::<BTreeSet<_>>(), addresses);
     for endpoint in &set {
-        until_open(endpoint, 0).await;
+        until_open(endpoint, 0);
     }
-    let error = world.client.command("admin", &rawdoc! { "ping": 1 }).await.unwrap_err();
-    assert!(matches!(error, ClientError::Selection(SelectionError::Closed)), "{error}");
+    let error = world.client.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
+    assert!(is_closed(&error), "{error}");
     // Again does no harm.
-    world.client.close().await;
+    world.client.close();
 }
 
 /// Whoever waits for a server hears of it.
-#[tokio::test]
-async fn who_waits_hears_of_it() {
-    let world = World::new("mongodb://127.0.0.1:1");
-    let ping = rawdoc! { "ping": 1 };
-    let (outcome, ()) = tokio::join!(world.client.command("admin", &ping), async {
-        world.until("refused", |world| world.error().is_some()).await;
-        world.client.close().await;
+fn who_waits_hears_of_it(shell: Shell) {
+    let world = World::new(shell, "mongodb://127.0.0.1:1");
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| world.client.command("admin", &rawdoc! { "ping": 1 }));
+        world.until("refused", |world| world.error().is_some());
+        world.client.close();
+        let error = waiting.join().expect("no panic").expect_err("it fails");
+        assert!(is_closed(&error), "{error}");
     });
-    assert!(matches!(outcome, Err(ClientError::Selection(SelectionError::Closed))));
+}
+
+/// What is still out is told, and comes home later.
+fn what_is_still_out(shell: Shell) {
+    let only = standalone();
+    let world = World::of(shell, &[&only], "");
+    let connection = world.check_out(&Selector::Any);
+    assert_eq!(world.client.close_within(Duration::from_millis(20)), Err(1));
+    drop(connection);
+    assert_eq!(world.client.close_within(Duration::from_secs(20)), Ok(()));
+    world.client.close();
+    until_open(&only, 0);
+}
+
+/// The last clone that is dropped closes, sockets of monitors and of pools.
+fn dropped_it_closes(shell: Shell) {
+    let only = standalone();
+    let world = World::of(shell, &[&only], "");
+    world.ping();
+    let World { client, .. } = world;
+    let clone = client.again();
+    drop(client);
+    assert!(clone.command("admin", &rawdoc! { "ping": 1 }).is_ok());
+    drop(clone);
+    until_open(&only, 0);
 }
 
 /// Whoever gives up waiting for a server leaves nothing behind, and a close that is given up has
-/// closed.
+/// closed. On tokio, where one can give up.
 #[tokio::test]
 async fn waits_that_are_given_up() {
     let only = standalone();
     only.with(|server, now| {
         server.set_fault(now, Script::new(Fault::Refuse));
     });
-    let world = World::of(&[&only], "");
-    {
-        let mut waiting = std::pin::pin!(world.client.check_out(&Selector::Any));
-        tokio::select! {
-            biased;
-            outcome = &mut waiting => panic!("{outcome:?}"),
-            () = world.until("refused", |world| world.error().is_some()) => {}
-        }
-    }
+    let client = cenote_tokio::Client::new(&only.uri()).expect("a client");
+    let pool = client.pool(&only.address()).expect("of this client").clone();
+    let _ = timeout(Duration::from_millis(50), client.check_out(&Selector::Any))
+        .await
+        .expect_err("nobody is there");
     only.with(Server::clear_faults);
-    let connection = world.client.check_out(&Selector::Any).await.expect("a connection");
-    assert_eq!(world.count("ConnectionCheckOutStarted"), 1);
+    let connection = client.check_out(&Selector::Any).await.expect("a connection");
+    assert_eq!((pool.snapshot().total, pool.snapshot().waiting), (1, 0));
     {
-        let closing = std::pin::pin!(world.client.close());
+        let closing = std::pin::pin!(client.close());
         assert!(timeout(Duration::ZERO, closing).await.is_err(), "one is still out");
     }
-    let error = world.client.check_out(&Selector::Any).await.unwrap_err();
-    assert!(matches!(error, ClientError::Selection(SelectionError::Closed)), "{error}");
+    let error = client.check_out(&Selector::Any).await.expect_err("it fails");
+    assert!(is_closed(&error), "{error}");
     drop(connection);
-    until_open(&only, 0).await;
-}
-
-/// What is still out is told, and comes home later.
-#[tokio::test]
-async fn what_is_still_out() {
-    let only = standalone();
-    let world = World::of(&[&only], "");
-    let connection = world.client.check_out(&Selector::Any).await.expect("a connection");
-    let deadline = Instant::now() + Duration::from_millis(20);
-    let error = world.client.close_before(deadline).await.unwrap_err();
-    assert_eq!(error.in_use, 1);
-    drop(connection);
-    world.client.close().await;
-    until_open(&only, 0).await;
-}
-
-/// The last clone that is dropped closes, sockets of monitors and of pools.
-#[tokio::test]
-async fn dropped_it_closes() {
-    let only = standalone();
-    let world = World::of(&[&only], "");
-    world.ping().await;
-    let World { client, .. } = world;
-    let clone = client.clone();
-    drop(client);
-    assert!(clone.command("admin", &rawdoc! { "ping": 1 }).await.is_ok());
-    drop(clone);
-    until_open(&only, 0).await;
+    until_open(&only, 0);
 }

@@ -1,20 +1,16 @@
 //! What SDAM makes of an application's failures.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote::endpoint::{Endpoint, Role};
-use cenote_tokio::{ClientError, Selector};
-use tokio::task::JoinSet;
+use cenote::endpoint::Role;
+use cenote_core::client::{ClientError, Selector};
 
-use crate::world::{World, commands, member, standalone};
+use crate::shells::{Shell, on_both_shells};
+use crate::world::{World, commands, fail_point, member, standalone};
 
-fn fail_point(endpoint: &Endpoint, data: RawDocumentBuf, times: i32) {
-    let command = rawdoc! {
-        "configureFailPoint": "failCommand", "mode": { "times": times }, "data": data,
-    };
-    endpoint.with(|server, _| server.set_fail_point(&command).expect("a fail point"));
-}
+on_both_shells!(a_network_error, six_operations_clear_once, what_does_not_clear);
 
 fn find() -> RawDocumentBuf {
     rawdoc! { "find": "birds" }
@@ -23,65 +19,63 @@ fn find() -> RawDocumentBuf {
 /// SD-26, SD-27, SD-28: a network error marks the server Unknown, clears its pool without an interrupt,
 /// cancels the check in progress; and whoever asks next waits for half a second and not for a
 /// heartbeat.
-#[tokio::test]
-async fn a_network_error() {
+fn a_network_error(shell: Shell) {
     let only = member(Role::Primary);
     let uri = "heartbeatFrequencyMS=600000&serverSelectionTimeoutMS=20000";
-    let world = World::of(&[&only], uri);
-    world.ping().await;
+    let world = World::of(shell, &[&only], uri);
+    world.ping();
     fail_point(&only, rawdoc! { "failCommands": ["find"], "closeConnection": true }, 1);
-    let error = world.client.command("zoo", &find()).await.unwrap_err();
+    let error = world.command(&find()).expect_err("it fails");
     assert!(matches!(error, ClientError::Operation(_)), "{error}");
     assert!(error.is_retryable());
     assert_eq!(world.kinds(), [None]);
-    assert_eq!(world.count("ConnectionPoolCleared"), 1);
+    world.until_told("ConnectionPoolCleared", 1);
     assert_eq!(world.interrupts(), 0);
-    let begin = std::time::Instant::now();
-    assert!(world.client.command("zoo", &find()).await.is_ok());
+    let begin = Instant::now();
+    assert!(world.command(&find()).is_ok());
     assert!(begin.elapsed() < Duration::from_secs(20));
-    assert!(world.server_events().contains(&"ServerHeartbeatFailed"));
-    world.client.close().await;
+    world.until("told", |world| world.server_events().contains(&"ServerHeartbeatFailed"));
+    world.client.close();
 }
 
 /// SD-29, SD-31: six operations that meet a server which shuts down clear once.
-#[tokio::test]
-async fn six_operations_clear_once() {
+fn six_operations_clear_once(shell: Shell) {
     let only = member(Role::Primary);
-    let world = World::of(&[&only], "maxPoolSize=6&maxConnecting=6");
-    world.ping().await;
-    let mut out = Vec::new();
-    for _ in 0..6 {
-        out.push(world.client.check_out(&Selector::Primary).await.expect("a connection"));
-    }
+    let world = World::of(shell, &[&only], "maxPoolSize=6&maxConnecting=6");
+    world.ping();
+    let out: Vec<_> = (0..6).map(|_| world.check_out(&Selector::Primary)).collect();
     let data = rawdoc! {
         "failCommands": ["find"], "errorCode": 91, "blockConnection": true, "blockTimeMS": 100,
     };
     fail_point(&only, data, 6);
-    let mut operations = JoinSet::new();
-    for mut connection in out {
-        operations.spawn(async move { connection.command("zoo", &find()).await.is_err() });
-    }
-    assert!(operations.join_all().await.into_iter().all(|failed| failed));
-    assert_eq!(world.count("ConnectionPoolCleared"), 1);
+    thread::scope(|scope| {
+        let find = |mut connection: Box<dyn crate::shells::AnyConnection>| {
+            scope.spawn(move || connection.command("zoo", &find()).is_err())
+        };
+        let operations: Vec<_> = out.into_iter().map(find).collect();
+        for operation in operations {
+            assert!(operation.join().expect("no panic"), "it fails");
+        }
+    });
+    world.until_told("ConnectionPoolCleared", 1);
     assert_eq!(commands(&only, "find"), 6);
-    world.client.close().await;
+    world.client.close();
 }
 
 /// SD-29: no longer a primary, but the connections are good; and SD-25: a timeout says nothing.
-#[tokio::test]
-async fn what_does_not_clear() {
+fn what_does_not_clear(shell: Shell) {
     let only = standalone();
-    let world = World::of(&[&only], "socketTimeoutMS=200&heartbeatFrequencyMS=500");
-    world.ping().await;
+    let world = World::of(shell, &[&only], "socketTimeoutMS=200&heartbeatFrequencyMS=500");
+    world.ping();
     fail_point(&only, rawdoc! { "failCommands": ["find"], "errorCode": 10107 }, 1);
-    assert!(world.client.command("zoo", &find()).await.is_err());
-    let unknown = |event: &&&str| **event == "ServerDescriptionChanged";
-    assert_eq!(world.server_events().iter().filter(unknown).count(), 2);
-    world.ping().await;
+    assert!(world.command(&find()).is_err());
+    let changed = |event: &&&str| **event == "ServerDescriptionChanged";
+    world.until("Unknown", |world| world.server_events().iter().filter(changed).count() >= 2);
+    world.ping();
     let data = rawdoc! { "failCommands": ["find"], "blockConnection": true, "blockTimeMS": 1000 };
     fail_point(&only, data, 1);
-    assert!(world.client.command("zoo", &find()).await.is_err());
-    world.ping().await;
+    assert!(world.command(&find()).is_err());
+    world.ping();
     assert_eq!(world.count("ConnectionPoolCleared"), 0);
-    world.client.close().await;
+    world.client.close();
 }

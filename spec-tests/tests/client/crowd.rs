@@ -1,63 +1,65 @@
 //! Many sockets, many clients, many pools.
 
+use std::thread;
+
 use bson::rawdoc;
-use cenote_tokio::{ClientError, Selector};
-use tokio::task::JoinSet;
+use cenote_core::client::Selector;
 
-use crate::world::{World, open, standalone, three, until_open};
+use crate::shells::{AnyConnection, Shell, on_both_shells};
+use crate::world::{World, sockets_to, standalone, three, until_open, until_so};
 
-/// ND-02, ND-03: 106 sockets if only the primary is used, 306 if all three are.
-#[tokio::test]
-async fn a_hundred_a_server_and_two_more() {
+on_both_shells!(a_hundred_a_server_and_two_more, fifty_clients_of_twenty_pools);
+
+/// ND-02, ND-03: 106 sockets if only the primary is used, 306 if all three are, as the operating system
+/// counts them.
+fn a_hundred_a_server_and_two_more(shell: Shell) {
     let set = three();
-    let world = World::of(&[&set[0], &set[1], &set[2]], "replicaSet=rs0&maxConnecting=20");
-    world.until_all_known().await;
-    let mut out = Vec::new();
-    for (used, all) in [(1, 106), (3, 306)] {
-        for endpoint in &set[used / 3..used] {
-            let pool = world.client.pool(&endpoint.address()).expect("of this client");
-            let mut asking = JoinSet::new();
-            for _ in 0..100 {
-                let pool = pool.clone();
-                asking.spawn(async move { pool.check_out().await.expect("a connection") });
-            }
-            out.extend(asking.join_all().await);
+    let options = "replicaSet=rs0&maxConnecting=20";
+    let world = World::of(shell, &[&set[0], &set[1], &set[2]], options);
+    world.until_all_known();
+    let mut out: Vec<Box<dyn AnyConnection>> = Vec::new();
+    for (used, all) in [(0..1, 106), (1..3, 306)] {
+        for endpoint in &set[used] {
+            out.extend(a_hundred(&world, endpoint));
         }
-        for endpoint in &set {
-            until_open(endpoint, if open(endpoint) < 100 { 2 } else { 102 }).await;
-        }
-        assert_eq!(set.iter().map(open).sum::<u64>(), all);
+        // The table may change while it is read.
+        until_so(|| match set.iter().map(sockets_to).sum::<u64>() {
+            open if open == all => Ok(()),
+            open => Err(format!("{open} sockets, not {all}")),
+        });
     }
     drop(out);
-    world.client.close().await;
+    world.client.close();
+    assert_eq!(set.iter().map(sockets_to).sum::<u64>(), 0);
+}
+
+fn a_hundred(world: &World, of: &cenote::endpoint::Endpoint) -> Vec<Box<dyn AnyConnection>> {
+    let ask = || world.client.check_out_of(&of.address()).expect("a connection");
+    thread::scope(|scope| {
+        let asking: Vec<_> = (0..100).map(|_| scope.spawn(ask)).collect();
+        asking.into_iter().map(|asking| asking.join().expect("no panic")).collect()
+    })
 }
 
 /// Fifty clients of twenty servers each: a thousand pools and a thousand monitors in one process.
-#[tokio::test]
-async fn fifty_clients_of_twenty_pools() {
+fn fifty_clients_of_twenty_pools(shell: Shell) {
     let endpoints: Vec<_> = (0..20).map(|_| standalone()).collect();
     let references: Vec<_> = endpoints.iter().collect();
-    let worlds: Vec<_> = (0..50).map(|_| World::of(&references, "")).collect();
-    let mut asking = JoinSet::new();
-    for world in &worlds {
+    let worlds: Vec<_> = (0..50).map(|_| World::of(shell, &references, "")).collect();
+    let ping_all = |world: &World| {
         for endpoint in &endpoints {
-            let (client, address) = (world.client.clone(), endpoint.address());
-            asking.spawn(async move {
-                let selector = Selector::Address(address);
-                let ping = client.with_connection(&selector, async |connection| {
-                    let ping = rawdoc! { "ping": 1 };
-                    Ok::<_, ClientError>(connection.command("admin", &ping).await?)
-                });
-                ping.await.is_ok()
-            });
+            let mut connection = world.check_out(&Selector::Address(endpoint.address()));
+            connection.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
         }
-    }
-    assert!(asking.join_all().await.into_iter().all(|pinged| pinged));
+    };
+    thread::scope(|scope| {
+        worlds.iter().for_each(|world| drop(scope.spawn(|| ping_all(world))));
+    });
     for world in &worlds {
         assert_eq!(world.count("ConnectionPoolCleared"), 0);
-        world.client.close().await;
+        world.client.close();
     }
     for endpoint in &endpoints {
-        until_open(endpoint, 0).await;
+        until_open(endpoint, 0);
     }
 }

@@ -1,11 +1,19 @@
-//! The client of the tokio shell on real sockets, against endpoints.
+//! Clients on real sockets, against endpoints. Every story is told on both shells.
 
 mod bad_input;
+mod cable;
 mod closing;
 mod contract;
 mod credentials;
 mod crowd;
 mod load_balanced;
+mod load_balanced_trouble;
+mod metadata;
+mod partition;
+mod prose;
+mod recording;
 mod replica_set;
+mod shells;
+mod subscribers;
 mod trouble;
 mod world;

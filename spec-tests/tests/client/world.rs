@@ -1,16 +1,20 @@
-//! Endpoints as replica sets, clients of them, and everything that those tell.
+//! Clients of endpoints, and everything that those tell.
 
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::fs;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use bson::rawdoc;
+use bson::{RawDocumentBuf, rawdoc};
 use cenote::check::Sentry;
 use cenote::endpoint::{Endpoint, ListenOptions, ReplicaSet, Role, Server, Settings, Topology};
+use cenote_core::address::ServerAddress;
+use cenote_core::client::{ClientError, Selector, ServerEvent};
 use cenote_core::connect::ServerKind;
-use cenote_core::pool::Event;
-use cenote_tokio::{Client, PoolEvent, ServerEvent};
-use tokio::sync::Notify;
-use tokio::time::timeout;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{Event, PoolOptions};
+
+use crate::shells::{AnyClient, AnyConnection, Ears, Shell};
 
 /// Longer than anything takes on the slowest machine.
 const LONG: Duration = Duration::from_secs(30);
@@ -19,113 +23,172 @@ const LONG: Duration = Duration::from_secs(30);
 pub(crate) const SOON: &str = "heartbeatFrequencyMS=500&connectTimeoutMS=500";
 
 pub(crate) struct World {
-    pub(crate) client: Client,
+    pub(crate) client: Box<dyn AnyClient>,
     told: Arc<Told>,
 }
 
 #[derive(Default)]
 struct Told {
-    pools: Mutex<Vec<PoolEvent>>,
-    servers: Mutex<Vec<ServerEvent>>,
-    news: Notify,
+    tales: Mutex<Tales>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct Tales {
+    pools: Vec<(Arc<ServerAddress>, Event<ConnectionError>)>,
+    servers: Vec<ServerEvent>,
+}
+
+impl Told {
+    fn note(&self, note: impl FnOnce(&mut Tales)) {
+        note(&mut self.tales());
+        self.news.notify_all();
+    }
+
+    fn tales(&self) -> MutexGuard<'_, Tales> {
+        self.tales.lock().expect("no panic")
+    }
 }
 
 impl World {
-    pub(crate) fn new(uri: &str) -> Self {
+    pub(crate) fn new(shell: Shell, uri: &str) -> Self {
+        Self::with_options(shell, uri, None)
+    }
+
+    pub(crate) fn with_options(shell: Shell, uri: &str, options: Option<PoolOptions>) -> Self {
         let told = Arc::new(Told::default());
         let (of_pools, of_servers) = (Arc::clone(&told), Arc::clone(&told));
+        // Whatever the story: every rule about events is kept.
         let sentry = Sentry::new();
-        let client = Client::builder(uri)
-            .expect("a connection string")
-            .on_event(move |event| {
-                sentry.hear(&event.event, &event.address);
-                of_pools.pools.lock().expect("no panic").push(event.clone());
-                of_pools.news.notify_waiters();
-            })
-            .on_server_event(move |event| {
-                of_servers.servers.lock().expect("no panic").push(event.clone());
-                of_servers.news.notify_waiters();
-            })
-            .build()
-            .expect("good options");
-        Self { client, told }
+        let ears = Ears {
+            pools: Box::new(move |address, event| {
+                sentry.hear(event, address);
+                let tale = (Arc::clone(address), event.clone());
+                of_pools.note(|tales| tales.pools.push(tale));
+            }),
+            servers: Box::new(move |event| {
+                of_servers.note(|tales| tales.servers.push(event.clone()));
+            }),
+        };
+        Self { client: shell.client(uri, options, ears), told }
     }
 
     /// Of these endpoints, in their order.
-    pub(crate) fn of(endpoints: &[&Endpoint], options: &str) -> Self {
-        let hosts: Vec<_> = endpoints.iter().map(|it| it.address().to_string()).collect();
-        Self::new(&format!("mongodb://{}/?{options}", hosts.join(",")))
+    pub(crate) fn of(shell: Shell, endpoints: &[&Endpoint], options: &str) -> Self {
+        let addresses: Vec<_> = endpoints.iter().map(|it| it.address()).collect();
+        Self::at(shell, &addresses, options)
+    }
+
+    pub(crate) fn at(shell: Shell, addresses: &[ServerAddress], options: &str) -> Self {
+        let hosts: Vec<_> = addresses.iter().map(ToString::to_string).collect();
+        Self::new(shell, &format!("mongodb://{}/?{options}", hosts.join(",")))
     }
 
     /// Until something that is told makes it so.
-    pub(crate) async fn until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
-        let wait = async {
-            loop {
-                let mut news = std::pin::pin!(self.told.news.notified());
-                news.as_mut().enable();
-                if holds(self) {
-                    return;
-                }
-                news.await;
+    pub(crate) fn until(&self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+        let end = Instant::now() + LONG;
+        loop {
+            let before = self.told.tales().count();
+            if holds(self) {
+                return;
             }
-        };
-        let servers = || self.client.servers().iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert!(timeout(LONG, wait).await.is_ok(), "never {what}: {:#?}", servers());
+            let servers = || self.client.servers().iter().map(ToString::to_string).collect();
+            let mut tales = self.told.tales();
+            while tales.count() == before {
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    drop(tales);
+                    let servers: Vec<String> = servers();
+                    panic!("never {what}: {servers:#?}");
+                }
+                tales = self.told.news.wait_timeout(tales, left).expect("no panic").0;
+            }
+        }
     }
 
-    pub(crate) async fn until_all_known(&self) {
-        self.until("all known", |world| world.kinds().iter().all(Option::is_some)).await;
+    pub(crate) fn until_all_known(&self) {
+        self.until("all known", |world| world.kinds().iter().all(Option::is_some));
     }
 
+    /// What the servers are, in the order of the connection string.
     pub(crate) fn kinds(&self) -> Vec<Option<ServerKind>> {
         self.client.servers().iter().map(|server| server.kind).collect()
     }
 
     /// Why the only server is Unknown.
     pub(crate) fn error(&self) -> Option<String> {
-        let servers = self.client.servers();
-        let [server] = servers.as_slice() else { panic!("{servers:?}") };
-        server.description.error.as_ref().map(ToString::to_string)
+        assert_eq!(self.client.servers().len(), 1);
+        self.error_of(0)
+    }
+
+    /// Why that server is Unknown.
+    pub(crate) fn error_of(&self, index: usize) -> Option<String> {
+        self.client.servers()[index].description.error.as_ref().map(ToString::to_string)
+    }
+
+    /// Until that was told so often, of all pools together: whoever asks something of a client may hear
+    /// of it before a subscriber does, who is told by another thread.
+    pub(crate) fn until_told(&self, name: &str, times: usize) {
+        self.until(&format!("{times} {name}"), |world| world.count(name) >= times);
+        assert_eq!(self.count(name), times, "{name}");
     }
 
     /// How often that was told, of all pools together.
     pub(crate) fn count(&self, name: &str) -> usize {
-        let pools = self.told.pools.lock().expect("no panic");
-        pools.iter().filter(|event| event.event.name() == name).count()
+        self.addresses_of(name).len()
     }
 
-    pub(crate) fn pool_events(&self) -> Vec<String> {
-        let pools = self.told.pools.lock().expect("no panic");
-        pools.iter().map(|event| event.event.name().to_owned()).collect()
+    pub(crate) fn pool_events(&self) -> Vec<&'static str> {
+        self.told.tales().pools.iter().map(|(_, event)| event.name()).collect()
     }
 
     pub(crate) fn addresses_of(&self, name: &str) -> Vec<String> {
-        let pools = self.told.pools.lock().expect("no panic");
-        let named = pools.iter().filter(|event| event.event.name() == name);
-        named.map(|event| event.address.to_string()).collect()
+        let tales = self.told.tales();
+        let named = tales.pools.iter().filter(|(_, event)| event.name() == name);
+        named.map(|(address, _)| address.to_string()).collect()
     }
 
     pub(crate) fn interrupts(&self) -> usize {
-        let pools = self.told.pools.lock().expect("no panic");
-        let interrupts = |event: &&PoolEvent| {
-            let Event::ConnectionPoolCleared { interrupt_in_use_connections: it, .. } = event.event
-            else {
+        let tales = self.told.tales();
+        let interrupts = |event: &Event<ConnectionError>| {
+            let Event::ConnectionPoolCleared { interrupt_in_use_connections, .. } = event else {
                 return false;
             };
-            it
+            *interrupt_in_use_connections
         };
-        pools.iter().filter(interrupts).count()
+        tales.pools.iter().filter(|(_, event)| interrupts(event)).count()
     }
 
     pub(crate) fn server_events(&self) -> Vec<&'static str> {
-        let servers = self.told.servers.lock().expect("no panic");
-        servers.iter().map(|event| event.event.name()).collect()
+        self.told.tales().servers.iter().map(|event| event.event.name()).collect()
     }
 
-    pub(crate) async fn ping(&self) {
-        let reply = self.client.command("admin", &rawdoc! { "ping": 1 }).await;
-        let reply = reply.expect("a reply");
+    /// As the stories of a pool and of its server were told, one after another.
+    pub(crate) fn seen_by<R>(
+        &self,
+        look: impl FnOnce(&[(Arc<ServerAddress>, Event<ConnectionError>)], &[ServerEvent]) -> R,
+    ) -> R {
+        let tales = self.told.tales();
+        look(&tales.pools, &tales.servers)
+    }
+
+    pub(crate) fn command(&self, command: &RawDocumentBuf) -> Result<RawDocumentBuf, ClientError> {
+        self.client.command("zoo", command)
+    }
+
+    pub(crate) fn check_out(&self, selector: &Selector) -> Box<dyn AnyConnection> {
+        self.client.check_out(selector).expect("a connection")
+    }
+
+    pub(crate) fn ping(&self) {
+        let reply = self.client.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
         assert!(reply.get_f64("ok").is_ok_and(|ok| ok == 1.0));
+    }
+}
+
+impl Tales {
+    fn count(&self) -> usize {
+        self.pools.len() + self.servers.len()
     }
 }
 
@@ -151,6 +214,13 @@ pub(crate) fn tell(endpoint: &Endpoint, act: impl FnOnce(&mut Server, Duration))
     endpoint.with(act);
 }
 
+pub(crate) fn fail_point(endpoint: &Endpoint, data: RawDocumentBuf, times: i32) {
+    let command = rawdoc! {
+        "configureFailPoint": "failCommand", "mode": { "times": times }, "data": data,
+    };
+    endpoint.with(|server, _| server.set_fail_point(&command).expect("a fail point"));
+}
+
 pub(crate) fn open(endpoint: &Endpoint) -> u64 {
     endpoint.with(|server, _| server.statistics().open)
 }
@@ -161,12 +231,32 @@ pub(crate) fn commands(endpoint: &Endpoint, name: &str) -> u64 {
 }
 
 /// Until the endpoint has noticed: it is another thread, and tells nobody.
-pub(crate) async fn until_open(endpoint: &Endpoint, expected: u64) {
-    let wait = async {
-        while open(endpoint) != expected {
-            tokio::task::yield_now().await;
-        }
+pub(crate) fn until_open(endpoint: &Endpoint, expected: u64) {
+    until_so(|| match open(endpoint) {
+        open if open == expected => Ok(()),
+        open => Err(format!("{open} sockets, not {expected}")),
+    });
+}
+
+/// For what nobody tells.
+pub(crate) fn until_so(mut holds: impl FnMut() -> Result<(), String>) {
+    let end = Instant::now() + LONG;
+    while let Err(what) = holds() {
+        assert!(Instant::now() < end, "{what}");
+        thread::yield_now();
+    }
+}
+
+/// Sockets to an endpoint that are connected, as the operating system counts them, where it does.
+pub(crate) fn sockets_to(endpoint: &Endpoint) -> u64 {
+    let Ok(table) = fs::read_to_string("/proc/net/tcp") else { return open(endpoint) };
+    let port = endpoint.address().port().expect("a port");
+    let is_to_it = |line: &&str| {
+        // sl local_address rem_address st …, of which 01 is connected.
+        let mut columns = line.split_whitespace().skip(2);
+        let remote = columns.next().and_then(|remote| remote.split_once(':'));
+        let remote = remote.and_then(|(_, port)| u16::from_str_radix(port, 16).ok());
+        remote == Some(port) && columns.next() == Some("01")
     };
-    let waited = timeout(LONG, wait).await;
-    assert!(waited.is_ok(), "{} sockets, not {expected}", open(endpoint));
+    table.lines().filter(is_to_it).count().try_into().expect("not so many")
 }

@@ -149,6 +149,7 @@ fn options(given: &str, chaos: bool) -> Result<String, Trouble> {
     if chaos {
         // A server that says nothing is to be noticed while somebody looks.
         default("connectTimeoutMS", "1000");
+        default("heartbeatFrequencyMS", "500");
         default("socketTimeoutMS", "500");
     }
     Ok(options)

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::uri::UriError;
-use cenote_tokio::{BuildError, RecordingError};
+use cenote_tokio::{BuildError, ClientBuildError, RecordingError};
 use thiserror::Error;
 
 use self::arguments::Shell;
@@ -56,9 +56,12 @@ pub enum Trouble {
     /// There can be no such pool.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// There can be no such pool on mio.
+    /// There can be no such client.
     #[error(transparent)]
-    BuildOnMio(#[from] cenote_mio::BuildError),
+    Client(#[from] ClientBuildError),
+    /// There can be no such client on mio.
+    #[error(transparent)]
+    ClientOnMio(#[from] cenote_mio::ClientBuildError),
     /// The server that comes along does not start.
     #[error("{}", with_cause(.0))]
     Endpoint(#[from] StartError),

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use cenote_mio::Pool;
+use cenote_mio::{Client, Pool};
 use tokio::runtime;
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::{JoinSet, spawn_blocking};
@@ -25,7 +25,6 @@ use super::tally::Tally;
 use super::timeline::Timeline;
 use super::work::work_blocking;
 use crate::command::signals::Signals;
-use crate::soak::on_mio::monitor::{self, Monitor};
 use crate::soak::on_mio::spawn;
 use crate::soak::sockets;
 use crate::soak::witness::{Ear, Witness};
@@ -55,12 +54,14 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
     let server = Server::start(&plan.target)?;
     let timeline = Arc::new(Timeline::new());
     let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
-    let pool = pool(&server, ear, &seen, record.as_ref())?;
+    server.look(&mut signals).await?;
+    let client = client(&server, ear, &seen, record.as_ref())?;
+    let pool = client.pool(&server.address).cloned();
+    let pool = pool.unwrap_or_else(|| unreachable!("the client has it from the same text"));
     let tally = Arc::new(Tally::new(plan.operations, Arc::clone(&timeline)));
     let goal = Goal { time: plan.time, operations: plan.operations };
     let progress = Arc::new(Progress::new(goal));
 
-    let monitor = watch(&server, &pool, &tally, &mut signals).await?;
     progress.say(&format!(
         "{} threads at work on {} for {goal}; Ctrl-C stops them",
         plan.tasks,
@@ -76,8 +77,9 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
     });
     let helpers: JoinSet<_> = chaos.map(Chaos::reign).collect();
     let mut workers = Threads::start("cenote-worker", plan.tasks, |task| {
-        let (pool, tally) = (pool.clone(), Arc::clone(&tally));
-        move || work_blocking(&pool, &tally, task)
+        let (client, selector) = (client.clone(), server.selector());
+        let tally = Arc::clone(&tally);
+        move || work_blocking(&client, &selector, &tally, task)
     })?;
 
     let scene = Scene { plan, pool: &pool, tally: &tally, progress: &progress, witness: &witness };
@@ -86,21 +88,17 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
     let worked = timeline.now().saturating_sub(began);
     let hanging = workers.finish(&mut signals).await?;
     helpers.join_all().await;
-    if let Some(monitor) = monitor {
-        // As many as the server's limits allow.
-        monitor.finish(&mut signals).await?;
-    }
     progress.end();
-    let closing = pool.clone();
+    let (closing, recorded) = (client.clone(), pool.clone());
     let closed = spawn_blocking(move || {
         let closed = closing.close_before(Instant::now() + PATIENCE).is_ok();
-        closing.end_recording().map(|()| closed)
+        recorded.end_recording().map(|()| closed)
     });
     let closed = closed.await.map_err(io::Error::from)??;
-    let (address, connections) = (pool.address().clone(), pool.snapshot().total);
-    let max_pool_size = pool.snapshot().max_pool_size;
-    drop(pool);
-    let sockets = sockets::settle(&address, PATIENCE).await?;
+    let (connections, max_pool_size) = (pool.snapshot().total, pool.snapshot().max_pool_size);
+    drop((pool, client));
+    let sockets = sockets::settle(&server.address, PATIENCE).await?;
+    let address = server.address.clone();
     let embedded = server.endpoint.is_some();
     drop(server);
     let recorded = record.map(Record::finish).transpose()?;
@@ -158,53 +156,28 @@ impl Scene<'_> {
     }
 }
 
-fn pool(
+/// It watches the server, and makes the pool ready and clears it.
+fn client(
     server: &Server,
     ear: Ear,
     seen: &Arc<Seen>,
     record: Option<&Record>,
-) -> Result<Pool, Trouble> {
-    let seen = Arc::clone(seen);
-    let mut builder =
-        Pool::builder(&server.uri)?.on_failure(monitor::heed).on_event(move |event| {
+) -> Result<Client, Trouble> {
+    let (seen, address) = (Arc::clone(seen), server.address.clone());
+    let mut builder = Client::builder(&server.uri)?.on_event(move |event| {
+        // Other hosts have pools, too, which have nothing to do.
+        if *event.address == address {
             seen.hear(&event.event);
             ear.hear(event);
-        });
+        }
+    });
     if let Some(record) = record {
-        builder = builder.record(record.trace());
+        let (trace, address) = (record.trace().to_owned(), server.address.clone());
+        builder = builder.prepare_pools(move |pool| {
+            if *pool.address() == address { pool.record(trace.as_path()) } else { pool }
+        });
     }
     Ok(builder.build()?)
-}
-
-/// Has the server watched, once it has answered.
-async fn watch(
-    server: &Server,
-    pool: &Pool,
-    tally: &Tally,
-    signals: &mut Signals,
-) -> Result<Option<Threads>, Trouble> {
-    if pool.options().load_balanced == Some(true) {
-        // Nobody watches a load balancer (LB-20).
-        pool.ready();
-        return Ok(None);
-    }
-    let monitor = Arc::new(Monitor::new(&server.monitor, server.pause)?);
-    let name = || pool.address().to_string();
-    let asking = Arc::clone(&monitor);
-    tokio::select! {
-        answer = spawn_blocking(move || asking.ping()) => {
-            let answer = answer.map_err(io::Error::from)?;
-            answer.map_err(|source| Trouble::Unreachable { server: name(), source })?;
-        }
-        () = signals.come() => return Err(Trouble::Stopped { server: name() }),
-    }
-    pool.ready();
-    let watching = Threads::start("cenote-monitor", 1, |_| {
-        let (monitor, pool) = (Arc::clone(&monitor), pool.clone());
-        let is_over = Arc::clone(&tally.is_over);
-        move || monitor.watch(&pool, &is_over)
-    });
-    Ok(Some(watching?))
 }
 
 /// Threads that end by themselves.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cenote_tokio::Pool;
+use cenote_tokio::{Client, Pool};
 use tokio::runtime;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -22,7 +22,6 @@ use super::tally::Tally;
 use super::timeline::Timeline;
 use super::work::work;
 use crate::command::signals::Signals;
-use crate::soak::monitor::{self, Monitor};
 use crate::soak::sockets;
 use crate::soak::witness::{Ear, Witness};
 
@@ -50,12 +49,14 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
     let server = Server::start(&plan.target)?;
     let timeline = Arc::new(Timeline::new());
     let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
-    let pool = pool(&server, ear, &seen, record.as_ref())?;
+    server.look(&mut signals).await?;
+    let client = client(&server, ear, &seen, record.as_ref())?;
+    let pool = client.pool(&server.address).cloned();
+    let pool = pool.unwrap_or_else(|| unreachable!("the client has it from the same text"));
     let tally = Arc::new(Tally::new(plan.operations, Arc::clone(&timeline)));
     let goal = Goal { time: plan.time, operations: plan.operations };
     let progress = Arc::new(Progress::new(goal));
 
-    let monitor = watch(&server, &pool, &tally, &mut signals).await?;
     progress.say(&format!(
         "{} tasks at work on {} for {goal}; Ctrl-C stops them",
         plan.tasks,
@@ -70,8 +71,9 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
         end: plan.time.map(|time| began + time),
     });
     let helpers: JoinSet<_> = chaos.map(Chaos::reign).collect();
-    let mut workers: JoinSet<_> =
-        (0..plan.tasks).map(|task| work(pool.clone(), Arc::clone(&tally), task)).collect();
+    let mut workers: JoinSet<_> = (0..plan.tasks)
+        .map(|task| work(client.clone(), server.selector(), Arc::clone(&tally), task))
+        .collect();
 
     let scene = Scene { plan, pool: &pool, tally: &tally, progress: &progress, witness: &witness };
     let stopped = scene.play_on(&mut workers, &mut signals).await?;
@@ -79,18 +81,13 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
     let worked = timeline.now().saturating_sub(began);
     let hanging = finish(&mut workers, &mut signals).await?;
     helpers.join_all().await;
-    if let Some(monitor) = monitor {
-        monitor.abort();
-        // Cancelled, as it was told.
-        let _ = monitor.await;
-    }
     progress.end();
-    let closed = timeout(PATIENCE, pool.close()).await.is_ok();
-    let (address, connections) = (pool.address().clone(), pool.snapshot().total);
-    let max_pool_size = pool.snapshot().max_pool_size;
+    let closed = timeout(PATIENCE, client.close()).await.is_ok();
+    let (connections, max_pool_size) = (pool.snapshot().total, pool.snapshot().max_pool_size);
     pool.end_recording().await?;
-    drop(pool);
-    let sockets = sockets::settle(&address, PATIENCE).await?;
+    drop((pool, client));
+    let sockets = sockets::settle(&server.address, PATIENCE).await?;
+    let address = server.address.clone();
     let embedded = server.endpoint.is_some();
     drop(server);
     let recorded = record.map(Record::finish).transpose()?;
@@ -151,46 +148,28 @@ impl Scene<'_> {
     }
 }
 
-fn pool(
+/// It watches the server, and makes the pool ready and clears it.
+fn client(
     server: &Server,
     ear: Ear,
     seen: &Arc<Seen>,
     record: Option<&Record>,
-) -> Result<Pool, Trouble> {
-    let seen = Arc::clone(seen);
-    let mut builder =
-        Pool::builder(&server.uri)?.on_failure(monitor::heed).on_event(move |event| {
+) -> Result<Client, Trouble> {
+    let (seen, address) = (Arc::clone(seen), server.address.clone());
+    let mut builder = Client::builder(&server.uri)?.on_event(move |event| {
+        // Other hosts have pools, too, which have nothing to do.
+        if *event.address == address {
             seen.hear(&event.event);
             ear.hear(event);
-        });
+        }
+    });
     if let Some(record) = record {
-        builder = builder.record(record.trace());
+        let (trace, address) = (record.trace().to_owned(), server.address.clone());
+        builder = builder.prepare_pools(move |pool| {
+            if *pool.address() == address { pool.record(trace.as_path()) } else { pool }
+        });
     }
     Ok(builder.build()?)
-}
-
-/// Has the server watched, once it has answered.
-async fn watch(
-    server: &Server,
-    pool: &Pool,
-    tally: &Tally,
-    signals: &mut Signals,
-) -> Result<Option<tokio::task::JoinHandle<()>>, Trouble> {
-    if pool.options().load_balanced == Some(true) {
-        // Nobody watches a load balancer (LB-20).
-        pool.ready();
-        return Ok(None);
-    }
-    let monitor = Monitor::new(&server.monitor, server.pause)?;
-    let name = || pool.address().to_string();
-    tokio::select! {
-        answer = monitor.ping() => {
-            answer.map_err(|source| Trouble::Unreachable { server: name(), source })?;
-        }
-        () = signals.come() => return Err(Trouble::Stopped { server: name() }),
-    }
-    pool.ready();
-    Ok(Some(tokio::spawn(monitor.watch(pool.clone(), Arc::clone(&tally.is_over)))))
 }
 
 /// Waits for those who work, but not for ever, and not if somebody insists. Says how many hang.

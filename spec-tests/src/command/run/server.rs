@@ -1,43 +1,65 @@
 use std::sync::Arc;
-use std::time::Duration;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::client::Selector;
+use cenote_core::pool::PoolOptions;
+use cenote_core::uri::ConnectionString;
+use cenote_tokio::Pool;
 
 use super::Trouble;
 use super::arguments::Target;
+use crate::command::signals::Signals;
 use crate::endpoint::Endpoint;
 use crate::soak;
+use crate::soak::monitor::ping;
 
-/// Whom the pool talks to.
+/// Whom the client talks to.
 pub(super) struct Server {
-    /// For the pool.
     pub(super) uri: String,
-    /// For whoever watches it.
-    pub(super) monitor: String,
-    /// Between two looks.
-    pub(super) pause: Duration,
+    /// Of several hosts the first.
+    pub(super) address: ServerAddress,
     /// It itself, if it came along.
     pub(super) endpoint: Option<Arc<Endpoint>>,
+    is_load_balanced: bool,
 }
 
 impl Server {
     pub(super) fn start(target: &Target) -> Result<Self, Trouble> {
-        match target {
+        let (uri, endpoint) = match target {
             Target::Embedded { options } => {
                 let endpoint = Arc::new(soak::server(None)?);
-                let uri = endpoint.uri();
-                Ok(Self {
-                    monitor: format!("{uri}&connectTimeoutMS=1000&socketTimeoutMS=300"),
-                    uri: format!("{uri}&{options}"),
-                    pause: Duration::from_millis(20),
-                    endpoint: Some(endpoint),
-                })
+                (format!("{}&{options}", endpoint.uri()), Some(endpoint))
             }
-            // No more often than monitors do, at their busiest (OP-22).
-            Target::Elsewhere { uri } => Ok(Self {
-                monitor: uri.clone(),
-                uri: uri.clone(),
-                pause: Duration::from_millis(500),
-                endpoint: None,
-            }),
+            Target::Elsewhere { uri } => (uri.clone(), None),
+        };
+        let read = ConnectionString::parse(&uri)?;
+        let is_load_balanced = read.topology.load_balanced == Some(true);
+        let address = read.hosts.into_iter().next();
+        let address = address.unwrap_or_else(|| unreachable!("a connection string has a host"));
+        Ok(Self { uri, address, endpoint, is_load_balanced })
+    }
+
+    pub(super) fn selector(&self) -> Selector {
+        Selector::Address(self.address.clone())
+    }
+
+    /// Looks once whether somebody answers and lets us in, before there is anything to tell: monitors
+    /// do not log in, and who asks a client waits until a server comes.
+    pub(super) async fn look(&self, signals: &mut Signals) -> Result<(), Trouble> {
+        if self.is_load_balanced {
+            // The first who asks finds out.
+            return Ok(());
         }
+        let options = PoolOptions::default().with_max_pool_size(1);
+        let pool = Pool::builder(&self.uri)?.options(options).build()?;
+        pool.ready();
+        let server = self.address.to_string();
+        let answer = tokio::select! {
+            answer = ping(&pool) => answer,
+            () = signals.come() => return Err(Trouble::Stopped { server }),
+        };
+        answer.map_err(|source| Trouble::Unreachable { server, source })?;
+        pool.close().await;
+        Ok(())
     }
 }

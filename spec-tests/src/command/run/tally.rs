@@ -12,6 +12,7 @@ pub(super) struct Tally {
     pub(super) timeline: Arc<Timeline>,
     most: u64,
     asked: AtomicU64,
+    without_server: AtomicU64,
     delivered: AtomicU64,
     good: AtomicU64,
     failed: AtomicU64,
@@ -35,7 +36,7 @@ const REASONS: usize = 20;
 /// How often, so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
-    /// Check-outs that were begun.
+    /// Check-outs that were begun: where there was no server in time, no pool was asked.
     pub(super) asked: u64,
     /// Those that got a connection.
     pub(super) delivered: u64,
@@ -54,6 +55,7 @@ impl Tally {
             timeline,
             most: most.unwrap_or(u64::MAX),
             asked: AtomicU64::new(0),
+            without_server: AtomicU64::new(0),
             delivered: AtomicU64::new(0),
             good: AtomicU64::new(0),
             failed: AtomicU64::new(0),
@@ -69,6 +71,12 @@ impl Tally {
         }
         let next = |asked: u64| (asked < self.most).then_some(asked + 1);
         self.asked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+
+    /// There was no server to ask.
+    pub(super) fn without_server(&self, reason: String) {
+        self.without_server.fetch_add(1, Ordering::Relaxed);
+        self.failed(reason);
     }
 
     /// A connection was handed out.
@@ -93,10 +101,10 @@ impl Tally {
     }
 
     pub(super) fn counts(&self) -> Counts {
-        let [asked, delivered, good, failed] =
-            [&self.asked, &self.delivered, &self.good, &self.failed]
+        let [begun, without_server, delivered, good, failed] =
+            [&self.asked, &self.without_server, &self.delivered, &self.good, &self.failed]
                 .map(|count| count.load(Ordering::Relaxed));
-        Counts { asked, delivered, good, failed }
+        Counts { asked: begun.saturating_sub(without_server), delivered, good, failed }
     }
 
     pub(super) fn reasons(&self) -> BTreeMap<String, u64> {

@@ -3,28 +3,34 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
-use cenote_core::error::PoolError;
+use cenote_core::client::{ClientError, SelectionError, Selector};
+use cenote_core::error::{OperationError, PoolError};
 use cenote_core::pool::CheckOutError;
-use cenote_tokio::{OperationError, Pool};
 use tokio::time::sleep;
 
 use super::tally::Tally;
 
-/// After a check-out that was refused: a paused pool refuses at once.
+/// After a check-out that was refused, so that a server that refuses everybody is asked, and not
+/// stormed.
 const PAUSE: Duration = Duration::from_millis(10);
 
 const INTERRUPTED: &str = "operation: interrupted, as the pool was cleared";
 
 /// What each task does: checks a connection out, pings, and returns it, as long as there is
 /// something to do.
-pub(super) async fn work(pool: Pool, tally: Arc<Tally>, task: u32) {
+pub(super) async fn work(
+    client: cenote_tokio::Client,
+    selector: Selector,
+    tally: Arc<Tally>,
+    task: u32,
+) {
     let ping = rawdoc! { "ping": 1 };
     while tally.next() {
         let began = Instant::now();
-        let mut connection = match pool.check_out().await {
+        let mut connection = match client.check_out(&selector).await {
             Ok(connection) => connection,
             Err(error) => {
-                tally.failed(refusal(&error));
+                refused(&tally, &error);
                 sleep(PAUSE).await;
                 continue;
             }
@@ -42,14 +48,19 @@ pub(super) async fn work(pool: Pool, tally: Arc<Tally>, task: u32) {
 }
 
 /// As [`work`], of a thread.
-pub(super) fn work_blocking(pool: &cenote_mio::Pool, tally: &Tally, task: u32) {
+pub(super) fn work_blocking(
+    client: &cenote_mio::Client,
+    selector: &Selector,
+    tally: &Tally,
+    task: u32,
+) {
     let ping = rawdoc! { "ping": 1 };
     while tally.next() {
         let began = Instant::now();
-        let mut connection = match pool.check_out() {
+        let mut connection = match client.check_out(selector) {
             Ok(connection) => connection,
             Err(error) => {
-                tally.failed(refusal(&error));
+                refused(tally, &error);
                 thread::sleep(PAUSE);
                 continue;
             }
@@ -63,6 +74,24 @@ pub(super) fn work_blocking(pool: &cenote_mio::Pool, tally: &Tally, task: u32) {
             }
             Err(OperationError::Connection(error)) => tally.failed(error.to_string()),
         }
+    }
+}
+
+fn refused(tally: &Tally, error: &ClientError) {
+    match error {
+        ClientError::Selection(error) => tally.without_server(no_server(error)),
+        ClientError::Pool(error) => tally.failed(refusal(error)),
+        ClientError::Operation(_) | _ => tally.failed(error.to_string()),
+    }
+}
+
+/// The reason alone: what the servers looked like then may be different each time.
+fn no_server(error: &SelectionError) -> String {
+    match error {
+        SelectionError::TimedOut { .. } => "no server: serverSelectionTimeoutMS ran out".to_owned(),
+        SelectionError::Hopeless { servers, .. } => format!("no server: {servers}"),
+        SelectionError::Closed => "no server: the client was closed".to_owned(),
+        SelectionError::NotOfThisClient { .. } | _ => format!("no server: {error}"),
     }
 }
 

@@ -1,13 +1,12 @@
-use std::time::Duration;
+use core::time::Duration;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::error::{PoolError, label};
 use thiserror::Error;
 
-use super::selector::Selector;
-use cenote_core::error::OperationError;
+use super::Selector;
+use crate::address::ServerAddress;
+use crate::error::{OperationError, PoolError, label};
 
-/// Why something that was asked of a [`Client`](super::Client) failed.
+/// Why something that was asked of a client failed.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {

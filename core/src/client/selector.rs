@@ -1,7 +1,7 @@
-use std::fmt;
+use core::fmt;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::connect::ServerKind;
+use crate::address::ServerAddress;
+use crate::connect::ServerKind;
 
 /// Which server is wanted, by what it was last seen as.
 ///
@@ -20,7 +20,9 @@ pub enum Selector {
 }
 
 impl Selector {
-    pub(super) fn accepts(&self, kind: ServerKind) -> bool {
+    /// Whether a server of this kind is one.
+    #[must_use]
+    pub fn accepts(&self, kind: ServerKind) -> bool {
         match (self, kind) {
             (Self::Any | Self::Address(_), kind) => kind.is_data_bearing(),
             (_, ServerKind::Standalone | ServerKind::Mongos | ServerKind::LoadBalancer) => true,

@@ -1,0 +1,27 @@
+use std::sync::Arc;
+
+use crate::address::ServerAddress;
+use crate::monitor::Event;
+
+/// What happened to a watched server, and which one it is.
+#[derive(Clone, Debug)]
+pub struct ServerEvent {
+    /// As the connection string has it.
+    pub address: Arc<ServerAddress>,
+    /// What happened.
+    pub event: Event,
+}
+
+impl Event {
+    /// Whether somebody who waits for a server should look again: a check has ended, or something
+    /// else is known of the server.
+    #[must_use]
+    pub const fn is_news(&self) -> bool {
+        match self {
+            Self::ServerHeartbeatStarted { .. } => false,
+            Self::ServerHeartbeatSucceeded { .. }
+            | Self::ServerHeartbeatFailed { .. }
+            | Self::ServerDescriptionChanged { .. } => true,
+        }
+    }
+}

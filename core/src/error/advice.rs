@@ -1,0 +1,65 @@
+use super::{ConnectionError, Kind, Stage};
+
+impl ConnectionError {
+    /// What whoever runs the application may do about it, as part of a sentence; `None` where the
+    /// reason says so itself, or nobody can tell. For people who look at a server that does not work.
+    #[must_use]
+    pub fn advice(&self) -> Option<&'static str> {
+        match (self.stage(), self.kind()) {
+            // It names the option.
+            (_, Kind::Configuration) => None,
+            (Stage::Dns, _) => Some("check the name of the host, and who resolves it"),
+            (Stage::Tcp, Kind::NetworkTimeout { .. }) => {
+                Some("check host and port, and what lies between")
+            }
+            (Stage::Tcp, _) => Some("check host and port, and whether the server runs"),
+            (Stage::Proxy, _) => Some("check proxyHost, proxyPort and who may use it"),
+            (Stage::TlsIo, _) => Some("if nobody speaks TLS there, leave tls=true out"),
+            (Stage::TlsCertificate, _) => Some(
+                "the certificate has to be valid now, for this host, and of an authority in tlsCAFile",
+            ),
+            (Stage::Hello, Kind::Network) => {
+                Some("the server has gone, or speaks TLS: then add tls=true")
+            }
+            (Stage::Hello, Kind::NetworkTimeout { .. }) => {
+                Some("the server hangs, is cut off, or is of another protocol")
+            }
+            (Stage::Hello, Kind::Protocol) => {
+                Some("check the port: this is no MongoDB server, or it speaks TLS")
+            }
+            (Stage::Authentication, Kind::Command(_) | Kind::Protocol) => {
+                Some("check user, password, authSource and authMechanism")
+            }
+            (Stage::Authentication, Kind::Network | Kind::NetworkTimeout { .. }) => {
+                Some("the server has gone, or hangs")
+            }
+            (Stage::Hello, Kind::Command(_)) | (Stage::Operation, _) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use crate::error::{ConnectionError, Stage};
+
+    /// Each stage of opening a connection, whether it failed or nothing came.
+    #[test]
+    fn nobody_is_left_without_a_word_before_a_connection_is_open() {
+        for stage in Stage::ALL {
+            let failed = ConnectionError::network(stage, "closed by the peer");
+            let silent = ConnectionError::timeout(stage, Duration::from_secs(10));
+            for error in [failed, silent] {
+                assert_eq!(error.advice().is_some(), stage.is_establishing(), "{error}");
+            }
+        }
+    }
+
+    /// What this side refuses says itself what to do.
+    #[test]
+    fn not_twice() {
+        let error = ConnectionError::configuration(Stage::Hello, "correct replicaSet");
+        assert_eq!(error.advice(), None);
+    }
+}

@@ -1,0 +1,49 @@
+//! What a library that wraps a client tells servers of itself, on the sockets of monitors, too.
+
+use bson::{RawDocumentBuf, rawdoc};
+use cenote::endpoint::{Ending, Endpoint, Role};
+use cenote_core::connect::DriverInfo;
+
+use crate::shells::{Shell, on_both_shells};
+use crate::world::{SOON, World, member, open, tell, until_open, until_so};
+
+on_both_shells!(monitors_tell_of_it_too);
+
+/// The driver's name as the server was told last.
+fn told(endpoint: &Endpoint) -> String {
+    let client: Option<RawDocumentBuf> =
+        endpoint.with(|server, _| server.statistics().last_client.clone());
+    let client = client.expect("somebody introduced himself");
+    let driver = client.get_document("driver").expect("there is a driver");
+    driver.get_str("name").expect("a name").to_owned()
+}
+
+/// HS-29, HS-30: nothing is opened on that account, and no hello sent; a monitor's next socket says it.
+fn monitors_tell_of_it_too(shell: Shell) {
+    let only = member(Role::Primary);
+    // No connection of the pool: whoever introduces himself is a monitor.
+    let world = World::of(shell, &[&only], SOON);
+    world.until_all_known();
+    until_open(&only, 2);
+    let accepted = only.with(|server, _| server.statistics().accepted);
+    let name = told(&only);
+    let driver = DriverInfo::new("framework", Some("2.0"), None).expect("nothing is wrong with it");
+    assert!(world.client.append_metadata(driver.clone()));
+    assert!(!world.client.append_metadata(driver), "the same");
+    assert_eq!(only.with(|server, _| server.statistics().accepted), accepted);
+    assert_eq!((told(&only), open(&only)), (name.clone(), 2));
+    tell(&only, |server, now| server.break_connections(now, Ending::Reset, None));
+    world.until("Unknown and back", |world| {
+        let changed = world.server_events();
+        changed.iter().filter(|event| **event == "ServerDescriptionChanged").count() >= 3
+    });
+    let expected = format!("{name}|framework");
+    until_so(|| match told(&only) {
+        told if told == expected => Ok(()),
+        told => Err(told),
+    });
+    // And so does the pool.
+    assert!(world.client.command("admin", &rawdoc! { "ping": 1 }).is_ok());
+    assert_eq!(told(&only), expected);
+    world.client.close();
+}

@@ -1,0 +1,78 @@
+//! A network that drops everything and resets nothing.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bson::rawdoc;
+use cenote_core::client::Selector;
+use cenote_core::connect::ServerKind;
+use cenote_core::error::OperationError;
+
+use crate::cable::Cable;
+use crate::shells::{Shell, on_both_shells};
+use crate::world::{SOON, World, three};
+
+on_both_shells!(a_member_that_is_cut_off, everybody_is_cut_off);
+
+fn cables(set: &[cenote::endpoint::Endpoint]) -> Vec<Cable> {
+    set.iter().map(Cable::to).collect()
+}
+
+fn through(shell: Shell, cables: &[Cable], options: &str) -> World {
+    let addresses: Vec<_> = cables.iter().map(Cable::address).collect();
+    World::at(shell, &addresses, options)
+}
+
+/// SD-41: only that member's pool is cleared, with an interrupt, when its check is not answered; what
+/// runs there fails at once, though no byte and no reset ever comes. Once the network is whole again
+/// the member is found within a heartbeat.
+fn a_member_that_is_cut_off(shell: Shell) {
+    let set = three();
+    let cables = cables(&set);
+    let world = through(shell, &cables, &format!("replicaSet=rs0&{SOON}"));
+    world.ping();
+    world.until_all_known();
+    let mut connection = world.check_out(&Selector::Primary);
+    cables[0].cut();
+    let begin = Instant::now();
+    let error = connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
+    assert!(matches!(error, OperationError::Interrupted(_)), "{error}");
+    assert!(error.is_retryable());
+    // One second in theory: heartbeatFrequencyMS and connectTimeoutMS. Sockets have no limit.
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    drop(connection);
+    world.until("Unknown", |world| world.kinds()[0].is_none());
+    let cleared = world.addresses_of("ConnectionPoolCleared");
+    assert!(cleared.iter().all(|address| *address == cables[0].address().to_string()));
+    world.until("told", |world| world.interrupts() >= 1);
+    assert!(world.kinds()[1..].iter().all(|&kind| kind == Some(ServerKind::RsSecondary)));
+    assert!(world.client.check_out(&Selector::Secondary).is_ok());
+    world.until("timed out", |world| {
+        world.error_of(0).is_some_and(|error| error.contains("timed out"))
+    });
+    cables[0].mend();
+    world.until("whole", |world| world.kinds()[0] == Some(ServerKind::RsPrimary));
+    world.ping();
+    world.client.close();
+}
+
+/// Whoever waits for a server meanwhile has it when there is one again.
+fn everybody_is_cut_off(shell: Shell) {
+    let set = three();
+    let cables = cables(&set);
+    let world = through(shell, &cables, &format!("replicaSet=rs0&{SOON}"));
+    world.until_all_known();
+    cables.iter().for_each(Cable::cut);
+    world.until("Unknown", |world| world.kinds().iter().all(Option::is_none));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| world.ping());
+        world.until("tried in vain", |world| {
+            (0..3).all(|index| world.error_of(index).is_some_and(|it| it.contains("timed out")))
+        });
+        assert!(!waiting.is_finished());
+        cables.iter().for_each(Cable::mend);
+        waiting.join().expect("a reply");
+    });
+    world.until_all_known();
+    world.client.close();
+}

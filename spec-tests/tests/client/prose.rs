@@ -1,0 +1,148 @@
+//! The tests that the specifications describe in words, as far as they concern a client: CMAP's 1 to 5
+//! and SDAM's about its pools.
+
+use std::time::Duration;
+
+use bson::rawdoc;
+use cenote::endpoint::{Fault, Role, Script};
+use cenote_core::client::ClientError;
+use cenote_core::error::{Kind, Stage};
+use cenote_core::monitor::Event as Heartbeat;
+use cenote_core::pool::{CheckOutFailedReason, Event, PoolOptions};
+
+use crate::shells::{Shell, on_both_shells};
+use crate::world::{World, fail_point, member, standalone, tell, three};
+
+on_both_shells!(
+    cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri,
+    cmap_2_all_pools_of_a_client_have_the_same_options,
+    cmap_4_one_subscription_hears_of_all_pools,
+    cmap_5_a_connection_that_fails_fails_its_check_out,
+    sdam_heartbeats_make_pools_ready_and_clear_them,
+);
+
+const OPTIONS: &str = "maxPoolSize=7&minPoolSize=1&maxIdleTimeMS=60000&maxConnecting=3\
+                       &waitQueueTimeoutMS=4000";
+
+fn options() -> PoolOptions {
+    PoolOptions::default()
+        .with_max_pool_size(7)
+        .with_min_pool_size(1)
+        .with_max_idle_time(Duration::from_secs(60))
+        .with_max_connecting(3)
+        .with_wait_queue_timeout(Duration::from_secs(4))
+}
+
+/// PT-01, PT-03.
+fn cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri(shell: Shell) {
+    let only = standalone();
+    let given = options().with_held_too_long(Duration::from_secs(60));
+    let uri = format!("mongodb://{}/?maxPoolSize=3", only.address());
+    let world = World::with_options(shell, &uri, Some(given.clone()));
+    assert_eq!(world.client.options_of(&only.address()), given);
+    world.client.close();
+    let world = World::of(shell, &[&only], OPTIONS);
+    assert_eq!(world.client.options_of(&only.address()), options());
+    world.client.close();
+}
+
+/// PT-02.
+fn cmap_2_all_pools_of_a_client_have_the_same_options(shell: Shell) {
+    let set = three();
+    let world = World::of(shell, &[&set[0], &set[1], &set[2]], OPTIONS);
+    for endpoint in &set {
+        assert_eq!(world.client.options_of(&endpoint.address()), options());
+    }
+    world.client.close();
+}
+
+/// PT-04.
+fn cmap_4_one_subscription_hears_of_all_pools(shell: Shell) {
+    let set = three();
+    let world = World::of(shell, &[&set[0], &set[1], &set[2]], "replicaSet=rs0");
+    world.until_all_known();
+    for endpoint in &set {
+        drop(world.client.check_out_of(&endpoint.address()).expect("a connection"));
+    }
+    world.client.close();
+    for endpoint in &set {
+        let address = endpoint.address().to_string();
+        let told: Vec<_> = world.seen_by(|pools, _| {
+            let of_it = pools.iter().filter(|(of, _)| of.to_string() == address);
+            of_it.map(|(_, event)| event.name()).collect()
+        });
+        let expected = [
+            "ConnectionPoolCreated",
+            "ConnectionPoolReady",
+            "ConnectionCheckOutStarted",
+            "ConnectionCreated",
+            "ConnectionReady",
+            "ConnectionCheckedOut",
+            "ConnectionCheckedIn",
+            "ConnectionClosed",
+            "ConnectionPoolClosed",
+        ];
+        assert_eq!(told, expected, "{address}");
+    }
+}
+
+/// PT-05.
+fn cmap_5_a_connection_that_fails_fails_its_check_out(shell: Shell) {
+    let only = standalone();
+    let world = World::of(shell, &[&only], "heartbeatFrequencyMS=600000");
+    world.until_all_known();
+    tell(&only, |server, now| {
+        server.set_fault(now, Script::new(Fault::Refuse));
+    });
+    let error = world.client.check_out_of(&only.address()).err().expect("nobody listens");
+    assert!(matches!(ClientError::from(error), ClientError::Pool(_)));
+    // The caller may hear of it before the subscriber does.
+    world.until_told("ConnectionCheckOutFailed", 1);
+    let reason = world.seen_by(|pools, _| {
+        pools.iter().find_map(|(_, event)| {
+            let Event::ConnectionCheckOutFailed { error, .. } = event else { return None };
+            Some(error.reason())
+        })
+    });
+    assert_eq!(reason, Some(CheckOutFailedReason::ConnectionError));
+    world.client.close();
+}
+
+/// SD-09: "Connection Pool Management" of SDAM's prose tests. Polled: of a server that streams, the
+/// next command is one for a round-trip time, whose failure means nothing (SD-42).
+fn sdam_heartbeats_make_pools_ready_and_clear_them(shell: Shell) {
+    let only = member(Role::Primary);
+    let options = "appname=SDAMPoolManagementTest&heartbeatFrequencyMS=500&directConnection=true\
+                   &serverMonitoringMode=poll";
+    let world = World::of(shell, &[&only], options);
+    world.until("ready", |world| world.count("ConnectionPoolReady") == 1);
+    let of_servers = world.server_events();
+    assert!(of_servers.contains(&"ServerHeartbeatSucceeded"), "{of_servers:?}");
+    let data = rawdoc! {
+        "failCommands": ["isMaster", "hello"], "errorCode": 1234,
+        "appName": "SDAMPoolManagementTest",
+    };
+    fail_point(&only, data, 2);
+    world.until("cleared", |world| world.count("ConnectionPoolCleared") >= 1);
+    let failure = world.seen_by(|_, servers| {
+        servers.iter().find_map(|event| match &event.event {
+            Heartbeat::ServerHeartbeatFailed { error, .. } => Some(error.clone()),
+            Heartbeat::ServerHeartbeatStarted { .. }
+            | Heartbeat::ServerHeartbeatSucceeded { .. }
+            | Heartbeat::ServerDescriptionChanged { .. } => None,
+        })
+    });
+    let failure = failure.expect("told before that");
+    assert_eq!(failure.stage(), Stage::Hello, "{failure}");
+    assert!(matches!(failure.kind(), Kind::Command(_)), "{failure}");
+    world.until("ready again", |world| world.count("ConnectionPoolReady") == 2);
+    let pools = world.pool_events();
+    let expected = [
+        "ConnectionPoolCreated",
+        "ConnectionPoolReady",
+        "ConnectionPoolCleared",
+        "ConnectionPoolReady",
+    ];
+    assert_eq!(pools, expected);
+    world.client.close();
+}

@@ -1,0 +1,108 @@
+//! Whoever is told of a client, and what he may do then.
+
+use std::panic::Location;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bson::rawdoc;
+use cenote::endpoint::Role;
+use cenote_core::client::Selector;
+use cenote_core::pool::PoolOptions;
+
+use crate::world::{member, standalone, until_open};
+
+/// Longer than anything takes on the slowest machine.
+const LONG: Duration = Duration::from_secs(30);
+
+/// On the thread of the loop, which is the only one that would go on: he does not wait for himself.
+#[test]
+fn a_subscriber_of_mio_may_close_the_client() {
+    let only = member(Role::Primary);
+    let client: Arc<OnceLock<cenote_mio::Client>> = Arc::default();
+    let (told, telling) = channel();
+    let of_subscriber = Arc::clone(&client);
+    let builder = cenote_mio::Client::builder(&only.uri()).expect("a connection string");
+    let made = builder.on_server_event(move |_| {
+        if let Some(client) = of_subscriber.get() {
+            client.close();
+            let _ = told.send(());
+        }
+    });
+    client.set(made.build().expect("good options")).expect("the only one");
+    // A change, for one more event.
+    only.with(cenote::endpoint::Server::step_down);
+    telling.recv_timeout(LONG).expect("it has closed, and came back");
+    client.get().expect("it is there").close();
+    until_open(&only, 0);
+}
+
+/// The others hear of everything, and the server is watched all the same.
+#[test]
+fn one_who_panics_hurts_nobody() {
+    let only = standalone();
+    let (told, telling) = channel();
+    let builder = cenote_mio::Client::builder(&only.uri()).expect("a connection string");
+    let client = builder
+        .on_server_event(|_| panic!("on purpose"))
+        .on_server_event(move |event| {
+            let _ = told.send(event.event.name());
+        })
+        .on_event(|_| panic!("on purpose"))
+        .build()
+        .expect("good options");
+    assert!(client.command("admin", &rawdoc! { "ping": 1 }).is_ok());
+    client.close();
+    let told: Vec<_> = telling.iter().take(3).collect();
+    let expected =
+        ["ServerHeartbeatStarted", "ServerHeartbeatSucceeded", "ServerDescriptionChanged"];
+    assert_eq!(told, expected);
+}
+
+/// What is held for long was checked out where the application says so, and not in here.
+#[test]
+fn on_mio_a_connection_that_is_held_is_the_applications() {
+    let only = standalone();
+    let (told, telling) = channel();
+    let client = cenote_mio::Client::builder(&only.uri())
+        .expect("a connection string")
+        .options(held_too_long())
+        .on_held_too_long(move |report| {
+            let _ = told.send(report.place);
+        })
+        .build()
+        .expect("good options");
+    let (connection, line) = (client.check_out(&Selector::Any).expect("a connection"), line!());
+    is_here(telling.recv_timeout(LONG).expect("told"), line);
+    drop(connection);
+    client.close();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn on_tokio_a_connection_that_is_held_is_the_applications() {
+    let only = standalone();
+    let (told, telling) = channel();
+    let client = cenote_tokio::Client::builder(&only.uri())
+        .expect("a connection string")
+        .options(held_too_long())
+        .on_held_too_long(move |report| {
+            let _ = told.send(report.place);
+        })
+        .build()
+        .expect("good options");
+    let (checked_out, line) = (client.check_out(&Selector::Any), line!());
+    let connection = checked_out.await.expect("a connection");
+    is_here(telling.recv_timeout(LONG).expect("told"), line);
+    drop(connection);
+    client.close().await;
+}
+
+fn held_too_long() -> PoolOptions {
+    PoolOptions::default().with_held_too_long(Duration::from_millis(5))
+}
+
+fn is_here(place: Option<&'static Location<'static>>, line: u32) {
+    let place = place.expect("it was noted");
+    assert!(place.file().ends_with("subscribers.rs"), "{place}");
+    assert_eq!(place.line(), line);
+}

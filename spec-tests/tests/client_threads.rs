@@ -1,0 +1,61 @@
+//! How many threads a client on mio has, as the operating system counts them. One test, in a process of
+//! its own.
+
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use bson::rawdoc;
+use cenote::endpoint::{Endpoint, ListenOptions, Settings};
+use cenote_mio::{Client, Selector};
+
+/// Longer than anything takes on the slowest machine.
+const LONG: Duration = Duration::from_secs(60);
+
+/// How many threads of that name there are now.
+fn threads(name: &str) -> usize {
+    let tasks = fs::read_dir("/proc/self/task").expect("Linux says it").flatten();
+    // One may end meanwhile.
+    let names = tasks.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+    names.filter(|it| it.trim() == name).count()
+}
+
+#[test]
+fn one_thread_for_all_servers() {
+    let start = |_| Endpoint::start(Settings::default(), ListenOptions::default());
+    let endpoints: Vec<_> = (0..100).map(|n| start(n).expect("it starts")).collect();
+    let hosts: Vec<_> = endpoints.iter().map(|it| it.address().to_string()).collect();
+    let client = Client::new(&format!("mongodb://{}", hosts.join(","))).expect("a client");
+    for endpoint in &endpoints {
+        let mut connection =
+            client.check_out(&Selector::Address(endpoint.address())).expect("a connection");
+        connection.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
+    }
+    assert_eq!((threads("cenote-loop"), threads("cenote-helper")), (1, 0));
+    client.close();
+    // Joined, it may still be seen for a moment.
+    let end = Instant::now() + LONG;
+    while threads("cenote-loop") > 0 {
+        assert!(Instant::now() < end, "the thread has not ended");
+    }
+
+    // Names take no more, however many there are at once; and each server's story is told.
+    let hosts: Vec<_> = (0..50).map(|number| format!("host-{number}.invalid")).collect();
+    let uri = format!("mongodb://{}/?connectTimeoutMS=2000", hosts.join(","));
+    let client = Client::new(&uri).expect("a client");
+    let end = Instant::now() + LONG;
+    let mut most = 0;
+    while client.servers().iter().any(|server| server.description.error.is_none()) {
+        most = most.max(threads("cenote-helper"));
+        assert!(Instant::now() < end, "not all were tried");
+    }
+    // One that ends is seen for a moment longer than it counts.
+    assert!((1..=32).contains(&most), "{most} threads for names");
+    for server in client.servers() {
+        let error = server.description.error.as_ref().expect("it was tried").to_string();
+        assert!(error.starts_with("name resolution"), "{error}");
+    }
+    assert_eq!(threads("cenote-loop"), 1);
+    client.close();
+}
