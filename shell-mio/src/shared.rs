@@ -151,14 +151,29 @@ impl<K: Connector> Shared<K> {
         match desk.parked.get(place.index) {
             // Forgotten, in a child process.
             None => return,
-            Some(Parked::Waiting(_)) => {
-                return self.feed_under(desk, Input::CheckOutCancelled { id: place.id });
-            }
+            Some(Parked::Waiting(_)) => return self.cancel(desk, place),
             Some(Parked::Answered(_)) => {}
         }
+        // Under the same lock, for the place may be another one's as soon as it is given back.
+        desk.answered.retain(|answered| *answered != place.index);
         if let Parked::Answered(Ok((id, conn))) = desk.parked.remove(place.index) {
             self.feed_under(desk, Input::CheckedIn { id, conn, health: Health::Healthy });
         }
+    }
+
+    fn cancel(self: &Arc<Self>, desk: MutexGuard<'_, Desk<K>>, place: Place) {
+        let unwinding = OnUnwind::new(&**self);
+        let mut desk = desk; // Given back before that is dropped.
+        let moment = self.moment(&desk, desk.state.is_recording());
+        let mut woken = Woken::default();
+        let input = Input::CheckOutCancelled { id: place.id };
+        desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        // If its time was over already, there is an answer, for which nobody comes.
+        if desk.parked.try_remove(place.index).is_some() {
+            desk.answered.retain(|answered| *answered != place.index);
+        }
+        unwinding.did_not_happen();
+        self.settle(desk, moment.is_timed, woken);
     }
 
     #[inline]

@@ -126,9 +126,7 @@ impl<K: Connector> PoolSource<K> {
         let place = self.waiting.values().find(|(it, _)| *it == request).map(|(_, place)| *place);
         if let Some(place) = place {
             self.waiting.remove(&place.index);
-            let shared = self.pool.shared();
-            shared.lock().answered.retain(|answered| *answered != place.index);
-            shared.abandon(place);
+            self.pool.shared().abandon(place);
         } else if let Some(at) = self.ready.iter().position(|(it, _)| *it == request) {
             let answer = self.ready.remove(at);
             // Comes back.

@@ -182,11 +182,24 @@ impl<K: Connector> Shared<K> {
         if let Parked::Waiting(waker) = &mut desk.parked[place.index] {
             // Dropped without the lock, for it may be the last that holds a task.
             let _waker = mem::replace(waker, Waker::noop().clone());
-            return self.feed_under(desk, Input::CheckOutCancelled { id: place.id });
+            return self.cancel(desk, place);
         }
         if let Parked::Answered(Ok((id, conn))) = desk.parked.remove(place.index) {
             self.feed_under(desk, Input::CheckedIn { id, conn, health: Health::Healthy });
         }
+    }
+
+    fn cancel(self: &Arc<Self>, desk: MutexGuard<'_, Desk<K>>, place: Place) {
+        let unwinding = OnUnwind::new(&**self);
+        let mut desk = desk; // Given back before that is dropped.
+        let moment = self.moment(&desk, desk.state.is_recording());
+        let mut woken = Woken::default();
+        let input = Input::CheckOutCancelled { id: place.id };
+        desk.handle(moment.now, input, moment.wants_events, &mut woken);
+        // If its time was over already, there is an answer, for which nobody comes.
+        drop(desk.parked.try_remove(place.index));
+        unwinding.did_not_happen();
+        self.settle(desk, moment, woken);
     }
 
     #[inline]

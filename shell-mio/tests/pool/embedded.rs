@@ -184,3 +184,24 @@ fn closing_waits_for_nothing() {
     drop(held);
     assert_eq!(gate.alive(), [0; 0]);
 }
+
+/// It has an answer then, for which nobody comes.
+#[test]
+fn a_request_may_be_given_up_when_its_time_is_over() {
+    let gate = Gate::closed();
+    let mut world = World::new(&gate, at_most(1));
+    let deadline = Instant::now() + Duration::from_millis(1);
+    let late = world.source.check_out_before(deadline);
+    while Instant::now() <= deadline {
+        thread::yield_now();
+    }
+    world.source.cancel(late);
+    assert!(world.source.next_ready().is_none());
+    // Its place is the next one's.
+    let next = world.source.check_out();
+    gate.admit(1);
+    let (request, outcome) = world.next();
+    assert_eq!(request, next);
+    assert!(outcome.is_ok(), "{outcome:?}");
+    assert!(world.source.next_ready().is_none());
+}

@@ -120,17 +120,19 @@ fn embedded(seed: u64, builder: Builder<Moody>) -> Pool<Moody> {
     let mut poll = Poll::new().expect("a poll");
     let waker = Arc::new(Waker::new(poll.registry(), WAKER).expect("a waker"));
     let wake = move || drop(waker.wake());
-    let mut source =
-        PoolSource::new(builder, poll.registry(), 1..64, wake).expect("an embedded pool");
+    let source = PoolSource::new(builder, poll.registry(), 1..64, wake).expect("an embedded pool");
     let pool = source.pool().clone();
-    let mut chance = Chance::new(seed ^ 0xEB);
+    let chance = Chance::new(seed ^ 0xEB);
+    let shared = &pool;
     thread::scope(|scope| {
+        // Gone with this, should it fail: then nobody waits for a loop that is not turned.
+        let (mut source, mut chance) = (source, chance);
         let worker = |number: u64| {
-            let pool = &pool;
+            let pool = shared;
             scope.spawn(move || work(pool, seed ^ number << 32))
         };
         let mut threads: Vec<_> = (1..=3).map(worker).collect();
-        threads.push(scope.spawn(|| govern(&pool, Chance::new(seed ^ 0xAB))));
+        threads.push(scope.spawn(|| govern(shared, Chance::new(seed ^ 0xAB))));
         let mut asked = Vec::new();
         while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
             turn(&mut poll, &mut source);
@@ -147,9 +149,9 @@ fn embedded(seed: u64, builder: Builder<Moody>) -> Pool<Moody> {
                 take(outcome, &mut chance);
             }
         }
+        source.close();
+        turn(&mut poll, &mut source);
     });
-    source.close();
-    turn(&mut poll, &mut source);
     pool
 }
 
