@@ -180,7 +180,7 @@ fn tell_failure(
             "repeat": repeat,
             "trace": trace,
         });
-        println!("{:#}", json(reached, Some(failure)));
+        println!("{:#}", json(reached, &failure));
         return;
     }
     println!("\n{plan}\n\nwrong {failure}\n");
@@ -193,7 +193,7 @@ fn tell_failure(
 
 fn tell_success(arguments: &Arguments, reached: &Reached, is_interrupted: bool) {
     if arguments.json {
-        return println!("{:#}", json(reached, None));
+        return println!("{:#}", json(reached, &serde_json::Value::Null));
     }
     let ended = if is_interrupted { "interrupted after " } else { "" };
     println!(
@@ -204,7 +204,7 @@ fn tell_success(arguments: &Arguments, reached: &Reached, is_interrupted: bool) 
     );
 }
 
-fn json(reached: &Reached, failure: Option<serde_json::Value>) -> serde_json::Value {
+fn json(reached: &Reached, failure: &serde_json::Value) -> serde_json::Value {
     json!({
         "worlds": reached.worlds,
         "inputs": reached.inputs,

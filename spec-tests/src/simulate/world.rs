@@ -203,7 +203,7 @@ impl<'a> World<'a> {
                 Ok(())
             }
             Action::AbortEstablish { id } => self.books.abort(id),
-            Action::Deliver { waiter, outcome } => self.delivered(waiter, outcome),
+            Action::Deliver { waiter, outcome } => self.delivered(waiter, &outcome),
             Action::CloseSocket { id, conn } => self.books.close(id, conn),
             Action::Interrupt { id } => self.interrupted(id),
             Action::ReportHeldTooLong { id, held: _ } => self.books.expect_used(id),

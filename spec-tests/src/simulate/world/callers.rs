@@ -38,9 +38,9 @@ impl World<'_> {
         }
     }
 
-    pub(super) fn delivered(&mut self, waiter: u64, outcome: Outcome) -> Result<(), String> {
+    pub(super) fn delivered(&mut self, waiter: u64, outcome: &Outcome) -> Result<(), String> {
         let request = WaiterId(waiter);
-        match outcome {
+        match *outcome {
             Ok((id, tag)) => {
                 let caller = self.books.deliver(request, id, tag)?;
                 self.use_connection(id);
