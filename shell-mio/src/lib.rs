@@ -95,7 +95,7 @@ pub use builder::{BuildError, Builder};
 pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
 pub use cenote_core::error::OperationError;
 pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
-pub use connection::{Connection, Lookup, Mongo, RawStream};
+pub use connection::{Connection, Lookup, Mongo, OpenSocket, RawStream};
 pub use connector::{Connector, Progress, Target};
 pub use error::CloseTimeout;
 pub use event::PoolEvent;

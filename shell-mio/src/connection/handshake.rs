@@ -10,17 +10,17 @@ use cenote_core::wire::{Flags, MessageLimit};
 use super::dial::Limit;
 use super::messages::{Failure, Messages};
 use super::{Connection, Mongo};
-use crate::connector::Progress;
+use crate::connector::{Connector, Progress};
 use crate::event_loop::Watched;
 use crate::surroundings::nonce;
 use crate::talk::fail;
 
 /// From an open stream to a connection that is ready.
-pub(super) async fn establish(
+pub(super) async fn establish<K: Connector>(
     mongo: &Mongo,
     mut messages: Watched<Messages>,
     limit: &Limit,
-    progress: &Progress<Mongo>,
+    progress: &Progress<K>,
 ) -> Result<Connection, ConnectionError> {
     let mut establish = Establish::new(mongo.introduction.options(), [nonce()?, nonce()?])?;
     let description = converse(&mut establish, &mut messages, mongo, limit, progress).await?;
@@ -31,12 +31,12 @@ pub(super) async fn establish(
     Ok(Connection { messages, description, socket_timeout: mongo.socket_timeout })
 }
 
-async fn converse(
+async fn converse<K: Connector>(
     establish: &mut Establish,
     messages: &mut Watched<Messages>,
     mongo: &Mongo,
     limit: &Limit,
-    progress: &Progress<Mongo>,
+    progress: &Progress<K>,
 ) -> Result<Box<ConnectionDescription>, ConnectionError> {
     loop {
         match establish.next_step()? {

@@ -3,6 +3,7 @@
 mod clerks;
 mod dial;
 mod embedded;
+mod foreign;
 mod handshake;
 mod messages;
 mod monitoring;
@@ -35,6 +36,7 @@ use crate::interrupt::Interrupter;
 use crate::introduction::Introduction;
 use crate::surroundings::environment;
 
+pub use self::foreign::OpenSocket;
 pub(crate) use self::monitoring::{Greeting, Monitoring};
 pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;

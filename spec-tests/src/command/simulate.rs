@@ -12,6 +12,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use super::signals::Signals;
+use crate::replay::shrink::Property;
 use crate::simulate::{self, Failure, Plan};
 
 /// What `cenote simulate` can be told.
@@ -86,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotSimulated> {
             Ok(inputs) => reached.add(inputs),
             Err(failure) => {
                 let trace = write_trace(arguments, &plan)?;
-                tell_failure(arguments, &plan, &failure, trace.as_deref(), &reached);
+                tell_failure(arguments, &plan, &failure, trace.as_ref(), &reached);
                 return Ok(false);
             }
         }
@@ -151,27 +152,42 @@ fn announce(arguments: &Arguments, last: u64) {
     let _ = io::stdout().flush();
 }
 
+/// What was written about a world that went wrong.
+struct Trace {
+    path: PathBuf,
+    /// How many inputs it has.
+    steps: usize,
+    /// What it shows by itself.
+    property: Option<Property>,
+}
+
 /// The trace of a world that went wrong, if it goes wrong again.
-fn write_trace(arguments: &Arguments, plan: &Plan) -> Result<Option<PathBuf>, NotSimulated> {
+fn write_trace(arguments: &Arguments, plan: &Plan) -> Result<Option<Trace>, NotSimulated> {
     let path = arguments.out.join(format!("world-{}.bson", plan.seed));
     let failed = |source| NotSimulated::File { path: path.clone(), source };
     let evidence = simulate::evidence(plan, !arguments.without_model).map_err(failed)?;
     let Some(evidence) = evidence else { return Ok(None) };
     let file = File::create(&path).map_err(failed)?;
     evidence.history.write(file).map_err(failed)?;
-    Ok(Some(path))
+    Ok(Some(Trace { path, steps: evidence.history.inputs.len(), property: evidence.property }))
 }
 
 fn tell_failure(
     arguments: &Arguments,
     plan: &Plan,
     failure: &Failure,
-    trace: Option<&Path>,
+    trace: Option<&Trace>,
     reached: &Reached,
 ) {
     let repeat = command(arguments, plan);
     if arguments.json {
-        let trace = trace.map(|path| path.display().to_string());
+        let trace = trace.map(|trace| {
+            json!({
+                "path": trace.path.display().to_string(),
+                "steps": trace.steps,
+                "shows": trace.property.as_ref().map(ToString::to_string),
+            })
+        });
         let failure = json!({
             "seed": plan.seed,
             "inputs": failure.fed,
@@ -185,8 +201,9 @@ fn tell_failure(
     }
     println!("\n{plan}\n\nwrong {failure}\n");
     println!("once more:      {repeat}");
-    if let Some(path) = trace {
-        println!("what happened:  cenote replay {}", path.display());
+    if let Some(Trace { path, steps, property }) = trace {
+        let shows = property.as_ref().map_or_else(String::new, |shown| format!(", shows {shown}"));
+        println!("what happened:  cenote replay {} ({steps} steps{shows})", path.display());
     }
     println!("before that:    {} worlds, {} inputs, nothing wrong", reached.worlds, reached.inputs);
 }
@@ -208,6 +225,7 @@ fn json(reached: &Reached, failure: &serde_json::Value) -> serde_json::Value {
     json!({
         "worlds": reached.worlds,
         "inputs": reached.inputs,
+        "seconds": reached.began.elapsed().as_secs_f64(),
         "inputsPerSecond": reached.per_second(),
         "failure": failure,
     })

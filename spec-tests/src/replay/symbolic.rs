@@ -2,6 +2,7 @@
 //! for whom it was made, not by its number, which would be another one.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cenote_core::pool::{
     Action, ActionSink, ConnId, ConnectionState, Input, Instant, PoolState, WaiterId,
@@ -158,7 +159,11 @@ pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
         all.push(Symbolic { at, since_last, input: input.clone(), refused, about });
         let out = &mut super::history::Nobody;
         let mut naming = Naming { names: &mut names, started: &mut started, out };
-        let _ = pool.handle(at, input.clone(), &mut naming);
+        let handled = AssertUnwindSafe(|| pool.handle(at, input.clone(), &mut naming).is_ok());
+        if catch_unwind(handled).is_err() {
+            // What comes after a panic never happened.
+            break;
+        }
         name_started(&mut names, &mut started, &pool);
     }
     all

@@ -2,6 +2,7 @@
 
 mod embedded;
 mod failures;
+mod foreign;
 mod operations;
 mod raw;
 mod streams;

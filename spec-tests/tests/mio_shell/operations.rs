@@ -10,7 +10,7 @@ use cenote_mio::OperationError;
 
 use crate::world::{at, closed, ping, plain, pool, set, tls, with};
 
-fn block_ping(endpoint: &Endpoint, milliseconds: i32) {
+pub(crate) fn block_ping(endpoint: &Endpoint, milliseconds: i32) {
     let block: RawDocumentBuf = rawdoc! {
         "configureFailPoint": "failCommand",
         "mode": { "times": 1 },

@@ -87,7 +87,8 @@ impl World<'_> {
         let status = self.subject.snapshot().status;
         match status {
             Status::Paused if !is_gone => self.feed(Input::Ready),
-            Status::Ready if is_gone && !self.is_balanced() => {
+            // Each check that fails clears, also a pool that was cleared before (CLR-07).
+            Status::Ready | Status::Paused if is_gone && !self.is_balanced() => {
                 let interrupt = self.trouble == Some(Trouble::Stalls) || self.chance.flip();
                 self.clear(None, interrupt)
             }
