@@ -21,9 +21,9 @@ struct Own(Mongo);
 
 impl Own {
     fn pool(uri: &str) -> Pool<Self> {
-        let uri = ConnectionString::parse(uri).unwrap();
-        let mongo = Mongo::new(&uri).unwrap();
-        let pool = Builder::new(uri.hosts[0].clone(), Self(mongo)).build().unwrap();
+        let uri = ConnectionString::parse(uri).expect("a connection string");
+        let mongo = Mongo::new(&uri).expect("no files");
+        let pool = Builder::new(uri.hosts[0].clone(), Self(mongo)).build().expect("good options");
         pool.ready();
         pool
     }
