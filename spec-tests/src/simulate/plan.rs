@@ -63,7 +63,7 @@ pub struct Habits {
     pub breaks: u64,
     /// Pins it for a cursor or a transaction.
     pub pins: u64,
-    /// All of them ask at once, as after a restart of theirs.
+    /// All of them ask at once, with the heartbeat.
     pub bursts: bool,
 }
 

@@ -219,7 +219,12 @@ impl<'a> World<'a> {
         if self.is_calm { QUICK } else { self.chance.time(latency) }
     }
 
+    /// Until a caller asks again: in a burst, when all others do.
     fn think(&mut self) -> Duration {
+        if self.plan.callers_habits.bursts && !self.is_calm {
+            let beat = u64::try_from(self.plan.heartbeat.as_nanos()).unwrap_or(u64::MAX);
+            return Duration::from_nanos(beat - self.now.as_nanos() % beat);
+        }
         self.time(self.plan.think)
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cenote_core::pool::{ConnId, Input, Instant, ServiceId, Status};
 
-use super::{Due, Place, Socket, Trouble, World, service_of};
+use super::{Due, Latency, Place, Socket, Trouble, World, service_of};
 use crate::lockstep;
 
 impl World<'_> {
@@ -81,7 +81,7 @@ impl World<'_> {
         if self.is_closed {
             return Ok(());
         }
-        let after = self.time(crate::simulate::chance::Latency::Fixed(self.plan.heartbeat));
+        let after = self.time(Latency::Fixed(self.plan.heartbeat));
         self.plan_in(after, Due::Heartbeat);
         let is_gone = self.trouble.is_some_and(Trouble::prevents_opening);
         let status = self.subject.snapshot().status;
