@@ -24,7 +24,7 @@ pub struct Arguments {
     /// How many worlds
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// How many inputs a world has before all gets well; some hundreds more come after that
+    /// How many inputs a world has before all gets well; about as many come after that
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     steps: u64,
     /// Without the reference model, which takes two thirds of the time
