@@ -137,6 +137,26 @@ fn what_happened_on(shell: &str) {
     assert!(page.starts_with("<!doctype html>") && page.contains("127.0.0.1:"), "a page");
 }
 
+/// Not even in what a server says that repeats them.
+#[test]
+fn a_trace_holds_no_credential_and_nothing_that_was_sent() {
+    let users = vec![User::new("somebody", "hunter2hunter2")];
+    let settings = Settings { auth: true, users, ..Settings::default() };
+    let endpoint = Endpoint::start(settings, ListenOptions::with_tls()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["tokio", "mio"] {
+        let trace = folder.path().join(shell);
+        let path = trace.to_str().unwrap();
+        json(&run(&[&endpoint.uri(), "--json", "--ops", "50", "--trace", path, "--shell", shell]));
+        let bytes = fs::read(&trace).unwrap();
+        let holds = |text: &str| bytes.windows(text.len()).any(|part| part == text.as_bytes());
+        assert!(holds("cenote-trace") && holds("127.0.0.1"), "it is a trace");
+        for secret in ["hunter2", "somebody", "ping", "sasl", "$db"] {
+            assert!(!holds(secret), "{shell}: {secret}");
+        }
+    }
+}
+
 #[test]
 fn a_page_alone_leaves_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
