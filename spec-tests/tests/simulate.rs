@@ -47,7 +47,7 @@ fn seeds_and_parameters_come_first() {
     let lines: Vec<_> = printed.lines().collect();
     assert_eq!(lines[0], "seeds 42 to 42, 300 inputs each, judged with the model");
     assert_eq!(lines[1], "seed 42, 300 inputs, then all gets well");
-    assert!(lines.last().unwrap().ends_with("a second: nothing wrong"), "{printed}");
+    assert!(lines.last().unwrap().ends_with("a second of CPU: nothing wrong"), "{printed}");
     assert_eq!(text(&output.stderr), "");
 }
 

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::signals::Signals;
 use crate::replay::shrink::Property;
-use crate::simulate::{self, Failure, Plan};
+use crate::simulate::{Drawn, Failure};
 
 /// What `cenote simulate` can be told.
 #[derive(Debug, clap::Args)]
@@ -27,6 +27,10 @@ pub struct Arguments {
     /// How many inputs a world has before all gets well; about as many come after that
     #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     steps: u64,
+    /// Establish, use and watch connections over virtual sockets, with logins, compression and proxies:
+    /// slower, and inputs are those of all three machines
+    #[arg(long)]
+    wire: bool,
     /// Without the reference model, which takes two thirds of the time
     #[arg(long)]
     without_model: bool,
@@ -77,13 +81,14 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotSimulated> {
     if !arguments.json {
         announce(arguments, last);
     }
-    let mut reached = Reached { worlds: 0, inputs: 0, began: Instant::now() };
+    let (began, cpu_before) = (Instant::now(), cpu_time());
+    let mut reached = Reached { worlds: 0, inputs: 0, began, cpu_before };
     for seed in seed..=last {
         if is_interrupted.load(Ordering::Relaxed) {
             break;
         }
-        let plan = Plan::new(seed, arguments.steps);
-        match simulate::live(&plan, !arguments.without_model) {
+        let plan = Drawn::new(seed, arguments.steps, arguments.wire);
+        match plan.live(!arguments.without_model) {
             Ok(inputs) => reached.add(inputs),
             Err(failure) => {
                 let trace = write_trace(arguments, &plan)?;
@@ -101,6 +106,8 @@ struct Reached {
     worlds: u64,
     inputs: u64,
     began: Instant,
+    /// Of this thread, where the operating system tells.
+    cpu_before: Option<Duration>,
 }
 
 impl Reached {
@@ -109,10 +116,19 @@ impl Reached {
         self.inputs += inputs;
     }
 
+    /// For a second of the processor's time, whoever else has it; otherwise for one of the clock on the
+    /// wall.
     fn per_second(&self) -> f64 {
-        let time = self.began.elapsed().max(Duration::from_nanos(1));
+        let cpu = self.cpu_before.and_then(|before| cpu_time()?.checked_sub(before));
+        let time = cpu.unwrap_or_else(|| self.began.elapsed()).max(Duration::from_nanos(1));
         self.inputs as f64 / time.as_secs_f64()
     }
+}
+
+/// How long this thread has had a processor.
+fn cpu_time() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
 fn expect_folder(folder: &Path) -> Result<(), NotSimulated> {
@@ -142,11 +158,12 @@ fn hear_signals() -> io::Result<Arc<AtomicBool>> {
 }
 
 fn announce(arguments: &Arguments, last: u64) {
-    let &Arguments { seed, runs, steps, without_model, .. } = arguments;
+    let &Arguments { seed, runs, steps, wire, without_model, .. } = arguments;
     let judges = if without_model { "without the model" } else { "with the model" };
-    println!("seeds {seed} to {last}, {steps} inputs each, judged {judges}");
+    let kind = if wire { "on the wire, " } else { "" };
+    println!("seeds {seed} to {last}, {kind}{steps} inputs each, judged {judges}");
     if runs == 1 {
-        println!("{}", Plan::new(seed, steps));
+        println!("{}", Drawn::new(seed, steps, wire));
     }
     // Before the first world, whatever becomes of it.
     let _ = io::stdout().flush();
@@ -162,10 +179,10 @@ struct Trace {
 }
 
 /// The trace of a world that went wrong, if it goes wrong again.
-fn write_trace(arguments: &Arguments, plan: &Plan) -> Result<Option<Trace>, NotSimulated> {
-    let path = arguments.out.join(format!("world-{}.bson", plan.seed));
+fn write_trace(arguments: &Arguments, plan: &Drawn) -> Result<Option<Trace>, NotSimulated> {
+    let path = arguments.out.join(format!("world-{}.bson", plan.seed()));
     let failed = |source| NotSimulated::File { path: path.clone(), source };
-    let evidence = simulate::evidence(plan, !arguments.without_model).map_err(failed)?;
+    let evidence = plan.evidence(!arguments.without_model).map_err(failed)?;
     let Some(evidence) = evidence else { return Ok(None) };
     let file = File::create(&path).map_err(failed)?;
     evidence.history.write(file).map_err(failed)?;
@@ -174,7 +191,7 @@ fn write_trace(arguments: &Arguments, plan: &Plan) -> Result<Option<Trace>, NotS
 
 fn tell_failure(
     arguments: &Arguments,
-    plan: &Plan,
+    plan: &Drawn,
     failure: &Failure,
     trace: Option<&Trace>,
     reached: &Reached,
@@ -189,7 +206,7 @@ fn tell_failure(
             })
         });
         let failure = json!({
-            "seed": plan.seed,
+            "seed": plan.seed(),
             "inputs": failure.fed,
             "complaint": failure.complaint,
             "plan": plan.to_string(),
@@ -214,7 +231,7 @@ fn tell_success(arguments: &Arguments, reached: &Reached, is_interrupted: bool) 
     }
     let ended = if is_interrupted { "interrupted after " } else { "" };
     println!(
-        "{ended}{} worlds, {} inputs, {:.0} a second: nothing wrong",
+        "{ended}{} worlds, {} inputs, {:.0} a second of CPU: nothing wrong",
         reached.worlds,
         reached.inputs,
         reached.per_second()
@@ -231,7 +248,9 @@ fn json(reached: &Reached, failure: &serde_json::Value) -> serde_json::Value {
     })
 }
 
-fn command(arguments: &Arguments, plan: &Plan) -> String {
-    let without = if arguments.without_model { " --without-model" } else { "" };
-    format!("cenote simulate --seed {} --runs 1 --steps {}{without}", plan.seed, plan.steps)
+fn command(arguments: &Arguments, plan: &Drawn) -> String {
+    let &Arguments { steps, wire, without_model, .. } = arguments;
+    let wire = if wire { " --wire" } else { "" };
+    let without = if without_model { " --without-model" } else { "" };
+    format!("cenote simulate{wire} --seed {} --runs 1 --steps {steps}{without}", plan.seed())
 }

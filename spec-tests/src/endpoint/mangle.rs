@@ -1,5 +1,6 @@
 //! Replies as a fault has them.
 
+use std::fmt;
 use std::time::Duration;
 
 use bson::RawDocument;
@@ -24,7 +25,6 @@ pub(super) enum After {
 }
 
 /// Bytes that go out in pieces.
-#[derive(Debug)]
 pub(super) struct Drip {
     /// When the next one does.
     pub(super) next: Duration,
@@ -32,6 +32,17 @@ pub(super) struct Drip {
     sent: usize,
     piece: usize,
     every: Duration,
+}
+
+/// Without the reply, in which a login may be.
+impl fmt::Debug for Drip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Drip")
+            .field("next", &self.next)
+            .field("bytes", &self.bytes.len())
+            .field("sent", &self.sent)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Where the fields of a header stand (MS-02).

@@ -1,5 +1,7 @@
 //! A command as it came, whatever it was wrapped in.
 
+use std::fmt;
+
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use cenote_core::wire::{
     Compressor, CompressorId, Flags, Frame, Message, MessageLimit, OpCode, Query, WireError,
@@ -9,7 +11,6 @@ use cenote_core::wire::{
 use super::refusal::{Refusal, code};
 
 /// A command as it came.
-#[derive(Debug)]
 pub(super) struct Request {
     pub(super) name: String,
     /// `$db`, or the database of an OP_QUERY; `None` when it is missing or no string.
@@ -18,6 +19,17 @@ pub(super) struct Request {
     /// Documents beside the body, by the name of the field that they belong to.
     pub(super) sequences: Vec<(String, Vec<RawDocumentBuf>)>,
     pub(super) form: Form,
+}
+
+/// Without its documents, in which a password may be.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("name", &self.name)
+            .field("database", &self.database)
+            .field("form", &self.form)
+            .finish_non_exhaustive()
+    }
 }
 
 /// How a command came, and so how its reply goes.

@@ -1,11 +1,11 @@
 //! Holds what a machine tells to the rules about events.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::pool::{Action, Event, Input, Instant, PoolOptions};
+use cenote_core::pool::{Action, Event, Input, Instant, PoolOptions, Shell};
 
-use super::tagged::Tagged;
 use crate::check::{Checker, Line, Report};
 
 /// Everything that was told so far, as its judge remembers it.
@@ -35,10 +35,10 @@ impl Story {
     /// # Errors
     ///
     /// The first rule that is broken, in words.
-    pub(crate) fn goes_on(
+    pub(crate) fn goes_on<S: Shell<Cause: Display>>(
         &mut self,
-        input: &Input<Tagged>,
-        actions: &[Action<Tagged>],
+        input: &Input<S>,
+        actions: &[Action<S>],
         now: Instant,
     ) -> Result<(), String> {
         let (at, address) = (now.saturating_since(Instant::ORIGIN), &self.address);

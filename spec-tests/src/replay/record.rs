@@ -24,7 +24,7 @@ pub fn traffic<W: io::Write>(
 ) -> io::Result<W> {
     let nobody = &mut |_: Action<Simulated>| {};
     let pool = PoolState::new(Instant::ORIGIN, scene.options.clone(), nobody);
-    let mut taping = Taping::new(pool.expect("a scene has usable options"), journal, sink);
+    let mut taping = Taping::begin(pool.expect("a scene has usable options"), journal, sink);
     let checks_in_twice = scene.checks_in_twice;
     let mut traffic = Traffic::new(scene);
     let mut step = 0;
@@ -56,7 +56,7 @@ pub fn traffic<W: io::Write>(
 pub fn beginning<W: io::Write>(options: &PoolOptions, sink: W) -> io::Result<W> {
     let nobody = &mut |_: Action<Tagged>| {};
     let pool = PoolState::new(Instant::ORIGIN, options.clone(), nobody).expect("usable options");
-    Taping::new(pool, JournalOptions::default(), sink).finish()
+    Taping::begin(pool, JournalOptions::default(), sink).finish()
 }
 
 fn returned_by(input: &Input<Simulated>) -> Option<ConnId> {
@@ -86,7 +86,7 @@ pub fn random<W: io::Write>(
     let mut run = RandomRun::new(seed, steps);
     let nobody = &mut |_: Action<Tagged>| {};
     let pool = PoolState::new(Instant::ORIGIN, run.options.clone(), nobody);
-    let mut taping = Taping::new(pool.expect("usable options"), journal, sink);
+    let mut taping = Taping::begin(pool.expect("usable options"), journal, sink);
     while let Some((now, input)) = run.next_tagged(&taping.pool) {
         // Refused on purpose, now and then.
         let _ = taping.pool.handle(now, input, &mut |_: Action<Tagged>| {});
@@ -96,7 +96,7 @@ pub fn random<W: io::Write>(
 }
 
 /// A pool with its journal and who writes it, all in one thread.
-struct Taping<S: Shell, W> {
+pub(crate) struct Taping<S: Shell, W> {
     pool: Recorder<S>,
     writer: TraceWriter<W>,
 }
@@ -105,11 +105,19 @@ impl<S: Shell, W: io::Write> Taping<S, W>
 where
     S::Cause: TraceCause,
 {
-    fn new(pool: PoolState<S>, journal: JournalOptions, sink: W) -> Self {
+    pub(crate) fn begin(pool: PoolState<S>, journal: JournalOptions, sink: W) -> Self {
         let program = concat!("cenote ", env!("CARGO_PKG_VERSION"));
         let info = TraceInfo::new("db.example.com:27017").with_program(program);
         let pool = Recorder::new(pool).with_journal(journal);
         Self { pool, writer: TraceWriter::new(sink, info) }
+    }
+
+    /// Feeds the pool, and writes what there is to be written.
+    pub(crate) fn feed(&mut self, now: Instant, input: Input<S>) -> io::Result<()> {
+        // What it does is for somebody else to look at.
+        let fed = self.pool.handle(now, input, &mut |_: Action<S>| {});
+        fed.map_err(|misuse| io::Error::other(misuse.reason.to_string()))?;
+        self.drain()
     }
 
     fn drain(&mut self) -> io::Result<()> {
@@ -120,7 +128,7 @@ where
         Ok(())
     }
 
-    fn finish(mut self) -> io::Result<W> {
+    pub(crate) fn finish(mut self) -> io::Result<W> {
         self.pool.flush();
         self.drain()?;
         self.writer.finish()

@@ -4,57 +4,32 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use cenote_core::pool::{Instant, WaiterId};
-
-/// Something that will happen. Connections are named by their numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Due {
-    /// A caller wants a connection.
-    Ask { caller: u32 },
-    /// A caller who waits goes away.
-    GiveUp { request: WaiterId },
-    /// A caller has done with its connection what it wanted, or cannot.
-    Finish { connection: u64, use_number: u64 },
-    /// A connection serves another purpose from now on.
-    Repurpose { connection: u64, use_number: u64 },
-    /// The hello of a connection is answered.
-    Greeted { connection: u64 },
-    /// A connection is open, or will never be.
-    Opened { connection: u64 },
-    /// The time for opening a connection is over.
-    OpeningTimesOut { connection: u64 },
-    /// The monitor looks at the server.
-    Heartbeat,
-    /// The server gets into trouble, or a trouble ends.
-    Trouble,
-    /// The peer of an idle connection closes it.
-    PeerCloses { connection: u64 },
-    /// The application sets other options.
-    SetOptions,
-    /// The process forks, and this is the child.
-    Fork,
-    /// Whoever embeds the pool makes a mistake.
-    Misuse,
-}
+use cenote_core::pool::Instant;
 
 /// In the order of time; what is due at the same moment, in the order in which it was planned.
-#[derive(Debug, Default)]
-pub(super) struct Agenda {
-    heap: BinaryHeap<Reverse<(Instant, u64, Due)>>,
+#[derive(Debug)]
+pub(super) struct Agenda<D> {
+    heap: BinaryHeap<Reverse<(Instant, u64, D)>>,
     planned: u64,
 }
 
-impl Agenda {
-    pub(super) fn plan(&mut self, now: Instant, after: Duration, due: Due) {
+impl<D: Ord> Agenda<D> {
+    pub(super) fn plan(&mut self, now: Instant, after: Duration, due: D) {
         self.planned += 1;
         self.heap.push(Reverse((now + after, self.planned, due)));
     }
 
     pub(super) fn next_time(&self) -> Option<Instant> {
-        self.heap.peek().map(|&Reverse((at, _, _))| at)
+        self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    pub(super) fn pop(&mut self) -> Option<(Instant, Due)> {
+    pub(super) fn pop(&mut self) -> Option<(Instant, D)> {
         self.heap.pop().map(|Reverse((at, _, due))| (at, due))
+    }
+}
+
+impl<D: Ord> Default for Agenda<D> {
+    fn default() -> Self {
+        Self { heap: BinaryHeap::new(), planned: 0 }
     }
 }

@@ -17,9 +17,12 @@
 mod agenda;
 mod books;
 mod chance;
+mod clock;
+mod drawn;
 mod plan;
 mod shrunk;
 mod subject;
+pub mod wire;
 mod world;
 
 use std::fmt;
@@ -29,8 +32,9 @@ use self::subject::Watch;
 use self::world::World;
 
 pub use self::chance::Latency;
+pub use self::drawn::Drawn;
 pub use self::plan::{Habits, Plan, TimeFaults, Trouble};
-pub use self::shrunk::{Evidence, evidence};
+pub use self::shrunk::Evidence;
 
 /// What went wrong in a world.
 #[derive(Clone, Debug)]

@@ -153,25 +153,25 @@ impl Plan {
     }
 }
 
-fn draw_callers(chance: &mut Chance) -> u32 {
+pub(super) fn draw_callers(chance: &mut Chance) -> u32 {
     let most = if chance.one_in(8) { 200 } else { 12 };
     u32::try_from(chance.between(1, most)).unwrap_or(u32::MAX)
 }
 
-fn draw_u8(chance: &mut Chance, least: u64, most: u64) -> u8 {
+pub(super) fn draw_u8(chance: &mut Chance, least: u64, most: u64) -> u8 {
     u8::try_from(chance.between(least, most)).unwrap_or(u8::MAX)
 }
 
-fn draw_u32(chance: &mut Chance, least: u64, most: u64) -> u32 {
+pub(super) fn draw_u32(chance: &mut Chance, least: u64, most: u64) -> u32 {
     u32::try_from(chance.between(least, most)).unwrap_or(u32::MAX)
 }
 
-fn milliseconds(chance: &mut Chance, least: u64, most: u64) -> Duration {
+pub(super) fn milliseconds(chance: &mut Chance, least: u64, most: u64) -> Duration {
     Duration::from_millis(chance.between(least, most))
 }
 
 /// On the scale of so many microseconds.
-fn draw_latency(chance: &mut Chance, micros: u64) -> Latency {
+pub(super) fn draw_latency(chance: &mut Chance, micros: u64) -> Latency {
     let time = Duration::from_micros(chance.between(micros / 20, micros));
     match chance.below(4) {
         0 => Latency::Fixed(time),
@@ -180,7 +180,7 @@ fn draw_latency(chance: &mut Chance, micros: u64) -> Latency {
     }
 }
 
-fn draw_options(chance: &mut Chance, services: u8) -> PoolOptions {
+pub(super) fn draw_options(chance: &mut Chance, services: u8) -> PoolOptions {
     let mut options = PoolOptions::default();
     let max = match chance.below(8) {
         0 => None,
@@ -211,7 +211,7 @@ fn draw_options(chance: &mut Chance, services: u8) -> PoolOptions {
 }
 
 /// Each of them in half of all worlds.
-fn draw_habits(chance: &mut Chance) -> Habits {
+pub(super) fn draw_habits(chance: &mut Chance) -> Habits {
     let mut often = |least, most| if chance.flip() { chance.between(least, most) } else { 0 };
     Habits {
         deadline: often(1, 10),
@@ -223,7 +223,7 @@ fn draw_habits(chance: &mut Chance) -> Habits {
     }
 }
 
-fn draw_time_faults(chance: &mut Chance) -> TimeFaults {
+pub(super) fn draw_time_faults(chance: &mut Chance) -> TimeFaults {
     let mut often = |least, most| if chance.one_in(3) { chance.between(least, most) } else { 0 };
     let (stands_still, runs_back) = (often(2, 50), often(10, 500));
     let (jumps, timer_early) = (often(500, 5_000), often(5, 100));

@@ -2,14 +2,14 @@
 
 use std::io;
 
-use cenote_core::pool::{Input, Instant};
+use cenote_core::pool::{Input, PoolOptions, Shell};
 use cenote_core::trace::{Cause, Traced};
 
 use super::plan::Plan;
-use super::subject::Watch;
+use super::subject::{Fed, Watch};
 use super::world::World;
-use super::{Failure, live_through};
-use crate::lockstep::{Tagged, map_input};
+use super::{Failure, live_through, wire};
+use crate::lockstep::map_input;
 use crate::replay::history::{Entry, History};
 use crate::replay::record;
 use crate::replay::shrink::{self, Property};
@@ -29,28 +29,54 @@ pub struct Evidence {
 /// # Errors
 ///
 /// Never, in practice: there is memory for the trace.
-pub fn evidence(plan: &Plan, has_model: bool) -> io::Result<Option<Evidence>> {
-    let watch = Watch { has_model, keeps_inputs: true };
-    let Ok(mut world) = World::new(plan, watch) else { return Ok(None) };
-    let outcome: Result<u64, Failure> = live_through(&mut world);
-    if outcome.is_ok() {
+pub(super) fn evidence(plan: &Plan, has_model: bool) -> io::Result<Option<Evidence>> {
+    let Ok(mut world) = World::new(plan, Watch { has_model, keeps_inputs: true }) else {
         return Ok(None);
-    }
-    let bytes = record::beginning(&plan.options, Vec::new())?;
-    let (mut history, _) = History::read(bytes.as_slice()).map_err(io::Error::other)?;
-    let kept = world.subject.kept.take().unwrap_or_default();
-    history.inputs = kept.into_iter().map(|(at, input)| entry(at, input)).collect();
-    for property in [Property::Invariant, Property::Model] {
-        if let Some(history) = shrink::shrink(&history, &property) {
-            return Ok(Some(Evidence { history, property: Some(property) }));
-        }
-    }
-    Ok(Some(Evidence { history, property: None }))
-}
-
-fn entry(at: Instant, input: Input<Tagged>) -> Entry {
+    };
+    let outcome: Result<u64, Failure> = live_through(&mut world);
+    let kept = outcome.err().and_then(|_| world.subject.kept.take());
+    // What differs is told apart by its number.
     let told =
         |cause: u64| Cause { text: Some(format!("cause {cause}").into()), ..Cause::default() };
-    let input: Input<Traced> = map_input(input, |id| id, |_| (), told);
-    Entry { at, input, refused: false }
+    kept.map(|kept| shrink(&plan.options, kept, told)).transpose()
+}
+
+/// The same for a world on the wire, of whose pool the trace is.
+///
+/// # Errors
+///
+/// As [`evidence`].
+pub(super) fn evidence_on_wire(plan: &wire::Plan, has_model: bool) -> io::Result<Option<Evidence>> {
+    let watch = Watch { has_model, keeps_inputs: true };
+    let Ok(mut world) = wire::World::new(plan, watch) else { return Ok(None) };
+    live_on_wire(plan, &mut world)
+}
+
+pub(super) fn live_on_wire(
+    plan: &wire::Plan,
+    world: &mut wire::World<'_>,
+) -> io::Result<Option<Evidence>> {
+    let outcome: Result<u64, Failure> = wire::live_through(world);
+    let kept = outcome.err().and_then(|_| world.subject.kept.take());
+    kept.map(|kept| shrink(&plan.options, kept, |why| why.traced())).transpose()
+}
+
+fn shrink<S: Shell>(
+    options: &PoolOptions,
+    kept: Vec<Fed<S>>,
+    told: impl Fn(S::Cause) -> Cause,
+) -> io::Result<Evidence> {
+    let bytes = record::beginning(options, Vec::new())?;
+    let (mut history, _) = History::read(bytes.as_slice()).map_err(io::Error::other)?;
+    let entry = |(at, input): Fed<S>| {
+        let input: Input<Traced> = map_input(input, |id| id, |_| (), &told);
+        Entry { at, input, refused: false }
+    };
+    history.inputs = kept.into_iter().map(entry).collect();
+    for property in [Property::Invariant, Property::Model] {
+        if let Some(history) = shrink::shrink(&history, &property) {
+            return Ok(Evidence { history, property: Some(property) });
+        }
+    }
+    Ok(Evidence { history, property: None })
 }

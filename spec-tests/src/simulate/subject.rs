@@ -1,22 +1,24 @@
 //! The pool, and those who watch it at every step.
 
+use std::fmt;
+
 use cenote_core::pool::{
-    Action, Input, Instant, Maintenance, PoolOptions, PoolState, Snapshot, WaitsFor,
+    Action, Input, Instant, Maintenance, PoolOptions, PoolState, Shell, Snapshot, WaitsFor,
 };
 
-use crate::lockstep::{self, Story, Tagged};
+use crate::lockstep::{self, Comparable, Story};
 use crate::model::Model;
 
 /// An input and when it was fed.
-pub(super) type Fed = (Instant, Input<Tagged>);
+pub(super) type Fed<S> = (Instant, Input<S>);
 
 /// See the module.
-pub(super) struct Subject {
-    pool: PoolState<Tagged>,
-    model: Option<Model<Tagged>>,
+pub(super) struct Subject<S: Shell> {
+    pool: PoolState<S>,
+    model: Option<Model<S>>,
     story: Story,
     /// Everything that was fed, if somebody wants to have it.
-    pub(super) kept: Option<Vec<Fed>>,
+    pub(super) kept: Option<Vec<Fed<S>>>,
     pub(super) fed: u64,
 }
 
@@ -27,7 +29,10 @@ pub(super) struct Watch {
     pub(super) keeps_inputs: bool,
 }
 
-impl Subject {
+impl<S: Comparable> Subject<S>
+where
+    S::Cause: fmt::Display,
+{
     pub(super) fn new(options: &PoolOptions, watch: Watch) -> Result<Self, String> {
         let pool = PoolState::new(Instant::ORIGIN, options.clone(), &mut Vec::new());
         let mut subject = Self {
@@ -45,7 +50,7 @@ impl Subject {
         Ok(subject)
     }
 
-    pub(super) fn pool(&self) -> &PoolState<Tagged> {
+    pub(super) fn pool(&self) -> &PoolState<S> {
         &self.pool
     }
 
@@ -58,11 +63,7 @@ impl Subject {
     }
 
     /// Feeds what makes sense, and judges what comes of it.
-    pub(super) fn feed(
-        &mut self,
-        now: Instant,
-        input: Input<Tagged>,
-    ) -> Result<Vec<Action<Tagged>>, String> {
+    pub(super) fn feed(&mut self, now: Instant, input: Input<S>) -> Result<Vec<Action<S>>, String> {
         self.keep(now, &input);
         let is_timer = matches!(input, Input::Timer);
         let told = input.clone();
@@ -75,7 +76,7 @@ impl Subject {
     }
 
     /// Feeds what makes no sense: it has to come back, and nothing may have happened.
-    pub(super) fn feed_misuse(&mut self, now: Instant, input: Input<Tagged>) -> Result<(), String> {
+    pub(super) fn feed_misuse(&mut self, now: Instant, input: Input<S>) -> Result<(), String> {
         self.keep(now, &input);
         let before = self.pool.fingerprint();
         match self.handle(now, input)? {
@@ -90,7 +91,7 @@ impl Subject {
         std::mem::take(&mut self.story).ends()
     }
 
-    fn keep(&mut self, now: Instant, input: &Input<Tagged>) {
+    fn keep(&mut self, now: Instant, input: &Input<S>) {
         self.fed += 1;
         if let Some(kept) = &mut self.kept {
             kept.push((now, input.clone()));
@@ -98,11 +99,7 @@ impl Subject {
     }
 
     /// `None` is a refusal.
-    fn handle(
-        &mut self,
-        now: Instant,
-        input: Input<Tagged>,
-    ) -> Result<Option<Vec<Action<Tagged>>>, String> {
+    fn handle(&mut self, now: Instant, input: Input<S>) -> Result<Option<Vec<Action<S>>>, String> {
         if let Some(model) = &mut self.model {
             return lockstep::judge(&mut self.pool, model, now, input);
         }

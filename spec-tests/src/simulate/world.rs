@@ -1,6 +1,7 @@
 //! A pool in the middle of callers, a server and a monitor, in virtual time.
 
 mod callers;
+mod due;
 mod server;
 mod strange;
 
@@ -8,9 +9,11 @@ use std::time::Duration;
 
 use cenote_core::pool::{Action, Input, Instant, ServiceId};
 
-use super::agenda::{Agenda, Due};
+use self::due::Due;
+use super::agenda::Agenda;
 use super::books::{Books, Place, Socket};
 use super::chance::{Chance, Latency};
+use super::clock::Clock;
 use super::plan::{Plan, Trouble};
 use super::subject::{Subject, Watch};
 use crate::lockstep::{self, Tagged};
@@ -20,14 +23,11 @@ use crate::lockstep::{self, Tagged};
 pub(super) struct World<'a> {
     plan: &'a Plan,
     chance: Chance,
-    pub(super) subject: Subject,
+    pub(super) subject: Subject<Tagged>,
     books: Books,
-    agenda: Agenda,
+    agenda: Agenda<Due>,
     now: Instant,
-    /// What was fed last, where the clock stands still.
-    shown: Instant,
-    /// A deadline of the pool's, and when the timer fires for it.
-    timer: Option<(Instant, Instant)>,
+    clock: Clock,
     trouble: Option<Trouble>,
     is_calm: bool,
     is_closed: bool,
@@ -56,8 +56,7 @@ impl<'a> World<'a> {
             books: Books::default(),
             agenda: Agenda::default(),
             now: Instant::ORIGIN,
-            shown: Instant::ORIGIN,
-            timer: None,
+            clock: Clock::default(),
             trouble: None,
             is_calm: false,
             is_closed: false,
@@ -157,7 +156,7 @@ impl<'a> World<'a> {
         let planned = self.agenda.next_time();
         if let Some(at) = timer.filter(|&at| planned.is_none_or(|planned| at < planned)) {
             self.now = self.now.max(at);
-            self.timer = None;
+            self.clock.timer_fired();
             return self.feed(Input::Timer);
         }
         let Some((at, due)) = self.agenda.pop() else {

@@ -1,5 +1,7 @@
 //! The server's side of SCRAM (RFC 5802, RFC 7677), with MongoDB's passwords.
 
+use std::fmt;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
 use super::credential::Credential;
@@ -7,7 +9,6 @@ use crate::endpoint::entropy::Entropy;
 use crate::endpoint::fault::ScramFault;
 
 /// A client's first message.
-#[derive(Debug)]
 pub(super) struct ClientFirst<'a> {
     /// What comes before the message proper: no channel binding (AU-34).
     header: &'a str,
@@ -17,7 +18,6 @@ pub(super) struct ClientFirst<'a> {
 }
 
 /// A conversation in which the client has to prove itself.
-#[derive(Debug)]
 pub(super) struct Exchange {
     credential: Credential,
     header: String,
@@ -25,6 +25,13 @@ pub(super) struct Exchange {
     nonce: String,
     /// What both have said so far.
     said: String,
+}
+
+/// Neither nonces nor what was said with them.
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange").field("credential", &self.credential).finish_non_exhaustive()
+    }
 }
 
 /// A message that is malformed, or a proof of nothing.

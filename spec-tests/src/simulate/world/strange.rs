@@ -8,6 +8,7 @@ use cenote_core::pool::{
 
 use super::{Due, Place, Tagged, World};
 use crate::lockstep;
+use crate::simulate::TimeFaults;
 
 impl World<'_> {
     pub(super) fn plan_oddities(&mut self) {
@@ -25,44 +26,18 @@ impl World<'_> {
 
     /// What the clock shows.
     pub(super) fn clock(&mut self) -> Instant {
-        let faults = self.plan.time;
         if self.is_calm {
-            self.shown = self.now.max(self.subject.pool().now());
-            self.now = self.shown;
-            return self.shown;
+            self.now = self.clock.set(self.now.max(self.subject.pool().now()));
+            return self.now;
         }
-        if self.chance.one_in(faults.jumps) {
-            self.now = self.now + Duration::from_millis(self.chance.below(1_000));
-        }
-        if self.chance.one_in(faults.runs_back) {
-            let back = self.chance.below(10_000_000);
-            return Instant::from_nanos(self.now.as_nanos().saturating_sub(back));
-        }
-        if !self.chance.one_in(faults.stands_still) {
-            self.shown = self.now;
-        }
-        self.shown
+        self.clock.look(&mut self.now, self.plan.time, &mut self.chance)
     }
 
     /// When the timer fires, which may be late, or early for nothing.
     pub(super) fn timer_fires_at(&mut self) -> Option<Instant> {
         let due = self.subject.pool().next_deadline()?.at;
-        if let Some((deadline, fires)) = self.timer {
-            if deadline == due {
-                return Some(fires);
-            }
-        }
-        let mut fires = due.max(self.now);
-        if !self.is_calm {
-            if let Some(lateness) = self.plan.time.timer_lateness {
-                fires = fires + self.chance.time(lateness);
-            }
-            if self.chance.one_in(self.plan.time.timer_early) {
-                fires = self.now;
-            }
-        }
-        self.timer = Some((due, fires));
-        Some(fires)
+        let faults = if self.is_calm { TimeFaults::default() } else { self.plan.time };
+        Some(self.clock.timer_fires_at(due, self.now, faults, &mut self.chance))
     }
 
     pub(super) fn set_options(&mut self) -> Result<(), String> {

@@ -1,0 +1,190 @@
+//! What must be shown nowhere, and whether it was.
+//!
+//! Passwords are known from the start. Nonces, proofs, salts and signatures are collected from the
+//! messages of every login, on both sides. Each is looked for in the forms in which it could slip into
+//! a text: as it is, in hexadecimal, as a list of numbers, in Base64, and percent-encoded.
+
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bson::{RawBsonRef, RawDocument};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+/// So many bytes of a secret are looked for first. What is shorter is somewhere by chance.
+const HEAD: usize = 8;
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Secrets {
+    /// By their first bytes.
+    forms: HashMap<[u8; HEAD], Vec<Form>>,
+    filter: Filter,
+    /// The text that is looked through, without its white space.
+    flat: Vec<u8>,
+    /// The payload that was kept last.
+    #[cfg(test)]
+    pub(super) last: Vec<u8>,
+}
+
+/// One way in which a secret could be shown.
+struct Form {
+    bytes: Box<[u8]>,
+    what: &'static str,
+}
+
+impl Secrets {
+    /// This is one.
+    pub(super) fn keep(&mut self, what: &'static str, secret: &[u8]) {
+        let decimal: Vec<_> = secret.iter().map(ToString::to_string).collect();
+        let hexadecimal: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.keep_form(what, hexadecimal.to_uppercase().as_bytes());
+        self.keep_form(what, hexadecimal.as_bytes());
+        self.keep_form(what, decimal.join(",").as_bytes());
+        self.keep_form(what, STANDARD.encode(secret).as_bytes());
+        self.keep_form(what, secret);
+        if let Ok(text) = std::str::from_utf8(secret) {
+            let encoded = utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+            self.keep_form(what, encoded.as_bytes());
+        }
+    }
+
+    /// All payloads of a login in a command or a reply, and what they are made of.
+    pub(super) fn keep_payloads(&mut self, message: &RawDocument) {
+        self.keep_payload(message);
+        if let Ok(Some(RawBsonRef::Document(inner))) = message.get("speculativeAuthenticate") {
+            self.keep_payload(inner);
+        }
+    }
+
+    fn keep_payload(&mut self, message: &RawDocument) {
+        let Ok(Some(RawBsonRef::Binary(payload))) = message.get("payload") else { return };
+        self.keep("the payload of a login", payload.bytes);
+        #[cfg(test)]
+        payload.bytes.clone_into(&mut self.last);
+        for part in payload.bytes.split(|&byte| byte == b',') {
+            // The rest is names and numbers.
+            if let [b'r' | b's' | b'p' | b'v', b'=', value @ ..] = part {
+                let what = match part {
+                    [b'r', ..] => "the nonce of a login",
+                    [b's', ..] => "the salt of a password",
+                    [b'p', ..] => "the proof of a login",
+                    _ => "the server's signature",
+                };
+                self.keep(what, value);
+            }
+        }
+    }
+
+    fn keep_form(&mut self, what: &'static str, form: &[u8]) {
+        let Some(head) = form.first_chunk::<HEAD>() else { return };
+        let forms = self.forms.entry(*head).or_default();
+        if !forms.iter().any(|known| *known.bytes == *form) {
+            self.filter.add(*head);
+            forms.push(Form { bytes: form.into(), what });
+        }
+    }
+
+    /// What a text shows, however it was broken into lines.
+    pub(super) fn found_in(&mut self, text: &str) -> Option<&'static str> {
+        self.flat.clear();
+        self.flat.extend(text.bytes().filter(|byte| !byte.is_ascii_whitespace()));
+        self.found_in_bytes(&self.flat)
+    }
+
+    /// What a file shows.
+    pub(super) fn found_in_bytes(&self, bytes: &[u8]) -> Option<&'static str> {
+        (0..bytes.len()).find_map(|start| {
+            let rest = bytes.get(start..)?;
+            let head = rest.first_chunk::<HEAD>()?;
+            if !self.filter.may_know(*head) {
+                return None;
+            }
+            let form = self.forms.get(head)?.iter().find(|form| rest.starts_with(&form.bytes))?;
+            Some(form.what)
+        })
+    }
+}
+
+/// Says of most heads at once that nothing begins so.
+struct Filter(Box<[u64; 1024]>);
+
+impl Filter {
+    fn add(&mut self, head: [u8; HEAD]) {
+        let (word, bit) = Self::place(head);
+        if let Some(word) = self.0.get_mut(word) {
+            *word |= bit;
+        }
+    }
+
+    fn may_know(&self, head: [u8; HEAD]) -> bool {
+        let (word, bit) = Self::place(head);
+        self.0.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    fn place(head: [u8; HEAD]) -> (usize, u64) {
+        let mixed = u64::from_le_bytes(head).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed >> 54) as usize, 1 << (mixed >> 48 & 63))
+    }
+}
+
+impl Default for Filter {
+    fn default() -> Self {
+        Self(Box::new([0; 1024]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::spec::BinarySubtype;
+    use bson::{Binary, rawdoc};
+
+    use super::Secrets;
+
+    fn secrets() -> Secrets {
+        let mut secrets = Secrets::default();
+        secrets.keep("a password", b"open:sesame");
+        let bytes = b"c=biws,r=fyko+d2lbbFg,p=v0X8v3Bz2T0CJGbJQyF0".to_vec();
+        let payload = Binary { subtype: BinarySubtype::Generic, bytes };
+        secrets.keep_payloads(&rawdoc! { "saslContinue": 1, "payload": payload });
+        secrets
+    }
+
+    #[test]
+    fn a_secret_is_found_in_every_form() {
+        let password = Some("a password");
+        let (nonce, proof) = (Some("the nonce of a login"), Some("the proof of a login"));
+        for (text, found) in [
+            ("the user said open:sesame", password),
+            ("open%3Asesame", password),
+            ("6f70656e3a736573616d65", password),
+            ("6F70656E3A736573616D65", password),
+            ("[111, 112, 101, 110, 58, 115, 101, 115, 97, 109, 101]", password),
+            (
+                "[\n    111,\n    112,\n    101,\n    110,\n    58,\n    115,\n    101,\n    115,\n    97,\n    109,\n    101,\n]",
+                password,
+            ),
+            ("Binary(b3BlbjpzZXNhbWU=)", password),
+            ("r=fyko+d2lbbFg", nonce),
+            ("proof v0X8v3Bz2T0CJGbJQyF0", proof),
+            ("Secret(…)", None),
+            ("open sesam", None),
+            ("", None),
+        ] {
+            assert_eq!(secrets().found_in(text), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn payloads_are_found_inside_hello_and_in_files() {
+        let mut secrets = Secrets::default();
+        let bytes = b"n,,n=app,r=rOprNGfwEbeRWgbNEkqO".to_vec();
+        let payload = Binary { subtype: BinarySubtype::Generic, bytes };
+        let inner = rawdoc! { "saslStart": 1, "payload": payload };
+        secrets.keep_payloads(&rawdoc! { "hello": 1, "speculativeAuthenticate": inner });
+        let file = b"\x00\x07n,,n=app,r=rOprNGfwEbeRWgbNEkqO\xff";
+        assert_eq!(secrets.found_in_bytes(file), Some("the payload of a login"));
+        assert_eq!(secrets.found_in_bytes(&file[8..]), Some("the nonce of a login"));
+        assert_eq!(secrets.found_in_bytes(b"\x00\x07n,,n=app,r=\xff"), None);
+    }
+}

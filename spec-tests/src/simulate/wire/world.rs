@@ -1,0 +1,370 @@
+//! A pool whose connections are established, used and watched over a network, in virtual time.
+
+mod callers;
+mod due;
+mod monitor;
+mod opening;
+mod seen;
+mod server;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions, ScramCache};
+use cenote_core::pool::{Action, Input, Instant};
+use cenote_core::uri::ConnectionString;
+
+use self::callers::Use;
+use self::due::Due;
+use self::monitor::Watch;
+use self::opening::Line;
+use self::seen::Tape;
+use super::cause::Wired;
+use super::network::{LinkId, Network};
+use super::plan::Plan;
+use super::talk::Kit;
+use super::trouble::Trouble;
+use super::witness::Witness;
+use crate::endpoint::Server;
+use crate::simulate::agenda::Agenda;
+use crate::simulate::books::Books;
+use crate::simulate::chance::{Chance, Latency};
+use crate::simulate::clock::Clock;
+use crate::simulate::plan::TimeFaults;
+use crate::simulate::subject::{self, Subject};
+
+/// See the module. First there is trouble, until the machines had the plan's inputs; then all gets
+/// well, and has to be well within [`CALM`]; then the pool is closed, and nothing may be left.
+pub(in crate::simulate) struct World<'a> {
+    plan: &'a Plan,
+    chance: Chance,
+    pub(in crate::simulate) subject: Subject<Wired>,
+    pub(super) witness: Witness,
+    tape: Option<Tape>,
+    books: Books,
+    agenda: Agenda<Due>,
+    now: Instant,
+    clock: Clock,
+    /// Watches the server; nobody does behind a load balancer.
+    watch: Option<Watch>,
+    server: Server,
+    listens: bool,
+    network: Network,
+    /// What every connection is opened with.
+    options: Arc<EstablishOptions>,
+    kit: Kit,
+    /// The clients' ends of all links.
+    lines: BTreeMap<LinkId, Line>,
+    /// Which link a connection of the pool is.
+    links: BTreeMap<u64, LinkId>,
+    /// What is done with connections that are out.
+    uses: BTreeMap<u64, Use>,
+    /// Errors that the pool was told of.
+    causes: u64,
+    trouble: Option<Trouble>,
+    /// Since when all is well.
+    calm_since: Option<Instant>,
+    is_closed: bool,
+    /// How many inputs there had been when one was fed last, and how often nothing was since.
+    last_fed: (u64, u32),
+    /// Which callers were served since all is well.
+    served: Vec<bool>,
+    /// What a test has slip into errors.
+    #[cfg(test)]
+    pub(super) leak: Option<fn(&World<'_>) -> String>,
+}
+
+/// How long it may take until everything is well again: many connections may be dead without anybody
+/// having noticed, and each of them costs somebody a timeout.
+const CALM: Duration = Duration::from_secs(600);
+
+/// Steps without an input between, after which nothing more is to be expected.
+const STUCK: u32 = 10_000;
+
+/// How long anything takes when all is well.
+const QUICK: Duration = Duration::from_micros(100);
+
+/// Who comes next.
+enum Turn {
+    PoolTimer,
+    MonitorTimer,
+    ServerTimer,
+    Agenda,
+}
+
+impl<'a> World<'a> {
+    pub(in crate::simulate) fn new(plan: &'a Plan, watch: subject::Watch) -> Result<Self, String> {
+        let told = |error: &dyn std::fmt::Display| error.to_string();
+        let uri = ConnectionString::parse(&plan.uri()).map_err(|error| told(&error))?;
+        let client = ClientMetadata::new(uri.app_name.as_deref(), &Environment::default());
+        let client = client.map_err(|error| told(&error))?;
+        let options = Arc::new(EstablishOptions::new(&uri, &client));
+        let address = uri.hosts.first().ok_or("a connection string without a host")?.clone();
+        let kit = Kit {
+            address,
+            proxy: uri.proxy.clone(),
+            scram: ScramCache::default(),
+            now: Instant::ORIGIN,
+        };
+        let mut world = Self {
+            plan,
+            chance: Chance::new(plan.seed ^ 0x5eed_0003_171e),
+            subject: Subject::new(&plan.options, watch)?,
+            witness: Witness::default(),
+            tape: Some(Tape::new(&plan.options)?),
+            books: Books::default(),
+            agenda: Agenda::default(),
+            now: Instant::ORIGIN,
+            clock: Clock::default(),
+            watch: None,
+            server: Server::new(plan.settings()).map_err(|error| told(&error))?,
+            listens: true,
+            network: Network::default(),
+            options,
+            kit,
+            lines: BTreeMap::new(),
+            links: BTreeMap::new(),
+            uses: BTreeMap::new(),
+            causes: 0,
+            trouble: None,
+            calm_since: None,
+            is_closed: false,
+            last_fed: (0, 0),
+            served: vec![false; plan.callers as usize],
+            #[cfg(test)]
+            leak: None,
+        };
+        world.keep_secrets(&uri);
+        world.begin(&uri)?;
+        Ok(world)
+    }
+
+    /// Lives through it.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong, in words.
+    pub(in crate::simulate) fn run(&mut self) -> Result<(), String> {
+        while self.witness.inputs < self.plan.steps && !self.is_stuck() && self.step()? {}
+        if !self.plan.ends_abruptly {
+            self.get_well()?;
+        }
+        self.end()?;
+        self.subject.finish()?;
+        self.end_tape()
+    }
+
+    /// Everybody who has a connection keeps it, and everybody else waits without end.
+    fn is_stuck(&mut self) -> bool {
+        let is_new = self.last_fed.0 != self.witness.inputs;
+        let idle = if is_new { 0 } else { self.last_fed.1 + 1 };
+        self.last_fed = (self.witness.inputs, idle);
+        idle > STUCK
+    }
+
+    fn begin(&mut self, uri: &ConnectionString) -> Result<(), String> {
+        for caller in 0..self.plan.callers {
+            let after = self.think();
+            self.plan_in(after, Due::Ask { caller });
+        }
+        if !self.plan.troubles.is_empty() {
+            let after = self.chance.time(self.plan.trouble_time);
+            self.plan_in(after, Due::Trouble);
+        }
+        // Whoever sets up a load balancer says that it is ready.
+        if self.plan.is_balanced() { self.feed(Input::Ready) } else { self.begin_watching(uri) }
+    }
+
+    /// Nothing goes wrong any more: the monitor sees the server, everybody is served, the minimum is
+    /// there, nothing is pending.
+    fn get_well(&mut self) -> Result<(), String> {
+        self.calm_down();
+        let (since, deadline) = (self.now, self.now + CALM);
+        while !self.is_well() {
+            let waited = self.now.saturating_since(since);
+            if !self.sees_server() && waited > self.sight() {
+                return Err(format!(
+                    "all has been well for {waited:?}, and the monitor sees nobody"
+                ));
+            }
+            if self.now > deadline || !self.step()? {
+                return Err(format!(
+                    "all has been well for {waited:?}, and still: {}, {} wait, {} were not served",
+                    self.subject.snapshot(),
+                    self.books.waiting(),
+                    self.served.iter().filter(|&&served| !served).count(),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_well(&self) -> bool {
+        let snapshot = self.subject.snapshot();
+        let is_filled = snapshot.total >= snapshot.min_pool_size || !self.subject.keeps_minimum();
+        let is_quiet = snapshot.pending == 0 && self.books.waiting() == 0;
+        is_filled && is_quiet && self.sees_server() && self.served.iter().all(|&served| served)
+    }
+
+    /// All troubles end at once.
+    fn calm_down(&mut self) {
+        self.end_trouble();
+        self.calm_since = Some(self.now);
+        self.clock.timer_fired();
+        if let Some(watch) = &mut self.watch {
+            watch.clock.timer_fired();
+        }
+        self.finish_everything();
+    }
+
+    /// The pool is closed, what is out comes home, and nothing is left.
+    fn end(&mut self) -> Result<(), String> {
+        if !self.is_calm() {
+            self.calm_down();
+        }
+        self.is_closed = true;
+        self.feed(Input::Close)?;
+        self.end_watching()?;
+        if self.books.waiting() != 0 {
+            return Err(format!("{} wait for a closed pool", self.books.waiting()));
+        }
+        self.finish_everything();
+        let deadline = self.now + CALM;
+        while self.now < deadline && !self.is_over() && self.step()? {}
+        self.books.expect_nothing()?;
+        self.expect_no_link()?;
+        match self.subject.snapshot().total {
+            0 => Ok(()),
+            total => Err(format!("{total} connections are left in a closed pool")),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.books.is_empty() && self.expect_no_link().is_ok()
+    }
+
+    /// No socket is left, at the server either, if it could hear of the end.
+    fn expect_no_link(&self) -> Result<(), String> {
+        let held: Vec<_> = self.network.held().collect();
+        let forgotten: Vec<_> = self.network.forgotten().collect();
+        if held.is_empty() && forgotten.is_empty() && self.lines.is_empty() {
+            return Ok(());
+        }
+        let lines = self.lines.len();
+        Err(format!("sockets are left: {held:?}, the server's {forgotten:?}, {lines} lines"))
+    }
+
+    /// What happens next; `false` if nothing ever will.
+    fn step(&mut self) -> Result<bool, String> {
+        let Some((at, turn)) = self.next_turn() else { return Ok(false) };
+        self.now = self.now.max(at);
+        self.kit.now = self.now;
+        match turn {
+            Turn::PoolTimer => {
+                self.clock.timer_fired();
+                self.feed(Input::Timer)?;
+            }
+            Turn::MonitorTimer => self.monitor_timer()?,
+            Turn::ServerTimer => {
+                self.server.timer(self.time_of_server());
+                self.settle_server();
+            }
+            Turn::Agenda => {
+                if let Some((_, due)) = self.agenda.pop() {
+                    self.happen(due)?;
+                }
+            }
+        }
+        self.expect_agreement()?;
+        self.witness.verdict().map(|()| true)
+    }
+
+    /// Of what comes at the same time, what was planned.
+    fn next_turn(&mut self) -> Option<(Instant, Turn)> {
+        let planned = self.agenda.next_time().map(|at| (at, Turn::Agenda));
+        let server = self.server.next_deadline();
+        let server = server.map(|after| (Instant::ORIGIN + after, Turn::ServerTimer));
+        let pool = self.pool_timer().map(|at| (at, Turn::PoolTimer));
+        let monitor = self.monitor_fires_at().map(|at| (at, Turn::MonitorTimer));
+        [planned, server, pool, monitor].into_iter().flatten().min_by_key(|(at, _)| *at)
+    }
+
+    fn pool_timer(&mut self) -> Option<Instant> {
+        let due = self.subject.pool().next_deadline()?.at;
+        let faults = self.time_faults();
+        Some(self.clock.timer_fires_at(due, self.now, faults, &mut self.chance))
+    }
+
+    fn happen(&mut self, due: Due) -> Result<(), String> {
+        match due {
+            Due::Arrive { link, at } => self.arrive(link, at),
+            Due::Ask { caller } => self.ask(caller),
+            Due::GiveUp { request } => self.give_up(request),
+            Due::Speak { connection, use_number } => self.speak(connection, use_number),
+            Due::Silence { connection, use_number, command } => {
+                self.silence(connection, use_number, command)
+            }
+            Due::Finish { connection, use_number } => self.finish(connection, use_number),
+            Due::Repurpose { connection, use_number } => self.repurpose(connection, use_number),
+            Due::OpeningTimesOut { link } => self.opening_times_out(link),
+            Due::Trouble => self.next_trouble(),
+        }
+    }
+
+    /// Feeds the pool, and does what comes of it.
+    fn feed(&mut self, input: Input<Wired>) -> Result<(), String> {
+        let at = self.look_at_clock();
+        self.witness.inputs += 1;
+        self.record(at, &input)?;
+        let actions = self.subject.feed(at, input)?;
+        for action in actions {
+            self.show(&action);
+            self.act(action)?;
+        }
+        self.books.compare(&self.subject.snapshot())
+    }
+
+    fn act(&mut self, action: Action<Wired>) -> Result<(), String> {
+        match action {
+            Action::StartEstablish { id, deadline, background: _ } => {
+                self.books.start(id)?;
+                self.open(id, deadline);
+                Ok(())
+            }
+            Action::AbortEstablish { id } => self.abort(id),
+            Action::Deliver { waiter, outcome } => self.delivered(waiter, &outcome),
+            Action::CloseSocket { id, conn } => {
+                self.hang_up_connection(id.number());
+                self.books.close(id, conn)
+            }
+            Action::Interrupt { id } => self.interrupted(id),
+            Action::ReportHeldTooLong { id, held: _ } => self.books.expect_used(id),
+            Action::EmitEvent(_) => Ok(()),
+        }
+    }
+
+    fn look_at_clock(&mut self) -> Instant {
+        if self.is_calm() {
+            self.now = self.clock.set(self.now.max(self.subject.pool().now()));
+            return self.now;
+        }
+        self.clock.look(&mut self.now, self.plan.time, &mut self.chance)
+    }
+
+    fn time_faults(&self) -> TimeFaults {
+        if self.is_calm() { TimeFaults::default() } else { self.plan.time }
+    }
+
+    fn is_calm(&self) -> bool {
+        self.calm_since.is_some()
+    }
+
+    fn plan_in(&mut self, after: Duration, due: Due) {
+        self.agenda.plan(self.now, after, due);
+    }
+
+    fn time(&mut self, latency: Latency) -> Duration {
+        if self.is_calm() { QUICK } else { self.chance.time(latency) }
+    }
+}
