@@ -14,6 +14,7 @@ pub mod explore;
 pub mod fuzzing;
 pub mod lockstep;
 pub mod model;
+pub mod proxy;
 pub mod replay;
 pub mod simulate;
 pub mod soak;

@@ -11,7 +11,7 @@ pub(crate) mod chance;
 pub(crate) mod monitor;
 pub mod on_mio;
 mod outcome;
-pub(crate) mod sockets;
+pub mod sockets;
 pub(crate) mod trouble;
 pub(crate) mod witness;
 mod work;

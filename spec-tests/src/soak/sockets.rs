@@ -10,10 +10,7 @@ use tokio::time::sleep;
 /// How many sockets of this process are connected to a server, once there are none or patience has
 /// an end: connections that were being opened are given up when their task comes to its turn.
 /// `None` where the operating system does not tell.
-pub(crate) async fn settle(
-    server: &ServerAddress,
-    patience: Duration,
-) -> io::Result<Option<usize>> {
+pub async fn settle(server: &ServerAddress, patience: Duration) -> io::Result<Option<usize>> {
     let Some(port) = server.port().filter(|_| cfg!(target_os = "linux")) else { return Ok(None) };
     let began = Instant::now();
     loop {

@@ -1,7 +1,6 @@
 //! Clients on real sockets, against endpoints. Every story is told on both shells.
 
 mod bad_input;
-mod cable;
 mod closing;
 mod contract;
 mod credentials;

@@ -4,22 +4,22 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
+use cenote::proxy::FaultProxy;
 use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
 use cenote_core::error::OperationError;
 
-use crate::cable::Cable;
 use crate::shells::{Shell, on_both_shells};
 use crate::world::{SOON, World, three};
 
 on_both_shells!(a_member_that_is_cut_off, everybody_is_cut_off);
 
-fn cables(set: &[cenote::endpoint::Endpoint]) -> Vec<Cable> {
-    set.iter().map(Cable::to).collect()
+fn cables(set: &[cenote::endpoint::Endpoint]) -> Vec<FaultProxy> {
+    set.iter().map(|server| FaultProxy::to(&server.address()).expect("it starts")).collect()
 }
 
-fn through(shell: Shell, cables: &[Cable], options: &str) -> World {
-    let addresses: Vec<_> = cables.iter().map(Cable::address).collect();
+fn through(shell: Shell, cables: &[FaultProxy], options: &str) -> World {
+    let addresses: Vec<_> = cables.iter().map(FaultProxy::address).collect();
     World::at(shell, &addresses, options)
 }
 
@@ -62,7 +62,7 @@ fn everybody_is_cut_off(shell: Shell) {
     let cables = cables(&set);
     let world = through(shell, &cables, &format!("replicaSet=rs0&{SOON}"));
     world.until_all_known();
-    cables.iter().for_each(Cable::cut);
+    cables.iter().for_each(FaultProxy::cut);
     world.until("Unknown", |world| world.kinds().iter().all(Option::is_none));
     thread::scope(|scope| {
         let waiting = scope.spawn(|| world.ping());
@@ -70,7 +70,7 @@ fn everybody_is_cut_off(shell: Shell) {
             (0..3).all(|index| world.error_of(index).is_some_and(|it| it.contains("timed out")))
         });
         assert!(!waiting.is_finished());
-        cables.iter().for_each(Cable::mend);
+        cables.iter().for_each(FaultProxy::mend);
         waiting.join().expect("a reply");
     });
     world.until_all_known();

@@ -1,0 +1,169 @@
+//! One connection, and what passes on it.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::time::sleep;
+
+use super::{Drip, End, Fate, Rules, Way};
+
+/// What has passed on a connection.
+#[derive(Debug, Default)]
+pub(super) struct Cargo {
+    turns: Vec<(Way, u64)>,
+    total: u64,
+}
+
+/// So many turns are written down.
+const TURNS: usize = 16;
+
+impl Cargo {
+    pub(super) fn turns(&self) -> &[(Way, u64)] {
+        &self.turns
+    }
+
+    /// How many of so many bytes pass before the end, which is then noted as passed.
+    fn load(&mut self, way: Way, count: usize, fate: Fate) -> usize {
+        let left = fate.cut.map_or(u64::MAX, |(after, _)| after.saturating_sub(self.total));
+        let count = usize::try_from(left).unwrap_or(usize::MAX).min(count);
+        self.total += count as u64;
+        self.write_down(way, count as u64);
+        count
+    }
+
+    fn write_down(&mut self, way: Way, count: u64) {
+        let is_full = self.turns.len() >= TURNS;
+        match self.turns.last_mut() {
+            Some((last, bytes)) if *last == way => *bytes += count,
+            Some(_) if is_full => {}
+            Some(_) | None => self.turns.push((way, count)),
+        }
+    }
+
+    /// The end, if it has come.
+    fn end(&self, fate: Fate) -> Option<End> {
+        fate.cut.filter(|(after, _)| self.total >= *after).map(|(_, end)| end)
+    }
+}
+
+/// Carries what both sides say, as long as there is something to carry.
+pub(super) async fn carry(
+    mut near: TcpStream,
+    mut far: TcpStream,
+    fate: Fate,
+    cargo: Arc<Mutex<Cargo>>,
+    rules: &Rules,
+) {
+    // Small pieces leave at once; if that cannot be had, they leave later.
+    let _ = (near.set_nodelay(true), far.set_nodelay(true));
+    let end = {
+        let (from_near, to_near) = near.split();
+        let (from_far, to_far) = far.split();
+        let route = |way| Route { way, fate, cargo: &cargo, rules };
+        let upwards = route(Way::ToServer).carry(from_near, to_far);
+        let downwards = route(Way::ToClient).carry(from_far, to_near);
+        if let Some(end) = lock(&cargo).end(fate) {
+            Some(end)
+        } else {
+            tokio::pin!(upwards, downwards);
+            tokio::select! {
+                over = &mut upwards => go_on(over, downwards).await,
+                over = &mut downwards => go_on(over, upwards).await,
+            }
+        }
+    };
+    match end {
+        Some(End::Reset) => [&near, &far].into_iter().for_each(reset),
+        // Until one of them has enough of it.
+        Some(End::Silence) => {
+            tokio::select! {
+                () = swallow(&mut near) => {}
+                () = swallow(&mut far) => {}
+            }
+        }
+        // Nothing is read any more, so that nothing is left unread which would make it a reset.
+        Some(End::Close | End::HalfClose) | None => {}
+    }
+}
+
+/// One way is over; whether the other one goes on depends on how.
+async fn go_on(over: Option<End>, other: impl Future<Output = Option<End>>) -> Option<End> {
+    match over {
+        None | Some(End::HalfClose) => other.await,
+        Some(End::Close | End::Reset | End::Silence) => over,
+    }
+}
+
+/// One way.
+struct Route<'a> {
+    way: Way,
+    fate: Fate,
+    cargo: &'a Mutex<Cargo>,
+    rules: &'a Rules,
+}
+
+impl Route<'_> {
+    /// Until the connection ends as it was told to, or by itself (`None`).
+    async fn carry(self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Option<End> {
+        let mut buffer = vec![0; 16 * 1024];
+        loop {
+            let read = from.read(&mut buffer).await.unwrap_or(0);
+            self.rules.wait_until_whole().await;
+            if read == 0 {
+                let _ = to.shutdown().await;
+                return None;
+            }
+            if !self.fate.delay.is_zero() {
+                sleep(self.fate.delay).await;
+            }
+            let end = {
+                let mut cargo = lock(self.cargo);
+                // Half a connection that has ended says nothing more.
+                let has_ended = cargo.end(self.fate).is_some();
+                let count = if has_ended { read } else { cargo.load(self.way, read, self.fate) };
+                buffer.truncate(count);
+                cargo.end(self.fate).filter(|_| !has_ended)
+            };
+            let written = self.write(&buffer, &mut to).await;
+            buffer.resize(16 * 1024, 0);
+            if end == Some(End::HalfClose) {
+                let _ = to.shutdown().await;
+            }
+            if end.is_some() || written.is_err() {
+                return end;
+            }
+        }
+    }
+
+    async fn write(&self, bytes: &[u8], to: &mut WriteHalf<'_>) -> io::Result<()> {
+        let Some(Drip { bytes: piece, every }) = self.fate.drip else {
+            return to.write_all(bytes).await;
+        };
+        for piece in bytes.chunks(piece.max(1)) {
+            to.write_all(piece).await?;
+            sleep(every).await;
+        }
+        Ok(())
+    }
+}
+
+/// Whatever is still to be sent is forgotten, and the other end is told so.
+fn reset(stream: &TcpStream) {
+    let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+}
+
+/// Reads on, for nobody.
+async fn swallow(stream: &mut TcpStream) {
+    let mut buffer = [0; 4096];
+    while stream.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
+}
+
+/// Whoever panicked with it has left numbers.
+fn lock(cargo: &Mutex<Cargo>) -> MutexGuard<'_, Cargo> {
+    cargo.lock().unwrap_or_else(PoisonError::into_inner)
+}

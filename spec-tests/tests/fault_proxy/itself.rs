@@ -1,0 +1,141 @@
+//! The proxy does what it is told.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+
+use cenote::proxy::{End, Fate, FaultProxy, Way};
+
+/// A server that says everything again, to one after the other.
+fn echo() -> (FaultProxy, impl FnOnce() -> TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                let (mut from, mut to) = (stream.try_clone().expect("a socket"), stream);
+                let mut buffer = [0; 64];
+                while let Ok(count @ 1..) = from.read(&mut buffer) {
+                    if to.write_all(&buffer[..count]).is_err() {
+                        return;
+                    }
+                }
+                let _ = to.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    let proxy = FaultProxy::to(&address.parse().expect("an address")).expect("it starts");
+    let near = proxy.address().to_string();
+    (proxy, move || TcpStream::connect(near).expect("a proxy"))
+}
+
+fn ask(stream: &mut TcpStream, bytes: &[u8]) -> (Vec<u8>, Option<ErrorKind>) {
+    let mut heard = vec![0; bytes.len()];
+    let mut length = 0;
+    if let Err(error) = stream.write_all(bytes) {
+        return (Vec::new(), Some(error.kind()));
+    }
+    while length < heard.len() {
+        match stream.read(&mut heard[length..]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) => {
+                heard.truncate(length);
+                return (heard, Some(error.kind()));
+            }
+        }
+    }
+    heard.truncate(length);
+    (heard, None)
+}
+
+#[test]
+fn everything_passes_unless_told_otherwise() {
+    let (proxy, connect) = echo();
+    let mut stream = connect();
+    for words in [&b"one"[..], b"two and", b"three"] {
+        assert_eq!(ask(&mut stream, words), (words.to_vec(), None));
+    }
+    let turns = [(Way::ToServer, 3), (Way::ToClient, 3), (Way::ToServer, 7), (Way::ToClient, 7)];
+    assert_eq!(proxy.passed(0).expect("a connection")[..4], turns);
+    assert_eq!((proxy.connections(), proxy.passed(1)), (1, None));
+}
+
+#[test]
+fn each_end_is_told_as_it_is() {
+    // Of twelve bytes there and back, so many come back.
+    for (after, end, heard, how) in [
+        (15, End::Close, 3, None),
+        (9, End::Close, 0, None),
+        (12, End::Close, 0, None),
+        (15, End::HalfClose, 3, None),
+        (0, End::Reset, 0, Some(ErrorKind::ConnectionReset)),
+        (9, End::Reset, 0, Some(ErrorKind::ConnectionReset)),
+    ] {
+        let (proxy, connect) = echo();
+        proxy.expect([Fate::cut(after, end)]);
+        let mut stream = connect();
+        let (came, error) = ask(&mut stream, b"twelve bytes");
+        assert_eq!((came.len(), error), (heard, how), "{after} {end:?}");
+        assert!(b"twelve bytes".starts_with(&came));
+    }
+}
+
+/// The server hears a part and the end, and what it says of that still passes.
+#[test]
+fn the_other_half_goes_on() {
+    let (proxy, connect) = echo();
+    proxy.expect([Fate::cut(9, End::HalfClose)]);
+    let (came, error) = ask(&mut connect(), b"twelve bytes");
+    assert_eq!((came.as_slice(), error), (&b"twelve by"[..], None));
+}
+
+#[test]
+fn pieces_and_delays_change_nothing_but_the_time() {
+    let (proxy, connect) = echo();
+    let slow = Fate { delay: std::time::Duration::from_millis(1), ..Fate::default() };
+    proxy.expect([Fate::drip(1, std::time::Duration::from_micros(10)), slow]);
+    let near = proxy.address().to_string();
+    let mut streams = [connect(), TcpStream::connect(near).expect("a proxy")];
+    for stream in &mut streams {
+        assert_eq!(ask(stream, b"twelve bytes"), (b"twelve bytes".to_vec(), None));
+    }
+}
+
+/// Who came last is accepted first, and those after them in order.
+#[test]
+fn connections_go_through_backwards() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    thread::spawn(move || {
+        let numbered = (b'1'..).zip(listener.incoming().flatten());
+        numbered.for_each(|(number, mut stream)| stream.write_all(&[number]).expect("one byte"));
+    });
+    let proxy = FaultProxy::to(&address.parse().expect("an address")).expect("it starts");
+    proxy.reorder(3);
+    let near = proxy.address().to_string();
+    let streams = [(); 5].map(|()| TcpStream::connect(&near).expect("a proxy"));
+    let numbers = streams.map(|mut stream| {
+        let mut number = [0];
+        stream.read_exact(&mut number).expect("a number");
+        number[0]
+    });
+    assert_eq!(&numbers, b"32145");
+}
+
+#[test]
+fn nothing_is_left_of_a_proxy() {
+    let (proxy, connect) = echo();
+    let mut stream = connect();
+    assert_eq!(ask(&mut stream, b"one").0, b"one");
+    let near = proxy.address().to_string();
+    drop(proxy);
+    assert_ne!(ask(&mut stream, b"two"), (b"two".to_vec(), None));
+    assert!(TcpStream::connect(near).is_err(), "nobody listens");
+}
+
+#[test]
+fn a_name_is_no_address_in_numbers() {
+    let server = "db.example.com:27017".parse().expect("an address");
+    assert!(FaultProxy::to(&server).is_err());
+}

@@ -1,0 +1,172 @@
+//! The mio shell.
+
+use std::thread;
+
+use bson::rawdoc;
+use cenote::endpoint::Endpoint;
+use cenote::proxy::{End, Fate, FaultProxy};
+use cenote_core::error::{ConnectionError, OperationError, Stage};
+use cenote_core::pool::CheckOutError;
+use cenote_mio::Pool;
+
+use crate::every_byte::{Case, Conversation, LANES};
+use crate::venue::{Ear, endpoint, expect_no_socket_blocking, expect_rest, proxy};
+
+struct Lane {
+    proxy: FaultProxy,
+    pool: Pool,
+    ear: Ear,
+}
+
+impl Lane {
+    fn new(endpoint: &Endpoint, options: &str) -> Self {
+        let (proxy, ear) = (proxy(endpoint), Ear::new());
+        let uri = format!("{}&{options}", proxy.uri(&endpoint.uri()));
+        let heard = ear.clone();
+        let builder = Pool::builder(&uri).expect("a connection string");
+        let builder = builder.on_event(move |told| heard.hear(&told.event, &told.address));
+        let pool = builder.build().expect("good options");
+        pool.ready();
+        Self { proxy, pool, ear }
+    }
+
+    fn ping(&self) -> Result<(), ConnectionError> {
+        let mut connection = match self.pool.check_out() {
+            Ok(connection) => connection,
+            Err(error) => {
+                let CheckOutError::EstablishFailed { cause } = error.error() else {
+                    panic!("{error}")
+                };
+                // Whoever gets it knows where, and how far it came.
+                assert_eq!(*error.address(), self.proxy.address());
+                assert!(error.to_string().contains(&cause.stage().to_string()), "{error}");
+                return Err(cause.clone());
+            }
+        };
+        match connection.command("admin", &rawdoc! { "ping": 1 }) {
+            Ok(_) => Ok(()),
+            Err(OperationError::Connection(error)) => {
+                assert_eq!(error.stage(), Stage::Operation, "{error}");
+                Err(error)
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// One who meets it, and one who comes after him.
+    fn live_through(&self, conversation: &Conversation, case: Case) {
+        self.proxy.expect([Fate::cut(case.after, case.end)]);
+        let error = self.ping().expect_err("it was broken");
+        conversation.expect(case, error.stage());
+        self.ping().unwrap_or_else(|error| panic!("after {case:?}: {error}"));
+        expect_rest(&self.pool.snapshot(), 1, &format!("{case:?}"));
+        self.renew(error);
+    }
+
+    /// From now on there are new connections only.
+    fn renew(&self, cause: ConnectionError) {
+        self.pool.clear(cause, false);
+        self.pool.ready();
+    }
+
+    fn end(self) {
+        self.pool.close();
+        drop(self.pool);
+        let counts = self.ear.at_the_end();
+        assert_eq!((counts.asked, counts.created), (counts.answered, counts.closed));
+        expect_no_socket_blocking(&self.proxy.address());
+    }
+}
+
+fn unbroken(endpoint: &Endpoint) -> Conversation {
+    let lane = Lane::new(endpoint, "maxPoolSize=1");
+    lane.ping().expect("nobody breaks it");
+    let passed = lane.proxy.passed(0).expect("a connection");
+    lane.end();
+    Conversation::new(passed)
+}
+
+#[test]
+fn broken_after_every_byte() {
+    let endpoint = endpoint();
+    let conversation = unbroken(&endpoint);
+    thread::scope(|scope| {
+        for number in 0..LANES {
+            let lane = Lane::new(&endpoint, "maxPoolSize=1");
+            let conversation = &conversation;
+            scope.spawn(move || {
+                for case in conversation.cases(number) {
+                    lane.live_through(conversation, case);
+                }
+                lane.end();
+            });
+        }
+    });
+}
+
+#[test]
+fn silent_in_every_message() {
+    let endpoint = endpoint();
+    let conversation = unbroken(&endpoint);
+    thread::scope(|scope| {
+        for case in conversation.silences() {
+            // Long enough for the one who comes after, on any machine.
+            let options = "maxPoolSize=1&connectTimeoutMS=1500&socketTimeoutMS=1500";
+            let lane = Lane::new(&endpoint, options);
+            let conversation = &conversation;
+            scope.spawn(move || {
+                // The first login computes, which is not to count.
+                lane.ping().expect("nobody breaks it");
+                lane.renew(ConnectionError::network(Stage::Tcp, "it was used"));
+                lane.proxy.expect([Fate::cut(case.after, End::Silence)]);
+                let error = lane.ping().expect_err("nobody answers");
+                assert!(error.is_timeout(), "{case:?}: {error}");
+                conversation.expect(case, error.stage());
+                lane.ping().unwrap_or_else(|error| panic!("after {case:?}: {error}"));
+                lane.end();
+            });
+        }
+    });
+}
+
+/// Eight threads over three connections, each of which may be cut anywhere, be slow, or come in
+/// pieces.
+#[test]
+fn fates_by_seed() {
+    let endpoint = endpoint();
+    let options = "maxPoolSize=3&connectTimeoutMS=500&socketTimeoutMS=500";
+    let lane = Lane::new(&endpoint, options);
+    lane.proxy.draw(Some(7));
+    let failed: usize = thread::scope(|scope| {
+        let work = || (0..25).filter(|_| lane.ping().is_err()).count();
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().map(|thread| thread.join().expect("no panic")).sum()
+    });
+    assert!(failed > 0, "some of them met something");
+    // All that is left is as it was drawn; what comes is as it should be.
+    lane.proxy.draw(None);
+    lane.renew(ConnectionError::network(Stage::Tcp, "all of them"));
+    for _ in 0..8 {
+        lane.ping().expect("all is well");
+    }
+    lane.end();
+}
+
+/// The server accepts them backwards, and everybody gets his own.
+#[test]
+fn accepted_backwards() {
+    let endpoint = endpoint();
+    let lane = Lane::new(&endpoint, "maxPoolSize=4&maxConnecting=4");
+    lane.proxy.reorder(4);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut connection = lane.pool.check_out().expect("a connection");
+                let reply = connection.command("admin", &rawdoc! { "ping": 1 });
+                reply.expect("a reply");
+            });
+        }
+    });
+    assert_eq!(lane.proxy.connections(), 4, "nobody took another one's");
+    lane.end();
+}

@@ -1,0 +1,101 @@
+//! A server with a login, a proxy before it, and what a pool there has told.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cenote::check::Sentry;
+use cenote::endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, User};
+use cenote::proxy::FaultProxy;
+use cenote::soak::sockets;
+use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{Event, Snapshot};
+
+/// More than anything has to wait for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server on which everybody has to log in with SCRAM-SHA-256. Not with TLS: what breaks is to break
+/// hello, the login and commands.
+pub(crate) fn endpoint() -> Endpoint {
+    let settings = Settings {
+        auth: true,
+        users: vec![User::new("app", "pencil")],
+        // The least that clients accept (AU-33).
+        scram: ScramSettings { sha256_iterations: 4096, ..ScramSettings::default() },
+        ..Settings::default()
+    };
+    Endpoint::start(settings, ListenOptions::default()).expect("it starts")
+}
+
+pub(crate) fn proxy(endpoint: &Endpoint) -> FaultProxy {
+    FaultProxy::to(&endpoint.address()).expect("it starts")
+}
+
+/// Counts what pools tell, which keeps the rules.
+#[derive(Clone)]
+pub(crate) struct Ear {
+    sentry: Arc<Sentry>,
+    counts: Arc<Mutex<Counts>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) asked: u64,
+    pub(crate) answered: u64,
+    pub(crate) created: u64,
+    pub(crate) closed: u64,
+}
+
+impl Ear {
+    pub(crate) fn new() -> Self {
+        Self { sentry: Arc::new(Sentry::new()), counts: Arc::default() }
+    }
+
+    pub(crate) fn hear(&self, event: &Event<ConnectionError>, address: &ServerAddress) {
+        self.sentry.hear(event, address);
+        let mut counts = self.counts.lock().expect("no panic");
+        match event {
+            Event::ConnectionCheckOutStarted => counts.asked += 1,
+            Event::ConnectionCheckOutFailed { .. } | Event::ConnectionCheckedOut { .. } => {
+                counts.answered += 1;
+            }
+            Event::ConnectionCreated { .. } => counts.created += 1,
+            Event::ConnectionClosed { .. } => counts.closed += 1,
+            Event::ConnectionPoolCreated { .. }
+            | Event::ConnectionPoolReady
+            | Event::ConnectionPoolCleared { .. }
+            | Event::ConnectionPoolClosed
+            | Event::ConnectionReady { .. }
+            | Event::ConnectionCheckedIn { .. } => {}
+        }
+    }
+
+    /// What was told, once all of it was.
+    pub(crate) fn at_the_end(&self) -> Counts {
+        loop {
+            let counts = *self.counts.lock().expect("no panic");
+            if counts.created == counts.closed && counts.asked == counts.answered {
+                return counts;
+            }
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Nobody waits, nobody has anything, and this many connections are there.
+pub(crate) fn expect_rest(snapshot: &Snapshot, connections: u32, after: &str) {
+    let Snapshot { total, available, in_use, pending, waiting, .. } = *snapshot;
+    let found = (total, available, in_use, pending, waiting);
+    assert_eq!(found, (connections, connections, 0, 0, 0), "after {after}: {snapshot}");
+}
+
+/// The operating system has no socket to there any more.
+pub(crate) async fn expect_no_socket(address: &ServerAddress) {
+    let count = sockets::settle(address, PATIENCE).await.expect("the operating system tells");
+    assert!(matches!(count, None | Some(0)), "{count:?} sockets are left");
+}
+
+pub(crate) fn expect_no_socket_blocking(address: &ServerAddress) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    runtime.expect("a runtime").block_on(expect_no_socket(address));
+}
