@@ -219,9 +219,22 @@ fn chaos_shows_each_loss_and_recovery() {
     assert!(number(&summary["connections"]["poolCleared"]) > 0);
     assert!(number(&summary["operations"]["good"]) > 0);
     assert!(summary["failures"].as_object().is_some_and(|failures| !failures.is_empty()));
+    expect_no_growth(&summary);
     // And somebody who looks sees it when it happens.
     let told = text(&output.stderr);
     assert!(told.contains("trouble: restart") && told.contains("good again after"), "{told}");
+}
+
+/// As the operating system counts.
+#[cfg(target_os = "linux")]
+fn expect_no_growth(summary: &Value) {
+    let growth = &summary["growth"];
+    for what in ["sockets", "threads"] {
+        let [before, after] = ["before", "after"].map(|when| number(&growth[when][what]));
+        assert!(after <= before && before > 0, "{what}: {growth}");
+    }
+    assert!(number(&growth["memoryBytes"]) > 1 << 20, "{growth}");
+    assert!(number(&growth["memoryWarmBytes"]) > 1 << 20, "{growth}");
 }
 
 #[test]

@@ -114,6 +114,15 @@ impl Arguments {
     }
 }
 
+impl Plan {
+    /// How much of it is done after so long, with so many operations begun; 0 if it has no end.
+    pub(super) fn part_done(&self, time: Duration, operations: u64) -> f64 {
+        let of_time = self.time.map_or(0.0, |all| time.as_secs_f64() / all.as_secs_f64());
+        let of_operations = self.operations.map_or(0.0, |all| operations as f64 / all as f64);
+        of_time.max(of_operations)
+    }
+}
+
 impl Shell {
     pub(super) const fn name(self) -> &'static str {
         match self {

@@ -7,13 +7,16 @@ use tokio::time::{Instant, sleep};
 use super::progress::Progress;
 use super::text;
 use super::timeline::{Incident, Timeline};
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Ending, Endpoint};
+use crate::proxy::FaultProxy;
 use crate::soak::chance::Chance;
 use crate::soak::trouble::Trouble;
 
-/// Gives the server one trouble after another, each when what the last one broke is good again.
+/// Gives the server or the way there one trouble after another, each when what the last one broke is
+/// good again.
 pub(super) struct Chaos {
     pub(super) endpoint: Arc<Endpoint>,
+    pub(super) proxy: Arc<FaultProxy>,
     pub(super) timeline: Arc<Timeline>,
     pub(super) progress: Arc<Progress>,
     pub(super) is_over: Arc<AtomicBool>,
@@ -28,19 +31,33 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How often somebody looks.
 const STEP: Duration = Duration::from_millis(10);
 
+/// What goes wrong, and where.
+#[derive(Clone, Copy)]
+enum Which {
+    Server(Trouble),
+    /// Nothing gets through, and nobody is told.
+    Cut,
+    /// New connections end after some bytes, in whatever way, or are slow.
+    ShortLives,
+}
+
+/// Longer than anybody waits for a reply.
+const CUT: Duration = Duration::from_millis(700);
+
 impl Chaos {
     pub(super) async fn reign(self) {
         let mut chance = Chance::new(1);
-        for trouble in Trouble::ALL.into_iter().cycle() {
+        for trouble in Which::all().cycle() {
             self.rest(Duration::from_millis(400 + chance.below(300)), || false).await;
             if self.is_over() || self.end.is_some_and(|end| self.timeline.now() + LAST > end) {
                 return;
             }
             self.timeline.begin(trouble.name());
             self.progress.say(&begun(self.timeline.now(), trouble));
-            trouble.begin(&self.endpoint, 1 + chance.below(30));
-            self.rest(Duration::from_millis(150 + chance.below(150)), || false).await;
-            trouble.end(&self.endpoint);
+            self.begin(trouble, &mut chance);
+            let time = Duration::from_millis(150 + chance.below(150));
+            self.rest(time + trouble.more_time(), || false).await;
+            self.end(trouble);
             self.timeline.end();
             // What is broken may be noticed late: a stalled server says nothing.
             self.rest(Duration::from_millis(600), || false).await;
@@ -48,6 +65,28 @@ impl Chaos {
             if let Some(incident) = self.timeline.last() {
                 self.progress.say(&ended(&incident));
             }
+        }
+    }
+
+    fn begin(&self, trouble: Which, chance: &mut Chance) {
+        match trouble {
+            Which::Server(trouble) => trouble.begin(&self.endpoint, 1 + chance.below(30)),
+            Which::Cut => self.proxy.cut(),
+            Which::ShortLives => {
+                self.proxy.draw(Some(chance.below(u64::MAX)));
+                // So that there are new ones.
+                let reset = Ending::Reset;
+                self.endpoint.with(|server, now| server.break_connections(now, reset, None));
+            }
+        }
+    }
+
+    /// All is as it should be again. What happened to connections stays done.
+    fn end(&self, trouble: Which) {
+        match trouble {
+            Which::Server(trouble) => trouble.end(&self.endpoint),
+            Which::Cut => self.proxy.mend(),
+            Which::ShortLives => self.proxy.draw(None),
         }
     }
 
@@ -64,7 +103,30 @@ impl Chaos {
     }
 }
 
-fn begun(at: Duration, trouble: Trouble) -> String {
+impl Which {
+    /// Those that everybody notices come first.
+    fn all() -> impl Iterator<Item = Self> + Clone {
+        let [first, second, others @ ..] = Trouble::ALL.map(Self::Server);
+        [first, second, Self::Cut, Self::ShortLives].into_iter().chain(others)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Server(trouble) => trouble.name(),
+            Self::Cut => "the network is cut",
+            Self::ShortLives => "reset of all, and short lives",
+        }
+    }
+
+    const fn more_time(self) -> Duration {
+        match self {
+            Self::Cut => CUT,
+            Self::Server(_) | Self::ShortLives => Duration::ZERO,
+        }
+    }
+}
+
+fn begun(at: Duration, trouble: Which) -> String {
     format!("{:>5.1} s  trouble: {}", at.as_secs_f64(), trouble.name())
 }
 

@@ -7,6 +7,7 @@ mod on_mio;
 mod on_tokio;
 mod progress;
 mod record;
+mod resources;
 mod seen;
 mod server;
 mod show;

@@ -15,6 +15,7 @@ use super::arguments::Plan;
 use super::chaos::Chaos;
 use super::progress::{Goal, Progress};
 use super::record::Record;
+use super::resources::{self, Meter};
 use super::seen::Seen;
 use super::server::Server;
 use super::summary::{Left, Stopped, Summary, Told};
@@ -27,11 +28,17 @@ use crate::soak::witness::{Ear, Witness};
 
 /// More than anything has to wait for at the end.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a thread that helped out waits for more to do.
+const KEEP_ALIVE: Duration = Duration::from_secs(1);
 /// Between two looks at how it goes.
 const TICK: Duration = Duration::from_millis(100);
 
 pub(super) fn run(plan: &Plan) -> Result<Summary, Trouble> {
-    let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = runtime::Builder::new_multi_thread()
+        .enable_all()
+        // Threads that have nothing to do any more are not to be there when they are counted.
+        .thread_keep_alive(KEEP_ALIVE)
+        .build()?;
     let result = runtime.block_on(play(plan));
     // What hangs has been told, and is not waited for.
     runtime.shutdown_background();
@@ -40,13 +47,14 @@ pub(super) fn run(plan: &Plan) -> Result<Summary, Trouble> {
 
 async fn play(plan: &Plan) -> Result<Summary, Trouble> {
     let mut signals = Signals::expect()?;
+    let mut meter = Meter::begin()?;
     let told = |source| {
         let path = plan.events.clone().unwrap_or_default();
         Trouble::Events { path, source }
     };
     let (witness, ear) = Witness::new(plan.events.as_deref()).map_err(told)?;
     let record = Record::begin(plan)?;
-    let server = Server::start(&plan.target)?;
+    let server = Server::start(plan)?;
     let timeline = Arc::new(Timeline::new());
     let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
     server.look(&mut signals).await?;
@@ -63,8 +71,9 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
         pool.address()
     ));
     let began = timeline.now();
-    let chaos = server.endpoint.iter().filter(|_| plan.chaos).map(|endpoint| Chaos {
+    let chaos = server.endpoint.iter().zip(&server.proxy).map(|(endpoint, proxy)| Chaos {
         endpoint: Arc::clone(endpoint),
+        proxy: Arc::clone(proxy),
         timeline: Arc::clone(&timeline),
         progress: Arc::clone(&progress),
         is_over: Arc::clone(&tally.is_over),
@@ -76,7 +85,8 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
         .collect();
 
     let scene = Scene { plan, pool: &pool, tally: &tally, progress: &progress, witness: &witness };
-    let stopped = scene.play_on(&mut workers, &mut signals).await?;
+    let stopped = scene.play_on(&mut workers, &mut signals, &mut meter).await?;
+    let memory = resources::memory()?;
     tally.is_over.store(true, Ordering::Relaxed);
     let worked = timeline.now().saturating_sub(began);
     let hanging = finish(&mut workers, &mut signals).await?;
@@ -89,8 +99,10 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
     let sockets = sockets::settle(&server.address, PATIENCE).await?;
     let address = server.address.clone();
     let embedded = server.endpoint.is_some();
-    drop(server);
+    drop((server, progress));
     let recorded = record.map(Record::finish).transpose()?;
+    let report = witness.report().map_err(told)?;
+    let growth = meter.end(memory, PATIENCE).await?;
     Ok(Summary::new(Told {
         plan,
         server: address.to_string(),
@@ -102,7 +114,8 @@ async fn play(plan: &Plan) -> Result<Summary, Trouble> {
         connections: seen.connections(),
         incidents: timeline.incidents(),
         left: Left { tasks: hanging, closed, connections, sockets },
-        report: witness.report().map_err(told)?,
+        report,
+        growth,
         recorded,
     }))
 }
@@ -122,7 +135,9 @@ impl Scene<'_> {
         &self,
         workers: &mut JoinSet<()>,
         signals: &mut Signals,
+        meter: &mut Meter,
     ) -> Result<Stopped, Trouble> {
+        let began = self.tally.timeline.now();
         let time = sleep(self.plan.time.unwrap_or(Duration::MAX));
         tokio::pin!(time);
         let mut ticks = interval(TICK);
@@ -137,7 +152,9 @@ impl Scene<'_> {
                 },
                 _ = ticks.tick() => {
                     let now = self.tally.timeline.now();
-                    self.progress.show(now, self.tally.counts(), &self.pool.snapshot());
+                    let counts = self.tally.counts();
+                    self.progress.show(now, counts, &self.pool.snapshot());
+                    meter.look(self.plan.part_done(now.saturating_sub(began), counts.asked))?;
                     if self.witness.has_gone() {
                         // Its report says why.
                         return Ok(Stopped::Signal);

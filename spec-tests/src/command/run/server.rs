@@ -7,9 +7,10 @@ use cenote_core::uri::ConnectionString;
 use cenote_tokio::Pool;
 
 use super::Trouble;
-use super::arguments::Target;
+use super::arguments::{Plan, Target};
 use crate::command::signals::Signals;
 use crate::endpoint::Endpoint;
+use crate::proxy::FaultProxy;
 use crate::soak;
 use crate::soak::monitor::ping;
 
@@ -20,23 +21,31 @@ pub(super) struct Server {
     pub(super) address: ServerAddress,
     /// It itself, if it came along.
     pub(super) endpoint: Option<Arc<Endpoint>>,
+    /// What all connections go through, if the way is to have its troubles, too.
+    pub(super) proxy: Option<Arc<FaultProxy>>,
     is_load_balanced: bool,
 }
 
 impl Server {
-    pub(super) fn start(target: &Target) -> Result<Self, Trouble> {
-        let (uri, endpoint) = match target {
+    pub(super) fn start(plan: &Plan) -> Result<Self, Trouble> {
+        let (uri, endpoint, proxy) = match &plan.target {
             Target::Embedded { options } => {
                 let endpoint = Arc::new(soak::server(None)?);
-                (format!("{}&{options}", endpoint.uri()), Some(endpoint))
+                let uri = format!("{}&{options}", endpoint.uri());
+                if plan.chaos {
+                    let proxy = FaultProxy::to(&endpoint.address())?;
+                    (proxy.uri(&uri), Some(endpoint), Some(Arc::new(proxy)))
+                } else {
+                    (uri, Some(endpoint), None)
+                }
             }
-            Target::Elsewhere { uri } => (uri.clone(), None),
+            Target::Elsewhere { uri } => (uri.clone(), None, None),
         };
         let read = ConnectionString::parse(&uri)?;
         let is_load_balanced = read.topology.load_balanced == Some(true);
         let address = read.hosts.into_iter().next();
         let address = address.unwrap_or_else(|| unreachable!("a connection string has a host"));
-        Ok(Self { uri, address, endpoint, is_load_balanced })
+        Ok(Self { uri, address, endpoint, proxy, is_load_balanced })
     }
 
     pub(super) fn selector(&self) -> Selector {

@@ -128,6 +128,9 @@ impl Summary {
             writeln!(f, "{:<16}{finding}", "")?;
         }
         writeln!(f, "{:<16}{left}", "left behind")?;
+        if let Some(growth) = &self.growth {
+            writeln!(f, "{:<16}{growth}", "taken")?;
+        }
         if let Some(file) = &events.file {
             writeln!(f, "{:<16}{}", "events in", file.display())?;
             writeln!(f, "{:<16}{}", "look", look("check", file))?;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::arguments::Plan;
 use super::latency::Quantiles;
 use super::record::Recorded;
+use super::resources::Growth;
 use super::seen::Connections;
 use super::tally::{Counts, Tally};
 use super::timeline::Incident;
@@ -39,6 +40,8 @@ pub(super) struct Summary {
     pub(super) events: Events,
     pub(super) recorded: Option<Recorded>,
     pub(super) left: Left,
+    /// Where the operating system tells.
+    pub(super) growth: Option<Growth>,
 }
 
 /// What ended the work.
@@ -114,6 +117,7 @@ pub(super) struct Told<'a> {
     pub(super) incidents: Vec<Incident>,
     pub(super) left: Left,
     pub(super) report: Report,
+    pub(super) growth: Option<Growth>,
     pub(super) recorded: Option<Recorded>,
 }
 
@@ -158,6 +162,7 @@ impl Summary {
             },
             recorded: told.recorded,
             left,
+            growth: told.growth,
         };
         summary.good = summary.complaints().is_empty();
         summary
@@ -188,6 +193,7 @@ impl Summary {
                 "no operation went well".to_owned(),
             ),
         ];
-        checks.into_iter().filter_map(|(holds, what)| (!holds).then_some(what)).collect()
+        let complaints = checks.into_iter().filter_map(|(holds, what)| (!holds).then_some(what));
+        complaints.chain(self.growth.iter().flat_map(Growth::complaints)).collect()
     }
 }

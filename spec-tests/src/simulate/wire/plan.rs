@@ -95,7 +95,7 @@ impl Plan {
         Self {
             seed,
             steps,
-            options: draw_options(chance, services),
+            options: slow_down(draw_options(chance, services)),
             callers: draw_callers(chance),
             think: draw_latency(chance, 200_000),
             work: draw_latency(chance, 50_000),
@@ -184,6 +184,18 @@ impl Plan {
             ..Settings::seeded(self.seed)
         }
     }
+}
+
+/// A conversation takes its time, and with it all that a pool waits for: what is opened for the minimum
+/// is not to be too old before the last of it is there.
+fn slow_down(options: PoolOptions) -> PoolOptions {
+    let slower = |time: Option<Duration>, times: u32| time.map(|time| time * times);
+    let mut options = options;
+    options.max_idle_time = slower(options.max_idle_time, 100);
+    options.max_lifetime = slower(options.max_lifetime, 40);
+    options.wait_queue_timeout = slower(options.wait_queue_timeout, 10);
+    options.held_too_long = slower(options.held_too_long, 10);
+    options
 }
 
 fn draw_topology(chance: &mut Chance) -> Topology {
