@@ -1,36 +1,29 @@
 //! What OpenTelemetry is told of a pool: [`cenote_shell::metrics`].
 
 use std::sync::Arc;
-use std::time::Instant;
 
+use cenote_shell::metrics::Measured;
+
+/// ```
+/// use cenote_mio::{Metrics, Pool};
+///
+/// # fn main() -> Result<(), cenote_mio::BuildError> {
+/// let meter = opentelemetry::global::meter("my-service");
+/// let pool = Pool::builder("mongodb://db.example.com")?
+///     .metrics(Metrics::new(meter).pool_name("orders"))
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub use cenote_shell::metrics::Metrics;
 
-use crate::builder::Builder;
 use crate::connector::Connector;
+use crate::shared::Shared;
 
-impl<K: Connector> Builder<K> {
-    /// Measures the pool with OpenTelemetry (feature `metrics`): durations and timeouts as they
-    /// happen, counts whenever the meter's reader asks, for as long as the pool lives. Without it no
-    /// check-out pays anything; with it the pool tells its events, as with any subscriber.
-    ///
-    /// ```
-    /// use cenote_mio::{Metrics, Pool};
-    ///
-    /// # fn main() -> Result<(), cenote_mio::BuildError> {
-    /// let meter = opentelemetry::global::meter("my-service");
-    /// let pool = Pool::builder("mongodb://db.example.com")?
-    ///     .metrics(Metrics::new(meter).pool_name("orders"))
-    ///     .build()?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn metrics(self, metrics: Metrics) -> Self {
-        let recorder = metrics.recorder(self.address(), Instant::now);
-        let told = Arc::clone(&recorder);
-        self.on_event(move |event| told.record(&event.event)).when_built(move |shared| {
-            let pool = Arc::downgrade(shared);
-            metrics.observe(&recorder, move || Some(pool.upgrade()?.snapshot()));
-        })
+impl<K: Connector> Shared<K> {
+    /// Has its counts looked up, for as long as it lives.
+    pub(crate) fn observe(self: &Arc<Self>, measured: &Measured) {
+        let pool = Arc::downgrade(self);
+        measured.observe(move || Some(pool.upgrade()?.snapshot()));
     }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Shared<K: Connector> {
     process: AtomicU32,
     origin: std::time::Instant,
     subscribers: Subscribers,
-    pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) watcher: Option<Watcher>,
     pub(crate) holders: Holders,
     pub(crate) traces: Traces,
     desk: Mutex<Desk<K>>,
@@ -53,9 +53,9 @@ pub(crate) struct Moment {
 }
 
 /// Who is told things.
-pub(crate) struct Audience<K: Connector> {
+pub(crate) struct Audience {
     pub(crate) subscribers: Vec<Subscriber>,
-    pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) watcher: Option<Watcher>,
     pub(crate) overseer: Option<Overseer>,
     pub(crate) traces: Traces,
 }
@@ -64,7 +64,7 @@ impl<K: Connector> Shared<K> {
     pub(crate) fn new(
         address: Arc<ServerAddress>,
         connector: K,
-        audience: Audience<K>,
+        audience: Audience,
         desk: Desk<K>,
     ) -> Arc<Self> {
         let Audience { subscribers, watcher, overseer, traces } = audience;

@@ -2,40 +2,29 @@
 
 use std::sync::Arc;
 
+use cenote_shell::metrics::Measured;
+
+/// ```
+/// use cenote_tokio::{Metrics, Pool};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), cenote_tokio::BuildError> {
+/// let meter = opentelemetry::global::meter("my-service");
+/// let pool = Pool::builder("mongodb://db.example.com")?
+///     .metrics(Metrics::new(meter).pool_name("orders"))
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub use cenote_shell::metrics::Metrics;
 
-use crate::builder::Builder;
 use crate::connector::Connector;
+use crate::shared::Shared;
 
-impl<K: Connector> Builder<K> {
-    /// Measures the pool with OpenTelemetry (feature `metrics`): durations and timeouts as they
-    /// happen, counts whenever the meter's reader asks, for as long as the pool lives. Without it no
-    /// check-out pays anything; with it the pool tells its events, as with any subscriber.
-    ///
-    /// ```
-    /// use cenote_tokio::{Metrics, Pool};
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), cenote_tokio::BuildError> {
-    /// let meter = opentelemetry::global::meter("my-service");
-    /// let pool = Pool::builder("mongodb://db.example.com")?
-    ///     .metrics(Metrics::new(meter).pool_name("orders"))
-    ///     .build()?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn metrics(self, metrics: Metrics) -> Self {
-        let recorder = metrics.recorder(self.address(), now);
-        let told = Arc::clone(&recorder);
-        self.on_event(move |event| told.record(&event.event)).when_built(move |shared| {
-            let pool = Arc::downgrade(shared);
-            metrics.observe(&recorder, move || Some(pool.upgrade()?.snapshot()));
-        })
+impl<K: Connector> Shared<K> {
+    /// Has its counts looked up, for as long as it lives.
+    pub(crate) fn observe(self: &Arc<Self>, measured: &Measured) {
+        let pool = Arc::downgrade(self);
+        measured.observe(move || Some(pool.upgrade()?.snapshot()));
     }
-}
-
-/// The runtime's time, which a test may have stopped.
-fn now() -> std::time::Instant {
-    tokio::time::Instant::now().into_std()
 }

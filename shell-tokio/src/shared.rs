@@ -28,7 +28,7 @@ pub(crate) struct Shared<K: Connector> {
     pub(crate) home: Home,
     origin: tokio::time::Instant,
     subscribers: Subscribers,
-    pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) watcher: Option<Watcher>,
     pub(crate) holders: Holders,
     pub(crate) traces: Traces,
     desk: Mutex<Desk<K>>,
@@ -60,9 +60,9 @@ impl<K: Connector> Fed<K> {
 }
 
 /// Who is told things.
-pub(crate) struct Audience<K: Connector> {
+pub(crate) struct Audience {
     pub(crate) subscribers: Vec<Subscriber>,
-    pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) watcher: Option<Watcher>,
     pub(crate) overseer: Option<Overseer>,
     pub(crate) traces: Traces,
 }
@@ -71,7 +71,7 @@ impl<K: Connector> Shared<K> {
     pub(crate) fn new(
         address: Arc<ServerAddress>,
         connector: K,
-        audience: Audience<K>,
+        audience: Audience,
         runtime: Handle,
         desk: Desk<K>,
     ) -> Arc<Self> {

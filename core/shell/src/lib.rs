@@ -7,7 +7,9 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`error`], [`event`], [`held`] | what users are told |
+//! | [`builder`] | what a builder is told of a pool |
+//! | [`client`] | the same of a client; its servers, and how one is chosen |
+//! | [`error`], [`event`], [`failure`], [`held`] | what users are told |
 //! | [`log`] | the specification's log messages, and those of monitors, through `tracing` |
 //! | [`dial`] | in which order addresses are tried, and how sockets are set up |
 //! | [`introduction`] | who the client says it is |
@@ -22,9 +24,12 @@
 
 #![warn(missing_debug_implementations)]
 
+pub mod builder;
+pub mod client;
 pub mod dial;
 pub mod error;
 pub mod event;
+pub mod failure;
 pub mod held;
 pub mod introduction;
 pub mod log;

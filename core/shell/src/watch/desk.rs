@@ -1,22 +1,17 @@
-//! What is under the lock of one server that is watched: the monitor's machine, and what is to be done
-//! when the lock is given back.
+//! What is under the lock: the monitor's machine, and what is to be done when the lock is given back.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::client::{Candidate, ServerEvent};
+use cenote_core::client::Candidate;
 use cenote_core::connect::EstablishOptions;
 use cenote_core::error::ConnectionError;
 use cenote_core::monitor::{
-    Action, Event, Input, InvalidMonitorOptions, Monitor, MonitorOptions, ServerDescription,
+    Action, Input, InvalidMonitorOptions, Monitor, MonitorOptions, ServerDescription,
 };
-use cenote_core::pool::Instant;
+use cenote_core::pool::{self, Instant, Shell};
 use cenote_core::sdam::TopologyVersion;
 
-use crate::log::topology as log;
 use crate::outbox::Outbox;
 
 /// The machine under its lock. What becomes of the pool is fed to it under this lock, too, so that
@@ -44,6 +39,19 @@ pub enum PoolChange {
         /// Whether connections in use are broken off (SD-41).
         interrupt: bool,
     },
+}
+
+impl PoolChange {
+    /// The input that does it.
+    #[must_use]
+    pub fn into_input<S: Shell<Cause = ConnectionError>>(self) -> pool::Input<S> {
+        match self {
+            Self::Ready => pool::Input::Ready,
+            Self::Clear { cause, interrupt } => {
+                pool::Input::Clear { cause, interrupt, service: None }
+            }
+        }
+    }
 }
 
 /// What one input has brought about for others than the server and its pool.
@@ -142,6 +150,11 @@ impl WatchDesk {
         Candidate { kind: self.description().kind(), since: self.since, is_direct }
     }
 
+    /// What is to be done without the lock, unless somebody does so already.
+    pub(super) fn claim(&mut self) -> Option<VecDeque<Action>> {
+        self.outbox.claim()
+    }
+
     fn is_due_earlier(&mut self) -> bool {
         let Some(due) = self.monitor.next_deadline().map(|deadline| deadline.at) else {
             return false;
@@ -157,41 +170,5 @@ impl WatchDesk {
 impl AsMut<Outbox<Action>> for WatchDesk {
     fn as_mut(&mut self) -> &mut Outbox<Action> {
         &mut self.outbox
-    }
-}
-
-/// Somebody who is told everything of servers.
-pub type ServerSubscriber = Box<dyn Fn(&ServerEvent) + Send + Sync>;
-
-/// All of them, for all servers of a client.
-pub struct ServerSubscribers(Vec<ServerSubscriber>);
-
-impl ServerSubscribers {
-    /// These, and `tracing`.
-    #[must_use]
-    pub const fn new(subscribers: Vec<ServerSubscriber>) -> Self {
-        Self(subscribers)
-    }
-
-    /// Tells an event, to be called without a lock: whoever is told may take his time, or panic.
-    pub fn tell(&self, address: &Arc<ServerAddress>, event: Event) {
-        if log::is_wanted() {
-            // What collects them may panic, too.
-            let _ = catch_unwind(AssertUnwindSafe(|| log::event(address, &event)));
-        }
-        if self.0.is_empty() {
-            return;
-        }
-        let event = ServerEvent { address: Arc::clone(address), event };
-        for subscriber in &self.0 {
-            // One that panics has said so; the others, and what comes next, are not to suffer.
-            let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
-        }
-    }
-}
-
-impl fmt::Debug for ServerSubscribers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ServerSubscribers").field(&self.0.len()).finish()
     }
 }
