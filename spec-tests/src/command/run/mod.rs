@@ -5,6 +5,7 @@ mod chaos;
 mod latency;
 mod on_mio;
 mod on_tokio;
+mod play;
 mod progress;
 mod record;
 mod seen;
