@@ -87,7 +87,7 @@ mod try_check_out;
 mod warm_up;
 
 // What both shells have.
-use cenote_shell::{dial, error, event, held, introduction, outbox, surroundings, talk};
+use cenote_shell::{dial, error, event, held, outbox, talk};
 
 pub use cenote_shell::trace::{Recording, RecordingError};
 

@@ -97,7 +97,7 @@ mod warm_up;
 mod woken;
 
 // What both shells have.
-use cenote_shell::{dial, error, event, held, introduction, outbox, surroundings, talk};
+use cenote_shell::{dial, error, event, held, outbox, talk};
 
 pub use cenote_shell::trace::{Recording, RecordingError};
 
