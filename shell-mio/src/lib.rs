@@ -85,6 +85,7 @@ mod timer;
 mod trace;
 mod try_check_out;
 mod warm_up;
+mod woken;
 
 // What both shells have.
 use cenote_shell::{dial, error, event, held, outbox, talk};

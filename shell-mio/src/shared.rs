@@ -15,7 +15,7 @@ use cenote_shell::trace::{OnUnwind, Traces};
 use mio::Poll;
 
 use crate::connector::Connector;
-use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place, Waiter, Woken};
+use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place};
 use crate::drainer::Drainer;
 use crate::event::{News, Subscriber, Subscribers};
 use crate::event_loop::EventLoop;
@@ -24,6 +24,7 @@ use crate::held::{Holders, Overseer};
 use crate::interrupt::Interrupt;
 use crate::thread::LoopThread;
 use crate::timer::{Due, TIMER, Timed};
+use crate::woken::{Waiter, Woken, wake};
 use crate::{error, establish, outbox};
 
 pub(crate) struct Shared<K: Connector> {
@@ -325,7 +326,7 @@ impl<K: Connector> Shared<K> {
     /// Those who wait have their answers, and are woken outside of the lock.
     #[inline(never)]
     fn wake(woken: Woken, sleeper: Option<&EventLoop>) {
-        woken.wake(Waiter::wake);
+        woken.wake(wake);
         sleeper.into_iter().for_each(|event_loop| event_loop.call(TIMER));
     }
 

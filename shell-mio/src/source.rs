@@ -12,12 +12,13 @@ use mio::event::Event;
 use crate::builder::{BuildError, Builder, build_on};
 use crate::connection::Mongo;
 use crate::connector::Connector;
-use crate::desk::{Delivery, Parked, Place, Waiter};
+use crate::desk::{Delivery, Parked, Place};
 use crate::event_loop::EventLoop;
 use crate::fork::{self, ForkError};
 use crate::guard::PooledConnection;
 use crate::pool::Pool;
 use crate::request::take_over;
+use crate::woken::Waiter;
 
 /// A pool in an application's own [`mio::Poll`]: no thread of the pool's, and nothing that blocks. Only
 /// [recordings](Builder::record) and dumps that come by themselves are written by a thread.

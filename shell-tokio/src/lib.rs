@@ -77,6 +77,7 @@ mod connector;
 mod desk;
 mod establish;
 mod failure;
+mod fed;
 mod fork;
 mod guard;
 mod home;
