@@ -52,12 +52,12 @@ impl Mongo {
     /// The socket failed or was too slow, the server said no, or is none.
     pub async fn establish<K: Connector>(
         &self,
-        socket: impl Into<OpenSocket> + Send,
+        stream: impl Into<OpenSocket> + Send,
         target: &Target,
         progress: &Progress<K>,
     ) -> Result<Connection, ConnectionError> {
         let limit = Limit::of(target, &self.settings).and_each_command(target, &self.settings);
-        let socket = non_blocking(socket.into());
+        let socket = non_blocking(stream.into());
         let socket = socket.map_err(|error| ConnectionError::network(Stage::Tcp, error))?;
         let stream = target.event_loop.watch(Stream::new(socket));
         let stream = stream.map_err(|error| ConnectionError::network(Stage::Tcp, error))?;
