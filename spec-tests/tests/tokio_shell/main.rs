@@ -1,7 +1,6 @@
 //! The tokio shell on real sockets, against the endpoint.
 
 mod cancellation;
-mod failures;
 mod operations;
 mod raw;
 mod runtimes;

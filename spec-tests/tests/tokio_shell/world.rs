@@ -5,9 +5,8 @@ use std::sync::{Arc, Mutex};
 use bson::rawdoc;
 use cenote::check::Sentry;
 use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
-use cenote_core::error::ConnectionError;
-use cenote_core::pool::{CheckOutError, Event};
-use cenote_tokio::{Mongo, Pool, PoolEvent};
+use cenote_core::pool::Event;
+use cenote_tokio::{Pool, PoolEvent};
 
 pub(crate) type Events = Arc<Mutex<Vec<PoolEvent>>>;
 
@@ -44,13 +43,6 @@ pub(crate) async fn ping(pool: &Pool) -> bool {
     let mut connection = pool.check_out().await.expect("a connection");
     let reply = connection.command("admin", &rawdoc! { "ping": 1 }).await;
     reply.expect("a reply").get_f64("ok").is_ok_and(|ok| ok == 1.0)
-}
-
-/// Why no connection can be established.
-pub(crate) async fn refusal(pool: &Pool<Mongo>) -> ConnectionError {
-    let error = pool.check_out().await.expect_err("it must not work");
-    let CheckOutError::EstablishFailed { cause } = error.error() else { panic!("{error}") };
-    cause.clone()
 }
 
 pub(crate) fn set(endpoint: &Endpoint, script: Script) {

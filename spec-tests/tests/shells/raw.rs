@@ -1,19 +1,30 @@
 //! Messages of a driver's own on connections that are checked out.
 
+use std::thread;
 use std::time::Duration;
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote::endpoint::{Endpoint, Fault, Settings};
-use cenote_core::error::{ConnectionError, Kind, Stage};
+use cenote_core::error::{ConnectionError, Kind, OperationError, Stage};
 use cenote_core::uri::Compressor;
 use cenote_core::wire::{Flags, Header, Ids, MessageLimit, MessageWriter, OpCode};
-use cenote_mio::{Mongo, OperationError, PooledConnection};
 
+use crate::shell::{AnyConnection, Shell, on_both_shells};
 use crate::world::{at, closed, ping, plain, pool, set, tls, with};
+
+on_both_shells!(
+    whole_messages_there_and_back,
+    an_unacknowledged_write,
+    an_unacknowledged_write_that_waits_all_the_same,
+    what_must_not_be_sent_is_not_and_costs_nothing,
+    replies_that_go_on,
+    a_reply_that_is_not_received_costs_the_connection,
+    an_interrupt_and_a_limit_end_it,
+);
 
 /// A message with the next number of the connection.
 fn message(
-    connection: &mut PooledConnection<Mongo>,
+    connection: &mut dyn AnyConnection,
     flags: Flags,
     command: &bson::RawDocument,
     documents: &[RawDocumentBuf],
@@ -30,7 +41,7 @@ fn message(
     (id, message)
 }
 
-fn ping_message(connection: &mut PooledConnection<Mongo>) -> Vec<u8> {
+fn ping_message(connection: &mut dyn AnyConnection) -> Vec<u8> {
     message(connection, Flags::NONE, &rawdoc! { "ping": 1 }, &[]).1
 }
 
@@ -42,7 +53,7 @@ fn configuration(outcome: Result<impl std::fmt::Debug, OperationError>) -> Strin
     error.to_string()
 }
 
-fn count(connection: &mut PooledConnection<Mongo>, collection: &str) -> usize {
+fn count(connection: &mut dyn AnyConnection, collection: &str) -> usize {
     let find = rawdoc! { "find": collection, "batchSize": 100_000 };
     let reply = connection.command("test", &find).expect("it works");
     let cursor = reply.get_document("cursor").expect("it works");
@@ -50,8 +61,7 @@ fn count(connection: &mut PooledConnection<Mongo>, collection: &str) -> usize {
 }
 
 /// With every compressor and without, over TLS: small, large, with sequences and checksums.
-#[test]
-fn whole_messages_there_and_back() {
+fn whole_messages_there_and_back(shell: Shell) {
     let endpoint = tls(Settings::default());
     for (name, compressor) in [
         ("", None),
@@ -59,38 +69,38 @@ fn whole_messages_there_and_back() {
         ("zlib", Some(Compressor::Zlib)),
         ("zstd", Some(Compressor::Zstd)),
     ] {
-        let (pool, _) = pool(&with(&endpoint.uri(), &format!("compressors={name}")));
-        let mut connection = pool.check_out().unwrap();
+        let (pool, _) = pool(shell, &with(&endpoint.uri(), &format!("compressors={name}")));
+        let mut connection = pool.check_out().expect("it works");
         assert_eq!(connection.description().compressor, compressor);
         let collection = format!("birds{name}");
         let documents: Vec<_> = (0..2000)
             .map(|id| rawdoc! { "_id": id, "text": "again and again and again".repeat(4) })
             .collect();
         let insert = rawdoc! { "insert": collection.as_str() };
-        let (id, bytes) = message(&mut connection, Flags::CHECKSUM_PRESENT, &insert, &documents);
-        connection.send(&bytes).unwrap();
+        let (id, bytes) = message(&mut *connection, Flags::CHECKSUM_PRESENT, &insert, &documents);
+        connection.send(&bytes).expect("it works");
         assert!(!connection.is_reusable());
-        let reply = connection.receive().unwrap();
+        let reply = connection.receive().expect("it works");
         assert_eq!(reply.header().ids.response_to, id);
         assert_eq!(reply.header().op_code, OpCode::Msg, "compression is nobody's concern");
         assert_eq!(reply.into_body().get_i32("n").ok(), Some(2000));
         assert!(connection.is_reusable());
 
         let find = rawdoc! { "find": collection.as_str(), "batchSize": 2000 };
-        let (_, bytes) = message(&mut connection, Flags::NONE, &find, &[]);
-        connection.send(&bytes).unwrap();
-        let reply = connection.receive().unwrap();
+        let (_, bytes) = message(&mut *connection, Flags::NONE, &find, &[]);
+        connection.send(&bytes).expect("it works");
+        let reply = connection.receive().expect("it works");
         assert!(reply.as_bytes().len() > 100_000);
         assert_eq!(reply.header().message_length as usize, reply.as_bytes().len());
         // A refusal is a reply; and numbers may be the driver's own.
         let mut bytes = Vec::new();
         let refused = rawdoc! { "nonsense": 1 };
         MessageWriter::command(&mut bytes, Ids::request(-7), Flags::NONE, &refused, "test")
-            .unwrap()
+            .expect("it works")
             .finish(connection.message_limit())
-            .unwrap();
-        connection.send(&bytes).unwrap();
-        let reply = connection.receive().unwrap();
+            .expect("it works");
+        connection.send(&bytes).expect("it works");
+        let reply = connection.receive().expect("it works");
         assert_eq!(reply.header().ids.response_to, -7);
         assert_eq!(reply.body().get_i32("code").ok(), Some(59));
         drop(connection);
@@ -102,52 +112,49 @@ fn whole_messages_there_and_back() {
 }
 
 /// CO-19, MS-08: no reply will come, and the connection is good for the next one at once.
-#[test]
-fn an_unacknowledged_write() {
+fn an_unacknowledged_write(shell: Shell) {
     for compressors in ["", "compressors=zstd"] {
         let endpoint = plain();
-        let (pool, events) = pool(&with(&endpoint.uri(), compressors));
+        let (pool, events) = pool(shell, &with(&endpoint.uri(), compressors));
         let insert = rawdoc! {
             "insert": "c",
             "documents": [{ "_id": 1 }],
             "writeConcern": { "w": 0 },
         };
-        let mut connection = pool.check_out().unwrap();
-        connection.command_unacknowledged("test", &insert).unwrap();
+        let mut connection = pool.check_out().expect("it works");
+        connection.command_unacknowledged("test", &insert).expect("it works");
         drop(connection);
-        let mut connection = pool.check_out().unwrap();
+        let mut connection = pool.check_out().expect("it works");
         let raw = rawdoc! { "insert": "c", "writeConcern": { "w": 0 } };
         let documents = [rawdoc! { "_id": 2 }];
-        let (_, bytes) = message(&mut connection, Flags::MORE_TO_COME, &raw, &documents);
-        connection.send(&bytes).unwrap();
+        let (_, bytes) = message(&mut *connection, Flags::MORE_TO_COME, &raw, &documents);
+        connection.send(&bytes).expect("it works");
         assert!(connection.is_reusable());
         drop(connection);
-        let mut connection = pool.check_out().unwrap();
-        assert_eq!(count(&mut connection, "c"), 2);
+        let mut connection = pool.check_out().expect("it works");
+        assert_eq!(count(&mut *connection, "c"), 2);
         // One that cannot be written tells nobody.
-        connection.command_unacknowledged("test", &insert).unwrap();
+        connection.command_unacknowledged("test", &insert).expect("it works");
         assert!(connection.command("test", &rawdoc! { "ping": 1 }).is_ok());
         assert_eq!((connection.id(), closed(&events, 0).len()), (1, 0));
     }
 }
 
 /// A command with `w: 0` that is sent as any other is answered as any other.
-#[test]
-fn an_unacknowledged_write_that_waits_all_the_same() {
+fn an_unacknowledged_write_that_waits_all_the_same(shell: Shell) {
     let endpoint = plain();
-    let (pool, _) = pool(&endpoint.uri());
-    let mut connection = pool.check_out().unwrap();
+    let (pool, _) = pool(shell, &endpoint.uri());
+    let mut connection = pool.check_out().expect("it works");
     let insert = rawdoc! { "insert": "c", "documents": [{ "_id": 1 }], "writeConcern": { "w": 0 } };
-    let reply = connection.command("test", &insert).unwrap();
+    let reply = connection.command("test", &insert).expect("it works");
     assert_eq!(reply.get_f64("ok").ok(), Some(1.0));
     assert!(connection.is_reusable());
 }
 
-#[test]
-fn what_must_not_be_sent_is_not_and_costs_nothing() {
+fn what_must_not_be_sent_is_not_and_costs_nothing(shell: Shell) {
     let endpoint = plain();
-    let (pool, events) = pool(&endpoint.uri());
-    let mut connection = pool.check_out().unwrap();
+    let (pool, events) = pool(shell, &endpoint.uri());
+    let mut connection = pool.check_out().expect("it works");
     let insert = rawdoc! { "insert": "c", "documents": [{}], "writeConcern": { "w": 1 } };
     let text = configuration(connection.command_unacknowledged("test", &insert));
     assert!(text.contains("w: 0"), "{text}");
@@ -158,8 +165,8 @@ fn what_must_not_be_sent_is_not_and_costs_nothing() {
     let text = configuration(connection.command("test", &rawdoc! {}));
     assert!(text.contains("no name"), "{text}");
 
-    let good = ping_message(&mut connection);
-    let query = Header { op_code: OpCode::Query, ..Header::parse(&good, LIMIT).unwrap() };
+    let good = ping_message(&mut *connection);
+    let query = Header { op_code: OpCode::Query, ..Header::parse(&good, LIMIT).expect("it works") };
     let query = [&query.to_bytes(), &good[16..]].concat();
     for bad in [&good[..15], &good[..good.len() - 1], &query] {
         configuration(connection.send(bad));
@@ -168,10 +175,11 @@ fn what_must_not_be_sent_is_not_and_costs_nothing() {
     let text = configuration(connection.command("test", &large));
     assert!(text.contains("takes only 48000000"), "{text}");
 
-    connection.send(&good).unwrap();
+    connection.send(&good).expect("it works");
     configuration(connection.send(&good));
     configuration(connection.command("test", &rawdoc! { "ping": 1 }));
-    assert_eq!(connection.receive().unwrap().body().get_f64("ok").ok(), Some(1.0));
+    assert!(configuration(connection.raw_stream()).contains("not complete"));
+    assert_eq!(connection.receive().expect("it works").body().get_f64("ok").ok(), Some(1.0));
     drop(connection);
     assert!(ping(&pool));
     assert_eq!((pool.snapshot().connections_created, closed(&events, 0).len()), (1, 0));
@@ -180,7 +188,7 @@ fn what_must_not_be_sent_is_not_and_costs_nothing() {
 const LIMIT: MessageLimit = MessageLimit::DEFAULT;
 
 /// Begins a stream of hellos that never ends.
-fn begin_exhaust(connection: &mut PooledConnection<Mongo>) {
+fn begin_exhaust(connection: &mut dyn AnyConnection) {
     let hello = connection.command("admin", &rawdoc! { "hello": 1 }).expect("it works");
     let version = hello.get_document("topologyVersion").expect("it works").to_owned();
     let hello = rawdoc! { "hello": 1, "topologyVersion": version, "maxAwaitTimeMS": 1 };
@@ -189,15 +197,14 @@ fn begin_exhaust(connection: &mut PooledConnection<Mongo>) {
 }
 
 /// CO-19, MS-09.
-#[test]
-fn replies_that_go_on() {
+fn replies_that_go_on(shell: Shell) {
     let endpoint = plain();
-    let (pool, events) = pool(&endpoint.uri());
-    let mut connection = pool.check_out().unwrap();
-    begin_exhaust(&mut connection);
+    let (pool, events) = pool(shell, &endpoint.uri());
+    let mut connection = pool.check_out().expect("it works");
+    begin_exhaust(&mut *connection);
     let mut last = None;
     for _ in 0..3 {
-        let reply = connection.receive().unwrap();
+        let reply = connection.receive().expect("it works");
         assert!(reply.flags().more_to_come);
         let ids = reply.header().ids;
         assert!(last.is_none_or(|last| ids.response_to == last));
@@ -209,36 +216,35 @@ fn replies_that_go_on() {
     assert!(ping(&pool));
 }
 
-#[test]
-fn a_reply_that_is_not_received_costs_the_connection() {
+fn a_reply_that_is_not_received_costs_the_connection(shell: Shell) {
     let endpoint = plain();
-    let (pool, events) = pool(&endpoint.uri());
-    let mut connection = pool.check_out().unwrap();
-    let bytes = ping_message(&mut connection);
-    connection.send(&bytes).unwrap();
+    let (pool, events) = pool(shell, &endpoint.uri());
+    let mut connection = pool.check_out().expect("it works");
+    let bytes = ping_message(&mut *connection);
+    connection.send(&bytes).expect("it works");
     drop(connection);
     assert_eq!(closed(&events, 1), ["error"]);
 }
 
-#[test]
-fn an_interrupt_and_a_limit_end_it() {
+fn an_interrupt_and_a_limit_end_it(shell: Shell) {
     let endpoint = plain();
-    let (pool, events) = pool(&with(&endpoint.uri(), "socketTimeoutMS=30"));
+    let (pool, events) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=30"));
     stall_pings(&endpoint);
-    let mut connection = pool.check_out().unwrap();
-    let bytes = ping_message(&mut connection);
-    connection.send(&bytes).unwrap();
-    let OperationError::Connection(error) = connection.receive().unwrap_err() else {
+    let mut connection = pool.check_out().expect("it works");
+    let bytes = ping_message(&mut *connection);
+    connection.send(&bytes).expect("it works");
+    let OperationError::Connection(error) = connection.receive().expect_err("it must not work")
+    else {
         panic!("nobody interrupts")
     };
     assert_eq!(error.kind(), &Kind::NetworkTimeout { after: Duration::from_millis(30) });
     drop(connection);
 
-    let (patient, patient_events) = crate::world::pool(&endpoint.uri());
-    let mut connection = patient.check_out().unwrap();
-    let bytes = ping_message(&mut connection);
-    connection.send(&bytes).unwrap();
-    let outcome = std::thread::scope(|scope| {
+    let (patient, patient_events) = crate::world::pool(shell, &endpoint.uri());
+    let mut connection = patient.check_out().expect("it works");
+    let bytes = ping_message(&mut *connection);
+    connection.send(&bytes).expect("it works");
+    let outcome = thread::scope(|scope| {
         scope.spawn(|| {
             patient.clear(ConnectionError::timeout(Stage::Hello, Duration::from_secs(1)), true);
         });
