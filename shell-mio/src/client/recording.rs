@@ -1,9 +1,8 @@
 //! Recording what happens to a client's pools.
 
-use std::fs;
 use std::path::Path;
 
-use cenote_shell::trace::{RecordingError, file_name};
+use cenote_shell::trace::{RecordingError, dump_each};
 
 use super::Client;
 
@@ -31,11 +30,8 @@ impl Client {
     ///
     /// When there are no flight recorders, or the first file or folder that cannot be written.
     pub fn dump_traces(&self, folder: impl AsRef<Path>) -> Result<(), RecordingError> {
-        let folder = folder.as_ref();
-        fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
-        for server in self.inner.servers.iter() {
-            server.pool.dump_trace(folder.join(file_name(server.pool.address())))?;
-        }
-        Ok(())
+        let servers = self.inner.servers.iter();
+        let pools = servers.map(|server| (server.pool.address(), &**server.pool.shared()));
+        dump_each(pools, folder.as_ref())
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bson::rawdoc;
 use cenote::endpoint::{Endpoint, Fault, Settings};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_mio::{Builder, Mongo, OperationError, PoolSource, PooledConnection};
+use cenote_mio::{Mongo, OperationError, Pool, PoolSource, PooledConnection};
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::world::{at, set, tls, with};
@@ -35,7 +35,7 @@ impl Application {
         let poll = Poll::new().expect("a poll");
         let waker = Waker::new(poll.registry(), WAKER).expect("a waker");
         let wake = move || waker.wake().expect("it wakes");
-        let builder = Builder::from_uri(uri).expect("a connection string");
+        let builder = Pool::builder(uri).expect("a connection string");
         let source = PoolSource::new(builder, poll.registry(), POOL, wake).expect("it works");
         source.pool().ready();
         let (busy, outcomes, refused) = (BTreeMap::new(), Vec::new(), Vec::new());
