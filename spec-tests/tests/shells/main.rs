@@ -1,7 +1,9 @@
 //! Pools of both shells on real sockets, against the endpoint: the same stories, of which every call
-//! blocks. What only one of them can do is in `tokio_shell` and `mio_shell`.
+//! blocks; in `only_tokio` and `only_mio` what one of them alone can do.
 
 mod failures;
+mod only_mio;
+mod only_tokio;
 mod operations;
 mod raw;
 mod shell;

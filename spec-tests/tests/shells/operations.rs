@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use bson::{RawDocumentBuf, rawdoc};
-use cenote::endpoint::{Ending, Endpoint, Fault, Settings};
+use bson::rawdoc;
+use cenote::endpoint::{Ending, Fault, Settings};
 use cenote_core::error::{ConnectionError, Kind, OperationError, Stage};
 
 use crate::shell::{Shell, on_both_shells};
-use crate::world::{at, closed, ping, plain, pool, set, tls, with};
+use crate::world::{at, block_ping, closed, ping, plain, pool, set, tls, until_seen, with};
 
 on_both_shells!(
     an_interrupt_ends_a_command_at_once,
@@ -20,19 +20,6 @@ on_both_shells!(
     a_large_command_and_a_large_reply,
     it_recovers_from_a_restart,
 );
-
-fn block_ping(endpoint: &Endpoint, milliseconds: i32) {
-    let block: RawDocumentBuf = rawdoc! {
-        "configureFailPoint": "failCommand",
-        "mode": { "times": 1 },
-        "data": {
-            "failCommands": ["ping"],
-            "blockConnection": true,
-            "blockTimeMS": milliseconds,
-        },
-    };
-    endpoint.with(|server, _| server.set_fail_point(&block)).expect("a fail point");
-}
 
 fn an_interrupt_ends_a_command_at_once(shell: Shell) {
     for endpoint in [plain(), tls(Settings::default())] {
@@ -45,7 +32,7 @@ fn an_interrupt_ends_a_command_at_once(shell: Shell) {
                 connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it must not work")
             }
         });
-        seen_at_least(&endpoint, 1);
+        until_seen(&endpoint, 1);
         pool.clear(ConnectionError::timeout(Stage::Hello, Duration::from_secs(10)), true);
         let error = running.join().expect("no panic");
         assert!(matches!(error, OperationError::Interrupted(_)), "{error}");
@@ -165,7 +152,7 @@ fn it_recovers_from_a_restart(shell: Shell) {
             })
         })
         .collect();
-    seen_at_least(&endpoint, 1000);
+    until_seen(&endpoint, 1000);
     endpoint.with(cenote::endpoint::Server::restart);
     let good: u32 = threads.into_iter().map(|thread| thread.join().expect("no panic")).sum();
     // Those that were under way failed, one for each connection at most, and the new ones did not.
@@ -173,11 +160,4 @@ fn it_recovers_from_a_restart(shell: Shell) {
     assert!(closed(&events, 0).iter().all(|reason| reason == "error"));
     pool.close();
     assert_eq!(pool.snapshot().total, 0);
-}
-
-/// Until the endpoint has seen so many pings.
-fn seen_at_least(endpoint: &Endpoint, pings: u64) {
-    while endpoint.with(|server, _| server.statistics()).commands.get("ping") < Some(&pings) {
-        thread::yield_now();
-    }
 }

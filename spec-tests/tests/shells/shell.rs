@@ -70,7 +70,7 @@ pub(crate) trait AnyConnection: Send {
     fn is_stale(&self) -> bool;
 }
 
-type Ear = Box<dyn Fn(&Event<ConnectionError>, &ServerAddress) + Send + Sync>;
+pub(crate) type Ear = Box<dyn Fn(&Event<ConnectionError>, &ServerAddress) + Send + Sync>;
 
 impl Shell {
     /// A pool that is paused, and tells `ear` everything.

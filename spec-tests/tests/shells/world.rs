@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use bson::rawdoc;
+use bson::{RawDocumentBuf, rawdoc};
 use cenote::check::Sentry;
 use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
+use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, Event};
 
-use crate::shell::{AnyPool, Shell};
+use crate::shell::{AnyPool, Ear, Shell};
 
 pub(crate) type Events = Arc<Mutex<Vec<Event<ConnectionError>>>>;
 
@@ -21,20 +22,24 @@ pub(crate) fn tls(settings: Settings) -> Endpoint {
     Endpoint::start(settings, ListenOptions::with_tls()).expect("it starts")
 }
 
-/// A ready pool, and everything that it told, which keeps the rules.
+/// A ready pool, and everything that it told.
 pub(crate) fn pool(shell: Shell, uri: &str) -> (Arc<dyn AnyPool>, Events) {
+    let (ear, events) = ear();
+    let pool = shell.pool(uri, ear);
+    pool.ready();
+    (pool, events)
+}
+
+/// Notes everything that a pool tells, and sees to it that it keeps the rules.
+pub(crate) fn ear() -> (Ear, Events) {
     let events = Events::default();
     let heard = Arc::clone(&events);
     let sentry = Sentry::new();
-    let pool = shell.pool(
-        uri,
-        Box::new(move |event, address| {
-            sentry.hear(event, address);
-            heard.lock().expect("no panic").push(event.clone());
-        }),
-    );
-    pool.ready();
-    (pool, events)
+    let ear = Box::new(move |event: &Event<ConnectionError>, address: &ServerAddress| {
+        sentry.hear(event, address);
+        heard.lock().expect("no panic").push(event.clone());
+    });
+    (ear, events)
 }
 
 /// The connection string with one more option.
@@ -65,6 +70,27 @@ pub(crate) fn set(endpoint: &Endpoint, script: Script) {
 
 pub(crate) fn at(fault: Fault, command: &str) -> Script {
     Script::new(fault).at_command(command, 0)
+}
+
+/// The next ping waits for so long.
+pub(crate) fn block_ping(endpoint: &Endpoint, milliseconds: i32) {
+    let block: RawDocumentBuf = rawdoc! {
+        "configureFailPoint": "failCommand",
+        "mode": { "times": 1 },
+        "data": {
+            "failCommands": ["ping"],
+            "blockConnection": true,
+            "blockTimeMS": milliseconds,
+        },
+    };
+    endpoint.with(|server, _| server.set_fail_point(&block)).expect("a fail point");
+}
+
+/// Until the endpoint has seen so many pings.
+pub(crate) fn until_seen(endpoint: &Endpoint, pings: u64) {
+    while endpoint.with(|server, _| server.statistics()).commands.get("ping") < Some(&pings) {
+        thread::yield_now();
+    }
 }
 
 /// Why connections were closed, once so many have been. Whoever is served goes on before all is told

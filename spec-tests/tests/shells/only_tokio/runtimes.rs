@@ -10,7 +10,8 @@ use cenote_tokio::OperationError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
-use crate::world::{at, ping, plain, pool, set, tls, with};
+use super::world::{ping, pool};
+use crate::world::{at, plain, set, tls, with};
 use cenote::endpoint::Fault;
 
 /// How long until something is held to hang.

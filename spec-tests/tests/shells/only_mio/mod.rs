@@ -1,4 +1,4 @@
-//! The mio shell on real sockets, against the endpoint.
+//! What the mio shell alone can do.
 
 mod embedded;
 mod foreign;

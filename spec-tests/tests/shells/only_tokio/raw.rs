@@ -6,7 +6,8 @@ use bson::rawdoc;
 use cenote::endpoint::Fault;
 use cenote_core::wire::{Flags, Ids, MessageWriter};
 
-use crate::world::{at, plain, pool, set};
+use super::world::pool;
+use crate::world::{at, plain, set};
 
 /// Whoever gives up waiting may ask again for the same reply, wherever it was cut.
 #[tokio::test]

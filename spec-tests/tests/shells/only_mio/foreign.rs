@@ -13,8 +13,8 @@ use cenote_mio::{
     Builder, Connection, Connector, Interrupter, Mongo, OperationError, Pool, Progress, Target,
 };
 
-use crate::operations::{block_ping, seen};
 use crate::world::plain;
+use crate::world::{block_ping, until_seen};
 
 /// Connects in its own way, which blocks, and leaves everything else to [`Mongo`].
 struct Own(Mongo);
@@ -80,7 +80,7 @@ fn an_interrupt_ends_what_is_done_on_them() {
         let pool = pool.clone();
         move || ping(&pool).unwrap_err()
     });
-    seen(&endpoint, 1);
+    until_seen(&endpoint, 1);
     pool.clear(ConnectionError::timeout(Stage::Hello, Duration::from_secs(10)), true);
     let error = running.join().unwrap();
     assert!(matches!(error, OperationError::Interrupted(_)), "{error}");

@@ -1,33 +1,13 @@
 //! Commands that are told by when to stop.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
-use bson::{RawDocumentBuf, rawdoc};
-use cenote::endpoint::{Endpoint, Fault};
+use bson::rawdoc;
+use cenote::endpoint::Fault;
 use cenote_mio::OperationError;
 
-use crate::world::{at, closed, ping, plain, pool, set, with};
-
-pub(crate) fn block_ping(endpoint: &Endpoint, milliseconds: i32) {
-    let block: RawDocumentBuf = rawdoc! {
-        "configureFailPoint": "failCommand",
-        "mode": { "times": 1 },
-        "data": {
-            "failCommands": ["ping"],
-            "blockConnection": true,
-            "blockTimeMS": milliseconds,
-        },
-    };
-    endpoint.with(|server, _| server.set_fail_point(&block)).expect("a fail point");
-}
-
-/// Until the endpoint has seen so many pings.
-pub(crate) fn seen(endpoint: &Endpoint, pings: u64) {
-    while endpoint.with(|server, _| server.statistics()).commands.get("ping") != Some(&pings) {
-        thread::yield_now();
-    }
-}
+use super::world::{ping, pool};
+use crate::world::{at, block_ping, closed, plain, set, with};
 
 #[test]
 fn a_command_that_runs_out_of_time_costs_its_connection() {

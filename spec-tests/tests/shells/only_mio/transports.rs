@@ -11,7 +11,8 @@ use cenote_core::error::Stage;
 use cenote_core::uri::ConnectionString;
 use cenote_mio::{Builder, Mongo};
 
-use crate::world::{ping, plain, refusal, tls};
+use super::world::{ping, refusal};
+use crate::world::{plain, tls};
 
 /// A name with several addresses, the first of which nobody answers at.
 #[test]

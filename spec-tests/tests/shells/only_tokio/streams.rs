@@ -17,7 +17,8 @@ use cenote_tokio::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 
-use crate::world::{at, closed, ping, plain, pool, set, tls};
+use super::world::{ping, pool};
+use crate::world::{at, closed, plain, set, tls};
 
 fn ping_bytes() -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -59,7 +60,7 @@ async fn who_is_done_gives_it_back_healthy() {
         // And both ways take turns.
         assert!(connection.command("admin", &rawdoc! { "ping": 1 }).await.is_ok());
     }
-    assert_eq!((pool.snapshot().connections_created, closed(&events).len()), (1, 0));
+    assert_eq!((pool.snapshot().connections_created, closed(&events, 0).len()), (1, 0));
 }
 
 /// CO-19: nobody said that there is nothing more to come.
@@ -90,7 +91,7 @@ async fn who_is_not_done_gives_it_back_broken() {
     stream.shutdown().await.unwrap();
     stream.done().await.unwrap_err();
     drop(connection);
-    assert_eq!(closed(&events), ["error"; 3]);
+    assert_eq!(closed(&events, 0), ["error"; 3]);
     endpoint.with(cenote::endpoint::Server::clear_faults);
     assert!(ping(&pool).await);
 }
@@ -111,7 +112,7 @@ async fn an_interrupt_ends_what_waits_and_what_comes_later() {
     assert!(is_interrupted(&stream.write_all(b"more").await.unwrap_err()));
     assert!(is_interrupted(&stream.done().await.unwrap_err()));
     drop(connection);
-    assert_eq!(closed(&events), ["error"]);
+    assert_eq!(closed(&events, 0), ["error"]);
 }
 
 fn interrupt<K: Connector>(pool: &Pool<K>) {

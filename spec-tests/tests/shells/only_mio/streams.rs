@@ -10,8 +10,9 @@ use cenote_core::error::{ConnectionError, InterruptedError, Stage};
 use cenote_core::wire::{Flags, Frame, Ids, Message, MessageLimit, MessageWriter};
 use cenote_mio::{OperationError, Pool, RawStream};
 
-use crate::operations::seen;
-use crate::world::{at, closed, ping, plain, pool, set, tls, with};
+use super::world::{ping, pool};
+use crate::world::until_seen;
+use crate::world::{at, closed, plain, set, tls, with};
 
 fn message(command: &bson::RawDocument) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -126,7 +127,7 @@ fn an_interrupt_ends_what_waits_and_what_comes_later() {
         stream.write_all(&ping_bytes()).unwrap();
         let outcome = thread::scope(|scope| {
             scope.spawn(|| {
-                seen(&endpoint, 1);
+                until_seen(&endpoint, 1);
                 interrupt(&pool);
             });
             reply(&mut stream)

@@ -1,4 +1,4 @@
-//! The tokio shell on real sockets, against the endpoint.
+//! What the tokio shell alone can do.
 
 mod cancellation;
 mod operations;

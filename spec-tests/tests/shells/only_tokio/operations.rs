@@ -2,23 +2,11 @@
 
 use std::pin::pin;
 
-use bson::{RawDocumentBuf, rawdoc};
+use bson::rawdoc;
 use cenote::endpoint::Endpoint;
 
-use crate::world::{closed, ping, plain, pool};
-
-fn block_ping(endpoint: &Endpoint, milliseconds: i32) {
-    let block: RawDocumentBuf = rawdoc! {
-        "configureFailPoint": "failCommand",
-        "mode": { "times": 1 },
-        "data": {
-            "failCommands": ["ping"],
-            "blockConnection": true,
-            "blockTimeMS": milliseconds,
-        },
-    };
-    endpoint.with(|server, _| server.set_fail_point(&block)).expect("a fail point");
-}
+use super::world::{ping, pool};
+use crate::world::{block_ping, closed, plain};
 
 /// Until the endpoint has seen so many pings.
 async fn seen(endpoint: &Endpoint, pings: u64) {
@@ -43,7 +31,7 @@ async fn a_command_that_is_dropped_costs_its_connection() {
         }
     }
     drop(connection);
-    assert_eq!(closed(&events), ["error"], "its reply was never read");
+    assert_eq!(closed(&events, 0), ["error"], "its reply was never read");
     assert!(ping(&pool).await);
     assert_eq!(pool.snapshot().connections_created, 2);
 }

@@ -15,7 +15,8 @@ use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
 use cenote_tokio::Pool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::world::{at, ping, set, tls};
+use super::world::ping;
+use crate::world::{at, set, tls};
 
 /// What becomes of the future within so many polls; it is dropped then.
 async fn within(polls: usize, future: impl Future<Output = ()>) -> bool {

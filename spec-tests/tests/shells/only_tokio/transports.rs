@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use cenote::endpoint::{Settings, TlsFault};
 
-use crate::world::{ping, pool, tls, with};
+use super::world::{ping, pool};
+use crate::world::{tls, with};
 
 #[tokio::test]
 async fn hundreds_of_handshakes_byte_by_byte_do_not_hold_up_others() {
