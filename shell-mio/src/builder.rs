@@ -48,7 +48,6 @@ pub(crate) fn build_on<K: Connector>(
 ) -> Result<Arc<Shared<K>>, BuildError> {
     let begun = plan.begin(concat!("cenote-mio ", env!("CARGO_PKG_VERSION")))?;
     let (state, first, traces) = begun;
-    #[cfg(feature = "metrics")]
     let measured = plan.measure(std::time::Instant::now);
     let PoolPlan { address, connector, subscribers, watcher, overseer, .. } = plan;
     let audience = Audience { subscribers, watcher, overseer, traces };
@@ -56,8 +55,8 @@ pub(crate) fn build_on<K: Connector>(
     let shared = Shared::new(Arc::new(address), connector, audience, desk);
     timer::start(&shared, event_loop);
     trace::watch(&shared);
-    #[cfg(feature = "metrics")]
-    shared.observe(&measured);
+    let pool = Arc::downgrade(&shared);
+    measured.observe(move || Some(pool.upgrade()?.snapshot()));
     Ok(shared)
 }
 

@@ -1,9 +1,5 @@
 //! What OpenTelemetry is told of a pool: [`cenote_shell::metrics`].
 
-use std::sync::Arc;
-
-use cenote_shell::metrics::Measured;
-
 /// ```
 /// use cenote_mio::{Metrics, Pool};
 ///
@@ -16,14 +12,3 @@ use cenote_shell::metrics::Measured;
 /// # }
 /// ```
 pub use cenote_shell::metrics::Metrics;
-
-use crate::connector::Connector;
-use crate::shared::Shared;
-
-impl<K: Connector> Shared<K> {
-    /// Has its counts looked up, for as long as it lives.
-    pub(crate) fn observe(self: &Arc<Self>, measured: &Measured) {
-        let pool = Arc::downgrade(self);
-        measured.observe(move || Some(pool.upgrade()?.snapshot()));
-    }
-}

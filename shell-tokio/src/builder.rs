@@ -33,15 +33,14 @@ impl<K: Connector> BuiltPool for Pool<K> {
         drop(tokio::time::sleep(Duration::ZERO));
         let begun = plan.begin(concat!("cenote-tokio ", env!("CARGO_PKG_VERSION")))?;
         let (state, first, traces) = begun;
-        #[cfg(feature = "metrics")]
         let measured = plan.measure(|| tokio::time::Instant::now().into_std());
         let PoolPlan { address, connector, subscribers, watcher, overseer, .. } = plan;
         let audience = Audience { subscribers, watcher, overseer, traces };
         let (desk, runtime) = (Desk::new(state, first), Handle::current());
         let shared = Shared::new(Arc::new(address), connector, audience, runtime, desk);
         trace::watch(&shared);
-        #[cfg(feature = "metrics")]
-        shared.observe(&measured);
+        let pool = Arc::downgrade(&shared);
+        measured.observe(move || Some(pool.upgrade()?.snapshot()));
         Ok(Self::start(shared))
     }
 

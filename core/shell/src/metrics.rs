@@ -128,7 +128,7 @@ impl fmt::Debug for Metrics {
 
 /// A pool that is measured, once for each meter that it was given.
 #[derive(Debug)]
-pub struct Measured(Vec<(Metrics, Arc<Recorder>)>);
+pub(crate) struct Measured(Vec<(Metrics, Arc<Recorder>)>);
 
 impl Measured {
     /// Has every event recorded from now on.
@@ -147,9 +147,11 @@ impl Measured {
         Self(metrics.into_iter().map(begin).collect())
     }
 
-    /// Has the counts of the pool looked up with `look` whenever a meter's reader asks. `None`: the
-    /// pool is gone.
-    pub fn observe(&self, look: impl Fn() -> Option<Snapshot> + Clone + Send + Sync + 'static) {
+    /// Has the counts of the pool looked up with `look`.
+    pub(crate) fn observe(
+        &self,
+        look: impl Fn() -> Option<Snapshot> + Clone + Send + Sync + 'static,
+    ) {
         for (metrics, recorder) in &self.0 {
             metrics.observe(recorder, look.clone());
         }

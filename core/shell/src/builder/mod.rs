@@ -1,6 +1,7 @@
 //! What a builder is told of the pool that it makes, whichever shell makes it.
 
 mod error;
+mod measured;
 mod plan;
 mod traces;
 
@@ -20,6 +21,7 @@ use crate::metrics::Metrics;
 use crate::trace::TraceOptions;
 
 pub use self::error::BuildError;
+pub use self::measured::Measured;
 pub use self::plan::{Begun, PoolPlan};
 
 /// A pool that a [`Builder`] makes: a shell's.

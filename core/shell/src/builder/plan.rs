@@ -10,7 +10,7 @@ use crate::event::Subscriber;
 use crate::failure::Watcher;
 use crate::held::Overseer;
 #[cfg(feature = "metrics")]
-use crate::metrics::{Measured, Metrics};
+use crate::metrics::Metrics;
 use crate::trace::{Recorded, TraceOptions, Traces};
 
 /// What a [`Builder`](super::Builder) was told, for the shell to make a pool of.
@@ -68,19 +68,6 @@ impl<K> PoolPlan<K> {
         let tracing = std::mem::take(&mut self.tracing);
         let (state, traces) = tracing.begin(state, &self.address, program)?;
         Ok((state, first, traces))
-    }
-
-    /// Has events measured as they happen. The counts are those of the pool, once it is there:
-    /// [`Measured::observe`]. `clock` says for how long connections are out: that of the shell, which
-    /// may be a test's.
-    #[cfg(feature = "metrics")]
-    pub fn measure(&mut self, clock: fn() -> std::time::Instant) -> Measured {
-        Measured::begin(
-            std::mem::take(&mut self.metrics),
-            &self.address,
-            clock,
-            &mut self.subscribers,
-        )
     }
 }
 
