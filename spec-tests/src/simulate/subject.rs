@@ -1,6 +1,7 @@
 //! The pool, and those who watch it at every step.
 
 use std::fmt;
+use std::time::Duration;
 
 use cenote_core::pool::{
     Action, Input, Instant, Maintenance, PoolOptions, PoolState, Shell, Snapshot, WaitsFor,
@@ -58,8 +59,23 @@ where
         self.pool.snapshot()
     }
 
-    pub(super) fn keeps_minimum(&self) -> bool {
-        self.pool.options().maintenance != Some(Maintenance::Never)
+    /// Whether the pool has come to rest: the minimum is there, if it is looked after, and nothing is
+    /// being opened. Where one connection has been idle for too long before the last one is open, it
+    /// never does, and nobody can ask for that.
+    pub(super) fn is_at_rest(&self, opening: Duration) -> bool {
+        let snapshot = self.snapshot();
+        if self.pool.options().maintenance == Some(Maintenance::Never) {
+            return snapshot.pending == 0;
+        }
+        let is_filled = snapshot.total >= snapshot.min_pool_size;
+        (is_filled && snapshot.pending == 0) || !self.can_rest(opening)
+    }
+
+    fn can_rest(&self, opening: Duration) -> bool {
+        let options = self.pool.options();
+        let all = opening * options.min_pool_size.unwrap_or_default() * 2;
+        let lasts = |time: Option<Duration>| time.is_none_or(|time| time.is_zero() || time > all);
+        lasts(options.max_idle_time) && lasts(options.max_lifetime)
     }
 
     /// Feeds what makes sense, and judges what comes of it.

@@ -124,10 +124,8 @@ impl<'a> World<'a> {
     }
 
     fn is_well(&self) -> bool {
-        let snapshot = self.subject.snapshot();
-        let is_filled = snapshot.total >= snapshot.min_pool_size || !self.keeps_minimum();
-        let is_quiet = snapshot.pending == 0 && self.books.waiting() == 0;
-        is_filled && is_quiet && self.served.iter().all(|&served| served)
+        let is_quiet = self.subject.is_at_rest(QUICK) && self.books.waiting() == 0;
+        is_quiet && self.served.iter().all(|&served| served)
     }
 
     /// The pool is closed, what is out comes home, and nothing is left.
@@ -229,10 +227,6 @@ impl<'a> World<'a> {
 
     fn is_balanced(&self) -> bool {
         self.plan.services != 0
-    }
-
-    fn keeps_minimum(&self) -> bool {
-        self.subject.keeps_minimum()
     }
 }
 

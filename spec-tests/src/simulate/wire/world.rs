@@ -85,6 +85,9 @@ const STUCK: u32 = 10_000;
 /// How long anything takes when all is well.
 const QUICK: Duration = Duration::from_micros(100);
 
+/// So many packets go to and fro, at most, until a connection is open.
+const OPENING: u32 = 20;
+
 /// Who comes next.
 enum Turn {
     PoolTimer,
@@ -201,10 +204,8 @@ impl<'a> World<'a> {
     }
 
     fn is_well(&self) -> bool {
-        let snapshot = self.subject.snapshot();
-        let is_filled = snapshot.total >= snapshot.min_pool_size || !self.subject.keeps_minimum();
-        let is_quiet = snapshot.pending == 0 && self.books.waiting() == 0;
-        is_filled && is_quiet && self.sees_server() && self.served.iter().all(|&served| served)
+        let is_quiet = self.subject.is_at_rest(QUICK * OPENING) && self.books.waiting() == 0;
+        is_quiet && self.sees_server() && self.served.iter().all(|&served| served)
     }
 
     /// All troubles end at once.

@@ -163,7 +163,8 @@ impl World<'_> {
             PoolVerdict::Clear { interrupt } => (interrupt, None),
             PoolVerdict::ClearService => match self.subject.pool().service_of(id) {
                 Some(service) => (false, Some(service)),
-                None => return Ok(()),
+                // It is known from hello on, and before that nobody says so (LB-20, LB-21).
+                None => return Err(format!("{id}: nobody knows whose connections are to go")),
             },
         };
         let cause = self.why(error);
