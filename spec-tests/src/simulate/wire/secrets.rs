@@ -72,6 +72,10 @@ impl Secrets {
                     _ => "the server's signature",
                 };
                 self.keep(what, value);
+                // All but nonces are Base64 of what was computed with.
+                if let Ok(bytes) = STANDARD.decode(value) {
+                    self.keep(what, &bytes);
+                }
             }
         }
     }
@@ -167,6 +171,7 @@ mod tests {
             ("Binary(b3BlbjpzZXNhbWU=)", password),
             ("r=fyko+d2lbbFg", nonce),
             ("proof v0X8v3Bz2T0CJGbJQyF0", proof),
+            ("[191, 69, 252, 191, 112, 115, 217, 61, 2, 36, 102, 201, 67, 33, 116]", proof),
             ("Secret(…)", None),
             ("open sesam", None),
             ("", None),

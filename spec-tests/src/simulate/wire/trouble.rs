@@ -7,7 +7,7 @@ use bson::rawdoc;
 use crate::endpoint::{Ending, Fault, Role, ScramFault, Script, Server, Topology};
 use crate::simulate::chance::Chance;
 
-/// One trouble, from [`begin`](Self::begin) to [`end`](Self::end).
+/// One trouble, which begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// Nobody listens.
