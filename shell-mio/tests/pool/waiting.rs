@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_core::pool::{CheckOutError, PoolOptions};
+use cenote_core::error::PoolError;
+use cenote_core::pool::{CheckOutError, PoolOptions, Purpose};
 
 use crate::world::{Gate, at_most, builder, failure, ready, until};
 
@@ -275,6 +276,36 @@ fn who_holds_a_connection_for_long_is_told() {
     let place = report.place.unwrap();
     assert_eq!((report.connection_id, place.line()), (1, line));
     assert!(place.file().ends_with("waiting.rs") && report.held >= Duration::from_millis(10));
+}
+
+#[test]
+fn every_way_to_check_out_knows_its_caller() {
+    let (sender, reports) = std::sync::mpsc::channel();
+    let options = at_most(1).with_held_too_long(Duration::from_millis(50));
+    let pool = builder(&Gate::open(), options)
+        .on_held_too_long(move |report| sender.send(report.place).expect("somebody listens"))
+        .build()
+        .unwrap();
+    pool.ready();
+    // From now on whoever asks is served at once, and nobody has to be woken for it.
+    assert_eq!(pool.warm_up(1).unwrap(), 1);
+    let place = || {
+        let place = reports.recv().unwrap().expect("known");
+        assert!(place.file().ends_with("waiting.rs"), "{place}");
+        place.line()
+    };
+    let later = Instant::now() + Duration::from_secs(60);
+    let held = pool.check_out_before(later).unwrap();
+    assert_eq!(place(), line!() - 1);
+    drop(held);
+    let held = pool.check_out_for(Purpose::Cursor, None).unwrap();
+    assert_eq!(place(), line!() - 1);
+    drop(held);
+    let held = pool.try_check_out().unwrap();
+    assert_eq!(place(), line!() - 1);
+    drop(held);
+    let told = pool.with_connection(|_| Ok::<_, PoolError>(place()));
+    assert_eq!(told.unwrap(), line!() - 1);
 }
 
 #[test]
