@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
+use cenote_core::pool::Purpose;
 use cenote_core::trace::Replay;
 use cenote_mio::{Mongo, OperationError, Pool, PooledConnection};
 use fork::{Fork, fork};
@@ -75,6 +76,7 @@ fn live_on(pool: &Pool, mut inherited: PooledConnection<Mongo>) {
     // What the parent has is not to be touched.
     let error = ping(&mut inherited).expect_err("it is the parent's");
     assert!(matches!(error, OperationError::Interrupted(_)), "{error}");
+    inherited.set_purpose(Purpose::Cursor); // Nobody's any more, and no reason to panic.
     assert_eq!(pool.snapshot().total, 0);
     // The flight recorder goes on; the recording is the parent's, and has nothing to end here.
     let recorded = inputs(&pool.write_trace(Vec::new()).expect("memory"));
