@@ -1,7 +1,7 @@
 //! Who waits, for how long, and who comes first.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -342,4 +342,25 @@ fn scoped_use_gives_back_whatever_happens() {
     assert_eq!(failed.unwrap_err().to_string(), "no");
     assert_eq!(pool.snapshot().total, 0, "it was found broken");
     until(|| gate.alive().is_empty());
+}
+
+/// Neither holds what the other waits for, however the pool's limits lie.
+#[test]
+fn several_who_warm_up_at_once_come_to_an_end() {
+    for round in 0..1000 {
+        let gate = Gate::open();
+        let (max, connecting) = (2 + round % 3, 2 + round % 2);
+        let (pool, _) = ready(&gate, at_most(max).with_max_connecting(connecting));
+        let start = Barrier::new(3);
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    start.wait();
+                    assert!(pool.warm_up(max).unwrap() <= max);
+                });
+            }
+        });
+        assert_eq!((pool.snapshot().in_use, pool.snapshot().waiting), (0, 0));
+        pool.close();
+    }
 }
