@@ -278,6 +278,18 @@ fn who_holds_a_connection_for_long_is_told() {
     assert!(place.file().ends_with("waiting.rs") && report.held >= Duration::from_millis(10));
 }
 
+/// CS-03: the caller's deadline holds, whatever the connector thinks of it.
+#[test]
+fn a_connector_that_looks_at_no_deadline_has_one() {
+    let (pool, log) = ready(&Gate::closed(), at_most(1));
+    let deadline = Instant::now() + Duration::from_millis(30);
+    let error = pool.check_out_before(deadline).unwrap_err();
+    assert!(error.is_timeout() && Instant::now() >= deadline, "{error}");
+    assert_eq!(pool.snapshot().pending, 0);
+    assert_eq!(log.take_all(6)[4..], ["ConnectionClosed", "ConnectionCheckOutFailed"]);
+    pool.close();
+}
+
 #[test]
 fn every_way_to_check_out_knows_its_caller() {
     let (sender, reports) = std::sync::mpsc::channel();
