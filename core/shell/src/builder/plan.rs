@@ -11,6 +11,7 @@ use crate::failure::Watcher;
 use crate::held::Overseer;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
+use crate::surroundings;
 use crate::trace::{Recorded, TraceOptions, Traces};
 
 /// What a [`Builder`](super::Builder) was told, for the shell to make a pool of.
@@ -63,7 +64,7 @@ impl<K> PoolPlan<K> {
         program: &str,
     ) -> Result<Begun<S>, BuildError> {
         let mut first = VecDeque::new();
-        let options = std::mem::take(&mut self.options);
+        let options = surroundings::with_chance(std::mem::take(&mut self.options));
         let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
         let tracing = std::mem::take(&mut self.tracing);
         let (state, traces) = tracing.begin(state, &self.address, program)?;
