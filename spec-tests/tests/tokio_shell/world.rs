@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use bson::rawdoc;
-use cenote::check::Sentry;
 use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
+use cenote_check::Sentry;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, Event};
 use cenote_tokio::{Mongo, Pool, PoolEvent};
