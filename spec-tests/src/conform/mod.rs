@@ -6,6 +6,7 @@
 
 mod catalogue;
 pub mod cmap;
+pub mod connection;
 mod crew;
 mod document;
 mod place;

@@ -1,0 +1,114 @@
+//! A pool on mio, whose server does what a file says.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::connect::{ConnectionDescription, DriverInfo};
+use cenote_core::pool::Purpose;
+use cenote_core::uri::ConnectionString;
+use cenote_core::wire::MessageBuf;
+use cenote_mio::{Builder, Client as Whole, Mongo, Pool, PooledConnection};
+
+use super::client::{Client, Refusal, Told};
+use super::format::File;
+use super::sockets::Server;
+
+pub(super) struct MioShell {
+    uri: String,
+    pool: Pool,
+    told: Arc<Mutex<Told>>,
+    held: Vec<PooledConnection<Mongo>>,
+    waits: Box<dyn Fn() -> Result<(), String>>,
+}
+
+impl MioShell {
+    /// # Errors
+    ///
+    /// What keeps the pool from being made.
+    pub(super) fn new(file: &File, server: &Server) -> Result<Self, String> {
+        if file.server_api.is_some() {
+            return Err("a shell declares no version of the API".to_owned());
+        }
+        let uri = file.uri(server.port(), &server.ca_file())?;
+        let told = Arc::<Mutex<Told>>::default();
+        let pool = pool(file, &uri, &told)?;
+        pool.ready();
+        let uri = file.uri_text(server.port(), &server.ca_file());
+        let waits = Box::new(server.waiter(file.connections.len()));
+        Ok(Self { uri, pool, told, held: Vec::new(), waits })
+    }
+
+    fn current(&mut self) -> Result<&mut PooledConnection<Mongo>, Refusal> {
+        self.held.last_mut().ok_or_else(Refusal::no_connection)
+    }
+}
+
+fn pool(file: &File, uri: &ConnectionString, told: &Arc<Mutex<Told>>) -> Result<Pool, String> {
+    let connector = Mongo::with_client(uri, &file.client(uri)?);
+    let connector = connector.map_err(|error| error.to_string())?;
+    let address = uri.hosts.first().ok_or("no server to connect to")?.clone();
+    let told = Arc::clone(told);
+    let builder = Builder::new(address, connector).options(uri.pool.clone());
+    let builder = builder.on_event(move |event| Told::hear(&told, &event.event, &event.address));
+    builder.build().map_err(|error| error.to_string())
+}
+
+impl Client for MioShell {
+    fn connect(&mut self, within: Option<Duration>) -> Result<ConnectionDescription, Refusal> {
+        let deadline = within.map(|within| Instant::now() + within);
+        let connection = self.pool.check_out_for(Purpose::Other, deadline)?;
+        let description = connection.description().clone();
+        self.held.push(connection);
+        Ok(description)
+    }
+
+    fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, Refusal> {
+        Ok(self.current()?.command(database, command)?)
+    }
+
+    fn unacknowledged(&mut self, database: &str, command: &RawDocument) -> Result<(), Refusal> {
+        Ok(self.current()?.command_unacknowledged(database, command)?)
+    }
+
+    fn next_request_id(&mut self) -> Result<i32, Refusal> {
+        Ok(self.current()?.next_request_id())
+    }
+
+    fn send(&mut self, message: &[u8]) -> Result<(), Refusal> {
+        Ok(self.current()?.send(message)?)
+    }
+
+    fn receive(&mut self) -> Result<MessageBuf, Refusal> {
+        Ok(self.current()?.receive()?)
+    }
+
+    fn is_reusable(&mut self) -> Result<bool, Refusal> {
+        Ok(self.current()?.is_reusable())
+    }
+
+    fn check_in(&mut self) -> Result<(), Refusal> {
+        self.held.pop().map(drop).ok_or_else(Refusal::no_connection)
+    }
+
+    fn append_metadata(&mut self, driver: DriverInfo) -> bool {
+        self.pool.append_metadata(driver)
+    }
+
+    fn monitor(&mut self) -> Result<(), String> {
+        let client = Whole::new(&self.uri).map_err(|error| error.to_string())?;
+        let heard = (self.waits)();
+        drop(client);
+        heard
+    }
+
+    fn finish(mut self) -> Result<(), String> {
+        self.held.clear();
+        self.pool.close();
+        Told::judge(&self.told, self.pool.address())
+    }
+}

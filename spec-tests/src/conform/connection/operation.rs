@@ -1,0 +1,129 @@
+//! What the client does, and what it expects.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::script::Flag;
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Operation {
+    /// Checks a connection out, which from now on is the one that is used. Those before it stay out.
+    Connect(Connect),
+    /// Sends a command and awaits the reply.
+    Command(Command),
+    /// Sends a command to which no reply comes.
+    Unacknowledged(Command),
+    /// Sends a message, and does not wait.
+    Send(Send),
+    /// Awaits a message.
+    Receive(Receive),
+    /// Whether the connection could go back to its pool now, to be used again.
+    IsReusable(bool),
+    /// Gives the connection back.
+    CheckIn,
+    /// Tells servers of one more driver, on connections that are opened later.
+    AppendMetadata(Driver),
+    /// Watches the server, until all that it has to hear was heard.
+    Monitor,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Connect {
+    /// The caller's own time for it.
+    #[serde(rename = "deadlineMS")]
+    pub(super) deadline_ms: Option<u64>,
+    /// A part of what the client then knows of the connection.
+    pub(super) gives: Option<Value>,
+    pub(super) fails: Option<Failure>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Command {
+    #[serde(default = "admin")]
+    pub(super) database: String,
+    pub(super) body: Map<String, Value>,
+    /// A part of the reply.
+    pub(super) gives: Option<Value>,
+    pub(super) fails: Option<Failure>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Send {
+    #[serde(default = "admin")]
+    pub(super) database: String,
+    pub(super) body: Map<String, Value>,
+    #[serde(default)]
+    pub(super) flags: Vec<Flag>,
+    #[serde(default)]
+    pub(super) sequences: BTreeMap<String, Vec<Map<String, Value>>>,
+    pub(super) fails: Option<Failure>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Receive {
+    /// A part of the message's body.
+    pub(super) gives: Option<Value>,
+    /// All flags that are set.
+    #[serde(default)]
+    pub(super) flags: Vec<Flag>,
+    pub(super) fails: Option<Failure>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Driver {
+    pub(super) name: String,
+    pub(super) version: Option<String>,
+    pub(super) platform: Option<String>,
+    /// Whether it was not told of before.
+    pub(super) is_new: bool,
+}
+
+/// What an error is like. What is left out is not asked about.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Failure {
+    pub(super) stage: Stage,
+    pub(super) kind: Kind,
+    /// The code that the server gave.
+    pub(super) code: Option<i64>,
+    /// All labels, with `retryWrites`.
+    pub(super) labels: Option<Vec<String>>,
+    /// Words that are in its text.
+    #[serde(default)]
+    pub(super) says: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Stage {
+    Dns,
+    Tcp,
+    Proxy,
+    TlsIo,
+    TlsCertificate,
+    Hello,
+    Authentication,
+    Operation,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Kind {
+    Network,
+    Timeout,
+    Command,
+    Protocol,
+    Configuration,
+}
+
+fn admin() -> String {
+    "admin".to_owned()
+}
