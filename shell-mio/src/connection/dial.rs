@@ -24,6 +24,8 @@ use crate::event_loop::{EventLoop, Watched, timeout_at};
 pub(super) struct Limit {
     event_loop: EventLoop,
     all: Option<Deadline>,
+    /// For each command of the handshake anew, besides.
+    each_command: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,13 +44,25 @@ impl Limit {
         let after = |at: Instant| at.saturating_duration_since(now);
         let callers = target.deadline.map(|at| Deadline { at, after: after(at) });
         let event_loop = target.event_loop.clone();
-        Self { event_loop, all: own.into_iter().chain(callers).min() }
+        Self { event_loop, all: own.into_iter().chain(callers).min(), each_command: None }
     }
 
     /// `connectTimeoutMS` alone, for a connection that nobody waits for with a deadline.
     pub(super) fn within(event_loop: &EventLoop, connect_timeout: Duration) -> Self {
         let all = Deadline::after(Instant::now(), connect_timeout);
-        Self { event_loop: event_loop.clone(), all }
+        Self { event_loop: event_loop.clone(), all, each_command: None }
+    }
+
+    /// Besides, `each` for every command of the handshake (CS-06, CS-08).
+    pub(super) fn and_each_command(self, each: Option<Duration>) -> Self {
+        Self { each_command: each, ..self }
+    }
+
+    /// For a command that begins now, and for its reply.
+    pub(super) fn for_command(&self) -> Self {
+        let each = self.each_command.and_then(|each| Deadline::after(Instant::now(), each));
+        let all = each.into_iter().chain(self.all).min();
+        Self { event_loop: self.event_loop.clone(), all, each_command: None }
     }
 
     /// Whether whoever turns the loop must never be blocked.

@@ -56,7 +56,8 @@ impl Mongo {
         target: &Target,
         progress: &Progress<K>,
     ) -> Result<Connection, ConnectionError> {
-        let limit = Limit::of(target, self.connect_timeout);
+        let limit =
+            Limit::of(target, self.connect_timeout).and_each_command(self.command_timeout(target));
         let socket = non_blocking(socket.into());
         let socket = socket.map_err(|error| ConnectionError::network(Stage::Tcp, error))?;
         let stream = target.event_loop.watch(Stream::new(socket));

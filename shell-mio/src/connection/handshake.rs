@@ -38,14 +38,16 @@ async fn converse<K: Connector>(
     limit: &Limit,
     progress: &Progress<K>,
 ) -> Result<Box<ConnectionDescription>, ConnectionError> {
+    let mut turn = limit.clone();
     loop {
         match establish.next_step()? {
             Step::Send(command) => {
-                if let Err(failure) = send(messages, &command, limit).await {
+                turn = limit.for_command();
+                if let Err(failure) = send(messages, &command, &turn).await {
                     fail(establish, failure);
                 }
             }
-            Step::Receive => match receive(messages, limit).await {
+            Step::Receive => match receive(messages, &turn).await {
                 Ok(reply) => establish.reply(&reply, &mut mongo.scram()),
                 Err(failure) => fail(establish, failure),
             },

@@ -48,13 +48,17 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Opens connections as a connection string says: TCP or a UNIX domain socket, through a SOCKS5
 /// proxy or not, with TLS or without, hello, compression, authentication.
 ///
-/// `connectTimeoutMS`, 10 s by default, is for all of that together.
+/// `connectTimeoutMS`, 10 s by default, is for all of that together. Besides, each command of the
+/// handshake has `timeoutMS`, or else `socketTimeoutMS`, unless the deadline of the request for
+/// which the connection is made is for all of them (CS-05, CS-06, CS-08).
 ///
 /// A clone shares everything with the original.
 #[derive(Clone)]
 pub struct Mongo {
     introduction: Arc<Introduction>,
     connect_timeout: Duration,
+    /// `timeoutMS`, which replaces `socketTimeoutMS` where it is set (CS-07).
+    operation_timeout: Option<Duration>,
     socket_timeout: Option<Duration>,
     zlib_level: ZlibLevel,
     resolver: Arc<Resolver>,
@@ -89,6 +93,7 @@ impl Mongo {
         Ok(Self {
             introduction: Arc::new(Introduction::new(uri, client)),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
+            operation_timeout: uri.timeouts.operation,
             socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
             zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
                 .unwrap_or(ZlibLevel::DEFAULT),
@@ -126,6 +131,14 @@ impl Mongo {
         self.introduction.append(driver)
     }
 
+    /// For each command of the handshake; zero is without limit, as ever.
+    fn command_timeout(&self, target: &Target) -> Option<Duration> {
+        match target.deadline {
+            Some(_) => None,
+            None => self.operation_timeout.or(self.socket_timeout),
+        }
+    }
+
     /// What hello has settled, as the wire format has it.
     fn compressor(&self, agreed: uri::Compressor) -> Option<Compressor> {
         let id = CompressorId::from_name(agreed.name())?;
@@ -150,7 +163,8 @@ impl Connector for Mongo {
         target: Target,
         progress: Progress<Self>,
     ) -> Result<Connection, ConnectionError> {
-        let limit = Limit::of(&target, self.connect_timeout);
+        let limit = Limit::of(&target, self.connect_timeout)
+            .and_each_command(self.command_timeout(&target));
         let Target { address, .. } = &target;
         let mut stream = dial::dial(address, &self.resolver, self.proxy.as_ref(), &limit).await?;
         if let Some(tls) = &self.tls {
