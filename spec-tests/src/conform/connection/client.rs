@@ -19,8 +19,13 @@ pub(super) trait Client {
     /// Gets a connection, for which this much time may pass.
     fn connect(&mut self, within: Option<Duration>) -> Result<ConnectionDescription, Refusal>;
 
-    fn command(&mut self, database: &str, command: &RawDocument)
-    -> Result<RawDocumentBuf, Refusal>;
+    /// Runs a command, for which this much time may pass.
+    fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        within: Option<Duration>,
+    ) -> Result<RawDocumentBuf, Refusal>;
 
     fn unacknowledged(&mut self, database: &str, command: &RawDocument) -> Result<(), Refusal>;
 
@@ -41,6 +46,9 @@ pub(super) trait Client {
 
     /// Watches the server until that has heard all it has to hear.
     fn monitor(&mut self) -> Result<(), String>;
+
+    /// Waits until the server has heard all it has to hear.
+    fn wait_until_heard(&mut self) -> Result<(), String>;
 
     /// Closes everything.
     ///

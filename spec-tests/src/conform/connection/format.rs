@@ -78,8 +78,8 @@ impl File {
             let reason = "it is played somewhere, and for each target where not, there is a reason";
             return refuse("notOn", reason);
         }
-        if file.connections.is_empty() || file.operations.is_empty() {
-            return refuse("", "a client does something on some connection");
+        if file.operations.is_empty() {
+            return refuse("operations", "a client that does nothing shows nothing");
         }
         for (index, script) in file.connections.iter().enumerate() {
             if let Err(reason) = script.check() {

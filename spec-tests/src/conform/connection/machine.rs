@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::{
-    ClientMetadata, ConnectionDescription, DriverInfo, Establish, EstablishOptions, Nonce,
+    ClientMetadata, Command, ConnectionDescription, DriverInfo, Establish, EstablishOptions, Nonce,
     ProxyStep, ScramCache, ServerApi, Socks5, Step,
 };
 use cenote_core::error::{ConnectionError, Stage};
@@ -78,6 +78,20 @@ impl Machine {
 
     fn current(&mut self) -> Result<&mut Link, Refusal> {
         self.links.last_mut().ok_or_else(Refusal::no_connection)
+    }
+
+    /// Says hello as monitors do, and then again and again.
+    fn watch(&mut self, options: &EstablishOptions) -> Result<(), Refusal> {
+        let last = self.open(options.clone())?;
+        let link = self.current()?;
+        while !link.has_heard_all()? {
+            let check = Command::check(options, &last);
+            link.channel.begin(check.body(), None, Flags::NONE).map_err(unsendable)?;
+            link.write();
+            let reply = link.read(Channel::reply)?.map_err(|trouble| trouble.at(Stage::Hello))?;
+            ConnectionDescription::from_reply(&reply, options)?;
+        }
+        Ok(())
     }
 
     fn open(&mut self, options: EstablishOptions) -> Result<ConnectionDescription, Refusal> {
@@ -153,7 +167,11 @@ impl Client for Machine {
         &mut self,
         database: &str,
         command: &RawDocument,
+        within: Option<Duration>,
     ) -> Result<RawDocumentBuf, Refusal> {
+        if within.is_some() {
+            return Err(Refusal::Other("the machine has no clock".to_owned()));
+        }
         let link = self.current()?;
         link.channel.begin(command, Some(database), Flags::NONE).map_err(unsendable)?;
         link.write();
@@ -203,11 +221,16 @@ impl Client for Machine {
     }
 
     fn monitor(&mut self) -> Result<(), String> {
-        match self.open(self.options.for_monitor()) {
-            Ok(_) => Ok(()),
-            Err(Refusal::Connection(error)) => Err(error.to_string()),
-            Err(Refusal::Other(reason)) => Err(reason),
-        }
+        let options = self.options.for_monitor();
+        self.watch(&options).map_err(|refusal| match refusal {
+            Refusal::Connection(error) => error.to_string(),
+            Refusal::Other(reason) => reason,
+        })
+    }
+
+    /// Nothing happens here but what somebody asks for: all of it is heard already.
+    fn wait_until_heard(&mut self) -> Result<(), String> {
+        Ok(())
     }
 
     fn finish(mut self) -> Result<(), String> {
@@ -225,11 +248,18 @@ impl Link {
         self.channel.written();
     }
 
+    fn has_heard_all(&mut self) -> Result<bool, Refusal> {
+        match self.peer.turn().map_err(Refusal::Other)? {
+            Turn::Listen => Ok(self.peer.has_heard_all()),
+            turn => Err(Refusal::Other(format!("nobody listens to {turn:?}"))),
+        }
+    }
+
     /// The client closes the connection, unless the server does.
     fn leave(&mut self) -> Result<(), String> {
         loop {
             match self.peer.turn()? {
-                Turn::Say(_) | Turn::ShakeHands(_) => {}
+                Turn::Say(_) | Turn::ShakeHands(_) | Turn::Wait(_) => {}
                 Turn::Close | Turn::Reset => return Ok(()),
                 Turn::Listen => return self.peer.is_left(),
             }
@@ -279,7 +309,7 @@ impl Link {
         loop {
             match self.peer.turn().map_err(Refusal::Other)? {
                 Turn::Say(bytes) => return Ok(Came::Bytes(bytes)),
-                Turn::ShakeHands(_) => {}
+                Turn::ShakeHands(_) | Turn::Wait(_) => {}
                 Turn::Close => return Ok(Came::End),
                 Turn::Reset => return Ok(Came::Reset),
                 Turn::Listen => {

@@ -67,8 +67,13 @@ impl Client for MioShell {
         &mut self,
         database: &str,
         command: &RawDocument,
+        within: Option<Duration>,
     ) -> Result<RawDocumentBuf, Refusal> {
-        Ok(self.current()?.command(database, command)?)
+        let connection = self.current()?;
+        Ok(match within {
+            None => connection.command(database, command),
+            Some(within) => connection.command_before(database, command, Instant::now() + within),
+        }?)
     }
 
     fn unacknowledged(&mut self, database: &str, command: &RawDocument) -> Result<(), Refusal> {
@@ -104,6 +109,10 @@ impl Client for MioShell {
         let heard = (self.waits)();
         drop(client);
         heard
+    }
+
+    fn wait_until_heard(&mut self) -> Result<(), String> {
+        (self.waits)()
     }
 
     fn finish(mut self) -> Result<(), String> {

@@ -28,6 +28,8 @@ pub(super) enum Operation {
     AppendMetadata(Driver),
     /// Watches the server, until all that it has to hear was heard.
     Monitor,
+    /// Waits until the server has heard all that it has to hear, on all connections.
+    IsHeard,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -46,7 +48,12 @@ pub(super) struct Connect {
 pub(super) struct Command {
     #[serde(default = "admin")]
     pub(super) database: String,
+    /// Which key of the body is the first one, if there are more.
+    pub(super) name: Option<String>,
     pub(super) body: Map<String, Value>,
+    /// A time limit of the caller's own for it.
+    #[serde(rename = "deadlineMS")]
+    pub(super) deadline_ms: Option<u64>,
     /// A part of the reply.
     pub(super) gives: Option<Value>,
     pub(super) fails: Option<Failure>,
@@ -57,6 +64,8 @@ pub(super) struct Command {
 pub(super) struct Send {
     #[serde(default = "admin")]
     pub(super) database: String,
+    /// As in a command.
+    pub(super) name: Option<String>,
     pub(super) body: Map<String, Value>,
     #[serde(default)]
     pub(super) flags: Vec<Flag>,
@@ -83,7 +92,9 @@ pub(super) struct Driver {
     pub(super) version: Option<String>,
     pub(super) platform: Option<String>,
     /// Whether it was not told of before.
-    pub(super) is_new: bool,
+    pub(super) is_new: Option<bool>,
+    /// Words of the reason why nobody can be called so.
+    pub(super) is_refused: Option<String>,
 }
 
 /// What an error is like. What is left out is not asked about.

@@ -1,6 +1,8 @@
 //! The server of one connection, without I/O: what it hears is held to its script, what it says comes
 //! from there.
 
+use std::time::Duration;
+
 use super::hearing::Heard;
 use super::saying::{self, Said};
 use super::scram::Scram;
@@ -25,6 +27,7 @@ pub(super) struct Peer {
 pub(super) enum Turn {
     Say(Vec<u8>),
     ShakeHands(Handshake),
+    Wait(Duration),
     Close,
     Reset,
     /// It waits for the client, to speak or to leave.
@@ -127,6 +130,7 @@ impl Peer {
                     Some(Turn::Say(said.1))
                 }
                 Step::Tls(handshake) => Some(Turn::ShakeHands(handshake)),
+                Step::WaitsMs(time) => Some(Turn::Wait(Duration::from_millis(time))),
                 Step::Closes => Some(Turn::Close),
                 Step::Resets => Some(Turn::Reset),
             };

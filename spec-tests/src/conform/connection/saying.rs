@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::hearing::Heard;
 use super::scram::Scram;
-use super::script::{Flag, Says};
+use super::script::{Checksum, Flag, Says};
 use super::value;
 
 /// What a message said of itself, for what follows it.
@@ -18,6 +18,7 @@ pub(super) struct Said {
 
 const OP_MSG: i32 = 2013;
 const HEADER: usize = 16;
+const CHECKSUM: usize = 4;
 /// The number of the server's first message.
 const FIRST: i32 = 1000;
 
@@ -59,12 +60,15 @@ pub(super) fn say(
     let mut message = vec![0; HEADER];
     message.extend(flags.to_le_bytes());
     message.extend(sections);
-    if says.checksum {
-        message.extend([0xAB; 4]); // Nobody computes it (MS-14).
-    }
-    let length = number(message.len())?;
+    let checksum = says.checksum.map_or(0, |_| CHECKSUM);
+    let length = number(message.len() + checksum)?;
     for (at, number) in [(0, length), (4, request_id), (8, response_to), (12, OP_MSG)] {
         put(&mut message, at, number);
+    }
+    if let Some(checksum) = says.checksum {
+        let right = crc32c(&message);
+        let said = if checksum == Checksum::Right { right } else { !right };
+        message.extend(said.to_le_bytes());
     }
     let mut message = compressed(says, message)?;
     let lies = [(0, says.message_length), (12, says.op_code), (20, says.uncompressed_size)];
@@ -103,6 +107,14 @@ fn section(identifier: &str, documents: &[RawDocumentBuf]) -> Vec<u8> {
     let length = i32::try_from(bytes.len()).unwrap_or(i32::MAX);
     put(&mut bytes, 0, length);
     bytes
+}
+
+/// The checksum of OP_MSG (MS-14), bit by bit.
+fn crc32c(bytes: &[u8]) -> u32 {
+    const POLYNOMIAL: u32 = 0x82F6_3B78;
+    let step = |crc: u32| if crc & 1 == 0 { crc >> 1 } else { crc >> 1 ^ POLYNOMIAL };
+    let add = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc));
+    !bytes.iter().fold(!0, add)
 }
 
 fn number(length: usize) -> Result<i32, String> {

@@ -23,6 +23,9 @@ pub(super) enum Step {
     /// Whatever comes, if something does.
     HearsSomething,
     SaysBytes(Hex),
+    /// The server takes its time; in memory, none.
+    #[serde(rename = "waitsMS")]
+    WaitsMs(u64),
     /// Both shake hands: from here on, all of it is encrypted. In memory, nothing happens.
     Tls(Handshake),
     /// One message comes.
@@ -110,9 +113,7 @@ pub(super) struct Says {
     pub(super) response_to: Option<i32>,
     pub(super) op_code: Option<i32>,
     pub(super) message_length: Option<i32>,
-    /// With a checksum of four bytes.
-    #[serde(default)]
-    pub(super) checksum: bool,
+    pub(super) checksum: Option<Checksum>,
     /// The kind of one more section, which is empty.
     pub(super) section: Option<u8>,
     /// More sections of documents, by their identifiers.
@@ -120,6 +121,13 @@ pub(super) struct Says {
     pub(super) sequences: Vec<Sequence>,
     /// What its payload is.
     pub(super) scram: Option<Scram>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Checksum {
+    Right,
+    Wrong,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -173,9 +181,6 @@ impl Script {
 }
 
 impl Flag {
-    pub(super) const ALL: [Self; 3] =
-        [Self::ChecksumPresent, Self::MoreToCome, Self::ExhaustAllowed];
-
     pub(super) const fn bit(self) -> u32 {
         match self {
             Self::ChecksumPresent => 1,

@@ -148,6 +148,7 @@ fn serve(
                 Some(encrypted) => stream = encrypted,
                 None => return peer.is_left(),
             },
+            Turn::Wait(time) => thread::sleep(time),
             Turn::Close => return Ok(()),
             Turn::Reset => {
                 let socket = socket2::SockRef::from(stream.socket());

@@ -32,8 +32,9 @@ fn perform(operation: &Operation, client: &mut impl Client) -> Result<(), String
             judge(got, connect.gives.as_ref(), connect.fails.as_ref())
         }
         Operation::Command(command) => {
-            let body = value::written(&command.body)?;
-            let got = client.command(&command.database, &body);
+            let body = value::command(command.name.as_deref(), &command.body)?;
+            let within = command.deadline_ms.map(Duration::from_millis);
+            let got = client.command(&command.database, &body, within);
             judge(
                 got.and_then(|reply| seen(&reply)),
                 command.gives.as_ref(),
@@ -41,7 +42,7 @@ fn perform(operation: &Operation, client: &mut impl Client) -> Result<(), String
             )
         }
         Operation::Unacknowledged(command) => {
-            let body = value::written(&command.body)?;
+            let body = value::command(command.name.as_deref(), &command.body)?;
             let got = client.unacknowledged(&command.database, &body).map(|()| Value::Null);
             judge(got, command.gives.as_ref(), command.fails.as_ref())
         }
@@ -69,17 +70,26 @@ fn perform(operation: &Operation, client: &mut impl Client) -> Result<(), String
         Operation::AppendMetadata(driver) => {
             let (version, platform) = (driver.version.as_deref(), driver.platform.as_deref());
             let info = DriverInfo::new(&driver.name, version, platform);
-            let is_new = client.append_metadata(info.map_err(|error| error.to_string())?);
-            let differs = format!("expected it to be new: {}, got {is_new}", driver.is_new);
-            if is_new == driver.is_new { Ok(()) } else { Err(differs) }
+            match (info, &driver.is_refused) {
+                (Ok(info), None) => {
+                    let is_new = client.append_metadata(info);
+                    let differs =
+                        format!("expected it to be new: {:?}, got {is_new}", driver.is_new);
+                    if Some(is_new) == driver.is_new { Ok(()) } else { Err(differs) }
+                }
+                (Err(error), Some(words)) if error.to_string().contains(words) => Ok(()),
+                (Err(error), _) => Err(error.to_string()),
+                (Ok(_), Some(words)) => Err(format!("expected it to be refused: {words}")),
+            }
         }
         Operation::Monitor => client.monitor(),
+        Operation::IsHeard => client.wait_until_heard(),
     }
 }
 
 /// Writes the message that a file describes.
 fn message(send: &Send, client: &mut impl Client) -> Result<(), Refusal> {
-    let body = value::written(&send.body).map_err(Refusal::Other)?;
+    let body = value::command(send.name.as_deref(), &send.body).map_err(Refusal::Other)?;
     let flags = Flags::from_bits(Flag::bits(&send.flags));
     let flags = flags.map_err(|error| Refusal::Other(error.to_string()))?;
     let ids = Ids::request(client.next_request_id()?);

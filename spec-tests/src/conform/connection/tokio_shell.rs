@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::{ConnectionDescription, DriverInfo};
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::Purpose;
 use cenote_core::uri::ConnectionString;
 use cenote_core::wire::MessageBuf;
 use cenote_tokio::{Builder, Client as Whole, Mongo, Pool, PooledConnection};
 use tokio::runtime::{self, Runtime};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::client::{Client, Refusal, Told};
 use super::format::File;
@@ -78,9 +79,18 @@ impl Client for TokioShell {
         &mut self,
         database: &str,
         command: &RawDocument,
+        within: Option<Duration>,
     ) -> Result<RawDocumentBuf, Refusal> {
         let (runtime, connection) = self.current()?;
-        Ok(runtime.block_on(connection.command(database, command))?)
+        let Some(within) = within else {
+            return Ok(runtime.block_on(connection.command(database, command))?);
+        };
+        // A command that is dropped is what a deadline of the caller's makes of it.
+        let work = connection.command(database, command);
+        match runtime.block_on(async { timeout(within, work).await }) {
+            Ok(reply) => Ok(reply?),
+            Err(_) => Err(ConnectionError::timeout(Stage::Operation, within).into()),
+        }
     }
 
     fn unacknowledged(&mut self, database: &str, command: &RawDocument) -> Result<(), Refusal> {
@@ -120,6 +130,10 @@ impl Client for TokioShell {
         let heard = (self.waits)();
         drop(client);
         heard
+    }
+
+    fn wait_until_heard(&mut self) -> Result<(), String> {
+        (self.waits)()
     }
 
     fn finish(mut self) -> Result<(), String> {

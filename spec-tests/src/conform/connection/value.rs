@@ -42,6 +42,29 @@ pub(super) fn written(document: &Map<String, Value>) -> Result<RawDocumentBuf, S
     RawDocumentBuf::try_from(&document).map_err(|error| error.to_string())
 }
 
+/// The command that a file writes so: the order of keys is none of JSON's, but its name comes first.
+///
+/// # Errors
+///
+/// It has several keys, and none of this name.
+pub(super) fn command(
+    name: Option<&str>,
+    document: &Map<String, Value>,
+) -> Result<RawDocumentBuf, String> {
+    let only = (document.len() == 1).then(|| document.keys().next()).flatten();
+    let name = name.or(only.map(String::as_str)).ok_or("which of its keys is its name?")?;
+    let mut rest = document.clone();
+    let value = rest.remove(name).ok_or_else(|| format!("it has no `{name}`"))?;
+    let mut command = RawDocumentBuf::new();
+    for part in [Map::from_iter([(name.to_owned(), value)]), rest] {
+        for element in &written(&part)? {
+            let (key, value) = element.map_err(|error| error.to_string())?;
+            command.append(key, value);
+        }
+    }
+    Ok(command)
+}
+
 fn as_extended(value: &Value) -> Value {
     match value {
         Value::Object(map) => match map.get("$text").and_then(Value::as_str) {
