@@ -3,7 +3,6 @@
 //! Each scene runs twice in a process of its own, with n and with 2n repetitions; the difference
 //! divided by n is what one repetition costs, free of set-up.
 
-use std::process::Command;
 use std::time::Duration;
 
 use cenote::conversation::Conversation;
@@ -186,16 +185,5 @@ fn main() {
 
 /// All instructions of a process that plays the scene with `n` repetitions.
 fn count(name: &str, n: u64) -> u64 {
-    let this = std::env::current_exe().expect("the path of this program");
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
-        .arg(this)
-        .args(["--scene", name, &n.to_string()])
-        .output()
-        .expect("valgrind, which this benchmark needs, could not be started");
-    let report = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "callgrind failed: {report}");
-    let line = report.lines().find(|line| line.contains("Collected")).expect("a total");
-    let total = line.rsplit(' ').next().expect("a number at the end");
-    total.trim().parse().expect("a number")
+    workload::instructions_of(&["--scene", name, &n.to_string()])
 }

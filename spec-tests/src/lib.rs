@@ -16,6 +16,7 @@ pub mod replay;
 pub mod simulate;
 pub mod soak;
 pub mod state_machine;
+pub mod study;
 pub mod transcript;
 pub mod workload;
 

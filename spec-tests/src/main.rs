@@ -6,7 +6,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use cenote::command::{
-    check, completions, conform, endpoint, explore, record, replay, run, simulate, usage,
+    check, completions, conform, endpoint, explore, record, replay, run, simulate, study, usage,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -46,6 +46,8 @@ enum Command {
     Simulate(simulate::Arguments),
     /// Feed every sequence of inputs, up to a length, to small pools and to their model
     Explore(explore::Arguments),
+    /// Answer questions of whoever sets the options: many clients before a server, in virtual time
+    Study(study::Arguments),
     /// Print a script with which a shell completes these commands
     Completions(completions::Arguments),
 }
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
         Command::Simulate(arguments) => simulate::run(&arguments).map_err(Into::into),
         Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
+        Command::Study(arguments) => study::run(&arguments).map_err(Into::into),
         Command::Completions(arguments) => {
             completions::run(&arguments, &mut Cli::command()).map_err(Into::into)
         }

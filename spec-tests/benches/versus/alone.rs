@@ -10,7 +10,7 @@ use crate::bare::HandMade;
 use crate::measure::{Contestant, Sample, nanoseconds};
 use crate::pools;
 
-const PAIRS: u32 = 20_000;
+pub(crate) const PAIRS: u32 = 20_000;
 
 pub(crate) fn contestants() -> Vec<Contestant> {
     let runtime = Arc::new(Builder::new_current_thread().enable_all().build().expect("a runtime"));

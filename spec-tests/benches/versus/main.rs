@@ -1,5 +1,6 @@
 //! The shells beside other pools and beside what no pool can do without, in one process and in
-//! rounds that take turns: `cargo bench -p cenote --bench versus [-- ROUNDS] [ROW…]`.
+//! rounds that take turns: `cargo bench -p cenote --bench versus [-- ROUNDS] [ROW…]`. With
+//! `-- instructions [ROW…]` valgrind counts instead, for the rows that take one thread.
 //!
 //! The figures are of this machine and this hour; the ratios to the bare limit of the same round are
 //! what can be compared. Medians of all rounds. A row is chosen by a part of its name.
@@ -8,6 +9,7 @@ mod alone;
 mod bare;
 mod bare_ping;
 mod contended;
+mod counted;
 mod dead;
 mod fairness;
 mod measure;
@@ -24,7 +26,8 @@ use crate::measure::Row;
 /// The least that is there of everything that is compared, in the order in which it is told.
 fn rows() -> Vec<Row> {
     vec![
-        Row::new("alone", "pair, alone (pool of 10, one task)", alone::contestants),
+        Row::new("alone", "pair, alone (pool of 10, one task)", alone::contestants)
+            .counted_in(alone::PAIRS),
         Row::new(
             "contended",
             "pair, 64 tasks over 8 connections, two threads",
@@ -33,10 +36,12 @@ fn rows() -> Vec<Row> {
         fairness::row(),
         Row::new("waiters-10000", "serve one of 10,000 waiters over 4 connections", || {
             waiters::contestants(10_000)
-        }),
+        })
+        .counted_in(10_000),
         Row::new("waiters-100000", "serve one of 100,000 waiters over 4 connections", || {
             waiters::contestants(100_000)
-        }),
+        })
+        .counted_in(100_000),
         timeouts::row(),
         Row::new("dead-16", "a live waiter behind 16 that gave up", || dead::contestants(16)),
         Row::new("dead-1000", "a live waiter behind 1,000 that gave up", || {
@@ -51,11 +56,16 @@ fn rows() -> Vec<Row> {
 }
 
 fn main() {
+    if counted::is_asked_for_one_scene(rows) {
+        return;
+    }
     // `cargo bench` adds `--bench`; `cargo test` runs the binary, too, and gets one round.
     let is_test = !std::env::args().any(|argument| argument == "--bench");
     let arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
-    let (numbers, names): (Vec<_>, Vec<_>) =
+    let (numbers, mut names): (Vec<_>, Vec<_>) =
         arguments.partition(|argument| argument.parse::<usize>().is_ok());
+    let counts = names.iter().any(|name| name == "instructions");
+    names.retain(|name| name != "instructions");
     let rounds = numbers.last().and_then(|text| text.parse().ok());
     let rounds = rounds.unwrap_or(if is_test { 1 } else { 31 });
     let is_chosen =
@@ -67,6 +77,6 @@ fn main() {
         std::process::exit(2);
     }
     for row in chosen {
-        row.report(rounds);
+        if counts { counted::report(row) } else { row.report(rounds) }
     }
 }

@@ -13,6 +13,9 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     title: &'static str,
     columns: Vec<Column>,
+    /// How many units a round is made of, where it takes one thread and its instructions can be
+    /// [counted](crate::counted).
+    pub(crate) units: Option<u32>,
     contestants: Box<dyn FnOnce() -> Vec<Contestant>>,
 }
 
@@ -30,16 +33,28 @@ impl Row {
         contestants: impl FnOnce() -> Vec<Contestant> + 'static,
     ) -> Self {
         let columns = vec![Column { name: "ns", is_compared: true }];
-        Self { name, title, columns, contestants: Box::new(contestants) }
+        Self { name, title, columns, units: None, contestants: Box::new(contestants) }
     }
 
     pub(crate) fn with_columns(self, columns: Vec<Column>) -> Self {
         Self { columns, ..self }
     }
 
+    pub(crate) fn counted_in(self, units: u32) -> Self {
+        Self { units: Some(units), ..self }
+    }
+
+    pub(crate) fn title(&self) -> &'static str {
+        self.title
+    }
+
+    pub(crate) fn contestants(self) -> Vec<Contestant> {
+        (self.contestants)()
+    }
+
     /// Lets them take turns. The first round warms up, and does not count.
     pub(crate) fn report(self, rounds: usize) {
-        let Self { name, title, columns, contestants } = self;
+        let Self { name, title, columns, contestants, units: _ } = self;
         let mut contestants = contestants();
         let mut samples = vec![Vec::with_capacity(rounds); contestants.len()];
         for round in 0..=rounds {

@@ -22,6 +22,7 @@ const LIMIT: Duration = Duration::from_millis(100);
 pub(crate) fn row() -> Row {
     Row::new("timeouts", "one of 10,000 waiters that time out together", contestants)
         .with_columns(vec![Column { name: "CPU ns", is_compared: true }])
+        .counted_in(WAITERS)
 }
 
 fn contestants() -> Vec<Contestant> {

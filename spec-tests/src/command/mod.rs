@@ -11,4 +11,5 @@ pub mod replay;
 pub mod run;
 mod signals;
 pub mod simulate;
+pub mod study;
 pub mod usage;

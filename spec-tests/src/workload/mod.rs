@@ -1,6 +1,7 @@
 //! What benchmarks and allocation tests measure: small scenes on a pool, each repeatable as often
 //! as one likes.
 
+mod callgrind;
 mod on_mio;
 mod on_tokio;
 
@@ -12,6 +13,7 @@ use cenote_core::pool::{
 };
 use cenote_core::trace::Recorder;
 
+pub use callgrind::instructions_of;
 pub use on_mio::WarmOnMio;
 pub use on_tokio::{Numbers, WarmOnTokio};
 

@@ -12,7 +12,13 @@ use tokio::time::timeout;
 use crate::shells::{Shell, on_both_shells};
 use crate::world::{World, standalone, three, until_open};
 
-on_both_shells!(nothing_is_left, who_waits_hears_of_it, what_is_still_out, dropped_it_closes);
+on_both_shells!(
+    nothing_is_left,
+    pools_close_in_their_order,
+    who_waits_hears_of_it,
+    what_is_still_out,
+    dropped_it_closes,
+);
 
 fn is_closed(error: &ClientError) -> bool {
     matches!(error, ClientError::Selection(SelectionError::Closed))
@@ -37,6 +43,15 @@ fn nothing_is_left(shell: Shell) {
     assert!(is_closed(&error), "{error}");
     // Again does no harm.
     world.client.close();
+}
+
+/// In that of the connection string. None of these pools was ever ready, so that nobody else has
+/// anything to tell of them meanwhile, and they are told of in the order in which they were closed.
+fn pools_close_in_their_order(shell: Shell) {
+    let hosts = ["127.0.0.1:3", "127.0.0.1:1", "127.0.0.1:4", "127.0.0.1:2"];
+    let world = World::new(shell, &format!("mongodb://{}", hosts.join(",")));
+    world.client.close();
+    assert_eq!(world.addresses_of("ConnectionPoolClosed"), hosts);
 }
 
 /// Whoever waits for a server hears of it.

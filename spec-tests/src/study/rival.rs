@@ -1,0 +1,84 @@
+//! A pool of other habits, to compare with: whoever waits longest gets what comes first, a connection
+//! that returns or one that is opened, whoever it was opened for. In CMAP a request that had a
+//! connection opened waits for that one. Nothing fails here and no time passes.
+
+use std::collections::VecDeque;
+
+use cenote_core::pool::{Action, ConnId, Input, PoolOptions};
+
+use super::fleet::{Ask, Modelled, Opened};
+
+pub(super) struct Rival {
+    most: usize,
+    connecting: usize,
+    idle: Vec<(ConnId, Opened)>,
+    waiting: VecDeque<Ask>,
+    starting: usize,
+    total: usize,
+    made: u64,
+}
+
+impl Rival {
+    /// With the limits that are set.
+    pub(super) fn new(options: &PoolOptions) -> Self {
+        let limit = |limit: Option<u32>, default: u32| limit.unwrap_or(default) as usize;
+        Self {
+            most: limit(options.max_pool_size, PoolOptions::DEFAULT_MAX_POOL_SIZE),
+            connecting: limit(options.max_connecting, PoolOptions::DEFAULT_MAX_CONNECTING),
+            idle: Vec::new(),
+            waiting: VecDeque::new(),
+            starting: 0,
+            total: 0,
+            made: 0,
+        }
+    }
+
+    pub(super) fn total(&self) -> usize {
+        self.total
+    }
+
+    /// # Panics
+    ///
+    /// When something happens that this pool does not know.
+    pub(super) fn handle(&mut self, input: &Input<Modelled>, actions: &mut Vec<Action<Modelled>>) {
+        match input {
+            Input::Ready => {}
+            &Input::CheckOutRequested { waiter, .. } => self.waiting.push_back(waiter),
+            &Input::CheckedIn { id, conn, .. } => self.idle.push((id, conn)),
+            &Input::EstablishSucceeded { id, conn } => {
+                self.starting -= 1;
+                self.idle.push((id, conn));
+            }
+            Input::CheckOutCancelled { .. }
+            | Input::Repurposed { .. }
+            | Input::Handshaken { .. }
+            | Input::EstablishFailed { .. }
+            | Input::IdleClosedByPeer { .. }
+            | Input::Close
+            | Input::Timer
+            | Input::ResetAfterFork
+            | Input::Clear { .. }
+            | Input::SetOptions { .. } => {
+                panic!("nothing of the kind happens here: {}", input.name())
+            }
+        }
+        self.serve(actions);
+    }
+
+    /// Who waits longest gets what is there; for those who still wait connections are opened.
+    fn serve(&mut self, actions: &mut Vec<Action<Modelled>>) {
+        while let Some(&waiter) = self.waiting.front() {
+            let Some(idle) = self.idle.pop() else { break };
+            actions.push(Action::Deliver { waiter, outcome: Ok(idle) });
+            self.waiting.pop_front();
+        }
+        let wanted = self.waiting.len().min(self.connecting);
+        while self.starting < wanted && self.total < self.most {
+            self.starting += 1;
+            self.total += 1;
+            self.made += 1;
+            let id = ConnId::from_parts(self.made, 0);
+            actions.push(Action::StartEstablish { id, deadline: None, background: false });
+        }
+    }
+}
