@@ -31,6 +31,10 @@ pub(super) struct File {
     /// The password of the one user there is, as the server knows it.
     #[serde(default = "pencil")]
     pub(super) password: String,
+    /// The server accepts nobody, and nobody else finds room to wait for it: whoever connects hears
+    /// nothing.
+    #[serde(default)]
+    pub(super) is_full: bool,
     /// What the server does on each connection, in the order in which they are opened.
     pub(super) connections: Vec<Script>,
     pub(super) operations: Vec<Operation>,
@@ -78,12 +82,20 @@ impl File {
             let reason = "it is played somewhere, and for each target where not, there is a reason";
             return refuse("notOn", reason);
         }
+        if file.is_full && !file.connections.is_empty() {
+            return refuse("isFull", "nobody gets through to such a server");
+        }
         if file.operations.is_empty() {
             return refuse("operations", "a client that does nothing shows nothing");
         }
         for (index, script) in file.connections.iter().enumerate() {
             if let Err(reason) = script.check() {
-                return refuse(&format!("connections/{index}"), &reason);
+                return Err(document.refuse_in(&format!("connections/{index}"), &reason));
+            }
+        }
+        for (index, operation) in file.operations.iter().enumerate() {
+            if let Err(reason) = operation.check() {
+                return Err(document.refuse_in(&format!("operations/{index}"), &reason));
             }
         }
         let unknown = |name: &&String| !Environment::VARIABLES.contains(&name.as_str());

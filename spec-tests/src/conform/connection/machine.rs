@@ -55,6 +55,9 @@ impl Machine {
     ///
     /// A connection string or a name that is none.
     pub(super) fn new(file: &File) -> Result<Self, String> {
+        if file.is_full {
+            return Err("in memory, whoever connects is connected".to_owned());
+        }
         let uri = file.uri(PORT, "")?;
         let client = file.client(&uri)?;
         let mut options = EstablishOptions::new(&uri, &client);

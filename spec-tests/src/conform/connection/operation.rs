@@ -6,6 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::script::Flag;
+use super::value;
+use crate::conform::document::inner::wrong_at;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -133,6 +135,73 @@ pub(super) enum Kind {
     Command,
     Protocol,
     Configuration,
+}
+
+/// What a client knows of a connection.
+pub(super) const KNOWN: [&str; 14] = [
+    "kind",
+    "helloOk",
+    "minWireVersion",
+    "maxWireVersion",
+    "maxBsonObjectSize",
+    "maxMessageSizeBytes",
+    "maxWriteBatchSize",
+    "setName",
+    "logicalSessionTimeoutMinutes",
+    "connectionId",
+    "serviceId",
+    "knowsTopologyVersion",
+    "compressor",
+    "mechanism",
+];
+
+impl Operation {
+    /// # Errors
+    ///
+    /// What can never come to pass, and where in the operation.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let expected = |place: &str, gives: &Option<Value>, fails: &Option<Failure>| {
+            if gives.is_some() && fails.is_some() {
+                return Err(wrong_at(place, "it cannot give anything and fail, too"));
+            }
+            let place = format!("{place}/gives");
+            gives.as_ref().map_or(Ok(()), value::check).map_err(|what| wrong_at(&place, what))
+        };
+        let body = |place: &str, name: &Option<String>, body: &Map<String, Value>| {
+            let written = value::command(name.as_deref(), body).map(drop);
+            written.map_err(|what| wrong_at(&format!("{place}/body"), what))
+        };
+        match self {
+            Self::Connect(connect) => {
+                let gives = connect.gives.as_ref().and_then(Value::as_object);
+                let is_unknown = |key: &&String| !KNOWN.contains(&key.as_str());
+                if let Some(key) = gives.and_then(|gives| gives.keys().find(is_unknown)) {
+                    let what = format!("unknown key, known are {}", KNOWN.join(", "));
+                    return Err(wrong_at(&format!("connect/gives/{key}"), what));
+                }
+                expected("connect", &connect.gives, &connect.fails)
+            }
+            Self::Command(command) => {
+                body("command", &command.name, &command.body)?;
+                expected("command", &command.gives, &command.fails)
+            }
+            Self::Unacknowledged(command) => {
+                if command.gives.is_some() || command.deadline_ms.is_some() {
+                    return Err(wrong_at("unacknowledged", "it awaits nothing"));
+                }
+                body("unacknowledged", &command.name, &command.body)
+            }
+            Self::Send(send) => body("send", &send.name, &send.body),
+            Self::Receive(receive) => expected("receive", &receive.gives, &receive.fails),
+            Self::AppendMetadata(driver) => {
+                if driver.is_new.is_some() == driver.is_refused.is_some() {
+                    return Err(wrong_at("appendMetadata", "it is new or not, or refused"));
+                }
+                Ok(())
+            }
+            Self::IsReusable(_) | Self::CheckIn | Self::Monitor | Self::IsHeard => Ok(()),
+        }
+    }
 }
 
 fn admin() -> String {

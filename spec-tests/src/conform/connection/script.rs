@@ -6,6 +6,8 @@ use cenote_core::wire::CompressorId;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::value;
+use crate::conform::document::inner::wrong_at;
 use crate::endpoint::{ScramFault, ServerCertificate};
 
 /// Step by step.
@@ -176,7 +178,40 @@ impl Script {
         if let Some(Step::Says(_)) = self.steps.first() {
             return Err("a server does not begin".to_owned());
         }
-        Ok(())
+        let mut steps = self.steps.iter().enumerate();
+        steps.try_for_each(|(index, step)| {
+            step.check().map_err(|what| wrong_at(&index.to_string(), what))
+        })
+    }
+}
+
+impl Step {
+    /// # Errors
+    ///
+    /// What cannot be compared with, or cannot be said.
+    fn check(&self) -> Result<(), String> {
+        match self {
+            Self::Hears(hears) => {
+                if !hears.more && !hears.body.contains_key(&hears.command) {
+                    let what = format!("it has no `{}`", hears.command);
+                    return Err(wrong_at("hears/body", what));
+                }
+                let body = Value::Object(hears.body.clone());
+                value::check(&body).map_err(|what| wrong_at("hears/body", what))
+            }
+            Self::Says(says) => {
+                let body = value::written(&says.body).map(drop);
+                body.map_err(|what| wrong_at("says/body", what))
+            }
+            Self::HearsBytes(_)
+            | Self::HearsSomething
+            | Self::SaysBytes(_)
+            | Self::WaitsMs(_)
+            | Self::Tls(_)
+            | Self::Closes
+            | Self::Resets
+            | Self::IsLeft => Ok(()),
+        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! The server on a socket: a thread that accepts, and one for each connection.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned, crypto::ring};
+use socket2::{Domain, Socket, Type};
 
 use super::format::File;
 use super::peer::{Peer, Turn};
@@ -33,14 +34,18 @@ struct Progress {
 /// How long anything may take: more than any machine needs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// After which there is no room to wait in.
+const FULL: Duration = Duration::from_millis(100);
+
 impl Server {
     /// # Errors
     ///
     /// The system's, when it gives no port.
     pub(super) fn start(file: &File) -> Result<Self, String> {
         let unusable = |error: io::Error| format!("no server to play with: {error}");
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(unusable)?;
+        let listener = listen(file.is_full).map_err(unusable)?;
         let port = listener.local_addr().map_err(unusable)?.port();
+        let waiting = if file.is_full { fill(port) } else { Vec::new() };
         let certificates = Certificates::new().map_err(|error| error.to_string())?;
         let certificates = Arc::new(certificates);
         let (is_over, progress) = (Arc::<AtomicBool>::default(), Arc::<Progress>::default());
@@ -49,7 +54,13 @@ impl Server {
         let accepting = thread::spawn({
             let (is_over, progress) = (Arc::clone(&is_over), Arc::clone(&progress));
             let certificates = Arc::clone(&certificates);
-            move || accept(&listener, peers, &is_over, &progress, &certificates)
+            move || {
+                if !waiting.is_empty() {
+                    listen_to_nobody(&is_over);
+                    return Ok(());
+                }
+                accept(&listener, peers, &is_over, &progress, &certificates)
+            }
         });
         Ok(Self { port, certificates, is_over, progress, accepting })
     }
@@ -88,8 +99,32 @@ impl Server {
     /// What went differently on its side.
     pub(super) fn end(self) -> Result<(), String> {
         self.is_over.store(true, Ordering::Relaxed);
-        drop(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))); // So that it looks.
+        self.accepting.thread().unpark();
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        drop(TcpStream::connect_timeout(&address, FULL)); // So that it looks.
         self.accepting.join().unwrap_or_else(|_| Err("the server has panicked".to_owned()))
+    }
+}
+
+fn listen(is_full: bool) -> io::Result<TcpListener> {
+    if !is_full {
+        return TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+    }
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
+    socket.listen(0)?;
+    Ok(socket.into())
+}
+
+/// Takes all the room there is to wait in: then the system does not answer whoever connects.
+fn fill(port: u16) -> Vec<TcpStream> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    std::iter::from_fn(|| TcpStream::connect_timeout(&address, FULL).ok()).collect()
+}
+
+fn listen_to_nobody(is_over: &AtomicBool) {
+    while !is_over.load(Ordering::Relaxed) {
+        thread::park();
     }
 }
 
