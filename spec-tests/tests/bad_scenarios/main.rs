@@ -231,7 +231,7 @@ operations:
 fn mistakes_about_connections_are_told_with_their_line_too() {
     for (change, line, complaint) in [
         (("requirements: [HS-01]", "rules: [HS-01]"), 2, "rules: unknown field `rules`"),
-        (("[HS-01]", "[HS-1]"), 2, "requirements.0: `HS-1` is no id of a rule"),
+        (("[HS-01]", "[hello]"), 2, "requirements.0: `hello` is no id of a rule"),
         (("{server}/", "{server}/?w"), 3, "uri: "),
         (("- - hears:", "- - hear:"), 5, "unknown variant `hear`"),
         (("      more: true", "      some: true"), 8, "unknown field `some`"),
