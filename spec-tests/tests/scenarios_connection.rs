@@ -56,7 +56,7 @@ fn every_scenario_passes() {
     assert_eq!(names(Target::Mio), ["hello-with-a-declared-version"]);
 }
 
-const FILES: usize = 41;
+const FILES: usize = 43;
 
 /// Whatever a file expects to be heard or to be given: anything else is a failure.
 #[test]
@@ -76,7 +76,9 @@ fn every_expectation_bites() {
             *value = match value {
                 Value::Bool(value) => json!(!*value),
                 Value::Number(_) => json!(4_711_000),
-                _ => json!("something else"),
+                Value::Null | Value::String(_) | Value::Array(_) | Value::Object(_) => {
+                    json!("something else")
+                }
             };
             let verdict = verdict(changed, Target::Core);
             let name = path.display();
@@ -113,12 +115,15 @@ fn collect(value: &Value, place: String, places: &mut Vec<String>) {
     }
 }
 
+/// What is done to a file, and what the runner must say to that.
+type Change = (&'static str, fn(&mut Value), &'static str);
+
 /// What a client says too much, too early, or not at all; a connection too many and one too few; flags
 /// and compression: on every target.
 #[test]
 fn other_stories_are_failures_everywhere() {
     let easy = scenario("compression");
-    let changes: [(&str, fn(&mut Value), &str); 7] = [
+    let changes: [Change; 7] = [
         ("one command more", |it| drop(list(it, "/connections/0").splice(2..4, [])), "step 2"),
         ("one command less", |it| drop(list(it, "/operations").pop()), "step 8"),
         ("no connection", |it| drop(list(it, "/connections").pop()), "expect"),
@@ -141,6 +146,19 @@ fn other_stories_are_failures_everywhere() {
 
 fn list<'a>(document: &'a mut Value, place: &str) -> &'a mut Vec<Value> {
     document.pointer_mut(place).and_then(Value::as_array_mut).expect("a list")
+}
+
+/// What a server sends back is shown: to be a secret, it must not be.
+#[test]
+fn a_secret_that_is_shown_is_a_failure() {
+    for target in Target::ALL {
+        let mut document = scenario("secrets");
+        document["secrets"] = json!(["no"]);
+        let Verdict::Failed(said) = verdict(document, target) else {
+            panic!("{target}: not noticed");
+        };
+        assert!(said.contains("a secret is shown"), "{said}");
+    }
 }
 
 /// What is told not to be for a target has to be so.

@@ -12,6 +12,7 @@ mod document;
 mod place;
 mod requirement;
 pub mod sdam_errors;
+mod starved;
 pub mod unified;
 pub mod uri;
 

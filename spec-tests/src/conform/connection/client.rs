@@ -1,7 +1,7 @@
 //! What a client can do, whatever it is made of.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
@@ -11,6 +11,7 @@ use cenote_core::connect::{ConnectionDescription, DriverInfo};
 use cenote_core::error::{
     CommandError, ConnectionError, OperationError, PoolError, ReplyPart, Stage,
 };
+use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::pool::{CheckOutError, Event};
 use cenote_core::wire::MessageBuf;
 
@@ -106,9 +107,17 @@ impl From<PoolError> for Refusal {
 pub(super) struct Told {
     checker: Checker,
     addresses: BTreeSet<String>,
+    secrets: Vec<String>,
+    /// Messages that show one of them.
+    leaks: Vec<String>,
 }
 
 impl Told {
+    /// Nothing yet, and nothing of these may ever be.
+    pub(super) fn without(secrets: &[String]) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self { secrets: secrets.to_vec(), ..Self::default() }))
+    }
+
     pub(super) fn hear(
         told: &Mutex<Self>,
         event: &Event<ConnectionError>,
@@ -116,6 +125,11 @@ impl Told {
     ) {
         let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
         told.addresses.insert(address.to_string());
+        let record = LogRecord::new(event, address, &LogSettings::default());
+        let shown = format!("{record} {record:?} {event:?}");
+        if told.secrets.iter().any(|secret| shown.contains(secret)) {
+            told.leaks.push(shown);
+        }
         // How long things take is a matter of other files.
         told.checker.tell(&Line::of(event, address, Duration::MAX));
     }
@@ -127,6 +141,9 @@ impl Told {
         let told = std::mem::take(&mut *told.lock().unwrap_or_else(PoisonError::into_inner));
         if !told.addresses.iter().eq([&address.to_string()]) {
             return Err(format!("events of {:?}, expected {address} alone", told.addresses));
+        }
+        if !told.leaks.is_empty() {
+            return Err(format!("a secret is shown: {:?}", told.leaks));
         }
         let report = told.checker.finish();
         if report.is_good() { Ok(()) } else { Err(format!("its events break rules:\n{report}")) }

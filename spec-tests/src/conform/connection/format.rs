@@ -31,6 +31,9 @@ pub(super) struct File {
     /// The password of the one user there is, as the server knows it.
     #[serde(default = "pencil")]
     pub(super) password: String,
+    /// What nobody may be shown, in errors, events or log messages (LG-56).
+    #[serde(default)]
+    pub(super) secrets: Vec<String>,
     /// The server accepts nobody, and nobody else finds room to wait for it: whoever connects hears
     /// nothing.
     #[serde(default)]

@@ -1,13 +1,12 @@
 //! A client in memory: the machines of the core, and nothing around them.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::{
     ClientMetadata, Command, ConnectionDescription, DriverInfo, Establish, EstablishOptions, Nonce,
-    ProxyStep, ScramCache, ServerApi, Socks5, Step,
+    ScramCache, ServerApi, Socks5, Step,
 };
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ConnectionString;
@@ -17,7 +16,8 @@ use cenote_core::wire::{
 
 use super::client::{Client, Refusal, reply_or_error};
 use super::format::File;
-use super::peer::{Peer, Turn};
+use super::link::Link;
+use super::peer::Peer;
 
 pub(super) struct Machine {
     uri: ConnectionString,
@@ -30,21 +30,6 @@ pub(super) struct Machine {
     /// Those that nobody uses.
     idle: Vec<Link>,
     nonces: u8,
-}
-
-/// A connection, and the server at its other end.
-struct Link {
-    peer: Peer,
-    channel: Channel,
-    /// As soon as it is known.
-    description: Option<ConnectionDescription>,
-}
-
-/// What comes from the server.
-enum Came {
-    Bytes(Vec<u8>),
-    End,
-    Reset,
 }
 
 /// In memory nobody gets connected, whatever the port.
@@ -99,7 +84,7 @@ impl Machine {
 
     fn open(&mut self, options: EstablishOptions) -> Result<ConnectionDescription, Refusal> {
         let peer = self.peers.pop().ok_or(Refusal::Other("nobody expects it".to_owned()))?;
-        let mut link = Link { peer, channel: Channel::new(), description: None };
+        let mut link = Link::new(peer);
         let opened = self.talk(&mut link, options);
         match &opened {
             Ok(description) => {
@@ -241,129 +226,6 @@ impl Client for Machine {
         match self.peers.len() {
             0 => Ok(()),
             left => Err(format!("{left} connections were never opened")),
-        }
-    }
-}
-
-impl Link {
-    fn write(&mut self) {
-        self.peer.hear(self.channel.outgoing());
-        self.channel.written();
-    }
-
-    fn has_heard_all(&mut self) -> Result<bool, Refusal> {
-        match self.peer.turn().map_err(Refusal::Other)? {
-            Turn::Listen => Ok(self.peer.has_heard_all()),
-            turn => Err(Refusal::Other(format!("nobody listens to {turn:?}"))),
-        }
-    }
-
-    /// The client closes the connection, unless the server does.
-    fn leave(&mut self) -> Result<(), String> {
-        loop {
-            match self.peer.turn()? {
-                Turn::Say(_) | Turn::ShakeHands(_) | Turn::Wait(_) => {}
-                Turn::Close | Turn::Reset => return Ok(()),
-                Turn::Listen => return self.peer.is_left(),
-            }
-        }
-    }
-
-    /// What `take` takes out of the channel, as soon as it is there.
-    fn read<R>(
-        &mut self,
-        take: impl Fn(&mut Channel) -> Result<Option<R>, WireError>,
-    ) -> Result<Result<R, Trouble>, Refusal> {
-        loop {
-            match take(&mut self.channel) {
-                Ok(Some(reply)) => return Ok(Ok(reply)),
-                Err(error) => return Ok(Err(Trouble::Garbled(error))),
-                Ok(None) => {}
-            }
-            match self.next()? {
-                Came::Bytes(bytes) => self.feed(&bytes),
-                Came::End => {
-                    let closed = || Trouble::Network("closed by the peer".to_owned());
-                    return Ok(Err(self.channel.end().err().map_or_else(closed, Trouble::Garbled)));
-                }
-                Came::Reset => {
-                    let reset = io::Error::from(io::ErrorKind::ConnectionReset);
-                    return Ok(Err(Trouble::Network(reset.to_string())));
-                }
-            }
-        }
-    }
-
-    fn feed(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let spare = self.channel.spare();
-            let count = spare.len().min(rest.len());
-            if count == 0 {
-                return; // After an error, nobody reads on.
-            }
-            spare[..count].copy_from_slice(&rest[..count]);
-            self.channel.filled(count);
-            rest = &rest[count..];
-        }
-    }
-
-    fn next(&mut self) -> Result<Came, Refusal> {
-        loop {
-            match self.peer.turn().map_err(Refusal::Other)? {
-                Turn::Say(bytes) => return Ok(Came::Bytes(bytes)),
-                Turn::ShakeHands(_) | Turn::Wait(_) => {}
-                Turn::Close => return Ok(Came::End),
-                Turn::Reset => return Ok(Came::Reset),
-                Turn::Listen => {
-                    let reason = "both sides wait for each other, which ends on a clock alone";
-                    return Err(Refusal::Other(reason.to_owned()));
-                }
-            }
-        }
-    }
-
-    fn tunnel(&mut self, mut socks: Socks5) -> Result<(), Refusal> {
-        loop {
-            match socks.next_step()? {
-                ProxyStep::Send(bytes) => self.peer.hear(bytes.as_slice()),
-                ProxyStep::Receive => match self.next()? {
-                    Came::Bytes(bytes) => {
-                        let _ = socks.received(&bytes);
-                    }
-                    Came::End | Came::Reset => {
-                        let error = ConnectionError::network(Stage::Proxy, "closed by the proxy");
-                        return Err(error.into());
-                    }
-                },
-                ProxyStep::Connected => return Ok(()),
-            }
-        }
-    }
-}
-
-/// What goes wrong between two messages.
-enum Trouble {
-    Network(String),
-    Garbled(WireError),
-}
-
-impl Trouble {
-    fn at(self, stage: Stage) -> ConnectionError {
-        match self {
-            Self::Network(reason) => ConnectionError::network(stage, reason),
-            Self::Garbled(error @ WireError::EndOfStream { .. }) => {
-                ConnectionError::network(stage, error)
-            }
-            Self::Garbled(error) => ConnectionError::protocol(stage, &error.to_string()),
-        }
-    }
-
-    fn tell(self, establish: &mut Establish) {
-        match self {
-            Self::Network(reason) => establish.failed(reason),
-            Self::Garbled(error @ WireError::EndOfStream { .. }) => establish.failed(error),
-            Self::Garbled(error) => establish.garbled(&error.to_string()),
         }
     }
 }

@@ -31,7 +31,7 @@ impl MioShell {
             return Err("a shell declares no version of the API".to_owned());
         }
         let uri = file.uri(server.port(), &server.ca_file())?;
-        let told = Arc::<Mutex<Told>>::default();
+        let told = Told::without(&file.secrets);
         let pool = pool(file, &uri, &told)?;
         pool.ready();
         let uri = file.uri_text(server.port(), &server.ca_file());

@@ -15,6 +15,7 @@
 //! └ scram       its side of SCRAM
 //! client        what a client can do
 //! ├ machine     in memory, by the machines of the core
+//! │ └ link      with a server at the other end
 //! ├ tokio_shell a pool on tokio
 //! └ mio_shell   the same on mio
 //! sockets       the server on a socket, with TLS
@@ -25,6 +26,7 @@
 mod client;
 mod format;
 mod hearing;
+mod link;
 mod machine;
 mod mio_shell;
 mod operation;
@@ -88,17 +90,13 @@ fn verdict(not_here: Option<&String>, played: Result<(), String>) -> Verdict {
 fn play_file(file: &File, target: Target) -> Result<(), String> {
     if target == Target::Core {
         let machine = Machine::new(file)?;
-        return story::play(&file.operations, machine);
+        return story::play(file, machine);
     }
     let server = Server::start(file)?;
     let played = match target {
         Target::Core => unreachable!("played in memory"),
-        Target::Tokio => {
-            TokioShell::new(file, &server).and_then(|it| story::play(&file.operations, it))
-        }
-        Target::Mio => {
-            MioShell::new(file, &server).and_then(|it| story::play(&file.operations, it))
-        }
+        Target::Tokio => TokioShell::new(file, &server).and_then(|it| story::play(file, it)),
+        Target::Mio => MioShell::new(file, &server).and_then(|it| story::play(file, it)),
     };
     // Both sides may have something to say about the same difference.
     let complaints: Vec<_> = [played, server.end()].into_iter().filter_map(Result::err).collect();

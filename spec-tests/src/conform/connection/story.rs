@@ -5,10 +5,12 @@ use std::time::Duration;
 use bson::RawDocument;
 use cenote_core::connect::{ConnectionDescription, DriverInfo};
 use cenote_core::error::{self, ConnectionError};
+use cenote_core::uri::{Compressor, Mechanism};
 use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
 use serde_json::{Value, json};
 
 use super::client::{Client, Refusal};
+use super::format::File;
 use super::operation::{Failure, Kind, Operation, Send, Stage};
 use super::script::Flag;
 use super::value;
@@ -16,15 +18,21 @@ use super::value;
 /// # Errors
 ///
 /// Where it went differently first, and how.
-pub(super) fn play(operations: &[Operation], mut client: impl Client) -> Result<(), String> {
-    let done = operations.iter().enumerate().try_for_each(|(index, operation)| {
-        perform(operation, &mut client).map_err(|what| format!("operation {index}: {what}"))
+pub(super) fn play(file: &File, mut client: impl Client) -> Result<(), String> {
+    let done = file.operations.iter().enumerate().try_for_each(|(index, operation)| {
+        perform(operation, &mut client, &file.secrets)
+            .map_err(|what| format!("operation {index}: {what}"))
     });
     let finished = client.finish();
     done.and(finished)
 }
 
-fn perform(operation: &Operation, client: &mut impl Client) -> Result<(), String> {
+fn perform(
+    operation: &Operation,
+    client: &mut impl Client,
+    secrets: &[String],
+) -> Result<(), String> {
+    let judge = |got, gives, fails| judge(got, gives, fails, secrets);
     match operation {
         Operation::Connect(connect) => {
             let within = connect.deadline_ms.map(Duration::from_millis);
@@ -122,7 +130,14 @@ fn judge(
     got: Result<Value, Refusal>,
     gives: Option<&Value>,
     fails: Option<&Failure>,
+    secrets: &[String],
 ) -> Result<(), String> {
+    if let Err(Refusal::Connection(error)) = &got {
+        let shown = format!("{error} {error:?}");
+        if secrets.iter().any(|secret| shown.contains(secret)) {
+            return Err(format!("a secret is shown: {shown}"));
+        }
+    }
     match (got, fails) {
         (Ok(got), None) => match (gives, got) {
             (Some(Value::Object(gives)), Value::Object(got)) => {
@@ -203,7 +218,7 @@ fn shown(description: &ConnectionDescription) -> Value {
         "connectionId": description.connection_id,
         "serviceId": description.service_id.map(|id| id.to_string()),
         "knowsTopologyVersion": description.topology_version.is_some(),
-        "compressor": description.compressor.map(|it| it.name()),
-        "mechanism": description.mechanism.map(|it| it.name()),
+        "compressor": description.compressor.map(Compressor::name),
+        "mechanism": description.mechanism.map(Mechanism::name),
     })
 }

@@ -37,7 +37,7 @@ impl TokioShell {
         let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| format!("no runtime to play on: {error}"))?;
         let uri = file.uri(server.port(), &server.ca_file())?;
-        let told = Arc::<Mutex<Told>>::default();
+        let told = Told::without(&file.secrets);
         let inside = runtime.enter();
         let pool = pool(file, &uri, &told)?;
         drop(inside);

@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bson::spec::BinarySubtype;
-use bson::{Bson, Document, RawDocument, RawDocumentBuf};
+use bson::{Binary, Bson, Document, RawDocument, RawDocumentBuf};
 use serde_json::{Map, Value, json};
 
 use crate::conform::document::inner::wrong_at;
@@ -14,22 +14,18 @@ pub(super) fn seen(document: &RawDocument) -> Result<Map<String, Value>, String>
 }
 
 fn shown(value: Bson) -> Value {
-    match value {
-        Bson::Document(document) => {
-            document.into_iter().map(|(key, value)| (key, shown(value))).collect()
-        }
-        Bson::Array(values) => values.into_iter().map(shown).collect(),
-        #[expect(clippy::wildcard_enum_match_arm, reason = "not ours")]
-        other => match &other {
-            Bson::Binary(binary) if binary.subtype == BinarySubtype::Generic => {
-                match std::str::from_utf8(&binary.bytes) {
-                    Ok(text) => json!({ "$text": text }),
-                    Err(_) => other.into_relaxed_extjson(),
-                }
-            }
-            _ => other.into_relaxed_extjson(),
-        },
+    if let Bson::Document(document) = value {
+        return document.into_iter().map(|(key, value)| (key, shown(value))).collect();
     }
+    if let Bson::Array(values) = value {
+        return values.into_iter().map(shown).collect();
+    }
+    if let Bson::Binary(Binary { subtype: BinarySubtype::Generic, bytes }) = &value {
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return json!({ "$text": text });
+        }
+    }
+    value.into_relaxed_extjson()
 }
 
 /// The document that a file writes so.
@@ -175,25 +171,25 @@ mod tests {
 
     use super::{check, difference, seen, written};
 
-    fn map(value: Value) -> Map<String, Value> {
+    fn map(value: &Value) -> Map<String, Value> {
         value.as_object().expect("a document").clone()
     }
 
     #[test]
     fn what_is_written_is_seen_again() {
-        let document = map(json!({ "a": 1, "b": { "$text": "n,," }, "c": [{ "d": true }, "e"] }));
+        let document = map(&json!({ "a": 1, "b": { "$text": "n,," }, "c": [{ "d": true }, "e"] }));
         assert_eq!(seen(&written(&document).unwrap()), Ok(document));
     }
 
     #[test]
     fn differences_say_where() {
         let seen =
-            map(json!({ "a": 1.0, "b": { "$text": "n,,x" }, "c": [{ "d": true }], "e": "2" }));
+            map(&json!({ "a": 1.0, "b": { "$text": "n,,x" }, "c": [{ "d": true }], "e": "2" }));
         for good in [
             json!({ "a": 1, "b": { "$$begins": "n,," }, "c": { "$$exists": true }, "e": "2" }),
             json!({ "a": 1, "c": { "$$includes": { "d": true } }, "b": { "$$exists": true }, "e": "2" }),
         ] {
-            assert_eq!(difference(&map(good), &seen, false), None);
+            assert_eq!(difference(&map(&good), &seen, false), None);
         }
         for (bad, what) in [
             (json!({ "e": 2 }), "e: expected 2, saw \"2\""),
@@ -202,10 +198,10 @@ mod tests {
             (json!({ "b": { "$$begins": "c=" } }), "b: expected"),
             (json!({ "c": [{}] }), "c: [0]: d: expected nothing, saw true"),
         ] {
-            let found = difference(&map(bad), &seen, true).expect("a difference");
+            let found = difference(&map(&bad), &seen, true).expect("a difference");
             assert!(found.starts_with(what), "{found}");
         }
-        assert!(difference(&map(json!({ "a": 1 })), &seen, false).is_some());
+        assert!(difference(&map(&json!({ "a": 1 })), &seen, false).is_some());
         assert!(check(&json!({ "a": [{ "$$exists": true }] })).is_ok());
         assert!(check(&json!({ "a": [{ "$$type": "int" }] })).is_err());
     }
