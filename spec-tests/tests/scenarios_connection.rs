@@ -37,10 +37,14 @@ fn every_scenario_passes() {
     }
     let on = |target| move |(name, its): &(String, Target)| (*its == target).then(|| name.clone());
     let names = |target| not_here.iter().filter_map(on(target)).collect::<Vec<_>>();
-    // Without a clock, TLS and name resolution.
+    // Without a client, a clock, TLS and name resolution.
     assert_eq!(
         names(Target::Core),
         [
+            "client-behind-a-load-balancer",
+            "client-does-not-ask-at-once",
+            "client-gets-ready",
+            "client-without-round-trip-times",
             "deadline-for-all-of-it",
             "deadline-for-tls",
             "minimum-has-its-own-time",
@@ -56,7 +60,7 @@ fn every_scenario_passes() {
     assert_eq!(names(Target::Mio), ["hello-with-a-declared-version"]);
 }
 
-const FILES: usize = 43;
+const FILES: usize = 47;
 
 /// Whatever a file expects to be heard or to be given: anything else is a failure.
 #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_check::{Checker, Line};
 use cenote_core::address::ServerAddress;
+use cenote_core::client::ClientError;
 use cenote_core::connect::{ConnectionDescription, DriverInfo};
 use cenote_core::error::{
     CommandError, ConnectionError, OperationError, PoolError, ReplyPart, Stage,
@@ -48,8 +49,18 @@ pub(super) trait Client {
     /// Watches the server until that has heard all it has to hear.
     fn monitor(&mut self) -> Result<(), String>;
 
-    /// Waits until the server has heard all it has to hear.
-    fn wait_until_heard(&mut self) -> Result<(), String>;
+    /// Watches the server from now on, as a whole client does.
+    fn watch(&mut self) -> Result<(), String>;
+
+    /// Has that client run a command.
+    fn client_command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, Refusal>;
+
+    /// Waits until the server has heard all it has to hear on so many connections.
+    fn wait_until_heard(&mut self, connections: usize) -> Result<(), String>;
 
     /// Closes everything.
     ///
@@ -147,6 +158,16 @@ impl Told {
         }
         let report = told.checker.finish();
         if report.is_good() { Ok(()) } else { Err(format!("its events break rules:\n{report}")) }
+    }
+}
+
+impl From<ClientError> for Refusal {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Pool(error) => error.into(),
+            ClientError::Operation(error) => error.into(),
+            other @ (ClientError::Selection(_) | _) => Self::Other(other.to_string()),
+        }
     }
 }
 

@@ -69,7 +69,7 @@ impl Machine {
     }
 
     /// Says hello as monitors do, and then again and again.
-    fn watch(&mut self, options: &EstablishOptions) -> Result<(), Refusal> {
+    fn say_hello_again(&mut self, options: &EstablishOptions) -> Result<(), Refusal> {
         let last = self.open(options.clone())?;
         let link = self.current()?;
         while !link.has_heard_all()? {
@@ -210,14 +210,22 @@ impl Client for Machine {
 
     fn monitor(&mut self) -> Result<(), String> {
         let options = self.options.for_monitor();
-        self.watch(&options).map_err(|refusal| match refusal {
+        self.say_hello_again(&options).map_err(|refusal| match refusal {
             Refusal::Connection(error) => error.to_string(),
             Refusal::Other(reason) => reason,
         })
     }
 
+    fn watch(&mut self) -> Result<(), String> {
+        Err("a client of servers is a matter of shells".to_owned())
+    }
+
+    fn client_command(&mut self, _: &str, _: &RawDocument) -> Result<RawDocumentBuf, Refusal> {
+        Err(Refusal::no_connection())
+    }
+
     /// Nothing happens here but what somebody asks for: all of it is heard already.
-    fn wait_until_heard(&mut self) -> Result<(), String> {
+    fn wait_until_heard(&mut self, _: usize) -> Result<(), String> {
         Ok(())
     }
 

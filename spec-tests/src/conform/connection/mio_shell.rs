@@ -18,8 +18,13 @@ pub(super) struct MioShell {
     uri: String,
     pool: Pool,
     told: Arc<Mutex<Told>>,
+    /// A client of the server besides, and what its pool tells.
+    watching: Option<Whole>,
+    watcher_told: Arc<Mutex<Told>>,
     held: Vec<PooledConnection<Mongo>>,
-    waits: Box<dyn Fn() -> Result<(), String>>,
+    waits: Box<dyn Fn(usize) -> Result<(), String>>,
+    /// All that the server expects.
+    connections: usize,
 }
 
 impl MioShell {
@@ -31,12 +36,21 @@ impl MioShell {
             return Err("a shell declares no version of the API".to_owned());
         }
         let uri = file.uri(server.port(), &server.ca_file())?;
-        let told = Told::without(&file.secrets);
+        let [told, watcher_told] = [(); 2].map(|()| Told::without(&file.secrets));
         let pool = pool(file, &uri, &told)?;
         pool.ready();
         let uri = file.uri_text(server.port(), &server.ca_file());
-        let waits = Box::new(server.waiter(file.connections.len()));
-        Ok(Self { uri, pool, told, held: Vec::new(), waits })
+        let (waits, connections) = (Box::new(server.waiter()), file.connections.len());
+        Ok(Self {
+            uri,
+            pool,
+            told,
+            watching: None,
+            watcher_told,
+            held: Vec::new(),
+            waits,
+            connections,
+        })
     }
 
     fn current(&mut self) -> Result<&mut PooledConnection<Mongo>, Refusal> {
@@ -106,17 +120,39 @@ impl Client for MioShell {
 
     fn monitor(&mut self) -> Result<(), String> {
         let client = Whole::new(&self.uri).map_err(|error| error.to_string())?;
-        let heard = (self.waits)();
+        let heard = (self.waits)(self.connections);
         drop(client);
         heard
     }
 
-    fn wait_until_heard(&mut self) -> Result<(), String> {
-        (self.waits)()
+    fn watch(&mut self) -> Result<(), String> {
+        let told = Arc::clone(&self.watcher_told);
+        let builder = Whole::builder(&self.uri).map_err(|error| error.to_string())?;
+        let builder =
+            builder.on_event(move |event| Told::hear(&told, &event.event, &event.address));
+        self.watching = Some(builder.build().map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    fn client_command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, Refusal> {
+        let client = self.watching.as_ref().ok_or_else(Refusal::no_connection)?;
+        Ok(client.command(database, command)?)
+    }
+
+    fn wait_until_heard(&mut self, connections: usize) -> Result<(), String> {
+        (self.waits)(connections)
     }
 
     fn finish(mut self) -> Result<(), String> {
         self.held.clear();
+        if let Some(watching) = self.watching.take() {
+            watching.close();
+            Told::judge(&self.watcher_told, self.pool.address())?;
+        }
         self.pool.close();
         Told::judge(&self.told, self.pool.address())
     }

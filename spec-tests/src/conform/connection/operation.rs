@@ -30,8 +30,15 @@ pub(super) enum Operation {
     AppendMetadata(Driver),
     /// Watches the server, until all that it has to hear was heard.
     Monitor,
-    /// Waits until the server has heard all that it has to hear, on all connections.
-    IsHeard,
+    /// Watches the server from now on, as a whole client does, with a pool of that client's own.
+    Watch,
+    /// Has that client run a command wherever there is a primary or the like.
+    ClientCommand(Command),
+    /// Lets time pass in which nothing may happen.
+    #[serde(rename = "waitMS")]
+    WaitMs(u64),
+    /// Waits until the server has heard all that it has to hear on so many connections.
+    IsHeard(usize),
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -185,6 +192,13 @@ impl Operation {
                 body("command", &command.name, &command.body)?;
                 expected("command", &command.gives, &command.fails)
             }
+            Self::ClientCommand(command) => {
+                if command.deadline_ms.is_some() {
+                    return Err(wrong_at("clientCommand", "it has the client's own time"));
+                }
+                body("clientCommand", &command.name, &command.body)?;
+                expected("clientCommand", &command.gives, &command.fails)
+            }
             Self::Unacknowledged(command) => {
                 if command.gives.is_some() || command.deadline_ms.is_some() {
                     return Err(wrong_at("unacknowledged", "it awaits nothing"));
@@ -199,7 +213,12 @@ impl Operation {
                 }
                 Ok(())
             }
-            Self::IsReusable(_) | Self::CheckIn | Self::Monitor | Self::IsHeard => Ok(()),
+            Self::IsReusable(_)
+            | Self::CheckIn
+            | Self::Monitor
+            | Self::Watch
+            | Self::WaitMs(_)
+            | Self::IsHeard(_) => Ok(()),
         }
     }
 }

@@ -31,6 +31,14 @@ struct Progress {
     goes_on: Condvar,
 }
 
+impl Progress {
+    /// All that there was to hear on one more of them.
+    fn is_heard(&self) {
+        *self.done.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.goes_on.notify_all();
+    }
+}
+
 /// How long anything may take: more than any machine needs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -79,9 +87,9 @@ impl Server {
     /// # Errors
     ///
     /// It takes too long.
-    pub(super) fn waiter(&self, connections: usize) -> impl Fn() -> Result<(), String> + use<> {
+    pub(super) fn waiter(&self) -> impl Fn(usize) -> Result<(), String> + use<> {
         let progress = Arc::clone(&self.progress);
-        move || {
+        move |connections| {
             let done = progress.done.lock().unwrap_or_else(PoisonError::into_inner);
             let waited =
                 progress.goes_on.wait_timeout_while(done, PATIENCE, |done| *done < connections);
@@ -184,15 +192,18 @@ fn serve(
                 None => return peer.is_left(),
             },
             Turn::Wait(time) => thread::sleep(time),
-            Turn::Close => return Ok(()),
+            Turn::Close => {
+                progress.is_heard();
+                return Ok(());
+            }
             Turn::Reset => {
+                progress.is_heard();
                 let socket = socket2::SockRef::from(stream.socket());
                 return socket.set_linger(Some(Duration::ZERO)).map_err(text);
             }
             Turn::Listen => {
                 if peer.has_heard_all() && !std::mem::replace(&mut has_told, true) {
-                    *progress.done.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-                    progress.goes_on.notify_all();
+                    progress.is_heard();
                 }
                 match stream.read(&mut buffer) {
                     Ok(0) => return peer.is_left(),

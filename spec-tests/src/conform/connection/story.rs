@@ -1,5 +1,6 @@
 //! Has a client do what a file says, and compares what it gets with what it has to get.
 
+use std::thread;
 use std::time::Duration;
 
 use bson::RawDocument;
@@ -91,7 +92,21 @@ fn perform(
             }
         }
         Operation::Monitor => client.monitor(),
-        Operation::IsHeard => client.wait_until_heard(),
+        Operation::IsHeard(connections) => client.wait_until_heard(*connections),
+        Operation::Watch => client.watch(),
+        Operation::ClientCommand(command) => {
+            let body = value::command(command.name.as_deref(), &command.body)?;
+            let got = client.client_command(&command.database, &body);
+            judge(
+                got.and_then(|reply| seen(&reply)),
+                command.gives.as_ref(),
+                command.fails.as_ref(),
+            )
+        }
+        Operation::WaitMs(time) => {
+            thread::sleep(Duration::from_millis(*time));
+            Ok(())
+        }
     }
 }
 

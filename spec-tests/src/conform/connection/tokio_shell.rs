@@ -22,8 +22,13 @@ pub(super) struct TokioShell {
     runtime: Runtime,
     pool: Pool,
     told: Arc<Mutex<Told>>,
+    /// A client of the server besides, and what its pool tells.
+    watching: Option<Whole>,
+    watcher_told: Arc<Mutex<Told>>,
     held: Vec<PooledConnection<Mongo>>,
-    waits: Box<dyn Fn() -> Result<(), String>>,
+    waits: Box<dyn Fn(usize) -> Result<(), String>>,
+    /// All that the server expects.
+    connections: usize,
 }
 
 impl TokioShell {
@@ -37,14 +42,24 @@ impl TokioShell {
         let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| format!("no runtime to play on: {error}"))?;
         let uri = file.uri(server.port(), &server.ca_file())?;
-        let told = Told::without(&file.secrets);
+        let [told, watcher_told] = [(); 2].map(|()| Told::without(&file.secrets));
         let inside = runtime.enter();
         let pool = pool(file, &uri, &told)?;
         drop(inside);
         pool.ready();
         let uri = file.uri_text(server.port(), &server.ca_file());
-        let waits = Box::new(server.waiter(file.connections.len()));
-        Ok(Self { uri, runtime, pool, told, held: Vec::new(), waits })
+        let (waits, connections) = (Box::new(server.waiter()), file.connections.len());
+        Ok(Self {
+            uri,
+            runtime,
+            pool,
+            told,
+            watching: None,
+            watcher_told,
+            held: Vec::new(),
+            waits,
+            connections,
+        })
     }
 
     fn current(&mut self) -> Result<(&Runtime, &mut PooledConnection<Mongo>), Refusal> {
@@ -127,17 +142,41 @@ impl Client for TokioShell {
     fn monitor(&mut self) -> Result<(), String> {
         let _inside = self.runtime.enter();
         let client = Whole::new(&self.uri).map_err(|error| error.to_string())?;
-        let heard = (self.waits)();
+        let heard = (self.waits)(self.connections);
         drop(client);
         heard
     }
 
-    fn wait_until_heard(&mut self) -> Result<(), String> {
-        (self.waits)()
+    fn watch(&mut self) -> Result<(), String> {
+        let _inside = self.runtime.enter();
+        let told = Arc::clone(&self.watcher_told);
+        let builder = Whole::builder(&self.uri).map_err(|error| error.to_string())?;
+        let builder =
+            builder.on_event(move |event| Told::hear(&told, &event.event, &event.address));
+        self.watching = Some(builder.build().map_err(|error| error.to_string())?);
+        Ok(())
+    }
+
+    fn client_command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, Refusal> {
+        let Self { runtime, watching, .. } = self;
+        let client = watching.as_ref().ok_or_else(Refusal::no_connection)?;
+        Ok(runtime.block_on(client.command(database, command))?)
+    }
+
+    fn wait_until_heard(&mut self, connections: usize) -> Result<(), String> {
+        (self.waits)(connections)
     }
 
     fn finish(mut self) -> Result<(), String> {
         self.held.clear();
+        if let Some(watching) = self.watching.take() {
+            self.runtime.block_on(watching.close());
+            Told::judge(&self.watcher_told, self.pool.address())?;
+        }
         self.runtime.block_on(self.pool.close());
         Told::judge(&self.told, self.pool.address())
     }
