@@ -16,7 +16,7 @@ use crate::event::News;
 use crate::event_loop::EventLoop;
 use crate::interrupt::Interrupt;
 use crate::outbox::Outbox;
-use crate::parker::Parker;
+use crate::woken::{Waiter, Woken};
 
 /// What this shell brings to the machine.
 pub(crate) struct Mio<K>(PhantomData<K>);
@@ -66,16 +66,6 @@ pub(crate) enum Parked<K: Connector> {
     Waiting(Waiter),
     Answered(Delivery<K>),
 }
-
-/// Who is told that the answer is there.
-#[derive(Clone)]
-pub(crate) enum Waiter {
-    Thread(Arc<Parker>),
-    /// Whoever turns the loop and looks at [`Desk::answered`].
-    Loop(EventLoop),
-}
-
-pub(crate) type Woken = cenote_shell::woken::Woken<Waiter>;
 
 impl<K: Connector> Desk<K> {
     /// `first` is what the machine said at the beginning.
@@ -190,15 +180,6 @@ pub(crate) struct Asked {
 pub(crate) struct Place {
     pub(crate) index: usize,
     pub(crate) id: WaiterId,
-}
-
-impl Waiter {
-    pub(crate) fn wake(self) {
-        match self {
-            Self::Thread(parker) => parker.wake(),
-            Self::Loop(event_loop) => event_loop.nudge(),
-        }
-    }
 }
 
 impl<K: Connector> AsMut<Outbox<Action<Mio<K>>>> for Desk<K> {

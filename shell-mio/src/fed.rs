@@ -5,8 +5,9 @@ use std::sync::{Arc, MutexGuard};
 use cenote_core::pool::Input;
 
 use crate::connector::Connector;
-use crate::desk::{Desk, Mio, Woken};
+use crate::desk::{Desk, Mio};
 use crate::shared::Shared;
+use crate::woken::Woken;
 
 /// An input whose consequences wait for another lock to be given back.
 #[must_use]

@@ -9,9 +9,10 @@ use cenote_core::pool::{Action, Input};
 use thiserror::Error;
 
 use crate::connector::Connector;
-use crate::desk::{Desk, Mio, Woken, broken};
+use crate::desk::{Desk, Mio, broken};
 use crate::event_loop::EventLoop;
 use crate::shared::Shared;
+use crate::woken::Woken;
 use crate::{thread, timer};
 
 /// Why a pool could not be [reset](crate::Pool::reset_after_fork) in a child process.

@@ -85,9 +85,10 @@ mod timer;
 mod trace;
 mod try_check_out;
 mod warm_up;
+mod woken;
 
 // What both shells have.
-use cenote_shell::{dial, error, event, held, introduction, log, outbox, surroundings, talk};
+use cenote_shell::{dial, error, event, held, outbox, talk};
 
 pub use cenote_shell::trace::{Recording, RecordingError};
 

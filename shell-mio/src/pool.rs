@@ -7,6 +7,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot, Status};
+use cenote_shell::surroundings;
 
 use crate::builder::{BuildError, Builder};
 use crate::connection::Mongo;
@@ -169,12 +170,14 @@ impl<K: Connector> Pool<K> {
     /// When `loadBalanced` changes.
     pub fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
         options.validate()?;
+        let options = surroundings::with_chance(options);
         self.shared().holders.set_options(&options);
         self.shared().feed(Input::SetOptions { options: Box::new(options) });
         Ok(())
     }
 
-    /// The options as they were set.
+    /// The options as they were set; with a seed of the pool's own, if lifetimes are limited and none
+    /// was set.
     #[must_use]
     pub fn options(&self) -> PoolOptions {
         self.shared().options()

@@ -8,10 +8,11 @@ use cenote_core::error::PoolError;
 use cenote_core::pool::{Input, Purpose};
 
 use crate::connector::Connector;
-use crate::desk::{Delivery, Parked, Place, Waiter};
+use crate::desk::{Delivery, Parked, Place};
 use crate::guard::PooledConnection;
 use crate::parker::Parker;
 use crate::shared::Shared;
+use crate::woken::Waiter;
 
 /// Waits at its place for the answer. Dropped before, it gives the place up, and an answer that
 /// was there already goes back to the pool.

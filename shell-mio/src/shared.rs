@@ -15,7 +15,7 @@ use cenote_shell::trace::{OnUnwind, Traces};
 use mio::Poll;
 
 use crate::connector::Connector;
-use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place, Waiter, Woken};
+use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place};
 use crate::drainer::Drainer;
 use crate::event::{News, Subscriber, Subscribers};
 use crate::event_loop::EventLoop;
@@ -24,6 +24,7 @@ use crate::held::{Holders, Overseer};
 use crate::interrupt::Interrupt;
 use crate::thread::LoopThread;
 use crate::timer::{Due, TIMER, Timed};
+use crate::woken::{Waiter, Woken, wake};
 use crate::{error, establish, outbox};
 
 pub(crate) struct Shared<K: Connector> {
@@ -37,7 +38,7 @@ pub(crate) struct Shared<K: Connector> {
     process: AtomicU32,
     origin: std::time::Instant,
     subscribers: Subscribers,
-    pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) watcher: Option<Watcher>,
     pub(crate) holders: Holders,
     pub(crate) traces: Traces,
     desk: Mutex<Desk<K>>,
@@ -53,9 +54,9 @@ pub(crate) struct Moment {
 }
 
 /// Who is told things.
-pub(crate) struct Audience<K: Connector> {
+pub(crate) struct Audience {
     pub(crate) subscribers: Vec<Subscriber>,
-    pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) watcher: Option<Watcher>,
     pub(crate) overseer: Option<Overseer>,
     pub(crate) traces: Traces,
 }
@@ -64,7 +65,7 @@ impl<K: Connector> Shared<K> {
     pub(crate) fn new(
         address: Arc<ServerAddress>,
         connector: K,
-        audience: Audience<K>,
+        audience: Audience,
         desk: Desk<K>,
     ) -> Arc<Self> {
         let Audience { subscribers, watcher, overseer, traces } = audience;
@@ -325,7 +326,7 @@ impl<K: Connector> Shared<K> {
     /// Those who wait have their answers, and are woken outside of the lock.
     #[inline(never)]
     fn wake(woken: Woken, sleeper: Option<&EventLoop>) {
-        woken.wake(Waiter::wake);
+        woken.wake(wake);
         sleeper.into_iter().for_each(|event_loop| event_loop.call(TIMER));
     }
 

@@ -9,15 +9,16 @@ use cenote_core::pool::Purpose;
 use mio::Registry;
 use mio::event::Event;
 
-use crate::builder::{BuildError, Builder};
+use crate::builder::{BuildError, Builder, build_on};
 use crate::connection::Mongo;
 use crate::connector::Connector;
-use crate::desk::{Delivery, Parked, Place, Waiter};
+use crate::desk::{Delivery, Parked, Place};
 use crate::event_loop::EventLoop;
 use crate::fork::{self, ForkError};
 use crate::guard::PooledConnection;
 use crate::pool::Pool;
 use crate::request::take_over;
+use crate::woken::Waiter;
 
 /// A pool in an application's own [`mio::Poll`]: no thread of the pool's, and nothing that blocks. Only
 /// [recordings](Builder::record) and dumps that come by themselves are written by a thread.
@@ -85,7 +86,7 @@ impl<K: Connector> PoolSource<K> {
         wake: impl Fn() + Send + Sync + 'static,
     ) -> Result<Self, BuildError> {
         let event_loop = EventLoop::new(registry.try_clone()?, tokens, wake, false);
-        let pool = Pool::new(builder.build_on(&event_loop)?);
+        let pool = Pool::new(build_on(&event_loop, builder.into_plan())?);
         let (waiting, ready) = (BTreeMap::new(), VecDeque::new());
         Ok(Self { pool, event_loop, requests: 0, waiting, ready })
     }

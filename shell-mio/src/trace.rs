@@ -1,95 +1,15 @@
 //! Recording what happens to a pool: [`cenote_shell::trace`].
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::channel;
 
-use cenote_core::trace::Disclosure;
-use cenote_shell::trace::{self, Recorded, Recording, RecordingError, TracedPool, Traces};
+use cenote_shell::trace::{self, Recorded, RecordingError, TracedPool, Traces};
 
-use crate::builder::Builder;
 use crate::connector::Connector;
 use crate::desk::Mio;
 use crate::pool::Pool;
 use crate::shared::Shared;
-
-impl<K: Connector> Builder<K> {
-    /// Records everything that goes into the pool's machine, from the first input on: a path, or a
-    /// [`Recording`]. `cenote replay` and [`cenote_core::trace::Replay`] play it again.
-    ///
-    /// It never holds credentials or payloads; what becomes of the address and of the texts of
-    /// errors, [`trace_disclosure`](Self::trace_disclosure) says. The clock is read for each input.
-    /// Whoever uses the pool copies some bytes under its lock and never waits for the disk: a thread
-    /// of its own writes. If that does not keep up, memory stays
-    /// [bounded](cenote_core::trace::JournalOptions::backlog), and the trace tells of the gap. When
-    /// writing fails, the recording ends, with a warning through `tracing`, and the pool goes on.
-    ///
-    /// The trace is whole when [`Pool::end_recording`](crate::Pool::end_recording) says so, or when
-    /// the last handle, the last connection and the thread of the loop are gone; that waits for the
-    /// disk, for five seconds at most. Until then a reader finds all but the last second of it. In a
-    /// child process that was [forked](crate::Pool::reset_after_fork) nothing is recorded.
-    #[must_use]
-    pub fn record(mut self, recording: impl Into<Recording>) -> Self {
-        self.tracing.recording = Some(recording.into());
-        self
-    }
-
-    /// Keeps the last inputs in so many bytes of memory, for
-    /// [`Pool::dump_trace`](crate::Pool::dump_trace). A warm check-out and check-in take 18 bytes,
-    /// half of the memory is looked back on at least, and an eighth more is used for texts. Nothing
-    /// allocates in doing so.
-    ///
-    /// Times are those that the pool was given: where nothing depends on them (no idle time, no limit
-    /// for waiting, no subscriber), a check-out that is served at once and a check-in have the time of
-    /// what was before, for to read the clock would cost more than all the rest. Whatever else happens
-    /// has its own.
-    #[must_use]
-    pub fn flight_recorder(mut self, bytes: usize) -> Self {
-        self.tracing.flight_recorder = Some(bytes);
-        self
-    }
-
-    /// Writes what the flight recorder holds into a file of this folder, by itself, when something
-    /// goes wrong: the first time that somebody waits in vain for a connection
-    /// (`waitQueueTimeoutMS` or a deadline of his own; [`Pool::try_check_out`](crate::Pool::try_check_out)
-    /// does not wait), and at the first panic, of whatever thread of the process.
-    ///
-    /// The folder is made if need be. Files are called `cenote-TIME-PROCESS-POOL-wait-queue-timeout.bson`
-    /// and `cenote-TIME-PROCESS-POOL-panic.bson`, with milliseconds since 1970, the number of the process
-    /// and that of the pool in it. Without a [flight recorder](Self::flight_recorder) there is one of
-    /// 1 MiB.
-    ///
-    /// For panics this sets a hook, once for the process, which calls the one that was there first.
-    /// The panicking thread writes. If it has the pool's lock, it does so when it gives that back by
-    /// unwinding: not with `panic = "abort"`.
-    #[must_use]
-    pub fn dump_traces_into(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.tracing.folder = Some(folder.into());
-        self
-    }
-
-    /// Dumps into the [folder](Self::dump_traces_into), too, whenever the process gets this signal, such
-    /// as SIGUSR1, by its number: `cenote-TIME-PROCESS-POOL-signal.bson`. A thread of the pool looks for it
-    /// five times a second; of signals that come together one may be missed.
-    ///
-    /// Whoever else listens to the signal hears of it as before, but what the operating system does by
-    /// itself, such as to end the process, it does no more, also when the pool is gone. To build the pool
-    /// fails without a folder, and for signals that cannot be caught.
-    #[must_use]
-    pub fn dump_on_signal(mut self, signal: i32) -> Self {
-        self.tracing.signal = Some(signal);
-        self
-    }
-
-    /// What traces of this pool, recorded or dumped, say of the texts of errors and of the server's
-    /// address; by default both as they are. Names of files do not hold the address.
-    #[must_use]
-    pub fn trace_disclosure(mut self, texts: Disclosure, addresses: Disclosure) -> Self {
-        self.tracing.texts = texts;
-        self.tracing.addresses = addresses;
-        self
-    }
-}
 
 impl<K: Connector> Pool<K> {
     /// Writes what the [flight recorder](crate::Builder::flight_recorder) holds into a file, over

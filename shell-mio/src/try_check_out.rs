@@ -5,10 +5,10 @@ use cenote_core::error::PoolError;
 use cenote_core::pool::{CheckOutError, Purpose};
 
 use crate::connector::Connector;
-use crate::desk::Waiter;
 use crate::guard::PooledConnection;
 use crate::pool::Pool;
 use crate::request::take_over;
+use crate::woken::Waiter;
 
 impl<K: Connector> Pool<K> {
     /// Checks a connection out if one is available at this moment. Never waits, and never has a

@@ -77,6 +77,7 @@ mod connector;
 mod desk;
 mod establish;
 mod failure;
+mod fed;
 mod fork;
 mod guard;
 mod home;
@@ -97,7 +98,7 @@ mod warm_up;
 mod woken;
 
 // What both shells have.
-use cenote_shell::{dial, error, event, held, introduction, log, outbox, surroundings, talk};
+use cenote_shell::{dial, error, event, held, outbox, talk};
 
 pub use cenote_shell::trace::{Recording, RecordingError};
 

@@ -28,7 +28,7 @@ pub(crate) struct Shared<K: Connector> {
     pub(crate) home: Home,
     origin: tokio::time::Instant,
     subscribers: Subscribers,
-    pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) watcher: Option<Watcher>,
     pub(crate) holders: Holders,
     pub(crate) traces: Traces,
     desk: Mutex<Desk<K>>,
@@ -37,32 +37,16 @@ pub(crate) struct Shared<K: Connector> {
 /// When an input happens, and who will look.
 #[derive(Clone, Copy)]
 pub(crate) struct Moment {
-    now: Instant,
+    pub(crate) now: Instant,
     /// Something may be due later: without, nothing is due after the input either.
     is_timed: bool,
     pub(crate) wants_events: bool,
 }
 
-/// An input whose consequences wait for another lock to be given back.
-#[must_use]
-pub(crate) struct Fed<K: Connector> {
-    shared: Arc<Shared<K>>,
-    moment: Moment,
-    woken: Woken,
-}
-
-impl<K: Connector> Fed<K> {
-    pub(crate) fn settle(self) {
-        let Self { shared, moment, woken } = self;
-        let desk = shared.lock();
-        shared.settle(desk, moment, woken);
-    }
-}
-
 /// Who is told things.
-pub(crate) struct Audience<K: Connector> {
+pub(crate) struct Audience {
     pub(crate) subscribers: Vec<Subscriber>,
-    pub(crate) watcher: Option<Watcher<K>>,
+    pub(crate) watcher: Option<Watcher>,
     pub(crate) overseer: Option<Overseer>,
     pub(crate) traces: Traces,
 }
@@ -71,7 +55,7 @@ impl<K: Connector> Shared<K> {
     pub(crate) fn new(
         address: Arc<ServerAddress>,
         connector: K,
-        audience: Audience<K>,
+        audience: Audience,
         runtime: Handle,
         desk: Desk<K>,
     ) -> Arc<Self> {
@@ -112,25 +96,6 @@ impl<K: Connector> Shared<K> {
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
         unwinding.did_not_happen();
         self.settle(desk, moment, woken);
-    }
-
-    /// Feeds one input under a lock of the caller's: nothing is told or done yet, and nobody woken,
-    /// before the caller has given that lock back and calls [`Fed::settle`]. So a server's
-    /// description and its pool change at once (SD-04, SD-05).
-    pub(crate) fn feed_within(self: &Arc<Self>, input: Input<Tokio<K>>) -> Fed<K> {
-        self.feed_locked(self.lock(), input)
-    }
-
-    /// As [`feed_within`](Self::feed_within), for who has this lock, too.
-    pub(crate) fn feed_locked(
-        self: &Arc<Self>,
-        mut desk: MutexGuard<'_, Desk<K>>,
-        input: Input<Tokio<K>>,
-    ) -> Fed<K> {
-        let moment = self.moment(&desk, false);
-        let mut woken = Woken::default();
-        desk.handle(moment.now, input, moment.wants_events, &mut woken);
-        Fed { shared: Arc::clone(self), moment, woken }
     }
 
     /// Asks for a connection: what is there at once, or the place where the answer will be, of

@@ -8,7 +8,7 @@ use std::task::Poll as Progress;
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
-use cenote_mio::{Builder, Mongo, OperationError, PoolSource, PooledConnection};
+use cenote_mio::{Mongo, OperationError, Pool, PoolSource, PooledConnection};
 use mio::{Events, Interest, Poll, Token, Waker};
 
 /// Whose events are whose: what is the application's, and what the pool may have.
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let poll = Poll::new()?;
     let waker = Waker::new(poll.registry(), WAKER)?;
     let wake = move || waker.wake().expect("the loop can be woken");
-    let source = PoolSource::new(Builder::from_uri(&uri)?, poll.registry(), POOL, wake)?;
+    let source = PoolSource::new(Pool::builder(&uri)?, poll.registry(), POOL, wake)?;
     source.pool().ready();
 
     let mut application = Application { poll, source, busy: BTreeMap::new(), done: 0 };

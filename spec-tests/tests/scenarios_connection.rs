@@ -48,6 +48,7 @@ fn every_scenario_passes() {
             "deadline-for-all-of-it",
             "deadline-for-tls",
             "minimum-has-its-own-time",
+            "nobody-answers-in-time",
             "nobody-answers",
             "silence-after-a-command",
             "silence-in-the-handshake",
@@ -60,7 +61,7 @@ fn every_scenario_passes() {
     assert_eq!(names(Target::Mio), ["hello-with-a-declared-version"]);
 }
 
-const FILES: usize = 47;
+const FILES: usize = 48;
 
 /// Whatever a file expects to be heard or to be given: anything else is a failure.
 #[test]

@@ -7,10 +7,12 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`error`], [`event`], [`held`] | what users are told |
+//! | [`builder`] | what a builder is told of a pool |
+//! | [`client`] | the same of a client; its servers, and how one is chosen |
+//! | [`connection`] | how connections are opened, as far as no socket is needed for it |
+//! | [`error`], [`event`], [`failure`], [`held`] | what users are told |
 //! | [`log`] | the specification's log messages, and those of monitors, through `tracing` |
 //! | [`dial`] | in which order addresses are tried, and how sockets are set up |
-//! | [`introduction`] | who the client says it is |
 //! | [`outbox`] | what is decided under a lock and done, or told, outside of it |
 //! | [`surroundings`] | what a connection needs to know of the process and of the operating system |
 //! | [`talk`] | why there was no reply |
@@ -22,11 +24,14 @@
 
 #![warn(missing_debug_implementations)]
 
+pub mod builder;
+pub mod client;
+pub mod connection;
 pub mod dial;
 pub mod error;
 pub mod event;
+pub mod failure;
 pub mod held;
-pub mod introduction;
 pub mod log;
 #[cfg(feature = "metrics")]
 pub mod metrics;

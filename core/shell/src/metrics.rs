@@ -13,6 +13,8 @@ use cenote_core::pool::{CheckOutFailedReason, Event, Snapshot};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Counter, Histogram, Meter};
 
+use crate::event::Subscriber;
+
 /// In seconds: what the conventions advise for the duration of operations.
 const BOUNDARIES: [f64; 9] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
 
@@ -22,8 +24,7 @@ const CONNECTIONS: &str = "{connection}";
 
 /// Which meter a pool's metrics go to, and under which name (feature `metrics`).
 ///
-/// A shell makes a [recorder](Self::recorder) before there is a pool, tells it every event, and has
-/// the pool [observed](Self::observe) once it is there.
+/// A shell has a pool measured by [`PoolPlan::measure`](crate::builder::PoolPlan::measure).
 #[derive(Clone)]
 pub struct Metrics {
     meter: Meter,
@@ -54,17 +55,13 @@ impl Metrics {
         Self { meter: self.meter.clone(), pool_name }
     }
 
-    /// For a pool of the server at `address`. `clock` says for how long connections are out: that of
-    /// the shell, which may be a test's.
-    #[must_use]
-    pub fn recorder(&self, address: &ServerAddress, clock: fn() -> Instant) -> Arc<Recorder> {
+    fn recorder(&self, address: &ServerAddress, clock: fn() -> Instant) -> Arc<Recorder> {
         let name = self.pool_name.clone().unwrap_or_else(|| address.to_string());
         Arc::new(Recorder::new(&self.meter, KeyValue::new(POOL_NAME, name), clock))
     }
 
     /// Has the counts of `recorder`'s pool looked up with `look` whenever the meter's reader asks.
-    /// `None`: the pool is gone.
-    pub fn observe(
+    fn observe(
         &self,
         recorder: &Arc<Recorder>,
         look: impl Fn() -> Option<Snapshot> + Clone + Send + Sync + 'static,
@@ -129,8 +126,40 @@ impl fmt::Debug for Metrics {
     }
 }
 
+/// A pool that is measured, once for each meter that it was given.
+#[derive(Debug)]
+pub(crate) struct Measured(Vec<(Metrics, Arc<Recorder>)>);
+
+impl Measured {
+    /// Has every event recorded from now on.
+    pub(crate) fn begin(
+        metrics: Vec<Metrics>,
+        address: &ServerAddress,
+        clock: fn() -> Instant,
+        subscribers: &mut Vec<Subscriber>,
+    ) -> Self {
+        let begin = |metrics: Metrics| {
+            let recorder = metrics.recorder(address, clock);
+            let told = Arc::clone(&recorder);
+            subscribers.push(Box::new(move |event| told.record(&event.event)));
+            (metrics, recorder)
+        };
+        Self(metrics.into_iter().map(begin).collect())
+    }
+
+    /// Has the counts of the pool looked up with `look`.
+    pub(crate) fn observe(
+        &self,
+        look: impl Fn() -> Option<Snapshot> + Clone + Send + Sync + 'static,
+    ) {
+        for (metrics, recorder) in &self.0 {
+            metrics.observe(recorder, look.clone());
+        }
+    }
+}
+
 /// What is measured when it happens.
-pub struct Recorder {
+struct Recorder {
     clock: fn() -> Instant,
     name: [KeyValue; 1],
     create_time: Histogram<f64>,
@@ -178,8 +207,8 @@ impl Recorder {
         }
     }
 
-    /// To be told every event, one at a time and in order.
-    pub fn record(&self, event: &Event<ConnectionError>) {
+    /// Is told every event, one at a time and in order.
+    fn record(&self, event: &Event<ConnectionError>) {
         match event {
             Event::ConnectionReady { duration, .. } => {
                 self.create_time.record(duration.as_secs_f64(), &self.name);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cenote_core::connect::{Environment, Nonce};
 use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::pool::PoolOptions;
 
 /// Where the process runs, as far as servers are told (HS-22, HS-24, HS-26). Reads environment
 /// variables, and looks for a file.
@@ -38,9 +39,37 @@ pub fn nonce() -> Result<Nonce, ConnectionError> {
     Ok(Nonce::from_random(bytes))
 }
 
+/// With chance of the pool's own for the lifetimes of its connections, if they are limited and
+/// nobody has chosen a seed: pools that share one make connections together and lose them together
+/// (`docs/studies/lifetime.md`). Without entropy it stays at the default.
+#[must_use]
+pub fn with_chance(options: PoolOptions) -> PoolOptions {
+    if options.max_lifetime.is_none_or(|limit| limit.is_zero()) || options.jitter_seed.is_some() {
+        return options;
+    }
+    match getrandom::u64() {
+        Ok(seed) => options.with_jitter_seed(seed),
+        Err(_) => options,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::nonce;
+    use std::time::Duration;
+
+    use cenote_core::pool::PoolOptions;
+
+    use super::{nonce, with_chance};
+
+    #[test]
+    fn pools_with_a_lifetime_have_chance_of_their_own() {
+        let limited = || PoolOptions::default().with_max_lifetime(Duration::from_secs(60));
+        assert_ne!(with_chance(limited()).jitter_seed, with_chance(limited()).jitter_seed);
+        assert_eq!(with_chance(limited().with_jitter_seed(7)).jitter_seed, Some(7));
+        let unlimited = PoolOptions::default().with_max_lifetime(Duration::ZERO);
+        assert_eq!(with_chance(unlimited).jitter_seed, None);
+        assert_eq!(with_chance(PoolOptions::default()).jitter_seed, None);
+    }
 
     #[test]
     fn no_nonce_comes_twice() {

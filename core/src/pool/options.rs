@@ -53,7 +53,8 @@ pub struct PoolOptions {
     /// tenth shorter, by chance from [`jitter_seed`](Self::jitter_seed), so that they do not all go
     /// together. 0 means for ever, which is the default. No part of CMAP.
     pub max_lifetime: Option<Duration>,
-    /// The seed of that chance; default 0. The machine has no other source of it.
+    /// The seed of that chance; default 0. The machine has no other source of it; the shells draw one
+    /// for each pool whose lifetimes are limited, so that pools do not lose theirs together either.
     pub jitter_seed: Option<u64>,
     /// A connection that has been in use for this long is reported once as perhaps leaked. 0 means
     /// never, which is the default. No part of CMAP.

@@ -1,8 +1,6 @@
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::watch::Watch;
-use super::{Client, Inner};
+use super::{Client, Inner, is_telling, watch};
 use crate::error::CloseTimeout;
 
 impl Client {
@@ -48,17 +46,17 @@ impl Client {
 impl Inner {
     /// Does at once what needs nobody to wait for it.
     fn shut(&self) {
-        self.is_closed.store(true, Ordering::Release);
+        self.servers.close();
         self.news.tell();
-        self.servers.iter().filter_map(|server| server.watch()).for_each(Watch::close);
-        for server in &self.servers {
+        self.servers.iter().filter_map(|server| server.watch()).for_each(watch::close);
+        for server in self.servers.iter() {
             server.pool.begin_to_close();
         }
     }
 
     /// Whether this thread turns the loop, or is telling somebody of the client.
     fn is_told_here(&self) -> bool {
-        self.thread.is_here() || self.servers.iter().any(|server| server.is_telling())
+        self.thread.is_here() || self.servers.iter().any(|server| is_telling(server))
     }
 }
 

@@ -6,24 +6,25 @@ mod news;
 mod pinned;
 mod recording;
 mod selection;
-mod server;
 mod talk;
 mod watch;
 
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, ClientSettings, Selector, ServerStatus};
+use cenote_core::client::{ClientError, Selector, ServerStatus};
 use cenote_core::connect::DriverInfo;
-use cenote_core::pool::Purpose;
+use cenote_core::pool::{Purpose, Snapshot};
+use cenote_shell::client::{self, ClientPool};
 
 use self::news::News;
-use self::server::Server;
+use self::watch::Means;
 use crate::connection::Mongo;
+use crate::drainer::Drainer;
+use crate::event_loop::EventLoop;
 use crate::guard::PooledConnection;
 use crate::pool::Pool;
 use crate::thread::LoopThread;
@@ -74,16 +75,16 @@ pub struct Client {
 }
 
 pub(crate) struct Inner {
-    servers: Vec<Arc<Server>>,
-    settings: ClientSettings,
+    servers: client::Servers<Pool, Means>,
     /// All pools and monitors have it.
     connector: Mongo,
     /// Something was learnt of a server, or the client was closed.
     news: Arc<News>,
-    is_closed: AtomicBool,
     /// Turns the event loop of all pools and monitors.
     thread: LoopThread,
 }
+
+type Server = client::Server<Pool, Means>;
 
 impl Client {
     /// A client as a connection string says. Nothing is connected yet when this returns, but the
@@ -155,14 +156,14 @@ impl Client {
     /// The pool of a host of this client.
     #[must_use]
     pub fn pool(&self, address: &ServerAddress) -> Option<&Pool> {
-        self.server(address).map(|server| &server.pool)
+        self.inner.servers.get(address).map(|server| &server.pool)
     }
 
     /// What is known of each server now, and the counts of its pool, in the order of the connection
     /// string.
     #[must_use]
     pub fn servers(&self) -> Vec<ServerStatus> {
-        self.inner.servers.iter().map(|server| server.status()).collect()
+        self.inner.servers.statuses()
     }
 
     /// Has every server checked as soon as the floor of 500 ms between two checks allows.
@@ -176,9 +177,26 @@ impl Client {
     pub fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.inner.connector.append_metadata(driver)
     }
+}
 
-    fn server(&self, address: &ServerAddress) -> Option<&Arc<Server>> {
-        self.inner.servers.get(self.inner.settings.place_of(address)?)
+/// Whether this thread is telling somebody of the server or its pool.
+fn is_telling(server: &Server) -> bool {
+    Drainer::is_here(server.pool.shared()) || server.watch().is_some_and(Drainer::is_here)
+}
+
+/// Nobody turns this loop any more.
+fn end_loop(server: &Server, event_loop: &EventLoop) {
+    server.watch().into_iter().for_each(|watch| watch.means().talks.end_loop());
+    server.pool.shared().end_loop(event_loop);
+}
+
+impl ClientPool for Pool {
+    fn shared_address(&self) -> &Arc<ServerAddress> {
+        &self.shared().address
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.shared().snapshot()
     }
 }
 
@@ -190,6 +208,8 @@ impl Clone for Client {
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("servers", &self.inner.servers.len()).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("servers", &self.inner.servers.iter().len())
+            .finish_non_exhaustive()
     }
 }

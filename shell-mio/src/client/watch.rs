@@ -1,187 +1,116 @@
-//! One server that is watched: the monitor's machine under its lock, and what is done outside of it.
+//! What a server is watched with: tasks on the event loop, and its timer. The rest is
+//! [`cenote_shell::watch`].
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::client::Candidate;
-use cenote_core::connect::EstablishOptions;
-use cenote_core::monitor::{
-    Action, Input, InvalidMonitorOptions, MonitorOptions, ServerDescription,
-};
-use cenote_core::pool::{self, Instant};
-use cenote_core::sdam::{self, Verdict};
-use cenote_shell::watch::{Outcome, PoolChange, ServerSubscribers, WatchDesk};
+use cenote_core::connect::{Command, EstablishOptions};
+use cenote_core::monitor::{Event, Input, InvalidMonitorOptions, MonitorOptions, SocketId};
+use cenote_core::pool::Instant;
+use cenote_core::wire::Flags;
+use cenote_shell::failure::Settle;
+use cenote_shell::watch::{self, PoolChange, ServerSubscribers};
 
 use super::news::News;
 use super::talk::Talks;
 use crate::connection::Mongo;
 use crate::drainer::Drainer;
 use crate::event_loop::EventLoop;
-use crate::failure::Failure;
-use crate::fed::Fed;
-use crate::outbox;
 use crate::pool::Pool;
 use crate::timer::{self, Due, TIMER, Timed};
 
-pub(crate) struct Watch {
+/// One server that is watched.
+pub(super) type Watch = watch::Watch<Means>;
+
+pub(crate) struct Means {
     pub(super) connector: Mongo,
     pub(super) talks: Talks,
     pool: Pool,
-    subscribers: Arc<ServerSubscribers>,
     /// Of the client: whoever waits for a server looks again.
     news: Arc<News>,
     origin: std::time::Instant,
-    desk: Mutex<WatchDesk>,
 }
 
-/// What one input has brought about for others than the server.
-#[derive(Default)]
-struct Consequences {
-    fed: Vec<Fed<Mongo>>,
-    outcome: Outcome,
+/// Nothing is done yet: see [`begin`].
+pub(super) fn start(
+    (connector, pool): (Mongo, Pool),
+    (options, establish): (MonitorOptions, Arc<EstablishOptions>),
+    (subscribers, news): (Arc<ServerSubscribers>, Arc<News>),
+    (event_loop, origin): (EventLoop, std::time::Instant),
+) -> Result<Arc<Watch>, InvalidMonitorOptions> {
+    let address = Arc::clone(&pool.shared().address);
+    let means = Means { connector, talks: Talks::new(event_loop), pool, news, origin };
+    Watch::new((address, subscribers), (options, establish), means)
 }
 
-impl Watch {
-    /// Nothing is done yet: see [`begin`](Self::begin).
-    pub(super) fn start(
-        (connector, pool): (Mongo, Pool),
-        (options, establish): (MonitorOptions, Arc<EstablishOptions>),
-        (subscribers, news): (Arc<ServerSubscribers>, Arc<News>),
-        (event_loop, origin): (EventLoop, std::time::Instant),
-    ) -> Result<Arc<Self>, InvalidMonitorOptions> {
-        let now = Instant::ORIGIN + origin.elapsed();
-        let desk = Mutex::new(WatchDesk::new(now, options, establish)?);
-        let talks = Talks::new(event_loop);
-        Ok(Arc::new(Self { connector, talks, pool, subscribers, news, origin, desk }))
-    }
-
-    /// Begins with the first check.
-    pub(super) fn begin(self: &Arc<Self>) {
-        timer::start(self, &self.talks.event_loop());
-        outbox::release(|| self.lock(), self.lock(), |action| self.perform(action));
-    }
-
-    /// Feeds one input, and does what it brings about.
-    pub(super) fn feed(self: &Arc<Self>, input: Input) {
-        let mut desk = self.lock();
-        let consequences = self.handle(&mut desk, input);
-        self.release(desk, consequences);
-    }
-
-    /// SDAM's say about a connection of the pool: description, monitor and pool at once.
-    pub(super) fn application_failed(self: &Arc<Self>, failure: &Failure<'_, Mongo>) {
-        let mut desk = self.lock();
-        let context = failure.context(desk.topology_version());
-        let verdict = sdam::verdict(&context, failure.error());
-        if verdict == Verdict::default() {
-            return;
-        }
-        let input = Input::ApplicationFailed { error: failure.error().clone(), verdict };
-        let mut consequences = self.handle(&mut desk, input);
-        consequences.fed.extend(failure.clear_within(verdict.pool));
-        self.release(desk, consequences);
-    }
-
-    pub(super) fn request_check(self: &Arc<Self>) {
-        self.feed(Input::RequestCheck);
-    }
-
-    pub(super) fn description(&self) -> Arc<ServerDescription> {
-        Arc::clone(self.lock().description())
-    }
-
-    pub(super) fn candidate(&self) -> Candidate {
-        self.lock().candidate()
-    }
-
-    /// Ends all that was begun: sockets close in the loop's next turn.
-    pub(super) fn close(self: &Arc<Self>) {
-        self.feed(Input::Close);
-        self.talks.event_loop().call(TIMER);
-    }
-
-    /// Nobody turns the loop any more.
-    pub(super) fn end_loop(&self) {
-        self.talks.end_loop();
-    }
-
-    pub(super) fn address(&self) -> &ServerAddress {
-        self.pool.address()
-    }
+/// Begins with the first check.
+pub(super) fn begin(watch: &Arc<Watch>) {
+    timer::start(watch, &watch.means().talks.event_loop());
+    watch.begin();
 }
 
-impl Watch {
-    fn handle(&self, desk: &mut WatchDesk, input: Input) -> Consequences {
-        let mut fed = Vec::new();
-        let outcome = desk.handle(self.now(), input, |change| {
-            fed.push(self.pool.shared().feed_within(match change {
-                PoolChange::Ready => pool::Input::Ready,
-                PoolChange::Clear { cause, interrupt } => {
-                    pool::Input::Clear { cause, interrupt, service: None }
-                }
-            }));
-        });
-        Consequences { fed, outcome }
-    }
+/// Ends all that was begun: sockets close in the loop's next turn.
+pub(super) fn close(watch: &Arc<Watch>) {
+    watch.feed(Input::Close);
+    watch.means().talks.event_loop().call(TIMER);
+}
 
-    /// The server's own story first, then what it means for the pool, then for who waits.
-    fn release(
-        self: &Arc<Self>,
-        desk: MutexGuard<'_, WatchDesk>,
-        Consequences { fed, outcome }: Consequences,
-    ) {
-        outbox::release(|| self.lock(), desk, |action| self.perform(action));
-        fed.into_iter().for_each(Fed::settle);
-        if outcome.is_news {
-            self.news.tell();
-        }
-        if outcome.is_due_earlier {
-            self.talks.event_loop().call(TIMER);
-        }
-    }
-
-    fn perform(self: &Arc<Self>, action: Action) {
-        match action {
-            Action::Open { socket, .. } => self.talks.open(self, socket),
-            Action::Send { socket, command, flags } => self.talks.send(socket, command, flags),
-            Action::Close { socket } => self.talks.close(socket),
-            Action::EmitEvent(event) => {
-                let _drainer = Drainer::of(self);
-                self.subscribers.tell(&self.pool.shared().address, event);
-            }
-            Action::MarkReady | Action::ClearPool { .. } => {
-                unreachable!("done under the lock")
-            }
-        }
-    }
-
+impl watch::Means for Means {
     fn now(&self) -> Instant {
         Instant::ORIGIN + self.origin.elapsed()
     }
 
-    /// `None` is out of the clock's reach, which is never.
-    fn time_of(&self, instant: Instant) -> Option<std::time::Instant> {
-        self.origin.checked_add(instant.saturating_since(Instant::ORIGIN))
+    fn change_pool(&self, change: PoolChange) -> Settle {
+        let fed = self.pool.shared().feed_within(change.into_input());
+        Box::new(move || fed.settle())
     }
 
-    fn lock(&self) -> MutexGuard<'_, WatchDesk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(watch: &Arc<Watch>, socket: SocketId) {
+        watch.means().talks.open(watch, socket);
+    }
+
+    fn send(&self, socket: SocketId, command: Command, flags: Flags) {
+        self.talks.send(socket, command, flags);
+    }
+
+    fn close(&self, socket: SocketId) {
+        self.talks.close(socket);
+    }
+
+    fn tell(watch: &Arc<Watch>, event: Event) {
+        let _drainer = Drainer::of(watch);
+        watch.tell(event);
+    }
+
+    fn tell_who_waits(&self) {
+        self.news.tell();
+    }
+
+    fn call_timer(&self) {
+        self.talks.event_loop().call(TIMER);
     }
 }
 
 impl Timed for Watch {
     fn due(&self) -> Due {
+        let means = self.means();
         let mut desk = self.lock();
         if desk.is_closed() {
             return Due::Never;
         }
         match desk.arm() {
-            Some(armed) if armed <= self.now() => Due::Now,
-            armed => Due::At(armed.and_then(|armed| self.time_of(armed))),
+            Some(armed) if armed <= watch::Means::now(means) => Due::Now,
+            armed => Due::At(armed.and_then(|armed| means.time_of(armed))),
         }
     }
 
     fn time_is_up(self: &Arc<Self>) {
         self.feed(Input::Timer);
+    }
+}
+
+impl Means {
+    /// `None` is out of the clock's reach, which is never.
+    fn time_of(&self, instant: Instant) -> Option<std::time::Instant> {
+        self.origin.checked_add(instant.saturating_since(Instant::ORIGIN))
     }
 }

@@ -5,110 +5,19 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ProxyOptions;
 use mio::net::TcpStream;
 
+use super::limit::Limit;
 use super::proxy;
 use super::resolve::Resolver;
 use super::stream::{Socket, Stream};
-use crate::connector::Target;
 use crate::dial::{ATTEMPT, alternate, prepare};
-use crate::event_loop::{EventLoop, Watched, timeout_at};
-
-/// By when something has to be done, on an event loop.
-#[derive(Clone, Debug)]
-pub(super) struct Limit {
-    event_loop: EventLoop,
-    all: Option<Deadline>,
-    /// For each command of the handshake anew, besides.
-    each_command: Option<Duration>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Deadline {
-    at: Instant,
-    /// How long that is after the beginning.
-    after: Duration,
-}
-
-impl Limit {
-    /// For everything about one connection: `connectTimeoutMS` or the caller's deadline, whichever
-    /// comes first (CS-03, CS-08).
-    pub(super) fn of(target: &Target, connect_timeout: Duration) -> Self {
-        let now = Instant::now();
-        let own = Deadline::after(now, connect_timeout);
-        let after = |at: Instant| at.saturating_duration_since(now);
-        let callers = target.deadline.map(|at| Deadline { at, after: after(at) });
-        let event_loop = target.event_loop.clone();
-        Self { event_loop, all: own.into_iter().chain(callers).min(), each_command: None }
-    }
-
-    /// `connectTimeoutMS` alone, for a connection that nobody waits for with a deadline.
-    pub(super) fn within(event_loop: &EventLoop, connect_timeout: Duration) -> Self {
-        let all = Deadline::after(Instant::now(), connect_timeout);
-        Self { event_loop: event_loop.clone(), all, each_command: None }
-    }
-
-    /// Besides, `each` for every command of the handshake (CS-06, CS-08).
-    pub(super) fn and_each_command(self, each: Option<Duration>) -> Self {
-        Self { each_command: each, ..self }
-    }
-
-    /// For a command that begins now, and for its reply.
-    pub(super) fn for_command(&self) -> Self {
-        let each = self.each_command.and_then(|each| Deadline::after(Instant::now(), each));
-        let all = each.into_iter().chain(self.all).min();
-        Self { event_loop: self.event_loop.clone(), all, each_command: None }
-    }
-
-    /// Whether whoever turns the loop must never be blocked.
-    pub(super) fn is_embedded(&self) -> bool {
-        self.event_loop.is_embedded()
-    }
-
-    /// What becomes of `work`, or after how long it was given up.
-    pub(super) async fn hold<R>(&self, work: impl Future<Output = R>) -> Result<R, Duration> {
-        match self.all {
-            Some(Deadline { at, after }) => {
-                timeout_at(&self.event_loop, at, work).await.ok_or(after)
-            }
-            None => Ok(work.await),
-        }
-    }
-
-    /// As [`hold`](Self::hold), for work that blocks or computes.
-    pub(super) async fn hold_on_thread<R: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> R + Send + 'static,
-    ) -> Result<io::Result<R>, Duration> {
-        self.hold(self.event_loop.on_thread(work)).await
-    }
-
-    /// As [`hold`](Self::hold), for what fails as I/O does, at one stage of establishing.
-    pub(super) async fn hold_at<R>(
-        &self,
-        stage: Stage,
-        work: impl Future<Output = io::Result<R>>,
-    ) -> Result<R, ConnectionError> {
-        match self.hold(work).await {
-            Ok(Ok(result)) => Ok(result),
-            Ok(Err(error)) => Err(ConnectionError::network(stage, error)),
-            Err(after) => Err(ConnectionError::timeout(stage, after)),
-        }
-    }
-}
-
-impl Deadline {
-    /// Zero is without limit (CS-01), and so is what the clock does not reach.
-    fn after(now: Instant, after: Duration) -> Option<Self> {
-        let at = now.checked_add(after).filter(|_| !after.is_zero());
-        at.map(|at| Self { at, after })
-    }
-}
+use crate::event_loop::{EventLoop, Watched};
 
 /// Bytes to the server and back, without TLS yet.
 pub(super) async fn dial(
@@ -137,7 +46,7 @@ pub(super) async fn dial(
 async fn unix(path: &str, limit: &Limit) -> Result<Watched<Stream>, ConnectionError> {
     let connect = async {
         let socket = mio::net::UnixStream::connect(path)?;
-        let mut socket = limit.event_loop.watch(socket)?;
+        let mut socket = limit.event_loop().watch(socket)?;
         socket.ready(|socket| established(socket.take_error()?, socket.peer_addr())).await?;
         Ok(socket.map(|socket| Stream::new(Socket::Unix(socket))))
     };
@@ -157,12 +66,12 @@ async fn tcp(
     [resolving, connecting]: [Stage; 2],
     limit: &Limit,
 ) -> Result<Watched<TcpStream>, ConnectionError> {
-    let lookup = resolver.resolve(&limit.event_loop, host, port);
+    let lookup = resolver.resolve(limit.event_loop(), host, port);
     let addresses = alternate(limit.hold_at(resolving, lookup).await?);
     if addresses.is_empty() {
         return Err(ConnectionError::network(resolving, "the name has no address"));
     }
-    let stream = limit.hold_at(connecting, race(&limit.event_loop, addresses)).await?;
+    let stream = limit.hold_at(connecting, race(limit.event_loop(), addresses)).await?;
     prepare(&*stream).map_err(|error| ConnectionError::network(connecting, error))?;
     Ok(stream)
 }

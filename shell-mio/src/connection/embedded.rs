@@ -6,10 +6,11 @@ use std::task::Poll;
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::Flags;
+use cenote_shell::connection::judge;
 
 use super::Mongo;
 use super::messages::Failure;
-use super::operations::{Connection, judge};
+use super::operations::Connection;
 use crate::guard::PooledConnection;
 
 impl Connection {

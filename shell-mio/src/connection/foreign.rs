@@ -4,7 +4,7 @@ use std::io;
 
 use cenote_core::error::{ConnectionError, Stage};
 
-use super::dial::Limit;
+use super::limit::Limit;
 use super::messages::Messages;
 use super::stream::{Socket, Stream};
 use super::{Connection, Mongo, handshake};
@@ -39,10 +39,10 @@ impl Mongo {
     /// of a tunnel: for a [`Connector`] of one's own, which connects, calls this, and leaves
     /// [`Connector::fault`] and [`Connector::interrupter`] to this one's.
     ///
-    /// Takes until `target`'s deadline at most, and `connectTimeoutMS` from now: whoever wants that to
-    /// cover connecting, too, puts the deadline forward before. Of the connection string it does not
-    /// use what is about opening: hosts, TLS and the proxy. Tells `progress` when hello is done, where
-    /// that matters.
+    /// Takes until `target`'s deadline at most, and `connectTimeoutMS` from now, and for each command
+    /// as long as [`Mongo`] says: whoever wants that to cover connecting, too, puts the deadline forward
+    /// before. Of the connection string it does not use what is about opening: hosts, TLS and the proxy.
+    /// Tells `progress` when hello is done, where that matters.
     ///
     /// What is no socket of the operating system cannot be waited for by an event loop, nor broken off
     /// from another thread: it needs a `Connection` type of one's own.
@@ -52,13 +52,12 @@ impl Mongo {
     /// The socket failed or was too slow, the server said no, or is none.
     pub async fn establish<K: Connector>(
         &self,
-        socket: impl Into<OpenSocket> + Send,
+        stream: impl Into<OpenSocket> + Send,
         target: &Target,
         progress: &Progress<K>,
     ) -> Result<Connection, ConnectionError> {
-        let limit =
-            Limit::of(target, self.connect_timeout).and_each_command(self.command_timeout(target));
-        let socket = non_blocking(socket.into());
+        let limit = Limit::of(target, &self.settings).and_each_command(target, &self.settings);
+        let socket = non_blocking(stream.into());
         let socket = socket.map_err(|error| ConnectionError::network(Stage::Tcp, error))?;
         let stream = target.event_loop.watch(Stream::new(socket));
         let stream = stream.map_err(|error| ConnectionError::network(Stage::Tcp, error))?;

@@ -4,17 +4,16 @@ use std::time::{Duration, Instant};
 
 use bson::RawDocumentBuf;
 use cenote_core::address::ServerAddress;
-use cenote_core::connect::{Command, ConnectionDescription, Establish, ScramCache, Step};
+use cenote_core::connect::{Command, ConnectionDescription};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::wire::{Flags, MessageLimit};
+use cenote_core::wire::Flags;
+use cenote_shell::connection;
 
 use super::Mongo;
-use super::dial::{self, Limit};
-use super::handshake::{receive, send};
+use super::handshake::Talking;
+use super::limit::Limit;
 use super::messages::{Failure, Messages};
 use crate::event_loop::{EventLoop, Watched};
-use crate::surroundings::nonce;
-use crate::talk::fail;
 
 /// A connection of a monitor, after hello. It stays on the event loop.
 pub(crate) struct Monitoring {
@@ -35,42 +34,12 @@ impl Mongo {
         address: &ServerAddress,
         event_loop: &EventLoop,
     ) -> Result<Greeting, ConnectionError> {
-        let limit = Limit::within(event_loop, self.connect_timeout);
-        let dialled = dial::dial(address, &self.resolver, self.proxy.as_ref(), &limit);
-        let mut stream = dialled.await?;
-        if let Some(tls) = &self.tls {
-            tls.connect(&mut stream, address, &limit).await?;
-        }
-        let mut messages = stream.map(Messages::lenient);
-        let mut establish = Establish::new(self.monitor_options(), [nonce()?, nonce()?])?;
-        // There is nobody to authenticate, so that nothing is learnt.
-        let mut scram = ScramCache::default();
-        let mut sent = Instant::now();
-        let mut round_trip = Duration::ZERO;
-        loop {
-            match establish.next_step()? {
-                Step::Send(command) => {
-                    let outcome = send(&mut messages, &command, &limit).await;
-                    outcome.unwrap_or_else(|failure| fail(&mut establish, failure));
-                    sent = Instant::now();
-                }
-                Step::Receive => match receive(&mut messages, &limit).await {
-                    Ok(reply) => {
-                        round_trip = sent.elapsed();
-                        establish.reply(&reply, &mut scram);
-                    }
-                    Err(failure) => fail(&mut establish, failure),
-                },
-                Step::Derive(derivation) => establish.derived(derivation.run(), &mut scram),
-                Step::Handshaken(description) => {
-                    let size = MessageLimit::new(description.limits.max_message_size.into());
-                    messages.agree(size.unwrap_or(MessageLimit::DEFAULT), None);
-                }
-                Step::Done(hello) => {
-                    return Ok(Greeting { connection: Monitoring { messages }, hello, round_trip });
-                }
-            }
-        }
+        let limit = Limit::of_monitor(event_loop, &self.settings);
+        let mut messages = self.open(address, &limit).await?.map(Messages::lenient);
+        let mut talking = Talking::new(&mut messages, &limit);
+        let (hello, round_trip) =
+            connection::greet(&mut talking, &self.settings, Instant::now).await?;
+        Ok(Greeting { connection: Monitoring { messages }, hello, round_trip })
     }
 }
 

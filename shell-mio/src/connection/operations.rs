@@ -3,10 +3,11 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::ConnectionDescription;
-use cenote_core::error::{CommandError, ConnectionError, OperationError, ReplyPart, Stage};
+use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::{Flags, MessageBuf, MessageLimit};
+use cenote_shell::connection::{has_to_be_unacknowledged, judge};
 
 use super::Mongo;
 use super::messages::Messages;
@@ -100,10 +101,7 @@ impl Connection {
         database: &str,
         command: &RawDocument,
     ) -> Result<(), ConnectionError> {
-        if !is_unacknowledged(command) {
-            let reason = "a command without a reply has to say `writeConcern: {w: 0}`";
-            return Err(ConnectionError::configuration(Stage::Operation, reason));
-        }
+        has_to_be_unacknowledged(command)?;
         let patience = self.patience();
         let begun = self.messages.begin(command, Some(database), Flags::MORE_TO_COME);
         let sent = begun.and_then(|()| self.messages.send(patience));
@@ -179,25 +177,6 @@ impl Connection {
     fn patience(&self) -> Patience {
         Patience::new(self.socket_timeout, None)
     }
-}
-
-/// A refusal is an error.
-pub(super) fn judge(reply: RawDocumentBuf) -> Result<RawDocumentBuf, ConnectionError> {
-    match CommandError::from_reply(&reply) {
-        Some(error) if error.part == ReplyPart::Command => {
-            Err(ConnectionError::command(Stage::Operation, error))
-        }
-        Some(_) | None => Ok(reply),
-    }
-}
-
-/// MS-08: what says `w: 0`, as whatever kind of number.
-fn is_unacknowledged(command: &RawDocument) -> bool {
-    let concern = command.get_document("writeConcern");
-    let w = concern.ok().and_then(|concern| concern.get("w").ok().flatten());
-    w.is_some_and(|w| {
-        w == RawBsonRef::Int32(0) || w == RawBsonRef::Int64(0) || w == RawBsonRef::Double(0.0)
-    })
 }
 
 impl fmt::Debug for Connection {

@@ -7,7 +7,7 @@ use cenote_core::uri::ProxyOptions;
 use mio::net::TcpStream;
 use std::io::{self, ErrorKind, Read, Write};
 
-use super::dial::Limit;
+use super::limit::Limit;
 use crate::event_loop::Watched;
 
 /// Has the proxy connect to the server. What is read is never more than the proxy's own answers:

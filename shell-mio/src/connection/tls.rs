@@ -8,7 +8,7 @@ use cenote_core::uri::TlsOptions;
 use cenote_shell::tls;
 use rustls::{ClientConfig, ClientConnection};
 
-use super::dial::Limit;
+use super::limit::Limit;
 use super::stream::Stream;
 use crate::event_loop::Watched;
 

@@ -205,3 +205,17 @@ fn a_connector_may_panic() {
     assert_eq!(*pool.check_out().unwrap(), 2);
     pool.close();
 }
+
+#[test]
+fn each_pool_whose_connections_have_a_lifetime_has_chance_of_its_own() {
+    let gate = Gate::open();
+    let options = at_most(2).with_max_lifetime(Duration::from_secs(600));
+    let (pool, _) = ready(&gate, options.clone());
+    let (other, _) = ready(&gate, options.clone());
+    let seed = pool.options().jitter_seed;
+    assert!(seed.is_some() && seed != other.options().jitter_seed);
+    pool.set_options(options.clone().with_jitter_seed(7)).unwrap();
+    assert_eq!(pool.options().jitter_seed, Some(7));
+    pool.set_options(options).unwrap();
+    assert!(pool.options().jitter_seed.is_some_and(|seed| seed != 7));
+}

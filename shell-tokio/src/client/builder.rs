@@ -1,181 +1,44 @@
-use std::fmt;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 
-use cenote_core::client::{ClientSettings, ServerEvent};
-use cenote_core::monitor::{InvalidMonitorOptions, MonitorOptions};
-use cenote_core::pool::PoolOptions;
-use cenote_core::uri::{ConnectionString, UriWarning};
-use cenote_shell::trace::ClientTraceOptions;
-use cenote_shell::watch::{ServerSubscriber, ServerSubscribers};
-use thiserror::Error;
+use cenote_shell::client::{self, BuiltClient, ClientPlan, Server, Servers, Watching};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::server::{Server, Watching};
-use super::watch::Watch;
-use super::{Client, Inner};
-use crate::builder::{BuildError, Builder};
-use crate::connection::Mongo;
-use crate::event::PoolEvent;
-use crate::failure::Failure;
-use crate::held::HeldTooLong;
-use crate::log;
-use crate::surroundings::environment;
+use super::{Client, Inner, watch};
+use crate::pool::Pool;
+
+pub use cenote_shell::client::ClientBuildError;
 
 /// Makes a [`Client`].
-pub struct ClientBuilder {
-    uri: ConnectionString,
-    connector: Mongo,
-    monitoring: MonitorOptions,
-    server_subscribers: Vec<ServerSubscriber>,
-    audience: Audience,
-    pub(super) tracing: ClientTraceOptions,
-}
+///
+/// Its `build` panics outside of a tokio runtime, or in one without time and I/O: pools and monitors
+/// live in that one.
+pub type ClientBuilder = client::ClientBuilder<Client>;
 
-/// Who is told of all pools.
-#[derive(Default)]
-struct Audience {
-    prepare: Option<Prepare>,
-    subscribers: Vec<Told<PoolEvent>>,
-    overseer: Option<Told<HeldTooLong>>,
-    #[cfg(feature = "metrics")]
-    metrics: Option<crate::metrics::Metrics>,
-}
+impl BuiltClient for Client {
+    type Pool = Pool;
 
-type Prepare = Box<dyn Fn(Builder<Mongo>) -> Builder<Mongo> + Send + Sync>;
-
-/// One who is told by several pools.
-type Told<T> = Arc<dyn Fn(&T) + Send + Sync>;
-
-/// Why there is no client.
-#[derive(Clone, Debug, Error)]
-#[non_exhaustive]
-pub enum ClientBuildError {
-    /// The connection string is none, or there can be no pool.
-    #[error(transparent)]
-    Pool(#[from] BuildError),
-    /// The servers cannot be watched like that.
-    #[error(transparent)]
-    Monitoring(#[from] InvalidMonitorOptions),
-}
-
-impl ClientBuilder {
-    pub(super) fn from_uri(uri: &str) -> Result<Self, ClientBuildError> {
-        let uri = ConnectionString::parse(uri).map_err(BuildError::from)?;
-        uri.warnings().iter().for_each(log::connection_string);
-        let connector = Mongo::new(&uri).map_err(BuildError::from)?;
-        Ok(Self {
-            monitoring: MonitorOptions::new(&uri, environment().is_faas()),
-            uri,
-            connector,
-            server_subscribers: Vec::new(),
-            audience: Audience::default(),
-            tracing: ClientTraceOptions::default(),
-        })
-    }
-
-    /// What of the connection string is ignored, and why (OP-35, OP-36): the log says it, too.
-    #[must_use]
-    pub fn warnings(&self) -> &[UriWarning] {
-        self.uri.warnings()
-    }
-
-    /// Takes these options for every pool, and no others: those of the connection string are forgotten
-    /// (PT-01, PT-02). Some have no name there, such as
-    /// [`held_too_long`](PoolOptions::held_too_long). Whether there is a load balancer stays the
-    /// connection string's to say.
-    #[must_use]
-    pub fn options(mut self, options: PoolOptions) -> Self {
-        let load_balanced = self.uri.pool.load_balanced;
-        self.uri.pool = options;
-        self.uri.pool.load_balanced = load_balanced;
-        self
-    }
-
-    /// Tells `subscriber` every event of every pool: [`Builder::on_event`]. The events of one pool
-    /// come one at a time and in its order; those of two pools may come together.
-    #[must_use]
-    pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
-        self.audience.subscribers.push(Arc::new(subscriber));
-        self
-    }
-
-    /// Has `prepare` see the builder of each pool, for what is each pool's own: where it is recorded,
-    /// for example. Its options and its [`on_failure`](Builder::on_failure) are the client's to set,
-    /// and what is set here is forgotten. The last one that is set counts.
-    #[must_use]
-    pub fn prepare_pools(
-        mut self,
-        prepare: impl Fn(Builder<Mongo>) -> Builder<Mongo> + Send + Sync + 'static,
-    ) -> Self {
-        self.audience.prepare = Some(Box::new(prepare));
-        self
-    }
-
-    /// Tells `subscriber` what happens to servers: heartbeats, and changes of what is known. As with
-    /// [`on_event`](Self::on_event), in the order of each server, never under a lock; it must not
-    /// block. If it panics, nobody else notices.
-    #[must_use]
-    pub fn on_server_event(
-        mut self,
-        subscriber: impl Fn(&ServerEvent) + Send + Sync + 'static,
-    ) -> Self {
-        self.server_subscribers.push(Box::new(subscriber));
-        self
-    }
-
-    /// Shows `overseer` every connection that is held for long: [`Builder::on_held_too_long`].
-    #[must_use]
-    pub fn on_held_too_long(
-        mut self,
-        overseer: impl Fn(&HeldTooLong) + Send + Sync + 'static,
-    ) -> Self {
-        self.audience.overseer = Some(Arc::new(overseer));
-        self
-    }
-
-    /// Measures all pools with OpenTelemetry (feature `metrics`): [`Builder::metrics`]. Each has its
-    /// address for a name; behind the name that `metrics` has and a `/`, if it has one.
-    #[cfg(feature = "metrics")]
-    #[must_use]
-    pub fn metrics(mut self, metrics: crate::metrics::Metrics) -> Self {
-        self.audience.metrics = Some(metrics);
-        self
-    }
-
-    /// Makes the client: a pool for each host, and the first checks.
-    ///
-    /// # Errors
-    ///
-    /// Options that contradict each other.
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime. Pools and monitors live in that one.
-    pub fn build(self) -> Result<Client, ClientBuildError> {
-        let settings = ClientSettings::new(&self.uri);
-        self.monitoring.validate()?;
-        let subscribers = Arc::new(ServerSubscribers::new(self.server_subscribers));
-        let establish = self.connector.monitor_options();
+    fn build(mut plan: ClientPlan<Pool>) -> Result<Self, ClientBuildError> {
+        let settings = plan.settings()?;
+        let subscribers = plan.take_server_subscribers();
+        let establish = plan.connector.monitor_options();
         let origin = Instant::now();
         let news = Arc::new(Notify::new());
         let mut servers = Vec::new();
         for address in settings.hosts() {
             let watch = Arc::new(OnceLock::new());
-            let mut builder = Builder::new(address.clone(), self.connector.clone());
-            builder.tracing = self.tracing.of_one(address).map_err(BuildError::from)?;
-            let builder = heard(builder, &self.audience, Arc::clone(&watch));
-            let pool = builder.options(self.uri.pool.clone()).build()?;
+            let watched = Arc::clone(&watch);
+            let builder = plan.pool(address)?;
+            let pool = builder.on_failure(move |it| client::failed(it, watched.get())).build()?;
             let watching = if settings.is_watched {
-                let started = Watch::start(
-                    (self.connector.clone(), pool.clone()),
-                    (self.monitoring.clone(), Arc::clone(&establish)),
+                let started = watch::start(
+                    (plan.connector.clone(), pool.clone()),
+                    (plan.monitoring.clone(), Arc::clone(&establish)),
                     (Arc::clone(&subscribers), Arc::clone(&news)),
                     origin,
                 )?;
                 let _ = watch.set(Arc::downgrade(&started));
-                started.begin();
+                watch::begin(&started);
                 Watching::Monitor(started)
             } else {
                 pool.ready();
@@ -183,54 +46,7 @@ impl ClientBuilder {
             };
             servers.push(Arc::new(Server { pool, watching }));
         }
-        let (connector, is_closed) = (self.connector, AtomicBool::new(false));
-        let inner = Inner { servers, settings, connector, news, is_closed };
-        Ok(Client { inner: Arc::new(inner) })
-    }
-}
-
-/// Everybody's subscriptions, and the monitor's.
-fn heard(
-    mut builder: Builder<Mongo>,
-    audience: &Audience,
-    watch: Arc<OnceLock<Weak<Watch>>>,
-) -> Builder<Mongo> {
-    if let Some(prepare) = &audience.prepare {
-        builder = prepare(builder);
-    }
-    for subscriber in &audience.subscribers {
-        let subscriber = Arc::clone(subscriber);
-        builder = builder.on_event(move |event| subscriber(event));
-    }
-    if let Some(overseer) = &audience.overseer {
-        let overseer = Arc::clone(overseer);
-        builder = builder.on_held_too_long(move |report| overseer(report));
-    }
-    #[cfg(feature = "metrics")]
-    if let Some(metrics) = &audience.metrics {
-        let metrics = metrics.of_one(builder.address());
-        builder = builder.metrics(metrics);
-    }
-    builder.on_failure(move |failure| failed(failure, watch.get()))
-}
-
-/// SDAM first: before the pool and the caller hear of it (ES-05).
-fn failed(failure: &Failure<'_, Mongo>, watch: Option<&Weak<Watch>>) {
-    match watch.and_then(Weak::upgrade) {
-        Some(watch) => watch.application_failed(failure),
-        // Behind a load balancer nobody watches, and nothing is Unknown (LB-22).
-        None => {
-            let verdict = cenote_core::sdam::verdict(&failure.context(None), failure.error());
-            failure.clear(verdict.pool);
-        }
-    }
-}
-
-impl fmt::Debug for ClientBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientBuilder")
-            .field("uri", &self.uri)
-            .field("monitoring", &self.monitoring)
-            .finish_non_exhaustive()
+        let (servers, connector) = (Servers::new(servers, settings), plan.connector);
+        Ok(Self { inner: Arc::new(Inner { servers, connector, news }) })
     }
 }

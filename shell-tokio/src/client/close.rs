@@ -1,12 +1,9 @@
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use cenote_core::pool::Input;
 use tokio::time::{Instant, timeout_at};
 
-use super::server::Server;
-use super::watch::Watch;
-use super::{Client, Inner};
+use super::{Client, Inner, Server, watch};
 use crate::error::CloseTimeout;
 
 impl Client {
@@ -18,9 +15,9 @@ impl Client {
     /// Not to be waited for by a subscriber.
     pub async fn close(&self) {
         self.inner.shut();
-        for server in &self.inner.servers {
+        for server in self.inner.servers.iter() {
             if let Some(watch) = server.watch() {
-                watch.ended().await;
+                watch.means().talks.ended().await;
             }
             server.pool.close().await;
         }
@@ -44,10 +41,10 @@ impl Client {
 impl Inner {
     /// Does at once what needs nobody to wait for it.
     fn shut(&self) {
-        self.is_closed.store(true, Ordering::Release);
+        self.servers.close();
         self.news.notify_waiters();
-        self.servers.iter().filter_map(|server| server.watch()).for_each(Watch::close);
-        for server in &self.servers {
+        self.servers.iter().filter_map(|server| server.watch()).for_each(watch::close);
+        for server in self.servers.iter() {
             server.pool.shared().feed(Input::Close);
         }
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::Purpose;
+use cenote_shell::client::Watching;
 
-use super::Client;
-use super::server::{Server, Watching};
+use super::{Client, Server};
 use crate::connection::Mongo;
 use crate::guard::PooledConnection;
 

@@ -17,7 +17,7 @@ use cenote_core::wire::{Flags, Frame, Framer, Header, Ids, MessageLimit, Message
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::sync::Semaphore;
 
-use super::dial::Limit;
+use super::limit::Limit;
 use super::messages::{Failure, Messages};
 use crate::{Builder, Connector, OperationError, Pool, Progress, Target};
 

@@ -3,7 +3,7 @@
 use cenote_core::error::ConnectionError;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::dial::Limit;
+use super::limit::Limit;
 use super::messages::Messages;
 use super::stream::Stream;
 use super::{Connection, Mongo, handshake};
@@ -14,11 +14,10 @@ impl Mongo {
     /// over a TLS of another kind or in a simulated network: for a [`Connector`] of one's own, which
     /// opens the stream, calls this, and leaves [`Connector::fault`] to this one's.
     ///
-    /// Takes until `target`'s deadline at most, and `connectTimeoutMS` from now, and for each command as long as
-    /// [`Mongo`] says: whoever wants that
-    /// to cover the opening, too, puts the deadline forward before. Of the connection string it does
-    /// not use what is about opening: hosts, TLS and the proxy. Tells `progress` when hello is done,
-    /// where that matters.
+    /// Takes until `target`'s deadline at most, and `connectTimeoutMS` from now, and for each command
+    /// as long as [`Mongo`] says: whoever wants that to cover the opening, too, puts the deadline forward
+    /// before. Of the connection string it does not use what is about opening: hosts, TLS and the proxy.
+    /// Tells `progress` when hello is done, where that matters.
     ///
     /// # Errors
     ///
@@ -29,8 +28,7 @@ impl Mongo {
         target: &Target,
         progress: &Progress<K>,
     ) -> Result<Connection, ConnectionError> {
-        let limit =
-            Limit::of(target, self.connect_timeout).and_each_command(self.command_timeout(target));
+        let limit = Limit::of(target, &self.settings).and_each_command(target, &self.settings);
         let messages = Messages::new(Stream::Foreign(Box::new(stream)));
         handshake::establish(self, messages, limit, progress).await
     }

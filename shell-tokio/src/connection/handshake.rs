@@ -1,18 +1,18 @@
-//! Hello and authentication, as the machine in the core has them.
+//! Hello and authentication: [`cenote_shell::connection`] over the messages of this shell.
 
 use std::io;
 
-use cenote_core::connect::{ConnectionDescription, Establish, KeyDerivation, Step};
+use bson::RawDocumentBuf;
+use cenote_core::connect::{Command, DerivedKeys, KeyDerivation};
 use cenote_core::error::ConnectionError;
-use cenote_core::wire::{Flags, MessageLimit};
+use cenote_core::wire::{Compressor, Flags, MessageLimit};
+use cenote_shell::connection::{self, Talk};
 use tokio::task::spawn_blocking;
 
-use super::dial::Limit;
-use super::messages::Messages;
+use super::limit::Limit;
+use super::messages::{Failure, Messages};
 use super::{Connection, Mongo};
 use crate::connector::{Connector, Progress};
-use crate::surroundings::nonce;
-use crate::talk::fail;
 
 /// From an open stream to a connection that is ready.
 pub(super) async fn establish<K: Connector>(
@@ -21,51 +21,44 @@ pub(super) async fn establish<K: Connector>(
     limit: Limit,
     progress: &Progress<K>,
 ) -> Result<Connection, ConnectionError> {
-    let mut establish = Establish::new(mongo.introduction.options(), [nonce()?, nonce()?])?;
-    let description = converse(&mut establish, &mut messages, mongo, limit, progress).await?;
-    Ok(Connection { messages, description, socket_timeout: mongo.socket_timeout })
+    let mut talking = Talking::new(&mut messages, limit);
+    let handshaken = |service| progress.handshaken(service);
+    let description = connection::establish(&mut talking, &mongo.settings, handshaken).await?;
+    Ok(Connection { messages, description, socket_timeout: mongo.settings.socket_timeout() })
 }
 
-async fn converse<K: Connector>(
-    establish: &mut Establish,
-    messages: &mut Messages,
-    mongo: &Mongo,
+/// Messages, each within its time.
+pub(super) struct Talking<'a> {
+    messages: &'a mut Messages,
     limit: Limit,
-    progress: &Progress<K>,
-) -> Result<Box<ConnectionDescription>, ConnectionError> {
-    let mut turn = limit;
-    loop {
-        match establish.next_step()? {
-            Step::Send(command) => {
-                turn = limit.for_command();
-                if let Err(failure) = messages.send(command.body(), None, Flags::NONE, turn).await {
-                    fail(establish, failure);
-                }
-            }
-            Step::Receive => match messages.receive(turn).await {
-                Ok(reply) => establish.reply(&reply, &mut mongo.scram()),
-                Err(failure) => fail(establish, failure),
-            },
-            Step::Derive(derivation) => derive(establish, derivation, mongo, limit).await,
-            Step::Handshaken(description) => {
-                let size = MessageLimit::new(description.limits.max_message_size.into());
-                let agreed = description.compressor.and_then(|it| mongo.compressor(it));
-                messages.agree(size.unwrap_or(MessageLimit::DEFAULT), agreed);
-                let service =
-                    description.service_id.filter(|_| mongo.introduction.options().load_balanced);
-                service.into_iter().for_each(|service| progress.handshaken(service));
-            }
-            Step::Done(description) => return Ok(description),
-        }
+    /// For the command that was sent last, and its reply.
+    turn: Limit,
+}
+
+impl<'a> Talking<'a> {
+    pub(super) fn new(messages: &'a mut Messages, limit: Limit) -> Self {
+        Self { messages, limit, turn: limit }
     }
 }
 
-/// Where it keeps no worker of the runtime from its other tasks.
-async fn derive(establish: &mut Establish, derivation: KeyDerivation, mongo: &Mongo, limit: Limit) {
-    match limit.hold(spawn_blocking(|| derivation.run())).await {
-        Ok(Ok(keys)) => establish.derived(keys, &mut mongo.scram()),
-        // The runtime ends.
-        Ok(Err(error)) => establish.failed(io::Error::other(error)),
-        Err(after) => establish.timed_out(after),
+impl Talk for Talking<'_> {
+    async fn send(&mut self, command: &Command) -> Result<(), Failure> {
+        self.turn = self.limit.for_command();
+        self.messages.send(command.body(), None, Flags::NONE, self.turn).await
+    }
+
+    async fn receive(&mut self) -> Result<RawDocumentBuf, Failure> {
+        self.messages.receive(self.turn).await
+    }
+
+    fn agree(&mut self, limit: MessageLimit, compressor: Option<Compressor>) {
+        self.messages.agree(limit, compressor);
+    }
+
+    /// Where it keeps no worker of the runtime from its other tasks.
+    async fn derive(&mut self, derivation: KeyDerivation) -> Result<DerivedKeys, Failure> {
+        let derived = self.limit.hold(spawn_blocking(|| derivation.run())).await?;
+        // It fails when the runtime ends.
+        derived.map_err(|error| io::Error::other(error).into())
     }
 }

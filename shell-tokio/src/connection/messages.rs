@@ -6,7 +6,7 @@ use cenote_core::wire::{
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::dial::Limit;
+use super::limit::Limit;
 use super::stream::Stream;
 pub(super) use crate::talk::Failure;
 

@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use bson::RawDocumentBuf;
 use cenote_core::address::ServerAddress;
-use cenote_core::connect::{Command, ConnectionDescription, Establish, ScramCache, Step};
+use cenote_core::connect::{Command, ConnectionDescription};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::wire::{Flags, MessageLimit};
-use tokio::time::Instant;
+use cenote_core::wire::Flags;
+use cenote_shell::connection;
 
 use super::Mongo;
-use super::dial::{self, Limit};
+use super::handshake::Talking;
+use super::limit::{Limit, now};
 use super::messages::Messages;
-use crate::surroundings::nonce;
-use crate::talk::fail;
 
 /// A connection of a monitor, after hello.
 pub(crate) struct Monitoring {
@@ -33,43 +32,11 @@ impl Mongo {
         &self,
         address: &ServerAddress,
     ) -> Result<Greeting, ConnectionError> {
-        let limit = Limit::within(self.connect_timeout);
-        let stream = dial::dial(address, self.proxy.as_ref(), limit).await?;
-        let stream = match &self.tls {
-            Some(tls) => tls.connect(stream, address, limit).await?,
-            None => stream,
-        };
-        let mut messages = Messages::lenient(stream);
-        let mut establish = Establish::new(self.monitor_options(), [nonce()?, nonce()?])?;
-        // There is nobody to authenticate, so that nothing is learnt.
-        let mut scram = ScramCache::default();
-        let mut sent = Instant::now();
-        let mut round_trip = Duration::ZERO;
-        loop {
-            match establish.next_step()? {
-                Step::Send(command) => {
-                    let outcome = messages.send(command.body(), None, Flags::NONE, limit).await;
-                    outcome.unwrap_or_else(|failure| fail(&mut establish, failure));
-                    sent = Instant::now();
-                }
-                Step::Receive => match messages.receive(limit).await {
-                    Ok(reply) => {
-                        round_trip = sent.elapsed();
-                        establish.reply(&reply, &mut scram);
-                    }
-                    Err(failure) => fail(&mut establish, failure),
-                },
-                // Not without a credential.
-                Step::Derive(derivation) => establish.derived(derivation.run(), &mut scram),
-                Step::Handshaken(description) => {
-                    let size = MessageLimit::new(description.limits.max_message_size.into());
-                    messages.agree(size.unwrap_or(MessageLimit::DEFAULT), None);
-                }
-                Step::Done(hello) => {
-                    return Ok(Greeting { connection: Monitoring { messages }, hello, round_trip });
-                }
-            }
-        }
+        let limit = Limit::of_monitor(&self.settings);
+        let mut messages = Messages::lenient(self.open(address, limit).await?);
+        let mut talking = Talking::new(&mut messages, limit);
+        let (hello, round_trip) = connection::greet(&mut talking, &self.settings, now).await?;
+        Ok(Greeting { connection: Monitoring { messages }, hello, round_trip })
     }
 }
 

@@ -3,13 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
-use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::ConnectionDescription;
-use cenote_core::error::{CommandError, ConnectionError, OperationError, ReplyPart, Stage};
+use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::{Flags, MessageBuf, MessageLimit};
+use cenote_shell::connection::{has_to_be_unacknowledged, judge};
 
 use super::Mongo;
-use super::dial::Limit;
+use super::limit::Limit;
 use super::messages::Messages;
 use crate::guard::PooledConnection;
 
@@ -64,13 +65,7 @@ impl Connection {
     ) -> Result<RawDocumentBuf, ConnectionError> {
         let limit = self.limit();
         let reply = self.messages.command(database, command, limit).await;
-        let reply = reply.map_err(|failure| failure.at(Stage::Operation))?;
-        match CommandError::from_reply(&reply) {
-            Some(error) if error.part == ReplyPart::Command => {
-                Err(ConnectionError::command(Stage::Operation, error))
-            }
-            Some(_) | None => Ok(reply),
-        }
+        judge(reply.map_err(|failure| failure.at(Stage::Operation))?)
     }
 
     /// Sends a command that is not answered (MS-08): a write with `writeConcern: {w: 0}`. Returns
@@ -85,10 +80,7 @@ impl Connection {
         database: &str,
         command: &RawDocument,
     ) -> Result<(), ConnectionError> {
-        if !is_unacknowledged(command) {
-            let reason = "a command without a reply has to say `writeConcern: {w: 0}`";
-            return Err(ConnectionError::configuration(Stage::Operation, reason));
-        }
+        has_to_be_unacknowledged(command)?;
         let limit = self.limit();
         let sent = self.messages.send(command, Some(database), Flags::MORE_TO_COME, limit).await;
         sent.map_err(|failure| failure.at(Stage::Operation))
@@ -167,15 +159,6 @@ impl Connection {
     fn limit(&self) -> Limit {
         Limit::each(self.socket_timeout)
     }
-}
-
-/// MS-08: what says `w: 0`, as whatever kind of number.
-fn is_unacknowledged(command: &RawDocument) -> bool {
-    let concern = command.get_document("writeConcern");
-    let w = concern.ok().and_then(|concern| concern.get("w").ok().flatten());
-    w.is_some_and(|w| {
-        w == RawBsonRef::Int32(0) || w == RawBsonRef::Int64(0) || w == RawBsonRef::Double(0.0)
-    })
 }
 
 impl fmt::Debug for Connection {

@@ -7,7 +7,7 @@ use cenote_core::uri::ProxyOptions;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::dial::Limit;
+use super::limit::Limit;
 
 /// Has the proxy connect to the server. What is read is never more than the proxy's own answers:
 /// the server has not been spoken to, and does not begin.

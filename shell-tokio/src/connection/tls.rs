@@ -8,7 +8,7 @@ use cenote_core::uri::TlsOptions;
 use cenote_shell::tls;
 use tokio_rustls::TlsConnector;
 
-use super::dial::Limit;
+use super::limit::Limit;
 use super::stream::Stream;
 
 /// [As a connection string asks for it](tls::config).

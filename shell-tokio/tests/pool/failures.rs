@@ -27,7 +27,7 @@ fn watched(gate: &Gate, options: PoolOptions) -> (Pool<Gate>, Log, Shown) {
     (pool, log, shown)
 }
 
-fn note<K: Connector>(shown: &Shown, failure: &Failure<'_, K>, verdict: PoolVerdict) {
+fn note(shown: &Shown, failure: &Failure<'_>, verdict: PoolVerdict) {
     let was_current = failure.context(None).current_generation;
     let cleared = failure.clear(verdict);
     assert_eq!(cleared, was_current, "nobody else clears in these tests");
@@ -127,7 +127,7 @@ async fn what_the_pool_or_the_caller_broke_off_is_not_shown() {
 async fn one_that_panics_keeps_nobody_waiting() {
     let gate = Gate::open();
     gate.refuse(1);
-    let panics = |_: &Failure<'_, Gate>| std::panic::resume_unwind(Box::new("on purpose"));
+    let panics = |_: &Failure<'_>| std::panic::resume_unwind(Box::new("on purpose"));
     let pool = builder(&gate, at_most(1)).on_failure(panics).build().unwrap();
     pool.ready();
     assert_eq!(pool.check_out().await.unwrap_err().name(), "ConnectionError");

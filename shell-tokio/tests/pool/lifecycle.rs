@@ -1,6 +1,7 @@
 //! Beginning and end, and what changes in between.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote_check::Sentry;
 use cenote_core::pool::{PoolOptions, Status};
@@ -85,4 +86,18 @@ async fn bad_options_are_refused() {
     let options = PoolOptions::default().with_max_pool_size(1).with_min_pool_size(2);
     let error = builder(&Gate::open(), options).build().unwrap_err();
     assert!(matches!(error, BuildError::Options(_)), "{error}");
+}
+
+#[tokio::test]
+async fn each_pool_whose_connections_have_a_lifetime_has_chance_of_its_own() {
+    let gate = Gate::open();
+    let options = at_most(2).with_max_lifetime(Duration::from_secs(600));
+    let (pool, _) = ready(&gate, options.clone());
+    let (other, _) = ready(&gate, options.clone());
+    let seed = pool.options().jitter_seed;
+    assert!(seed.is_some() && seed != other.options().jitter_seed);
+    pool.set_options(options.clone().with_jitter_seed(7)).unwrap();
+    assert_eq!(pool.options().jitter_seed, Some(7));
+    pool.set_options(options).unwrap();
+    assert!(pool.options().jitter_seed.is_some_and(|seed| seed != 7));
 }

@@ -6,7 +6,7 @@ use bson::rawdoc;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, PoolOptions};
 use cenote_core::sdam::{self, PoolVerdict};
-use cenote_tokio::{BuildError, Failure, Mongo, OperationError, Pool};
+use cenote_tokio::{BuildError, Failure, OperationError, Pool};
 use tokio::time::sleep;
 
 /// Pings over a connection of its own, and makes a pool ready or clears it, as a monitor does
@@ -46,8 +46,8 @@ impl Monitor {
     }
 }
 
-/// What SDAM makes of a connection that failed, done to its pool (SD-20).
-pub(crate) fn heed(failure: &Failure<'_, Mongo>) {
+/// What SDAM makes of a connection that failed, done to its pool, on either shell (SD-20).
+pub(crate) fn heed(failure: &Failure<'_>) {
     let verdict = sdam::verdict(&failure.context(None), failure.error());
     failure.clear(verdict.pool);
 }

@@ -1,13 +1,15 @@
 //! What a client is told about the traces of its pools.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cenote_core::address::ServerAddress;
 
+use super::dump::dump;
 use super::error::RecordingError;
 use super::name::file_name;
 use super::options::TraceOptions;
+use super::pool::TracedPool;
 
 /// What is recorded of each of several pools. By default nothing is.
 #[derive(Debug, Default)]
@@ -33,4 +35,18 @@ impl ClientTraceOptions {
         }
         Ok(options)
     }
+}
+
+/// [Dumps](dump) each of several pools into a file of this folder: [`file_name`]. Makes the folder if
+/// need be.
+///
+/// # Errors
+///
+/// When there are no flight recorders, or the first file or folder that cannot be written.
+pub fn dump_each<'p, P: TracedPool>(
+    pools: impl IntoIterator<Item = (&'p ServerAddress, &'p P)>,
+    folder: &Path,
+) -> Result<(), RecordingError> {
+    fs::create_dir_all(folder).map_err(|error| RecordingError::file(folder, error))?;
+    pools.into_iter().try_for_each(|(address, pool)| dump(pool, &folder.join(file_name(address))))
 }

@@ -33,7 +33,7 @@ mod traces;
 
 pub use dump::{dump, end_recording, write};
 pub use error::RecordingError;
-pub use many::ClientTraceOptions;
+pub use many::{ClientTraceOptions, dump_each};
 pub use name::file_name;
 pub use options::TraceOptions;
 pub use panic::OnUnwind;

@@ -5,6 +5,7 @@ mod chaos;
 mod latency;
 mod on_mio;
 mod on_tokio;
+mod play;
 mod progress;
 mod record;
 mod seen;
@@ -59,9 +60,6 @@ pub enum Trouble {
     /// There can be no such client.
     #[error(transparent)]
     Client(#[from] ClientBuildError),
-    /// There can be no such client on mio.
-    #[error(transparent)]
-    ClientOnMio(#[from] cenote_mio::ClientBuildError),
     /// The server that comes along does not start.
     #[error("{}", with_cause(.0))]
     Endpoint(#[from] StartError),

@@ -1,187 +1,67 @@
-//! The pool on mio at work: each task is a thread.
+//! The client on mio at work: each task is a thread.
 
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use cenote_core::address::ServerAddress;
+use cenote_core::client::Selector;
+use cenote_core::pool::Snapshot;
 use cenote_mio::{Client, Pool};
 use tokio::runtime;
 use tokio::sync::mpsc::{Receiver, channel};
-use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio::task::spawn_blocking;
 
 use super::Trouble;
 use super::arguments::Plan;
-use super::chaos::Chaos;
-use super::progress::{Goal, Progress};
-use super::record::Record;
-use super::seen::Seen;
-use super::server::Server;
-use super::summary::{Left, Stopped, Summary, Told};
+use super::play::{self, PATIENCE, play};
+use super::summary::Summary;
 use super::tally::Tally;
-use super::timeline::Timeline;
 use super::work::work_blocking;
-use crate::command::signals::Signals;
 use crate::soak::on_mio::spawn;
-use crate::soak::sockets;
-use crate::soak::witness::{Ear, Witness};
-
-/// More than anything has to wait for at the end.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two looks at how it goes.
-const TICK: Duration = Duration::from_millis(100);
 
 pub(super) fn run(plan: &Plan) -> Result<Summary, Trouble> {
     // For signals, time and the troubles of the server. The pool knows nothing of it.
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let result = runtime.block_on(play(plan));
+    let result = runtime.block_on(play::<Client>(plan));
     // What hangs has been told, and is not waited for.
     runtime.shutdown_background();
     result
 }
 
-async fn play(plan: &Plan) -> Result<Summary, Trouble> {
-    let mut signals = Signals::expect()?;
-    let told = |source| {
-        let path = plan.events.clone().unwrap_or_default();
-        Trouble::Events { path, source }
-    };
-    let (witness, ear) = Witness::new(plan.events.as_deref()).map_err(told)?;
-    let record = Record::begin(plan)?;
-    let server = Server::start(&plan.target)?;
-    let timeline = Arc::new(Timeline::new());
-    let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
-    server.look(&mut signals).await?;
-    let client = client(&server, ear, &seen, record.as_ref())?;
-    let pool = client.pool(&server.address).cloned();
-    let pool = pool.unwrap_or_else(|| unreachable!("the client has it from the same text"));
-    let tally = Arc::new(Tally::new(plan.operations, Arc::clone(&timeline)));
-    let goal = Goal { time: plan.time, operations: plan.operations };
-    let progress = Arc::new(Progress::new(goal));
+impl play::Client for Client {
+    type Workers = Threads;
 
-    progress.say(&format!(
-        "{} threads at work on {} for {goal}; Ctrl-C stops them",
-        plan.tasks,
-        pool.address()
-    ));
-    let began = timeline.now();
-    let chaos = server.endpoint.iter().filter(|_| plan.chaos).map(|endpoint| Chaos {
-        endpoint: Arc::clone(endpoint),
-        timeline: Arc::clone(&timeline),
-        progress: Arc::clone(&progress),
-        is_over: Arc::clone(&tally.is_over),
-        end: plan.time.map(|time| began + time),
-    });
-    let helpers: JoinSet<_> = chaos.map(Chaos::reign).collect();
-    let mut workers = Threads::start("cenote-worker", plan.tasks, |task| {
-        let (client, selector) = (client.clone(), server.selector());
-        let tally = Arc::clone(&tally);
-        move || work_blocking(&client, &selector, &tally, task)
-    })?;
-
-    let scene = Scene { plan, pool: &pool, tally: &tally, progress: &progress, witness: &witness };
-    let stopped = scene.play_on(&mut workers, &mut signals).await?;
-    tally.is_over.store(true, Ordering::Relaxed);
-    let worked = timeline.now().saturating_sub(began);
-    let hanging = workers.finish(&mut signals).await?;
-    helpers.join_all().await;
-    progress.end();
-    let (closing, recorded) = (client.clone(), pool.clone());
-    let closed = spawn_blocking(move || {
-        let closed = closing.close_before(Instant::now() + PATIENCE).is_ok();
-        recorded.end_recording().map(|()| closed)
-    });
-    let closed = closed.await.map_err(io::Error::from)??;
-    let (connections, max_pool_size) = (pool.snapshot().total, pool.snapshot().max_pool_size);
-    drop((pool, client));
-    let sockets = sockets::settle(&server.address, PATIENCE).await?;
-    let address = server.address.clone();
-    let embedded = server.endpoint.is_some();
-    drop(server);
-    let recorded = record.map(Record::finish).transpose()?;
-    Ok(Summary::new(Told {
-        plan,
-        server: address.to_string(),
-        embedded,
-        max_pool_size,
-        stopped,
-        worked,
-        tally: &tally,
-        connections: seen.connections(),
-        incidents: timeline.incidents(),
-        left: Left { tasks: hanging, closed, connections, sockets },
-        report: witness.report().map_err(told)?,
-        recorded,
-    }))
-}
-
-/// What there is while the work goes on.
-struct Scene<'a> {
-    plan: &'a Plan,
-    pool: &'a Pool,
-    tally: &'a Tally,
-    progress: &'a Progress,
-    witness: &'a Witness,
-}
-
-impl Scene<'_> {
-    /// Shows how it goes, until there is a reason to stop.
-    async fn play_on(
-        &self,
-        workers: &mut Threads,
-        signals: &mut Signals,
-    ) -> Result<Stopped, Trouble> {
-        let time = sleep(self.plan.time.unwrap_or(Duration::MAX));
-        tokio::pin!(time);
-        let mut ticks = interval(TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        loop {
-            tokio::select! {
-                () = &mut time => return Ok(Stopped::Time),
-                () = signals.come() => return Ok(Stopped::Signal),
-                () = workers.end() => return Ok(Stopped::Operations),
-                _ = ticks.tick() => {
-                    let now = self.tally.timeline.now();
-                    self.progress.show(now, self.tally.counts(), &self.pool.snapshot());
-                    if self.witness.has_gone() {
-                        // Its report says why.
-                        return Ok(Stopped::Signal);
-                    }
-                }
-            }
-        }
+    fn snapshot(&self, address: &ServerAddress) -> Snapshot {
+        pool(self, address).snapshot()
     }
-}
 
-/// It watches the server, and makes the pool ready and clears it.
-fn client(
-    server: &Server,
-    ear: Ear,
-    seen: &Arc<Seen>,
-    record: Option<&Record>,
-) -> Result<Client, Trouble> {
-    let (seen, address) = (Arc::clone(seen), server.address.clone());
-    let mut builder = Client::builder(&server.uri)?.on_event(move |event| {
-        // Other hosts have pools, too, which have nothing to do.
-        if *event.address == address {
-            seen.hear(&event.event);
-            ear.hear(event);
-        }
-    });
-    if let Some(record) = record {
-        let (trace, address) = (record.trace().to_owned(), server.address.clone());
-        builder = builder.prepare_pools(move |pool| {
-            if *pool.address() == address { pool.record(trace.as_path()) } else { pool }
+    fn employ(&self, count: u32, selector: &Selector, tally: &Arc<Tally>) -> io::Result<Threads> {
+        Threads::start("cenote-worker", count, |task| {
+            let (client, selector, tally) = (self.clone(), selector.clone(), Arc::clone(tally));
+            move || work_blocking(&client, &selector, &tally, task)
+        })
+    }
+
+    async fn close(&self, address: &ServerAddress) -> Result<bool, Trouble> {
+        let (closing, recorded) = (self.clone(), pool(self, address).clone());
+        let closed = spawn_blocking(move || {
+            let closed = closing.close_before(Instant::now() + PATIENCE).is_ok();
+            recorded.end_recording().map(|()| closed)
         });
+        Ok(closed.await.map_err(io::Error::from)??)
     }
-    Ok(builder.build()?)
+}
+
+fn pool<'a>(client: &'a Client, address: &ServerAddress) -> &'a Pool {
+    let pool = client.pool(address);
+    pool.unwrap_or_else(|| unreachable!("the client has it from the same text"))
 }
 
 /// Threads that end by themselves.
-struct Threads {
+pub(super) struct Threads {
     threads: Vec<JoinHandle<()>>,
     /// Says when the last one has ended: each of them has the other end.
     alive: Receiver<Infallible>,
@@ -204,21 +84,19 @@ impl Threads {
         let threads = (0..count).map(start).collect::<Result<_, _>>()?;
         Ok(Self { threads, alive: ended })
     }
+}
 
-    /// Until all of them have come to their end.
-    async fn end(&mut self) {
+impl play::Workers for Threads {
+    const NAME: &'static str = "threads";
+
+    async fn end(&mut self) -> io::Result<()> {
         while self.alive.recv().await.is_some() {}
+        Ok(())
     }
 
-    /// Waits for them, but not for ever, and not if somebody insists. Says how many hang.
-    async fn finish(mut self, signals: &mut Signals) -> io::Result<usize> {
-        tokio::select! {
-            ended = timeout(PATIENCE, self.end()) => {
-                if ended.is_ok() {
-                    return join(self.threads).map(|()| 0);
-                }
-            }
-            () = signals.come() => {}
+    async fn leave(self, have_ended: bool) -> io::Result<usize> {
+        if have_ended {
+            return join(self.threads).map(|()| 0);
         }
         let (ended, hanging): (Vec<_>, Vec<_>) =
             self.threads.into_iter().partition(JoinHandle::is_finished);

@@ -119,6 +119,9 @@ pub(super) struct Failure {
     /// Words that are in its text.
     #[serde(default)]
     pub(super) says: Vec<String>,
+    /// It comes before so much time is over: far less than another limit that there is.
+    #[serde(rename = "soonerThanMS")]
+    pub(super) sooner_than_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Has a client do what a file says, and compares what it gets with what it has to get.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bson::RawDocument;
 use cenote_core::connect::{ConnectionDescription, DriverInfo};
@@ -33,7 +33,14 @@ fn perform(
     client: &mut impl Client,
     secrets: &[String],
 ) -> Result<(), String> {
-    let judge = |got, gives, fails| judge(got, gives, fails, secrets);
+    let begin = Instant::now();
+    let judge = |got, gives, fails: Option<&Failure>| {
+        judge(got, gives, fails, secrets)?;
+        let limit = fails.and_then(|fails| fails.sooner_than_ms).map(Duration::from_millis);
+        let took = begin.elapsed();
+        let is_late = limit.is_some_and(|limit| took >= limit);
+        if is_late { Err(format!("it failed only after {took:?}")) } else { Ok(()) }
+    };
     match operation {
         Operation::Connect(connect) => {
             let within = connect.deadline_ms.map(Duration::from_millis);

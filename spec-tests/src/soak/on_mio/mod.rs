@@ -17,6 +17,7 @@ use tokio::runtime::{self, Runtime};
 use self::monitor::Monitor;
 use self::work::Worker;
 use super::chance::Chance;
+use super::monitor::heed;
 use super::trouble::{self, Troubles};
 use super::witness::{Ear, Witness};
 use super::work::Tally;
@@ -87,7 +88,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
 fn pool(endpoint: &Endpoint, connections: u32, ear: Ear) -> Result<Pool, Box<dyn Error>> {
     let builder = Pool::builder(&uri(endpoint, connections))?;
     let builder = builder.on_event(move |event| ear.hear(event));
-    Ok(builder.on_failure(monitor::heed).build()?)
+    Ok(builder.on_failure(heed).build()?)
 }
 
 fn make_trouble(

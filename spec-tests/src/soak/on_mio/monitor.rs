@@ -6,7 +6,7 @@ use bson::rawdoc;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, PoolOptions};
 use cenote_core::sdam::{self, PoolVerdict};
-use cenote_mio::{BuildError, Failure, Mongo, OperationError, Pool};
+use cenote_mio::{BuildError, OperationError, Pool};
 
 /// Pings over a connection of its own, and makes a pool ready or clears it, as a monitor does
 /// (SD-02, SD-40). It stands in for one.
@@ -59,10 +59,4 @@ impl Monitor {
         }
         self.own.close();
     }
-}
-
-/// What SDAM makes of a connection that failed, done to its pool (SD-20).
-pub(crate) fn heed(failure: &Failure<'_, Mongo>) {
-    let verdict = sdam::verdict(&failure.context(None), failure.error());
-    failure.clear(verdict.pool);
 }

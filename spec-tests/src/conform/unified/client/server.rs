@@ -6,6 +6,7 @@ use std::time::Duration;
 use cenote_core::connect::{ConnectionDescription, ServerKind};
 use cenote_core::error::ConnectionError;
 use cenote_core::sdam::{self, Check, PoolVerdict, ServerVerdict, TopologyVersion};
+use cenote_tokio::Failure;
 use serde_json::json;
 
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use super::story::Story;
 use crate::conform::unified::format::Family;
 use crate::conform::unified::lock;
-use crate::conform::unified::shell::{Failed, Pool};
+use crate::conform::unified::shell::Pool;
 
 /// A server as a client sees it.
 pub(super) struct Server {
@@ -46,7 +47,7 @@ impl Server {
 
     /// A connection of the pool failed: the description changes first, then the pool is cleared,
     /// under the lock that the monitor takes, too.
-    pub(super) fn heed(&self, failed: &dyn Failed) {
+    pub(super) fn heed(&self, failed: &Failure<'_>) {
         let mut known = lock(&self.known);
         let verdict = sdam::verdict(&failed.context(known.topology_version), failed.error());
         self.apply(&mut known, verdict.server);

@@ -6,11 +6,10 @@ use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Purpose, ServiceId};
-use cenote_core::sdam::{Context, PoolVerdict, TopologyVersion};
 use cenote_core::uri::ConnectionString;
-use cenote_mio::{Builder, Failure, Mongo, PooledConnection};
+use cenote_mio::{Builder, Mongo, PooledConnection};
 
-use super::{Connection, Failed, OnEvent, OnFailure, PATIENCE, Pool, Trouble, address};
+use super::{Connection, OnEvent, OnFailure, PATIENCE, Pool, Trouble, address};
 
 pub(super) struct MioPool(cenote_mio::Pool);
 
@@ -79,19 +78,5 @@ impl Connection for PooledConnection<Mongo> {
 
     fn service_id(&self) -> Option<ServiceId> {
         self.service_id()
-    }
-}
-
-impl Failed for Failure<'_, Mongo> {
-    fn error(&self) -> &ConnectionError {
-        self.error()
-    }
-
-    fn context(&self, topology_version: Option<TopologyVersion>) -> Context {
-        self.context(topology_version)
-    }
-
-    fn clear(&self, verdict: PoolVerdict) {
-        self.clear(verdict);
     }
 }

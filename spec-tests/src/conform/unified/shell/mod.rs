@@ -11,8 +11,8 @@ use cenote_core::address::ServerAddress;
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, InterruptedError, OperationError, PoolError};
 use cenote_core::pool::{Event, Purpose, ServiceId};
-use cenote_core::sdam::{Context, PoolVerdict, TopologyVersion};
 use cenote_core::uri::ConnectionString;
+use cenote_tokio::Failure;
 
 use crate::conform::Target;
 
@@ -68,20 +68,10 @@ pub(super) enum Trouble {
     Interrupted(InterruptedError),
 }
 
-/// A connection that failed, as SDAM is shown it.
-pub(super) trait Failed {
-    /// Why.
-    fn error(&self) -> &ConnectionError;
-    /// What the verdict depends on besides.
-    fn context(&self, topology_version: Option<TopologyVersion>) -> Context;
-    /// Does what the verdict says.
-    fn clear(&self, verdict: PoolVerdict);
-}
-
 /// Who is told of events.
 pub(super) type OnEvent = Arc<dyn Fn(&Event<ConnectionError>, &ServerAddress) + Send + Sync>;
-/// Who is shown failures.
-pub(super) type OnFailure = Arc<dyn Fn(&dyn Failed) + Send + Sync>;
+/// Who is shown failures, which are the same of both shells.
+pub(super) type OnFailure = Arc<dyn Fn(&Failure<'_>) + Send + Sync>;
 
 /// How long closing may take: more than any machine needs.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -7,13 +7,12 @@ use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, PoolError, Stage};
 use cenote_core::pool::{Purpose, ServiceId};
-use cenote_core::sdam::{Context, PoolVerdict, TopologyVersion};
 use cenote_core::uri::ConnectionString;
-use cenote_tokio::{Builder, Failure, Mongo, OperationError, PooledConnection};
+use cenote_tokio::{Builder, Mongo, OperationError, PooledConnection};
 use tokio::runtime::{self, Runtime};
 use tokio::time::timeout_at;
 
-use super::{Connection, Failed, OnEvent, OnFailure, PATIENCE, Pool, Trouble, address};
+use super::{Connection, OnEvent, OnFailure, PATIENCE, Pool, Trouble, address};
 
 pub(super) struct TokioPool {
     pool: cenote_tokio::Pool,
@@ -109,19 +108,5 @@ impl Connection for TokioConnection {
 
     fn service_id(&self) -> Option<ServiceId> {
         self.connection.service_id()
-    }
-}
-
-impl Failed for Failure<'_, Mongo> {
-    fn error(&self) -> &ConnectionError {
-        self.error()
-    }
-
-    fn context(&self, topology_version: Option<TopologyVersion>) -> Context {
-        self.context(topology_version)
-    }
-
-    fn clear(&self, verdict: PoolVerdict) {
-        self.clear(verdict);
     }
 }

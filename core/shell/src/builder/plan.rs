@@ -1,0 +1,82 @@
+use std::collections::VecDeque;
+use std::fmt;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{Action, Instant, PoolOptions, PoolState, Shell};
+
+use super::BuildError;
+use crate::event::Subscriber;
+use crate::failure::Watcher;
+use crate::held::Overseer;
+#[cfg(feature = "metrics")]
+use crate::metrics::Metrics;
+use crate::surroundings;
+use crate::trace::{Recorded, TraceOptions, Traces};
+
+/// What a [`Builder`](super::Builder) was told, for the shell to make a pool of.
+pub struct PoolPlan<K> {
+    /// The server that the pool is for.
+    pub address: ServerAddress,
+    /// What makes its connections.
+    pub connector: K,
+    /// The pool's.
+    pub options: PoolOptions,
+    /// Who is told everything.
+    pub subscribers: Vec<Subscriber>,
+    /// Who is shown failures.
+    pub watcher: Option<Watcher>,
+    /// Who is shown what is held for long.
+    pub overseer: Option<Overseer>,
+    /// What is recorded.
+    pub tracing: TraceOptions,
+    /// Where it is measured.
+    #[cfg(feature = "metrics")]
+    pub metrics: Vec<Metrics>,
+}
+
+/// The machine of a new pool, and what is known of its traces.
+pub type Begun<S> = (Recorded<S>, VecDeque<Action<S>>, Traces);
+
+impl<K> PoolPlan<K> {
+    pub(super) fn new(address: ServerAddress, connector: K) -> Self {
+        Self {
+            address,
+            connector,
+            options: PoolOptions::default(),
+            subscribers: Vec::new(),
+            watcher: None,
+            overseer: None,
+            tracing: TraceOptions::default(),
+            #[cfg(feature = "metrics")]
+            metrics: Vec::new(),
+        }
+    }
+
+    /// The machine, recorded as is to be, and its first actions. `program` is whose traces these are,
+    /// with its version.
+    ///
+    /// # Errors
+    ///
+    /// Options that contradict each other; a file or folder for traces that cannot be made.
+    pub fn begin<S: Shell<Cause = ConnectionError>>(
+        &mut self,
+        program: &str,
+    ) -> Result<Begun<S>, BuildError> {
+        let mut first = VecDeque::new();
+        let options = surroundings::with_chance(std::mem::take(&mut self.options));
+        let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
+        let tracing = std::mem::take(&mut self.tracing);
+        let (state, traces) = tracing.begin(state, &self.address, program)?;
+        Ok((state, first, traces))
+    }
+}
+
+impl<K> fmt::Debug for PoolPlan<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolPlan")
+            .field("address", &self.address)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

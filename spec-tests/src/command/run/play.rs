@@ -1,0 +1,207 @@
+//! A client at work, whichever shell it is of.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::client::Selector;
+use cenote_core::pool::Snapshot;
+use cenote_shell::client::{BuiltClient, ClientBuilder};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use super::Trouble;
+use super::arguments::Plan;
+use super::chaos::Chaos;
+use super::progress::{Goal, Progress};
+use super::record::Record;
+use super::seen::Seen;
+use super::server::Server;
+use super::summary::{Left, Stopped, Summary, Told};
+use super::tally::Tally;
+use super::timeline::Timeline;
+use crate::command::signals::Signals;
+use crate::soak::sockets;
+use crate::soak::witness::{Ear, Witness};
+
+/// More than anything has to wait for at the end.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two looks at how it goes.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A client of one of the shells.
+pub(super) trait Client: BuiltClient {
+    type Workers: Workers;
+
+    /// The state and the counts of the pool for a host of the connection string.
+    fn snapshot(&self, address: &ServerAddress) -> Snapshot;
+
+    /// Has so many work with it.
+    fn employ(
+        &self,
+        count: u32,
+        selector: &Selector,
+        tally: &Arc<Tally>,
+    ) -> io::Result<Self::Workers>;
+
+    /// Closes it, and has a recording of that pool written. Says whether everything was home within
+    /// the [`PATIENCE`].
+    async fn close(&self, address: &ServerAddress) -> Result<bool, Trouble>;
+}
+
+/// Those who work.
+pub(super) trait Workers {
+    /// What they are.
+    const NAME: &'static str;
+
+    /// Until all of them have come to their end. Loses nothing when it is dropped.
+    async fn end(&mut self) -> io::Result<()>;
+
+    /// Waits for nobody any more who has not come to his end. Says how many those are.
+    async fn leave(self, have_ended: bool) -> io::Result<usize>;
+}
+
+pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
+    let mut signals = Signals::expect()?;
+    let told = |source| {
+        let path = plan.events.clone().unwrap_or_default();
+        Trouble::Events { path, source }
+    };
+    let (witness, ear) = Witness::new(plan.events.as_deref()).map_err(told)?;
+    let record = Record::begin(plan)?;
+    let server = Server::start(&plan.target)?;
+    let timeline = Arc::new(Timeline::new());
+    let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
+    server.look(&mut signals).await?;
+    let client: C = client(&server, ear, &seen, record.as_ref())?;
+    let tally = Arc::new(Tally::new(plan.operations, Arc::clone(&timeline)));
+    let goal = Goal { time: plan.time, operations: plan.operations };
+    let progress = Arc::new(Progress::new(goal));
+
+    progress.say(&format!(
+        "{} {} at work on {} for {goal}; Ctrl-C stops them",
+        plan.tasks,
+        C::Workers::NAME,
+        server.address
+    ));
+    let began = timeline.now();
+    let chaos = server.endpoint.iter().filter(|_| plan.chaos).map(|endpoint| Chaos {
+        endpoint: Arc::clone(endpoint),
+        timeline: Arc::clone(&timeline),
+        progress: Arc::clone(&progress),
+        is_over: Arc::clone(&tally.is_over),
+        end: plan.time.map(|time| began + time),
+    });
+    let helpers: JoinSet<_> = chaos.map(Chaos::reign).collect();
+    let mut workers = client.employ(plan.tasks, &server.selector(), &tally)?;
+
+    let look = || client.snapshot(&server.address);
+    let scene = Scene { plan, look, tally: &tally, progress: &progress, witness: &witness };
+    let stopped = scene.play_on(&mut workers, &mut signals).await?;
+    tally.is_over.store(true, Ordering::Relaxed);
+    let worked = timeline.now().saturating_sub(began);
+    let hanging = finish(workers, &mut signals).await?;
+    helpers.join_all().await;
+    progress.end();
+    let closed = client.close(&server.address).await?;
+    let Snapshot { total: connections, max_pool_size, .. } = client.snapshot(&server.address);
+    drop(client);
+    let sockets = sockets::settle(&server.address, PATIENCE).await?;
+    let address = server.address.clone();
+    let embedded = server.endpoint.is_some();
+    drop(server);
+    let recorded = record.map(Record::finish).transpose()?;
+    Ok(Summary::new(Told {
+        plan,
+        server: address.to_string(),
+        embedded,
+        max_pool_size,
+        stopped,
+        worked,
+        tally: &tally,
+        connections: seen.connections(),
+        incidents: timeline.incidents(),
+        left: Left { tasks: hanging, closed, connections, sockets },
+        report: witness.report().map_err(told)?,
+        recorded,
+    }))
+}
+
+/// What there is while the work goes on.
+struct Scene<'a, L> {
+    plan: &'a Plan,
+    look: L,
+    tally: &'a Tally,
+    progress: &'a Progress,
+    witness: &'a Witness,
+}
+
+impl<L: Fn() -> Snapshot> Scene<'_, L> {
+    /// Shows how it goes, until there is a reason to stop.
+    async fn play_on(
+        &self,
+        workers: &mut impl Workers,
+        signals: &mut Signals,
+    ) -> Result<Stopped, Trouble> {
+        let time = sleep(self.plan.time.unwrap_or(Duration::MAX));
+        tokio::pin!(time);
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            tokio::select! {
+                () = &mut time => return Ok(Stopped::Time),
+                () = signals.come() => return Ok(Stopped::Signal),
+                ended = workers.end() => {
+                    ended?;
+                    return Ok(Stopped::Operations);
+                }
+                _ = ticks.tick() => {
+                    let now = self.tally.timeline.now();
+                    self.progress.show(now, self.tally.counts(), &(self.look)());
+                    if self.witness.has_gone() {
+                        // Its report says why.
+                        return Ok(Stopped::Signal);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// It watches the server, and makes the pool ready and clears it.
+fn client<C: Client>(
+    server: &Server,
+    ear: Ear,
+    seen: &Arc<Seen>,
+    record: Option<&Record>,
+) -> Result<C, Trouble> {
+    let (seen, address) = (Arc::clone(seen), server.address.clone());
+    let mut builder = ClientBuilder::from_uri(&server.uri)?.on_event(move |event| {
+        // Other hosts have pools, too, which have nothing to do.
+        if *event.address == address {
+            seen.hear(&event.event);
+            ear.hear(event);
+        }
+    });
+    if let Some(record) = record {
+        let (trace, address) = (record.trace().to_owned(), server.address.clone());
+        builder = builder.prepare_pools(move |pool| {
+            if *pool.address() == address { pool.record(trace.as_path()) } else { pool }
+        });
+    }
+    Ok(builder.build()?)
+}
+
+/// Waits for those who work, but not for ever, and not if somebody insists. Says how many hang.
+async fn finish(mut workers: impl Workers, signals: &mut Signals) -> io::Result<usize> {
+    let have_ended = tokio::select! {
+        ended = timeout(PATIENCE, workers.end()) => match ended {
+            Ok(ended) => ended.map(|()| true)?,
+            Err(_) => false,
+        },
+        () = signals.come() => false,
+    };
+    workers.leave(have_ended).await
+}

@@ -1,0 +1,170 @@
+//! What goes wrong while a connection is established: at which stage, and with which labels.
+
+use std::time::Duration;
+
+use cenote::endpoint::{
+    Ending, Endpoint, Fault, ListenOptions, ScramFault, Script, ServerCertificate, Settings,
+    TlsFault, TlsOptions, User,
+};
+use cenote_core::error::{ConnectionError, Kind, Stage};
+
+use crate::shell::{Shell, on_both_shells};
+use crate::world::{at, closed, ping, plain, pool, refusal, set, tls, with};
+
+on_both_shells!(
+    nobody_there,
+    a_name_that_does_not_exist,
+    a_server_that_stalls_stage_by_stage,
+    handshakes_of_tls_that_end_early,
+    certificates_that_are_not_to_be_trusted,
+    replies_that_are_none,
+    logins_in_which_the_server_cheats,
+    a_command_of_the_handshake_has_its_own_time,
+);
+
+/// The stage, whether it is a timeout, and whether it may be overload.
+fn verdict(error: &ConnectionError) -> (Stage, bool, bool) {
+    (error.stage(), error.is_timeout(), error.is_overload())
+}
+
+fn nobody_there(shell: Shell) {
+    let endpoint = plain();
+    let (pool, events) = pool(shell, &endpoint.uri());
+    set(&endpoint, Script::new(Fault::Refuse));
+    assert_eq!(verdict(&refusal(&pool)), (Stage::Tcp, false, true));
+    assert_eq!(closed(&events, 1), ["error"]);
+    endpoint.with(cenote::endpoint::Server::clear_faults);
+    assert!(ping(&pool), "the pool is as it was");
+}
+
+fn a_name_that_does_not_exist(shell: Shell) {
+    let (pool, _) = pool(shell, "mongodb://nobody.invalid/");
+    assert_eq!(verdict(&refusal(&pool)), (Stage::Dns, false, false));
+}
+
+fn a_server_that_stalls_stage_by_stage(shell: Shell) {
+    let settings =
+        Settings { auth: true, users: vec![User::new("app", "pencil")], ..Settings::default() };
+    let endpoint = tls(settings);
+    // Long enough to get to the stage that stalls, on any machine.
+    let uri = with(&endpoint.uri(), "connectTimeoutMS=2000");
+    let (pool, _) = pool(shell, &uri);
+    assert!(ping(&pool));
+    let refused = |command: &'static str| {
+        set(&endpoint, at(Fault::Stall, command));
+        let (pool, _) = crate::world::pool(shell, &uri);
+        verdict(&refusal(&pool))
+    };
+    assert_eq!(refused("saslContinue"), (Stage::Authentication, true, false));
+    assert_eq!(refused("isMaster"), (Stage::Hello, true, true));
+    endpoint.with(cenote::endpoint::Server::clear_faults);
+    endpoint.set_tls_fault(Some(TlsFault::Stall));
+    let (stalled, _) = crate::world::pool(shell, &uri);
+    assert_eq!(verdict(&refusal(&stalled)), (Stage::TlsIo, true, true));
+}
+
+fn handshakes_of_tls_that_end_early(shell: Shell) {
+    let endpoint = tls(Settings::default());
+    for bytes in [0, 1, 100] {
+        endpoint.set_tls_fault(Some(TlsFault::CloseAfter { bytes }));
+        let error = refusal(&pool(shell, &endpoint.uri()).0);
+        assert_eq!(verdict(&error), (Stage::TlsIo, false, true), "{error}");
+    }
+    endpoint.set_tls_fault(Some(TlsFault::Garbage));
+    let error = refusal(&pool(shell, &endpoint.uri()).0);
+    assert_eq!(verdict(&error), (Stage::TlsCertificate, false, false), "{error}");
+}
+
+fn certificates_that_are_not_to_be_trusted(shell: Shell) {
+    for certificate in [
+        ServerCertificate::Expired,
+        ServerCertificate::NotYetValid,
+        ServerCertificate::WrongHost,
+        ServerCertificate::SelfSigned,
+        ServerCertificate::ForeignAuthority,
+    ] {
+        let tls = TlsOptions { certificate, ..TlsOptions::default() };
+        let options = ListenOptions { tls: Some(tls), ..ListenOptions::default() };
+        let endpoint = Endpoint::start(Settings::default(), options).expect("it works");
+        let error = refusal(&pool(shell, &endpoint.uri()).0);
+        assert_eq!(verdict(&error), (Stage::TlsCertificate, false, false), "{certificate:?}");
+
+        // Whoever asks for it by name is let through, and by the right name only.
+        let by_certificate = with(&endpoint.uri(), "tlsAllowInvalidCertificates=true");
+        assert!(ping(&pool(shell, &by_certificate).0), "{certificate:?}");
+        assert!(ping(&pool(shell, &with(&endpoint.uri(), "tlsInsecure=true")).0));
+        let by_name = pool(shell, &with(&endpoint.uri(), "tlsAllowInvalidHostnames=true")).0;
+        if certificate == ServerCertificate::WrongHost {
+            assert!(ping(&by_name));
+        } else {
+            assert_eq!(refusal(&by_name).stage(), Stage::TlsCertificate);
+        }
+    }
+}
+
+fn replies_that_are_none(shell: Shell) {
+    let endpoint = plain();
+    // A bomb takes its time to make, on a busy machine and without optimisation.
+    let uri = with(&endpoint.uri(), "connectTimeoutMS=60000");
+    for (fault, kind) in [
+        (Fault::Close, Kind::Network),
+        (Fault::Reset, Kind::Network),
+        (Fault::HalfClose, Kind::Network),
+        (Fault::Cut { bytes: 20, then: Ending::Close }, Kind::Network),
+        (Fault::Garbage { bytes: 4096 }, Kind::Protocol),
+        (Fault::Length { value: -1 }, Kind::Protocol),
+        (Fault::Length { value: i32::MAX }, Kind::Protocol),
+        (Fault::OpCode { value: 1 }, Kind::Protocol),
+        (Fault::Checksum, Kind::Protocol),
+        (Fault::ResponseTo { off_by: 1 }, Kind::Protocol),
+        (Fault::CompressorId { value: 200 }, Kind::Protocol),
+        (Fault::Bomb { bytes: 50_000_000, claimed: None }, Kind::Protocol),
+        (Fault::Bomb { bytes: 50_000_000, claimed: Some(1000) }, Kind::Protocol),
+        (Fault::DeepBson { levels: 100_000 }, Kind::Protocol),
+    ] {
+        let text = format!("{fault:?}");
+        set(&endpoint, at(fault, "isMaster"));
+        let error = refusal(&pool(shell, &uri).0);
+        assert_eq!((error.stage(), error.kind()), (Stage::Hello, &kind), "{text}: {error}");
+        assert_eq!(error.is_overload(), kind == Kind::Network, "{text}");
+    }
+    set(&endpoint, at(Fault::Drip { bytes: 7, every: Duration::from_millis(1) }, "isMaster"));
+    assert!(ping(&pool(shell, &endpoint.uri()).0), "slow is not wrong");
+}
+
+fn logins_in_which_the_server_cheats(shell: Shell) {
+    let settings =
+        Settings { auth: true, users: vec![User::new("app", "pencil")], ..Settings::default() };
+    let endpoint = tls(settings);
+    for fault in [
+        ScramFault::WrongSignature,
+        ScramFault::Iterations(4095),
+        ScramFault::TruncatedNonce,
+        ScramFault::ForeignNonce,
+        ScramFault::Endless,
+        ScramFault::NoSignature,
+        ScramFault::Error,
+    ] {
+        set(&endpoint, Script::new(Fault::Scram(fault)));
+        let error = refusal(&pool(shell, &endpoint.uri()).0);
+        assert_eq!(verdict(&error), (Stage::Authentication, false, false), "{fault:?}: {error}");
+        assert_eq!(error.kind(), &Kind::Protocol, "{fault:?}: {error}");
+    }
+}
+
+/// CS-06, CS-07, CS-08: besides `connectTimeoutMS`, each command of the handshake has its own time.
+fn a_command_of_the_handshake_has_its_own_time(shell: Shell) {
+    let endpoint = plain();
+    set(&endpoint, at(Fault::Stall, "isMaster"));
+    for (options, milliseconds) in [
+        ("connectTimeoutMS=60000&socketTimeoutMS=60", 60),
+        ("connectTimeoutMS=60000&socketTimeoutMS=60000&timeoutMS=70", 70),
+        ("connectTimeoutMS=0&timeoutMS=80", 80),
+        ("connectTimeoutMS=90&socketTimeoutMS=60000", 90),
+    ] {
+        let error = refusal(&pool(shell, &with(&endpoint.uri(), options)).0);
+        let after = Duration::from_millis(milliseconds);
+        let expected = (Stage::Hello, &Kind::NetworkTimeout { after });
+        assert_eq!((error.stage(), error.kind()), expected, "{options}: {error}");
+    }
+}

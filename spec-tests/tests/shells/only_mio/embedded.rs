@@ -1,0 +1,198 @@
+//! The pool in an event loop of the test's own, over TLS, which is as unkind to it as a loop can be:
+//! it turns for nothing, forgets to, and tells of sockets that are long closed.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::task::Poll as Progress;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bson::rawdoc;
+use cenote::endpoint::{Endpoint, Fault, Settings};
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_mio::{Mongo, OperationError, Pool, PoolSource, PooledConnection};
+use mio::{Events, Interest, Poll, Token, Waker};
+
+use crate::world::{at, set, tls, with};
+
+const WAKER: Token = Token(0);
+const POOL: Range<usize> = 1000..1400;
+
+/// An application with one thread, and commands under way by the number of their connection.
+struct Application {
+    poll: Poll,
+    source: PoolSource,
+    busy: BTreeMap<u64, PooledConnection<Mongo>>,
+    outcomes: Vec<Result<(), OperationError>>,
+    refused: Vec<&'static str>,
+    /// How often the loop turns for nothing in between.
+    spurious: u32,
+}
+
+impl Application {
+    fn new(uri: &str, spurious: u32) -> Self {
+        let poll = Poll::new().expect("a poll");
+        let waker = Waker::new(poll.registry(), WAKER).expect("a waker");
+        let wake = move || waker.wake().expect("it wakes");
+        let builder = Pool::builder(uri).expect("a connection string");
+        let source = PoolSource::new(builder, poll.registry(), POOL, wake).expect("it works");
+        source.pool().ready();
+        let (busy, outcomes, refused) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self { poll, source, busy, outcomes, refused, spurious }
+    }
+
+    /// One round, which waits if there is nothing to do.
+    fn round(&mut self) {
+        let mut events = Events::with_capacity(16);
+        let timeout = self.source.next_timeout().unwrap_or(Duration::from_secs(1));
+        let timeout = timeout.min(Duration::from_secs(1));
+        self.poll.poll(&mut events, Some(timeout)).expect("events");
+        for event in &events {
+            if !self.source.handle_event(event) && event.token() != WAKER {
+                self.advance(event.token().0 as u64);
+            }
+        }
+        for _ in 0..=self.spurious {
+            self.source.turn();
+            // Nothing has happened to any of them.
+            let busy: Vec<_> = self.busy.keys().copied().collect();
+            busy.into_iter().for_each(|number| self.advance(number));
+        }
+        while let Some((_, outcome)) = self.source.next_ready() {
+            match outcome {
+                Ok(connection) => self.begin(connection),
+                Err(error) => self.refused.push(error.name()),
+            }
+        }
+    }
+
+    fn begin(&mut self, mut connection: PooledConnection<Mongo>) {
+        let number = connection.id();
+        let (token, both) = (Token(number as usize), Interest::READABLE | Interest::WRITABLE);
+        self.poll.registry().register(&mut *connection, token, both).expect("it is watched");
+        connection.begin("admin", &rawdoc! { "ping": 1 }).expect("its turn");
+        self.busy.insert(number, connection);
+        self.advance(number);
+    }
+
+    fn advance(&mut self, number: u64) {
+        let Some(connection) = self.busy.get_mut(&number) else { return };
+        if let Progress::Ready(outcome) = connection.advance() {
+            self.outcomes.push(outcome.map(drop));
+            let connection = self.busy.remove(&number);
+            self.forget(connection.expect("it was there")).expect("it was watched");
+        }
+    }
+
+    fn forget(&self, mut connection: PooledConnection<Mongo>) -> io::Result<()> {
+        self.poll.registry().deregister(&mut *connection)
+    }
+
+    /// So many pings, all at once as far as the pool has connections.
+    fn ping(&mut self, pings: usize) {
+        for _ in 0..pings {
+            self.source.check_out();
+        }
+        let all = self.outcomes.len() + pings;
+        while self.outcomes.len() < all {
+            self.round();
+        }
+    }
+}
+
+#[test]
+fn turned_for_nothing_it_does_nothing() {
+    let endpoint = tls(Settings::default());
+    let mut application = Application::new(&with(&endpoint.uri(), "maxPoolSize=3"), 20);
+    application.ping(50);
+    assert!(application.outcomes.iter().all(Result::is_ok), "{:?}", application.outcomes);
+    assert_eq!(endpoint.with(|server, _| server.statistics()).commands["ping"], 50);
+    assert_eq!(application.source.pool().snapshot().connections_created, 3);
+}
+
+/// Another thread sees to its own timeout meanwhile, and everything that was under way goes on.
+#[test]
+fn late_by_a_second_it_goes_on() {
+    let endpoint = tls(Settings::default());
+    let mut application = Application::new(&with(&endpoint.uri(), "maxPoolSize=2"), 0);
+    application.ping(1);
+    // In the middle of a command, whose reply takes its time, and on the way to another.
+    set(&endpoint, at(Fault::Drip { bytes: 1, every: Duration::from_millis(10) }, "ping"));
+    let requests = [(); 2].map(|()| application.source.check_out());
+    application.round();
+    assert!(application.outcomes.len() < 3 && requests[0] < requests[1]);
+    late_by_a_second(&application);
+    while application.outcomes.len() < 3 {
+        application.round();
+    }
+    assert!(application.outcomes.iter().all(Result::is_ok), "{:?}", application.outcomes);
+    assert_eq!(application.source.pool().snapshot().connections_created, 2);
+}
+
+/// The same where the lateness is more than a connection may take to be opened.
+#[test]
+fn late_by_a_second_a_limit_is_over() {
+    let endpoint = tls(Settings::default());
+    set(&endpoint, at(Fault::Stall, "isMaster"));
+    let uri = with(&endpoint.uri(), "maxPoolSize=1&connectTimeoutMS=200");
+    let mut application = Application::new(&uri, 0);
+    application.source.check_out();
+    application.round();
+    late_by_a_second(&application);
+    while application.refused.is_empty() {
+        application.round();
+    }
+    assert_eq!(application.refused, ["ConnectionError"]);
+    assert_eq!(application.source.pool().snapshot().total, 0);
+}
+
+/// Nobody turns the loop while this thread waits for another one, for whom a second is over.
+fn late_by_a_second(application: &Application) {
+    let pool = application.source.pool().clone();
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let waiting = thread::spawn(move || pool.check_out_before(deadline).map(drop));
+    let outcome = waiting.join().expect("no panic");
+    // What is idle may be had without the loop.
+    assert!(outcome.is_err_and(|error| error.is_timeout()) && Instant::now() >= deadline);
+}
+
+#[test]
+fn an_interrupt_and_a_close_in_the_middle_of_everything() {
+    let endpoint = tls(Settings::default());
+    set(&endpoint, at(Fault::Stall, "ping"));
+    let options = "maxPoolSize=100&maxConnecting=100";
+    let mut application = Application::new(&with(&endpoint.uri(), options), 0);
+    let first = [(); 20].map(|()| application.source.check_out());
+    while application.busy.len() < first.len() {
+        application.round();
+    }
+    // The sockets are readable then, and the loop hears of it.
+    let pool = application.source.pool().clone();
+    pool.clear(ConnectionError::timeout(Stage::Hello, Duration::from_secs(1)), true);
+    while application.outcomes.len() < first.len() {
+        application.round();
+    }
+    let is_interrupted = |outcome: &Result<(), _>| matches!(outcome, Err(error @ OperationError::Interrupted(_)) if error.is_retryable());
+    assert!(application.outcomes.iter().all(is_interrupted), "{:?}", application.outcomes);
+    pool.ready();
+    for _ in 0..20 {
+        application.source.check_out();
+    }
+    while application.busy.is_empty() {
+        application.round();
+    }
+    let asked = [(); 100].map(|()| application.source.check_out());
+    drop(application);
+    assert_eq!(asked.len(), 100);
+    pool.close();
+    assert_eq!(pool.snapshot().total, 0);
+    is_gone(&endpoint);
+}
+
+/// The endpoint's ends go when it has noticed.
+fn is_gone(endpoint: &Endpoint) {
+    while endpoint.with(|server, _| server.statistics()).open > 0 {
+        thread::yield_now();
+    }
+}

@@ -1,0 +1,31 @@
+//! Pools of an endpoint, as this shell has them.
+
+use bson::rawdoc;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::CheckOutError;
+use cenote_mio::Pool;
+
+use crate::world::{Events, ear};
+
+/// A ready pool, and everything that it told.
+pub(crate) fn pool(uri: &str) -> (Pool, Events) {
+    let (ear, events) = ear();
+    let builder = Pool::builder(uri).expect("a connection string");
+    let pool = builder.on_event(move |told| ear(&told.event, &told.address)).build();
+    let pool = pool.expect("good options");
+    pool.ready();
+    (pool, events)
+}
+
+pub(crate) fn ping(pool: &Pool) -> bool {
+    let mut connection = pool.check_out().expect("a connection");
+    let reply = connection.command("admin", &rawdoc! { "ping": 1 });
+    reply.expect("a reply").get_f64("ok").is_ok_and(|ok| ok == 1.0)
+}
+
+/// Why no connection can be established.
+pub(crate) fn refusal(pool: &Pool) -> ConnectionError {
+    let error = pool.check_out().expect_err("it must not work");
+    let CheckOutError::EstablishFailed { cause } = error.error() else { panic!("{error}") };
+    cause.clone()
+}

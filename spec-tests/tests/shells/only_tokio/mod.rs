@@ -1,0 +1,9 @@
+//! What the tokio shell alone can do.
+
+mod cancellation;
+mod operations;
+mod raw;
+mod runtimes;
+mod streams;
+mod transports;
+mod world;

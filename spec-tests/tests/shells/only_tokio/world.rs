@@ -1,0 +1,22 @@
+//! Pools of an endpoint, as this shell has them.
+
+use bson::rawdoc;
+use cenote_tokio::Pool;
+
+use crate::world::{Events, ear};
+
+/// A ready pool, and everything that it told.
+pub(crate) fn pool(uri: &str) -> (Pool, Events) {
+    let (ear, events) = ear();
+    let builder = Pool::builder(uri).expect("a connection string");
+    let pool = builder.on_event(move |told| ear(&told.event, &told.address)).build();
+    let pool = pool.expect("good options");
+    pool.ready();
+    (pool, events)
+}
+
+pub(crate) async fn ping(pool: &Pool) -> bool {
+    let mut connection = pool.check_out().await.expect("a connection");
+    let reply = connection.command("admin", &rawdoc! { "ping": 1 }).await;
+    reply.expect("a reply").get_f64("ok").is_ok_and(|ok| ok == 1.0)
+}

@@ -1,0 +1,163 @@
+//! Commands on connections that are checked out, and what becomes of these connections.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use bson::rawdoc;
+use cenote::endpoint::{Ending, Fault, Settings};
+use cenote_core::error::{ConnectionError, Kind, OperationError, Stage};
+
+use crate::shell::{Shell, on_both_shells};
+use crate::world::{at, block_ping, closed, ping, plain, pool, set, tls, until_seen, with};
+
+on_both_shells!(
+    an_interrupt_ends_a_command_at_once,
+    what_the_server_refuses_leaves_the_connection_whole,
+    what_breaks_the_protocol_costs_the_connection,
+    a_limit_for_reading,
+    a_peer_that_is_silent_is_left_by_its_deadline,
+    a_large_command_and_a_large_reply,
+    it_recovers_from_a_restart,
+);
+
+fn an_interrupt_ends_a_command_at_once(shell: Shell) {
+    for endpoint in [plain(), tls(Settings::default())] {
+        let (pool, events) = pool(shell, &endpoint.uri());
+        block_ping(&endpoint, 60_000);
+        let running = thread::spawn({
+            let pool = Arc::clone(&pool);
+            move || {
+                let mut connection = pool.check_out().expect("it works");
+                connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it must not work")
+            }
+        });
+        until_seen(&endpoint, 1);
+        pool.clear(ConnectionError::timeout(Stage::Hello, Duration::from_secs(10)), true);
+        let error = running.join().expect("no panic");
+        assert!(matches!(error, OperationError::Interrupted(_)), "{error}");
+        assert!(error.is_retryable());
+        assert_eq!(closed(&events, 1), ["error"], "before stale (KX-05, SI-12)");
+        pool.ready();
+        assert!(ping(&pool));
+    }
+}
+
+fn what_the_server_refuses_leaves_the_connection_whole(shell: Shell) {
+    let endpoint = plain();
+    let (pool, _) = pool(shell, &endpoint.uri());
+    for _ in 0..2 {
+        let mut connection = pool.check_out().expect("it works");
+        let error =
+            connection.command("admin", &rawdoc! { "nonsense": 1 }).expect_err("it must not work");
+        let OperationError::Connection(error) = error else { panic!("{error}") };
+        assert_eq!(error.command_error().and_then(|error| error.code), Some(59));
+    }
+    assert_eq!(pool.snapshot().connections_created, 1);
+}
+
+fn what_breaks_the_protocol_costs_the_connection(shell: Shell) {
+    let endpoint = plain();
+    let (pool, events) = pool(shell, &endpoint.uri());
+    let faults = [
+        Fault::Close,
+        Fault::Reset,
+        Fault::HalfClose,
+        Fault::Cut { bytes: 9, then: Ending::Close },
+        Fault::Garbage { bytes: 100 },
+        Fault::ResponseTo { off_by: -1 },
+        Fault::Twice,
+    ];
+    let count = faults.len();
+    for fault in faults {
+        let text = format!("{fault:?}");
+        let comes_later = fault == Fault::Twice;
+        set(&endpoint, at(fault, "ping").times(1));
+        let mut connection = pool.check_out().expect("it works");
+        let outcome = connection.command("admin", &rawdoc! { "ping": 1 });
+        // The second reply to one ping is found by the next command, if it was not there already.
+        let outcome = match outcome {
+            Ok(_) if comes_later => connection.command("admin", &rawdoc! { "ping": 1 }),
+            outcome => outcome,
+        };
+        let OperationError::Connection(error) = outcome.expect_err("it must not work") else {
+            panic!("{text}")
+        };
+        assert_eq!(error.stage(), Stage::Operation, "{text}: {error}");
+        assert!(!error.leaves_connection_healthy(), "{text}: {error}");
+    }
+    assert_eq!(closed(&events, count), vec!["error"; count]);
+}
+
+fn a_limit_for_reading(shell: Shell) {
+    let endpoint = plain();
+    let (pool, _) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=50"));
+    let mut connection = pool.check_out().expect("it works");
+    block_ping(&endpoint, 60_000);
+    let error = connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it must not work");
+    let OperationError::Connection(error) = error else { panic!("{error}") };
+    let after = Duration::from_millis(50);
+    assert_eq!(error.kind(), &Kind::NetworkTimeout { after }, "{error}");
+}
+
+/// Half-open: the server is gone without a word, and its sockets with it as far as anybody can tell.
+fn a_peer_that_is_silent_is_left_by_its_deadline(shell: Shell) {
+    for endpoint in [plain(), tls(Settings::default())] {
+        let (pool, events) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=50"));
+        assert!(ping(&pool));
+        endpoint.with(|server, now| server.break_connections(now, Ending::Stall, None));
+        let mut connection = pool.check_out().expect("it works");
+        let error =
+            connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it must not work");
+        let OperationError::Connection(error) = error else { panic!("{error}") };
+        assert!(error.is_timeout(), "{error}");
+        drop(connection);
+        assert_eq!(closed(&events, 1), ["error"]);
+        assert!(ping(&pool), "and a new one works");
+        pool.close();
+    }
+}
+
+/// More than the sockets' buffers hold, so that both sides wait in between.
+fn a_large_command_and_a_large_reply(shell: Shell) {
+    for endpoint in [plain(), tls(Settings::default())] {
+        let (pool, _) = pool(shell, &endpoint.uri());
+        let mut connection = pool.check_out().expect("it works");
+        let text = "x".repeat(12_000_000);
+        let documents: bson::RawArrayBuf =
+            [rawdoc! { "_id": 1, "text": text.as_str() }].into_iter().collect();
+        let insert = rawdoc! { "insert": "large", "documents": documents };
+        let reply = connection.command("test", &insert).expect("it works");
+        assert_eq!(reply.get_i32("n").ok(), Some(1));
+        let reply = connection.command("test", &rawdoc! { "find": "large" }).expect("it works");
+        assert!(reply.as_bytes().len() > text.len());
+    }
+}
+
+/// 64 threads over 8 connections, with TLS and a restart of the server in the middle: it goes on.
+fn it_recovers_from_a_restart(shell: Shell) {
+    let endpoint = tls(Settings::default());
+    let (pool, events) = pool(shell, &with(&endpoint.uri(), "maxPoolSize=8"));
+    let threads: Vec<_> = (0..64)
+        .map(|_| {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                let mut good = 0;
+                for _ in 0..50 {
+                    let Ok(mut connection) = pool.check_out() else { continue };
+                    let reply = connection.command("admin", &rawdoc! { "ping": 1 });
+                    good += u32::from(reply.is_ok());
+                }
+                good
+            })
+        })
+        .collect();
+    until_seen(&endpoint, 1000);
+    endpoint.with(cenote::endpoint::Server::restart);
+    let good: u32 = threads.into_iter().map(|thread| thread.join().expect("no panic")).sum();
+    // Those that were under way failed, one for each connection at most, and the new ones did not.
+    assert!((64 * 50 - 16..64 * 50).contains(&good), "{good}");
+    assert!(closed(&events, 0).iter().all(|reason| reason == "error"));
+    pool.close();
+    assert_eq!(pool.snapshot().total, 0);
+}

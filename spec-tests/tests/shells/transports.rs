@@ -1,0 +1,170 @@
+//! Everything that a connection can travel on, and everyone who can log in.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::thread;
+
+use bson::rawdoc;
+use cenote::endpoint::{
+    Certificates, Endpoint, ListenOptions, LoadBalanced, Mechanism, Place, Settings, Topology, User,
+};
+use cenote_core::error::Stage;
+use cenote_core::uri::Compressor;
+
+use crate::shell::{Shell, on_both_shells};
+use crate::world::{ping, plain, pool, refusal, tls, with};
+
+on_both_shells!(
+    plain_tcp,
+    everyone_who_can_log_in_does,
+    each_compressor_compresses,
+    a_unix_domain_socket,
+    behind_a_load_balancer_each_connection_knows_its_service,
+    a_server_that_is_no_load_balancer_says_so,
+    through_a_proxy_with_tls_to_the_server,
+);
+
+fn plain_tcp(shell: Shell) {
+    let endpoint = plain();
+    let (pool, _) = pool(shell, &endpoint.uri());
+    for _ in 0..3 {
+        assert!(ping(&pool));
+    }
+    assert_eq!(endpoint.with(|server, _| server.statistics()).accepted, 1);
+    pool.close();
+}
+
+fn everyone_who_can_log_in_does(shell: Shell) {
+    let certificate = User::x509(Certificates::CLIENT_SUBJECT);
+    let users = [
+        User::new("both", "pencil"),
+        User::new("old", "pen,cil=").with_mechanisms(&[Mechanism::ScramSha1]),
+        User::new("new", "I\u{AD}X").with_mechanisms(&[Mechanism::ScramSha256]),
+        User::new("elsewhere", "x").in_database("app"),
+        User::plain("ldap", "pencil"),
+        certificate,
+    ];
+    let settings = Settings { auth: true, users: users.to_vec(), ..Settings::default() };
+    let endpoint = tls(settings);
+    for user in &users {
+        let (pool, _) = pool(shell, &endpoint.uri_of(Some(user)));
+        assert!(ping(&pool), "{user:?}");
+        let connection = pool.check_out().expect("it works");
+        assert!(connection.description().mechanism.is_some(), "{user:?}");
+    }
+    assert_eq!(endpoint.with(|server, _| server.statistics()).failed_logins, 0);
+
+    let wrong = endpoint.uri_of(Some(&User::new("both", "eraser")));
+    let error = refusal(&pool(shell, &wrong).0);
+    assert_eq!(error.stage(), Stage::Authentication);
+    assert_eq!(error.command_error().and_then(|error| error.code), Some(18));
+    assert!(!error.to_string().contains("eraser"));
+}
+
+fn each_compressor_compresses(shell: Shell) {
+    let endpoint = plain();
+    for (name, compressor) in
+        [("snappy", Compressor::Snappy), ("zlib", Compressor::Zlib), ("zstd", Compressor::Zstd)]
+    {
+        let (pool, _) = pool(shell, &with(&endpoint.uri(), &format!("compressors={name}")));
+        let mut connection = pool.check_out().expect("it works");
+        assert_eq!(connection.description().compressor, Some(compressor));
+        let documents = (0..100).map(|id| rawdoc! { "_id": id, "text": "again and again" });
+        let insert =
+            rawdoc! { "insert": name, "documents": documents.collect::<bson::RawArrayBuf>() };
+        let reply = connection.command("test", &insert).expect("it works");
+        assert_eq!(reply.get_i32("n").ok(), Some(100));
+        let reply = connection.command("test", &rawdoc! { "find": name }).expect("it works");
+        assert!(reply.as_bytes().len() > 3000);
+    }
+}
+
+fn a_unix_domain_socket(shell: Shell) {
+    let folder = tempfile::tempdir().expect("it works");
+    let place = Place::Unix { path: folder.path().join("server.sock") };
+    let options = ListenOptions { place, ..ListenOptions::default() };
+    let endpoint = Endpoint::start(Settings::default(), options).expect("it works");
+    let (pool, _) = pool(shell, &endpoint.uri());
+    assert!(ping(&pool));
+}
+
+fn behind_a_load_balancer_each_connection_knows_its_service(shell: Shell) {
+    let topology = Topology::LoadBalanced(LoadBalanced { services: 2 });
+    let endpoint = tls(Settings { topology, ..Settings::default() });
+    let (pool, _) = pool(shell, &endpoint.uri());
+    let first = pool.check_out().expect("it works");
+    let second = pool.check_out().expect("it works");
+    let services = [first.service_id().expect("it works"), second.service_id().expect("it works")];
+    assert_ne!(services[0], services[1]);
+    // A clear of one leaves the other alone.
+    let cause = cenote_core::error::ConnectionError::network(Stage::Operation, "reset");
+    pool.clear_service(cause, services[0]);
+    assert!(first.is_stale() && !second.is_stale());
+    drop((first, second));
+    assert_eq!(pool.snapshot().available, 1);
+}
+
+fn a_server_that_is_no_load_balancer_says_so(shell: Shell) {
+    let endpoint = plain();
+    let (pool, _) = pool(shell, &with(&endpoint.uri(), "loadBalanced=true"));
+    let error = refusal(&pool);
+    assert_eq!(error.stage(), Stage::Hello);
+    assert!(error.to_string().contains("does not support this mode"), "{error}");
+}
+
+/// A proxy that only knows how to connect, with or without a login.
+fn proxy(login: bool) -> io::Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let port = listener.local_addr()?.port();
+    thread::spawn(move || {
+        while let Ok((client, _)) = listener.accept() {
+            thread::spawn(move || relay(client, login));
+        }
+    });
+    Ok(port)
+}
+
+fn relay(mut client: TcpStream, login: bool) -> io::Result<()> {
+    let mut head = [0; 2];
+    client.read_exact(&mut head)?;
+    let mut methods = vec![0; usize::from(head[1])];
+    client.read_exact(&mut methods)?;
+    client.write_all(&[5, if login { 2 } else { 0 }])?;
+    if login {
+        let mut credential = [0; 2 + 4 + 1 + 6];
+        client.read_exact(&mut credential)?;
+        let is_right = &credential[2..6] == b"user" && &credential[7..] == b"pencil";
+        client.write_all(&[1, u8::from(!is_right)])?;
+    }
+    let mut request = [0; 4];
+    client.read_exact(&mut request)?;
+    assert_eq!(request[3], 1, "an IPv4 address");
+    let mut address = [0; 6];
+    client.read_exact(&mut address)?;
+    let port = u16::from_be_bytes([address[4], address[5]]);
+    let mut server = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    client.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])?;
+    let (mut from_client, mut to_server) = (client.try_clone()?, server.try_clone()?);
+    thread::spawn(move || {
+        let copied = io::copy(&mut from_client, &mut to_server);
+        copied.and_then(|_| to_server.shutdown(Shutdown::Write))
+    });
+    io::copy(&mut server, &mut client)?;
+    client.shutdown(Shutdown::Write)
+}
+
+fn through_a_proxy_with_tls_to_the_server(shell: Shell) {
+    let endpoint = tls(Settings::default());
+    let port = proxy(false).expect("it works");
+    let uri = with(&endpoint.uri(), &format!("proxyHost=127.0.0.1&proxyPort={port}"));
+    assert!(ping(&pool(shell, &uri).0));
+
+    let port = proxy(true).expect("it works");
+    let uri = with(&endpoint.uri(), &format!("proxyHost=127.0.0.1&proxyPort={port}"));
+    let right = with(&uri, "proxyUsername=user&proxyPassword=pencil");
+    assert!(ping(&pool(shell, &right).0));
+    let wrong = with(&uri, "proxyUsername=user&proxyPassword=eraser");
+    let error = refusal(&pool(shell, &wrong).0);
+    assert_eq!(error.stage(), Stage::Proxy);
+    assert!(!error.is_overload());
+}
