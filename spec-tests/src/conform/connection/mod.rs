@@ -18,7 +18,8 @@
 //! │ └ link      with a server at the other end
 //! ├ tokio_shell a pool on tokio
 //! └ mio_shell   the same on mio
-//! sockets       the server on a socket, with TLS
+//! sockets       the server on a socket
+//! └ stream      with TLS or without
 //! story         has a client do what the file says, and compares
 //! value         documents as JSON, and what of them has to be so
 //! ```
@@ -36,6 +37,7 @@ mod scram;
 mod script;
 mod sockets;
 mod story;
+mod stream;
 mod tokio_shell;
 mod value;
 

@@ -2,24 +2,24 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustls::{ServerConfig, ServerConnection, StreamOwned, crypto::ring};
 use socket2::{Domain, Socket, Type};
 
 use super::format::File;
 use super::peer::{Peer, Turn};
-use super::script::{Certificate, Handshake};
+use super::stream::Stream;
 use crate::endpoint::Certificates;
 
 /// A server, and what came of it.
 pub(super) struct Server {
     port: u16,
     certificates: Arc<Certificates>,
-    is_over: Arc<AtomicBool>,
+    /// The port from which the last connection of all comes, once it is over.
+    last: Arc<AtomicU16>,
     progress: Arc<Progress>,
     accepting: JoinHandle<Result<(), String>>,
 }
@@ -56,21 +56,21 @@ impl Server {
         let waiting = if file.is_full { fill(port) } else { Vec::new() };
         let certificates = Certificates::new().map_err(|error| error.to_string())?;
         let certificates = Arc::new(certificates);
-        let (is_over, progress) = (Arc::<AtomicBool>::default(), Arc::<Progress>::default());
+        let (last, progress) = (Arc::<AtomicU16>::default(), Arc::<Progress>::default());
         let peers: Vec<_> =
             file.connections.iter().map(|script| Peer::new(script, &file.password)).collect();
         let accepting = thread::spawn({
-            let (is_over, progress) = (Arc::clone(&is_over), Arc::clone(&progress));
+            let (last, progress) = (Arc::clone(&last), Arc::clone(&progress));
             let certificates = Arc::clone(&certificates);
             move || {
                 if !waiting.is_empty() {
-                    listen_to_nobody(&is_over);
+                    listen_to_nobody(&last);
                     return Ok(());
                 }
-                accept(&listener, peers, &is_over, &progress, &certificates)
+                accept(&listener, peers, &last, &progress, &certificates)
             }
         });
-        Ok(Self { port, certificates, is_over, progress, accepting })
+        Ok(Self { port, certificates, last, progress, accepting })
     }
 
     pub(super) const fn port(&self) -> u16 {
@@ -106,10 +106,15 @@ impl Server {
     ///
     /// What went differently on its side.
     pub(super) fn end(self) -> Result<(), String> {
-        self.is_over.store(true, Ordering::Relaxed);
+        // Those that came before it are heard first, however late they are accepted.
+        let unusable = |error: io::Error| format!("cannot end the server: {error}");
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).map_err(unusable)?;
+        socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).map_err(unusable)?;
+        let from = socket.local_addr().map_err(unusable)?.as_socket_ipv4();
+        self.last.store(from.map_or(0, |from| from.port()), Ordering::Relaxed);
         self.accepting.thread().unpark();
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
-        drop(TcpStream::connect_timeout(&address, FULL)); // So that it looks.
+        drop(socket.connect_timeout(&address.into(), FULL));
         self.accepting.join().unwrap_or_else(|_| Err("the server has panicked".to_owned()))
     }
 }
@@ -130,8 +135,8 @@ fn fill(port: u16) -> Vec<TcpStream> {
     std::iter::from_fn(|| TcpStream::connect_timeout(&address, FULL).ok()).collect()
 }
 
-fn listen_to_nobody(is_over: &AtomicBool) {
-    while !is_over.load(Ordering::Relaxed) {
+fn listen_to_nobody(last: &AtomicU16) {
+    while last.load(Ordering::Relaxed) == 0 {
         thread::park();
     }
 }
@@ -139,7 +144,7 @@ fn listen_to_nobody(is_over: &AtomicBool) {
 fn accept(
     listener: &TcpListener,
     peers: Vec<Peer>,
-    is_over: &AtomicBool,
+    last: &AtomicU16,
     progress: &Arc<Progress>,
     certificates: &Arc<Certificates>,
 ) -> Result<(), String> {
@@ -147,8 +152,8 @@ fn accept(
     let mut peers = peers.into_iter();
     let mut surplus = 0;
     loop {
-        let (socket, _) = listener.accept().map_err(|error| error.to_string())?;
-        if is_over.load(Ordering::Relaxed) {
+        let (socket, from) = listener.accept().map_err(|error| error.to_string())?;
+        if from.port() == last.load(Ordering::Relaxed) {
             break;
         }
         let Some(peer) = peers.next() else {
@@ -221,78 +226,4 @@ fn serve(
 
 fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
-}
-
-/// A connection, as bytes.
-enum Stream {
-    Plain(TcpStream),
-    Tls(Box<StreamOwned<ServerConnection, TcpStream>>),
-}
-
-impl Stream {
-    fn socket(&self) -> &TcpStream {
-        match self {
-            Self::Plain(socket) => socket,
-            Self::Tls(stream) => stream.get_ref(),
-        }
-    }
-
-    /// `None` when the client breaks off.
-    fn encrypt(
-        &self,
-        handshake: &Handshake,
-        certificates: &Certificates,
-    ) -> Result<Option<Self>, String> {
-        let Self::Plain(socket) = self else { return Err("it is encrypted already".to_owned()) };
-        let mut socket = socket.try_clone().map_err(|error| error.to_string())?;
-        let config = config(handshake.certificate, certificates)?;
-        let mut connection =
-            ServerConnection::new(Arc::new(config)).map_err(|error| error.to_string())?;
-        let shaken = connection.complete_io(&mut socket);
-        if let Some(sni) = &handshake.sni {
-            let asked = connection.server_name();
-            if asked != Some(sni) {
-                return Err(format!("expected to be asked for {sni}, was asked for {asked:?}"));
-            }
-        }
-        if shaken.is_err() {
-            return Ok(None);
-        }
-        Ok(Some(Self::Tls(Box::new(StreamOwned::new(connection, socket)))))
-    }
-}
-
-fn config(certificate: Certificate, certificates: &Certificates) -> Result<ServerConfig, String> {
-    let identity = certificates.server(certificate.kind()).map_err(|error| error.to_string())?;
-    ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .and_then(|config| {
-            config.with_no_client_auth().with_single_cert(identity.chain, identity.key)
-        })
-        .map_err(|error| error.to_string())
-}
-
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(socket) => socket.read(buffer),
-            Self::Tls(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(socket) => socket.write(bytes),
-            Self::Tls(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(socket) => socket.flush(),
-            Self::Tls(stream) => stream.flush(),
-        }
-    }
 }
