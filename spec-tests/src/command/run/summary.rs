@@ -10,7 +10,7 @@ use super::record::Recorded;
 use super::seen::Connections;
 use super::tally::{Counts, Tally};
 use super::timeline::Incident;
-use crate::check::Report;
+use cenote_check::Report;
 
 /// How it went: what `--json` prints.
 #[derive(Debug, Serialize)]
