@@ -4,12 +4,10 @@
 #![forbid(unsafe_code)]
 
 pub mod blocking;
-pub mod check;
 pub mod command;
 pub mod conform;
 pub mod conversation;
 pub mod endpoint;
-pub mod event_json;
 pub mod explore;
 pub mod fuzzing;
 pub mod lockstep;
@@ -22,6 +20,8 @@ pub mod state_machine;
 pub mod study;
 pub mod transcript;
 pub mod workload;
+
+pub use cenote_check::{self as check, event_json};
 
 /// The README's examples, compiled and run as documentation tests. Here, because they are about
 /// several packages.

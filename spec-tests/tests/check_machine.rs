@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cenote::check::{Checker, Limits, Line, Report};
+use cenote_check::{Checker, Limits, Line, Report};
 use cenote_core::address::ServerAddress;
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, ServiceId, Shell,

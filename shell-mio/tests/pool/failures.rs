@@ -8,7 +8,7 @@ use cenote_core::pool::{PoolOptions, ServiceId, Status};
 use cenote_core::sdam::PoolVerdict;
 use cenote_mio::{Builder, Connector, Failure, Pool, Progress, Target};
 
-use crate::world::{Gate, Log, at_most, builder, failure, until};
+use crate::world::{Gate, Log, at_most, builder, failure, judged, until};
 
 /// What was shown, and whether it cleared the pool.
 type Shown = Arc<Mutex<Vec<(u64, bool)>>>;
@@ -164,7 +164,7 @@ fn behind_a_load_balancer_a_service_is_cleared() {
     let shown = Shown::default();
     let seen = Arc::clone(&shown);
     let address = "db.example.com".parse().unwrap();
-    let pool = Builder::new(address, Balanced { refuse: 2 })
+    let pool = judged(Builder::new(address, Balanced { refuse: 2 }))
         .options(at_most(3).with_load_balanced(true))
         .on_failure(move |failure| {
             assert!(failure.context(None).load_balanced);
@@ -201,7 +201,8 @@ impl Connector for BadJudge {
 
 #[test]
 fn what_cannot_be_judged_comes_back_as_broken() {
-    let pool = Builder::new("db.example.com".parse().unwrap(), BadJudge).build().unwrap();
+    let builder = Builder::new("db.example.com".parse().unwrap(), BadJudge);
+    let pool = judged(builder).build().unwrap();
     pool.ready();
     drop(pool.check_out().unwrap());
     assert_eq!(pool.snapshot().total, 0);

@@ -5,11 +5,12 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cenote_check::Sentry;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{PoolOptions, Status};
 use cenote_mio::{BuildError, Builder, Connector, OperationError, Pool, Progress, Target};
 
-use crate::world::{Gate, at_most, builder, failure, ready, until};
+use crate::world::{Gate, at_most, builder, failure, judged, judged_by, ready, unjudged, until};
 
 #[test]
 fn close_waits_until_everything_is_home() {
@@ -127,12 +128,14 @@ fn an_interrupt_is_told_to_who_uses_the_connection() {
 
 #[test]
 fn options_change_while_it_runs() {
-    let gate = Gate::open();
-    let (pool, _) = ready(&gate, at_most(1));
+    let sentry = Arc::new(Sentry::without_clock());
+    let pool = judged_by(&sentry, unjudged(&Gate::open(), at_most(1))).build().unwrap();
+    pool.ready();
     let _first = pool.check_out().unwrap();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| pool.check_out().unwrap().number);
         until(|| pool.snapshot().waiting == 1);
+        sentry.options_change(&at_most(2), pool.address());
         pool.set_options(at_most(2)).unwrap();
         assert_eq!(waiting.join().unwrap(), 2);
     });
@@ -166,7 +169,8 @@ fn a_connection_may_panic_when_it_is_closed() {
             Ok(Fragile)
         }
     }
-    let pool = Builder::new("db.example.com".parse().unwrap(), Makes).build().unwrap();
+    let builder = Builder::new("db.example.com".parse().unwrap(), Makes);
+    let pool = judged(builder).build().unwrap();
     pool.ready();
     drop(pool.check_out().unwrap());
     pool.clear(failure(), false);
@@ -194,7 +198,8 @@ fn a_connector_may_panic() {
             number.map_err(|error| ConnectionError::network(Stage::Tcp, error))
         }
     }
-    let pool = Builder::new("db.example.com".parse().unwrap(), Panics).build().unwrap();
+    let builder = Builder::new("db.example.com".parse().unwrap(), Panics);
+    let pool = judged(builder).build().unwrap();
     pool.ready();
     assert_eq!(pool.check_out().unwrap_err().name(), "ConnectionError");
     assert_eq!(*pool.check_out().unwrap(), 2);

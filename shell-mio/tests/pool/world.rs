@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Poll, Waker};
 use std::thread;
 
+use cenote_check::Sentry;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::PoolOptions;
 use cenote_mio::{Builder, Connector, Pool, PoolEvent, Progress, Target};
@@ -128,8 +129,24 @@ impl Log {
 }
 
 pub(crate) fn builder(gate: &Gate, options: PoolOptions) -> Builder<Gate> {
+    judged(unjudged(gate, options))
+}
+
+/// The same without anybody who hears what it tells.
+pub(crate) fn unjudged(gate: &Gate, options: PoolOptions) -> Builder<Gate> {
     let address = "db.example.com".parse().expect("an address");
     Builder::new(address, gate.clone()).options(options)
+}
+
+/// A builder of a pool whose events have to keep the rules, whatever the test looks at.
+pub(crate) fn judged<C: Connector>(builder: Builder<C>) -> Builder<C> {
+    judged_by(&Arc::new(Sentry::without_clock()), builder)
+}
+
+/// The same, by one who is told of what is in no event.
+pub(crate) fn judged_by<C: Connector>(sentry: &Arc<Sentry>, builder: Builder<C>) -> Builder<C> {
+    let sentry = Arc::clone(sentry);
+    builder.on_event(move |told| sentry.hear(&told.event, &told.address))
 }
 
 /// A ready pool, and what it tells.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 
 use bson::rawdoc;
+use cenote_check::Sentry;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{Event, PoolOptions};
 use cenote_core::wire::{Flags, Frame, Framer, Header, Ids, MessageLimit, MessageWriter};
@@ -206,8 +207,10 @@ impl Case {
         let (admitted, allowed) = (Arc::clone(&memory.admitted), Arc::clone(&memory.allowed));
         let alive = Arc::clone(&memory.alive);
         let heard = Arc::clone(&events);
+        let sentry = Sentry::without_clock();
         let pool = Builder::new("db.example.com".parse().expect("an address"), memory)
             .options(PoolOptions::default().with_max_pool_size(1))
+            .on_event(move |told| sentry.hear(&told.event, &told.address))
             .on_event(move |event| heard.lock().expect("no panic").push(event.event.clone()))
             .build()
             .expect("good options");

@@ -10,7 +10,7 @@ use cenote_core::pool::{PoolOptions, Status};
 use cenote_tokio::{Builder, CloseTimeout, Connector, Progress, Target};
 use tokio::time::Instant;
 
-use crate::world::{Gate, at_most, ready, settle};
+use crate::world::{Gate, at_most, judged, ready, settle};
 
 #[tokio::test(start_paused = true)]
 async fn close_waits_until_everything_is_home() {
@@ -62,7 +62,7 @@ impl Connector for Stuck {
 async fn close_waits_for_what_is_being_opened() {
     let is_open = Arc::new(AtomicBool::new(false));
     let address = "localhost".parse().unwrap();
-    let pool = Builder::new(address, Stuck(Arc::clone(&is_open))).build().unwrap();
+    let pool = judged(Builder::new(address, Stuck(Arc::clone(&is_open)))).build().unwrap();
     pool.ready();
     let request = tokio::spawn({
         let pool = pool.clone();

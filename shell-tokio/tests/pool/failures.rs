@@ -7,7 +7,7 @@ use cenote_core::pool::{PoolOptions, ServiceId, Status};
 use cenote_core::sdam::PoolVerdict;
 use cenote_tokio::{Builder, Connector, Failure, Pool, Progress, Target};
 
-use crate::world::{Gate, Log, at_most, builder, failure, settle};
+use crate::world::{Gate, Log, at_most, builder, failure, judged, settle};
 
 /// What was shown, and whether it cleared the pool.
 type Shown = Arc<Mutex<Vec<(u64, bool)>>>;
@@ -155,7 +155,7 @@ impl Connector for Panics {
 #[tokio::test(start_paused = true)]
 async fn a_connector_that_panics_is_a_failure_like_others() {
     let address = "db.example.com".parse().unwrap();
-    let pool = Builder::new(address, Panics).build().unwrap();
+    let pool = judged(Builder::new(address, Panics)).build().unwrap();
     pool.ready();
     assert_eq!(pool.check_out().await.unwrap_err().name(), "ConnectionError");
     assert_eq!(*pool.check_out().await.unwrap(), 2);
@@ -178,7 +178,8 @@ impl Connector for BadJudge {
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_judged_comes_back_as_broken() {
-    let pool = Builder::new("db.example.com".parse().unwrap(), BadJudge).build().unwrap();
+    let builder = Builder::new("db.example.com".parse().unwrap(), BadJudge);
+    let pool = judged(builder).build().unwrap();
     pool.ready();
     drop(pool.check_out().await.unwrap());
     assert_eq!(pool.snapshot().total, 0);
@@ -216,7 +217,7 @@ async fn behind_a_load_balancer_a_service_is_cleared() {
     let shown = Shown::default();
     let seen = Arc::clone(&shown);
     let address = "db.example.com".parse().unwrap();
-    let pool = Builder::new(address, Balanced { refuse: 2 })
+    let pool = judged(Builder::new(address, Balanced { refuse: 2 }))
         .options(at_most(3).with_load_balanced(true))
         .on_failure(move |failure| {
             assert!(failure.context(None).load_balanced);

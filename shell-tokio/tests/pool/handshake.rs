@@ -11,6 +11,8 @@ use cenote_tokio::{Builder, Connection, Connector, Mongo, Pool, Progress, Target
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::world::judged;
+
 const FOR_EVER: Duration = Duration::from_secs(100_000);
 
 /// Connects to a server that thinks about each answer for so long.
@@ -62,7 +64,8 @@ fn pool(options: &str, thinks: Duration) -> Pool<Slow> {
     let uri = ConnectionString::parse(&uri).expect("a connection string");
     let mongo = Mongo::new(&uri).expect("no files");
     let address = uri.hosts.first().expect("a host").clone();
-    let pool = Builder::new(address, Slow { mongo, thinks }).options(uri.pool).build();
+    let builder = Builder::new(address, Slow { mongo, thinks }).options(uri.pool);
+    let pool = judged(builder).build();
     let pool = pool.expect("good options");
     pool.ready();
     pool

@@ -1,11 +1,13 @@
 //! Beginning and end, and what changes in between.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use cenote_check::Sentry;
 use cenote_core::pool::{PoolOptions, Status};
 use cenote_tokio::{BuildError, OperationError};
 
-use crate::world::{Gate, at_most, builder, failure, ready, settle};
+use crate::world::{Gate, at_most, builder, failure, judged_by, ready, settle, unjudged};
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_panics_when_it_is_closed_is_gone_all_the_same() {
@@ -62,14 +64,16 @@ async fn an_interrupt_fails_what_runs_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn options_change_while_it_runs() {
-    let gate = Gate::open();
-    let (pool, _) = ready(&gate, at_most(1));
+    let sentry = Arc::new(Sentry::without_clock());
+    let pool = judged_by(&sentry, unjudged(&Gate::open(), at_most(1))).build().unwrap();
+    pool.ready();
     let _first = pool.check_out().await.unwrap();
     let waiting = tokio::spawn({
         let pool = pool.clone();
         async move { pool.check_out().await.unwrap().number }
     });
     settle().await;
+    sentry.options_change(&at_most(2), pool.address());
     pool.set_options(at_most(2)).unwrap();
     assert_eq!(waiting.await.unwrap(), 2);
     let refused = pool.set_options(at_most(2).with_min_pool_size(3));

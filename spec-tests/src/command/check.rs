@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use thiserror::Error;
 
-use crate::check::{self, Limits, Report, Unreadable};
+use cenote_check::{Limits, Report, Unreadable};
 
 /// What `cenote check` can be told.
 #[derive(Debug, clap::Args)]
@@ -55,7 +55,7 @@ pub enum Trouble {
 pub fn run(arguments: &Arguments) -> Result<bool, Trouble> {
     let path = &arguments.events;
     let limits = Limits { max: arguments.max, connecting: arguments.connecting };
-    let report = check::check(open(path)?, limits);
+    let report = cenote_check::check(open(path)?, limits);
     let report = report.map_err(|source| Trouble::Read { path: path.clone(), source })?;
     if arguments.json {
         println!("{:#}", to_json(&report));

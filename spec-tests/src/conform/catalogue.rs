@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::{
-    Document, Outcome, Place, Target, Unreadable, Verdict, cmap, sdam_errors, unified, uri,
+    Document, Outcome, Place, Target, Unreadable, Verdict, cmap, connection, sdam_errors, unified,
+    uri,
 };
 
 /// Plays one file.
@@ -19,13 +20,14 @@ pub(super) enum Runner {
     OnShells(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
 }
 
-const RUNNERS: [(&str, Runner); 15] = [
+const RUNNERS: [(&str, Runner); 16] = [
     (
         "connection-monitoring-and-pooling/tests/cmap-format",
         Runner::Everywhere(cmap::play_document),
     ),
     ("cmap-format", Runner::Everywhere(cmap::play_document)), // Anybody's.
     ("scenarios/cmap", Runner::Everywhere(cmap::play_document)), // Our own.
+    ("scenarios/connection", Runner::Everywhere(connection::play_document)), // Our own.
     ("scenarios/unified", UNIFIED),                           // Our own.
     ("scenarios/uri", Runner::OnCore(uri::play_document)),    // Our own.
     ("uri-options/tests", Runner::OnCore(uri::play_document)),

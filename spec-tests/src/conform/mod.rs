@@ -6,11 +6,13 @@
 
 mod catalogue;
 pub mod cmap;
+pub mod connection;
 mod crew;
 mod document;
 mod place;
 mod requirement;
 pub mod sdam_errors;
+mod starved;
 pub mod unified;
 pub mod uri;
 

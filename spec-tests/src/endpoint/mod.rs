@@ -31,7 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod auth;
+pub(crate) mod auth;
 mod bombs;
 mod brain;
 mod commands;

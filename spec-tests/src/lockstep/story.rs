@@ -6,7 +6,7 @@ use std::time::Duration;
 use cenote_core::address::ServerAddress;
 use cenote_core::pool::{Action, Event, Input, Instant, PoolOptions, Shell};
 
-use crate::check::{Checker, Line, Report};
+use cenote_check::{Checker, Line, Report};
 
 /// Everything that was told so far, as its judge remembers it.
 pub(crate) struct Story {

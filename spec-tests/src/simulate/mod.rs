@@ -10,7 +10,7 @@
 //!
 //! Judged after every input: the machine's own invariants; that each request has one outcome and each
 //! payload is in one place; that the sum of it all is what the pool says of itself; the rules of event
-//! streams ([`check`](crate::check)); that nobody waits past his time and the timer leaves nothing due;
+//! streams ([`check`](cenote_check)); that nobody waits past his time and the timer leaves nothing due;
 //! that a refused input leaves no trace; and, if asked for, the reference model
 //! ([`model`](crate::model)), in every detail.
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::trouble::Troubles;
 use super::{Counts, Plan};
-use crate::check::Report;
+use cenote_check::Report;
 
 /// What came of it.
 #[derive(Clone, Debug)]

@@ -11,8 +11,8 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::Event;
 use cenote_tokio::PoolEvent;
 
-use crate::check::{Checker, Limits, Line, Report};
 use crate::event_json;
+use cenote_check::{Checker, Limits, Line, Report};
 
 /// Hears the events of one pool, judges them in a thread of its own, and writes them down if asked.
 /// Whoever uses the pool tells them, and waits only when very many have not been judged yet: memory

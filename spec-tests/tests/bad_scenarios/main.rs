@@ -206,3 +206,53 @@ fn so_it_is_with_unified_files() {
         assert!(said.contains(&expected), "no {expected:?} in {said}");
     }
 }
+
+const CONNECTION: &str = "\
+description: a ping
+requirements: [HS-01]
+uri: \"mongodb://{server}/\"
+connections:
+- - hears:
+      command: isMaster
+      body: { isMaster: 1, client: { $$exists: true } }
+      more: true
+  - says: { body: { ok: 1 } }
+  - hears: { command: ping, body: {}, more: true }
+  - says: { body: { ok: 1 }, flags: [moreToCome] }
+  - isLeft
+operations:
+- connect: { gives: { kind: Standalone } }
+- command:
+    body: { ping: 1 }
+    fails: { stage: hello, kind: protocol }
+";
+
+#[test]
+fn mistakes_about_connections_are_told_with_their_line_too() {
+    for (change, line, complaint) in [
+        (("requirements: [HS-01]", "rules: [HS-01]"), 2, "rules: unknown field `rules`"),
+        (("[HS-01]", "[hello]"), 2, "requirements.0: `hello` is no id of a rule"),
+        (("{server}/", "{server}/?w"), 3, "uri: "),
+        (("- - hears:", "- - hear:"), 5, "unknown variant `hear`"),
+        (("      more: true", "      some: true"), 8, "unknown field `some`"),
+        (("$$exists", "$$type"), 7, "client: unknown operator `$$type`"),
+        (("body: {}, more: true", "body: { pong: 1 }"), 10, "hears.body: it has no `ping`"),
+        (("[moreToCome]", "[more]"), 11, "unknown variant `more`"),
+        (("{ ok: 1 } }\n  - hears: {", "{ _id: { $oid: 1 } } }\n  - hears: {"), 9, "says.body: "),
+        (
+            ("  - isLeft", "  - isLeft\n  - closes"),
+            5,
+            "1 steps come after the connection is closed",
+        ),
+        (("kind: Standalone", "sort: Standalone"), 14, "gives.sort: unknown key"),
+        (("body: { ping: 1 }", "body: { ping: 1, x: 2 }"), 16, "which of its keys is its name?"),
+        (("stage: hello", "stage: later"), 17, "unknown variant `later`"),
+        (("fails: {", "gives: {}\n    fails: {"), 15, "it cannot give anything and fail, too"),
+        (("- connect:", "- connects:"), 14, "unknown variant `connects`"),
+    ] {
+        let said = refusal("0.yml", "scenarios/connection", &replaced(CONNECTION, change));
+        let begin = format!("/0.yml:{line}: ");
+        assert!(said.contains(&begin), "{change:?}: no {begin:?} in {said}");
+        assert!(said.contains(complaint), "{change:?}: no {complaint:?} in {said}");
+    }
+}

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cenote::check::Sentry;
 use cenote::endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, User};
 use cenote::proxy::FaultProxy;
 use cenote::soak::sockets;
+use cenote_check::Sentry;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Event, Snapshot};

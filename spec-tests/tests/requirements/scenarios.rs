@@ -11,8 +11,8 @@ use super::citations::is_there;
 use super::page::{NO_TEST, Reference, check_reference, has_owner, references, table_lines};
 use super::{read, repository};
 
-/// Rules that must be kept, of the families that concern a pool.
-const MUSTS: [(&str, &[u32]); 25] = [
+/// Rules that must be kept, of the families that concern a pool and its connections.
+const MUSTS: [(&str, &[u32]); 31] = [
     (
         "OP",
         &[
@@ -50,10 +50,16 @@ const MUSTS: [(&str, &[u32]); 25] = [
     ("SD", &[1, 2, 4, 5, 8, 20, 22, 23, 24, 25, 26, 27, 28, 29, 30, 40, 41, 42, 51, 52, 53]),
     ("CS", &[2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15, 16]),
     ("LB", &[1, 2, 3, 5, 6, 10, 11, 12, 20, 21, 22, 30, 31, 32, 33, 35, 36, 39, 40]),
+    ("HS", &[1, 2, 3, 4, 5, 7, 8, 9, 11, 21, 22, 26, 27, 29, 30, 43, 46]),
+    ("CM", &[3, 5, 6, 8, 9, 10, 12]),
+    ("AU", &[1, 2, 3, 4, 7, 8, 9, 10, 11, 21, 30, 31, 32, 33, 34, 36, 46, 60]),
+    ("MS", &[1, 3, 4, 5, 7, 8, 9, 10, 11, 13]),
+    ("TL", &[3, 4, 6, 7]),
+    ("SX", &[2, 3, 4, 5, 6, 8]),
 ];
 
 /// What the page calls the folders of official files.
-const FOLDERS: [(&str, &str); 9] = [
+const FOLDERS: [(&str, &str); 10] = [
     ("cmap-format", "connection-monitoring-and-pooling/tests/cmap-format"),
     ("logging", "connection-monitoring-and-pooling/tests/logging"),
     ("load-balancers", "load-balancers/tests"),
@@ -63,6 +69,7 @@ const FOLDERS: [(&str, &str); 9] = [
     ("uri-options", "uri-options/tests"),
     ("connection-string", "connection-string/tests"),
     ("auth", "auth/tests/legacy"),
+    ("handshake", "mongodb-handshake/tests/unified"),
 ];
 
 /// Which scenarios say that they are about a rule.
@@ -174,7 +181,7 @@ fn musts() -> BTreeSet<String> {
 
 fn scenarios() -> Scenarios {
     let mut scenarios = Scenarios::new();
-    for folder in ["cmap", "unified", "uri"] {
+    for folder in ["cmap", "connection", "unified", "uri"] {
         for file in files(&repository().join("spec-tests/scenarios").join(folder)) {
             let document = Document::read(&file).expect("a scenario");
             let ids = document.value()["requirements"].as_array().cloned().unwrap_or_default();

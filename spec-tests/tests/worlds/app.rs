@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote::check::{Checker, Line};
+use cenote_check::{Checker, Line};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{CheckOutFailedReason, CloseReason, Event};
 use cenote_core::sdam;

@@ -11,7 +11,7 @@ use super::resources::Growth;
 use super::seen::Connections;
 use super::tally::{Counts, Tally};
 use super::timeline::Incident;
-use crate::check::Report;
+use cenote_check::Report;
 
 /// How it went: what `--json` prints.
 #[derive(Debug, Serialize)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cenote_core::address::ServerAddress;
 use cenote_core::pool::Event;
 
-use crate::check::{Checker, Line};
+use cenote_check::{Checker, Line};
 
 /// Who asks for connections, one at a time: a thread of the file.
 pub(super) type Caller = usize;

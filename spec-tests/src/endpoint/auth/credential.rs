@@ -9,14 +9,14 @@ use sha2::{Digest, Sha256};
 
 /// The two kinds of SCRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hash {
+pub(crate) enum Hash {
     Sha1,
     Sha256,
 }
 
 /// What a server keeps of a password.
 #[derive(Clone)]
-pub(super) struct Credential {
+pub(crate) struct Credential {
     hash: Hash,
     pub(super) salt: Vec<u8>,
     pub(super) iterations: u32,
@@ -27,7 +27,7 @@ pub(super) struct Credential {
 impl Hash {
     /// The password as it goes into PBKDF2: digested as MongoDB did before SCRAM (AU-31), or
     /// prepared (AU-32); `None` if it cannot be.
-    pub(super) fn secret(self, user: &str, password: &str) -> Option<Vec<u8>> {
+    pub(crate) fn secret(self, user: &str, password: &str) -> Option<Vec<u8>> {
         match self {
             Self::Sha1 => {
                 let digest = Md5::digest(format!("{user}:mongo:{password}"));
@@ -67,7 +67,7 @@ fn keyed<M: Mac + KeyInit>(key: &[u8], message: &[u8]) -> Vec<u8> {
 }
 
 impl Credential {
-    pub(super) fn new(hash: Hash, secret: &[u8], salt: &[u8], iterations: u32) -> Self {
+    pub(crate) fn new(hash: Hash, secret: &[u8], salt: &[u8], iterations: u32) -> Self {
         let salted = hash.salted(secret, salt, iterations);
         Self {
             hash,

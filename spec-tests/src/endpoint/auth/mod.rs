@@ -1,9 +1,9 @@
 //! Authentication, as commands and within hello. Written from the specifications alone and without
 //! the client's side in `cenote-core`, so that no mistake of one hides a mistake of the other.
 
-mod credential;
+pub(crate) mod credential;
 mod plain;
-mod scram;
+pub(crate) mod scram;
 mod users;
 mod x509;
 

@@ -9,7 +9,7 @@ use crate::endpoint::entropy::Entropy;
 use crate::endpoint::fault::ScramFault;
 
 /// A client's first message.
-pub(super) struct ClientFirst<'a> {
+pub(crate) struct ClientFirst<'a> {
     /// What comes before the message proper: no channel binding (AU-34).
     header: &'a str,
     pub(super) user: String,
@@ -18,7 +18,7 @@ pub(super) struct ClientFirst<'a> {
 }
 
 /// A conversation in which the client has to prove itself.
-pub(super) struct Exchange {
+pub(crate) struct Exchange {
     credential: Credential,
     header: String,
     /// The client's and the server's.
@@ -36,11 +36,11 @@ impl fmt::Debug for Exchange {
 
 /// A message that is malformed, or a proof of nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Bad;
+pub(crate) struct Bad;
 
 impl<'a> ClientFirst<'a> {
     /// `n,[a=identity],n=user,r=nonce`, and extensions that are none of ours.
-    pub(super) fn read(message: &'a [u8]) -> Result<Self, Bad> {
+    pub(crate) fn read(message: &'a [u8]) -> Result<Self, Bad> {
         let message = std::str::from_utf8(message).map_err(|_| Bad)?;
         let mut parts = message.splitn(3, ',');
         let (binding, identity) = (parts.next().ok_or(Bad)?, parts.next().ok_or(Bad)?);
@@ -58,11 +58,16 @@ impl<'a> ClientFirst<'a> {
         }
         Ok(Self { header, user: unescape(user)?, nonce, bare })
     }
+
+    /// Who wants to log in.
+    pub(crate) fn user(&self) -> &str {
+        &self.user
+    }
 }
 
 impl Exchange {
     /// What the server says first, and what it expects then.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         credential: Credential,
         first: &ClientFirst<'_>,
         nonce: &str,
@@ -97,7 +102,7 @@ impl Exchange {
     }
 
     /// `c=header,r=nonce,p=proof` in, the server's own proof out.
-    pub(super) fn finish(&self, message: &[u8], fault: Option<ScramFault>) -> Result<String, Bad> {
+    pub(crate) fn finish(&self, message: &[u8], fault: Option<ScramFault>) -> Result<String, Bad> {
         let message = std::str::from_utf8(message).map_err(|_| Bad)?;
         let (without_proof, proof) = message.rsplit_once(",p=").ok_or(Bad)?;
         let proof = STANDARD.decode(proof).map_err(|_| Bad)?;

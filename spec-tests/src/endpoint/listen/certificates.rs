@@ -46,9 +46,9 @@ pub enum ServerCertificate {
 
 /// A certificate, with the key that belongs to it.
 #[derive(Debug)]
-pub(super) struct Identity {
-    pub(super) chain: Vec<CertificateDer<'static>>,
-    pub(super) key: PrivateKeyDer<'static>,
+pub(crate) struct Identity {
+    pub(crate) chain: Vec<CertificateDer<'static>>,
+    pub(crate) key: PrivateKeyDer<'static>,
 }
 
 /// Certificates could not be made or used.
@@ -110,7 +110,7 @@ impl Certificates {
     }
 
     /// What the server shows.
-    pub(super) fn server(&self, kind: ServerCertificate) -> Result<Identity, CertificateError> {
+    pub(crate) fn server(&self, kind: ServerCertificate) -> Result<Identity, CertificateError> {
         let names = match kind {
             ServerCertificate::WrongHost => vec!["elsewhere.example".to_owned()],
             ServerCertificate::Good

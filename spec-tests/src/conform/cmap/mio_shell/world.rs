@@ -9,13 +9,13 @@ use cenote_core::pool::Snapshot;
 use cenote_mio::{Builder, Mongo, Pool, PoolEvent, PooledConnection};
 use serde_json::Value;
 
-use crate::check::Line;
 use crate::conform::cmap::extension::{Broken, CheckOut};
 use crate::conform::cmap::format::Options;
 use crate::conform::cmap::ledger::{Caller, Ledger};
 use crate::conform::cmap::played::{Failure, cleared_by_file, no_service, nothing_held};
 use crate::conform::cmap::sockets::Server;
 use crate::event_json;
+use cenote_check::Line;
 
 /// A pool, and everything that a file does with it.
 pub(super) struct World {

@@ -16,12 +16,12 @@ use cenote_core::pool::{
 use serde_json::Value;
 
 use super::endpoint::Endpoint;
-use crate::check::Line;
 use crate::conform::cmap::expected::Expected;
 use crate::conform::cmap::extension::CheckOut;
 use crate::conform::cmap::format::Options;
 use crate::conform::cmap::ledger::{Caller, Ledger};
 use crate::conform::cmap::played::{Failure, cleared_by_file, no_service};
+use cenote_check::Line;
 
 /// What the simulation brings into the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,13 +10,13 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::check::Line;
 use crate::conform::cmap::extension::{Broken, CheckOut};
 use crate::conform::cmap::format::Options;
 use crate::conform::cmap::ledger::{Caller, Ledger};
 use crate::conform::cmap::played::{Failure, cleared_by_file, no_service, nothing_held};
 use crate::conform::cmap::sockets::Server;
 use crate::event_json;
+use cenote_check::Line;
 
 /// A pool, and everything that a file does with it.
 pub(super) struct World {

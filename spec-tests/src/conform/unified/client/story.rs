@@ -8,10 +8,10 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::Event;
 use serde_json::Value;
 
-use crate::check::{Checker, Line};
 use crate::conform::unified::format::Family;
 use crate::conform::unified::lock;
 use crate::event_json;
+use cenote_check::{Checker, Line};
 
 /// In the order in which it was told.
 pub(in crate::conform::unified) struct Story {

@@ -1,7 +1,7 @@
 //! Each rule with streams that keep it and streams that break it.
 
 use super::words::{broken, broken_after, is_good, is_good_after, json};
-use crate::check::{Limits, check};
+use crate::{Limits, check};
 
 #[test]
 fn ev_10_a_pool_begins_with_its_creation() {

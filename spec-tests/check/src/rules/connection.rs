@@ -1,8 +1,8 @@
 //! Rules about the life of a connection.
 
 use super::{Verdict, must};
-use crate::check::line::{Line, Told};
-use crate::check::pool::{Doing, Pool, Status};
+use crate::line::{Line, Told};
+use crate::pool::{Doing, Pool, Status};
 
 /// CMAP's defaults (OP-02, OP-06).
 const MAX_POOL_SIZE: u32 = 100;

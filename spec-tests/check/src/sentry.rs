@@ -4,20 +4,31 @@ use std::fmt::Display;
 use std::process::abort;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
-use cenote_core::pool::Event;
+use cenote_core::pool::{Event, PoolOptions};
 
 use super::{Checker, Limits, Line, Report};
 
-/// Hears the events of pools, and ends the process when a rule is broken: a pool bears with
-/// subscribers that panic, so that a test would pass all the same.
+/// Hears the events of pools with an address each, and ends the process when a rule is broken: a
+/// pool bears with subscribers that panic, so that a test would pass all the same.
 ///
-/// For pools whose options do not change.
+/// ```
+/// use cenote_check::Sentry;
+/// use cenote_core::pool::Event;
+///
+/// let sentry = Sentry::new();
+/// let subscriber = move |event: &Event<String>| sentry.hear(event, &"a:1".parse().expect("valid"));
+/// subscriber(&Event::ConnectionPoolCreated { options: Box::default() });
+/// subscriber(&Event::ConnectionPoolReady);
+/// ```
+///
+/// Every call takes a lock and ends within microseconds.
 #[derive(Debug)]
 pub struct Sentry {
-    began: Instant,
+    /// Unless the time of its pools is another one than that of the clock.
+    began: Option<Instant>,
     checker: Mutex<Checker>,
 }
 
@@ -26,13 +37,41 @@ impl Sentry {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "it looks at the clock")]
     pub fn new() -> Self {
-        Self { began: Instant::now(), checker: Mutex::new(Checker::new(Limits::default())) }
+        Self::since(Some(Instant::now()))
+    }
+
+    /// The same for pools in virtual time: how long something took is compared with nothing.
+    #[must_use]
+    pub fn without_clock() -> Self {
+        Self::since(None)
+    }
+
+    fn since(began: Option<Instant>) -> Self {
+        Self { began, checker: Mutex::new(Checker::new(Limits::default())) }
     }
 
     /// The next event.
     pub fn hear<C: Display>(&self, event: &Event<C>, address: &ServerAddress) {
+        self.tell(|at| Line::of(event, address, at));
+    }
+
+    /// That the options of a running pool are about to be these, all of them, of which no event tells.
+    pub fn options_change(&self, options: &PoolOptions, address: &ServerAddress) {
+        self.tell(|at| Line::options_changed(options, address, at));
+    }
+
+    /// That the pool is about to live on in a forked process, of which no event tells either.
+    pub fn is_reset_after_fork(&self, address: &ServerAddress) {
+        self.tell(|at| Line::reset_after_fork(address, at));
+    }
+
+    fn tell(&self, line: impl FnOnce(Duration) -> Line) {
         let mut checker = self.checker.lock().unwrap_or_else(PoisonError::into_inner);
-        checker.tell(&Line::of(event, address, self.began.elapsed()));
+        let line = match self.began {
+            Some(began) => line(began.elapsed()),
+            None => Line { at: None, ..line(Duration::ZERO) },
+        };
+        checker.tell(&line);
         raise_alarm(checker.so_far());
     }
 }
@@ -83,7 +122,7 @@ mod tests {
         }
         for (what, rule) in [("now", "T-01"), ("in the end", "PS-22")] {
             let child = Command::new(std::env::current_exe().expect("this one"))
-                .args(["--exact", "check::sentry::tests::a_broken_rule_ends_the_process"])
+                .args(["--exact", "sentry::tests::a_broken_rule_ends_the_process"])
                 .arg("--nocapture")
                 .env(VARIABLE, what)
                 .output()

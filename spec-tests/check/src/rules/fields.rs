@@ -1,8 +1,8 @@
 //! Rules about what events have to say.
 
 use super::{Verdict, must};
-use crate::check::line::{Line, Told};
-use crate::check::pool::Pool;
+use crate::line::{Line, Told};
+use crate::pool::Pool;
 
 /// ConnectionClosed has one of four reasons, and an error exactly for that one (LG-33, T-71).
 pub(super) fn closed_says_why(_pool: &Pool, line: &Line) -> Verdict {

@@ -1,7 +1,7 @@
 //! Streams in words instead of JSON: a line an event, as `created 1`, `closed 1 stale`,
 //! `failed timeout`.
 
-use crate::check::{Limits, Report, check};
+use crate::{Limits, Report, check};
 
 /// The JSON of an event that was written in words.
 pub(super) fn json(words: &str) -> String {

@@ -6,7 +6,7 @@
 //! events: those of any driver that writes such lines can be judged.
 //!
 //! ```
-//! use cenote::check::{self, Limits};
+//! use cenote_check::Limits;
 //!
 //! let events = r#"
 //! {"at": 0.0, "type": "ConnectionPoolCreated", "address": "a:1", "options": {"maxPoolSize": 1}}
@@ -15,12 +15,12 @@
 //! {"at": 0.2, "type": "ConnectionCreated", "address": "a:1", "connectionId": 1}
 //! {"at": 0.3, "type": "ConnectionCheckedOut", "address": "a:1", "connectionId": 1, "durationMS": 100}
 //! "#;
-//! let report = check::check(events.as_bytes(), Limits::default())?;
+//! let report = cenote_check::check(events.as_bytes(), Limits::default())?;
 //! assert_eq!(
 //!     report.findings[0].to_string(),
 //!     "line 6: T-10: connection 1 is checked out, but was not ready"
 //! );
-//! # Ok::<(), check::Unreadable>(())
+//! # Ok::<(), cenote_check::Unreadable>(())
 //! ```
 //!
 //! # What is not judged
@@ -31,6 +31,9 @@
 //! happen to a pool are in no event: its options are changed while it runs, and its process forks.
 //! Whoever does that adds a line about it ([`Line::options_changed`], [`Line::reset_after_fork`]).
 
+#![forbid(unsafe_code)]
+
+pub mod event_json;
 mod line;
 mod pool;
 mod rules;
@@ -245,3 +248,8 @@ impl fmt::Display for Report {
         }
     }
 }
+
+/// The README's example, compiled and run as a documentation test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,8 +1,8 @@
 //! Rules about the life of a pool.
 
 use super::{Verdict, must};
-use crate::check::line::{Line, Told};
-use crate::check::pool::{Doing, Pool, Status};
+use crate::line::{Line, Told};
+use crate::pool::{Doing, Pool, Status};
 
 /// ConnectionPoolCreated is the first event of a pool and comes once, with its options (EV-24).
 /// Another pool may begin where one has come to its end.

@@ -1,8 +1,8 @@
 //! Rules about check-outs.
 
 use super::{Verdict, must};
-use crate::check::line::{Line, Told};
-use crate::check::pool::{Pool, Status};
+use crate::line::{Line, Told};
+use crate::pool::{Pool, Status};
 
 /// Each outcome belongs to a check-out that was started (OUT-18).
 pub(super) fn started_comes_first(pool: &Pool, line: &Line) -> Verdict {

@@ -1,0 +1,182 @@
+//! What a client can do, whatever it is made of.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_check::{Checker, Line};
+use cenote_core::address::ServerAddress;
+use cenote_core::client::ClientError;
+use cenote_core::connect::{ConnectionDescription, DriverInfo};
+use cenote_core::error::{
+    CommandError, ConnectionError, OperationError, PoolError, ReplyPart, Stage,
+};
+use cenote_core::log::{LogRecord, LogSettings};
+use cenote_core::pool::{CheckOutError, Event};
+use cenote_core::wire::MessageBuf;
+
+/// A client of one server. What is done with a connection is done with the last one.
+pub(super) trait Client {
+    /// Gets a connection, for which this much time may pass.
+    fn connect(&mut self, within: Option<Duration>) -> Result<ConnectionDescription, Refusal>;
+
+    /// Runs a command, for which this much time may pass.
+    fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        within: Option<Duration>,
+    ) -> Result<RawDocumentBuf, Refusal>;
+
+    fn unacknowledged(&mut self, database: &str, command: &RawDocument) -> Result<(), Refusal>;
+
+    /// The number for the next message that is sent.
+    fn next_request_id(&mut self) -> Result<i32, Refusal>;
+
+    fn send(&mut self, message: &[u8]) -> Result<(), Refusal>;
+
+    fn receive(&mut self) -> Result<MessageBuf, Refusal>;
+
+    fn is_reusable(&mut self) -> Result<bool, Refusal>;
+
+    /// Gives the connection back, and takes up the one before it.
+    fn check_in(&mut self) -> Result<(), Refusal>;
+
+    /// Says whether it was new.
+    fn append_metadata(&mut self, driver: DriverInfo) -> bool;
+
+    /// Watches the server until that has heard all it has to hear.
+    fn monitor(&mut self) -> Result<(), String>;
+
+    /// Watches the server from now on, as a whole client does.
+    fn watch(&mut self) -> Result<(), String>;
+
+    /// Has that client run a command.
+    fn client_command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, Refusal>;
+
+    /// Waits until the server has heard all it has to hear on so many connections.
+    fn wait_until_heard(&mut self, connections: usize) -> Result<(), String>;
+
+    /// Closes everything.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong besides.
+    fn finish(self) -> Result<(), String>;
+}
+
+/// Why something was not done.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// The connection's own reason.
+    Connection(ConnectionError),
+    /// Nothing that a file could expect.
+    Other(String),
+}
+
+impl Refusal {
+    /// There is no connection to do it with.
+    pub(super) fn no_connection() -> Self {
+        Self::Other("there is no connection".to_owned())
+    }
+}
+
+impl From<ConnectionError> for Refusal {
+    fn from(error: ConnectionError) -> Self {
+        Self::Connection(error)
+    }
+}
+
+impl From<OperationError> for Refusal {
+    fn from(error: OperationError) -> Self {
+        match error {
+            OperationError::Connection(error) => Self::Connection(error),
+            OperationError::Interrupted(error) => Self::Other(error.to_string()),
+        }
+    }
+}
+
+impl From<PoolError> for Refusal {
+    fn from(error: PoolError) -> Self {
+        match error.error() {
+            CheckOutError::EstablishFailed { cause } => Self::Connection(cause.clone()),
+            CheckOutError::PoolClosed
+            | CheckOutError::PoolCleared { .. }
+            | CheckOutError::WaitQueueTimeout { .. }
+            | CheckOutError::Cancelled => Self::Other(error.to_string()),
+        }
+    }
+}
+
+/// What a pool has told.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    checker: Checker,
+    addresses: BTreeSet<String>,
+    secrets: Vec<String>,
+    /// Messages that show one of them.
+    leaks: Vec<String>,
+}
+
+impl Told {
+    /// Nothing yet, and nothing of these may ever be.
+    pub(super) fn without(secrets: &[String]) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self { secrets: secrets.to_vec(), ..Self::default() }))
+    }
+
+    pub(super) fn hear(
+        told: &Mutex<Self>,
+        event: &Event<ConnectionError>,
+        address: &ServerAddress,
+    ) {
+        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.addresses.insert(address.to_string());
+        let record = LogRecord::new(event, address, &LogSettings::default());
+        let shown = format!("{record} {record:?} {event:?}");
+        if told.secrets.iter().any(|secret| shown.contains(secret)) {
+            told.leaks.push(shown);
+        }
+        // How long things take is a matter of other files.
+        told.checker.tell(&Line::of(event, address, Duration::MAX));
+    }
+
+    /// # Errors
+    ///
+    /// Rules that it has broken, or events of another server than its own, such as a proxy (SX-07).
+    pub(super) fn judge(told: &Mutex<Self>, address: &ServerAddress) -> Result<(), String> {
+        let told = std::mem::take(&mut *told.lock().unwrap_or_else(PoisonError::into_inner));
+        if !told.addresses.iter().eq([&address.to_string()]) {
+            return Err(format!("events of {:?}, expected {address} alone", told.addresses));
+        }
+        if !told.leaks.is_empty() {
+            return Err(format!("a secret is shown: {:?}", told.leaks));
+        }
+        let report = told.checker.finish();
+        if report.is_good() { Ok(()) } else { Err(format!("its events break rules:\n{report}")) }
+    }
+}
+
+impl From<ClientError> for Refusal {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Pool(error) => error.into(),
+            ClientError::Operation(error) => error.into(),
+            other @ (ClientError::Selection(_) | _) => Self::Other(other.to_string()),
+        }
+    }
+}
+
+/// A reply, unless it says that the command has failed.
+pub(super) fn reply_or_error(reply: RawDocumentBuf) -> Result<RawDocumentBuf, ConnectionError> {
+    match CommandError::from_reply(&reply) {
+        Some(error) if error.part == ReplyPart::Command => {
+            Err(ConnectionError::command(Stage::Operation, error))
+        }
+        Some(_) | None => Ok(reply),
+    }
+}

@@ -1,0 +1,106 @@
+//! Plays files about connections: what a client and a server say to each other, from the first byte
+//! on. The format is our own (docs/scenarios.md), because the official files have none.
+//!
+//! A file has a connection string, what the server hears and says on each connection, and what the
+//! client does there and gets. On `core` the machines of [`cenote_core::connect`] and
+//! [`cenote_core::wire`] talk to that server in memory; on the shells a pool does, through a socket.
+//!
+//! ```text
+//! format        what a file may say; whatever is not known is refused
+//! ├ script      what the server does
+//! └ operation   what the client does, and what it expects
+//! peer          the server, without I/O
+//! ├ hearing     what it heard, against what it has to hear
+//! ├ saying      the bytes of what it says
+//! └ scram       its side of SCRAM
+//! client        what a client can do
+//! ├ machine     in memory, by the machines of the core
+//! │ └ link      with a server at the other end
+//! ├ tokio_shell a pool on tokio
+//! └ mio_shell   the same on mio
+//! sockets       the server on a socket
+//! └ stream      with TLS or without
+//! story         has a client do what the file says, and compares
+//! value         documents as JSON, and what of them has to be so
+//! ```
+
+mod client;
+mod format;
+mod hearing;
+mod link;
+mod machine;
+mod mio_shell;
+mod operation;
+mod peer;
+mod saying;
+mod scram;
+mod script;
+mod sockets;
+mod story;
+mod stream;
+mod tokio_shell;
+mod value;
+
+use std::path::Path;
+
+use self::format::File;
+use self::machine::Machine;
+use self::mio_shell::MioShell;
+use self::sockets::Server;
+use self::tokio_shell::TokioShell;
+use super::{Document, Outcome, Place, Target, Unreadable, Verdict};
+
+/// Plays one file.
+///
+/// # Errors
+///
+/// When it cannot be read, or is not of this format to the last key.
+pub fn play(path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
+    play_document(&Document::read(path)?, target, &Place::Endpoint)
+}
+
+/// Plays what was read from a file.
+///
+/// # Errors
+///
+/// When it is not of this format to the last key.
+pub fn play_document(
+    document: &Document,
+    target: Target,
+    place: &Place,
+) -> Result<Vec<Outcome>, Unreadable> {
+    let file = File::from_document(document)?;
+    let verdict = match place {
+        Place::Server(_) => {
+            Verdict::NotApplicable("no other server says what it is told to say".to_owned())
+        }
+        Place::Endpoint => verdict(file.not_on.get(&target), play_file(&file, target)),
+    };
+    let path = document.path().to_owned();
+    Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
+}
+
+/// A reason not to play it that is none any more has to go: it would hide the next failure.
+fn verdict(not_here: Option<&String>, played: Result<(), String>) -> Verdict {
+    match (not_here, played) {
+        (None, played) => played.into(),
+        (Some(reason), Err(_)) => Verdict::NotApplicable(reason.clone()),
+        (Some(_), Ok(())) => Verdict::Failed("listed in notOn, but it passes".to_owned()),
+    }
+}
+
+fn play_file(file: &File, target: Target) -> Result<(), String> {
+    if target == Target::Core {
+        let machine = Machine::new(file)?;
+        return story::play(file, machine);
+    }
+    let server = Server::start(file)?;
+    let played = match target {
+        Target::Core => unreachable!("played in memory"),
+        Target::Tokio => TokioShell::new(file, &server).and_then(|it| story::play(file, it)),
+        Target::Mio => MioShell::new(file, &server).and_then(|it| story::play(file, it)),
+    };
+    // Both sides may have something to say about the same difference.
+    let complaints: Vec<_> = [played, server.end()].into_iter().filter_map(Result::err).collect();
+    if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
+}
