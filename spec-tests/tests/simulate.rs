@@ -78,3 +78,15 @@ fn bad_usage_is_one_line() {
         assert_eq!(text(&output.stdout), "");
     }
 }
+
+#[test]
+fn the_other_kind_of_world_has_conversations() {
+    let output = simulate(&["--wire", "--seed", "42", "--runs", "1", "--steps", "300"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let printed = text(&output.stdout);
+    let lines: Vec<_> = printed.lines().collect();
+    assert_eq!(lines[0], "seeds 42 to 42, on the wire, 300 inputs each, judged with the model");
+    assert_eq!(lines[1], "seed 42, on the wire, 300 inputs, then all gets well");
+    assert!(lines.iter().any(|line| line.starts_with("  login ")), "{printed}");
+    assert!(lines.last().unwrap().ends_with("a second of CPU: nothing wrong"), "{printed}");
+}
