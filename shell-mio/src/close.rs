@@ -11,7 +11,8 @@ impl<K: Connector> Pool<K> {
     /// every socket is closed, subscribers were told of all of it, and the thread of the event loop
     /// has ended.
     ///
-    /// A subscriber who closes the pool that it is told about does not wait.
+    /// A subscriber who closes the pool that it is told about does not wait, and neither does a child
+    /// process for what is its parent's.
     pub fn close(&self) {
         // Without a deadline only a subscriber stops waiting.
         let _ = self.close_by(None);
@@ -32,17 +33,18 @@ impl<K: Connector> Pool<K> {
     pub(crate) fn close_by(&self, deadline: Option<Instant>) -> Result<(), CloseTimeout> {
         self.begin_to_close();
         let shared = self.shared();
-        // What this thread is in the midst of would not go on while it waits.
-        let is_subscriber = Drainer::is_here(shared);
+        // What this thread is in the midst of would not go on while it waits, nor does anything that is
+        // the parent's in a child process.
+        let waits = !Drainer::is_here(shared) && !shared.is_foreign();
         let mut desk = shared.lock();
         loop {
             let in_use = desk.state.snapshot().total;
             let is_over = desk.interrupts.is_empty() && desk.news.is_idle();
-            if in_use == 0 && (is_over || is_subscriber) {
+            if in_use == 0 && (is_over || !waits) {
                 break;
             }
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
-            if is_subscriber || left.is_some_and(|left| left.is_zero()) {
+            if !waits || left.is_some_and(|left| left.is_zero()) {
                 // Those that are home are being closed by another thread.
                 return if in_use == 0 { Ok(()) } else { Err(CloseTimeout { in_use }) };
             }
@@ -55,7 +57,7 @@ impl<K: Connector> Pool<K> {
             };
         }
         drop(desk);
-        if !is_subscriber {
+        if waits {
             shared.thread.join();
         }
         Ok(())

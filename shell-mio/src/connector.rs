@@ -54,7 +54,7 @@ use crate::shared::Shared;
 /// ```
 pub trait Connector: Send + Sync + Sized + 'static {
     /// What is pooled. It is dropped to close it, on whatever thread finds that it is time: that
-    /// must not block.
+    /// must not block. If it panics, nobody else notices.
     type Connection: Send + 'static;
 
     /// Opens a connection to `target`, ready for its first command.
@@ -64,7 +64,8 @@ pub trait Connector: Send + Sync + Sized + 'static {
     /// tokio's sockets, does not work here.
     ///
     /// In load-balanced mode it calls [`Progress::handshaken`] once hello is done. It ends by
-    /// `target`'s deadline, if there is one. When the pool has no use for the connection any more,
+    /// `target`'s deadline, if there is one, with an error that says how far it came; where it does
+    /// not, it is given up then. When the pool has no use for the connection any more,
     /// the future is dropped.
     ///
     /// # Errors
@@ -78,7 +79,7 @@ pub trait Connector: Send + Sync + Sized + 'static {
 
     /// Why a connection that comes back must not be used again, such as a reply that was not read
     /// to its end; `None`, the default, is for none. Called when a guard is dropped: it must not
-    /// block (CO-19).
+    /// block (CO-19). If it panics, the connection is taken for broken.
     fn fault(&self, connection: &Self::Connection) -> Option<ConnectionError> {
         let _ = connection;
         None

@@ -1,5 +1,6 @@
 //! Connections that are being opened, each by itself on the event loop.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use cenote_core::error::{ConnectionError, Stage};
@@ -7,6 +8,7 @@ use cenote_core::pool::{ConnId, Input, Instant};
 
 use crate::connector::{Connector, Progress, Target};
 use crate::desk::Held;
+use crate::event_loop::{EventLoop, timeout_at};
 use crate::failure;
 use crate::interrupt::Interrupt;
 use crate::shared::Shared;
@@ -35,6 +37,21 @@ pub(crate) fn start<K: Connector>(
     event_loop.start(id.number(), Box::pin(opening.run(target)));
 }
 
+/// Whoever asked is told by his deadline, also when the connector looks at none (CS-03).
+async fn within<C>(
+    event_loop: &EventLoop,
+    deadline: Option<std::time::Instant>,
+    connecting: impl Future<Output = Result<C, ConnectionError>>,
+) -> Result<C, ConnectionError> {
+    let Some(deadline) = deadline else { return connecting.await };
+    let after = deadline.saturating_duration_since(std::time::Instant::now());
+    // A connector that looks at it knows the stage, and comes first at the same moment.
+    match timeout_at(event_loop, deadline, connecting).await {
+        Some(outcome) => outcome,
+        None => Err(ConnectionError::timeout(Stage::Tcp, after)),
+    }
+}
+
 /// Owes the machine an answer.
 struct Opening<K: Connector> {
     shared: Arc<Shared<K>>,
@@ -45,7 +62,9 @@ struct Opening<K: Connector> {
 impl<K: Connector> Opening<K> {
     async fn run(mut self, target: Target) {
         let progress = Progress { shared: Arc::clone(&self.shared), id: self.id };
-        match self.shared.connector.connect(target, progress).await {
+        let (event_loop, deadline) = (target.event_loop.clone(), target.deadline);
+        let connecting = self.shared.connector.connect(target, progress);
+        match within(&event_loop, deadline, connecting).await {
             Ok(connection) => self.succeed(connection),
             Err(cause) => {
                 failure::show(&self.shared, self.id, &cause);

@@ -73,9 +73,17 @@ impl<K: Connector> PooledConnection<K> {
     }
 
     /// What the connection is used for from now on. Counted in load-balanced mode, for the text of
-    /// a wait-queue timeout (LB-06).
+    /// a wait-queue timeout (LB-06). Does nothing to a connection of the process that this one was
+    /// forked from.
     pub fn set_purpose(&mut self, purpose: Purpose) {
-        self.shared.feed(Input::Repurposed { id: self.id, purpose });
+        if self.shared.is_foreign() {
+            return;
+        }
+        let desk = self.shared.lock();
+        // What was the parent's is forgotten in a child that goes on.
+        if desk.interrupts.contains_key(&self.id) {
+            self.shared.feed_under(desk, Input::Repurposed { id: self.id, purpose });
+        }
     }
 
     /// Whether the pool has broken the connection off, which it does when it is cleared with an

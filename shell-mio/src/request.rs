@@ -53,11 +53,16 @@ impl<'a, K: Connector> Request<'a, K> {
     }
 
     /// As [`wait`](Self::wait), where this thread may have been woken for it already, while it waited
-    /// for another answer.
-    pub(crate) fn wait_in_turn(mut self, deadline: Option<Instant>) -> Delivery<K> {
+    /// for another answer. `None`: it is not there, and waiting for it would be in vain.
+    pub(crate) fn wait_in_turn(
+        mut self,
+        deadline: Option<Instant>,
+        is_in_vain: impl FnOnce() -> bool,
+    ) -> Option<Delivery<K>> {
         match self.take() {
-            Some(delivery) => delivery,
-            None => self.wait(deadline),
+            Some(delivery) => Some(delivery),
+            None if is_in_vain() => None,
+            None => Some(self.wait(deadline)),
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn event_loop() -> io::Result<(EventLoop, Poll)> {
     Ok((event_loop, poll))
 }
 
-/// Who turns a loop, unless the application does.
+/// Who turns a loop, unless the application does. In a child process it is not there.
 #[derive(Debug, Default)]
 pub(crate) struct LoopThread(Mutex<Option<JoinHandle<()>>>);
 

@@ -15,7 +15,7 @@ impl<K: Connector> Pool<K> {
     /// connection made: `None` says that the caller would have to wait for one or the other. For
     /// work that is only worth doing while the pool has nothing better to do.
     ///
-    /// Whoever waits already goes first (WQ-01): while somebody does, nothing is available. A pool
+    /// Whoever waits already goes first (WQ-03): while somebody does, nothing is available. A pool
     /// that has just been made has no connections yet, so this finds nothing before somebody
     /// [checks one out](Self::check_out) in earnest, [`warm_up`](Self::warm_up) or `minPoolSize` has
     /// made some.
@@ -23,7 +23,7 @@ impl<K: Connector> Pool<K> {
     /// CMAP knows no such request, so it is told as one whose time is over at once (EV-18):
     /// `ConnectionCheckOutStarted`, and then `ConnectionCheckedOut`, or `ConnectionCheckOutFailed`
     /// with the reason `timeout` and a duration of zero. Blocks for no longer than the pool's lock is
-    /// held; where nothing is available it allocates.
+    /// held and [subscribers](crate::Builder::on_event) take; where nothing is available it allocates.
     ///
     /// # Errors
     ///

@@ -2,6 +2,7 @@ use std::panic::Location;
 
 use cenote_core::error::PoolError;
 use cenote_core::pool::Purpose;
+use cenote_shell::warm_up::{is_in_vain, to_ask};
 
 use crate::connector::Connector;
 use crate::guard::PooledConnection;
@@ -32,7 +33,7 @@ impl<K: Connector> Pool<K> {
         let place = Location::caller();
         let mut held = Vec::new();
         loop {
-            let batch = self.batch(connections.saturating_sub(count(&held)));
+            let batch = to_ask(&self.snapshot(), connections.saturating_sub(count(&held)), 0);
             if batch == 0 {
                 return Ok(count(&held));
             }
@@ -40,21 +41,19 @@ impl<K: Connector> Pool<K> {
             let asked: Vec<_> = (0..batch).map(|_| self.ask(place)).collect();
             let deadline = self.shared().end_of_wait();
             for answer in asked {
-                let wait = |request: Request<'_, K>| {
-                    take_over(self.shared(), request.wait_in_turn(deadline), place)
+                let connection = match answer {
+                    Ok(connection) => connection,
+                    Err(request) => {
+                        let is_in_vain = || is_in_vain(&self.snapshot());
+                        let Some(delivery) = request.wait_in_turn(deadline, is_in_vain) else {
+                            return Ok(count(&held));
+                        };
+                        take_over(self.shared(), delivery, place)
+                    }
                 };
-                held.push(answer.unwrap_or_else(wait)?);
+                held.push(connection?);
             }
         }
-    }
-
-    /// How many to ask for at once: not more than can be established at once, so that others who ask
-    /// meanwhile are not behind all of these; and none where everything is in use, because what is
-    /// asked for then would only come from somebody else, who may be warming up, too.
-    fn batch(&self, wanted: u32) -> u32 {
-        let snapshot = self.snapshot();
-        let room = snapshot.max_pool_size.map_or(u32::MAX, |max| max - max.min(snapshot.total));
-        wanted.min(room.saturating_add(snapshot.available)).min(snapshot.max_connecting)
     }
 
     /// A connection, or why there is none, if that is known at once.

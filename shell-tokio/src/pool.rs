@@ -50,7 +50,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// A connection string that is none.
+    /// A connection string that is none, or files of it that cannot be read.
     pub fn builder(uri: &str) -> Result<Builder<Mongo>, BuildError> {
         Builder::from_uri(uri)
     }

@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 
 use cenote_core::error::PoolError;
 use cenote_core::pool::Purpose;
+use cenote_shell::warm_up::{is_in_vain, to_ask};
 
 use crate::connector::Connector;
 use crate::guard::PooledConnection;
@@ -73,7 +74,7 @@ impl<K: Connector> Future for WarmUp<'_, K> {
             let (pool, place) = (this.pool, this.place);
             this.asking.push(pool.check_out_at(place, Purpose::Other, None));
         }
-        if this.is_in_vain() {
+        if is_in_vain(&this.pool.snapshot()) {
             this.asking.clear();
         }
         if this.asking.is_empty() { Poll::Ready(Ok(this.count())) } else { Poll::Pending }
@@ -81,21 +82,10 @@ impl<K: Connector> Future for WarmUp<'_, K> {
 }
 
 impl<K: Connector> WarmUp<'_, K> {
-    /// Not more at once than can be established at once, so that others who ask meanwhile are not
-    /// behind all of these.
     fn may_ask(&self) -> bool {
-        let snapshot = self.pool.snapshot();
-        let has_room = snapshot.max_pool_size.is_none_or(|max| snapshot.total < max);
-        (has_room || snapshot.available > 0)
-            && self.asking.len() < snapshot.max_connecting as usize
-            && self.held.len() + self.asking.len() < self.wanted as usize
-    }
-
-    /// Everything is in use, and nothing on its way: what is asked for now would only come from
-    /// somebody else, who may be warming up and waiting, too.
-    fn is_in_vain(&self) -> bool {
-        let snapshot = self.pool.snapshot();
-        snapshot.pending == 0 && snapshot.max_pool_size == Some(snapshot.in_use)
+        let asking = u32::try_from(self.asking.len()).unwrap_or(u32::MAX);
+        let wanted = self.wanted.saturating_sub(self.count()).saturating_sub(asking);
+        to_ask(&self.pool.snapshot(), wanted, asking) > 0
     }
 
     fn count(&self) -> u32 {

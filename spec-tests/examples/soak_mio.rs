@@ -28,13 +28,15 @@ struct Arguments {
     /// Write the events to this file, one a line, for `cenote check`
     #[arg(long)]
     events: Option<PathBuf>,
+    /// Record the pool in this file, for `cenote replay`
+    #[arg(long)]
+    trace: Option<PathBuf>,
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    let Arguments { seconds, threads, connections, seed, events } = Arguments::parse();
+    let Arguments { seconds, threads, connections, seed, events, trace } = Arguments::parse();
     let time = Duration::try_from_secs_f64(seconds)?;
-    let outcome =
-        on_mio::run(&Plan { time, tasks: threads, connections, seed, events, trace: None })?;
+    let outcome = on_mio::run(&Plan { time, tasks: threads, connections, seed, events, trace })?;
     print!("{outcome}");
     let complaints = outcome.complaints();
     complaints.iter().for_each(|complaint| eprintln!("soak_mio: {complaint}"));

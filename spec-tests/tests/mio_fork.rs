@@ -6,15 +6,22 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use bson::rawdoc;
 use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
+use cenote_core::pool::Purpose;
 use cenote_core::trace::Replay;
 use cenote_mio::{Mongo, OperationError, Pool, PooledConnection};
 use fork::{Fork, fork};
+
+/// Longer than anything takes on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// No other thread of the tests does anything while a process is forked.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Passes everything on, and counts what clients send on each connection; an end counts as a byte.
 #[derive(Clone, Default)]
@@ -66,6 +73,34 @@ fn ping(connection: &mut PooledConnection<Mongo>) -> Result<(), OperationError> 
     connection.command("admin", &rawdoc! { "ping": 1 }).map(drop)
 }
 
+/// Forks, has the child act, and says how that went. The parent has what it had.
+fn in_a_child(
+    pool: Pool,
+    inherited: PooledConnection<Mongo>,
+    act: fn(Pool, PooledConnection<Mongo>),
+) -> (String, Pool, PooledConnection<Mongo>) {
+    let (mut report, mut to_parent) = UnixStream::pair().expect("two sockets");
+    if pool.while_quiet(fork).expect("a child") == Fork::Child {
+        let hangs = to_parent.try_clone().expect("the same socket");
+        thread::spawn(move || {
+            thread::sleep(PATIENCE);
+            let _ = (&hangs).write_all(b"it hangs");
+            std::process::exit(0);
+        });
+        let outcome = catch_unwind(AssertUnwindSafe(|| act(pool, inherited)));
+        let text = outcome.map_or_else(
+            |panic| panic.downcast_ref::<String>().cloned().unwrap_or("a panic".to_owned()),
+            |()| "well".to_owned(),
+        );
+        let _ = to_parent.write_all(text.as_bytes());
+        std::process::exit(0);
+    }
+    drop(to_parent);
+    let mut text = String::new();
+    report.read_to_string(&mut text).expect("a report");
+    (text, pool, inherited)
+}
+
 /// What the child does; it has this thread and no other.
 fn live_on(pool: &Pool, mut inherited: PooledConnection<Mongo>) {
     // It is noticed, even if it was forgotten.
@@ -75,6 +110,7 @@ fn live_on(pool: &Pool, mut inherited: PooledConnection<Mongo>) {
     // What the parent has is not to be touched.
     let error = ping(&mut inherited).expect_err("it is the parent's");
     assert!(matches!(error, OperationError::Interrupted(_)), "{error}");
+    inherited.set_purpose(Purpose::Cursor); // Nobody's any more, and no reason to panic.
     assert_eq!(pool.snapshot().total, 0);
     // The flight recorder goes on; the recording is the parent's, and has nothing to end here.
     let recorded = inputs(&pool.write_trace(Vec::new()).expect("memory"));
@@ -103,8 +139,56 @@ fn inputs(trace: &[u8]) -> Vec<&'static str> {
     std::iter::from_fn(step).map(|step| step.input.name()).collect()
 }
 
+/// It has no thread to wait for, nor anything that would come home.
+fn close_the_pool(pool: &Pool, inherited: PooledConnection<Mongo>) {
+    drop(inherited);
+    pool.close();
+    assert_eq!(pool.check_out().expect_err("it is closed").name(), "PoolClosedError");
+}
+
+/// What is idle is refused where it is used, and nothing new can be had.
+fn use_what_is_there(pool: &Pool, mut inherited: PooledConnection<Mongo>) {
+    let mut idle = pool.check_out().expect("a connection");
+    for connection in [&mut idle, &mut inherited] {
+        assert!(matches!(ping(connection), Err(OperationError::Interrupted(_))));
+        connection.set_purpose(Purpose::Cursor);
+    }
+    pool.check_out().expect_err("there is nobody to open one");
+}
+
+/// A child that does not call `reset_after_fork`, whatever it does, does no harm.
+#[test]
+fn a_child_that_does_not_go_on_does_no_harm() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let acts: [fn(Pool, PooledConnection<Mongo>); 3] = [
+        |pool, inherited| drop((pool, inherited)),
+        |pool, inherited| close_the_pool(&pool, inherited),
+        |pool, inherited| use_what_is_there(&pool, inherited),
+    ];
+    for act in acts {
+        let endpoint = Endpoint::start(Settings::default(), ListenOptions::with_tls()).unwrap();
+        let relay = Relay::default();
+        let server = endpoint.address().port().expect("TCP");
+        let port = relay.start(server).unwrap();
+        let uri = endpoint.uri().replace(&format!(":{server}"), &format!(":{port}"));
+        let pool = Pool::builder(&uri).unwrap().build().unwrap();
+        pool.ready();
+        let inherited = pool.check_out().unwrap();
+        drop(pool.check_out().unwrap()); // Another one, which is idle.
+        let before = relay.counts();
+        let (text, pool, mut inherited) = in_a_child(pool, inherited, act);
+        assert_eq!((text.as_str(), relay.counts()), ("well", before));
+        ping(&mut inherited).unwrap();
+        ping(&mut pool.check_out().unwrap()).unwrap();
+        assert_eq!(pool.snapshot().connections_created, 2);
+        drop(inherited);
+        pool.close();
+    }
+}
+
 #[test]
 fn a_child_goes_on_without_its_parents_sockets() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for options in [ListenOptions::default(), ListenOptions::with_tls()] {
         let endpoint = Endpoint::start(Settings::default(), options).unwrap();
         let relay = Relay::default();
@@ -138,26 +222,14 @@ fn a_child_goes_on_without_its_parents_sockets() {
             thread::yield_now();
         }
         let before = relay.counts();
-        let (mut report, mut to_parent) = UnixStream::pair().unwrap();
-        if pool.while_quiet(fork).unwrap() == Fork::Child {
-            let outcome = catch_unwind(AssertUnwindSafe(|| live_on(&pool, inherited)));
-            let text = outcome.map_or_else(
-                |panic| panic.downcast_ref::<String>().cloned().unwrap_or("a panic".to_owned()),
-                |()| "well".to_owned(),
-            );
-            let _ = to_parent.write_all(text.as_bytes());
-            std::process::exit(0);
-        }
-        drop(to_parent);
-        let mut text = String::new();
-        report.read_to_string(&mut text).unwrap();
+        let (text, pool, mut inherited) =
+            in_a_child(pool, inherited, |pool, inherited| live_on(&pool, inherited));
         assert_eq!(text, "well");
         assert_eq!(relay.counts()[..2], before[..2], "not a byte, and no end");
         assert_eq!(relay.counts().len(), 5, "two of the child's own");
         // Whatever the child has done to its loop was not done to the parent's; and a byte too much
         // would have broken the third connection.
         assert_eq!(opening.join().unwrap().unwrap(), Ok(()));
-        let mut inherited = inherited;
         for connection in [&mut held, &mut inherited] {
             ping(connection).unwrap();
         }

@@ -17,6 +17,7 @@
 //! | [`surroundings`] | what a connection needs to know of the process and of the operating system |
 //! | [`talk`] | why there was no reply |
 //! | [`trace`] | recordings, the flight recorder and its dumps |
+//! | [`warm_up`] | how connections are made before they are needed |
 //! | [`watch`] | one server that is watched, and who is told of it |
 //! | [`woken`] | who is to be woken when the lock is given back |
 //! | `metrics`, with the feature of that name | what OpenTelemetry is told of a pool |
@@ -41,5 +42,6 @@ pub mod talk;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trace;
+pub mod warm_up;
 pub mod watch;
 pub mod woken;

@@ -28,8 +28,9 @@ impl Client {
     fn close_by(&self, deadline: Option<Instant>) -> Result<(), CloseTimeout> {
         let inner = &self.inner;
         inner.shut();
-        let waits = !inner.is_told_here();
-        // What this thread is in the midst of would not go on while it waits.
+        // What this thread is in the midst of would not go on while it waits, nor does anything that is
+        // the parent's in a child process.
+        let waits = !inner.is_told_here() && !inner.is_foreign();
         let deadline = if waits { deadline } else { Some(Instant::now()) };
         let closed = inner.servers.iter().map(|server| server.pool.close_by(deadline));
         let in_use = closed.map(|closed| closed.map_or_else(|error| error.in_use, |()| 0)).sum();
@@ -54,6 +55,11 @@ impl Inner {
         }
     }
 
+    /// Whether this is a child of the process that the client lives in.
+    fn is_foreign(&self) -> bool {
+        self.servers.iter().any(|server| server.pool.shared().is_foreign())
+    }
+
     /// Whether this thread turns the loop, or is telling somebody of the client.
     fn is_told_here(&self) -> bool {
         self.thread.is_here() || self.servers.iter().any(|server| is_telling(server))
@@ -63,7 +69,7 @@ impl Inner {
 impl Drop for Inner {
     /// Not in a child process, where nothing of it is the child's to close.
     fn drop(&mut self) {
-        if !self.servers.iter().any(|server| server.pool.shared().is_foreign()) {
+        if !self.is_foreign() {
             self.shut();
         }
     }

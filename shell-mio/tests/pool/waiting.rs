@@ -1,11 +1,12 @@
 //! Who waits, for how long, and who comes first.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_core::pool::{CheckOutError, PoolOptions};
+use cenote_core::error::PoolError;
+use cenote_core::pool::{CheckOutError, PoolOptions, Purpose};
 
 use crate::world::{Gate, at_most, builder, failure, ready, until};
 
@@ -277,6 +278,48 @@ fn who_holds_a_connection_for_long_is_told() {
     assert!(place.file().ends_with("waiting.rs") && report.held >= Duration::from_millis(10));
 }
 
+/// CS-03: the caller's deadline holds, whatever the connector thinks of it.
+#[test]
+fn a_connector_that_looks_at_no_deadline_has_one() {
+    let (pool, log) = ready(&Gate::closed(), at_most(1));
+    let deadline = Instant::now() + Duration::from_millis(30);
+    let error = pool.check_out_before(deadline).unwrap_err();
+    assert!(error.is_timeout() && Instant::now() >= deadline, "{error}");
+    assert_eq!(pool.snapshot().pending, 0);
+    assert_eq!(log.take_all(6)[4..], ["ConnectionClosed", "ConnectionCheckOutFailed"]);
+    pool.close();
+}
+
+#[test]
+fn every_way_to_check_out_knows_its_caller() {
+    let (sender, reports) = std::sync::mpsc::channel();
+    let options = at_most(1).with_held_too_long(Duration::from_millis(50));
+    let pool = builder(&Gate::open(), options)
+        .on_held_too_long(move |report| sender.send(report.place).expect("somebody listens"))
+        .build()
+        .unwrap();
+    pool.ready();
+    // From now on whoever asks is served at once, and nobody has to be woken for it.
+    assert_eq!(pool.warm_up(1).unwrap(), 1);
+    let place = || {
+        let place = reports.recv().unwrap().expect("known");
+        assert!(place.file().ends_with("waiting.rs"), "{place}");
+        place.line()
+    };
+    let later = Instant::now() + Duration::from_secs(60);
+    let held = pool.check_out_before(later).unwrap();
+    assert_eq!(place(), line!() - 1);
+    drop(held);
+    let held = pool.check_out_for(Purpose::Cursor, None).unwrap();
+    assert_eq!(place(), line!() - 1);
+    drop(held);
+    let held = pool.try_check_out().unwrap();
+    assert_eq!(place(), line!() - 1);
+    drop(held);
+    let told = pool.with_connection(|_| Ok::<_, PoolError>(place()));
+    assert_eq!(told.unwrap(), line!() - 1);
+}
+
 #[test]
 fn connections_are_made_before_they_are_needed() {
     let gate = Gate::open();
@@ -311,4 +354,25 @@ fn scoped_use_gives_back_whatever_happens() {
     assert_eq!(failed.unwrap_err().to_string(), "no");
     assert_eq!(pool.snapshot().total, 0, "it was found broken");
     until(|| gate.alive().is_empty());
+}
+
+/// Neither holds what the other waits for, however the pool's limits lie.
+#[test]
+fn several_who_warm_up_at_once_come_to_an_end() {
+    for round in 0..1000 {
+        let gate = Gate::open();
+        let (max, connecting) = (2 + round % 3, 2 + round % 2);
+        let (pool, _) = ready(&gate, at_most(max).with_max_connecting(connecting));
+        let start = Barrier::new(3);
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    start.wait();
+                    assert!(pool.warm_up(max).unwrap() <= max);
+                });
+            }
+        });
+        assert_eq!((pool.snapshot().in_use, pool.snapshot().waiting), (0, 0));
+        pool.close();
+    }
 }

@@ -70,22 +70,27 @@ impl Pinned {
     /// # Errors
     ///
     /// There is no connection, or what `operation` fails with.
-    pub async fn with_connection<R, E: From<ClientError>>(
+    #[track_caller]
+    pub fn with_connection<R, E: From<ClientError>>(
         &mut self,
         operation: impl AsyncFnOnce(&mut PooledConnection<Mongo>) -> Result<R, E>,
-    ) -> Result<R, E> {
-        let mut connection = match self.held.take() {
-            Some(connection) => connection,
-            None => {
-                let checked_out = self.server.pool.check_out_for(self.purpose, None).await;
-                checked_out.map_err(ClientError::from)?
+    ) -> impl Future<Output = Result<R, E>> {
+        // A future, and not an `async fn`, which would not know the place.
+        let place = Location::caller();
+        async move {
+            let mut connection = match self.held.take() {
+                Some(connection) => connection,
+                None => {
+                    let checked_out = self.server.pool.check_out_at(place, self.purpose, None);
+                    checked_out.await.map_err(ClientError::from)?
+                }
+            };
+            if !self.is_pinning() {
+                return operation(&mut connection).await;
             }
-        };
-        if !self.is_pinning() {
-            return operation(&mut connection).await;
+            // Dropped in the middle, it stays with this guard.
+            operation(self.held.insert(connection)).await
         }
-        // Dropped in the middle, it stays with this guard.
-        operation(self.held.insert(connection)).await
     }
 
     /// Gives the connection back, if one is pinned: when the cursor's id is 0, or the transaction's

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use cenote_shell::builder::{BuildError, Builder, BuiltPool, FromUri};
 use cenote_tokio::Pool;
 use tokio::time::{sleep, timeout};
 
@@ -66,7 +67,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let endpoint = Arc::new(server(Some(plan.seed))?);
     let (witness, ear) = Witness::new(plan.events.as_deref())?;
-    let pool = pool(&endpoint, plan, ear)?;
+    let pool: Pool = pool(&endpoint, plan, ear)?;
     let began = Instant::now();
     let is_over = Arc::new(AtomicBool::new(false));
 
@@ -135,13 +136,18 @@ pub(crate) fn server(seed: Option<u64>) -> Result<Endpoint, StartError> {
     Endpoint::start(settings, ListenOptions::with_tls())
 }
 
-fn pool(endpoint: &Endpoint, plan: &Plan, ear: Ear) -> Result<Pool, Box<dyn Error>> {
-    let builder = Pool::builder(&uri(endpoint, plan.connections))?;
+/// What they work on, of whichever shell.
+fn pool<P: BuiltPool<Connector: FromUri>>(
+    endpoint: &Endpoint,
+    plan: &Plan,
+    ear: Ear,
+) -> Result<P, BuildError> {
+    let builder = Builder::from_uri(&uri(endpoint, plan.connections))?;
     let mut builder = builder.on_event(move |event| ear.hear(event)).on_failure(monitor::heed);
     if let Some(path) = &plan.trace {
         builder = builder.record(path.as_path());
     }
-    Ok(builder.build()?)
+    builder.build()
 }
 
 /// With limits that are reached.

@@ -1,9 +1,9 @@
 //! Studies for the person who sets the options of pools in production: what each of them does, in
 //! virtual time, with real pools before a server that is a model.
 //!
-//! A study is a small program that puts a [fleet](fleet) of clients before a server in several ways,
+//! A study is a small program that puts a fleet of clients before a server in several ways,
 //! and says what came of each: a table and plots. The same seed gives the same to the last digit, so
-//! that the pages in `docs/studies` are [held to](page) what the program says.
+//! that the pages in `docs/studies` are held to what the program says.
 
 mod chained;
 mod cold_start;

@@ -1,14 +1,14 @@
 //! Whoever is told of a client, and what he may do then.
 
 use std::panic::Location;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bson::rawdoc;
 use cenote::endpoint::Role;
-use cenote_core::client::Selector;
-use cenote_core::pool::PoolOptions;
+use cenote_core::client::{ClientError, Selector};
+use cenote_core::pool::{PoolOptions, Purpose};
 
 use crate::world::{member, standalone, until_open};
 
@@ -75,6 +75,12 @@ fn on_mio_a_connection_that_is_held_is_the_applications() {
     let (connection, line) = (client.check_out(&Selector::Any).expect("a connection"), line!());
     is_here(telling.recv_timeout(LONG).expect("told"), line);
     drop(connection);
+    // Nor where a cursor checks its next one out.
+    let mut cursor = client.pin(&Selector::Any, Purpose::Cursor).expect("a server");
+    cursor.unpin();
+    let line = line!() + 1;
+    let used = cursor.with_connection(|_| until_told(&telling, line));
+    used.expect("a connection");
     client.close();
 }
 
@@ -94,14 +100,30 @@ async fn on_tokio_a_connection_that_is_held_is_the_applications() {
     let connection = checked_out.await.expect("a connection");
     is_here(telling.recv_timeout(LONG).expect("told"), line);
     drop(connection);
+    // Nor where a cursor checks its next one out.
+    let mut cursor = client.pin(&Selector::Any, Purpose::Cursor).await.expect("a server");
+    cursor.unpin();
+    let line = line!() + 1;
+    let used = cursor.with_connection(async |_| until_told(&telling, line));
+    used.await.expect("a connection");
     client.close().await;
+}
+
+type Place = Option<&'static Location<'static>>;
+
+/// That one; to pin may have taken long, too.
+fn until_told(telling: &Receiver<Place>, line: u32) -> Result<(), ClientError> {
+    let mut places = std::iter::from_fn(|| telling.recv_timeout(LONG).ok());
+    let is_it = |place: Place| place.is_some_and(|place| place.line() == line);
+    assert!(places.any(is_it), "nothing is told of line {line}");
+    Ok(())
 }
 
 fn held_too_long() -> PoolOptions {
     PoolOptions::default().with_held_too_long(Duration::from_millis(5))
 }
 
-fn is_here(place: Option<&'static Location<'static>>, line: u32) {
+fn is_here(place: Place, line: u32) {
     let place = place.expect("it was noted");
     assert!(place.file().ends_with("subscribers.rs"), "{place}");
     assert_eq!(place.line(), line);

@@ -6,7 +6,7 @@ use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::ConnectionDescription;
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
-use cenote_core::pool::{Event, ServiceId, Snapshot};
+use cenote_core::pool::{Event, Purpose, ServiceId, Snapshot};
 use cenote_core::wire::{MessageBuf, MessageLimit};
 use tokio::runtime::{Builder, Runtime};
 
@@ -68,6 +68,7 @@ pub(crate) trait AnyConnection: Send {
     fn id(&self) -> u64;
     fn service_id(&self) -> Option<ServiceId>;
     fn is_stale(&self) -> bool;
+    fn set_purpose(&mut self, purpose: Purpose);
 }
 
 pub(crate) type Ear = Box<dyn Fn(&Event<ConnectionError>, &ServerAddress) + Send + Sync>;
@@ -147,6 +148,10 @@ macro_rules! what_waits_for_nothing {
 
         fn is_stale(&self) -> bool {
             self.is_stale()
+        }
+
+        fn set_purpose(&mut self, purpose: Purpose) {
+            self.set_purpose(purpose);
         }
     };
 }

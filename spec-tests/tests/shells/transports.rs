@@ -9,6 +9,7 @@ use cenote::endpoint::{
     Certificates, Endpoint, ListenOptions, LoadBalanced, Mechanism, Place, Settings, Topology, User,
 };
 use cenote_core::error::Stage;
+use cenote_core::pool::Purpose;
 use cenote_core::uri::Compressor;
 
 use crate::shell::{Shell, on_both_shells};
@@ -92,8 +93,19 @@ fn behind_a_load_balancer_each_connection_knows_its_service(shell: Shell) {
     let topology = Topology::LoadBalanced(LoadBalanced { services: 2 });
     let endpoint = tls(Settings { topology, ..Settings::default() });
     let (pool, _) = pool(shell, &endpoint.uri());
-    let first = pool.check_out().expect("it works");
+    let mut first = pool.check_out().expect("it works");
     let second = pool.check_out().expect("it works");
+    // LB-06.
+    for (purpose, cursors, transactions) in [(Purpose::Cursor, 1, 0), (Purpose::Transaction, 0, 1)]
+    {
+        first.set_purpose(purpose);
+        let counts = pool.snapshot();
+        assert_eq!(
+            (counts.in_use_by_cursors, counts.in_use_by_transactions),
+            (cursors, transactions)
+        );
+        assert_eq!(counts.in_use_by_others, 1);
+    }
     let services = [first.service_id().expect("it works"), second.service_id().expect("it works")];
     assert_ne!(services[0], services[1]);
     // A clear of one leaves the other alone.

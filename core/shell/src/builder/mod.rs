@@ -58,7 +58,8 @@ pub struct Builder<P: BuiltPool>(PoolPlan<P::Connector>);
 
 impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
     /// A pool for the first host of a connection string. Options of it that are not known, or have
-    /// values that they cannot have, are ignored with a warning through `tracing` (OP-35, OP-36).
+    /// values that they cannot have, are ignored with a warning through `tracing` (OP-35, OP-36). A
+    /// shell's `Pool::builder` is this for the connector that it brings.
     ///
     /// # Errors
     ///

@@ -87,7 +87,7 @@ impl Tally {
 
     pub(super) fn good(&self, task: u32, time: Duration) {
         self.good.fetch_add(1, Ordering::Relaxed);
-        self.timeline.good();
+        self.timeline.good(time);
         self.shard(task).operations.record(time);
     }
 

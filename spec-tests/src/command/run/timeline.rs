@@ -27,7 +27,9 @@ pub(super) struct Incident {
     /// Until the first of them did.
     #[serde(rename = "firstFailureMS", serialize_with = "in_milliseconds")]
     pub(super) first_failure: Option<Duration>,
-    /// Until an operation went well after the last of them.
+    #[serde(skip)]
+    last_failure: Option<Duration>,
+    /// Until an operation went well that began after the last of them.
     #[serde(rename = "goodAgainMS", serialize_with = "in_milliseconds")]
     pub(super) good_again: Option<Duration>,
 }
@@ -75,16 +77,21 @@ impl Timeline {
         self.note(|incident, now| {
             incident.failed += 1;
             incident.first_failure.get_or_insert(now);
+            incident.last_failure = Some(now);
             incident.good_again = None;
             self.is_waiting.store(true, Ordering::Relaxed);
         });
     }
 
-    pub(super) fn good(&self) {
+    /// An operation went well that took so long.
+    pub(super) fn good(&self, time: Duration) {
         if self.is_waiting.load(Ordering::Relaxed) {
             self.note(|incident, now| {
-                incident.good_again.get_or_insert(now);
-                self.is_waiting.store(false, Ordering::Relaxed);
+                // What began before the last failure may have been answered before the trouble.
+                if incident.last_failure.is_some_and(|failed| now.saturating_sub(time) >= failed) {
+                    incident.good_again.get_or_insert(now);
+                    self.is_waiting.store(false, Ordering::Relaxed);
+                }
             });
         }
     }
@@ -140,20 +147,22 @@ mod tests {
     fn good_again_is_what_comes_after_the_last_failure() {
         let timeline = Timeline::new();
         timeline.failed();
-        timeline.good();
+        timeline.good(Duration::ZERO);
         assert_eq!(timeline.last(), None, "there was no trouble yet");
 
         timeline.begin("restart");
-        timeline.good();
+        timeline.good(Duration::ZERO);
         assert_eq!(timeline.last().unwrap().good_again, None, "nothing was lost yet");
         timeline.failed();
-        timeline.good();
+        timeline.good(Duration::from_secs(1));
+        assert_eq!(timeline.last().unwrap().good_again, None, "it began before");
+        timeline.good(Duration::ZERO);
         let first = timeline.last().unwrap().good_again.unwrap();
-        timeline.good();
+        timeline.good(Duration::ZERO);
         assert_eq!(timeline.last().unwrap().good_again, Some(first));
         timeline.failed();
         assert_eq!(timeline.last().unwrap().good_again, None);
-        timeline.good();
+        timeline.good(Duration::ZERO);
         timeline.end();
         let incident = timeline.last().unwrap();
         assert!(incident.good_again > Some(first) && incident.failed == 2, "{incident:?}");

@@ -17,11 +17,10 @@ use tokio::runtime::{self, Runtime};
 use self::monitor::Monitor;
 use self::work::Worker;
 use super::chance::Chance;
-use super::monitor::heed;
 use super::trouble::{self, Troubles};
-use super::witness::{Ear, Witness};
+use super::witness::Witness;
 use super::work::Tally;
-use super::{MONITOR, Outcome, PATIENCE, Plan, Who, server, sockets, uri};
+use super::{MONITOR, Outcome, PATIENCE, Plan, Who, pool, server, sockets};
 use crate::endpoint::Endpoint;
 
 /// What a thread needs that pings: there may be a thousand of them.
@@ -31,14 +30,12 @@ const STACK: usize = 512 * 1024;
 ///
 /// # Errors
 ///
-/// What keeps it from beginning: no endpoint, no thread, no file for the events.
+/// What keeps it from beginning: no endpoint, no thread, no file for the events or the trace. A trace
+/// that cannot be written to its end.
 pub fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
-    if plan.trace.is_some() {
-        return Err("the pool on mio does not record itself yet".into());
-    }
     let endpoint = Arc::new(server(Some(plan.seed))?);
     let (witness, ear) = Witness::new(plan.events.as_deref())?;
-    let pool = pool(&endpoint, plan.connections, ear)?;
+    let pool: Pool = pool(&endpoint, plan, ear)?;
     let began = Instant::now();
     let is_over = Arc::new(AtomicBool::new(false));
 
@@ -68,6 +65,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     end(watch)?;
     let closed = pool.close_before(Instant::now() + PATIENCE).is_ok();
     let left = pool.snapshot().total;
+    pool.end_recording()?;
     drop(pool);
     let sockets = runtime()?.block_on(sockets::settle(&endpoint.address(), PATIENCE))?;
     Ok(Outcome {
@@ -83,12 +81,6 @@ pub fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
         threads: threads()?,
         report: witness.report()?,
     })
-}
-
-fn pool(endpoint: &Endpoint, connections: u32, ear: Ear) -> Result<Pool, Box<dyn Error>> {
-    let builder = Pool::builder(&uri(endpoint, connections))?;
-    let builder = builder.on_event(move |event| ear.hear(event));
-    Ok(builder.on_failure(heed).build()?)
 }
 
 fn make_trouble(
