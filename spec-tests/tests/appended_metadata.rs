@@ -3,6 +3,7 @@
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote::endpoint::{Endpoint, ListenOptions, Settings};
+use cenote_check::Sentry;
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, Stage};
 
@@ -79,13 +80,19 @@ fn on_both_shells(test: impl Fn(&Endpoint, &dyn Wrapped)) {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.expect("a runtime");
     let inside = runtime.enter();
-    let pool = cenote_tokio::Pool::connect_to(&endpoint.uri()).expect("a pool");
+    let builder = cenote_tokio::Pool::builder(&endpoint.uri()).expect("a connection string");
+    let sentry = Sentry::new();
+    let builder = builder.on_event(move |told| sentry.hear(&told.event, &told.address));
+    let pool = builder.build().expect("a pool");
     drop(inside);
     pool.ready();
     test(&endpoint, &OnTokio(pool, runtime));
 
     let endpoint = start().expect("a free port");
-    let pool = cenote_mio::Pool::connect_to(&endpoint.uri()).expect("a pool");
+    let builder = cenote_mio::Pool::builder(&endpoint.uri()).expect("a connection string");
+    let sentry = Sentry::new();
+    let builder = builder.on_event(move |told| sentry.hear(&told.event, &told.address));
+    let pool = builder.build().expect("a pool");
     pool.ready();
     test(&endpoint, &pool);
 }

@@ -13,6 +13,7 @@ use cenote_mio::{
     Builder, Connection, Connector, Interrupter, Mongo, OperationError, Pool, Progress, Target,
 };
 
+use super::world::judged;
 use crate::world::plain;
 use crate::world::{block_ping, until_seen};
 
@@ -23,7 +24,8 @@ impl Own {
     fn pool(uri: &str) -> Pool<Self> {
         let uri = ConnectionString::parse(uri).expect("a connection string");
         let mongo = Mongo::new(&uri).expect("no files");
-        let pool = Builder::new(uri.hosts[0].clone(), Self(mongo)).build().expect("good options");
+        let builder = judged(Builder::new(uri.hosts[0].clone(), Self(mongo)));
+        let pool = builder.build().expect("good options");
         pool.ready();
         pool
     }

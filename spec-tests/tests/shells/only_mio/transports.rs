@@ -11,7 +11,7 @@ use cenote_core::error::Stage;
 use cenote_core::uri::ConnectionString;
 use cenote_mio::{Builder, Mongo};
 
-use super::world::{ping, refusal};
+use super::world::{judged, ping, refusal};
 use crate::world::{plain, tls};
 
 /// A name with several addresses, the first of which nobody answers at.
@@ -23,7 +23,7 @@ fn the_addresses_of_a_name_are_tried_in_turn() {
     let [nobody, somebody] = ["127.0.0.2", "127.0.0.1"].map(|it| it.parse().unwrap());
     for addresses in [vec![nobody, somebody], vec![somebody]] {
         let mongo = Mongo::new(&address).unwrap().with_addresses(addresses);
-        let pool = Builder::new(address.hosts[0].clone(), mongo).build().unwrap();
+        let pool = judged(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
         pool.ready();
         assert!(ping(&pool));
     }
@@ -34,7 +34,7 @@ fn the_addresses_of_a_name_are_tried_in_turn() {
         lookup.answer(Err(io::ErrorKind::NotFound.into()));
     });
     for mongo in [lost, refused] {
-        let pool = Builder::new(address.hosts[0].clone(), mongo).build().unwrap();
+        let pool = judged(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
         pool.ready();
         assert_eq!(refusal(&pool).stage(), Stage::Dns);
     }
@@ -50,7 +50,7 @@ fn a_name_that_takes_its_time_holds_up_nobody() {
     let mongo = Mongo::new(&address).unwrap().with_resolver(move |lookup| {
         sender.send(lookup).expect("somebody listens");
     });
-    let pool = Builder::new(address.hosts[0].clone(), mongo).build().unwrap();
+    let pool = judged(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
     pool.ready();
     thread::scope(|scope| {
         let [first, second] = [(); 2].map(|()| scope.spawn(|| ping(&pool)));
@@ -84,7 +84,8 @@ fn hundreds_of_handshakes_byte_by_byte_do_not_hold_up_others() {
         let is_slow = asked.fetch_add(1, Ordering::Relaxed) < SLOW;
         lookup.answer(Ok(vec![if is_slow { to_slow } else { to_quick }]));
     });
-    let pool = Builder::new(uri.hosts[0].clone(), mongo).options(uri.pool.clone()).build().unwrap();
+    let builder = Builder::new(uri.hosts[0].clone(), mongo).options(uri.pool.clone());
+    let pool = judged(builder).build().unwrap();
     pool.ready();
     let threads: Vec<_> = (0..SLOW)
         .map(|_| {

@@ -1,9 +1,10 @@
 //! Pools of an endpoint, as this shell has them.
 
 use bson::rawdoc;
+use cenote_check::Sentry;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::CheckOutError;
-use cenote_mio::Pool;
+use cenote_mio::{Builder, Connector, Pool};
 
 use crate::world::{Events, ear};
 
@@ -28,4 +29,10 @@ pub(crate) fn refusal(pool: &Pool) -> ConnectionError {
     let error = pool.check_out().expect_err("it must not work");
     let CheckOutError::EstablishFailed { cause } = error.error() else { panic!("{error}") };
     cause.clone()
+}
+
+/// A builder of a pool whose events keep the rules.
+pub(crate) fn judged<C: Connector>(builder: Builder<C>) -> Builder<C> {
+    let sentry = Sentry::new();
+    builder.on_event(move |told| sentry.hear(&told.event, &told.address))
 }

@@ -17,7 +17,7 @@ use cenote_tokio::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 
-use super::world::{ping, pool};
+use super::world::{judged, ping, pool};
 use crate::world::{at, closed, plain, set, tls};
 
 fn ping_bytes() -> Vec<u8> {
@@ -138,9 +138,8 @@ impl Connector for Pipes {
 
 async fn piped() -> (Pool<Pipes>, PooledConnection<Pipes>, DuplexStream) {
     let (sender, receiver) = std::sync::mpsc::channel();
-    let pool = Builder::new("db.example.com".parse().expect("it works"), Pipes(sender))
-        .build()
-        .expect("it works");
+    let builder = Builder::new("db.example.com".parse().expect("it works"), Pipes(sender));
+    let pool = judged(builder).build().expect("it works");
     pool.ready();
     let connection = pool.check_out().await.expect("it works");
     let far = receiver.try_recv().expect("it works");

@@ -1,7 +1,8 @@
 //! Pools of an endpoint, as this shell has them.
 
 use bson::rawdoc;
-use cenote_tokio::Pool;
+use cenote_check::Sentry;
+use cenote_tokio::{Builder, Connector, Pool};
 
 use crate::world::{Events, ear};
 
@@ -19,4 +20,10 @@ pub(crate) async fn ping(pool: &Pool) -> bool {
     let mut connection = pool.check_out().await.expect("a connection");
     let reply = connection.command("admin", &rawdoc! { "ping": 1 }).await;
     reply.expect("a reply").get_f64("ok").is_ok_and(|ok| ok == 1.0)
+}
+
+/// A builder of a pool whose events keep the rules.
+pub(crate) fn judged<C: Connector>(builder: Builder<C>) -> Builder<C> {
+    let sentry = Sentry::new();
+    builder.on_event(move |told| sentry.hear(&told.event, &told.address))
 }
