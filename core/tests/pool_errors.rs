@@ -97,7 +97,6 @@ fn each_has_the_name_and_the_message_of_the_specification() {
             "PoolClearedError",
             "Connection pool for db1.example.com:27017 has not been marked ready yet",
         ),
-        (not_connected(reset()), "ConnectionError", "TCP connect: connection reset"),
         (
             error(CheckOutError::Cancelled),
             "CheckOutCancelledError",
@@ -107,9 +106,17 @@ fn each_has_the_name_and_the_message_of_the_specification() {
     for (error, name, message) in table {
         assert_eq!(error.name(), name);
         assert_eq!(error.message().to_string(), message);
-        assert_eq!(error.to_string(), message, "only a timeout has more to show");
+        assert_eq!(error.to_string(), message, "it has no more to show");
         assert_eq!(error.address(), &*address());
     }
+}
+
+#[test]
+fn a_connection_that_could_not_be_made_shows_to_whom() {
+    let error = not_connected(reset());
+    assert_eq!(error.name(), "ConnectionError");
+    assert_eq!(error.message().to_string(), "TCP connect: connection reset");
+    assert_eq!(error.to_string(), "TCP connect: connection reset [db1.example.com:27017]");
 }
 
 #[test]
@@ -213,5 +220,8 @@ fn an_interrupted_operation_may_be_tried_again() {
 #[test]
 fn other_causes_will_do() {
     let error = PoolError::new(address(), CheckOutError::EstablishFailed { cause: "no route" });
-    assert_eq!((error.name(), error.to_string().as_str()), ("ConnectionError", "no route"));
+    assert_eq!(
+        (error.name(), error.to_string().as_str()),
+        ("ConnectionError", "no route [db1.example.com:27017]")
+    );
 }

@@ -138,6 +138,25 @@ fn what_happened_on(shell: &str) {
     assert!(page.starts_with("<!doctype html>") && page.contains("127.0.0.1:"), "a page");
 }
 
+/// Where no `tlsCAFile` is named, whom the operating system trusts is trusted, and nobody else.
+#[test]
+fn system_roots_are_trusted() {
+    let endpoint = Endpoint::start(Settings::default(), ListenOptions::with_tls()).unwrap();
+    let authority = endpoint.certificates().expect("TLS").ca_file();
+    let strangers = Endpoint::start(Settings::default(), ListenOptions::with_tls()).unwrap();
+    let stranger = strangers.certificates().expect("TLS").ca_file();
+    let uri = format!("mongodb://{}/?tls=true", endpoint.address());
+    for shell in ["tokio", "mio"] {
+        let arguments = [uri.as_str(), "--json", "--ops", "5", "--seconds", "5", "--shell", shell];
+        let run = |roots| cenote("run", &arguments).env("SSL_CERT_FILE", roots).output().unwrap();
+        assert_eq!(json(&run(&authority))["operations"]["good"], 5);
+        let refused = run(&stranger);
+        assert_ne!(refused.status.code(), Some(0), "{refused:?}");
+        let told = text(&refused.stdout) + &text(&refused.stderr);
+        assert!(told.contains("TLS verification"), "{told}");
+    }
+}
+
 /// Not even in what a server says that repeats them.
 #[test]
 fn a_trace_holds_no_credential_and_nothing_that_was_sent() {

@@ -48,9 +48,21 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::net::SocketAddr;
+    use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 
-    use super::alternate;
+    use socket2::SockRef;
+
+    use super::{alternate, prepare};
+
+    #[test]
+    fn sockets_do_not_wait_for_more_and_notice_a_peer_that_is_gone() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let socket = SockRef::from(&stream);
+        assert!(!socket.tcp_nodelay().unwrap() && !socket.keepalive().unwrap());
+        prepare(&stream).unwrap();
+        assert!(socket.tcp_nodelay().unwrap() && socket.keepalive().unwrap());
+    }
 
     #[test]
     fn families_take_turns() {

@@ -180,9 +180,10 @@ impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {
         self.0.fmt(f)?;
         match self.0.error {
             CheckOutError::WaitQueueTimeout { snapshot } => write!(f, " [{snapshot}]"),
+            // The cause knows its stage, but not whose connection it was.
+            CheckOutError::EstablishFailed { .. } => write!(f, " [{}]", self.0.address),
             CheckOutError::PoolClosed
             | CheckOutError::PoolCleared { .. }
-            | CheckOutError::EstablishFailed { .. }
             | CheckOutError::Cancelled => Ok(()),
         }
     }
