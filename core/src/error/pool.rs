@@ -82,11 +82,20 @@ impl<C: fmt::Display> PoolError<C> {
     /// What the specification has the error say, with a small "connection" as in the official test
     /// files (ER-05, CF-13).
     pub fn message(&self) -> impl fmt::Display {
-        Message { address: &self.address, error: &self.error }
+        Self::message_of(&self.error, &self.address)
     }
 
-    /// What the error of such a check-out shows, without an error being made of it: for logs and
-    /// events, which only borrow what they tell.
+    /// The [`message`](Self::message) of such a check-out's error, without an error being made of
+    /// it: for logs, which only borrow what they tell and have the server under keys of its own.
+    pub fn message_of<'a>(
+        error: &'a CheckOutError<C>,
+        address: &'a ServerAddress,
+    ) -> impl fmt::Display + use<'a, C> {
+        Message { address, error }
+    }
+
+    /// What such a check-out's error shows, without an error being made of it: for events, which
+    /// only borrow what they tell.
     pub fn explain<'a>(
         error: &'a CheckOutError<C>,
         address: &'a ServerAddress,
@@ -172,7 +181,8 @@ impl<C: core::error::Error + 'static> core::error::Error for PoolError<C> {
     }
 }
 
-/// The message, and for a timeout the pool that it happened in.
+/// The message, for a timeout the pool that it happened in, and for a connection that could not be
+/// made to whom.
 struct Explanation<'a, C>(Message<'a, C>);
 
 impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {

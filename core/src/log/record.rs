@@ -68,11 +68,11 @@ impl<'a> LogRecord<'a> {
             Event::ConnectionCheckOutStarted => about(&template::CHECK_OUT_STARTED),
             Event::ConnectionCheckOutFailed { error, duration } => {
                 let reason = error.reason();
-                let explain = || text(settings.cut(PoolError::explain(error, address)));
+                let message = || text(settings.cut(PoolError::message_of(error, address)));
                 let tells = reason == CheckOutFailedReason::ConnectionError;
                 about(&template::CHECK_OUT_FAILED)
                     .with(key::REASON, text(why_not_checked_out(reason)))
-                    .with(key::ERROR, tells.then(explain))
+                    .with(key::ERROR, tells.then(message))
                     .with(key::DURATION_MS, LogValue::milliseconds(*duration))
             }
             Event::ConnectionCheckedOut { connection_id, duration } => {
