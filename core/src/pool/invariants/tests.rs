@@ -33,7 +33,7 @@ pub(in crate::pool) fn idle() -> Pool {
 }
 
 /// Connection 1 is in use, of a service.
-fn balanced() -> Pool {
+pub(in crate::pool) fn balanced() -> Pool {
     let greeted = Input::Handshaken { id: id(1), service: Some(SERVICE) };
     let options = PoolOptions::default().with_load_balanced(true);
     pool(options, [Input::Ready, ask(1, None), greeted, made(1)])
@@ -51,7 +51,7 @@ pub(in crate::pool) fn assert_found(mut pool: Pool, damage: impl FnOnce(&mut Poo
 }
 
 const SECOND: core::time::Duration = core::time::Duration::from_secs(1);
-const SERVICE: ServiceId = ServiceId([7; 12]);
+pub(in crate::pool) const SERVICE: ServiceId = ServiceId([7; 12]);
 
 fn pool<const N: usize>(options: PoolOptions, inputs: [Input<Bare>; N]) -> Pool {
     let mut pool = Pool::new(Instant::ORIGIN, options, &mut |_| {}).expect("options");
@@ -65,7 +65,7 @@ fn feed<const N: usize>(pool: &mut Pool, seconds: u64, inputs: [Input<Bare>; N])
     }
 }
 
-fn at(seconds: u64) -> Instant {
+pub(in crate::pool) fn at(seconds: u64) -> Instant {
     Instant::from_nanos(seconds * 1_000_000_000)
 }
 
