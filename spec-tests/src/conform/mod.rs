@@ -9,6 +9,8 @@ pub mod cmap;
 pub mod connection;
 mod crew;
 mod document;
+mod logs;
+mod not_on;
 mod place;
 mod requirement;
 pub mod sdam_errors;
