@@ -36,7 +36,7 @@ use std::time::Duration;
 use self::format::{File, Requirement, Serverless, Test, Topology};
 use self::venue::Venue;
 use self::world::World;
-use super::{Document, Outcome, Target, Unreadable, starved};
+use super::{Document, NOTHING_TO_SHOW, Outcome, Target, Unreadable, starved};
 
 /// Plays what was read from a file, its tests in their order.
 ///
@@ -45,6 +45,13 @@ use super::{Document, Outcome, Target, Unreadable, starved};
 /// When it is not of this format to the last key.
 pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>, Unreadable> {
     let file: File = document.parse()?;
+    if file.tests.is_empty() {
+        return Err(document.refuse("tests", NOTHING_TO_SHOW));
+    }
+    if let Some(index) = file.tests.iter().position(|test| test.operations.is_empty()) {
+        let reason = "a test that does nothing shows nothing";
+        return Err(document.refuse(&format!("tests/{index}/operations"), reason));
+    }
     let outcome = |test: &Test| {
         let verdict = exceptions::judge(document.path(), test, || play(&file, test, target));
         let (file, description) = (document.path().to_owned(), test.description.clone());
