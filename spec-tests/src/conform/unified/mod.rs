@@ -5,6 +5,7 @@
 //!
 //! ```text
 //! format        what a file may say; whatever is not known is refused
+//! └ names       whether what it names is there
 //! exceptions    tests that do not concern this project, with the reason
 //! venue         the servers: an endpoint or two for each test
 //! world         what has a name
@@ -22,6 +23,7 @@ mod client;
 mod exceptions;
 mod expect;
 mod format;
+mod names;
 mod shell;
 #[cfg(test)]
 mod tests;
@@ -52,6 +54,7 @@ pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>
         let reason = "a test that does nothing shows nothing";
         return Err(document.refuse(&format!("tests/{index}/operations"), reason));
     }
+    names::check(&file).map_err(|what| document.refuse_in("", &what))?;
     let outcome = |test: &Test| {
         let verdict = exceptions::judge(document.path(), test, || play(&file, test, target));
         let (file, description) = (document.path().to_owned(), test.description.clone());
