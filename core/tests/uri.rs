@@ -60,6 +60,11 @@ fn a_host_may_have_253_characters() {
     assert_eq!(ServerAddress::tcp(&(longest + "x"), 1), Err(AddressError::TooLong));
 }
 
+/// OP-26: of 128 bytes.
+const LONGEST_NAME: &str = "appname=\
+    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
+    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
 #[test]
 fn options_are_read_without_a_warning() {
     type Holds = fn(&ConnectionString) -> bool;
@@ -130,6 +135,15 @@ fn options_are_read_without_a_warning() {
                 && sets[1].is_empty()
         }),
         ("OP-36", "maxStalenessSeconds=-1", |it| it.read_write.max_staleness.is_none()),
+        ("OP-36", "maxStalenessSeconds=90", |it| {
+            it.read_write.max_staleness == Some(Duration::from_secs(90))
+        }),
+        ("OP-36", "maxStalenessSeconds=2147483647", |it| {
+            it.read_write.max_staleness == Some(Duration::from_secs(2_147_483_647))
+        }),
+        ("OP-26", LONGEST_NAME, |it| {
+            it.app_name.as_deref() == LONGEST_NAME.strip_prefix("appname=")
+        }),
         ("AU-06", "authSource=x", |it| it.credential.is_none()),
     ];
     for (rule, options, holds) in cases {

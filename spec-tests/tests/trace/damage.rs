@@ -1,6 +1,6 @@
 //! Traces that are cut, damaged, or none at all.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use bson::{Document, doc};
 use cenote::replay::random::SplitMix;
@@ -43,6 +43,25 @@ fn a_trace_that_is_cut_at_any_byte_replays_up_to_there() {
         assert!(read(trace.as_slice()).1.is_ok());
         assert!(last > 20);
     }
+}
+
+#[test]
+fn a_source_that_fails_is_an_error_and_one_that_was_interrupted_goes_on() {
+    struct Fails<'a>(&'a [u8], ErrorKind);
+    impl Read for Fails<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let kind = std::mem::replace(&mut self.1, ErrorKind::TimedOut);
+            match kind {
+                ErrorKind::Interrupted => Err(kind.into()),
+                _ if self.0.is_empty() => Err(kind.into()),
+                _ => self.0.read(out),
+            }
+        }
+    }
+    let trace = trace(9, 10, JournalOptions::default());
+    let (steps, outcome) = read(Fails(&trace[..trace.len() - 1], ErrorKind::Interrupted));
+    let error = outcome.expect_err("the end is missing").to_string();
+    assert!(error.contains("timed out") && steps <= 10, "{error}");
 }
 
 #[test]
