@@ -12,7 +12,11 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::monitor::{DeadlineReason, Event as Heartbeat};
 use cenote_core::pool::{Bare, ConnId, Event, Input, Instant, PoolOptions, PoolState, ServiceId};
-use cenote_core::trace::{JournalOptions, Recorder, Replay, TraceInfo, TraceWriter};
+use cenote_core::trace::{
+    ActionDifference, ActionName, ActionRecord, JournalOptions, Recorder, Replay, TraceInfo,
+    TraceWriter,
+};
+use cenote_core::uri::Place;
 use cenote_core::wire::{
     Channel, Flags, Framer, Ids, Message, MessageBuf, MessageLimit, MessageWriter, Query,
 };
@@ -97,6 +101,29 @@ fn pools_and_their_recorders() {
     let (event, address) = (Event::<u32>::ConnectionPoolReady, "db".parse().expect("an address"));
     let record = LogRecord::new(&event, &address, &LogSettings::default());
     shows(&record, &["LogRecord", "Connection pool ready", "db"]);
+}
+
+#[test]
+fn places_in_a_connection_string() {
+    let shown = [
+        (Place::Username, "the user name"),
+        (Place::Password, "the password"),
+        (Place::Host(2), "host 2"),
+        (Place::Database, "the database name"),
+        (Place::Option(3), "option 3"),
+    ];
+    for (place, words) in shown {
+        assert_eq!(place.to_string(), words);
+    }
+}
+
+#[test]
+fn what_a_trace_has_otherwise() {
+    let id = Some(ConnId::from_parts(3, 1));
+    let name = ActionName::Interrupt;
+    let got = Some(ActionRecord { name, connection: id, nanos: None, detail: None });
+    let text = ActionDifference { index: 2, recorded: None, got }.to_string();
+    assert_eq!(text, "action 2 is interrupt c3, but nothing was recorded");
 }
 
 #[test]

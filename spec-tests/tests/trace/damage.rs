@@ -77,6 +77,17 @@ fn a_trace_that_is_read_byte_by_byte_is_the_same() {
     assert_eq!(read(Drip(&trace)).0, read(trace.as_slice()).0);
 }
 
+/// Which document is damaged is told by where it begins.
+#[test]
+fn a_problem_is_told_with_its_place() {
+    let good = trace(5, 24, small_chunks());
+    for behind in [&[1, 0, 0, 0][..], &[9, 0, 0, 0, 1], &[5, 0, 0, 0, 7]] {
+        let damaged = [&good, behind].concat();
+        let error = read(damaged.as_slice()).1.expect_err("damaged");
+        assert_eq!(error.byte, good.len() as u64, "{error}");
+    }
+}
+
 #[test]
 fn random_damage_is_met_with_a_message() {
     let mut chance = SplitMix(7);
