@@ -16,7 +16,7 @@ use cenote_core::trace::{
     ActionDifference, ActionName, ActionRecord, JournalOptions, Recorder, Replay, TraceInfo,
     TraceWriter,
 };
-use cenote_core::uri::Place;
+use cenote_core::uri::{ConnectionString, Place, ReadPreferenceMode};
 use cenote_core::wire::{
     Channel, Flags, Framer, Ids, Message, MessageBuf, MessageLimit, MessageWriter, Query,
 };
@@ -114,6 +114,16 @@ fn places_in_a_connection_string() {
     ];
     for (place, words) in shown {
         assert_eq!(place.to_string(), words);
+    }
+}
+
+#[test]
+fn read_preferences() {
+    let names = ["primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"];
+    for name in names {
+        let uri = format!("mongodb://db/?readPreference={name}");
+        let mode = ConnectionString::parse(&uri).expect("a preference").read_write.read_preference;
+        assert_eq!(mode.map(ReadPreferenceMode::name), Some(name));
     }
 }
 

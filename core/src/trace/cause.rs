@@ -330,6 +330,24 @@ mod tests {
     }
 
     #[test]
+    fn an_error_tells_stage_kind_labels_and_reason() {
+        let error = ConnectionError::network(Stage::Tcp, "refused");
+        let labels =
+            CauseLabels { system_overloaded: true, retryable: true, ..CauseLabels::default() };
+        let (stage, kind) = (Some(Stage::Tcp), Some(CauseKind::Network));
+        assert_eq!(error.summary(), CauseSummary { stage, kind, labels });
+        let mut text = String::new();
+        error.write_text(&mut text).unwrap();
+        assert_eq!(text, "refused");
+        let error = ConnectionError::protocol(Stage::Operation, "nonsense");
+        let (stage, kind) = (Some(Stage::Operation), Some(CauseKind::Protocol));
+        let summary = CauseSummary { stage, kind, labels: CauseLabels::default() };
+        assert_eq!(error.summary(), summary);
+        let again = Cause { summary, text: Some("as it was".into()) };
+        assert_eq!(again.summary(), summary);
+    }
+
+    #[test]
     fn what_was_before_the_trace_says_so() {
         let mut text = String::new();
         Cause::before_the_trace().write_text(&mut text).unwrap();

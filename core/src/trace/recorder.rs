@@ -195,6 +195,7 @@ mod tests {
 
     use super::*;
     use crate::pool::{Bare, PoolOptions};
+    use crate::trace::{Replay, TraceInfo, TraceWriter};
 
     fn recorder() -> Recorder<Bare> {
         let pool = PoolState::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
@@ -240,6 +241,26 @@ mod tests {
         recorder.flush();
         recorder.flush();
         assert_eq!(chunks(&mut recorder), [1]);
+    }
+
+    #[test]
+    fn a_trace_says_whether_it_begins_with_the_pool() {
+        let begun_at = |now, inputs: &[Input<Bare>]| {
+            let pool = PoolState::new(now, PoolOptions::default(), &mut |_| {}).expect("options");
+            let mut recorder = Recorder::<Bare>::new(pool);
+            for input in inputs {
+                recorder.handle(now, input.clone(), &mut |_| {}).expect("legal");
+            }
+            let mut recorder = recorder.with_journal(JournalOptions::default());
+            recorder.flush();
+            let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
+            writer.write(&recorder.take_chunk().expect("where it begins")).expect("memory");
+            let trace = writer.finish().expect("memory");
+            Replay::new(trace.as_slice()).expect("a trace").header().is_new
+        };
+        assert!(begun_at(Instant::ORIGIN, &[]));
+        assert!(begun_at(Instant::from_nanos(5), &[]));
+        assert!(!begun_at(Instant::ORIGIN, &[Input::Ready]));
     }
 
     #[test]

@@ -150,6 +150,8 @@ fn what_does_not_fit_into_the_protocol() {
         assert_eq!((error.stage(), error.kind()), (Stage::Proxy, &Kind::Configuration));
         assert_eq!(error.reason(), reason);
     }
+    let longest = credential(&long[1..], &long[1..]);
+    assert!(Socks5::new(&server("db"), Some(&longest)).is_ok());
     let wide = ServerAddress::tcp(&"ü".repeat(200), 1).unwrap();
     let error = Socks5::new(&wide, None).unwrap_err();
     assert_eq!(error.reason(), "the server's name is not 1 to 255 bytes long");
