@@ -1,0 +1,76 @@
+//! When a shell has to look at its clock, each reason alone (`PoolState::needs_now`).
+
+use std::time::Duration;
+
+use cenote_core::pool::{
+    Bare, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, WaiterId,
+};
+
+type Pool = PoolState<Bare>;
+
+fn pool(options: PoolOptions) -> Pool {
+    Pool::new(Instant::ORIGIN, options, &mut |_| {}).expect("options")
+}
+
+fn feed(pool: &mut Pool, inputs: impl IntoIterator<Item = Input<Bare>>) {
+    for input in inputs {
+        pool.handle(Instant::ORIGIN, input, &mut |_| {}).expect("legal");
+    }
+}
+
+fn ask(number: u64, deadline: Option<Instant>) -> Input<Bare> {
+    let id = WaiterId(number);
+    Input::CheckOutRequested { id, waiter: (), deadline, purpose: Purpose::Other }
+}
+
+const FIRST: ConnId = ConnId::from_parts(1, 0);
+const MADE: Input<Bare> = Input::EstablishSucceeded { id: FIRST, conn: () };
+const BACK: Input<Bare> = Input::CheckedIn { id: FIRST, conn: (), health: Health::Healthy };
+
+#[test]
+fn a_pool_without_limits_does_not_need_the_time() {
+    let mut pool = pool(PoolOptions::default().with_max_pool_size(1));
+    assert!(!pool.needs_now());
+    feed(&mut pool, [Input::Ready, ask(1, None)]);
+    assert!(pool.needs_now(), "an establishment for somebody has a deadline or may get one");
+    feed(&mut pool, [MADE]);
+    assert!(!pool.needs_now());
+    feed(&mut pool, [ask(2, None)]);
+    assert!(!pool.needs_now(), "who waits without limit does not care");
+    feed(&mut pool, [BACK]);
+    feed(&mut pool, [BACK]);
+    assert!(!pool.needs_now());
+}
+
+#[test]
+fn limits_that_are_set_need_it() {
+    let second = Duration::from_secs(1);
+    let options = [
+        PoolOptions::default().with_max_idle_time(second),
+        PoolOptions::default().with_wait_queue_timeout(second),
+        PoolOptions::default().with_max_lifetime(second),
+        PoolOptions::default().with_held_too_long(second),
+    ];
+    for options in options {
+        assert!(pool(options.clone()).needs_now(), "{options:?}");
+    }
+}
+
+#[test]
+fn limits_that_run_need_it() {
+    let mut waits = pool(PoolOptions::default().with_max_pool_size(1));
+    feed(&mut waits, [Input::Ready, ask(1, None), MADE]);
+    feed(&mut waits, [ask(2, Some(Instant::from_nanos(9)))]);
+    assert!(waits.needs_now(), "somebody waits until then");
+    feed(&mut waits, [Input::CheckOutCancelled { id: WaiterId(2) }]);
+    assert!(!waits.needs_now());
+
+    let mut pauses = pool(PoolOptions::default().with_min_pool_size(1));
+    feed(&mut pauses, [Input::Ready, Input::EstablishFailed { id: FIRST, cause: () }]);
+    assert!(pauses.needs_now(), "the minimum is tried again after a pause");
+
+    let mut ages = pool(PoolOptions::default().with_max_lifetime(Duration::from_secs(1)));
+    feed(&mut ages, [Input::Ready, ask(1, None), MADE, BACK]);
+    feed(&mut ages, [Input::SetOptions { options: Box::default() }]);
+    assert!(ages.needs_now(), "a connection keeps the lifetime that it began with");
+}
