@@ -93,8 +93,17 @@ impl World<'_> {
     fn take_leave_of_uses(&mut self) {
         let all: Vec<_> = self.books.sockets().copied().collect();
         for socket in all {
-            let Place::Used { .. } = socket.place else { continue };
             let (connection, use_number) = (socket.id.number(), socket.use_number);
+            match socket.place {
+                Place::Used { .. } => {}
+                // Whoever was opening it, and late, does so for the parent.
+                Place::Aborted => {
+                    self.hang_up_connection(connection);
+                    self.books.drop_unopened(connection);
+                    continue;
+                }
+                Place::Opening { .. } | Place::Idle | Place::Inherited { .. } => continue,
+            }
             let reason = "it was opened by the process that this one was forked from";
             let error = ConnectionError::network(Stage::Operation, reason);
             let broken = self.chance.flip().then_some(error);
