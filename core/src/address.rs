@@ -140,7 +140,7 @@ impl fmt::Display for ServerAddress {
 /// Cuts `host:port` in two. Brackets stay with the host; a missing port is the default.
 pub(crate) fn split_port(text: &str) -> Result<(&str, u16), AddressError> {
     let literal =
-        if text.starts_with('[') { text.find(']').ok_or(AddressError::Ipv6)? + 1 } else { 0 };
+        if text.starts_with('[') { text.find(']').ok_or(AddressError::Ipv6)? } else { 0 };
     let Some(colon) = text[literal..].find(':') else {
         return Ok((text, ServerAddress::DEFAULT_PORT));
     };

@@ -26,6 +26,7 @@ fn hosts_are_read() {
         ("OP-46", "mongodb://10.0.0.7:28000", &["10.0.0.7:28000"]),
         ("OP-46", "mongodb://[2001:DB8:0:0::7]", &["[2001:db8::7]:27017"]),
         ("OP-46", "mongodb://[fe80::1]:5,x", &["[fe80::1]:5", "x:27017"]),
+        ("OP-46", "mongodb://[fe80::]:5", &["[fe80::]:5"]),
         ("OP-46", "mongodb://%2Frun%2Fdb%2Fmain.sock", &["/run/db/main.sock"]),
         ("OP-46", "mongodb://main.sock", &["main.sock:27017"]),
         ("OP-46", "mongodb://d%62.example", &["db.example:27017"]),
@@ -50,6 +51,19 @@ fn accessors_leave_brackets_and_missing_ports_out() {
     assert_eq!((address.host(), address.port()), ("/x.sock", None));
     assert_eq!(ServerAddress::tcp("db", 0), Err(AddressError::Port));
 }
+
+/// What DNS lets a name have.
+#[test]
+fn a_host_may_have_253_characters() {
+    let longest = "ü".repeat(ServerAddress::MAX_HOST_LENGTH);
+    assert_eq!(ServerAddress::tcp(&longest, 1).unwrap().host(), longest);
+    assert_eq!(ServerAddress::tcp(&(longest + "x"), 1), Err(AddressError::TooLong));
+}
+
+/// OP-26: of 128 bytes.
+const LONGEST_NAME: &str = "appname=\
+    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
+    0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
 #[test]
 fn options_are_read_without_a_warning() {
@@ -121,6 +135,15 @@ fn options_are_read_without_a_warning() {
                 && sets[1].is_empty()
         }),
         ("OP-36", "maxStalenessSeconds=-1", |it| it.read_write.max_staleness.is_none()),
+        ("OP-36", "maxStalenessSeconds=90", |it| {
+            it.read_write.max_staleness == Some(Duration::from_secs(90))
+        }),
+        ("OP-36", "maxStalenessSeconds=2147483647", |it| {
+            it.read_write.max_staleness == Some(Duration::from_secs(2_147_483_647))
+        }),
+        ("OP-26", LONGEST_NAME, |it| {
+            it.app_name.as_deref() == LONGEST_NAME.strip_prefix("appname=")
+        }),
         ("AU-06", "authSource=x", |it| it.credential.is_none()),
     ];
     for (rule, options, holds) in cases {

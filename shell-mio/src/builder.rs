@@ -49,8 +49,8 @@ pub(crate) fn build_on<K: Connector>(
     let begun = plan.begin(concat!("cenote-mio ", env!("CARGO_PKG_VERSION")))?;
     let (state, first, traces) = begun;
     let measured = plan.measure(std::time::Instant::now);
-    let PoolPlan { address, connector, subscribers, watcher, overseer, .. } = plan;
-    let audience = Audience { subscribers, watcher, overseer, traces };
+    let PoolPlan { address, connector, subscribers, log, watcher, overseer, .. } = plan;
+    let audience = Audience { subscribers, log, watcher, overseer, traces };
     let desk = Desk::new(state, first, event_loop.clone());
     let shared = Shared::new(Arc::new(address), connector, audience, desk);
     timer::start(&shared, event_loop);

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
+use cenote_core::log::LogSettings;
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status,
 };
@@ -56,6 +57,7 @@ pub(crate) struct Moment {
 /// Who is told things.
 pub(crate) struct Audience {
     pub(crate) subscribers: Vec<Subscriber>,
+    pub(crate) log: Option<LogSettings>,
     pub(crate) watcher: Option<Watcher>,
     pub(crate) overseer: Option<Overseer>,
     pub(crate) traces: Traces,
@@ -68,7 +70,7 @@ impl<K: Connector> Shared<K> {
         audience: Audience,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, watcher, overseer, traces } = audience;
+        let Audience { subscribers, log, watcher, overseer, traces } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
@@ -76,7 +78,7 @@ impl<K: Connector> Shared<K> {
             thread: LoopThread::default(),
             process: AtomicU32::new(std::process::id()),
             origin: std::time::Instant::now(),
-            subscribers: Subscribers::new(subscribers),
+            subscribers: Subscribers::new(subscribers, log),
             watcher,
             holders: Holders::new(desk.state.options(), overseer),
             traces,

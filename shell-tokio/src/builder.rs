@@ -34,8 +34,8 @@ impl<K: Connector> BuiltPool for Pool<K> {
         let begun = plan.begin(concat!("cenote-tokio ", env!("CARGO_PKG_VERSION")))?;
         let (state, first, traces) = begun;
         let measured = plan.measure(|| tokio::time::Instant::now().into_std());
-        let PoolPlan { address, connector, subscribers, watcher, overseer, .. } = plan;
-        let audience = Audience { subscribers, watcher, overseer, traces };
+        let PoolPlan { address, connector, subscribers, log, watcher, overseer, .. } = plan;
+        let audience = Audience { subscribers, log, watcher, overseer, traces };
         let (desk, runtime) = (Desk::new(state, first), Handle::current());
         let shared = Shared::new(Arc::new(address), connector, audience, runtime, desk);
         trace::watch(&shared);

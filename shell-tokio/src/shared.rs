@@ -7,6 +7,7 @@ use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
+use cenote_core::log::LogSettings;
 use cenote_core::pool::{Action, ConnId, Health, Input, Instant, PoolOptions, Purpose, Snapshot};
 use cenote_shell::trace::{OnUnwind, Traces};
 use tokio::runtime::Handle;
@@ -46,6 +47,7 @@ pub(crate) struct Moment {
 /// Who is told things.
 pub(crate) struct Audience {
     pub(crate) subscribers: Vec<Subscriber>,
+    pub(crate) log: Option<LogSettings>,
     pub(crate) watcher: Option<Watcher>,
     pub(crate) overseer: Option<Overseer>,
     pub(crate) traces: Traces,
@@ -59,13 +61,13 @@ impl<K: Connector> Shared<K> {
         runtime: Handle,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, watcher, overseer, traces } = audience;
+        let Audience { subscribers, log, watcher, overseer, traces } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
             home: Home::new(runtime),
             origin: tokio::time::Instant::now(),
-            subscribers: Subscribers::new(subscribers),
+            subscribers: Subscribers::new(subscribers, log),
             watcher,
             holders: Holders::new(desk.state.options(), overseer),
             traces,

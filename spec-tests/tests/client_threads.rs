@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use bson::rawdoc;
 use cenote::endpoint::{Endpoint, ListenOptions, Settings};
+use cenote_check::Sentry;
 use cenote_mio::{Client, Selector};
 
 /// Longer than anything takes on the slowest machine.
@@ -21,12 +22,20 @@ fn threads(name: &str) -> usize {
     names.filter(|it| it.trim() == name).count()
 }
 
+/// With a judge of its events.
+fn judged(uri: &str) -> Client {
+    let sentry = Sentry::new();
+    let builder = Client::builder(uri).expect("a connection string");
+    let builder = builder.on_event(move |told| sentry.hear(&told.event, &told.address));
+    builder.build().expect("a client")
+}
+
 #[test]
 fn one_thread_for_all_servers() {
     let start = |_| Endpoint::start(Settings::default(), ListenOptions::default());
     let endpoints: Vec<_> = (0..100).map(|n| start(n).expect("it starts")).collect();
     let hosts: Vec<_> = endpoints.iter().map(|it| it.address().to_string()).collect();
-    let client = Client::new(&format!("mongodb://{}", hosts.join(","))).expect("a client");
+    let client = judged(&format!("mongodb://{}", hosts.join(",")));
     for endpoint in &endpoints {
         let mut connection =
             client.check_out(&Selector::Address(endpoint.address())).expect("a connection");
@@ -43,7 +52,7 @@ fn one_thread_for_all_servers() {
     // Names take no more, however many there are at once; and each server's story is told.
     let hosts: Vec<_> = (0..50).map(|number| format!("host-{number}.invalid")).collect();
     let uri = format!("mongodb://{}/?connectTimeoutMS=2000", hosts.join(","));
-    let client = Client::new(&uri).expect("a client");
+    let client = judged(&uri);
     let end = Instant::now() + LONG;
     let mut most = 0;
     while client.servers().iter().any(|server| server.description.error.is_none()) {

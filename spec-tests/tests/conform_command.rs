@@ -132,6 +132,51 @@ fn bad_files_are_refused_with_file_line_and_key() {
             "empty.json:1: not a test file: missing field `schemaVersion`",
         ),
         ("some.json", "crud/tests", "{}".to_owned(), "no runner for files of the folder"),
+        // What would be read as if it had the keys.
+        (
+            "list.yml",
+            "cmap-format",
+            "[1, unit, a list, [], ~, {}, [], ~, [], ~, [], {}, ~, []]".to_owned(),
+            "list.yml:1: not a test file: invalid type: sequence, expected a map",
+        ),
+        (
+            "pair.json",
+            "server-discovery-and-monitoring/tests/errors",
+            PHASES.replace("[\"a:27017\", {}]", "[\"a:27017\"]"),
+            "pair.json:5: not a test file: phases.0.responses.0: invalid length 1",
+        ),
+        (
+            "server.json",
+            "server-discovery-and-monitoring/tests/errors",
+            PHASES.replace("[\"a:27017\", {}]", "").replace("mongodb://a", "mongodb://a/?x=1&y"),
+            "server.json:3: not a test file: uri: the URI mongodb://a/?x=1&y",
+        ),
+        // What would pass, whatever there is.
+        (
+            "none.yml",
+            "scenarios/uri",
+            "tests: []".to_owned(),
+            "none.yml:1: not a test file: tests: ",
+        ),
+        (
+            "none.yml",
+            "load-balancers/tests",
+            "description: x\nschemaVersion: '1.4'\ntests: []".to_owned(),
+            "none.yml:3: not a test file: tests: a file without a test shows nothing",
+        ),
+        (
+            "idle.yml",
+            "load-balancers/tests",
+            "description: x\nschemaVersion: '1.4'\ntests:\n- description: y\n  operations: []"
+                .to_owned(),
+            "idle.yml:5: not a test file: tests.0.operations: a test that does nothing",
+        ),
+        (
+            "none.json",
+            "server-discovery-and-monitoring/tests/errors",
+            "{ \"description\": \"x\",\n\"uri\": \"y\",\n\"phases\": [] }".to_owned(),
+            "none.json:3: not a test file: phases: a file without a test shows nothing",
+        ),
     ] {
         let folder = folder("bad", format);
         std::fs::write(folder.join(name), content).unwrap();
@@ -141,6 +186,55 @@ fn bad_files_are_refused_with_file_line_and_key() {
         assert!(error.contains(complaint), "{name}: no {complaint:?} in {error}");
         assert!(output.stdout.is_empty(), "nothing was played");
     }
+}
+
+const PHASES: &str = "{
+  \"description\": \"x\",
+  \"uri\": \"mongodb://a\",
+  \"phases\": [ {
+    \"responses\": [ [\"a:27017\", {}] ],
+    \"outcome\": { \"servers\": {}, \"topologyType\": \"ReplicaSetNoPrimary\", \"setName\": null,
+                   \"logicalSessionTimeoutMinutes\": null } } ]
+}";
+
+#[test]
+fn a_folder_without_files_and_what_is_no_file_are_bad_input() {
+    let folder = folder("no-files", "cmap-format");
+    let refused = |path: &Path, complaint: &str| {
+        let output = conform(&[text(path)]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(complaint), "no {complaint:?} in {error}");
+    };
+    refused(&folder, "cmap-format: not a test file: there is no test file in it, JSON or YAML");
+    // A pipe, which would never end.
+    let pipe = folder.join("pipe.yml");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    refused(&folder, "pipe.yml: it is no file to read");
+}
+
+/// Whatever cannot be written is told before anything is played; and no file gives orders to terminals.
+#[test]
+fn where_reports_go_is_looked_at_first() {
+    let folder = folder("unwritable", "cmap-format");
+    let pretty = SCENARIO.replace("a pool is closed", "\"a \\e[31mred\\a pool\"");
+    std::fs::write(folder.join("good.yml"), pretty).unwrap();
+    let page = folder.join("page.md");
+    std::fs::write(&page, "no marks").unwrap();
+    for (option, file, complaint) in [
+        ("--junit", folder.join("none/junit.xml"), "none/junit.xml: No such file"),
+        ("--page", folder.join("none.md"), "none.md: No such file"),
+        ("--page", page, "page.md: no marks to write between: <!-- cenote conform --page"),
+    ] {
+        let output = conform(&[text(&folder), "--target", "core", option, text(&file)]);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(complaint) && output.stdout.is_empty(), "{error}");
+    }
+    let output = conform(&[text(&folder), "--target", "core"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("good: a \u{fffd}[31mred\u{fffd} pool"), "{said}");
 }
 
 #[test]

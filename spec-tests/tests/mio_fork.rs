@@ -12,9 +12,10 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
+use cenote_check::Sentry;
 use cenote_core::pool::Purpose;
 use cenote_core::trace::Replay;
-use cenote_mio::{Mongo, OperationError, Pool, PooledConnection};
+use cenote_mio::{Builder, Mongo, OperationError, Pool, PooledConnection};
 use fork::{Fork, fork};
 
 /// Longer than anything takes on the slowest machine.
@@ -69,6 +70,13 @@ impl Relay {
     }
 }
 
+/// With a judge of its events, in the parent as in the child.
+fn judged(builder: Builder<Mongo>) -> (Builder<Mongo>, Arc<Sentry>) {
+    let sentry = Arc::new(Sentry::new());
+    let ear = Arc::clone(&sentry);
+    (builder.on_event(move |told| ear.hear(&told.event, &told.address)), sentry)
+}
+
 fn ping(connection: &mut PooledConnection<Mongo>) -> Result<(), OperationError> {
     connection.command("admin", &rawdoc! { "ping": 1 }).map(drop)
 }
@@ -77,7 +85,7 @@ fn ping(connection: &mut PooledConnection<Mongo>) -> Result<(), OperationError> 
 fn in_a_child(
     pool: Pool,
     inherited: PooledConnection<Mongo>,
-    act: fn(Pool, PooledConnection<Mongo>),
+    act: impl FnOnce(Pool, PooledConnection<Mongo>),
 ) -> (String, Pool, PooledConnection<Mongo>) {
     let (mut report, mut to_parent) = UnixStream::pair().expect("two sockets");
     if pool.while_quiet(fork).expect("a child") == Fork::Child {
@@ -102,9 +110,10 @@ fn in_a_child(
 }
 
 /// What the child does; it has this thread and no other.
-fn live_on(pool: &Pool, mut inherited: PooledConnection<Mongo>) {
+fn live_on(pool: &Pool, mut inherited: PooledConnection<Mongo>, sentry: &Sentry) {
     // It is noticed, even if it was forgotten.
     assert!(matches!(ping(&mut inherited), Err(OperationError::Interrupted(_))));
+    sentry.is_reset_after_fork(pool.address());
     pool.reset_after_fork().expect("a new loop");
     pool.reset_after_fork().expect("once is enough");
     // What the parent has is not to be touched.
@@ -171,7 +180,7 @@ fn a_child_that_does_not_go_on_does_no_harm() {
         let server = endpoint.address().port().expect("TCP");
         let port = relay.start(server).unwrap();
         let uri = endpoint.uri().replace(&format!(":{server}"), &format!(":{port}"));
-        let pool = Pool::builder(&uri).unwrap().build().unwrap();
+        let pool = judged(Pool::builder(&uri).unwrap()).0.build().unwrap();
         pool.ready();
         let inherited = pool.check_out().unwrap();
         drop(pool.check_out().unwrap()); // Another one, which is idle.
@@ -197,7 +206,7 @@ fn a_child_goes_on_without_its_parents_sockets() {
         let uri = endpoint.uri().replace(&format!(":{server}"), &format!(":{port}"));
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pool.bson");
-        let builder = Pool::builder(&uri).unwrap().flight_recorder(64 << 10);
+        let (builder, sentry) = judged(Pool::builder(&uri).unwrap().flight_recorder(64 << 10));
         let pool = builder.record(file.as_path()).build().unwrap();
         pool.ready();
         let mut held = pool.check_out().unwrap();
@@ -223,7 +232,7 @@ fn a_child_goes_on_without_its_parents_sockets() {
         }
         let before = relay.counts();
         let (text, pool, mut inherited) =
-            in_a_child(pool, inherited, |pool, inherited| live_on(&pool, inherited));
+            in_a_child(pool, inherited, |pool, inherited| live_on(&pool, inherited, &sentry));
         assert_eq!(text, "well");
         assert_eq!(relay.counts()[..2], before[..2], "not a byte, and no end");
         assert_eq!(relay.counts().len(), 5, "two of the child's own");

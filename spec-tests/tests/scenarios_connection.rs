@@ -43,13 +43,18 @@ fn every_scenario_passes() {
         [
             "client-behind-a-load-balancer",
             "client-does-not-ask-at-once",
+            "client-finds-a-newer-primary",
             "client-gets-ready",
+            "client-goes-where-least-is-done",
             "client-without-round-trip-times",
+            "deadline-before-anything-is-said",
             "deadline-for-all-of-it",
             "deadline-for-tls",
             "minimum-has-its-own-time",
             "nobody-answers-in-time",
             "nobody-answers",
+            "options-of-the-program",
+            "several-servers",
             "silence-after-a-command",
             "silence-in-the-handshake",
             "tls-cut-off",
@@ -57,11 +62,14 @@ fn every_scenario_passes() {
             "unknown-name",
         ]
     );
-    assert_eq!(names(Target::Tokio), ["hello-with-a-declared-version"]);
+    assert_eq!(
+        names(Target::Tokio),
+        ["deadline-before-anything-is-said", "hello-with-a-declared-version"]
+    );
     assert_eq!(names(Target::Mio), ["hello-with-a-declared-version"]);
 }
 
-const FILES: usize = 48;
+const FILES: usize = 54;
 
 /// Whatever a file expects to be heard or to be given: anything else is a failure.
 #[test]
@@ -146,6 +154,99 @@ fn other_stories_are_failures_everywhere() {
             };
             assert!(said.contains(complaint), "{what} on {target}: no {complaint:?} in {said}");
         }
+    }
+}
+
+/// A file, what is done to it, and what the runner must say to that.
+type Spoiled = (&'static str, fn(&mut Value), &'static str);
+
+const SPOILED: &[Spoiled] = &[
+    (
+        "several-servers",
+        |it| it["operations"][7]["hasTold"]["with"]["options"]["maxPoolSize"] = json!(8),
+        "operation 7: ConnectionPoolCreated of server 1: options: maxPoolSize: expected 8, saw 7",
+    ),
+    (
+        "several-servers", // an option that is not named
+        |it| {
+            let options = &mut it["operations"][8]["hasTold"]["with"]["options"];
+            drop(options.as_object_mut().expect("a map").remove("maxConnecting"));
+        },
+        "operation 8: ConnectionPoolCreated of server 2: options: maxConnecting: expected nothing",
+    ),
+    (
+        "several-servers",
+        |it| it["connections"][1][4]["hears"]["body"]["ping"] = json!("two"),
+        "server 1: connection 1: the server's step 4: ping: expected \"two\", saw \"one again\"",
+    ),
+    (
+        "several-servers",
+        |it| drop(list(it, "/otherServers/0").pop()),
+        "server 2: 1 connections more than expected",
+    ),
+    (
+        "several-servers",
+        |it| it["operations"][9]["hasTold"]["times"] = json!(0),
+        "expected server 1 to have told ConnectionCheckedOut 0 times, saw it 1 times in\n{",
+    ),
+    (
+        "several-servers",
+        |it| it["operations"][1]["clientConnect"]["gives"]["kind"] = json!("Standalone"),
+        "operation 1: kind: expected \"Standalone\", saw \"Mongos\"",
+    ),
+    (
+        "options-of-the-program",
+        |it| it["options"]["maxPoolSize"] = json!(4),
+        "operation 0: ConnectionPoolCreated of server 1: options: maxPoolSize: expected 3, saw 4",
+    ),
+    (
+        "options-of-the-program",
+        |it| drop(it.as_object_mut().expect("a map").remove("options")),
+        "operation 0: ConnectionPoolCreated of server 1: options: maxPoolSize: expected 3, saw 7",
+    ),
+    (
+        "client-finds-a-newer-primary", // it stays a secondary
+        |it| {
+            let secondary = it["otherServers"][0][0][1].clone();
+            it["otherServers"][0][0][3] = secondary.clone();
+            it["otherServers"][0][0][4]["answersAlways"]["says"] = secondary["says"].clone();
+        },
+        "expected server 2 to be RSPrimary, it is RSSecondary",
+    ),
+    (
+        "client-finds-a-newer-primary", // the monitor asks something else
+        |it| {
+            let answer = &mut it["connections"][0][0]["answersAlways"];
+            answer["hears"]["command"] = json!("hello");
+        },
+        "server 1: connection 0: the server's step 0: command: expected hello, heard isMaster",
+    ),
+    (
+        "client-goes-where-least-is-done", // nothing is held
+        |it| {
+            list(it, "/operations").remove(10);
+            list(it, "/operations").remove(6);
+        },
+        "server 1: connection 1: the server's step 4: ping: expected \"third\", saw \"second\"",
+    ),
+    (
+        "scram-is-computed-once", // another question
+        |it| it["connections"][1][1]["says"]["scram"]["iterations"] = json!(250_001),
+        "operation 1: it took ",
+    ),
+];
+
+/// What clients of several servers do, and what takes time.
+#[test]
+fn expectations_of_clients_bite_too() {
+    for (index, (name, spoil, complaint)) in SPOILED.iter().enumerate() {
+        let target = [Target::Tokio, Target::Mio][index % 2];
+        let mut document = scenario(name);
+        spoil(&mut document);
+        let Verdict::Failed(said) = verdict(document, target) else {
+            panic!("{index}, {name} on {target}: not noticed");
+        };
+        assert!(said.contains(complaint), "{index}, {name}: no {complaint:?} in {said}");
     }
 }
 

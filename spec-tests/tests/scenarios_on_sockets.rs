@@ -14,7 +14,9 @@ fn folder() -> PathBuf {
 }
 
 fn scenario(name: &str) -> Value {
-    Document::read(&folder().join(name).with_extension("json")).expect("one of them").into_value()
+    let ends = ["json", "yml"].map(|end| folder().join(name).with_extension(end));
+    let path = ends.iter().find(|path| path.is_file()).expect("one of the scenarios");
+    Document::read(path).expect("it can be read").into_value()
 }
 
 /// The only verdict of a document.
@@ -35,7 +37,7 @@ fn array<'a>(document: &'a mut Value, key: &str) -> &'a mut Vec<Value> {
 #[test]
 fn every_scenario_passes() {
     let outcomes = conform::play(&folder(), &SHELLS, &Place::Endpoint).unwrap();
-    assert_eq!(outcomes.len(), 39 * SHELLS.len());
+    assert_eq!(outcomes.len(), 51 * SHELLS.len());
     let mut not_here = Vec::new();
     for Outcome { file, target, verdict, .. } in outcomes {
         if let Verdict::NotApplicable(_) = verdict {
@@ -47,8 +49,12 @@ fn every_scenario_passes() {
     }
     let on = |target| move |(name, its): &(String, Target)| (*its == target).then(|| name.clone());
     let names = |target| not_here.iter().filter_map(on(target)).collect::<Vec<_>>();
-    assert_eq!(names(Target::Tokio), ["check-in-twice", "fork"]);
-    assert_eq!(names(Target::Mio), ["abandoned", "check-in-twice", "fork"]);
+    let stand_ins = ["log-stand-in-less-severe", "log-stand-in-more-severe"];
+    assert_eq!(names(Target::Tokio), [&["check-in-twice", "fork"], &stand_ins[..]].concat());
+    assert_eq!(
+        names(Target::Mio),
+        [&["abandoned", "check-in-twice", "fork"], &stand_ins[..]].concat()
+    );
 }
 
 /// What is told not to be for a target has to be so.
@@ -85,7 +91,7 @@ fn both_shells_tell_the_same() {
         assert_eq!(on_tokio, on_mio, "{}", file.display());
         compared += 1;
     }
-    assert_eq!(compared, 36);
+    assert_eq!(compared, 46);
 }
 
 /// What was told of each connection, of check-outs, and of the pool.
@@ -165,6 +171,33 @@ const BITES: &[Bite] = &[
         "hello-error-clears", // a fail point for somebody else
         |document| document["failPoint"]["data"]["appName"] = json!("well"),
         &["expected an error", "saw none", "event 3: type: expected \"ConnectionPoolCleared\""],
+    ),
+    (
+        "log-own-before-all", // another message
+        |document| document["log"]["messages"][7]["message"] = json!("Connection ready"),
+        &["message 7: expected \"Connection ready\", saw \"Connection checked in\""],
+    ),
+    (
+        "log-own-before-all", // a field that is not there
+        |document| document["log"]["messages"][0]["data"]["maxPoolSize"] = json!(42),
+        &["message 0: maxPoolSize: expected any value, saw nothing"],
+    ),
+    (
+        "log-cut", // not cut there
+        |document| {
+            document["log"]["variables"]["MONGODB_LOG_MAX_DOCUMENT_LENGTH"] = json!("15");
+        },
+        &["message 8: error: expected \"operation: ü€𝄞...\", saw \"operation: ü€𝄞é\""],
+    ),
+    (
+        "log-other-components", // somebody listens
+        |document| document["log"]["variables"]["MONGODB_LOG_CONNECTION"] = json!("trace"),
+        &["message 0: expected nothing more, saw", "Connection checkout failed"],
+    ),
+    (
+        "log-stand-in-less-severe", // levels that tracing does not have
+        |document| drop(document.as_object_mut().expect("a map").remove("notOn")),
+        &["log.levels: what the shells write to has levels of its own"],
     ),
     (
         "interrupt-in-use", // an operation that cannot be done

@@ -26,8 +26,11 @@ pub struct PoolEvent {
 /// Somebody who is told everything.
 pub type Subscriber = Box<dyn Fn(&PoolEvent) + Send + Sync>;
 
-/// All of them.
-pub struct Subscribers(Vec<Subscriber>);
+/// All of them, and the log.
+pub struct Subscribers {
+    all: Vec<Subscriber>,
+    log: LogSettings,
+}
 
 /// What a pool has to tell, in the machine's order: what the machine says by
 /// [`EmitEvent`](cenote_core::pool::Action::EmitEvent) and
@@ -46,30 +49,31 @@ pub enum News {
 }
 
 impl Subscribers {
-    /// These, and `tracing`.
+    /// These, and `tracing`; with what the environment says of the log if nothing else was set
+    /// (LG-54).
     #[must_use]
-    pub const fn new(subscribers: Vec<Subscriber>) -> Self {
-        Self(subscribers)
+    pub fn new(all: Vec<Subscriber>, log: Option<LogSettings>) -> Self {
+        Self { all, log: log.unwrap_or_else(|| *log::OF_ENVIRONMENT) }
     }
 
     /// Whether anybody would hear of an event.
     #[inline]
     #[must_use]
     pub fn want_events(&self) -> bool {
-        !self.0.is_empty() || log::is_wanted()
+        !self.all.is_empty() || log::is_wanted()
     }
 
     /// Tells an event, to be called without a lock: whoever is told may take his time, or panic.
     pub fn tell(&self, address: &Arc<ServerAddress>, event: Event<ConnectionError>) {
         if log::is_wanted() {
             // What collects them may panic, too.
-            let _ = catch_unwind(AssertUnwindSafe(|| log::event(address, &event)));
+            let _ = catch_unwind(AssertUnwindSafe(|| log::event(address, &event, &self.log)));
         }
-        if self.0.is_empty() {
+        if self.all.is_empty() {
             return;
         }
         let event = PoolEvent { address: Arc::clone(address), event };
-        for subscriber in &self.0 {
+        for subscriber in &self.all {
             // One that panics has said so; the others, and what comes next, are not to suffer.
             let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
         }
@@ -78,7 +82,7 @@ impl Subscribers {
 
 impl fmt::Debug for Subscribers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Subscribers").field(&self.0.len()).finish()
+        f.debug_tuple("Subscribers").field(&self.all.len()).finish()
     }
 }
 

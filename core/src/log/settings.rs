@@ -2,8 +2,17 @@ use core::fmt;
 
 /// How records are made.
 ///
-/// What a program sets beats what its environment says (LG-54); to have it the other way round,
-/// make the settings with [`from_variable`](Self::from_variable) last.
+/// What a program sets beats what its environment says (LG-54): a shell reads the variable only where
+/// nothing was set. To have it the other way round, ask the environment last, with
+/// [`with_variable`](Self::with_variable):
+///
+/// ```
+/// use cenote_core::log::LogSettings;
+///
+/// let own = LogSettings::default().with_max_document_length(200);
+/// let variable = |value| own.with_variable(value).max_document_length;
+/// assert_eq!([variable(Some("80")), variable(None), variable(Some("many"))], [80, 200, 200]);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct LogSettings {
@@ -24,12 +33,19 @@ impl LogSettings {
     /// number counts as not set and is no error (LG-44, LG-48).
     #[must_use]
     pub fn from_variable(value: Option<&str>) -> Self {
+        Self::default().with_variable(value)
+    }
+
+    /// These settings, but for what the value of [`VARIABLE`](Self::VARIABLE) says, if it is valid:
+    /// so the environment beats the program (LG-54).
+    #[must_use]
+    pub fn with_variable(self, value: Option<&str>) -> Self {
         // `usize` itself would also read `+1`.
         let digits =
             value.filter(|value| value.bytes().all(|character| character.is_ascii_digit()));
         digits
             .and_then(|digits| digits.parse().ok())
-            .map_or_else(Self::default, |max| Self::default().with_max_document_length(max))
+            .map_or(self, |max| self.with_max_document_length(max))
     }
 
     /// Sets [`max_document_length`](Self::max_document_length).

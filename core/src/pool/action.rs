@@ -154,3 +154,43 @@ impl<S: Shell, K: ActionSink<S>> ActionSink<S> for WithoutEvents<&mut K> {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::pool::{Input, Instant, PoolOptions, PoolState};
+
+    fn names(actions: impl IntoIterator<Item = Action<Bare>>) -> Vec<&'static str> {
+        let name = |action| {
+            if let Action::EmitEvent(event) = action { event.name() } else { "an action" }
+        };
+        actions.into_iter().map(name).collect()
+    }
+
+    fn run(out: &mut impl ActionSink<Bare>) {
+        let options = PoolOptions::default().with_min_pool_size(1);
+        let mut pool = PoolState::<Bare>::new(Instant::ORIGIN, options, out).unwrap();
+        pool.handle(Instant::ORIGIN, Input::Ready, out).unwrap();
+    }
+
+    #[test]
+    fn all_sinks_take_the_same() {
+        let told =
+            ["ConnectionPoolCreated", "ConnectionPoolReady", "ConnectionCreated", "an action"];
+        let (mut list, mut queue, mut small, mut called) =
+            (Vec::new(), VecDeque::new(), Actions::<Bare>::new(), Vec::new());
+        run(&mut list);
+        run(&mut queue);
+        run(&mut small);
+        run(&mut |action| called.push(action));
+        assert_eq!(names(list), told);
+        assert_eq!(names(queue), told);
+        assert_eq!(names(small), told);
+        assert_eq!(names(called), told);
+        let mut without = Vec::new();
+        run(&mut WithoutEvents(&mut without));
+        assert_eq!(names(without), ["an action"]);
+    }
+}

@@ -154,11 +154,16 @@ impl<C> Connections<C> {
             }
             self.expiries.pop();
         }
-        if self.expiries.len() > 2 * self.slots.len() + Self::EXPIRIES_TOLERATED {
+        if self.expiries.len() > self.expiries_at_most() {
             let mut expiries = core::mem::take(&mut self.expiries);
             expiries.retain(|&Reverse((_, id))| self.get(id).is_some());
             self.expiries = expiries;
         }
+    }
+
+    /// Each connection has one, and as many again may be of those that were closed.
+    fn expiries_at_most(&self) -> usize {
+        2 * self.slots.len() + Self::EXPIRIES_TOLERATED
     }
 
     /// Notes when a connection reaches the end of its lifetime.
@@ -276,9 +281,10 @@ impl<C> Connections<C> {
         );
         let next = self.expiries.peek().map(|&Reverse((_, id))| id);
         assert!(next.is_none_or(|id| self.get(id).is_some()), "only who exists can expire");
+        assert!(self.expiries.len() <= self.expiries_at_most(), "what is closed is forgotten");
     }
 
-    /// So many entries of closed connections are not worth a sweep.
+    /// So few entries of closed connections are not worth a sweep.
     const EXPIRIES_TOLERATED: usize = 32;
 }
 
@@ -320,4 +326,41 @@ impl<C> Doing<C> {
 
 fn slot_number(key: usize) -> u32 {
     u32::try_from(key).expect("no more connections than maxPoolSize can say")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::invariants::tests::{assert_found, busy, id, idle};
+
+    #[test]
+    fn a_connection_can_be_on_a_list_that_does_not_fit() {
+        let fits = "on the list that fits";
+        assert_found(busy(), |it| it.connections.lists.transfer(0, List::Pending), fits);
+        assert_found(busy(), |it| it.connections.lists.transfer(2, List::Overdue), fits);
+        assert_found(idle(), |it| it.connections.lists.transfer(0, List::Overdue), fits);
+    }
+
+    #[test]
+    fn connections_can_be_counted_wrong() {
+        let given_out = "a number given out";
+        assert_found(idle(), |it| it.connections.last_number = 1, given_out);
+        assert_found(idle(), |it| it.connections.slots[0].number = 0, given_out);
+        let on_a_list = "each connection is on a list";
+        assert_found(idle(), |it| it.connections.lists.release(1), on_a_list);
+    }
+
+    #[test]
+    fn what_has_gone_can_be_remembered() {
+        let gone = Reverse((Instant::ORIGIN, id(9)));
+        let exists = "only who exists can expire";
+        assert_found(idle(), |it| it.connections.expiries.push(gone), exists);
+
+        let late = |number| Reverse((Instant::from_nanos(u64::MAX - 1), id(number)));
+        // The two that exist have an entry each.
+        let mut pool = idle();
+        pool.connections.expiries.extend((10..10 + 2 + 32).map(late));
+        let forgotten = "what is closed is forgotten";
+        assert_found(pool, |it| it.connections.expiries.push(late(9)), forgotten);
+    }
 }

@@ -103,3 +103,6 @@ impl<S: Shell> PoolState<S> {
         assert!(self.settings.load_balanced || counted.is_empty(), "no services without balancer");
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

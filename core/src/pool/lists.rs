@@ -177,3 +177,66 @@ impl Lists {
         assert_eq!(self.free_slots().count(), slots - taken, "who is on no list is free");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lists() -> Lists {
+        let taken = [(0, List::InUse), (2, List::InUse), (4, List::Pending)];
+        let lists = Lists::restore(5, taken.into_iter(), &[3, 1]);
+        lists.check_invariants();
+        lists
+    }
+
+    #[test]
+    #[should_panic(expected = "counted right")]
+    fn a_list_can_be_counted_wrong() {
+        let mut lists = lists();
+        lists.lens[List::InUse as usize] = 1;
+        lists.check_invariants();
+    }
+
+    #[test]
+    #[should_panic(expected = "the end is the end")]
+    fn a_list_can_have_another_end() {
+        let mut lists = lists();
+        lists.table[List::InUse as usize].previous = ANCHORS;
+        lists.check_invariants();
+    }
+
+    #[test]
+    #[should_panic(expected = "on the list that it names")]
+    fn a_slot_can_name_another_list() {
+        let mut lists = lists();
+        lists.table[ANCHORS as usize].list = List::Pending;
+        lists.check_invariants();
+    }
+
+    #[test]
+    #[should_panic(expected = "a ring")]
+    fn a_slot_can_forget_who_was_before() {
+        let mut lists = lists();
+        lists.table[2 + ANCHORS as usize].previous = 4 + ANCHORS;
+        lists.check_invariants();
+    }
+
+    #[test]
+    #[should_panic(expected = "who is on no list is free")]
+    fn a_free_slot_can_be_lost() {
+        let mut lists = lists();
+        lists.free = 1 + ANCHORS;
+        lists.check_invariants();
+    }
+
+    #[test]
+    fn free_slots_come_in_the_order_in_which_they_are_taken() {
+        let mut lists = lists();
+        assert_eq!(lists.free_slots().collect::<Vec<_>>(), [3, 1]);
+        lists.release(2);
+        assert_eq!(lists.free_slots().collect::<Vec<_>>(), [2, 3, 1]);
+        lists.append(2, List::Available);
+        assert_eq!(lists.free_slots().collect::<Vec<_>>(), [3, 1]);
+        lists.check_invariants();
+    }
+}

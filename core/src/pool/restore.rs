@@ -230,3 +230,6 @@ fn restore_requests<S: Shell>(
     }
     Ok((owners, queue))
 }
+
+#[cfg(test)]
+mod tests;

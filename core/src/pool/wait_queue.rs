@@ -166,16 +166,17 @@ impl<W> WaitQueue<W> {
     /// Recounts what is kept as a number.
     pub(super) fn check_invariants(&self) {
         let Self { entries, waiting, first_timed, latest, stragglers } = self;
-        assert_eq!(entries.iter().filter(|entry| entry.request.is_some()).count(), *waiting);
+        let requests = entries.iter().filter(|entry| entry.request.is_some()).count();
+        assert_eq!(requests, *waiting, "who waits is counted");
         assert!(entries.iter().zip(entries.iter().skip(1)).all(|(a, b)| a.id < b.id), "FIFO");
         assert!(entries.front().is_none_or(|front| front.request.is_some()), "no gap in front");
-        assert_eq!(
-            entries.iter().position(Entry::is_timed_in_order).unwrap_or(entries.len()),
-            *first_timed
-        );
+        let timed = entries.iter().position(Entry::is_timed_in_order).unwrap_or(entries.len());
+        assert_eq!(timed, *first_timed, "the first in order is known");
         let earliest = self.iter().filter_map(|request| request.deadline).min();
         assert_eq!(self.next_deadline(), earliest, "the earliest deadline is known");
-        assert!(!entries.is_empty() || (latest.is_none() && stragglers.is_empty()), "a clean end");
+        assert!(!entries.is_empty() || latest.is_none(), "a clean end");
+        let kept = entries.len().max(stragglers.len());
+        assert!(kept <= self.kept_at_most(), "who has gone is forgotten");
     }
 
     fn earliest(&self) -> Option<(Instant, WaiterId)> {
@@ -209,7 +210,7 @@ impl<W> WaitQueue<W> {
             self.entries.pop_front();
             self.first_timed = self.first_timed.saturating_sub(1);
         }
-        if self.entries.len() - self.waiting > self.waiting + Self::GAPS_TOLERATED {
+        if self.entries.len() > self.kept_at_most() {
             self.entries.retain(|entry| entry.request.is_some());
             self.first_timed = 0;
         }
@@ -229,14 +230,19 @@ impl<W> WaitQueue<W> {
             }
             self.stragglers.pop();
         }
-        if self.stragglers.len() > 2 * self.waiting + Self::GAPS_TOLERATED {
+        if self.stragglers.len() > self.kept_at_most() {
             let mut stragglers = core::mem::take(&mut self.stragglers);
             stragglers.retain(|&Reverse((_, id))| self.find(id).is_some());
             self.stragglers = stragglers;
         }
     }
 
-    /// So few gaps are not worth a sweep.
+    /// As many as wait may be gaps, or stragglers that have gone.
+    const fn kept_at_most(&self) -> usize {
+        2 * self.waiting + Self::GAPS_TOLERATED
+    }
+
+    /// So few of them are not worth a sweep.
     const GAPS_TOLERATED: usize = 32;
 }
 
@@ -247,5 +253,44 @@ impl<W> Entry<W> {
 
     fn due(&self) -> Option<(Instant, WaiterId)> {
         Some((self.request.as_ref()?.deadline?, self.id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::invariants::tests::{assert_found, busy, idle};
+
+    /// Requests 4, 6 and 7 wait, with a gap where 5 was. 4 is timed in order, 7 a straggler.
+    #[test]
+    fn a_queue_can_be_wrong() {
+        assert_found(busy(), |it| it.queue.waiting = 2, "who waits is counted");
+        assert_found(busy(), |it| it.queue.entries.swap(0, 2), "FIFO");
+        let first = WaiterId(1);
+        let gap = |it: &mut VecDeque<_>| it.push_front(Entry { id: first, request: None });
+        assert_found(busy(), |it| gap(&mut it.queue.entries), "no gap in front");
+        assert_found(busy(), |it| it.queue.first_timed = 1, "the first in order is known");
+        let earliest = "the earliest deadline is known";
+        assert_found(busy(), |it| it.queue.stragglers.clear(), earliest);
+        let latest = Some(Instant::ORIGIN);
+        assert_found(idle(), |it| it.queue.latest = latest, "a clean end");
+        let due = Reverse((Instant::ORIGIN, first));
+        assert_found(idle(), |it| it.queue.stragglers.push(due), earliest);
+    }
+
+    #[test]
+    fn what_has_gone_can_be_remembered() {
+        let forgotten = "who has gone is forgotten";
+        let late = |number| Reverse((Instant::from_nanos(u64::MAX), WaiterId(number)));
+        let mut pool = busy();
+        // Three wait, and one of them is a straggler that exists.
+        pool.queue.stragglers.extend((10..10 + 2 * 3 + 32 - 1).map(late));
+        assert_found(pool, |it| it.queue.stragglers.push(late(9)), forgotten);
+
+        let gap = |number| Entry { id: WaiterId(number), request: None };
+        let mut pool = busy();
+        // Besides the gap that is there.
+        pool.queue.entries.extend((10..10 + 3 + 32 - 1).map(gap));
+        assert_found(pool, |it| it.queue.entries.push_back(gap(99)), forgotten);
     }
 }

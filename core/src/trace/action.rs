@@ -128,3 +128,67 @@ impl fmt::Display for ActionRecord {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::pool::{Bare, CheckOutError, ConnId, Event, Instant, PoolOptions, PoolState};
+
+    #[test]
+    fn a_record_says_what_an_action_says() {
+        let id = ConnId::from_parts(3, 2);
+        let about =
+            |name, nanos, detail| Some(ActionRecord { name, connection: Some(id), nanos, detail });
+        let deadline = Some(Instant::from_nanos(7));
+        let table: [(Action<Bare>, Option<ActionRecord>); 8] = [
+            (
+                Action::StartEstablish { id, deadline, background: false },
+                about(ActionName::StartEstablish, Some(7), None),
+            ),
+            (
+                Action::StartEstablish { id, deadline: None, background: true },
+                about(ActionName::StartEstablish, None, Some("background")),
+            ),
+            (Action::AbortEstablish { id }, about(ActionName::AbortEstablish, None, None)),
+            (
+                Action::Deliver { waiter: (), outcome: Ok((id, ())) },
+                about(ActionName::Deliver, None, None),
+            ),
+            (Action::CloseSocket { id, conn: () }, about(ActionName::CloseSocket, None, None)),
+            (Action::Interrupt { id }, about(ActionName::Interrupt, None, None)),
+            (
+                Action::ReportHeldTooLong { id, held: core::time::Duration::from_nanos(9) },
+                about(ActionName::ReportHeldTooLong, Some(9), None),
+            ),
+            (Action::EmitEvent(Event::ConnectionPoolReady), None),
+        ];
+        for (action, record) in table {
+            assert_eq!(ActionRecord::of(&action), record, "{action:?}");
+        }
+    }
+
+    #[test]
+    fn a_record_says_why_a_request_failed() {
+        let pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
+        let snapshot = alloc::sync::Arc::new(pool.expect("options").snapshot());
+        let errors = [
+            CheckOutError::PoolClosed,
+            CheckOutError::PoolCleared { cause: Some(()) },
+            CheckOutError::PoolCleared { cause: None },
+            CheckOutError::WaitQueueTimeout { snapshot },
+            CheckOutError::EstablishFailed { cause: () },
+            CheckOutError::Cancelled,
+        ];
+        let details: Vec<_> = errors
+            .into_iter()
+            .map(|error| {
+                ActionRecord::of::<Bare>(&Action::Deliver { waiter: (), outcome: Err(error) })
+            })
+            .map(|record| record.and_then(|record| record.detail))
+            .collect();
+        // "background" is about establishment.
+        assert_eq!(details, ActionRecord::DETAILS.map(Some)[1..]);
+    }
+}

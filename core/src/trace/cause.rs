@@ -263,3 +263,80 @@ impl Disclosure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    /// Every summary there can be.
+    fn summaries() -> impl Iterator<Item = CauseSummary> {
+        let stages = || Stage::ALL.into_iter().map(Some).chain([None]);
+        let kinds = || CauseKind::ALL.into_iter().map(Some).chain([None]);
+        let labels = |bits: u8| CauseLabels {
+            system_overloaded: bits & 1 != 0,
+            retryable: bits & 2 != 0,
+            retryable_write: bits & 4 != 0,
+        };
+        stages().flat_map(move |stage| {
+            kinds().flat_map(move |kind| {
+                (0..8).map(move |bits| CauseSummary { stage, kind, labels: labels(bits) })
+            })
+        })
+    }
+
+    #[test]
+    fn every_summary_has_a_number_of_its_own() {
+        let mut codes: Vec<_> = summaries().map(CauseSummary::code).collect();
+        assert!(codes.iter().all(|code| code >> CauseSummary::CODE_BITS == 0));
+        assert!(summaries().all(|summary| CauseSummary::from_code(summary.code()) == summary));
+        codes.sort_unstable();
+        codes.dedup();
+        assert_eq!(codes.len(), 9 * 6 * 8);
+        assert_eq!(CauseSummary::default().code(), 0);
+    }
+
+    /// Traces of earlier versions spell them so.
+    #[test]
+    fn numbers_and_names_do_not_change() {
+        let stage = Some(Stage::Hello);
+        let kind = Some(CauseKind::Command);
+        let labels = CauseLabels { retryable_write: true, ..CauseLabels::default() };
+        assert_eq!(CauseSummary { stage, kind, labels }.code(), 3 << 7 | 6 << 3 | 0b100);
+        let names = [
+            "dns",
+            "tcp",
+            "proxy",
+            "tlsIo",
+            "tlsCertificate",
+            "hello",
+            "authentication",
+            "operation",
+        ];
+        assert_eq!(Stage::ALL.map(stage_name), names);
+        let names = ["network", "networkTimeout", "command", "protocol", "configuration"];
+        assert_eq!(CauseKind::ALL.map(CauseKind::as_str), names);
+    }
+
+    #[test]
+    fn labels_are_told_by_name_and_taken_back() {
+        for CauseSummary { labels, .. } in summaries() {
+            let mut again = CauseLabels::default();
+            labels.names().for_each(|name| again.add(name));
+            again.add("SomethingElse");
+            assert_eq!(again, labels);
+        }
+    }
+
+    #[test]
+    fn what_was_before_the_trace_says_so() {
+        let mut text = String::new();
+        Cause::before_the_trace().write_text(&mut text).unwrap();
+        assert_eq!(text, "before this trace begins");
+        text.clear();
+        7_u64.write_text(&mut text).unwrap();
+        ().write_text(&mut text).unwrap();
+        assert_eq!(text, "7");
+    }
+}

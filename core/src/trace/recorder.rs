@@ -188,3 +188,73 @@ where
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::pool::{Bare, PoolOptions};
+
+    fn recorder() -> Recorder<Bare> {
+        let pool = PoolState::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
+        Recorder::new(pool.expect("options"))
+    }
+
+    fn ready(recorder: &mut Recorder<Bare>) {
+        recorder.handle(Instant::ORIGIN, Input::Ready, &mut |_| {}).expect("legal");
+    }
+
+    fn chunks(recorder: &mut Recorder<Bare>) -> Vec<u64> {
+        core::iter::from_fn(|| recorder.take_chunk()).map(|chunk| chunk.inputs()).collect()
+    }
+
+    #[test]
+    fn it_says_what_it_records() {
+        let told = |it: &Recorder<Bare>| (it.is_recording(), it.is_journaled());
+        assert_eq!(told(&recorder()), (false, false));
+        assert_eq!(told(&recorder().with_flight_recorder(1000)), (true, false));
+        let mut both =
+            recorder().with_flight_recorder(1000).with_journal(JournalOptions::default());
+        assert_eq!(told(&both), (true, true));
+        both.end_journal();
+        assert_eq!(told(&both), (true, false), "a flight recorder goes on");
+        assert!(both.take_chunk().is_none() && both.flight_recording().is_some());
+        let mut journaled = recorder().with_journal(JournalOptions::default());
+        journaled.end_journal();
+        assert_eq!(told(&journaled), (false, false));
+    }
+
+    /// A pool that nobody uses has no growing trace.
+    #[test]
+    fn what_was_told_is_not_told_again() {
+        let mut recorder = recorder().with_journal(JournalOptions::default());
+        assert!(!recorder.has_full_chunk());
+        recorder.flush();
+        assert!(recorder.has_full_chunk());
+        assert_eq!(chunks(&mut recorder), [0], "the state in which it begins");
+        recorder.flush();
+        assert_eq!(chunks(&mut recorder), []);
+        ready(&mut recorder);
+        assert!(!recorder.has_full_chunk());
+        recorder.flush();
+        recorder.flush();
+        assert_eq!(chunks(&mut recorder), [1]);
+    }
+
+    #[test]
+    fn memory_that_is_given_back_is_used_again() {
+        let mut recorder = recorder().with_journal(JournalOptions::default());
+        let mut places = Vec::new();
+        for _ in 0..8 {
+            ready(&mut recorder);
+            recorder.flush();
+            let chunk = recorder.take_chunk().expect("a full one");
+            places.push(chunk.tape.written().as_ptr());
+            recorder.give_back(chunk);
+        }
+        places.sort_unstable();
+        places.dedup();
+        assert!(places.len() <= 3, "one is written, one is recorded, one may lie ready");
+    }
+}

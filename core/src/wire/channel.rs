@@ -280,6 +280,20 @@ impl Channel {
     }
 
     /// What is being written is not to be overwritten.
+    /// No byte of what was begun is written, and none will be: its time was over before (CS-11). The
+    /// connection is as it was.
+    ///
+    /// # Panics
+    ///
+    /// When nothing was begun.
+    pub fn withdraw(&mut self) {
+        self.exchange.request_withdrawn();
+        if mem::take(&mut self.begun) == (Begun::Plain { is_secret: true }) {
+            self.outgoing.zeroize();
+        }
+        self.release();
+    }
+
     fn check_turn(&self) -> Result<(), WireError> {
         if self.is_writing() { Err(WireError::NotYourTurn) } else { Ok(()) }
     }

@@ -118,6 +118,17 @@ impl Exchange {
         };
     }
 
+    /// No byte of the request has been written, and none will be: its time was over before (CS-11). All
+    /// is as before it was begun.
+    ///
+    /// # Panics
+    ///
+    /// When no request was begun.
+    pub fn request_withdrawn(&mut self) {
+        assert!(matches!(self.turn, Turn::Writing { .. }), "no request is being written");
+        self.turn = Turn::Ours;
+    }
+
     /// A reply was read. It must answer the request, or, after one with `moreToCome`, the reply
     /// before it (MS-09, MS-15). For an OP_REPLY the flags are [`Flags::NONE`].
     ///

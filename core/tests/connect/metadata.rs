@@ -28,6 +28,7 @@ fn what_is_always_there() {
         "platform": "Rust",
     };
     assert_eq!(document(&Environment::default()), expected);
+    assert!(!Environment::default().is_faas());
 
     let text = |text: &str| Some(text.to_owned());
     let environment = Environment {

@@ -36,7 +36,14 @@ fn check_bytes(shown: &str, secret: &[u8]) {
 }
 
 fn look(value: &impl Debug) {
-    check(&format!("{value:?} {value:#?}"));
+    check(&shown(value));
+}
+
+/// What shows nothing at all has nothing to hide, and helps nobody.
+fn shown(value: &impl Debug) -> String {
+    let short = format!("{value:?}");
+    assert!(!short.is_empty());
+    format!("{short} {value:#?}")
 }
 
 /// Everything that is shown on the way, to be looked through once all secrets are known.
@@ -45,7 +52,7 @@ struct Shown(String);
 
 impl Shown {
     fn look(&mut self, value: &impl Debug) {
-        writeln!(self.0, "{value:?} {value:#?}").expect("into memory");
+        writeln!(self.0, "{}", shown(value)).expect("into memory");
     }
 }
 

@@ -64,7 +64,7 @@ The rules are LG-01 to LG-56. `cenote_core::log` makes the records; the shell ha
 * **Errors** are cut after `{length}` characters (Unicode scalar values, default {default}), and
   end with `...` then.
 * A variable whose value is not valid counts as not set. The core reads no variables: a shell passes their values on.
-  What a program sets beats them unless the shell decides otherwise.
+  What a program sets beats them (LG-54), with a builder's `log_settings`; `LogSettings::with_variable` has it the other way round.
 * **`cenote-tokio` and `cenote-mio`** give messages to `tracing`, target `cenote::connection`, and read the second variable
   alone: which messages are wanted, and where they go, the application's `tracing` subscriber says (LG-41).
 * **Secrets**: a record holds the address, numbers, options, fixed texts and what an error shows of itself. No error of

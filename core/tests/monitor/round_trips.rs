@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cenote_core::monitor::{DeadlineReason, MonitorOptions, RoundTrip};
+use cenote_core::monitor::{DeadlineReason, Input, MonitorOptions, RoundTrip};
 use cenote_core::uri::ServerMonitoringMode;
 
 use crate::world::{MS, SECOND, World, primary, refusal, reset, standalone};
@@ -50,6 +50,22 @@ fn streaming_has_a_second_socket() {
     assert_eq!(round_trip(&world), (MS * 3, MS));
     assert!(world.done().is_empty());
     assert!(world.monitor.description().is_known());
+}
+
+/// A timer that is late is taken as well.
+#[test]
+fn a_measurement_that_is_overdue_is_made() {
+    let mut world = World::new();
+    world.opened(1, &primary(1));
+    world.opened(2, &primary(1));
+    world.replied(1, &primary(1), true);
+    world.done();
+    world.wait(SECOND * 9);
+    world.feed(Input::Timer);
+    assert_eq!(world.done(), [""; 0], "it is not due yet");
+    world.wait(SECOND * 2);
+    world.feed(Input::Timer);
+    assert_eq!(world.done(), ["send 2: hello"]);
 }
 
 /// SD-42: a socket that fails there changes nothing but to be replaced in time.

@@ -11,7 +11,7 @@ use mio::{Interest, Registry, Token};
 
 pub(super) use crate::talk::Failure;
 
-use super::patience::Patience;
+use super::patience::{Patience, Wait};
 use super::stream::Stream;
 
 /// A stream of messages.
@@ -49,20 +49,27 @@ impl Messages {
         self.channel.is_reusable()
     }
 
-    /// Blocks until all of it is written, or `patience` is over.
+    /// Blocks until all of it is written, or `patience` is over. If that is over before the first byte,
+    /// nothing was begun (CS-11).
     pub(super) fn send(&mut self, patience: Patience) -> Result<(), Failure> {
-        self.persist(patience, |messages| Ok(messages.write()?))
+        match patience.next() {
+            Ok(first) => self.persist(first, patience, |messages| Ok(messages.write()?)),
+            Err(after) => {
+                self.channel.withdraw();
+                Err(Failure::TimedOut(after))
+            }
+        }
     }
 
     /// Blocks until the body of the next reply is there.
     pub(super) fn receive(&mut self, patience: Patience) -> Result<RawDocumentBuf, Failure> {
-        self.persist(patience, Self::read)
+        self.persist(patience.next()?, patience, Self::read)
     }
 
     /// Blocks until the next reply is there, with its buffer if it is large. What has come of it
     /// when `patience` is over stays here for the next call.
     pub(super) fn receive_message(&mut self, patience: Patience) -> Result<MessageBuf, Failure> {
-        self.persist(patience, Self::read_message)
+        self.persist(patience.next()?, patience, Self::read_message)
     }
 
     /// Prepares a command for [`write`](Self::write). `database` is `None` for one that names its
@@ -163,13 +170,14 @@ impl Messages {
         Ok((&mut self.stream, exchange))
     }
 
+    /// The first wait has begun.
     fn persist<R>(
         &mut self,
+        mut wait: Option<Wait>,
         patience: Patience,
         mut step: impl FnMut(&mut Self) -> Result<R, Failure>,
     ) -> Result<R, Failure> {
         loop {
-            let wait = patience.next()?;
             self.stream.block_for(wait.map(|wait| wait.left))?;
             match Failure::apart(step(self)) {
                 Ok(outcome) => return outcome,
@@ -180,6 +188,7 @@ impl Messages {
                     None => return Err(error.into()),
                 },
             }
+            wait = patience.next()?;
         }
     }
 }

@@ -63,7 +63,8 @@ impl Connection {
         self.command_for(database, command, self.patience())
     }
 
-    /// As [`command`](Self::command), and all of it ends at `deadline`.
+    /// As [`command`](Self::command), and all of it ends at `deadline`. If that is over before the first
+    /// byte is sent, none is, and the connection is [as it was](Self::is_reusable) (CS-11).
     ///
     /// # Errors
     ///
@@ -202,7 +203,8 @@ impl PooledConnection<Mongo> {
         self.run(|connection| connection.command(database, command))
     }
 
-    /// As [`command`](Self::command), and all of it ends at `deadline`.
+    /// As [`command`](Self::command), and all of it ends at `deadline`. If that is over before the first
+    /// byte is sent, the connection is as it was, and goes back to the pool (CS-11).
     ///
     /// # Errors
     ///
@@ -213,7 +215,13 @@ impl PooledConnection<Mongo> {
         command: &RawDocument,
         deadline: Instant,
     ) -> Result<RawDocumentBuf, OperationError> {
-        self.run(|connection| connection.command_before(database, command, deadline))
+        let outcome = self.run(|connection| {
+            let outcome = connection.command_before(database, command, deadline);
+            let is_late = outcome.as_ref().is_err_and(ConnectionError::is_timeout);
+            // It says nothing about the server or the connection, and is shown to nobody.
+            if is_late && connection.is_reusable() { Ok(outcome) } else { outcome.map(Ok) }
+        })?;
+        Ok(outcome?)
     }
 
     /// Sends a write that is not answered: [`Connection::command_unacknowledged`].

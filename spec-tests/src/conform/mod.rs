@@ -9,6 +9,8 @@ pub mod cmap;
 pub mod connection;
 mod crew;
 mod document;
+mod logs;
+mod not_on;
 mod place;
 mod requirement;
 pub mod sdam_errors;
@@ -136,7 +138,7 @@ pub enum Unreadable {
         /// What is wrong there.
         reason: String,
     },
-    /// A document, but not of the format that its folder promises.
+    /// A document, but not of the format that its folder promises; or a folder of none.
     #[error("{path}{}: not a test file: {reason}", colon(*line))]
     Format {
         /// The file.
@@ -162,6 +164,9 @@ pub enum Unreadable {
     },
 }
 
+/// What is said to a file that would pass whatever there is.
+const NOTHING_TO_SHOW: &str = "a file without a test shows nothing";
+
 fn colon(line: Option<usize>) -> String {
     line.map(|line| format!(":{line}")).unwrap_or_default()
 }
@@ -182,7 +187,12 @@ fn names(targets: &[Target]) -> String {
 /// any of these targets: nothing is passed over in silence.
 pub fn play(path: &Path, targets: &[Target], place: &Place) -> Result<Vec<Outcome>, Unreadable> {
     let mut files = Vec::new();
-    for file in test_files(path)? {
+    let found = test_files(path)?;
+    if found.is_empty() {
+        let reason = "there is no test file in it, JSON or YAML".to_owned();
+        return Err(Unreadable::Format { path: path.to_owned(), line: None, reason });
+    }
+    for file in found {
         let runner = Runner::of(&file, targets, place)?;
         files.push((twin::read(&file)?, runner));
     }

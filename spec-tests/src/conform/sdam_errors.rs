@@ -12,7 +12,8 @@ use std::path::Path;
 
 use self::format::{Phase, TestFile};
 use self::stand_in::{Topology, Unsupported};
-use super::{Document, Outcome, Target, Unreadable};
+use super::document::inner::wrong_at;
+use super::{Document, NOTHING_TO_SHOW, Outcome, Target, Unreadable};
 
 /// Plays one file, which holds one test.
 ///
@@ -31,17 +32,29 @@ pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
 /// As [`play`].
 pub fn play_document(document: &Document) -> Result<Vec<Outcome>, Unreadable> {
     let file: TestFile = document.parse()?;
-    let unreadable = |Unsupported(reason)| document.refuse("", &reason);
+    if file.phases.is_empty() {
+        return Err(document.refuse("phases", NOTHING_TO_SHOW));
+    }
+    let unreadable = |Unsupported(reason)| document.refuse_in("", &reason);
     let verdict = play_phases(&file).map_err(unreadable)?.into();
     let (path, target) = (document.path().to_owned(), Target::Core);
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
 }
 
+impl Unsupported {
+    /// In which part of the file.
+    fn at(self, place: &str) -> Self {
+        Self(wrong_at(place, self.0))
+    }
+}
+
 /// The outer error means that the test cannot be played, the inner one that it failed.
 fn play_phases(file: &TestFile) -> Result<Result<(), String>, Unsupported> {
-    let mut topology = Topology::from_uri(&file.uri)?;
-    for phase in &file.phases {
-        feed(&mut topology, phase)?;
+    let topology = Topology::from_uri(&file.uri);
+    let mut topology = topology.map_err(|unsupported| unsupported.at("uri"))?;
+    for (index, phase) in file.phases.iter().enumerate() {
+        feed(&mut topology, phase)
+            .map_err(|unsupported| unsupported.at(&format!("phases/{index}")))?;
         let seen = topology.outcome();
         if seen != phase.outcome {
             let Phase { description, outcome: expected, .. } = phase;
@@ -52,11 +65,13 @@ fn play_phases(file: &TestFile) -> Result<Result<(), String>, Unsupported> {
 }
 
 fn feed(topology: &mut Topology, phase: &Phase) -> Result<(), Unsupported> {
-    for (address, hello) in &phase.responses {
-        topology.apply_hello(address, hello)?;
+    for (index, (address, hello)) in phase.responses.iter().enumerate() {
+        let applied = topology.apply_hello(address, hello);
+        applied.map_err(|unsupported| unsupported.at(&format!("responses/{index}")))?;
     }
-    for error in &phase.application_errors {
-        topology.apply_error(error)?;
+    for (index, error) in phase.application_errors.iter().enumerate() {
+        let applied = topology.apply_error(error);
+        applied.map_err(|unsupported| unsupported.at(&format!("applicationErrors/{index}")))?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::requirement::RequirementId;
-use super::{Document, Outcome, Target, Unreadable, Verdict};
+use super::{Document, NOTHING_TO_SHOW, Outcome, Target, Unreadable, Verdict};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,14 +33,16 @@ struct Test {
     valid: bool,
     warning: Option<bool>,
     hosts: Option<Vec<Value>>,
-    auth: Option<Value>,
+    auth: Option<Map<String, Value>>,
     options: Option<Map<String, Value>>,
     /// The outer option: whether the test says anything about it.
     #[serde(default, deserialize_with = "present")]
-    credential: Option<Option<Value>>,
+    credential: Option<Option<Map<String, Value>>>,
 }
 
-fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Option<Value>>, D::Error> {
+fn present<'de, D: Deserializer<'de>>(
+    value: D,
+) -> Result<Option<Option<Map<String, Value>>>, D::Error> {
     Option::deserialize(value).map(Some)
 }
 
@@ -90,6 +92,9 @@ pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
 pub fn play_document(document: &Document) -> Result<Vec<Outcome>, Unreadable> {
     let path = document.path();
     let file: File = document.parse()?;
+    if file.tests.is_empty() {
+        return Err(document.refuse("tests", NOTHING_TO_SHOW));
+    }
     let outcome = |(test, position): (Test, usize)| {
         let verdict = judge(exception(path, position, &test.uri), play_test(&test));
         let (file, target) = (path.to_owned(), Target::Core);
@@ -127,10 +132,10 @@ fn play_test(test: &Test) -> Result<(), String> {
         same("hosts", &Value::Array(hosts.clone()), &seen::hosts(&parsed, hosts))?;
     }
     if let Some(auth) = &test.auth {
-        same("auth", auth, &seen::auth(&parsed))?;
+        same("auth", &Value::Object(auth.clone()), &seen::auth(&parsed))?;
     }
     if let Some(credential) = &test.credential {
-        let expected = credential.clone().unwrap_or(Value::Null);
+        let expected = credential.clone().map_or(Value::Null, Value::Object);
         same("credential", &expected, &seen::credential(&parsed))?;
     }
     for (name, expected) in test.options.iter().flatten() {

@@ -256,3 +256,103 @@ fn mistakes_about_connections_are_told_with_their_line_too() {
         assert!(said.contains(complaint), "{change:?}: no {complaint:?} in {said}");
     }
 }
+
+const SERVERS: &str = "\
+description: two servers
+requirements: [OP-12]
+notOn:
+  core: why
+uri: \"mongodb://{server},{server2}/\"
+options:
+  maxPoolSize: 3
+connections:
+- - hears: { command: isMaster, body: {}, more: true }
+  - isLeft
+- [isLeft]
+otherServers:
+- - - answersAlways:
+        hears: { command: isMaster, body: {}, more: true }
+        says: { body: { ok: 1 } }
+operations:
+- connect: {}
+- connect: { fasterThan: 0 }
+- watch
+- isSeen: { server: 2, kind: Mongos }
+- clientConnect: { to: { server: 2 } }
+- hasTold: { server: 2, type: ConnectionReady, times: 1, with: { connectionId: 1 } }
+";
+
+#[test]
+fn mistakes_about_several_servers_are_told_with_their_line_too() {
+    for (change, line, complaint) in [
+        (("core: why", "core: 5"), 4, "notOn.core: invalid type: integer `5`"),
+        (("core: why", "moon: why"), 4, "notOn.moon: unknown target, known are core, tokio, mio"),
+        (("core: why", "core: ''"), 4, "notOn.core: for each target where it is not played"),
+        ((",{server2}", ""), 5, "uri: nobody is told of {server2}"),
+        (("  maxPoolSize: 3", "  maxPoolSise: 3"), 7, "options.maxPoolSise: unknown field"),
+        (("maxPoolSize: 3", "maxConnecting: 0"), 6, "options: maxConnecting is 0"),
+        (("answersAlways", "answers"), 13, "otherServers.0.0.0: unknown variant `answers`"),
+        (
+            (
+                "hears: { command: isMaster, body: {}, more: true }\n        says",
+                "hears: { command: isMaster, body: {} }\n        says",
+            ),
+            14,
+            "otherServers.0.0.0.answersAlways.hears.body: it has no `isMaster`",
+        ),
+        (("{ ok: 1 } }", "{ ok: 1 }, hint: 1 }"), 15, "answersAlways.says.hint: unknown field"),
+        (
+            ("{ ok: 1 } }\n", "{ ok: 1 } }\n    - isLeft\n"),
+            13,
+            "otherServers.0.0: 1 steps come after the connection is closed",
+        ),
+        (("fasterThan: 0", "fasterThan: 1"), 18, "connect.fasterThan: operation 1 is no connect"),
+        (("fasterThan: 0", "fasterThan: -1"), 18, "connect.fasterThan: invalid value"),
+        (("kind: Mongos", "kind: Router"), 20, "isSeen.kind: unknown kind, known are Unknown"),
+        (("{ server: 2, kind", "{ server: 3, kind"), 20, "isSeen.server: there is no server 3"),
+        (("to: { server: 2 }", "to: { server: 0 }"), 21, "to.server: there is no server 0"),
+        (("to: { server: 2 }", "to: { kind: 2 }"), 21, "clientConnect.to: unknown variant `kind`"),
+        (("ConnectionReady", "ConnectionLost"), 22, "hasTold.type: unknown event, known are"),
+        (("times: 1", "time: 1"), 22, "hasTold.time: unknown field `time`"),
+        (("connectionId: 1 }", "connectionId: { $$type: 1 } }"), 22, "unknown operator `$$type`"),
+    ] {
+        let said = refusal("0.yml", "scenarios/connection", &replaced(SERVERS, change));
+        let begin = format!("/0.yml:{line}: ");
+        assert!(said.contains(&begin), "{change:?}: no {begin:?} in {said}");
+        assert!(said.contains(complaint), "{change:?}: no {complaint:?} in {said}");
+    }
+}
+
+const LOGGED: &str = "\
+version: 1
+style: unit
+description: nothing is logged
+operations: []
+log:
+  variables: { MONGODB_LOG_ALL: debug }
+  messages:
+    - level: debug
+      component: connection
+      message: Connection pool created
+      data: { serverPort: 42 }
+events: []
+";
+
+#[test]
+fn mistakes_about_the_log_are_told_with_their_line_too() {
+    for (change, line, complaint) in [
+        (("MONGODB_LOG_ALL", "MONGODB_LOG"), 6, "log.variables.MONGODB_LOG: unknown variable"),
+        (("debug }", "7 }"), 6, "log.variables.MONGODB_LOG_ALL: invalid type: integer `7`"),
+        (("  messages:", "  levels: []\n  messages:"), 7, "log.levels: a framework has some"),
+        (("level: debug", "level: loud"), 8, "log.messages.0.level: unknown level `loud`"),
+        (("component: conn", "component: disconn"), 9, "log.messages.0.component: unknown variant"),
+        (("pool created", "pool lost"), 10, "log.messages.0.message: it is unknown, known are"),
+        (("serverPort", "port"), 11, "log.messages.0.data.port: unknown key, known are"),
+        (("      data", "      date"), 11, "log.messages.0.date: unknown field `date`"),
+        (("  messages:", "  message:"), 7, "log.message: unknown field `message`"),
+    ] {
+        let said = refusal("log.yml", "cmap-format", &replaced(LOGGED, change));
+        let expected = format!("/log.yml:{line}: not a test file: {complaint}");
+        assert!(said.contains(&expected), "{change:?}: no {expected:?} in {said}");
+    }
+}

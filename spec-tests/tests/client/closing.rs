@@ -10,7 +10,7 @@ use cenote_core::client::{ClientError, SelectionError, Selector};
 use tokio::time::timeout;
 
 use crate::shells::{Shell, on_both_shells};
-use crate::world::{World, standalone, three, until_open};
+use crate::world::{World, judge, standalone, three, until_open};
 
 on_both_shells!(
     nothing_is_left,
@@ -99,7 +99,8 @@ async fn waits_that_are_given_up() {
     only.with(|server, now| {
         server.set_fault(now, Script::new(Fault::Refuse));
     });
-    let client = cenote_tokio::Client::new(&only.uri()).expect("a client");
+    let builder = cenote_tokio::Client::builder(&only.uri()).expect("a connection string");
+    let client = builder.on_event(judge()).build().expect("a client");
     let pool = client.pool(&only.address()).expect("of this client").clone();
     let _ = timeout(Duration::from_millis(50), client.check_out(&Selector::Any))
         .await

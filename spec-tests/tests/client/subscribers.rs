@@ -10,7 +10,7 @@ use cenote::endpoint::Role;
 use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::{PoolOptions, Purpose};
 
-use crate::world::{member, standalone, until_open};
+use crate::world::{judge, member, standalone, until_open};
 
 /// Longer than anything takes on the slowest machine.
 const LONG: Duration = Duration::from_secs(30);
@@ -23,7 +23,7 @@ fn a_subscriber_of_mio_may_close_the_client() {
     let (told, telling) = channel();
     let of_subscriber = Arc::clone(&client);
     let builder = cenote_mio::Client::builder(&only.uri()).expect("a connection string");
-    let made = builder.on_server_event(move |_| {
+    let made = builder.on_event(judge()).on_server_event(move |_| {
         if let Some(client) = of_subscriber.get() {
             client.close();
             let _ = told.send(());
@@ -44,6 +44,7 @@ fn one_who_panics_hurts_nobody() {
     let (told, telling) = channel();
     let builder = cenote_mio::Client::builder(&only.uri()).expect("a connection string");
     let client = builder
+        .on_event(judge())
         .on_server_event(|_| panic!("on purpose"))
         .on_server_event(move |event| {
             let _ = told.send(event.event.name());
@@ -67,6 +68,7 @@ fn on_mio_a_connection_that_is_held_is_the_applications() {
     let client = cenote_mio::Client::builder(&only.uri())
         .expect("a connection string")
         .options(held_too_long())
+        .on_event(judge())
         .on_held_too_long(move |report| {
             let _ = told.send(report.place);
         })
@@ -91,6 +93,7 @@ async fn on_tokio_a_connection_that_is_held_is_the_applications() {
     let client = cenote_tokio::Client::builder(&only.uri())
         .expect("a connection string")
         .options(held_too_long())
+        .on_event(judge())
         .on_held_too_long(move |report| {
             let _ = told.send(report.place);
         })

@@ -13,6 +13,7 @@ use cenote_core::client::{ClientError, Selector, ServerEvent};
 use cenote_core::connect::ServerKind;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Event, PoolOptions};
+use cenote_tokio::PoolEvent;
 
 use crate::shells::{AnyClient, AnyConnection, Ears, Shell};
 
@@ -223,6 +224,12 @@ pub(crate) fn fail_point(endpoint: &Endpoint, data: RawDocumentBuf, times: i32) 
 
 pub(crate) fn open(endpoint: &Endpoint) -> u64 {
     endpoint.with(|server, _| server.statistics().open)
+}
+
+/// Judges the events of a client that is made by hand.
+pub(crate) fn judge() -> impl Fn(&PoolEvent) + Send + Sync + 'static {
+    let sentry = Sentry::new();
+    move |told| sentry.hear(&told.event, &told.address)
 }
 
 pub(crate) fn commands(endpoint: &Endpoint, name: &str) -> u64 {

@@ -77,10 +77,11 @@ pub(crate) fn run(child: &Child, parent: Parent) -> ! {
 
 /// The documented way.
 fn resets(parent: Parent) {
-    let Parent { runtime, pool, mut first, second, .. } = parent;
+    let Parent { runtime, pool, mut first, second, judge, .. } = parent;
     assert!(second.is_none());
     std::mem::forget(runtime);
     in_a_new_runtime(async {
+        judge.sentry().is_reset_after_fork(pool.address());
         pool.reset_after_fork().expect("a runtime of its own");
         let snapshot = pool.snapshot();
         assert_eq!((snapshot.status, snapshot.total, snapshot.generation), (Status::Ready, 0, 1));
@@ -99,7 +100,9 @@ fn resets(parent: Parent) {
         assert_eq!(pool.snapshot().in_use, 1);
 
         // Deadlines work, though the parent's timer is not here; in virtual time from now on.
-        pool.set_options(pool.options().with_max_pool_size(1)).expect("good options");
+        let options = pool.options().with_max_pool_size(1);
+        judge.sentry().options_change(&options, pool.address());
+        pool.set_options(options).expect("good options");
         pause();
         let deadline = Instant::now() + Duration::from_secs(3600);
         assert!(pool.check_out_before(deadline).await.expect_err("nothing is there").is_timeout());
@@ -110,11 +113,12 @@ fn resets(parent: Parent) {
 
 /// Without a reset: the idle one is refused, and the pool begins anew by itself.
 fn uses_what_is_idle(parent: Parent) {
-    let Parent { runtime, pool, first, second: _, .. } = parent;
+    let Parent { runtime, pool, first, second: _, judge, .. } = parent;
     std::mem::forget(runtime);
     in_a_new_runtime(async {
         let mut idle = pool.check_out().await.expect("a connection");
         assert_eq!(idle.id(), 2);
+        judge.lets_it_notice();
         assert_foreign(&mut idle).await;
         assert_eq!(ping(&pool).await.id(), 3);
         drop((idle, first));
@@ -125,9 +129,10 @@ fn uses_what_is_idle(parent: Parent) {
 
 /// Without a reset: what would open a connection fails, and the next attempt opens it.
 fn opens_another_one(parent: Parent) {
-    let Parent { runtime, pool, first, second, .. } = parent;
+    let Parent { runtime, pool, first, second, judge, .. } = parent;
     std::mem::forget(runtime);
     in_a_new_runtime(async {
+        judge.lets_it_notice();
         let error = pool.check_out().await.expect_err("it is refused");
         assert_eq!(error.name(), "PoolClearedError", "{error}");
         assert!(error.is_retryable());
@@ -138,10 +143,11 @@ fn opens_another_one(parent: Parent) {
 
 /// A full pool, and a queue: neither is the child's.
 fn does_not_wait_with_others(parent: Parent) {
-    let Parent { runtime, pool, first, second, .. } = parent;
+    let Parent { runtime, pool, first, second, judge, .. } = parent;
     std::mem::forget(runtime);
     assert_eq!(pool.snapshot().waiting, 1);
     in_a_new_runtime(async {
+        judge.sentry().is_reset_after_fork(pool.address());
         pool.reset_after_fork().expect("a runtime of its own");
         let snapshot = pool.snapshot();
         assert_eq!((snapshot.waiting, snapshot.total), (0, 0), "{snapshot}");
@@ -152,9 +158,10 @@ fn does_not_wait_with_others(parent: Parent) {
 
 /// Neither commands nor what goes past the guard.
 fn uses_what_is_out(parent: Parent) {
-    let Parent { runtime, pool, mut first, second, .. } = parent;
+    let Parent { runtime, pool, mut first, second, judge, .. } = parent;
     std::mem::forget(runtime);
     in_a_new_runtime(async {
+        judge.lets_it_notice();
         let past =
             (*first).command("admin", &rawdoc! { "ping": 1 }).await.expect_err("it is refused");
         assert!(past.to_string().contains("forked"), "{past}");

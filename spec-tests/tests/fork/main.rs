@@ -5,6 +5,7 @@
 //! share in its sockets.
 
 mod child;
+mod judge;
 mod paper;
 mod server;
 
@@ -18,6 +19,7 @@ use tokio::task::{JoinHandle, yield_now};
 use tokio::time::timeout;
 
 use crate::child::{CHILDREN, Child, PATIENCE};
+use crate::judge::Judge;
 use crate::paper::Paper;
 use crate::server::{Process, Tally};
 
@@ -31,6 +33,8 @@ struct Parent {
     second: Option<PooledConnection<Mongo>>,
     /// Of the pool.
     trace: Paper,
+    /// Of its events, in either process.
+    judge: Judge,
 }
 
 fn main() -> ExitCode {
@@ -60,7 +64,7 @@ fn story(child: &Child, tls: bool, threads: bool) {
     parent.ping_both();
     let after = server.tallies();
 
-    let parent = match fork().expect("a child") {
+    let parent = match parent.judge.while_quiet(fork).expect("a child") {
         Fork::Child => child::run(child, parent),
         Fork::Parent(child) => {
             assert_eq!(waitpid(child).expect("it ends"), 0, "{context}: how the child ended");
@@ -93,21 +97,24 @@ impl Parent {
         let runtime = builder.worker_threads(1).enable_all().build().expect("a runtime");
         let trace = Paper::default();
         let recording = Recording::to_writer(trace.clone());
+        let judge = Judge::default();
+        let ear = judge.clone();
         let pool = runtime.block_on(async {
-            Pool::builder(uri)?.flight_recorder(64 << 10).record(recording).build()
+            let builder = Pool::builder(uri)?.flight_recorder(64 << 10).record(recording);
+            builder.on_event(move |event| ear.hear(event)).build()
         });
         let pool = pool.expect("a pool");
         pool.ready();
         let [first, second] =
             [(); 2].map(|()| runtime.block_on(pool.check_out()).expect("a connection"));
         let second = (!has_one_idle).then_some(second);
-        Self { runtime, pool, first, second, trace }
+        Self { runtime, pool, first, second, trace, judge }
     }
 
     /// On both connections.
     fn ping_both(&mut self) {
         let ping = rawdoc! { "ping": 1 };
-        let Self { runtime, pool, first, second, trace: _ } = self;
+        let Self { runtime, pool, first, second, .. } = self;
         let work = async {
             first.command("admin", &ping).await.expect("the first one works");
             let idle = match second {
@@ -128,7 +135,9 @@ impl Parent {
     /// Somebody asks for a third connection of two.
     fn wait(&self) -> JoinHandle<u64> {
         let pool = self.pool.clone();
-        pool.set_options(pool.options().with_max_pool_size(2)).expect("good options");
+        let options = pool.options().with_max_pool_size(2);
+        self.judge.sentry().options_change(&options, pool.address());
+        pool.set_options(options).expect("good options");
         let request =
             self.runtime.spawn(async move { pool.check_out().await.expect("its turn").id() });
         self.runtime.block_on(async {
@@ -147,7 +156,7 @@ impl Parent {
     }
 
     fn end(self) {
-        let Self { runtime, pool, first, second, trace } = self;
+        let Self { runtime, pool, first, second, trace, judge: _ } = self;
         drop((first, second));
         runtime.block_on(pool.close());
         // No child has written into it.

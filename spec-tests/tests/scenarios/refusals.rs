@@ -102,11 +102,12 @@ const REFUSALS: &[Refusal] = &[
         |document| operation(document, json!({ "name": "checkOut", "purpose": "fun" })),
         "unknown variant `fun`",
     ),
-    (|document| document["notOn"] = json!({ "moon": "far" }), "unknown variant `moon`"),
-    (|document| document["notOn"] = json!({ "mio": "" }), "for each target where not"),
+    (|document| document["notOn"] = json!({ "moon": "far" }), "notOn.moon: unknown target"),
+    (|document| document["notOn"] = json!({ "mio": 5 }), "notOn.mio: invalid type: integer `5`"),
+    (|document| document["notOn"] = json!({ "mio": "" }), "notOn.mio: for each target where"),
     (
         |document| document["notOn"] = json!({ "core": "a", "tokio": "b", "mio": "c" }),
-        "it is played somewhere",
+        "it has to be played somewhere",
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! Traces that are cut, damaged, or none at all.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 use bson::{Document, doc};
 use cenote::replay::random::SplitMix;
@@ -46,6 +46,25 @@ fn a_trace_that_is_cut_at_any_byte_replays_up_to_there() {
 }
 
 #[test]
+fn a_source_that_fails_is_an_error_and_one_that_was_interrupted_goes_on() {
+    struct Fails<'a>(&'a [u8], ErrorKind);
+    impl Read for Fails<'_> {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let kind = std::mem::replace(&mut self.1, ErrorKind::TimedOut);
+            match kind {
+                ErrorKind::Interrupted => Err(kind.into()),
+                _ if self.0.is_empty() => Err(kind.into()),
+                _ => self.0.read(out),
+            }
+        }
+    }
+    let trace = trace(9, 10, JournalOptions::default());
+    let (steps, outcome) = read(Fails(&trace[..trace.len() - 1], ErrorKind::Interrupted));
+    let error = outcome.expect_err("the end is missing").to_string();
+    assert!(error.contains("timed out") && steps <= 10, "{error}");
+}
+
+#[test]
 fn a_trace_that_is_read_byte_by_byte_is_the_same() {
     struct Drip<'a>(&'a [u8]);
     impl Read for Drip<'_> {
@@ -56,6 +75,17 @@ fn a_trace_that_is_read_byte_by_byte_is_the_same() {
     }
     let trace = trace(9, 100, JournalOptions::default());
     assert_eq!(read(Drip(&trace)).0, read(trace.as_slice()).0);
+}
+
+/// Which document is damaged is told by where it begins.
+#[test]
+fn a_problem_is_told_with_its_place() {
+    let good = trace(5, 24, small_chunks());
+    for behind in [&[1, 0, 0, 0][..], &[9, 0, 0, 0, 1], &[5, 0, 0, 0, 7]] {
+        let damaged = [&good, behind].concat();
+        let error = read(damaged.as_slice()).1.expect_err("damaged");
+        assert_eq!(error.byte, good.len() as u64, "{error}");
+    }
 }
 
 #[test]

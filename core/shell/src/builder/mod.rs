@@ -9,6 +9,7 @@ use std::fmt;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
+use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::ConnectionString;
 
@@ -86,7 +87,7 @@ impl<P: BuiltPool> Builder<P> {
         &self.0.address
     }
 
-    /// Takes these options and no others: those of a connection string are forgotten.
+    /// Takes these options and no others: those of a connection string are forgotten (OP-52).
     #[must_use]
     pub fn options(mut self, options: PoolOptions) -> Self {
         self.0.options = options;
@@ -113,6 +114,16 @@ impl<P: BuiltPool> Builder<P> {
     #[must_use]
     pub fn event_channel(self, sender: P::EventSender) -> Self {
         self.on_event(move |event| P::send(&sender, event.clone()))
+    }
+
+    /// Makes log messages like this. Without it, what the environment says counts, read once for the
+    /// whole process (LG-48); how to have the environment beat the program, [`LogSettings`] says
+    /// (LG-54). Which messages are wanted, and where they go, is for the application's `tracing` to say
+    /// (LG-41, LG-47).
+    #[must_use]
+    pub fn log_settings(mut self, settings: LogSettings) -> Self {
+        self.0.log = Some(settings);
+        self
     }
 
     /// Shows `watcher` every connection that could not be established, and every error of one that

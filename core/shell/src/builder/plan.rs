@@ -3,6 +3,7 @@ use std::fmt;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
+use cenote_core::log::LogSettings;
 use cenote_core::pool::{Action, Instant, PoolOptions, PoolState, Shell};
 
 use super::BuildError;
@@ -24,6 +25,8 @@ pub struct PoolPlan<K> {
     pub options: PoolOptions,
     /// Who is told everything.
     pub subscribers: Vec<Subscriber>,
+    /// How log messages are made; as the environment says if nobody says so.
+    pub log: Option<LogSettings>,
     /// Who is shown failures.
     pub watcher: Option<Watcher>,
     /// Who is shown what is held for long.
@@ -45,6 +48,7 @@ impl<K> PoolPlan<K> {
             connector,
             options: PoolOptions::default(),
             subscribers: Vec::new(),
+            log: None,
             watcher: None,
             overseer: None,
             tracing: TraceOptions::default(),

@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cenote_core::client::ServerEvent;
+use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, UriWarning};
 
@@ -49,7 +50,7 @@ impl<C: BuiltClient> ClientBuilder<C> {
     }
 
     /// Takes these options for every pool, and no others: those of the connection string are forgotten
-    /// (PT-01, PT-02). Some have no name there, such as
+    /// (OP-52, PT-01, PT-02). Some have no name there, such as
     /// [`held_too_long`](PoolOptions::held_too_long). Whether there is a load balancer stays the
     /// connection string's to say.
     #[must_use]
@@ -65,6 +66,13 @@ impl<C: BuiltClient> ClientBuilder<C> {
     #[must_use]
     pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.0.subscribers.push(Arc::new(subscriber));
+        self
+    }
+
+    /// Makes the log messages of all pools like this: [`Builder::log_settings`].
+    #[must_use]
+    pub fn log_settings(mut self, settings: LogSettings) -> Self {
+        self.0.log = Some(settings);
         self
     }
 

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::ClientSettings;
+use cenote_core::log::LogSettings;
 use cenote_core::monitor::MonitorOptions;
 use cenote_core::uri::ConnectionString;
 
@@ -26,6 +27,7 @@ pub struct ClientPlan<P: BuiltPool> {
     pub(super) server_subscribers: Vec<ServerSubscriber>,
     pub(super) prepare: Option<Prepare<P>>,
     pub(super) subscribers: Vec<Told<PoolEvent>>,
+    pub(super) log: Option<LogSettings>,
     pub(super) overseer: Option<Told<HeldTooLong>>,
     #[cfg(feature = "metrics")]
     pub(super) metrics: Option<Metrics>,
@@ -46,6 +48,7 @@ impl<P: BuiltPool> ClientPlan<P> {
             server_subscribers: Vec::new(),
             prepare: None,
             subscribers: Vec::new(),
+            log: None,
             overseer: None,
             #[cfg(feature = "metrics")]
             metrics: None,
@@ -90,6 +93,9 @@ impl<P: BuiltPool<Connector: Clone>> ClientPlan<P> {
         for subscriber in &self.subscribers {
             let subscriber = Arc::clone(subscriber);
             builder = builder.on_event(move |event| subscriber(event));
+        }
+        if let Some(settings) = self.log {
+            builder = builder.log_settings(settings);
         }
         if let Some(overseer) = &self.overseer {
             let overseer = Arc::clone(overseer);

@@ -18,9 +18,9 @@ use crate::held::HeldTooLong;
 /// The specification calls the component `connection`.
 const TARGET: &str = "cenote::connection";
 
-/// What the environment says (LG-48); which messages are wanted is for the application's `tracing`
-/// to say (LG-41).
-static SETTINGS: LazyLock<LogSettings> = LazyLock::new(|| {
+/// What the environment says, where the program says nothing (LG-48, LG-54). Which messages are
+/// wanted is for the application's `tracing` to say (LG-41).
+pub static OF_ENVIRONMENT: LazyLock<LogSettings> = LazyLock::new(|| {
     LogSettings::from_variable(std::env::var(LogSettings::VARIABLE).ok().as_deref())
 });
 
@@ -32,8 +32,8 @@ pub fn is_wanted() -> bool {
 
 /// Says what happened, with the keys of the specification. Those that do not apply are absent.
 #[inline(never)]
-pub fn event(address: &ServerAddress, event: &Event<ConnectionError>) {
-    let record = LogRecord::new(event, address, &SETTINGS);
+pub fn event(address: &ServerAddress, event: &Event<ConnectionError>, settings: &LogSettings) {
+    let record = LogRecord::new(event, address, settings);
     let text = |key| record.field(key).map(display);
     // Numbers are numbers, so that nobody who evaluates them has to read texts (LG-06).
     let number = |key| match record.field(key)? {

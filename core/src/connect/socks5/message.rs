@@ -97,3 +97,29 @@ pub(super) fn protocol(reason: &str) -> ConnectionError {
 fn configuration(reason: &str) -> ConnectionError {
     ConnectionError::configuration(Stage::Proxy, reason)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::refused;
+
+    /// RFC 1928, section 6.
+    #[test]
+    fn each_code_has_its_reason() {
+        let reasons = [
+            "unknown reason",
+            "general failure",
+            "not allowed by its rules",
+            "network unreachable",
+            "host unreachable",
+            "connection refused",
+            "time to live expired",
+            "command not supported",
+            "address type not supported",
+            "unknown reason",
+        ];
+        for (code, reason) in (0..).zip(reasons) {
+            let text = format!("the proxy cannot connect to the server: {reason} (code {code})");
+            assert_eq!(refused(code), text);
+        }
+    }
+}

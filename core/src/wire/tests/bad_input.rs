@@ -139,8 +139,12 @@ fn legacy_messages_end_where_they_say() {
     assert_eq!(Query::parse(frame(&with(&[EMPTY, EMPTY, &[1]]))), Err(trailing));
     assert!(Query::parse(frame(&with(&[]))).is_err());
 
-    let reply = |count: i32| raw(OpCode::Reply, &[&[0; 16], &count.to_le_bytes(), EMPTY, EMPTY]);
-    assert_eq!(Reply::parse(frame(&reply(2))).unwrap().documents().count(), 2);
+    let (flags, cursor, starting) = (8_u32.to_le_bytes(), 5_i64.to_le_bytes(), [0; 4]);
+    let head = [&flags[..], &cursor, &starting].concat();
+    let reply = |count: i32| raw(OpCode::Reply, &[&head, &count.to_le_bytes(), EMPTY, EMPTY]);
+    let good = reply(2);
+    let good = Reply::parse(frame(&good)).unwrap();
+    assert_eq!((good.flags(), good.cursor_id(), good.documents().count()), (8, 5, 2));
     for expected in [-1, 0, 1, 3] {
         let error = Reply::parse(frame(&reply(expected))).unwrap_err();
         assert_eq!(error, WireError::DocumentCount { expected, got: 2 });

@@ -2,7 +2,7 @@
 
 use bson::rawdoc;
 
-use super::super::{Channel, MessageBuf};
+use super::super::{Channel, Compressor, CompressorId, MessageBuf, ZlibLevel};
 use super::*;
 
 fn answer(response_to: i32, body: &RawDocument) -> Vec<u8> {
@@ -50,6 +50,28 @@ fn one_thing_at_a_time() {
     channel.end().unwrap();
     channel.lend().unwrap();
     assert!(!channel.is_reusable());
+}
+
+/// CS-11: what is not written leaves nothing, whether it is compressed or not.
+#[test]
+fn what_was_begun_can_be_withdrawn() {
+    let mut channel = Channel::new();
+    for compressor in [None, Compressor::new(CompressorId::Zlib, ZlibLevel::DEFAULT).ok()] {
+        channel.agree(LIMIT, compressor);
+        ping(&mut channel).unwrap();
+        channel.withdraw();
+        assert!(channel.is_reusable() && !channel.is_writing() && channel.outgoing().is_empty());
+    }
+    ping(&mut channel).unwrap();
+    channel.written();
+    receive(&mut channel, &answer(3, &rawdoc! { "ok": 1 }));
+    assert!(channel.reply().unwrap().is_some(), "the third request is answered");
+}
+
+#[test]
+#[should_panic(expected = "no request is being written")]
+fn nothing_can_be_withdrawn_that_was_not_begun() {
+    Channel::new().withdraw();
 }
 
 #[test]

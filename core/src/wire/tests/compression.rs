@@ -123,6 +123,11 @@ fn snappy_cannot_say_what_its_bytes_cannot_hold() {
     let expected = 40_000_000;
     assert_eq!(error, WireError::UncompressedMismatch { id, expected, got: Amount::Impossible });
     assert!(memory < 100);
+    // 1,100,000, of which 4 bytes could hold no more than 88.
+    let (error, memory) = refuse(&claim(2013, 1_100_000, 1, &[0xE0, 0x91, 0x43, 0x00]));
+    let expected = 1_100_000;
+    assert_eq!(error, WireError::UncompressedMismatch { id, expected, got: Amount::Impossible });
+    assert!(memory < 100);
 }
 
 #[test]

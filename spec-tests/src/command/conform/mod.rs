@@ -6,7 +6,8 @@ mod report;
 
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
 
 use self::report::Report;
 use crate::conform::{self, Foreign, Place, Target};
@@ -53,6 +54,13 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let targets: BTreeSet<_> = arguments.target.iter().copied().collect();
     let is_played = |target: &Target| *target != Target::Core || arguments.uri.is_none();
     let targets: Vec<_> = targets.into_iter().filter(is_played).collect();
+    // Before it all: playing takes its time.
+    if let Some(file) = &arguments.page {
+        page::read(file)?;
+    }
+    if let Some(file) = &arguments.junit {
+        OpenOptions::new().append(true).create(true).open(file).map_err(at_fault(file))?;
+    }
     let mut outcomes = Vec::new();
     for path in &arguments.paths {
         outcomes.extend(conform::play(path, &targets, &place)?);
@@ -64,7 +72,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
         report.print();
     }
     if let Some(file) = &arguments.junit {
-        write(file, &junit::xml(&report))?;
+        std::fs::write(file, junit::xml(&report)).map_err(at_fault(file))?;
     }
     let mut is_good = report.failed == 0 && report.passed > 0;
     if let Some(file) = &arguments.page {
@@ -73,6 +81,6 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     Ok(is_good)
 }
 
-fn write(file: &std::path::Path, text: &str) -> Result<(), Box<dyn Error>> {
-    std::fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()).into())
+fn at_fault(file: &Path) -> impl Fn(std::io::Error) -> String {
+    move |error| format!("{}: {error}", file.display())
 }

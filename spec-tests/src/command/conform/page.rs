@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::at_fault;
 use super::report::{Counts, File, Report};
 use crate::conform::Target;
 
@@ -27,26 +28,40 @@ pub(super) fn write(
     page: &Path,
     check: bool,
 ) -> Result<bool, Box<dyn Error>> {
-    let at_fault = |error| format!("{}: {error}", page.display());
-    let old = std::fs::read_to_string(page).map_err(at_fault)?;
-    let marked = old.split_once(BEGIN).and_then(|(before, rest)| {
-        let (table, after) = rest.split_once(END)?;
-        Some((before, table, after))
-    });
-    let Some((before, table, after)) = marked else {
-        return Err(format!("{}: no marks to write between", page.display()).into());
-    };
+    let Parts { before, table, after } = read(page)?;
     let new = render(report, paths);
     if !check {
         let text = format!("{before}{BEGIN}{new}{END}{after}");
-        std::fs::write(page, text).map_err(at_fault)?;
+        std::fs::write(page, text).map_err(at_fault(page))?;
         return Ok(true);
     }
-    let is_up_to_date = without_date(table) == without_date(&new);
+    let is_up_to_date = without_date(&table) == without_date(&new);
     if !is_up_to_date {
         println!("{} is not what was played: write it with --page", page.display());
     }
     Ok(is_up_to_date)
+}
+
+/// What is around the table, and what of it is there.
+pub(super) struct Parts {
+    before: String,
+    table: String,
+    after: String,
+}
+
+/// # Errors
+///
+/// When the page cannot be read, or has no marks.
+pub(super) fn read(page: &Path) -> Result<Parts, Box<dyn Error>> {
+    let old = std::fs::read_to_string(page).map_err(at_fault(page))?;
+    let marked = old.split_once(BEGIN).and_then(|(before, rest)| {
+        let (table, after) = rest.split_once(END)?;
+        let [before, table, after] = [before, table, after].map(str::to_owned);
+        Some(Parts { before, table, after })
+    });
+    let (begin, end) = (BEGIN.trim_end(), END.trim_end());
+    let missing = || format!("{}: no marks to write between: {begin} and {end}", page.display());
+    Ok(marked.ok_or_else(missing)?)
 }
 
 fn without_date(table: &str) -> String {

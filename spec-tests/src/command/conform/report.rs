@@ -70,9 +70,9 @@ impl Report {
     pub(super) fn print(&self) {
         for Test { file, target, description, verdict, because } in &self.tests {
             let file = file.rsplit('/').next().unwrap_or_default();
-            println!("{verdict:<14} {target:<5} {file}: {description}");
-            if let Some(because) = because {
-                println!("{:<14} {}", "", because.replace('\n', "\n               "));
+            println!("{verdict:<14} {target:<5} {}: {}", printable(file), printable(description));
+            for line in because.iter().flat_map(|because| because.lines()) {
+                println!("{:<14} {}", "", printable(line));
             }
         }
         let Self { passed, failed, skipped, not_applicable, left_out, files, .. } = self;
@@ -82,6 +82,11 @@ impl Report {
         );
         println!("{passed} passed, {failed} failed, {skipped} skipped");
     }
+}
+
+/// What a file says is no order to a terminal.
+fn printable(text: &str) -> String {
+    text.chars().map(|it| if it.is_control() { '\u{fffd}' } else { it }).collect()
 }
 
 impl File {

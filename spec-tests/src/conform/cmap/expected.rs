@@ -4,6 +4,7 @@ use cenote_core::address::ServerAddress;
 use serde_json::{Map, Value, json};
 
 use super::format::{EventType, File};
+use super::log::Log;
 use super::matching;
 use super::played::Played;
 
@@ -12,13 +13,16 @@ pub(super) struct Expected {
     error: Option<Map<String, Value>>,
     events: Vec<Map<String, Value>>,
     ignore: Vec<EventType>,
+    log: Option<Log>,
+    /// Where it is played.
+    address: String,
 }
 
 impl Expected {
     /// To the letter.
     pub(super) fn of(file: &File) -> Self {
-        let File { error, events, ignore, .. } = file;
-        Self { error: error.clone(), events: events.clone(), ignore: ignore.clone() }
+        let File { error, events, ignore, log, .. } = file.clone();
+        Self { error, events, ignore, log, address: Self::ADDRESS.to_owned() }
     }
 
     /// What virtual time knows exactly and no real socket does: how long things take, and the
@@ -36,6 +40,7 @@ impl Expected {
                 *text = text.replace(Self::ADDRESS, &address);
             }
         }
+        self.address = address;
         self
     }
 
@@ -45,9 +50,11 @@ impl Expected {
     ///
     /// All that is different.
     pub(super) fn judge(&self, played: &Played) -> Result<(), String> {
+        let logged = self.log.as_ref().map(|log| log.compare(&self.address, &played.messages));
         let complaints: Vec<String> = [
             matching::compare_error(self.error.as_ref(), played.failure.as_ref()),
             matching::compare_events(&self.events, &self.ignore, &played.events),
+            logged.unwrap_or(Ok(())),
             played.settled.clone(),
         ]
         .into_iter()

@@ -70,9 +70,12 @@ impl CheckOut {
 
 impl Broken {
     /// As whoever used the connection says it.
-    pub(super) fn error(self) -> ConnectionError {
+    pub(super) fn error(self, says: Option<&str>) -> ConnectionError {
         match self {
-            Self::Network => ConnectionError::network(Stage::Operation, "broken by the test"),
+            Self::Network => {
+                let text = says.unwrap_or("broken by the test").to_owned();
+                ConnectionError::network(Stage::Operation, text)
+            }
             Self::Timeout => ConnectionError::timeout(Stage::Operation, Duration::from_secs(1)),
         }
     }

@@ -1,7 +1,6 @@
 //! What a file looks like. Everything that is not named here is refused, so that nothing in a file
 //! is passed over in silence.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cenote_core::pool::{Maintenance, PoolOptions};
@@ -10,14 +9,16 @@ use serde_json::{Map, Value};
 
 use super::expectation::{check_error, check_event};
 use super::fail_point::FailPoint;
+use super::log::Log;
 use super::operation::{self, Operation};
+use crate::conform::not_on::NotOn;
 use crate::conform::place::{self, Version};
 use crate::conform::requirement::RequirementId;
-use crate::conform::{Document, Target, Unreadable};
+use crate::conform::{Document, Unreadable};
 use crate::event_json::TYPES;
 
 /// One file: one test.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct File {
     version: u64,
@@ -45,7 +46,9 @@ pub(super) struct File {
     _requirements: Vec<RequirementId>,
     /// Not of the official format: targets on which the test cannot be played, each with the reason.
     #[serde(default)]
-    pub(super) not_on: BTreeMap<Target, String>,
+    pub(super) not_on: NotOn,
+    /// Not of the official format: what is set for the log, and all that is logged.
+    pub(super) log: Option<Log>,
     /// What it may tell besides, at any time.
     #[serde(default)]
     pub(super) ignore: Vec<EventType>,
@@ -62,7 +65,7 @@ enum Style {
 
 /// A range of server versions, both ends included. Each of these tests is for all servers that have
 /// the fail points it needs; the endpoint has them, whatever version it says it is.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct RunOn {
     min_server_version: Option<String>,
@@ -125,14 +128,16 @@ impl File {
             let reason = "nothing can be done with a pool that is not there";
             return Err(Wrong::at("invalidOptions", reason));
         }
+        if is_refused && self.log.is_some() {
+            return Err(Wrong::at("log", "a pool that is not there has nothing to log"));
+        }
         if !is_refused {
             self.pool_options.to_pool_options().map(drop).map_err(Wrong::in_part("poolOptions"))?;
         }
-        if self.not_on.len() == Target::ALL.len() || self.not_on.values().any(String::is_empty) {
-            let reason = "it is played somewhere, and for each target where not, there is a reason";
-            return Err(Wrong::at("notOn", reason));
-        }
         operation::check(&self.operations)?;
+        if let Some(log) = &self.log {
+            log.check().map_err(Wrong::in_part("log"))?;
+        }
         if let Some(error) = &self.error {
             check_error(error).map_err(Wrong::in_part("error"))?;
         }

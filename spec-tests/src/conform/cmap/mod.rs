@@ -7,6 +7,7 @@
 //! format        what a file may say; whatever is not known is refused
 //! ├ operation   what threads do                  fail_point   what the endpoint does wrong
 //! ├ extension   what official files do not say    expectation  what they may expect
+//! ├ log         what is logged
 //! simulated     plays it on the machine, in virtual time
 //! tokio_shell   plays it on tokio, in real time
 //! mio_shell     plays it on mio, in real time
@@ -30,6 +31,7 @@ mod extension;
 mod fail_point;
 mod format;
 mod ledger;
+mod log;
 mod matching;
 mod mio_shell;
 mod operation;
@@ -81,7 +83,7 @@ pub fn play_document(
         Place::Server(server) if !file.is_for(server.version()) => {
             Verdict::NotApplicable(format!("not for a server of version {:?}", server.version()))
         }
-        Place::Server(_) | Place::Endpoint => verdict(file.not_on.get(&target), played()),
+        Place::Server(_) | Place::Endpoint => file.not_on.verdict(target, played()),
     };
     let path = document.path().to_owned();
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
@@ -99,7 +101,7 @@ pub fn play_document(
 /// For [`Target::Core`], which is no shell.
 pub fn told(document: &Document, target: Target) -> Result<Vec<Value>, String> {
     let file = File::from_document(document).map_err(|error| error.to_string())?;
-    if file.invalid_options.is_some() || file.not_on.contains_key(&target) {
+    if file.invalid_options.is_some() || file.not_on.contains(target) {
         return Ok(Vec::new()); // There is no pool to tell anything.
     }
     let place = Place::Endpoint;
@@ -123,15 +125,6 @@ pub fn told(document: &Document, target: Target) -> Result<Vec<Value>, String> {
         }
     }
     Ok(events)
-}
-
-/// A reason not to play it that is none any more has to go: it would hide the next failure.
-fn verdict(not_here: Option<&String>, played: Result<(), String>) -> Verdict {
-    match (not_here, played) {
-        (None, played) => played.into(),
-        (Some(reason), Err(_)) => Verdict::NotApplicable(reason.clone()),
-        (Some(_), Ok(())) => Verdict::Failed("listed in notOn, but it passes".to_owned()),
-    }
 }
 
 fn play_simulated(file: &File) -> Result<(), String> {

@@ -39,8 +39,9 @@ pub(super) enum Task {
     WaitForEvent { event: EventType, count: usize, timeout: Option<u64> },
     /// Checks a connection out, and remembers it under a name.
     CheckOut(CheckOut),
-    /// Checks in the connection of this name. Not of the official format: broken by this.
-    CheckIn { connection: String, broken: Option<Broken> },
+    /// Checks in the connection of this name. Not of the official format: broken by this, which says
+    /// so.
+    CheckIn { connection: String, broken: Option<Broken>, says: Option<String> },
     /// Clears the pool. Not of the official format: the service of the connection of this name.
     #[serde(rename_all = "camelCase")]
     Clear {
@@ -175,9 +176,13 @@ impl Names {
             }
             Task::WaitForThread { target } => *self.running(target)? = true,
             Task::CheckOut(CheckOut { label, .. }) => self.labels.extend(label.clone()),
-            Task::CheckIn { connection, .. } | Task::CheckInAgain { connection } => {
+            Task::CheckIn { connection, broken, says } => {
                 self.checked_out(connection)?;
+                if says.is_some() && !matches!(broken, Some(Broken::Network)) {
+                    return Err(wrong_at("says", "what is broken by the network says something"));
+                }
             }
+            Task::CheckInAgain { connection } => self.checked_out(connection)?,
             Task::Clear { service_of: Some(connection), interrupt_in_use_connections } => {
                 self.checked_out(connection)?;
                 if *interrupt_in_use_connections {

@@ -3,12 +3,16 @@
 use cenote_core::error::{ConnectionError, PoolError, Stage};
 use serde_json::Value;
 
+use crate::conform::logs::Message;
+
 /// A file that was played to its end.
 pub(super) struct Played {
     /// With what the main thread ended, if it failed.
     pub(super) failure: Option<Failure>,
     /// What the pool had told by then.
     pub(super) events: Vec<Value>,
+    /// What had been logged by then, if the file asks.
+    pub(super) messages: Vec<Message>,
     /// What did not add up once the pool was closed and everything had come home.
     pub(super) settled: Result<(), String>,
 }

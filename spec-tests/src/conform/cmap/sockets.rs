@@ -5,6 +5,8 @@ use cenote_core::address::ServerAddress;
 use cenote_core::uri::ConnectionString;
 
 use super::format::{File, Options, SERVICES};
+use super::log::Log;
+use crate::conform::logs::{Listening, Message};
 use crate::conform::{Foreign, Place};
 use crate::endpoint::{
     Certificates, Endpoint, ListenOptions, LoadBalanced, Settings, Topology, User,
@@ -79,6 +81,29 @@ impl Drop for Server {
             // If the server is gone, so is its fail point.
             let _ = server.order(&rawdoc! { "configureFailPoint": "failCommand", "mode": "off" });
         }
+    }
+}
+
+/// Whoever hears what is logged, if the file asks for that.
+pub(super) struct Ears<'f>(Option<(&'f Log, Listening)>);
+
+impl<'f> Ears<'f> {
+    /// To be opened before the pool is made.
+    ///
+    /// # Errors
+    ///
+    /// What a file wants of the log that no shell can do, and that nobody can listen.
+    pub(super) fn of(file: &'f File, address: &ServerAddress) -> Result<Self, String> {
+        let Some(log) = &file.log else { return Ok(Self(None)) };
+        log.for_shells()?;
+        let port = address.port().ok_or("a server without a port")?;
+        Ok(Self(Some((log, Listening::begin(port)?))))
+    }
+
+    /// What was logged, as far as it is wanted.
+    pub(super) fn heard(&self) -> Vec<Message> {
+        let Some((log, listening)) = &self.0 else { return Vec::new() };
+        log.wanted(listening.heard())
     }
 }
 

@@ -7,14 +7,19 @@ use std::time::Duration;
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_check::{Checker, Line};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::ClientError;
+use cenote_core::client::{ClientError, Selector};
 use cenote_core::connect::{ConnectionDescription, DriverInfo};
 use cenote_core::error::{
     CommandError, ConnectionError, OperationError, PoolError, ReplyPart, Stage,
 };
 use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::pool::{CheckOutError, Event};
+use cenote_core::uri::ConnectionString;
 use cenote_core::wire::MessageBuf;
+use serde_json::Value;
+
+use super::operation::Whom;
+use crate::event_json;
 
 /// A client of one server. What is done with a connection is done with the last one.
 pub(super) trait Client {
@@ -51,6 +56,15 @@ pub(super) trait Client {
 
     /// Watches the server from now on, as a whole client does.
     fn watch(&mut self) -> Result<(), String>;
+
+    /// Gets a connection of that client's.
+    fn client_connect(&mut self, to: Option<Whom>) -> Result<ConnectionDescription, Refusal>;
+
+    /// What that client has last seen a server as: `None` is Unknown. The first one is 0.
+    fn kind_of(&self, server: usize) -> Option<String>;
+
+    /// All that the pool of a server has told, as files write events: that client's, if there is one.
+    fn told(&self, server: usize) -> Vec<Value>;
 
     /// Has that client run a command.
     fn client_command(
@@ -117,6 +131,7 @@ impl From<PoolError> for Refusal {
 #[derive(Debug, Default)]
 pub(super) struct Told {
     checker: Checker,
+    events: Vec<Value>,
     addresses: BTreeSet<String>,
     secrets: Vec<String>,
     /// Messages that show one of them.
@@ -141,8 +156,15 @@ impl Told {
         if told.secrets.iter().any(|secret| shown.contains(secret)) {
             told.leaks.push(shown);
         }
+        let json = serde_json::to_value(event_json::official(event, address));
+        told.events.push(json.unwrap_or_else(|_| unreachable!("an event is plain data")));
         // How long things take is a matter of other files.
         told.checker.tell(&Line::of(event, address, Duration::MAX));
+    }
+
+    /// All of it.
+    pub(super) fn events(told: &Mutex<Self>) -> Vec<Value> {
+        told.lock().unwrap_or_else(PoisonError::into_inner).events.clone()
     }
 
     /// # Errors
@@ -158,6 +180,54 @@ impl Told {
         }
         let report = told.checker.finish();
         if report.is_good() { Ok(()) } else { Err(format!("its events break rules:\n{report}")) }
+    }
+}
+
+/// What each pool of a client has told, in the order of the servers.
+#[derive(Clone, Debug)]
+pub(super) struct ToldOfAll(Arc<Vec<(ServerAddress, Arc<Mutex<Told>>)>>);
+
+impl ToldOfAll {
+    /// Nothing yet.
+    pub(super) fn new(uri: &ConnectionString, secrets: &[String]) -> Self {
+        let hosts = uri.hosts.iter().cloned();
+        Self(Arc::new(hosts.map(|host| (host, Told::without(secrets))).collect()))
+    }
+
+    pub(super) fn hear(&self, event: &Event<ConnectionError>, address: &ServerAddress) {
+        // Of a server that is none of the client's, the first one tells, who is judged by that.
+        let its = self.0.iter().find(|(host, _)| host == address).or(self.0.first());
+        if let Some((_, told)) = its {
+            Told::hear(told, event, address);
+        }
+    }
+
+    pub(super) fn of(&self, server: usize) -> Vec<Value> {
+        self.0.get(server).map(|(_, told)| Told::events(told)).unwrap_or_default()
+    }
+
+    pub(super) fn address(&self, server: usize) -> Option<&ServerAddress> {
+        self.0.get(server).map(|(address, _)| address)
+    }
+
+    /// # Errors
+    ///
+    /// As [`Told::judge`], of each.
+    pub(super) fn judge(&self) -> Result<(), String> {
+        self.0.iter().try_for_each(|(address, told)| Told::judge(told, address))
+    }
+
+    /// What a client is asked for that is to have a connection there.
+    pub(super) fn selector(&self, to: Option<Whom>) -> Result<Selector, Refusal> {
+        Ok(match to {
+            None | Some(Whom::Primary) => Selector::Primary,
+            Some(Whom::Secondary) => Selector::Secondary,
+            Some(Whom::Any) => Selector::Any,
+            Some(Whom::Server(number)) => {
+                let address = self.address(number - 1).ok_or_else(Refusal::no_connection)?;
+                Selector::Address(address.clone())
+            }
+        })
     }
 }
 

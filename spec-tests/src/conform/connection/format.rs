@@ -1,15 +1,18 @@
 //! What a file looks like.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use cenote_core::connect::{ClientMetadata, Environment};
+use cenote_core::pool::PoolOptions;
 use cenote_core::uri::ConnectionString;
 use serde::Deserialize;
 
 use super::operation::Operation;
 use super::script::Script;
+use crate::conform::not_on::NotOn;
 use crate::conform::requirement::RequirementId;
-use crate::conform::{Document, Target, Unreadable};
+use crate::conform::{Document, Unreadable};
 
 /// One file: one test.
 #[derive(Debug, Deserialize)]
@@ -20,7 +23,7 @@ pub(super) struct File {
     _requirements: Vec<RequirementId>,
     /// Targets on which it cannot be played, and why.
     #[serde(default)]
-    pub(super) not_on: BTreeMap<Target, String>,
+    pub(super) not_on: NotOn,
     /// With [`SERVER`] for where the server is.
     uri: String,
     /// Where the client runs, as far as it tells servers.
@@ -40,10 +43,15 @@ pub(super) struct File {
     pub(super) is_full: bool,
     /// What the server does on each connection, in the order in which they are opened.
     pub(super) connections: Vec<Script>,
+    /// The same of further servers, each by itself.
+    #[serde(default)]
+    pub(super) other_servers: Vec<Vec<Script>>,
+    /// What the program sets besides the connection string, of whose options nothing is left then.
+    options: Option<Options>,
     pub(super) operations: Vec<Operation>,
 }
 
-/// Stands for the server's host and port.
+/// Stands for the server's host and port; that of another one is `{server2}`, and so on.
 const SERVER: &str = "{server}";
 /// Stands for the server's port, such as that of a proxy.
 const PORT: &str = "{port}";
@@ -63,6 +71,19 @@ struct Surroundings {
     dockerenv: bool,
 }
 
+/// Options of pools.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Options {
+    max_pool_size: Option<u32>,
+    min_pool_size: Option<u32>,
+    #[serde(rename = "maxIdleTimeMS")]
+    max_idle_time_ms: Option<u64>,
+    max_connecting: Option<u32>,
+    #[serde(rename = "waitQueueTimeoutMS")]
+    wait_queue_timeout_ms: Option<u64>,
+}
+
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ServerApi {
@@ -74,6 +95,11 @@ fn pencil() -> String {
     "pencil".to_owned()
 }
 
+/// What stands for a server in the connection string.
+fn name(index: usize) -> String {
+    if index == 0 { SERVER.to_owned() } else { format!("{{server{}}}", index + 1) }
+}
+
 impl File {
     /// # Errors
     ///
@@ -81,50 +107,94 @@ impl File {
     pub(super) fn from_document(document: &Document) -> Result<Self, Unreadable> {
         let file: Self = document.parse()?;
         let refuse = |place: &str, reason: &str| Err(document.refuse(place, reason));
-        if file.not_on.len() == Target::ALL.len() || file.not_on.values().any(String::is_empty) {
-            let reason = "it is played somewhere, and for each target where not, there is a reason";
-            return refuse("notOn", reason);
-        }
         if file.is_full && !file.connections.is_empty() {
             return refuse("isFull", "nobody gets through to such a server");
         }
         if file.operations.is_empty() {
             return refuse("operations", "a client that does nothing shows nothing");
         }
-        for (index, script) in file.connections.iter().enumerate() {
-            if let Err(reason) = script.check() {
-                return Err(document.refuse_in(&format!("connections/{index}"), &reason));
+        if file.is_full && !file.other_servers.is_empty() {
+            return refuse("otherServers", "one server is enough that hears nobody");
+        }
+        let others = file.other_servers.iter().enumerate();
+        let others = others.map(|(index, its)| (format!("otherServers/{index}"), its));
+        for (place, scripts) in
+            std::iter::once(("connections".to_owned(), &file.connections)).chain(others)
+        {
+            for (index, script) in scripts.iter().enumerate() {
+                if let Err(reason) = script.check() {
+                    return Err(document.refuse_in(&format!("{place}/{index}"), &reason));
+                }
             }
         }
+        let servers = file.servers().count();
         for (index, operation) in file.operations.iter().enumerate() {
-            if let Err(reason) = operation.check() {
+            let before = file.operations.get(..index).unwrap_or_default();
+            if let Err(reason) = operation.check(servers, before) {
                 return Err(document.refuse_in(&format!("operations/{index}"), &reason));
             }
+        }
+        if let Some(name) = (1..servers).map(name).find(|name| !file.uri.contains(name)) {
+            return refuse("uri", &format!("nobody is told of {name}"));
+        }
+        if let Err(reason) = file.pool_options().validate() {
+            return refuse("options", &reason.to_string());
         }
         let unknown = |name: &&String| !Environment::VARIABLES.contains(&name.as_str());
         if let Some(name) = file.environment.variables.keys().find(unknown) {
             return refuse(&format!("environment/variables/{name}"), "nobody looks at it");
         }
-        if let Err(reason) = file.uri(27017, "/ca.pem") {
+        if let Err(reason) = file.uri(&vec![27017; servers], "/ca.pem") {
             return refuse("uri", &reason);
         }
         Ok(file)
     }
 
-    /// The connection string for a server on this port of the loopback interface.
+    /// What each server does, the first one first.
+    pub(super) fn servers(&self) -> impl Iterator<Item = &Vec<Script>> {
+        std::iter::once(&self.connections).chain(&self.other_servers)
+    }
+
+    /// The connection string for servers on these ports of the loopback interface.
     ///
     /// # Errors
     ///
     /// It is none.
-    pub(super) fn uri(&self, port: u16, ca_file: &str) -> Result<ConnectionString, String> {
-        let uri = ConnectionString::parse(&self.uri_text(port, ca_file));
-        uri.map_err(|error| error.to_string())
+    pub(super) fn uri(&self, ports: &[u16], ca_file: &str) -> Result<ConnectionString, String> {
+        let uri = ConnectionString::parse(&self.uri_text(ports, ca_file));
+        let mut uri = uri.map_err(|error| error.to_string())?;
+        if self.options.is_some() {
+            let load_balanced = uri.pool.load_balanced;
+            uri.pool = self.pool_options();
+            uri.pool.load_balanced = load_balanced;
+        }
+        Ok(uri)
     }
 
-    /// The same as a text.
-    pub(super) fn uri_text(&self, port: u16, ca_file: &str) -> String {
-        let uri = self.uri.replace(SERVER, &format!("localhost:{port}"));
-        uri.replace(PORT, &port.to_string()).replace(CA_FILE, ca_file)
+    /// The same as a text, without what the program sets.
+    pub(super) fn uri_text(&self, ports: &[u16], ca_file: &str) -> String {
+        let mut uri = self.uri.replace(CA_FILE, ca_file);
+        for (index, port) in ports.iter().enumerate() {
+            uri = uri.replace(&name(index), &format!("localhost:{port}"));
+        }
+        let port = ports.first().map(u16::to_string).unwrap_or_default();
+        uri.replace(PORT, &port)
+    }
+
+    /// What the program sets, if it does.
+    pub(super) fn set_options(&self) -> Option<PoolOptions> {
+        self.options.is_some().then(|| self.pool_options())
+    }
+
+    fn pool_options(&self) -> PoolOptions {
+        let mut options = PoolOptions::default();
+        let Some(its) = self.options else { return options };
+        options.max_pool_size = its.max_pool_size;
+        options.min_pool_size = its.min_pool_size;
+        options.max_idle_time = its.max_idle_time_ms.map(Duration::from_millis);
+        options.max_connecting = its.max_connecting;
+        options.wait_queue_timeout = its.wait_queue_timeout_ms.map(Duration::from_millis);
+        options
     }
 
     /// Who the client says it is.

@@ -13,10 +13,12 @@ use cenote_core::uri::ConnectionString;
 use cenote_core::wire::{
     Channel, Compressor, CompressorId, Flags, MessageBuf, MessageLimit, WireError, ZlibLevel,
 };
+use serde_json::Value;
 
 use super::client::{Client, Refusal, reply_or_error};
 use super::format::File;
 use super::link::Link;
+use super::operation::Whom;
 use super::peer::Peer;
 
 pub(super) struct Machine {
@@ -43,7 +45,10 @@ impl Machine {
         if file.is_full {
             return Err("in memory, whoever connects is connected".to_owned());
         }
-        let uri = file.uri(PORT, "")?;
+        if !file.other_servers.is_empty() {
+            return Err("in memory there is one server".to_owned());
+        }
+        let uri = file.uri(&[PORT], "")?;
         let client = file.client(&uri)?;
         let mut options = EstablishOptions::new(&uri, &client);
         options.server_api = file.server_api.map(|api| ServerApi {
@@ -218,6 +223,18 @@ impl Client for Machine {
 
     fn watch(&mut self) -> Result<(), String> {
         Err("a client of servers is a matter of shells".to_owned())
+    }
+
+    fn client_connect(&mut self, _: Option<Whom>) -> Result<ConnectionDescription, Refusal> {
+        Err(Refusal::no_connection())
+    }
+
+    fn kind_of(&self, _: usize) -> Option<String> {
+        None
+    }
+
+    fn told(&self, _: usize) -> Vec<Value> {
+        Vec::new()
     }
 
     fn client_command(&mut self, _: &str, _: &RawDocument) -> Result<RawDocumentBuf, Refusal> {

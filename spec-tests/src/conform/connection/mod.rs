@@ -9,6 +9,7 @@
 //! format        what a file may say; whatever is not known is refused
 //! ├ script      what the server does
 //! └ operation   what the client does, and what it expects
+//!   └ allowed   what it may expect
 //! peer          the server, without I/O
 //! ├ hearing     what it heard, against what it has to hear
 //! ├ saying      the bytes of what it says
@@ -21,11 +22,14 @@
 //! sockets       the server on a socket
 //! └ stream      with TLS or without
 //! story         has a client do what the file says, and compares
+//! └ got         errors and connections, as files write them
 //! value         documents as JSON, and what of them has to be so
 //! ```
 
+mod allowed;
 mod client;
 mod format;
+mod got;
 mod hearing;
 mod link;
 mod machine;
@@ -46,9 +50,10 @@ use std::path::Path;
 use self::format::File;
 use self::machine::Machine;
 use self::mio_shell::MioShell;
+use self::operation::Operation;
 use self::sockets::Server;
 use self::tokio_shell::TokioShell;
-use super::{Document, Outcome, Place, Target, Unreadable, Verdict};
+use super::{Document, Outcome, Place, Target, Unreadable, Verdict, starved};
 
 /// Plays one file.
 ///
@@ -74,19 +79,18 @@ pub fn play_document(
         Place::Server(_) => {
             Verdict::NotApplicable("no other server says what it is told to say".to_owned())
         }
-        Place::Endpoint => verdict(file.not_on.get(&target), play_file(&file, target)),
+        Place::Endpoint => file.not_on.verdict(target, play_in_time(&file, target)),
     };
     let path = document.path().to_owned();
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
 }
 
-/// A reason not to play it that is none any more has to go: it would hide the next failure.
-fn verdict(not_here: Option<&String>, played: Result<(), String>) -> Verdict {
-    match (not_here, played) {
-        (None, played) => played.into(),
-        (Some(reason), Err(_)) => Verdict::NotApplicable(reason.clone()),
-        (Some(_), Ok(())) => Verdict::Failed("listed in notOn, but it passes".to_owned()),
+/// Of how long things take, a machine that has no time says nothing.
+fn play_in_time(file: &File, target: Target) -> Result<(), String> {
+    if file.operations.iter().any(Operation::is_timed) {
+        return starved::play(|| play_file(file, target));
     }
+    play_file(file, target)
 }
 
 fn play_file(file: &File, target: Target) -> Result<(), String> {

@@ -6,8 +6,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::script::Flag;
-use super::value;
-use crate::conform::document::inner::wrong_at;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -34,6 +32,12 @@ pub(super) enum Operation {
     Watch,
     /// Has that client run a command wherever there is a primary or the like.
     ClientCommand(Command),
+    /// Checks a connection out of that client, which from now on is the one that is used.
+    ClientConnect(ClientConnect),
+    /// Waits until that client has seen this in a server.
+    IsSeen(Seen),
+    /// That pools have told of so many of these by now.
+    HasTold(HasTold),
     /// Lets time pass in which nothing may happen.
     #[serde(rename = "waitMS")]
     WaitMs(u64),
@@ -50,6 +54,48 @@ pub(super) struct Connect {
     /// A part of what the client then knows of the connection.
     pub(super) gives: Option<Value>,
     pub(super) fails: Option<Failure>,
+    /// It takes less than half the time that this operation took, which is one further up.
+    pub(super) faster_than: Option<usize>,
+}
+
+/// Of which server; without one, wherever there is a primary or the like.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct ClientConnect {
+    pub(super) to: Option<Whom>,
+    /// As in a connect.
+    pub(super) gives: Option<Value>,
+    pub(super) fails: Option<Failure>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Whom {
+    Any,
+    Primary,
+    Secondary,
+    /// The one of this number; the first is 1.
+    Server(usize),
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Seen {
+    pub(super) server: usize,
+    /// As servers are called, or `Unknown`.
+    pub(super) kind: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct HasTold {
+    /// The pool of this server.
+    pub(super) server: usize,
+    pub(super) r#type: String,
+    pub(super) times: usize,
+    /// A part of each of them.
+    #[serde(default)]
+    pub(super) with: Map<String, Value>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -145,85 +191,6 @@ pub(super) enum Kind {
     Command,
     Protocol,
     Configuration,
-}
-
-/// What a client knows of a connection.
-pub(super) const KNOWN: [&str; 14] = [
-    "kind",
-    "helloOk",
-    "minWireVersion",
-    "maxWireVersion",
-    "maxBsonObjectSize",
-    "maxMessageSizeBytes",
-    "maxWriteBatchSize",
-    "setName",
-    "logicalSessionTimeoutMinutes",
-    "connectionId",
-    "serviceId",
-    "knowsTopologyVersion",
-    "compressor",
-    "mechanism",
-];
-
-impl Operation {
-    /// # Errors
-    ///
-    /// What can never come to pass, and where in the operation.
-    pub(super) fn check(&self) -> Result<(), String> {
-        let expected = |place: &str, gives: &Option<Value>, fails: &Option<Failure>| {
-            if gives.is_some() && fails.is_some() {
-                return Err(wrong_at(place, "it cannot give anything and fail, too"));
-            }
-            let place = format!("{place}/gives");
-            gives.as_ref().map_or(Ok(()), value::check).map_err(|what| wrong_at(&place, what))
-        };
-        let body = |place: &str, name: &Option<String>, body: &Map<String, Value>| {
-            let written = value::command(name.as_deref(), body).map(drop);
-            written.map_err(|what| wrong_at(&format!("{place}/body"), what))
-        };
-        match self {
-            Self::Connect(connect) => {
-                let gives = connect.gives.as_ref().and_then(Value::as_object);
-                let is_unknown = |key: &&String| !KNOWN.contains(&key.as_str());
-                if let Some(key) = gives.and_then(|gives| gives.keys().find(is_unknown)) {
-                    let what = format!("unknown key, known are {}", KNOWN.join(", "));
-                    return Err(wrong_at(&format!("connect/gives/{key}"), what));
-                }
-                expected("connect", &connect.gives, &connect.fails)
-            }
-            Self::Command(command) => {
-                body("command", &command.name, &command.body)?;
-                expected("command", &command.gives, &command.fails)
-            }
-            Self::ClientCommand(command) => {
-                if command.deadline_ms.is_some() {
-                    return Err(wrong_at("clientCommand", "it has the client's own time"));
-                }
-                body("clientCommand", &command.name, &command.body)?;
-                expected("clientCommand", &command.gives, &command.fails)
-            }
-            Self::Unacknowledged(command) => {
-                if command.gives.is_some() || command.deadline_ms.is_some() {
-                    return Err(wrong_at("unacknowledged", "it awaits nothing"));
-                }
-                body("unacknowledged", &command.name, &command.body)
-            }
-            Self::Send(send) => body("send", &send.name, &send.body),
-            Self::Receive(receive) => expected("receive", &receive.gives, &receive.fails),
-            Self::AppendMetadata(driver) => {
-                if driver.is_new.is_some() == driver.is_refused.is_some() {
-                    return Err(wrong_at("appendMetadata", "it is new or not, or refused"));
-                }
-                Ok(())
-            }
-            Self::IsReusable(_)
-            | Self::CheckIn
-            | Self::Monitor
-            | Self::Watch
-            | Self::WaitMs(_)
-            | Self::IsHeard(_) => Ok(()),
-        }
-    }
 }
 
 fn admin() -> String {

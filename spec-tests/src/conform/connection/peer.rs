@@ -68,8 +68,7 @@ impl Peer {
     ///
     /// It was not to do so yet.
     pub(super) fn is_left(&mut self) -> Result<(), String> {
-        let left = self.script.steps.get(self.next);
-        if !matches!(left, None | Some(Step::IsLeft)) {
+        if !self.expects_nothing() {
             return Err(format!("{}: the client has closed the connection", self.place()));
         }
         self.next = self.script.steps.len();
@@ -78,8 +77,13 @@ impl Peer {
 
     /// Whether the server has nothing more to do but to wait for the end.
     pub(super) fn has_heard_all(&self) -> bool {
-        matches!(self.script.steps.get(self.next), None | Some(Step::IsLeft))
-            && self.inbox.is_empty()
+        self.expects_nothing() && self.inbox.is_empty()
+    }
+
+    /// Whether the client may leave now.
+    fn expects_nothing(&self) -> bool {
+        let next = self.script.steps.get(self.next);
+        matches!(next, None | Some(Step::IsLeft | Step::AnswersAlways(_)))
     }
 
     fn place(&self) -> String {
@@ -118,6 +122,14 @@ impl Peer {
                     None
                 }
                 Step::IsLeft => return self.nothing_more(),
+                Step::AnswersAlways(answer) => {
+                    let Some(message) = self.whole_message()? else { return Ok(Turn::Listen) };
+                    let heard = Heard::read(&message)?;
+                    heard.compare(&answer.hears)?;
+                    self.nothing_waits()?;
+                    let (_, said) = saying::say(&answer.says, &heard, None, &mut self.scram)?;
+                    return Ok(Turn::Say(said));
+                }
                 Step::SaysBytes(bytes) => {
                     self.nothing_waits()?;
                     Some(Turn::Say(bytes.0))

@@ -1,5 +1,7 @@
 //! The server's side of SCRAM, which is the endpoint's.
 
+use std::sync::{Mutex, PoisonError};
+
 use serde_json::{Map, Value};
 
 use super::script::{self, ClientsMessage};
@@ -50,7 +52,7 @@ impl Scram {
                 let secret = hash.secret(first.user(), &self.password);
                 let secret = secret.ok_or("the server's password is none")?;
                 let iterations = how.iterations.unwrap_or(ITERATIONS);
-                let credential = Credential::new(hash, &secret, SALT, iterations);
+                let credential = credential(hash, &secret, iterations);
                 let (exchange, said) = Exchange::begin(credential, &first, NONCE, fault);
                 self.exchange = Some(exchange);
                 Ok(said)
@@ -62,4 +64,19 @@ impl Scram {
             }
         }
     }
+}
+
+/// What a server keeps of a password. It takes as long as it takes the client to compute, which some
+/// files look at; so it is computed once, as by a server.
+fn credential(hash: Hash, secret: &[u8], iterations: u32) -> Credential {
+    type Known = ((Hash, Vec<u8>, u32), Credential);
+    static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+    let key = (hash, secret.to_vec(), iterations);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, credential)) = known().iter().find(|(its, _)| *its == key) {
+        return credential.clone();
+    }
+    let credential = Credential::new(hash, secret, SALT, iterations);
+    known().push((key, credential.clone()));
+    credential
 }

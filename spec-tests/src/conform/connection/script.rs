@@ -39,6 +39,17 @@ pub(super) enum Step {
     Resets,
     /// The client closes the connection, and has said no more.
     IsLeft,
+    /// Messages like this come, as many as the client likes, and each has this answer, until the client
+    /// closes the connection.
+    AnswersAlways(Box<Answer>),
+}
+
+/// What is asked, and what is said to that.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Answer {
+    pub(super) hears: Hears,
+    pub(super) says: Says,
 }
 
 /// Bytes, as `05 01 00`; or a text in quotes.
@@ -170,8 +181,8 @@ impl Script {
     ///
     /// What can never come to pass.
     pub(super) fn check(&self) -> Result<(), String> {
-        let is_end = |step: &Step| matches!(step, Step::Closes | Step::Resets | Step::IsLeft);
-        let rest = self.steps.iter().position(is_end).map_or(0, |end| self.steps.len() - end - 1);
+        let rest =
+            self.steps.iter().position(Step::is_end).map_or(0, |end| self.steps.len() - end - 1);
         if rest > 0 {
             return Err(format!("{rest} steps come after the connection is closed"));
         }
@@ -186,22 +197,23 @@ impl Script {
 }
 
 impl Step {
+    /// Whether the connection is closed then.
+    const fn is_end(&self) -> bool {
+        matches!(self, Self::Closes | Self::Resets | Self::IsLeft | Self::AnswersAlways(_))
+    }
+
     /// # Errors
     ///
     /// What cannot be compared with, or cannot be said.
     fn check(&self) -> Result<(), String> {
         match self {
-            Self::Hears(hears) => {
-                if !hears.more && !hears.body.contains_key(&hears.command) {
-                    let what = format!("it has no `{}`", hears.command);
-                    return Err(wrong_at("hears/body", what));
-                }
-                let body = Value::Object(hears.body.clone());
-                value::check(&body).map_err(|what| wrong_at("hears/body", what))
-            }
-            Self::Says(says) => {
-                let body = value::written(&says.body).map(drop);
-                body.map_err(|what| wrong_at("says/body", what))
+            Self::Hears(hears) => hears.check().map_err(|what| wrong_at("hears/body", what)),
+            Self::Says(says) => says.check().map_err(|what| wrong_at("says/body", what)),
+            Self::AnswersAlways(answer) => {
+                let hears = answer.hears.check();
+                hears.map_err(|what| wrong_at("answersAlways/hears/body", what))?;
+                let says = answer.says.check();
+                says.map_err(|what| wrong_at("answersAlways/says/body", what))
             }
             Self::HearsBytes(_)
             | Self::HearsSomething
@@ -212,6 +224,21 @@ impl Step {
             | Self::Resets
             | Self::IsLeft => Ok(()),
         }
+    }
+}
+
+impl Hears {
+    fn check(&self) -> Result<(), String> {
+        if !self.more && !self.body.contains_key(&self.command) {
+            return Err(format!("it has no `{}`", self.command));
+        }
+        value::check(&Value::Object(self.body.clone()))
+    }
+}
+
+impl Says {
+    fn check(&self) -> Result<(), String> {
+        value::written(&self.body).map(drop)
     }
 }
 

@@ -11,16 +11,23 @@ use socket2::{Domain, Socket, Type};
 
 use super::format::File;
 use super::peer::{Peer, Turn};
+use super::script::Script;
 use super::stream::Stream;
 use crate::endpoint::Certificates;
 
-/// A server, and what came of it.
+/// All servers of a file, and what came of them.
 pub(super) struct Server {
-    port: u16,
+    /// The first one first.
+    running: Vec<Running>,
     certificates: Arc<Certificates>,
+    progress: Arc<Progress>,
+}
+
+/// One server.
+struct Running {
+    port: u16,
     /// The port from which the last connection of all comes, once it is over.
     last: Arc<AtomicU16>,
-    progress: Arc<Progress>,
     accepting: JoinHandle<Result<(), String>>,
 }
 
@@ -50,34 +57,24 @@ impl Server {
     ///
     /// The system's, when it gives no port.
     pub(super) fn start(file: &File) -> Result<Self, String> {
-        let unusable = |error: io::Error| format!("no server to play with: {error}");
-        let listener = listen(file.is_full).map_err(unusable)?;
-        let port = listener.local_addr().map_err(unusable)?.port();
-        let waiting = if file.is_full { fill(port) } else { Vec::new() };
         let certificates = Certificates::new().map_err(|error| error.to_string())?;
-        let certificates = Arc::new(certificates);
-        let (last, progress) = (Arc::<AtomicU16>::default(), Arc::<Progress>::default());
-        let peers: Vec<_> =
-            file.connections.iter().map(|script| Peer::new(script, &file.password)).collect();
-        let accepting = thread::spawn({
-            let (last, progress) = (Arc::clone(&last), Arc::clone(&progress));
-            let certificates = Arc::clone(&certificates);
-            move || {
-                if !waiting.is_empty() {
-                    listen_to_nobody(&last);
-                    return Ok(());
-                }
-                accept(&listener, peers, &last, &progress, &certificates)
-            }
-        });
-        Ok(Self { port, certificates, last, progress, accepting })
+        let (certificates, progress) = (Arc::new(certificates), Arc::<Progress>::default());
+        let peers = |scripts: &Vec<Script>| -> Vec<_> {
+            scripts.iter().map(|script| Peer::new(script, &file.password)).collect()
+        };
+        let start =
+            |scripts| Running::start(file.is_full, peers(scripts), &progress, &certificates);
+        let running = file.servers().map(start).collect::<io::Result<_>>();
+        let running = running.map_err(|error| format!("no server to play with: {error}"))?;
+        Ok(Self { running, certificates, progress })
     }
 
-    pub(super) const fn port(&self) -> u16 {
-        self.port
+    /// Where each of them is.
+    pub(super) fn ports(&self) -> Vec<u16> {
+        self.running.iter().map(|server| server.port).collect()
     }
 
-    /// The file of the authority that has signed its certificate.
+    /// The file of the authority that has signed their certificate.
     pub(super) fn ca_file(&self) -> String {
         self.certificates.ca_file().to_string_lossy().into_owned()
     }
@@ -106,6 +103,42 @@ impl Server {
     ///
     /// What went differently on its side.
     pub(super) fn end(self) -> Result<(), String> {
+        let is_alone = self.running.len() == 1;
+        let ended = self.running.into_iter().zip(1..).map(|(server, number)| {
+            let of_which = |what| if is_alone { what } else { format!("server {number}: {what}") };
+            server.end().map_err(of_which)
+        });
+        let complaints: Vec<_> = ended.filter_map(Result::err).collect();
+        if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
+    }
+}
+
+impl Running {
+    fn start(
+        is_full: bool,
+        peers: Vec<Peer>,
+        progress: &Arc<Progress>,
+        certificates: &Arc<Certificates>,
+    ) -> io::Result<Self> {
+        let listener = listen(is_full)?;
+        let port = listener.local_addr()?.port();
+        let waiting = if is_full { fill(port) } else { Vec::new() };
+        let last = Arc::<AtomicU16>::default();
+        let accepting = thread::spawn({
+            let (last, progress) = (Arc::clone(&last), Arc::clone(progress));
+            let certificates = Arc::clone(certificates);
+            move || {
+                if !waiting.is_empty() {
+                    listen_to_nobody(&last);
+                    return Ok(());
+                }
+                accept(&listener, peers, &last, &progress, &certificates)
+            }
+        });
+        Ok(Self { port, last, accepting })
+    }
+
+    fn end(self) -> Result<(), String> {
         // Those that came before it are heard first, however late they are accepted.
         let unusable = |error: io::Error| format!("cannot end the server: {error}");
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).map_err(unusable)?;

@@ -4,15 +4,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::RawDocument;
-use cenote_core::connect::{ConnectionDescription, DriverInfo};
-use cenote_core::error::{self, ConnectionError};
-use cenote_core::uri::{Compressor, Mechanism};
+use cenote_core::connect::DriverInfo;
 use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::client::{Client, Refusal};
 use super::format::File;
-use super::operation::{Failure, Kind, Operation, Send, Stage};
+use super::got::shown;
+use super::operation::{Failure, HasTold, Operation, Seen, Send};
 use super::script::Flag;
 use super::value;
 
@@ -20,12 +19,30 @@ use super::value;
 ///
 /// Where it went differently first, and how.
 pub(super) fn play(file: &File, mut client: impl Client) -> Result<(), String> {
+    let mut took = Vec::new();
     let done = file.operations.iter().enumerate().try_for_each(|(index, operation)| {
+        let begin = Instant::now();
         perform(operation, &mut client, &file.secrets)
-            .map_err(|what| format!("operation {index}: {what}"))
+            .and_then(|()| is_fast_enough(operation, begin.elapsed(), &took))
+            .map_err(|what| format!("operation {index}: {what}"))?;
+        took.push(begin.elapsed());
+        Ok(())
     });
     let finished = client.finish();
     done.and(finished)
+}
+
+fn is_fast_enough(
+    operation: &Operation,
+    took: Duration,
+    before: &[Duration],
+) -> Result<(), String> {
+    let Operation::Connect(connect) = operation else { return Ok(()) };
+    let Some(other) = connect.faster_than.and_then(|number| before.get(number)) else {
+        return Ok(());
+    };
+    let is_fast = took < *other / 2;
+    is_fast.then_some(()).ok_or_else(|| format!("it took {took:?}, and the other one {other:?}"))
 }
 
 fn perform(
@@ -101,6 +118,16 @@ fn perform(
         Operation::Monitor => client.monitor(),
         Operation::IsHeard(connections) => client.wait_until_heard(*connections),
         Operation::Watch => client.watch(),
+        Operation::ClientConnect(connect) => {
+            let got = client.client_connect(connect.to).map(|description| shown(&description));
+            judge(got, connect.gives.as_ref(), connect.fails.as_ref())
+        }
+        Operation::IsSeen(Seen { server, kind }) => {
+            let seen = || client.kind_of(server - 1).unwrap_or_else(|| "Unknown".to_owned());
+            in_time(|| seen() == *kind)
+                .ok_or_else(|| format!("expected server {server} to be {kind}, it is {}", seen()))
+        }
+        Operation::HasTold(told) => has_told(told, client),
         Operation::ClientCommand(command) => {
             let body = value::command(command.name.as_deref(), &command.body)?;
             let got = client.client_command(&command.database, &body);
@@ -114,6 +141,44 @@ fn perform(
             thread::sleep(Duration::from_millis(*time));
             Ok(())
         }
+    }
+}
+
+/// Exactly so often by the time at which it has done so once or more.
+fn has_told(expected: &HasTold, client: &impl Client) -> Result<(), String> {
+    let HasTold { server, r#type, times, with } = expected;
+    let told = || -> Vec<Value> {
+        let mut told = client.told(server - 1);
+        told.retain(|event| event["type"] == r#type.as_str());
+        told
+    };
+    in_time(|| told().len() >= *times);
+    let told = told();
+    if told.len() != *times {
+        let seen: Vec<_> = client.told(server - 1).iter().map(Value::to_string).collect();
+        return Err(format!(
+            "expected server {server} to have told {type} {times} times, saw it {} times in\n{}",
+            told.len(),
+            seen.join("\n")
+        ));
+    }
+    let differs = told.iter().filter_map(Value::as_object);
+    let differs = differs.filter_map(|event| value::difference(with, event, true)).next();
+    differs.map_or(Ok(()), |what| Err(format!("{type} of server {server}: {what}")))
+}
+
+/// Waits until it is so, but not for ever.
+fn in_time(is_so: impl Fn() -> bool) -> Option<()> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let begin = Instant::now();
+    loop {
+        if is_so() {
+            return Some(());
+        }
+        if begin.elapsed() > PATIENCE {
+            return None;
+        }
+        thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -174,73 +239,4 @@ fn judge(
         (Err(Refusal::Connection(error)), Some(expected)) => expected.compare(&error),
         (Err(refusal), _) => Err(text(refusal)),
     }
-}
-
-impl Failure {
-    fn compare(&self, error: &ConnectionError) -> Result<(), String> {
-        let labels: Vec<_> = error.labels(true).map(str::to_owned).collect();
-        let got = (stage(error.stage()), kind(error.kind()));
-        let code = error.command_error().and_then(|error| error.code).map(i64::from);
-        let message = error.to_string();
-        let complaint = if got != (self.stage, self.kind) {
-            format!("expected {:?} at {:?}, got {:?} at {:?}", self.kind, self.stage, got.1, got.0)
-        } else if self.code.is_some() && self.code != code {
-            format!("expected the code {:?}, got {code:?}", self.code)
-        } else if self.labels.as_ref().is_some_and(|expected| !same(expected, &labels)) {
-            format!("expected the labels {:?}, got {labels:?}", self.labels)
-        } else if let Some(words) = self.says.iter().find(|words| !message.contains(*words)) {
-            format!("expected the words {words:?}")
-        } else {
-            return Ok(());
-        };
-        Err(format!("{complaint}: {message}"))
-    }
-}
-
-fn same(expected: &[String], labels: &[String]) -> bool {
-    expected.len() == labels.len() && expected.iter().all(|label| labels.contains(label))
-}
-
-fn stage(stage: error::Stage) -> Stage {
-    match stage {
-        error::Stage::Dns => Stage::Dns,
-        error::Stage::Tcp => Stage::Tcp,
-        error::Stage::Proxy => Stage::Proxy,
-        error::Stage::TlsIo => Stage::TlsIo,
-        error::Stage::TlsCertificate => Stage::TlsCertificate,
-        error::Stage::Hello => Stage::Hello,
-        error::Stage::Authentication => Stage::Authentication,
-        error::Stage::Operation => Stage::Operation,
-    }
-}
-
-fn kind(kind: &error::Kind) -> Kind {
-    match kind {
-        error::Kind::Network => Kind::Network,
-        error::Kind::NetworkTimeout { .. } => Kind::Timeout,
-        error::Kind::Command(_) => Kind::Command,
-        error::Kind::Protocol => Kind::Protocol,
-        error::Kind::Configuration => Kind::Configuration,
-    }
-}
-
-/// What a client knows of a connection (HS-11), under the names that servers use.
-fn shown(description: &ConnectionDescription) -> Value {
-    let limits = description.limits;
-    json!({
-        "kind": description.kind.name(),
-        "helloOk": description.hello_ok,
-        "minWireVersion": description.min_wire_version,
-        "maxWireVersion": description.max_wire_version,
-        "maxBsonObjectSize": limits.max_bson_object_size,
-        "maxMessageSizeBytes": limits.max_message_size,
-        "maxWriteBatchSize": limits.max_write_batch_size,
-        "setName": description.set_name,
-        "logicalSessionTimeoutMinutes": description.session_timeout_minutes,
-        "connectionId": description.connection_id,
-        "serviceId": description.service_id.map(|id| id.to_string()),
-        "knowsTopologyVersion": description.topology_version.is_some(),
-        "compressor": description.compressor.map(Compressor::name),
-        "mechanism": description.mechanism.map(Mechanism::name),
-    })
 }

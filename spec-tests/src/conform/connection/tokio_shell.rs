@@ -6,25 +6,28 @@ use std::time::Duration;
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::{ConnectionDescription, DriverInfo};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::pool::Purpose;
+use cenote_core::pool::{PoolOptions, Purpose};
 use cenote_core::uri::ConnectionString;
 use cenote_core::wire::MessageBuf;
 use cenote_tokio::{Builder, Client as Whole, Mongo, Pool, PooledConnection};
+use serde_json::Value;
 use tokio::runtime::{self, Runtime};
 use tokio::time::{Instant, timeout};
 
-use super::client::{Client, Refusal, Told};
+use super::client::{Client, Refusal, Told, ToldOfAll};
 use super::format::File;
+use super::operation::Whom;
 use super::sockets::Server;
 
 pub(super) struct TokioShell {
     uri: String,
+    options: Option<PoolOptions>,
     runtime: Runtime,
     pool: Pool,
     told: Arc<Mutex<Told>>,
     /// A client of the server besides, and what its pool tells.
     watching: Option<Whole>,
-    watcher_told: Arc<Mutex<Told>>,
+    watcher_told: ToldOfAll,
     held: Vec<PooledConnection<Mongo>>,
     waits: Box<dyn Fn(usize) -> Result<(), String>>,
     /// All that the server expects.
@@ -41,16 +44,18 @@ impl TokioShell {
         }
         let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| format!("no runtime to play on: {error}"))?;
-        let uri = file.uri(server.port(), &server.ca_file())?;
-        let [told, watcher_told] = [(); 2].map(|()| Told::without(&file.secrets));
+        let uri = file.uri(&server.ports(), &server.ca_file())?;
+        let told = Told::without(&file.secrets);
+        let watcher_told = ToldOfAll::new(&uri, &file.secrets);
         let inside = runtime.enter();
         let pool = pool(file, &uri, &told)?;
         drop(inside);
         pool.ready();
-        let uri = file.uri_text(server.port(), &server.ca_file());
-        let (waits, connections) = (Box::new(server.waiter()), file.connections.len());
+        let uri = file.uri_text(&server.ports(), &server.ca_file());
+        let (waits, connections) = (Box::new(server.waiter()), file.servers().map(Vec::len).sum());
         Ok(Self {
             uri,
+            options: file.set_options(),
             runtime,
             pool,
             told,
@@ -149,12 +154,36 @@ impl Client for TokioShell {
 
     fn watch(&mut self) -> Result<(), String> {
         let _inside = self.runtime.enter();
-        let told = Arc::clone(&self.watcher_told);
-        let builder = Whole::builder(&self.uri).map_err(|error| error.to_string())?;
-        let builder =
-            builder.on_event(move |event| Told::hear(&told, &event.event, &event.address));
+        let told = self.watcher_told.clone();
+        let mut builder = Whole::builder(&self.uri).map_err(|error| error.to_string())?;
+        if let Some(options) = self.options.clone() {
+            builder = builder.options(options);
+        }
+        let builder = builder.on_event(move |event| told.hear(&event.event, &event.address));
         self.watching = Some(builder.build().map_err(|error| error.to_string())?);
         Ok(())
+    }
+
+    fn client_connect(&mut self, to: Option<Whom>) -> Result<ConnectionDescription, Refusal> {
+        let selector = self.watcher_told.selector(to)?;
+        let Self { runtime, watching, held, .. } = self;
+        let client = watching.as_ref().ok_or_else(Refusal::no_connection)?;
+        let connection = runtime.block_on(client.check_out(&selector))?;
+        let description = connection.description().clone();
+        held.push(connection);
+        Ok(description)
+    }
+
+    fn kind_of(&self, server: usize) -> Option<String> {
+        let servers = self.watching.as_ref()?.servers();
+        servers.get(server)?.kind.map(|kind| kind.name().to_owned())
+    }
+
+    fn told(&self, server: usize) -> Vec<Value> {
+        match &self.watching {
+            Some(_) => self.watcher_told.of(server),
+            None => Told::events(&self.told),
+        }
     }
 
     fn client_command(
@@ -175,7 +204,7 @@ impl Client for TokioShell {
         self.held.clear();
         if let Some(watching) = self.watching.take() {
             self.runtime.block_on(watching.close());
-            Told::judge(&self.watcher_told, self.pool.address())?;
+            self.watcher_told.judge()?;
         }
         self.runtime.block_on(self.pool.close());
         Told::judge(&self.told, self.pool.address())

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::{Path, Segment};
 
-use super::child;
+use super::{Strict, child};
 
 const MARK: char = '\u{1}';
 
@@ -26,9 +26,9 @@ pub(in crate::conform) fn wrong_at(place: &str, reason: impl Display) -> String 
 /// What is wrong, with its place below `place`.
 pub(in crate::conform) fn read<T: DeserializeOwned>(
     place: &str,
-    value: Value,
+    value: &Value,
 ) -> Result<T, String> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
+    serde_path_to_error::deserialize(Strict(value)).map_err(|error| {
         let place = below(place, error.path(), 0);
         wrong_at(&place, error.inner())
     })
@@ -49,7 +49,7 @@ pub(in crate::conform) fn read_variant<T: DeserializeOwned>(
         Some(content) => Value::Object([(name.to_owned(), content)].into_iter().collect()),
         None => Value::String(name.to_owned()),
     };
-    serde_path_to_error::deserialize(value).map_err(|error| {
+    serde_path_to_error::deserialize(Strict(&value)).map_err(|error| {
         let reason = error.inner().to_string();
         if reason.starts_with(&format!("unknown variant `{name}`")) {
             return wrong_at("name", reason);

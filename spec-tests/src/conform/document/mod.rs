@@ -4,6 +4,7 @@
 //! yaml          text to value, with the line of every key
 //! └ scalar      which texts are numbers, booleans and null
 //! json          the line of every key of JSON
+//! strict        values for serde, without its liberties
 //! inner         places of what is read by hand
 //! twin          whether a YAML file says what the JSON file beside it says
 //! ```
@@ -11,6 +12,7 @@
 pub(super) mod inner;
 mod json;
 mod scalar;
+mod strict;
 pub(super) mod twin;
 mod yaml;
 
@@ -20,6 +22,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use self::strict::Strict;
 use super::Unreadable;
 
 /// What a file says, and where it says it.
@@ -40,8 +43,12 @@ impl Document {
     ///
     /// When it cannot be read, is not what its name says, or has a key twice.
     pub fn read(path: &Path) -> Result<Self, Unreadable> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| Unreadable::Io { path: path.to_owned(), source })?;
+        let unreadable = |source| Unreadable::Io { path: path.to_owned(), source };
+        // A pipe might never end.
+        if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+            return Err(unreadable(std::io::Error::other("it is no file to read")));
+        }
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
         if is_yaml(path) { Self::from_yaml(path, &text) } else { Self::from_json(path, &text) }
     }
 
@@ -96,7 +103,7 @@ impl Document {
     ///
     /// The key that is wrong, missing or unknown, and its line.
     pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, Unreadable> {
-        serde_path_to_error::deserialize(&self.value).map_err(|error| {
+        serde_path_to_error::deserialize(Strict(&self.value)).map_err(|error| {
             let mut place = String::new();
             for segment in error.path() {
                 push(&mut place, &segment.to_string());

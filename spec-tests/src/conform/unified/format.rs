@@ -274,7 +274,7 @@ impl TryFrom<Map<String, Value>> for Operation {
 
 /// What is there under a key, if anything is.
 fn take<T: DeserializeOwned>(map: &mut Map<String, Value>, key: &str) -> Result<Option<T>, String> {
-    map.remove(key).map(|value| inner::read(key, value)).transpose()
+    map.remove(key).map(|value| inner::read(key, &value)).transpose()
 }
 
 impl TryFrom<Map<String, Value>> for ExpectedEvent {

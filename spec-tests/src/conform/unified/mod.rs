@@ -5,13 +5,13 @@
 //!
 //! ```text
 //! format        what a file may say; whatever is not known is refused
+//! └ names       whether what it names is there
 //! exceptions    tests that do not concern this project, with the reason
 //! venue         the servers: an endpoint or two for each test
 //! world         what has a name
 //! ├ act         what operations do
-//! ├ client      a client, whose pool is one of
-//! │ └ shell     the pools of both shells, with calls that block
-//! └ logs        what was logged
+//! └ client      a client, whose pool is one of
+//!   └ shell     the pools of both shells, with calls that block
 //! expect        what must have come of it
 //! ```
 //!
@@ -23,7 +23,7 @@ mod client;
 mod exceptions;
 mod expect;
 mod format;
-mod logs;
+mod names;
 mod shell;
 #[cfg(test)]
 mod tests;
@@ -38,8 +38,7 @@ use std::time::Duration;
 use self::format::{File, Requirement, Serverless, Test, Topology};
 use self::venue::Venue;
 use self::world::World;
-use super::starved::Meter;
-use super::{Document, Outcome, Target, Unreadable};
+use super::{Document, NOTHING_TO_SHOW, Outcome, Target, Unreadable, starved};
 
 /// Plays what was read from a file, its tests in their order.
 ///
@@ -48,6 +47,14 @@ use super::{Document, Outcome, Target, Unreadable};
 /// When it is not of this format to the last key.
 pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>, Unreadable> {
     let file: File = document.parse()?;
+    if file.tests.is_empty() {
+        return Err(document.refuse("tests", NOTHING_TO_SHOW));
+    }
+    if let Some(index) = file.tests.iter().position(|test| test.operations.is_empty()) {
+        let reason = "a test that does nothing shows nothing";
+        return Err(document.refuse(&format!("tests/{index}/operations"), reason));
+    }
+    names::check(&file).map_err(|what| document.refuse_in("", &what))?;
     let outcome = |test: &Test| {
         let verdict = exceptions::judge(document.path(), test, || play(&file, test, target));
         let (file, description) = (document.path().to_owned(), test.description.clone());
@@ -59,29 +66,8 @@ pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>
 /// How long a test may take: longer than any wants, but not for ever, whatever the pool does.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A test that fails while the machine has no time for it is played again.
 fn play(file: &File, test: &Test, target: Target) -> Result<(), String> {
-    const ATTEMPTS: usize = 5;
-    play_until(ATTEMPTS, || {
-        let meter = Meter::begin();
-        let played = play_within(PATIENCE, file, test, target);
-        let is_worth_nothing = played.is_err() && meter.was_starved();
-        (played, is_worth_nothing)
-    })
-}
-
-/// Plays until it is worth something, or so many times.
-fn play_until(
-    attempts: usize,
-    mut play: impl FnMut() -> (Result<(), String>, bool),
-) -> Result<(), String> {
-    for _ in 1..attempts {
-        let (played, is_worth_nothing) = play();
-        if !is_worth_nothing {
-            return played;
-        }
-    }
-    play().0
+    starved::play(|| play_within(PATIENCE, file, test, target))
 }
 
 fn play_within(patience: Duration, file: &File, test: &Test, target: Target) -> Result<(), String> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::format::File;
-use super::{play_until, play_within};
+use super::play_within;
 use crate::conform::{Document, Target};
 
 /// A cursor keeps the only connection, and nothing limits how long one may wait for it.
@@ -36,24 +36,5 @@ fn a_wait_without_end_comes_to_its_end() {
         let test = &file.tests[0];
         let what = play_within(Duration::from_millis(500), &file, test, target).unwrap_err();
         assert!(what.starts_with("somebody still waited after 500 ms\n"), "{target}: {what}");
-    }
-}
-
-/// What is worth something counts, whatever it is; and in the end what there is.
-#[test]
-fn a_test_is_played_again_only_if_it_is_worth_nothing() {
-    let failed = |what: &str| Err(what.to_owned());
-    for (said, expected, plays) in [
-        (vec![(Ok(()), false)], Ok(()), 1),
-        (vec![(failed("a"), false), (Ok(()), false)], failed("a"), 1),
-        (vec![(failed("a"), true), (Ok(()), false)], Ok(()), 2),
-        (vec![(failed("a"), true), (failed("b"), true), (failed("c"), true)], failed("c"), 3),
-    ] {
-        let (mut said, mut played) = (said.into_iter(), 0);
-        let outcome = play_until(3, || {
-            played += 1;
-            said.next().expect("no more than that")
-        });
-        assert_eq!((outcome, played), (expected, plays));
     }
 }

@@ -14,9 +14,10 @@ use super::client::cursor::Cursor;
 use super::client::session::Session;
 use super::expect::events;
 use super::format::{ClientDefinition, CollectionOptions, Definition, Operation};
+use super::lock;
 use super::venue::Venue;
-use super::{lock, logs};
 use crate::conform::Target;
+use crate::conform::logs;
 
 /// What one test has.
 pub(super) struct World {

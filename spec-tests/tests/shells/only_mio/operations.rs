@@ -28,6 +28,26 @@ fn a_command_that_runs_out_of_time_costs_its_connection() {
     assert_eq!(pool.snapshot().connections_created, 2);
 }
 
+/// CS-11: nothing was said, nobody is to blame, and the connection is as good as before.
+#[test]
+fn a_command_without_time_is_not_sent() {
+    let endpoint = plain();
+    let (pool, events) = pool(&endpoint.uri());
+    let mut connection = pool.check_out().unwrap();
+    for _ in 0..3 {
+        let ping = rawdoc! { "ping": 1 };
+        let error = connection.command_before("admin", &ping, Instant::now()).unwrap_err();
+        let OperationError::Connection(error) = error else { panic!("{error}") };
+        assert!(error.is_timeout(), "{error}");
+        assert!(connection.is_reusable());
+    }
+    drop(connection);
+    assert!(ping(&pool));
+    assert_eq!(pool.snapshot().connections_created, 1);
+    assert_eq!(endpoint.with(|server, _now| server.statistics()).commands.get("ping"), Some(&1));
+    assert_eq!(closed(&events, 0), [""; 0]);
+}
+
 /// A deadline is for the whole command, however often something comes.
 #[test]
 fn a_reply_that_drips_runs_out_of_time_too() {

@@ -24,10 +24,10 @@ use cenote_mio::{Builder, Mongo};
 
 use self::threads::Threads;
 use self::world::World;
-use super::format::{File, Options};
+use super::format::File;
 use super::operation::Task;
 use super::played::{Failure, Played};
-use super::sockets::Server;
+use super::sockets::{Ears, Server};
 use crate::conform::Place;
 
 /// Plays one file; with the address where it was played.
@@ -45,7 +45,8 @@ fn play_within(
     place: &Place,
 ) -> Result<(Played, ServerAddress), String> {
     let server = Server::start(file, place)?;
-    let [builder, other] = [(); 2].map(|()| pool(&server, &file.pool_options));
+    let ears = Ears::of(file, &server.address())?;
+    let [builder, other] = [(); 2].map(|()| pool(&server, file));
     let world = World::new(builder?, other?)?;
     let played = std::thread::scope(|scope| {
         scope.spawn(|| world.watch(patience));
@@ -53,12 +54,12 @@ fn play_within(
         let failure = threads.play(file.operations.clone()).err();
         let failure = if world.took_too_long() { Some(never_at_rest(patience)) } else { failure };
         world.settle();
-        let events = world.events();
+        let (events, messages) = (world.events(), ears.heard());
         world.end();
         threads.end();
         let complaints = world.come_home(&server);
         let settled = if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) };
-        Played { failure, events, settled }
+        Played { failure, events, messages, settled }
     });
     Ok((played, server.address()))
 }
@@ -68,10 +69,15 @@ fn never_at_rest(patience: Duration) -> Failure {
 }
 
 /// A pool with the file's options, and with nobody but SDAM to watch the server (TF-18).
-fn pool(server: &Server, options: &Options) -> Result<Builder<Mongo>, String> {
+fn pool(server: &Server, file: &File) -> Result<Builder<Mongo>, String> {
+    let options = &file.pool_options;
     let uri = server.uri(options)?;
     let connector = Mongo::new(&uri).map_err(|error| error.to_string())?;
     let builder = Builder::new(server.address(), connector).options(options.to_pool_options()?);
+    let builder = match &file.log {
+        Some(log) => builder.log_settings(log.settings()),
+        None => builder,
+    };
     Ok(builder.on_failure(|failure| {
         failure.clear(sdam::verdict(&failure.context(None), failure.error()).pool);
     }))

@@ -116,7 +116,10 @@ fn perform(world: &World, thread: &Thread, task: &Task) -> Result<(), Failure> {
             }
         }
         Task::CheckOut(how) => world.check_out(thread.number, how)?,
-        Task::CheckIn { connection, broken } => world.check_in(connection, *broken)?,
+        Task::CheckIn { connection, broken, says } => {
+            let error = broken.map(|broken| broken.error(says.as_deref()));
+            world.check_in(connection, error)?;
+        }
         Task::CheckInForeign {} => world.check_in_foreign()?,
         Task::Clear { interrupt_in_use_connections, service_of: None } => {
             world.clear(*interrupt_in_use_connections);

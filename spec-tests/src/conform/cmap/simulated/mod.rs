@@ -28,10 +28,10 @@ use super::played::Played;
 /// Options that the pool refuses.
 pub(super) fn play(file: &File) -> Result<Played, String> {
     let endpoint = Endpoint::new(file.fail_point.clone());
-    let world = World::new(&file.pool_options, endpoint)?;
+    let world = World::new(file, endpoint)?;
     let mut script = Script::new(world, file.operations.clone());
     let failure = script.play();
     let (world, held) = script.into_parts();
-    let events = world.events().to_vec();
-    Ok(Played { failure, events, settled: world.settle(held) })
+    let (events, messages) = (world.events().to_vec(), world.messages.clone());
+    Ok(Played { failure, events, messages, settled: world.settle(held) })
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use cenote_core::pool::{ConnId, Instant};
 
 use super::world::{Outcome, Socket, World};
-use crate::conform::cmap::extension::{Broken, CheckOut};
+use crate::conform::cmap::extension::CheckOut;
 use crate::conform::cmap::operation::{MAIN, Operation, Task};
 use crate::conform::cmap::played::{Failure, nothing_held, nothing_to_abandon};
 
@@ -124,11 +124,12 @@ impl Script {
                 self.threads.push(Thread::new(target.clone(), VecDeque::new()));
             }
             Task::CheckOut(how) => self.world.check_out(thread, how),
-            Task::CheckIn { connection, broken } => {
+            Task::CheckIn { connection, broken, says } => {
                 let held = self.labels.remove(connection);
                 let (id, socket) = held.ok_or_else(|| nothing_held(connection))?;
                 self.returned.insert(connection.clone(), id);
-                self.world.check_in(id, socket, broken.map(Broken::error));
+                let error = broken.map(|broken| broken.error(says.as_deref()));
+                self.world.check_in(id, socket, error);
             }
             Task::CheckInAgain { connection } => {
                 let id = self.returned.get(connection).ok_or_else(|| nothing_held(connection))?;

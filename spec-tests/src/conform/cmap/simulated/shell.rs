@@ -111,6 +111,8 @@ impl World {
 
     fn tell(&mut self, event: &Event<ConnectionError>) {
         self.ledger.told(event, &self.address, self.time());
+        let message = self.log.as_ref().and_then(|log| log.message(event, &self.address));
+        self.messages.extend(message);
         let json = serde_json::to_value(event_json::official(event, &self.address));
         self.events.push(json.expect("an event is plain data"));
     }

@@ -18,9 +18,11 @@ use serde_json::Value;
 use super::endpoint::Endpoint;
 use crate::conform::cmap::expected::Expected;
 use crate::conform::cmap::extension::CheckOut;
-use crate::conform::cmap::format::Options;
+use crate::conform::cmap::format::{File, Options};
 use crate::conform::cmap::ledger::{Caller, Ledger};
+use crate::conform::cmap::log::Log;
 use crate::conform::cmap::played::{Failure, cleared_by_file, no_service};
+use crate::conform::logs::Message;
 use cenote_check::Line;
 
 /// What the simulation brings into the pool.
@@ -61,12 +63,15 @@ pub(super) struct World {
     pub(super) broken: BTreeSet<ConnId>,
     /// What the pool told, as the files see it.
     pub(super) events: Vec<Value>,
+    pub(super) log: Option<Log>,
+    pub(super) messages: Vec<Message>,
     pub(super) ledger: Ledger,
 }
 
 impl World {
     /// Makes the pool of a file; it has told by then that it was made.
-    pub(super) fn new(options: &Options, endpoint: Endpoint) -> Result<Self, String> {
+    pub(super) fn new(file: &File, endpoint: Endpoint) -> Result<Self, String> {
+        let options = &file.pool_options;
         let mut actions = Vec::new();
         let pool = PoolState::new(Instant::ORIGIN, options.to_pool_options()?, &mut actions)
             .map_err(|reason: InvalidOptions| reason.to_string())?;
@@ -84,6 +89,8 @@ impl World {
             inbox: BTreeMap::new(),
             broken: BTreeSet::new(),
             events: Vec::new(),
+            log: file.log.clone(),
+            messages: Vec::new(),
             ledger: Ledger::default(),
         };
         world.perform(actions);

@@ -21,9 +21,9 @@ use tokio::runtime;
 
 use self::threads::Threads;
 use self::world::World;
-use super::format::{File, Options};
+use super::format::File;
 use super::played::Played;
-use super::sockets::Server;
+use super::sockets::{Ears, Server};
 use crate::conform::Place;
 
 /// Plays one file; with the address where it was played.
@@ -40,23 +40,29 @@ pub(super) fn play(file: &File, place: &Place) -> Result<(Played, ServerAddress)
 }
 
 async fn play_against(server: &Server, file: &File) -> Result<Played, String> {
-    let [builder, other] = [(); 2].map(|()| pool(server, &file.pool_options));
+    let ears = Ears::of(file, &server.address())?;
+    let [builder, other] = [(); 2].map(|()| pool(server, file));
     let world = Arc::new(World::new(builder?, other?)?);
     let threads = Threads::new(Arc::clone(&world));
     let failure = threads.play(file.operations.clone()).await.err();
-    let events = world.events();
+    let (events, messages) = (world.events(), ears.heard());
     world.end();
     let mut complaints = threads.end().await;
     complaints.extend(world.settle(server).await);
     let settled = if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) };
-    Ok(Played { failure, events, settled })
+    Ok(Played { failure, events, messages, settled })
 }
 
 /// A pool with the file's options, and with nobody but SDAM to watch the server (TF-18).
-fn pool(server: &Server, options: &Options) -> Result<Builder<Mongo>, String> {
+fn pool(server: &Server, file: &File) -> Result<Builder<Mongo>, String> {
+    let options = &file.pool_options;
     let uri = server.uri(options)?;
     let connector = Mongo::new(&uri).map_err(|error| error.to_string())?;
     let builder = Builder::new(server.address(), connector).options(options.to_pool_options()?);
+    let builder = match &file.log {
+        Some(log) => builder.log_settings(log.settings()),
+        None => builder,
+    };
     Ok(builder.on_failure(|failure| {
         failure.clear(sdam::verdict(&failure.context(None), failure.error()).pool);
     }))

@@ -138,7 +138,10 @@ impl Threads {
                 let outcome = timeout(limit, self.check_out(thread, how)).await;
                 return outcome.unwrap_or_else(|_| Err(self.in_vain(thread, &task)));
             }
-            Task::CheckIn { connection, broken } => world.check_in(&connection, broken)?,
+            Task::CheckIn { connection, broken, says } => {
+                let error = broken.map(|broken| broken.error(says.as_deref()));
+                world.check_in(&connection, error)?;
+            }
             Task::CheckInForeign {} => world.check_in_foreign().await?,
             Task::Clear { interrupt_in_use_connections, service_of: None } => {
                 world.clear(interrupt_in_use_connections);

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use cenote_core::error::ConnectionError;
 use cenote_core::pool::Snapshot;
 use cenote_tokio::{Builder, Mongo, Pool, PoolEvent, PooledConnection};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::conform::cmap::extension::{Broken, CheckOut};
+use crate::conform::cmap::extension::CheckOut;
 use crate::conform::cmap::format::Options;
 use crate::conform::cmap::ledger::{Caller, Ledger};
 use crate::conform::cmap::played::{Failure, cleared_by_file, no_service, nothing_held};
@@ -102,11 +103,15 @@ impl World {
     }
 
     /// Checks in what is held under this name, broken or not.
-    pub(super) fn check_in(&self, label: &str, broken: Option<Broken>) -> Result<(), Failure> {
+    pub(super) fn check_in(
+        &self,
+        label: &str,
+        error: Option<ConnectionError>,
+    ) -> Result<(), Failure> {
         let held = lock(&self.held).labelled.remove(label);
         let mut connection = held.ok_or_else(|| nothing_held(label))?;
-        if let Some(broken) = broken {
-            connection.mark_errored(broken.error());
+        if let Some(error) = error {
+            connection.mark_errored(error);
         }
         Ok(())
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::matching;
+use crate::conform::logs::{self, Message};
 use crate::conform::unified::format::ExpectLogMessages;
-use crate::conform::unified::logs::{self, Message};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_millis(100);

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::conform::document::inner::wrong_at;
+
 /// Compares two values, of which a document may have more keys than are expected.
 ///
 /// # Errors
@@ -20,6 +22,32 @@ pub(in crate::conform::unified) fn root(
             })
         }
         (expected, seen) => compare(expected, seen, true),
+    }
+}
+
+/// Whether something can be compared with this.
+///
+/// # Errors
+///
+/// An operator that there is not, or an argument that it cannot have, and where.
+pub(in crate::conform::unified) fn check(expected: &Value) -> Result<(), String> {
+    if let Some(inner) = unset_or(expected) {
+        return check(inner).map_err(|what| wrong_at("$$unsetOrMatches", what));
+    }
+    if let Some(verdict) = operator(expected, None) {
+        return verdict.map(drop);
+    }
+    match expected {
+        Value::Object(map) => map.iter().try_for_each(|(key, value)| {
+            if key.starts_with("$$") {
+                return Err(format!("the operator {key} stands alone"));
+            }
+            check(value).map_err(|what| wrong_at(key, what))
+        }),
+        Value::Array(values) => values.iter().enumerate().try_for_each(|(index, value)| {
+            check(value).map_err(|what| wrong_at(&index.to_string(), what))
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A pool against a server: `cargo run -p cenote-mio --example quickstart -- URI`.
+//! A pool against a server: `cargo run -p cenote-mio --example ping_mio -- URI`.
 //!
 //! `cargo run --release --bin cenote -- endpoint --tls --auth app:pencil` prints a URI to use.
 
@@ -9,7 +9,7 @@ use bson::rawdoc;
 use cenote_mio::Pool;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let uri = std::env::args().nth(1).ok_or("usage: quickstart URI")?;
+    let uri = std::env::args().nth(1).ok_or("usage: ping_mio URI")?;
     let pool = Pool::builder(&uri)?.on_event(|event| println!("  {event}")).build()?;
     // A pool begins paused. A driver's monitor says when the server is there; here we just hope.
     pool.ready();

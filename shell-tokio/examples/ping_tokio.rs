@@ -1,4 +1,4 @@
-//! A pool against a server: `cargo run -p cenote-tokio --example quickstart -- URI`.
+//! A pool against a server: `cargo run -p cenote-tokio --example ping_tokio -- URI`.
 //!
 //! `cargo run --release --bin cenote -- endpoint --tls --auth app:pencil` prints a URI to use.
 
@@ -7,7 +7,7 @@ use cenote_tokio::Pool;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let uri = std::env::args().nth(1).ok_or("usage: quickstart URI")?;
+    let uri = std::env::args().nth(1).ok_or("usage: ping_tokio URI")?;
     let pool = Pool::builder(&uri)?.on_event(|event| println!("  {event}")).build()?;
     // A pool begins paused. A driver's monitor says when the server is there; here we just hope.
     pool.ready();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
@@ -10,18 +10,17 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, set_global_default};
 use tracing::{Event, Metadata, Subscriber};
 
-use super::lock;
-
 /// One message, with its fields as `tracing` has them: numbers are numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Message {
-    pub(super) level: String,
-    pub(super) component: &'static str,
-    pub(super) data: Value,
+pub(in crate::conform) struct Message {
+    pub(in crate::conform) level: String,
+    pub(in crate::conform) component: &'static str,
+    pub(in crate::conform) data: Value,
 }
 
-/// The component `connection` of the specification.
-const TARGET: &str = "cenote::connection";
+/// Targets of `tracing`, and what the specification calls the components.
+const COMPONENTS: [(&str, &str); 2] =
+    [("cenote::connection", "connection"), ("cenote::topology", "topology")];
 
 static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
 static HEARD: Mutex<BTreeMap<u16, Vec<Message>>> = Mutex::new(BTreeMap::new());
@@ -31,7 +30,7 @@ static HEARD: Mutex<BTreeMap<u16, Vec<Message>>> = Mutex::new(BTreeMap::new());
 /// # Errors
 ///
 /// When somebody else in this process is subscribed already, or to this port.
-pub(super) fn listen(port: u16) -> Result<(), String> {
+pub(in crate::conform) fn listen(port: u16) -> Result<(), String> {
     let installed = INSTALLED.get_or_init(|| {
         set_global_default(Ears).map_err(|error| format!("no log can be observed: {error}"))
     });
@@ -43,13 +42,46 @@ pub(super) fn listen(port: u16) -> Result<(), String> {
 }
 
 /// What was logged about the server at this port.
-pub(super) fn of(port: u16) -> Vec<Message> {
+pub(in crate::conform) fn of(port: u16) -> Vec<Message> {
     lock(&HEARD).get(&port).cloned().unwrap_or_default()
 }
 
 /// Nobody asks for this port any more.
-pub(super) fn forget(port: u16) {
+pub(in crate::conform) fn forget(port: u16) {
     lock(&HEARD).remove(&port);
+}
+
+/// Messages about a server, as long as it is there.
+#[derive(Debug)]
+pub(in crate::conform) struct Listening(u16);
+
+impl Listening {
+    /// # Errors
+    ///
+    /// As [`listen`].
+    pub(in crate::conform) fn begin(port: u16) -> Result<Self, String> {
+        listen(port).map(|()| Self(port))
+    }
+
+    /// What was logged until now.
+    pub(in crate::conform) fn heard(&self) -> Vec<Message> {
+        of(self.0)
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        forget(self.0);
+    }
+}
+
+fn component(metadata: &Metadata<'_>) -> Option<&'static str> {
+    COMPONENTS.iter().find(|(target, _)| *target == metadata.target()).map(|(_, its)| *its)
+}
+
+/// What is locked here is whole after every statement.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Ears;
@@ -57,11 +89,11 @@ struct Ears;
 impl Subscriber for Ears {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
         // Whether anybody listens changes with every test.
-        if metadata.target() == TARGET { Interest::sometimes() } else { Interest::never() }
+        if component(metadata).is_some() { Interest::sometimes() } else { Interest::never() }
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == TARGET && !lock(&HEARD).is_empty()
+        component(metadata).is_some() && !lock(&HEARD).is_empty()
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -78,7 +110,8 @@ impl Subscriber for Ears {
         let port = fields.0.get("serverPort").and_then(Value::as_u64);
         let port = port.and_then(|port| u16::try_from(port).ok());
         let level = event.metadata().level().to_string().to_lowercase();
-        let message = Message { level, component: "connection", data: Value::Object(fields.0) };
+        let Some(component) = component(event.metadata()) else { return };
+        let message = Message { level, component, data: Value::Object(fields.0) };
         let mut heard = lock(&HEARD);
         if let Some(messages) = port.and_then(|port| heard.get_mut(&port)) {
             messages.push(message);

@@ -1,0 +1,156 @@
+//! Whether the invariants can fail at all: a pool's memory is broken by hand, in one place at a
+//! time. What lies inside of its parts is broken where it lies.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::prelude::v1::*;
+
+use super::*;
+use crate::pool::{Bare, Health, Input, Instant, PoolOptions, ServiceId, WaiterId};
+
+type Pool = PoolState<Bare>;
+
+/// After 9 s: connection 1 is in use and held for too long, 2 is in use, 3 is being made for
+/// request 3; requests 4, 6 and 7 wait, 7 until an earlier time than 4, and 5 has gone.
+pub(in crate::pool) fn busy() -> Pool {
+    let options = PoolOptions::default()
+        .with_max_pool_size(3)
+        .with_max_connecting(1)
+        .with_max_lifetime(SECOND * 60)
+        .with_held_too_long(SECOND * 5);
+    let mut pool = pool(options, [Input::Ready, ask(1, None), ask(2, None), made(1), ask(3, None)]);
+    feed(&mut pool, 6, [Input::Timer, made(2), ask(4, Some(90)), ask(5, Some(95)), ask(6, None)]);
+    let gone = Input::CheckOutCancelled { id: WaiterId(5) };
+    feed(&mut pool, 9, [ask(7, Some(80)), gone]);
+    pool.check_invariants();
+    pool
+}
+
+/// Connection 1 is available, and 2 is in use.
+pub(in crate::pool) fn idle() -> Pool {
+    let back = Input::CheckedIn { id: id(1), conn: (), health: Health::Healthy };
+    let inputs = [Input::Ready, ask(1, None), made(1), ask(2, None), made(2), back];
+    pool(PoolOptions::default().with_max_lifetime(SECOND * 60), inputs)
+}
+
+/// Connection 1 is in use, of a service.
+pub(in crate::pool) fn balanced() -> Pool {
+    let greeted = Input::Handshaken { id: id(1), service: Some(SERVICE) };
+    let options = PoolOptions::default().with_load_balanced(true);
+    pool(options, [Input::Ready, ask(1, None), greeted, made(1)])
+}
+
+/// The invariants find what `damage` did to the pool, and say so with these words.
+pub(in crate::pool) fn assert_found(mut pool: Pool, damage: impl FnOnce(&mut Pool), words: &str) {
+    pool.check_invariants();
+    damage(&mut pool);
+    let found = catch_unwind(AssertUnwindSafe(|| pool.check_invariants()));
+    let panic = found.expect_err(words);
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).expect("a text");
+    assert!(text.contains(words), "{words:?} is not in {text:?}");
+}
+
+const SECOND: core::time::Duration = core::time::Duration::from_secs(1);
+pub(in crate::pool) const SERVICE: ServiceId = ServiceId([7; 12]);
+
+fn pool<const N: usize>(options: PoolOptions, inputs: [Input<Bare>; N]) -> Pool {
+    let mut pool = Pool::new(Instant::ORIGIN, options, &mut |_| {}).expect("options");
+    feed(&mut pool, 0, inputs);
+    pool
+}
+
+fn feed<const N: usize>(pool: &mut Pool, seconds: u64, inputs: [Input<Bare>; N]) {
+    for input in inputs {
+        pool.handle(at(seconds), input, &mut |_| {}).expect("a legal input");
+    }
+}
+
+pub(in crate::pool) fn at(seconds: u64) -> Instant {
+    Instant::from_nanos(seconds * 1_000_000_000)
+}
+
+fn ask(number: u64, deadline: Option<u64>) -> Input<Bare> {
+    let (id, deadline) = (WaiterId(number), deadline.map(at));
+    Input::CheckOutRequested { id, waiter: (), deadline, purpose: Purpose::Cursor }
+}
+
+fn made(number: u64) -> Input<Bare> {
+    Input::EstablishSucceeded { id: id(number), conn: () }
+}
+
+/// Nothing is closed here, so that slots are taken into use in order.
+pub(in crate::pool) fn id(number: u64) -> crate::pool::ConnId {
+    crate::pool::ConnId::from_parts(number, u32::try_from(number - 1).expect("few"))
+}
+
+#[test]
+fn promises_can_be_broken() {
+    let lets_wait = "only a ready pool lets requests wait";
+    assert_found(busy(), |it| it.status = Status::Paused, lets_wait);
+    let could_make = "although a connection could be made";
+    assert_found(
+        busy(),
+        |it| (it.settings.max_total, it.settings.max_pending) = (9, 9),
+        could_make,
+    );
+    let beside = "a request waits beside a connection";
+    let come_back = |it: &mut Pool| {
+        let doing = Doing::Available { conn: (), since: Instant::ORIGIN };
+        it.connections.set(id(2), doing);
+    };
+    assert_found(busy(), come_back, beside);
+}
+
+#[test]
+fn a_status_can_be_wrong() {
+    let of_its_own = "a paused pool has nothing of its present generation";
+    assert_found(idle(), |it| it.status = Status::Paused, of_its_own);
+    let at_once = "stale connections go at once";
+    assert_found(idle(), |it| (it.status, it.generation) = (Status::Paused, 1), at_once);
+    assert_found(idle(), |it| it.status = Status::Closed, "a closed pool offers nothing");
+    let mut making = busy();
+    for number in 4..=7 {
+        feed(&mut making, 9, [Input::CheckOutCancelled { id: WaiterId(number) }]);
+    }
+    assert_found(making, |it| it.status = Status::Closed, "and makes nothing");
+    assert_found(idle(), |it| it.settings.max_total = 1, "surplus is not kept available");
+}
+
+#[test]
+fn owners_can_be_wrong() {
+    let each_other = "an owner and its connection know each other";
+    assert_found(busy(), |it| it.owners.truncate(0), each_other);
+    let came_before = "who was served came before who waits";
+    let late = |it: &mut Pool| {
+        it.owners[0].0.id = WaiterId(9);
+        let doing = Doing::Pending { owner: Some(WaiterId(9)), handshaken: false };
+        it.connections.set(id(3), doing);
+    };
+    assert_found(busy(), late, came_before);
+    let in_order = "owners are in the order of requests";
+    let twice = |it: &mut Pool| {
+        let mut earlier = it.owners[0].clone();
+        earlier.0.id = WaiterId(2);
+        it.owners.push(earlier);
+    };
+    assert_found(busy(), twice, in_order);
+}
+
+#[test]
+fn counts_can_be_wrong() {
+    let for_one = "each use counts for one purpose";
+    assert_found(busy(), |it| it.purposes[Purpose::Cursor as usize] = 1, for_one);
+    assert_found(busy(), |it| it.purposes[Purpose::Other as usize] = 1, for_one);
+    let go_with_the_last = "services count their connections";
+    assert_found(balanced(), |it| _ = it.services.join(SERVICE), go_with_the_last);
+    assert_found(balanced(), |it| it.services.leave(SERVICE), go_with_the_last);
+    let without_balancer = "no services without balancer";
+    let plain = |it: &mut Pool| {
+        it.settings.load_balanced = false;
+        it.options.load_balanced = Some(false);
+    };
+    assert_found(balanced(), plain, without_balancer);
+    let follow = "settings follow options";
+    assert_found(idle(), |it| it.options.max_pool_size = Some(7), follow);
+    assert_found(idle(), |it| it.inherited = 3, "inherited ones were made");
+}

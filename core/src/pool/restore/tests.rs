@@ -1,0 +1,263 @@
+//! Images that are those of no pool: each reason for which one is refused, at its limit.
+
+use std::prelude::v1::*;
+
+use super::*;
+use crate::pool::invariants::tests::{SERVICE, at, balanced, busy, id, idle};
+use crate::pool::{ImagedState, ServiceId, ServiceImage, WaiterId};
+
+type Pool = PoolState<Bare>;
+type Change = fn(&mut StateImage);
+
+/// Each change alone makes the image of `pool` one that is refused with these words.
+#[track_caller]
+fn refused(pool: &Pool, changes: &[(Change, &str)]) {
+    for (change, words) in changes {
+        let mut image = pool.image();
+        change(&mut image);
+        let refusal = Pool::restore(&image, &mut ()).map(drop).expect_err(words);
+        assert!(refusal.to_string().contains(words), "{words:?} is not in {refusal}");
+    }
+}
+
+/// Each change alone makes the image of `pool` that of another pool.
+#[track_caller]
+fn taken(pool: &Pool, changes: &[Change]) {
+    for (index, change) in changes.iter().enumerate() {
+        let mut image = pool.image();
+        change(&mut image);
+        match Pool::restore(&image, &mut ()) {
+            Ok(other) => {
+                other.check_invariants();
+                assert_eq!(other.image(), image, "change {index}");
+            }
+            Err(refusal) => panic!("change {index}: {refusal}"),
+        }
+    }
+}
+
+#[test]
+fn counts() {
+    let never = "which no pool ever reaches";
+    refused(
+        &idle(),
+        &[
+            (|it| it.generation = COUNT_MAX + 1, never),
+            (|it| it.last_connection = COUNT_MAX + 1, never),
+            (|it| it.clock_regressions = u64::MAX, never),
+            (|it| it.inherited = 3, "more connections were inherited than made"),
+            (|it| it.inherited = 1, "has a number that was not given out"),
+            (|it| it.last_connection = 1, "more slots than connections ever made"),
+            (
+                |it| it.options.max_connecting = Some(0),
+                "its options are invalid: maxConnecting is 0",
+            ),
+        ],
+    );
+    taken(
+        &idle(),
+        &[
+            |it| it.generation = COUNT_MAX,
+            |it| it.last_connection = COUNT_MAX,
+            |it| it.clock_regressions = COUNT_MAX,
+        ],
+    );
+    let empty: [Change; 1] = [|it| {
+        it.connections.clear();
+        it.free_slots = vec![0, 1];
+        it.inherited = 2;
+    }];
+    taken(&idle(), &empty);
+}
+
+#[test]
+fn slots() {
+    let twice = "is not there or is told of twice, among";
+    refused(
+        &idle(),
+        &[
+            (|it| it.free_slots.push(1), twice),
+            (|it| it.free_slots.push(3), twice),
+            (|it| it.connections[1].id = ConnId::from_parts(2, 0), twice),
+            (|it| it.connections[1].id = ConnId::from_parts(1, 1), "is told of more than once"),
+            (|it| it.free_slots.push(2), "more slots than connections ever made"),
+        ],
+    );
+}
+
+#[test]
+fn connections() {
+    let given_out = "has a number that was not given out";
+    let after = "has not begun";
+    let time = "since before or after its time";
+    refused(
+        &idle(),
+        &[
+            (|it| it.connections[1].id = ConnId::from_parts(3, 1), given_out),
+            (|it| it.connections[0].id = ConnId::from_parts(0, 0), given_out),
+            (|it| it.connections[0].generation = 1, after),
+            (
+                |it| it.connections[0].service = Some(SERVICE),
+                "if and only if there is a load balancer",
+            ),
+            (|it| it.connections[1].created = at(1), time),
+            (|it| it.connections[0].state = ImagedState::Available { since: at(1) }, time),
+            (|it| it.connections[0].expiry_met = true, "and is not in use"),
+            (
+                |it| (it.connections[1].expires, it.connections[1].expiry_met) = (None, true),
+                "has met the end of a life that has none",
+            ),
+        ],
+    );
+    let expires = "has an end of life before it is established";
+    let order = "is not in the order of time";
+    refused(
+        &busy(),
+        &[
+            (|it| it.connections[0].expires = Some(at(60)), expires),
+            (|it| it.connections.swap(0, 1), order),
+            (|it| it.connections.swap(1, 2), order),
+        ],
+    );
+    taken(
+        &busy(),
+        &[
+            |it| it.connections[1].expiry_met = true,
+            |it| it.connections[2].expires = None,
+            |it| it.connections[1].generation = 0,
+        ],
+    );
+}
+
+/// Connections on one list are in the order in which they came to it; pending ones in that of their
+/// numbers, and others may have come at the same time.
+#[test]
+fn order_within_a_list() {
+    let both_in_use = |it: &mut StateImage| it.connections[0].state = it.connections[1].state;
+    let mut image = idle().image();
+    both_in_use(&mut image);
+    let pool = Pool::restore(&image, &mut ()).expect("two are in use");
+    taken(&pool, &[|it| it.connections.swap(0, 1)]);
+    let order = "is not in the order of time";
+    let later: Change = |it| {
+        it.now = at(2);
+        let state = &mut it.connections[0].state;
+        if let ImagedState::InUse { since, .. } = state {
+            *since = at(1);
+        }
+    };
+    refused(&pool, &[(later, order)]);
+    let pending = |it: &mut StateImage| {
+        for connection in &mut it.connections {
+            connection.expires = None;
+            connection.state = ImagedState::Pending { handshaken: false };
+        }
+    };
+    pending(&mut image);
+    let pool = Pool::restore(&image, &mut ()).expect("two are pending");
+    refused(&pool, &[(|it| it.connections.swap(0, 1), order)]);
+}
+
+#[test]
+fn services() {
+    let balancer = "if and only if there is a load balancer and hello is done";
+    let other = ServiceImage { id: ServiceId([9; 12]), generation: 0, was_cleared: false };
+    let earlier = ServiceImage { id: ServiceId([1; 12]), ..other };
+    let with = |added: ServiceImage, words: &str| {
+        let mut image = balanced().image();
+        image.services.push(added);
+        let refusal = Pool::restore(&image, &mut ()).map(drop).expect_err(words);
+        assert!(refusal.to_string().contains(words), "{words:?} is not in {refusal}");
+    };
+    with(other, "has no connections, so it is forgotten");
+    with(earlier, "is not in the order of ids");
+    with(balanced().image().services[0], "is not in the order of ids");
+    refused(
+        &balanced(),
+        &[
+            (|it| it.connections[0].service = None, balancer),
+            (
+                |it| it.connections[0].service = Some(ServiceId([9; 12])),
+                "a service that is not told",
+            ),
+            (|it| it.connections[0].generation = 1, "has not begun"),
+            (
+                |it| it.services[0].generation = COUNT_MAX + 1,
+                "has a generation that none ever reaches",
+            ),
+            (|it| it.connections[0].state = ImagedState::Pending { handshaken: false }, balancer),
+        ],
+    );
+    taken(
+        &balanced(),
+        &[
+            |it| it.services[0].generation = COUNT_MAX,
+            |it| it.services[0].was_cleared = true,
+            |it| (it.services[0].generation, it.connections[0].generation) = (3, 2),
+            |it| it.connections[0].state = ImagedState::Pending { handshaken: true },
+        ],
+    );
+}
+
+#[test]
+fn requests() {
+    let order = "is not in the order of ids";
+    refused(
+        &busy(),
+        &[
+            (|it| it.requests.swap(1, 2), order),
+            (|it| it.requests[2].id = it.requests[1].id, order),
+            (|it| it.last_waiter = Some(WaiterId(6)), "has an id above the last"),
+            (|it| it.requests[3].started = at(10), "has not begun to wait yet"),
+            (|it| it.requests[1].owns = Some(id(3)), "owns a connection that another owns, too"),
+            (|it| it.requests[0].owns = Some(id(2)), "owns a connection that is not pending"),
+            (
+                |it| it.requests[0].owns = Some(ConnId::from_parts(1, 2)),
+                "owns a connection that is not there",
+            ),
+            (
+                |it| (it.requests[0].owns, it.requests[1].owns) = (None, Some(id(3))),
+                "was served before one that came earlier",
+            ),
+        ],
+    );
+    taken(
+        &busy(),
+        &[
+            |it| it.requests[0].owns = None,
+            |it| it.requests[3].started = at(9),
+            |it| it.requests.truncate(1),
+            |it| it.requests.clear(),
+        ],
+    );
+}
+
+#[test]
+fn parts_that_do_not_go_together() {
+    let paused = "a paused pool has nothing of its present generation";
+    let closed = "a closed pool offers and makes nothing";
+    refused(
+        &idle(),
+        &[
+            (|it| it.status = Status::Paused, paused),
+            (
+                |it| (it.status, it.generation) = (Status::Paused, 1),
+                "a paused pool has closed what was available",
+            ),
+            (|it| it.status = Status::Closed, closed),
+            (|it| it.options.max_pool_size = Some(1), "surplus is not kept available"),
+        ],
+    );
+    let waits = "only in a ready pool requests wait";
+    refused(
+        &busy(),
+        &[
+            (|it| it.status = Status::Closed, closed),
+            (|it| (it.status, it.generation) = (Status::Paused, 1), waits),
+            (
+                |it| (it.options.max_pool_size, it.options.max_connecting) = (Some(4), Some(2)),
+                "a request waits although a connection could be made",
+            ),
+        ],
+    );
+}

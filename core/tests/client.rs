@@ -1,0 +1,77 @@
+//! What a client says: of its servers, and of what it could not do.
+
+#![cfg(feature = "std")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::client::{ClientError, SelectionError, Selector, ServerStatus, seen};
+use cenote_core::error::{ConnectionError, OperationError, PoolError, Stage, label};
+use cenote_core::monitor::ServerDescription;
+use cenote_core::pool::{Bare, CheckOutError, Instant, PoolOptions, PoolState, Snapshot};
+
+fn address(text: &str) -> Arc<ServerAddress> {
+    Arc::new(text.parse().expect("an address"))
+}
+
+fn snapshot() -> Snapshot {
+    let pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
+    pool.expect("options").snapshot()
+}
+
+fn refused(stage: Stage) -> ConnectionError {
+    ConnectionError::network(stage, "refused")
+}
+
+/// ER-20, ER-21, ER-22.
+#[test]
+fn labels_come_from_where_it_failed() {
+    let none: [&str; 0] = [];
+    let selection = ClientError::from(SelectionError::Closed);
+    assert_eq!(selection.labels(true), none);
+    assert!(!selection.is_retryable());
+
+    let cleared = CheckOutError::PoolCleared { cause: None };
+    let cleared = ClientError::from(PoolError::new(address("db"), cleared));
+    assert_eq!(cleared.labels(true), [label::RETRYABLE_WRITE_ERROR]);
+    assert_eq!(cleared.labels(false), none);
+    assert!(cleared.is_retryable());
+    let closed = ClientError::from(PoolError::new(address("db"), CheckOutError::PoolClosed));
+    assert!(!closed.is_retryable());
+
+    let failed = ClientError::from(OperationError::Connection(refused(Stage::Tcp)));
+    let overloaded = [label::SYSTEM_OVERLOADED_ERROR, label::RETRYABLE_ERROR];
+    assert_eq!(failed.labels(false), overloaded);
+    assert_eq!(failed.labels(true), [&overloaded[..], &[label::RETRYABLE_WRITE_ERROR]].concat());
+    assert!(failed.is_retryable());
+    let refused = ConnectionError::configuration(Stage::Tcp, "no such file");
+    assert!(!ClientError::from(OperationError::Connection(refused)).is_retryable());
+}
+
+/// ER-34: only of what failed on the way to the connection.
+#[test]
+fn an_error_says_whether_it_means_overload() {
+    assert!(refused(Stage::Tcp).is_overload());
+    assert!(!refused(Stage::Operation).is_overload());
+}
+
+#[test]
+fn servers_are_shown_with_what_may_be_done() {
+    let mut description = ServerDescription::default();
+    description.error = Some(ConnectionError::network(Stage::Tcp, "connection refused"));
+    let broken = ServerStatus::new(address("a"), Some(Arc::new(description)), snapshot());
+    let balancer = ServerStatus::new(address("b"), None, snapshot());
+    let text = broken.to_string();
+    let advice = broken.description.error.as_ref().and_then(ConnectionError::advice);
+    let shown = format!("TCP connect: connection refused ({})", advice.expect("advice"));
+    assert!(text.starts_with("a:27017: ") && text.contains(&shown), "{text}");
+    assert!(text.ends_with(&format!(" [{}]", snapshot())), "{text}");
+    let both = seen([broken, balancer]);
+    assert!(both.contains(&shown) && both.ends_with("; b:27017: LoadBalancer"), "{both}");
+
+    let after = Duration::from_secs(3);
+    let timed_out = SelectionError::TimedOut { selector: Selector::Any, after, servers: both };
+    let text = ClientError::from(timed_out).to_string();
+    assert!(text.contains("within 3s: a:27017: ") && text.contains(&shown), "{text}");
+}
