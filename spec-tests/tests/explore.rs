@@ -1,5 +1,7 @@
 //! Every sequence of a few inputs on small pools; `cenote explore` goes deeper.
 
+use std::process::Command;
+
 use cenote::explore::{Configuration, explore};
 
 #[test]
@@ -7,4 +9,20 @@ fn every_short_sequence_of_inputs_is_answered_as_the_model_does() {
     let report = explore(&Configuration::standard(), 7, 2);
     assert_eq!(report.failures().count(), 0, "{report}");
     assert!(report.states() > 40_000, "a space this small proves little:\n{report}");
+}
+
+#[test]
+fn bad_usage_is_one_line() {
+    for (arguments, named) in [
+        (&["--depth", "0"][..], "0 is not in 1..=4294967295"),
+        (&["--depth", "-1"], "-1 is not in 1..=4294967295"),
+        (&["--deep"], "unexpected argument '--deep'"),
+    ] {
+        let cenote =
+            Command::new(env!("CARGO_BIN_EXE_cenote")).arg("explore").args(arguments).output();
+        let output = cenote.expect("a child process");
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains(named), "{said}");
+    }
 }

@@ -1,8 +1,9 @@
 //! `cenote simulate`, as people and scripts use it, and worlds by the dozen.
 
+use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
-use cenote::simulate::{Plan, live};
+use cenote::simulate::{Met, Plan, live, wire};
 use tempfile::TempDir;
 
 fn simulate(arguments: &[&str]) -> Output {
@@ -24,7 +25,8 @@ fn worlds_are_lived_through_beside_the_model() {
     let mut inputs = 0;
     for seed in 0..200 {
         let plan = Plan::new(seed, 1_000);
-        inputs += live(&plan, true).unwrap_or_else(|failure| panic!("{plan}\n{failure}"));
+        let lived = live(&plan, true).unwrap_or_else(|failure| panic!("{plan}\n{failure}"));
+        inputs += lived.inputs;
     }
     assert!(inputs > 200_000, "each of them has as many as it was told to have: {inputs}");
 }
@@ -34,8 +36,8 @@ fn the_same_seed_is_the_same_world() {
     for seed in [0, 7, u64::MAX] {
         let [plan, again] = [0, 1].map(|_| Plan::new(seed, 500));
         assert_eq!(plan.to_string(), again.to_string());
-        let inputs = [live(&plan, true), live(&again, false)].map(|lived| lived.map_err(drop));
-        assert_eq!(inputs[0], inputs[1], "and nobody who watches changes it");
+        let lived = [live(&plan, true), live(&again, false)].map(|lived| lived.map_err(drop));
+        assert_eq!(lived[0], lived[1], "and nobody who watches changes it");
     }
 }
 
@@ -64,10 +66,11 @@ fn bad_usage_is_one_line() {
     let refused = [
         (&["--runs", "0"][..], "--runs"),
         (&["--steps", "0"], "--steps"),
-        (&["--seed", "-1"], "'-1'"),
+        (&["--seed", "-1"], "a whole number is expected, not below 0"),
+        (&["--seed", "18446744073709551616"], "the number is too large"),
         (&["--seed", "18446744073709551615", "--runs", "2"], "beyond 18446744073709551615"),
         (&["--speed", "2"], "--speed"),
-        (&["--out", "/dev/null/here"], "/dev/null/here"),
+        (&["--out", "/dev/null/here"], "/dev/null/here: no trace can be written there"),
     ];
     for (arguments, named) in refused {
         let output = simulate(arguments);
@@ -89,4 +92,37 @@ fn the_other_kind_of_world_has_conversations() {
     assert_eq!(lines[1], "seed 42, on the wire, 300 inputs, then all gets well");
     assert!(lines.iter().any(|line| line.starts_with("  login ")), "{printed}");
     assert!(lines.last().unwrap().ends_with("a second of CPU: nothing wrong"), "{printed}");
+}
+
+/// What is in nobody's plan, or never happens, is tried by nobody. The two kinds of worlds have
+/// different troubles.
+#[test]
+fn all_that_can_be_met_is_met() {
+    let (mut pool, mut conversations) = (Met::default(), Met::default());
+    for seed in 0..80 {
+        pool.add(&live(&Plan::new(seed, 1_000), false).unwrap().met);
+        conversations.add(&wire::live(&wire::Plan::new(seed, 500), false).unwrap().met);
+    }
+    let only_on_wire = [
+        "closes",
+        "goes half-open",
+        "is cut off",
+        "drips",
+        "restarts",
+        "shuts down",
+        "half-closes",
+        "cuts replies",
+        "fails commands",
+    ];
+    assert_eq!(never(&pool), BTreeSet::from(only_on_wire), "{pool}");
+    assert_eq!(
+        never(&conversations),
+        BTreeSet::from(["vanishes", "closes idle", "a use ends when something is due"]),
+        "{conversations}"
+    );
+}
+
+fn never(met: &Met) -> BTreeSet<&'static str> {
+    let all = met.groups().flat_map(|(_, those)| those);
+    all.filter(|(_, times)| *times == 0).map(|(name, _)| name).collect()
 }

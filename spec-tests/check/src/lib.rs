@@ -44,6 +44,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -141,7 +142,7 @@ pub fn check(lines: impl BufRead, limits: Limits) -> Result<Report, Unreadable> 
 #[derive(Debug, Default)]
 pub struct Checker {
     limits: Limits,
-    pools: BTreeMap<String, Pool>,
+    pools: BTreeMap<Arc<str>, Pool>,
     line: u64,
     report: Report,
 }

@@ -1,6 +1,8 @@
 //! One event, as a line of JSON says it.
 
+use std::borrow::Cow;
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
@@ -15,7 +17,7 @@ use crate::event_json::{self, EventJson};
 pub struct Line {
     /// Seconds since the start, if the line says so.
     pub(super) at: Option<f64>,
-    pub(super) address: String,
+    pub(super) address: Arc<str>,
     pub(super) told: Told,
 }
 
@@ -46,12 +48,12 @@ pub(super) enum Told {
     },
     Closed {
         id: u64,
-        reason: Option<String>,
+        reason: Option<Cow<'static, str>>,
         has_error: bool,
     },
     Started,
     Failed {
-        reason: Option<String>,
+        reason: Option<Cow<'static, str>>,
         error: Option<String>,
         milliseconds: Option<f64>,
     },
@@ -107,13 +109,13 @@ pub enum LineError {
 #[serde(rename_all = "camelCase")]
 struct Json {
     at: Option<f64>,
-    r#type: String,
+    r#type: Cow<'static, str>,
     #[serde(default)]
     address: String,
     connection_id: Option<u64>,
     #[serde(rename = "durationMS", alias = "duration")]
     duration: Option<f64>,
-    reason: Option<String>,
+    reason: Option<Cow<'static, str>>,
     error: Option<String>,
     service_id: Option<String>,
     interrupt_in_use_connections: Option<bool>,
@@ -127,13 +129,26 @@ impl Line {
     ///
     /// The line is no event.
     pub fn parse(text: &str) -> Result<Self, LineError> {
-        Json::told(serde_json::from_str(text)?)
+        let mut json: Json = serde_json::from_str(text)?;
+        let address = std::mem::take(&mut json.address);
+        json.told(address.into())
     }
 
     /// What a pool told, as its line would say it; `at` counts from the start.
     pub fn of<C: Display>(event: &Event<C>, address: &ServerAddress, at: Duration) -> Self {
-        let json = Json::from(event_json::line(event, address, at));
-        json.told().expect("it has the keys of its type")
+        Self::of_pool(event, address, &address.to_string().into(), at)
+    }
+
+    /// As [`of`](Self::of), for somebody who has many events of one pool: `written` is its address, written
+    /// out once.
+    pub fn of_pool<C: Display>(
+        event: &Event<C>,
+        address: &ServerAddress,
+        written: &Arc<str>,
+        at: Duration,
+    ) -> Self {
+        let json = Json::of(event_json::line(event, address, at));
+        json.told(Arc::clone(written)).expect("it has the keys of its type")
     }
 
     /// That the options of a running pool were changed to these, all of them: of which no event
@@ -157,38 +172,37 @@ impl Line {
     }
 
     fn note(told: Told, address: &ServerAddress, at: Duration) -> Self {
-        Self { at: Some(at.as_secs_f64()), address: address.to_string(), told }
+        Self { at: Some(at.as_secs_f64()), address: address.to_string().into(), told }
     }
 }
 
-/// What is written is what is read, without the text in between.
-impl From<EventJson<'_>> for Json {
-    fn from(written: EventJson<'_>) -> Self {
-        let EventJson { at, r#type, address, connection_id, duration_ms, reason, .. } = written;
+impl Json {
+    /// What is written is what is read, without the text in between, and without the address.
+    fn of(written: EventJson<'_>) -> Self {
+        let EventJson { at, r#type, connection_id, duration_ms, reason, .. } = written;
         let options = written.options.map(|options| Options {
             max_pool_size: options.max_pool_size,
             max_connecting: options.max_connecting,
         });
         Self {
             at,
-            r#type: r#type.to_owned(),
-            address: address.to_string(),
+            r#type: Cow::Borrowed(r#type),
+            address: String::new(),
             connection_id,
             duration: duration_ms.map(f64::from),
-            reason: reason.map(ToOwned::to_owned),
+            reason: reason.map(Cow::Borrowed),
             error: written.error,
             service_id: written.service_id,
             interrupt_in_use_connections: written.interrupt_in_use_connections,
             options,
         }
     }
-}
 
-impl Json {
-    fn told(self) -> Result<Line, LineError> {
-        let Self { at, r#type, address, connection_id, duration, reason, error, .. } = self;
-        let id = || connection_id.ok_or_else(|| LineError::NoConnection(r#type.clone()));
-        let told = match r#type.as_str() {
+    fn told(self, address: Arc<str>) -> Result<Line, LineError> {
+        let Self { at, r#type, connection_id, duration, reason, error, .. } = self;
+        let id =
+            || connection_id.ok_or_else(|| LineError::NoConnection(r#type.clone().into_owned()));
+        let told = match &*r#type {
             "ConnectionPoolCreated" => Told::PoolCreated { options: self.options },
             "PoolOptionsChanged" => {
                 Told::OptionsChanged { options: self.options.ok_or(LineError::NoOptions)? }
@@ -207,7 +221,7 @@ impl Json {
             "ConnectionCheckOutFailed" => Told::Failed { reason, error, milliseconds: duration },
             "ConnectionCheckedOut" => Told::CheckedOut { id: id()?, milliseconds: duration },
             "ConnectionCheckedIn" => Told::CheckedIn { id: id()? },
-            _ => return Err(LineError::Type(r#type)),
+            _ => return Err(LineError::Type(r#type.into_owned())),
         };
         Ok(Line { at, address, told })
     }

@@ -1,14 +1,16 @@
 //! `cenote explore`
 
-use std::convert::Infallible;
+use std::io;
+use std::sync::atomic::Ordering;
 
+use super::signals;
 use crate::explore::{self, Configuration, Report};
 
 /// What `cenote explore` can be told.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// How many inputs a sequence has at the most; each more costs about three times as much
-    #[arg(long, default_value_t = 9)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     depth: u32,
     /// How many configurations are explored at once; by default as many as there are cores
     #[arg(long)]
@@ -18,24 +20,31 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Explores, and prints how many states were reached and judged.
+/// Explores, and prints how many states were reached and judged; Ctrl-C ends it, and prints what was.
 ///
 /// # Errors
 ///
-/// None.
-pub fn run(arguments: &Arguments) -> Result<bool, Infallible> {
+/// When signals cannot be heard.
+pub fn run(arguments: &Arguments) -> io::Result<bool> {
+    let is_interrupted = signals::flag()?;
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = arguments.threads.unwrap_or_else(cores);
-    let report = explore::explore(&Configuration::standard(), arguments.depth, threads);
+    let all = Configuration::standard();
+    let report = explore::explore_until(&all, arguments.depth, threads, &is_interrupted);
+    let is_whole = !is_interrupted.load(Ordering::Relaxed);
     if arguments.json {
-        println!("{:#}", json(&report));
+        println!("{:#}", json(&report, is_whole));
     } else {
         print!("{report}");
+        if !is_whole {
+            let (begun, all) = (report.lines.len(), all.len());
+            println!("interrupted: {begun} of {all} configurations, each to the depth in its line");
+        }
     }
     Ok(report.failures().next().is_none())
 }
 
-fn json(report: &Report) -> serde_json::Value {
+fn json(report: &Report, is_whole: bool) -> serde_json::Value {
     let lines = report.lines.iter().map(|line| {
         serde_json::json!({
             "configuration": line.name,
@@ -49,6 +58,7 @@ fn json(report: &Report) -> serde_json::Value {
     serde_json::json!({
         "states": report.states(),
         "judged": report.judged(),
+        "interrupted": !is_whole,
         "configurations": lines.collect::<Vec<_>>(),
     })
 }

@@ -1,6 +1,9 @@
 //! The signals that end a command.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -25,4 +28,20 @@ impl Signals {
             _ = self.terminate.recv() => {}
         }
     }
+}
+
+/// From now on Ctrl-C ends the work and not the process: it raises this flag.
+pub(super) fn flag() -> io::Result<Arc<AtomicBool>> {
+    let is_raised = Arc::new(AtomicBool::new(false));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let mut signals = {
+        let _inside = runtime.enter();
+        Signals::expect()?
+    };
+    let flag = Arc::clone(&is_raised);
+    thread::Builder::new().name("cenote-signals".to_owned()).spawn(move || {
+        runtime.block_on(signals.come());
+        flag.store(true, Ordering::Relaxed);
+    })?;
+    Ok(is_raised)
 }

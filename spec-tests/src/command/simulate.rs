@@ -1,31 +1,30 @@
 //! `cenote simulate`
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use thiserror::Error;
 
-use super::signals::Signals;
+use super::signals;
 use crate::replay::shrink::Property;
-use crate::simulate::{Drawn, Failure};
+use crate::simulate::{Drawn, Failure, Lived, Met};
 
 /// What `cenote simulate` can be told.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Where all chance of the first world comes from; the next world has the next seed
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 0)]
     seed: u64,
     /// How many worlds
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
     /// How many inputs a world has before all gets well; about as many come after that
-    #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     steps: u64,
     /// Establish, use and watch connections over virtual sockets, with logins, compression and proxies:
     /// slower, and inputs are those of all three machines
@@ -54,7 +53,7 @@ pub enum NotSimulated {
         runs: u64,
     },
     /// Nothing can be written there.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: no trace can be written there: {source}; --out names another folder", path.display())]
     File {
         /// Where.
         path: PathBuf,
@@ -75,21 +74,21 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotSimulated> {
     let &Arguments { seed, runs, .. } = arguments;
     let last = seed.checked_add(runs - 1).ok_or(NotSimulated::Seeds { seed, runs })?;
     expect_folder(&arguments.out)?;
-    let is_interrupted = hear_signals().map_err(NotSimulated::Signals)?;
+    let is_interrupted = signals::flag().map_err(NotSimulated::Signals)?;
     // A panic of the machine is told as a failure, and shrinking provokes it again and again.
     std::panic::set_hook(Box::new(|_| {}));
     if !arguments.json {
         announce(arguments, last);
     }
     let (began, cpu_before) = (Instant::now(), cpu_time());
-    let mut reached = Reached { worlds: 0, inputs: 0, began, cpu_before };
+    let mut reached = Reached { worlds: 0, inputs: 0, met: Met::default(), began, cpu_before };
     for seed in seed..=last {
         if is_interrupted.load(Ordering::Relaxed) {
             break;
         }
         let plan = Drawn::new(seed, arguments.steps, arguments.wire);
-        match plan.live(!arguments.without_model) {
-            Ok(inputs) => reached.add(inputs),
+        match plan.live(!arguments.without_model, &is_interrupted) {
+            Ok(lived) => reached.add(&lived),
             Err(failure) => {
                 let trace = write_trace(arguments, &plan)?;
                 tell_failure(arguments, &plan, &failure, trace.as_ref(), &reached);
@@ -105,15 +104,17 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotSimulated> {
 struct Reached {
     worlds: u64,
     inputs: u64,
+    met: Met,
     began: Instant,
     /// Of this thread, where the operating system tells.
     cpu_before: Option<Duration>,
 }
 
 impl Reached {
-    fn add(&mut self, inputs: u64) {
-        self.worlds += 1;
-        self.inputs += inputs;
+    fn add(&mut self, lived: &Lived) {
+        self.worlds += u64::from(lived.is_whole);
+        self.inputs += lived.inputs;
+        self.met.add(&lived.met);
     }
 
     /// For a second of the processor's time, whoever else has it; otherwise for one of the clock on the
@@ -139,22 +140,6 @@ fn expect_folder(folder: &Path) -> Result<(), NotSimulated> {
         fs::remove_file(probe)
     });
     written.map_err(|source| NotSimulated::File { path: folder.to_owned(), source })
-}
-
-/// From now on Ctrl-C ends the worlds and not the process.
-fn hear_signals() -> io::Result<Arc<AtomicBool>> {
-    let is_interrupted = Arc::new(AtomicBool::new(false));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-    let mut signals = {
-        let _inside = runtime.enter();
-        Signals::expect()?
-    };
-    let flag = Arc::clone(&is_interrupted);
-    thread::Builder::new().name("cenote-signals".to_owned()).spawn(move || {
-        runtime.block_on(signals.come());
-        flag.store(true, Ordering::Relaxed);
-    })?;
-    Ok(is_interrupted)
 }
 
 fn announce(arguments: &Arguments, last: u64) {
@@ -213,7 +198,7 @@ fn tell_failure(
             "repeat": repeat,
             "trace": trace,
         });
-        println!("{:#}", json(reached, &failure));
+        println!("{:#}", json(reached, &failure, false));
         return;
     }
     println!("\n{plan}\n\nwrong {failure}\n");
@@ -227,9 +212,10 @@ fn tell_failure(
 
 fn tell_success(arguments: &Arguments, reached: &Reached, is_interrupted: bool) {
     if arguments.json {
-        return println!("{:#}", json(reached, &serde_json::Value::Null));
+        return println!("{:#}", json(reached, &serde_json::Value::Null, is_interrupted));
     }
     let ended = if is_interrupted { "interrupted after " } else { "" };
+    println!("{}", reached.met);
     println!(
         "{ended}{} worlds, {} inputs, {:.0} a second of CPU: nothing wrong",
         reached.worlds,
@@ -238,12 +224,16 @@ fn tell_success(arguments: &Arguments, reached: &Reached, is_interrupted: bool) 
     );
 }
 
-fn json(reached: &Reached, failure: &serde_json::Value) -> serde_json::Value {
+fn json(reached: &Reached, failure: &serde_json::Value, is_interrupted: bool) -> serde_json::Value {
+    let met: BTreeMap<_, BTreeMap<_, _>> =
+        reached.met.groups().map(|(group, those)| (group, those.into_iter().collect())).collect();
     json!({
         "worlds": reached.worlds,
         "inputs": reached.inputs,
         "seconds": reached.began.elapsed().as_secs_f64(),
         "inputsPerSecond": reached.per_second(),
+        "met": met,
+        "interrupted": is_interrupted,
         "failure": failure,
     })
 }

@@ -1,10 +1,17 @@
 //! `cenote study`
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use serde_json::json;
 use thiserror::Error;
 
+use super::signals;
 use crate::study::{ALL, Findings, NotAPage, Page, Study};
 
 /// What `cenote study` can be told.
@@ -13,7 +20,7 @@ pub struct Arguments {
     /// Which studies; without names all
     names: Vec<String>,
     /// Where all chance comes from
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     seed: u64,
     /// Write tables and pictures into the pages of this folder
     #[arg(long, conflicts_with = "check")]
@@ -35,12 +42,18 @@ pub enum NotStudied {
         /// As it was given.
         name: String,
     },
+    /// Signals cannot be heard.
+    #[error(transparent)]
+    Signals(#[from] io::Error),
+    /// A study went wrong, and has said why.
+    #[error("the study `{0}` has panicked")]
+    Panicked(&'static str),
     /// The pages are not there, or not as they have to be.
     #[error(transparent)]
     Page(#[from] NotAPage),
 }
 
-/// Runs the studies, and tells what was found.
+/// Runs the studies, and tells what was found; Ctrl-C ends it, and what was found by then is told.
 ///
 /// # Errors
 ///
@@ -48,8 +61,14 @@ pub enum NotStudied {
 pub fn run(arguments: &Arguments) -> Result<bool, NotStudied> {
     let mut all_hold = true;
     let mut told = serde_json::Map::new();
-    for study in chosen(&arguments.names)? {
-        let findings = (study.run)(arguments.seed);
+    let studies = chosen(&arguments.names)?;
+    expect_pages(arguments, &studies)?;
+    let is_interrupted = signals::flag()?;
+    for (done, study) in studies.iter().enumerate() {
+        let Some(findings) = run_one(study, arguments.seed, &is_interrupted)? else {
+            eprintln!("interrupted after {done} of {} studies", studies.len());
+            break;
+        };
         if arguments.json {
             told.insert(study.name.to_owned(), json(&findings));
         } else {
@@ -70,6 +89,45 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotStudied> {
         println!("{:#}", serde_json::Value::Object(told));
     }
     Ok(all_hold)
+}
+
+/// Whether pages can be written or read is better known now than after minutes.
+fn expect_pages(arguments: &Arguments, studies: &[Study]) -> Result<(), NotAPage> {
+    let expect = |folder: &Path, study: &Study, writes: bool| {
+        let path = folder.join(study.name).with_extension("md");
+        let opened = OpenOptions::new().read(true).append(writes).open(&path);
+        opened.map(drop).map_err(|source| NotAPage::File { path, source })
+    };
+    for study in studies {
+        if let Some(folder) = &arguments.write {
+            expect(folder, study, true)?;
+        }
+        if let Some(folder) = &arguments.check {
+            expect(folder, study, false)?;
+        }
+    }
+    Ok(())
+}
+
+/// `None` if somebody does not want to wait for it.
+fn run_one(
+    study: &Study,
+    seed: u64,
+    is_interrupted: &AtomicBool,
+) -> Result<Option<Findings>, NotStudied> {
+    const LOOK: Duration = Duration::from_millis(50);
+    let (tell, told) = mpsc::channel();
+    let run = study.run;
+    // It ends with the process, if nobody waits for it.
+    thread::Builder::new().name(study.name.to_owned()).spawn(move || tell.send(run(seed)))?;
+    while !is_interrupted.load(Ordering::Relaxed) {
+        match told.recv_timeout(LOOK) {
+            Ok(findings) => return Ok(Some(findings)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(NotStudied::Panicked(study.name)),
+        }
+    }
+    Ok(None)
 }
 
 fn chosen(names: &[String]) -> Result<Vec<Study>, NotStudied> {

@@ -22,7 +22,14 @@ fn summary(rendered: &str) -> String {
     let is_more = |text: &String| text.starts_with("Usage:") || text.starts_with("For more");
     let said = paragraphs.take_while(|paragraph| !is_more(paragraph));
     let said: Vec<_> = said.map(|text| text.trim_start_matches("error: ").to_owned()).collect();
-    said.join("; ")
+    in_plain_words(&said.join("; "))
+}
+
+/// What the standard library says of numbers is meant for programmers.
+fn in_plain_words(said: &str) -> String {
+    said.replace("number too large to fit in target type", "the number is too large")
+        .replace("invalid digit found in string", "a whole number is expected, not below 0")
+        .replace("cannot parse integer from empty string", "a whole number is expected")
 }
 
 /// The command as far as it is one: clap does not always say which it was.
@@ -53,6 +60,8 @@ mod tests {
         let short = "error: invalid value\n\nFor more information, try '--help'.\n";
         assert_eq!(summary(short), "invalid value");
         let list = "error: these were not provided:\n  <TRACE>\n\nUsage: cenote replay <TRACE>";
+        let large = "error: invalid value: number too large to fit in target type\n\nUsage: x";
+        assert_eq!(summary(large), "invalid value: the number is too large");
         assert_eq!(summary(list), "these were not provided: <TRACE>");
     }
 }

@@ -158,10 +158,16 @@ impl Server {
         self.world.topology.topology()
     }
 
-    /// Changes the topology, and tells every client that waits for that.
+    /// Changes the topology, and tells every client that waits for that. Connections to a router that
+    /// is not there any more are reset.
     pub fn set_topology(&mut self, now: Duration, topology: Topology) {
         self.clock(now);
         self.world.topology.change(topology, &mut self.world.entropy);
+        let topology = &self.world.topology;
+        let lost = self.connections.values().filter(|it| !topology.has(it.service()));
+        for id in lost.map(Connection::id).collect::<Vec<_>>() {
+            self.with(id, |connection, hub| connection.break_off(hub, Ending::Reset));
+        }
         self.settle();
     }
 

@@ -99,11 +99,7 @@ impl TopologyState {
 
     /// New processes: nothing of before compares with them.
     pub(super) fn restart(&mut self, entropy: &mut Entropy) {
-        let services = match &self.topology {
-            Topology::LoadBalanced(balanced) => balanced.services,
-            Topology::Standalone | Topology::Mongos | Topology::ReplicaSet(_) => 1,
-        };
-        self.process_ids = (0..services).map(|_| entropy.object_id()).collect();
+        self.process_ids = (0..self.services()).map(|_| entropy.object_id()).collect();
         self.counter = match &self.topology {
             Topology::ReplicaSet(_) => 6,
             Topology::Standalone | Topology::Mongos | Topology::LoadBalanced(_) => 0,
@@ -124,10 +120,9 @@ impl TopologyState {
         let was_primary = self.is_primary();
         self.topology = topology;
         self.counter += 1;
-        let services = match &self.topology {
-            Topology::LoadBalanced(balanced) => balanced.services.max(1),
-            Topology::Standalone | Topology::Mongos | Topology::ReplicaSet(_) => 1,
-        };
+        let services = self.services();
+        // One that comes again is another process.
+        self.process_ids.truncate(services);
         while self.process_ids.len() < services {
             self.process_ids.push(entropy.object_id());
         }
@@ -172,6 +167,19 @@ impl TopologyState {
     /// Whether it is the primary of a replica set.
     pub(super) fn is_primary(&self) -> bool {
         matches!(&self.topology, Topology::ReplicaSet(set) if set.role == Role::Primary)
+    }
+
+    /// How many processes there are.
+    fn services(&self) -> usize {
+        match &self.topology {
+            Topology::LoadBalanced(balanced) => balanced.services.max(1),
+            Topology::Standalone | Topology::Mongos | Topology::ReplicaSet(_) => 1,
+        }
+    }
+
+    /// Whether a router is there that connections went to.
+    pub(super) fn has(&self, service: Service) -> bool {
+        service.0 < self.services()
     }
 
     /// The router that the next connection goes to: in turn.

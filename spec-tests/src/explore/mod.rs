@@ -22,6 +22,7 @@ mod steps;
 
 use std::fmt;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
@@ -52,7 +53,7 @@ pub struct Configuration {
 pub struct Line {
     /// Of the configuration.
     pub name: &'static str,
-    /// How long sequences were.
+    /// How long sequences were, all of which were judged.
     pub depth: u32,
     /// How many distinct states were met.
     pub states: u64,
@@ -74,13 +75,24 @@ pub struct Report {
 /// Explores each configuration up to a depth, on so many threads. The report is the same whatever
 /// their number.
 pub fn explore(configurations: &[Configuration], depth: u32, threads: usize) -> Report {
+    explore_until(configurations, depth, threads, &AtomicBool::new(false))
+}
+
+/// As [`explore`], as far as it comes before somebody raises `stop`: each line says how deep that is, and
+/// configurations that were not begun have none.
+pub fn explore_until(
+    configurations: &[Configuration],
+    depth: u32,
+    threads: usize,
+    stop: &AtomicBool,
+) -> Report {
     let todo = Mutex::new((0..configurations.len()).rev().collect::<Vec<_>>());
     let done = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, configurations.len().max(1)) {
             scope.spawn(|| {
-                while let Some(index) = pop(&todo) {
-                    let line = search::search(&configurations[index], depth);
+                while let Some(index) = pop(&todo).filter(|_| !stop.load(Ordering::Relaxed)) {
+                    let line = search::search(&configurations[index], depth, stop);
                     lock(&done).push((index, line));
                 }
             });

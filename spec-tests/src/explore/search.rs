@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use cenote_core::pool::{Bare, Input, Instant, PoolState};
 
@@ -17,7 +18,7 @@ use crate::lockstep::{
 use crate::model::Model;
 
 /// Explores one configuration, up to the depth or to the first thing that is wrong.
-pub(super) fn search(configuration: &Configuration, depth: u32) -> Line {
+pub(super) fn search(configuration: &Configuration, depth: u32, stop: &AtomicBool) -> Line {
     let mut search = Search {
         configuration,
         visited: HashSet::default(),
@@ -25,11 +26,13 @@ pub(super) fn search(configuration: &Configuration, depth: u32) -> Line {
         key: Vec::new(),
         transitions: 0,
         refusals: 0,
+        depth: 0,
+        stop,
     };
     let failure = search.run(depth).err();
     Line {
         name: configuration.name,
-        depth,
+        depth: search.depth,
         states: search.visited.len() as u64,
         transitions: search.transitions,
         refusals: search.refusals,
@@ -46,6 +49,10 @@ struct Search<'a> {
     key: Vec<u64>,
     transitions: u64,
     refusals: u64,
+    /// All sequences of this length have been taken.
+    depth: u32,
+    /// Somebody wants no more.
+    stop: &'a AtomicBool,
 }
 
 /// How a state was reached first.
@@ -74,11 +81,15 @@ impl Search<'_> {
             return Ok(());
         }
         self.go_on_from(START, start.clone(), depth > 1)?;
+        self.depth = 1;
         let mut parent = (START, start.clone());
         let mut level_begins = 0;
         for level in 2..=depth {
             let level_ends = self.trail.len();
             for index in level_begins..level_ends {
+                if self.stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
                 let from = self.trail[index].from;
                 if parent.0 != from {
                     parent = (from, self.walk_to(&start, from));
@@ -87,6 +98,7 @@ impl Search<'_> {
                 self.go_on_from(index, node, level < depth)?;
             }
             level_begins = level_ends;
+            self.depth = level;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Holds what a machine tells to the rules about events.
 
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
@@ -11,14 +12,17 @@ use cenote_check::{Checker, Line, Report};
 /// Everything that was told so far, as its judge remembers it.
 pub(crate) struct Story {
     address: ServerAddress,
+    /// The address, once for all events.
+    written: Arc<str>,
     checker: Checker,
 }
 
 impl Default for Story {
     fn default() -> Self {
         #[expect(clippy::expect_used, reason = "a name without anything odd in it")]
-        let address = "pool".parse().expect("an address");
-        Self { address, checker: Checker::default() }
+        let address: ServerAddress = "pool".parse().expect("an address");
+        let written = address.to_string().into();
+        Self { address, written, checker: Checker::default() }
     }
 }
 
@@ -50,7 +54,7 @@ impl Story {
         }
         for action in actions {
             if let Action::EmitEvent(event) = action {
-                self.checker.tell(&Line::of(event, address, at));
+                self.checker.tell(&Line::of_pool(event, address, &self.written, at));
             }
         }
         verdict(self.checker.so_far())

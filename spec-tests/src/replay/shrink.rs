@@ -62,12 +62,13 @@ impl fmt::Display for Property {
 /// Each candidate is replayed from the start. So first comes what may get rid of almost everything
 /// with few and short replays: a few stories from the front and a few from the end. Then halves,
 /// quarters, … of the stories are left out, and at last of single inputs. All of that once as if what
-/// is left out took no time, and once with gaps. After some ten million inputs it makes do with what
+/// is left out took no time, and once with gaps; and if that was not enough, once with everything that
+/// came when something was due at such a moment again. After some ten million inputs it makes do with what
 /// it has.
 pub fn shrink(history: &History, property: &Property) -> Option<History> {
     let all = symbolic(history);
     let start = history.pool();
-    let shrunk = [Timeline::Closed, Timeline::Open].into_iter().filter_map(|timeline| {
+    let shrink = |timeline| {
         let is_new = history.header.is_new;
         let runs = Runs { start: &start, all: &all, property, timeline, is_new };
         let mut search = Search { runs, replayed: 0 };
@@ -77,8 +78,13 @@ pub fn shrink(history: &History, property: &Property) -> Option<History> {
         let kept = search.leave_out(stories);
         let kept = search.leave_out(kept.into_iter().map(|at| vec![at]).collect());
         Some(search.runs.resolved(&kept))
-    });
-    let inputs = shrunk.min_by_key(Vec::len)?;
+    };
+    let as_it_was = [Timeline::Closed, Timeline::Open].into_iter().filter_map(shrink);
+    let inputs = as_it_was.min_by_key(Vec::len)?;
+    // What has to come at one moment with the end of something comes there in a shorter trace, too.
+    let is_long = inputs.len() > SHORT;
+    let at_deadlines = if is_long { shrink(Timeline::Due) } else { None };
+    let inputs = at_deadlines.into_iter().chain([inputs]).min_by_key(Vec::len)?;
     Some(History { inputs, ..history.clone() })
 }
 
@@ -159,6 +165,9 @@ fn in_order(stories: &[Vec<usize>]) -> Vec<usize> {
     kept.sort_unstable();
     kept
 }
+
+/// So few inputs can be read.
+const SHORT: usize = 12;
 
 /// About a quarter of a minute.
 const REPLAYED_MAX: usize = 15_000_000;
@@ -260,7 +269,7 @@ impl Run {
     fn take(&mut self, symbolic: &Symbolic, out: &mut impl ActionSink<Traced>) -> Option<Entry> {
         let Self { pool, names, started, clock } = self;
         let mut input = symbolic.resolve(names, pool)?;
-        let at = clock.tell(symbolic, &mut input);
+        let at = clock.tell(symbolic, &mut input, pool);
         let mut naming = Naming { names, started, out };
         let refused = pool.handle(at, input.clone(), &mut naming).is_err();
         name_started(names, started, pool);
@@ -275,7 +284,7 @@ impl Run {
     ) -> Result<(), String> {
         let Self { pool, names, started, clock } = self;
         let Some(mut input) = symbolic.resolve(names, pool) else { return Ok(()) };
-        let at = clock.tell(symbolic, &mut input);
+        let at = clock.tell(symbolic, &mut input, pool);
         let mut naming = Naming { names, started, out: &mut Nobody };
         for action in lockstep::judge(pool, model, at, input)?.unwrap_or_default() {
             naming.act(action);

@@ -21,6 +21,10 @@ pub(super) struct Symbolic {
     pub(super) input: Input<Traced>,
     pub(super) refused: bool,
     about: Option<About>,
+    /// It answers for a connection that the pool had given up by then.
+    is_late: bool,
+    /// It came exactly when something was due.
+    is_due: bool,
 }
 
 /// What a connection was, as far as the trace tells.
@@ -44,6 +48,8 @@ pub(super) enum Timeline {
     Closed,
     /// As it was, with gaps.
     Open,
+    /// As `Closed`, but what came exactly when something was due comes when something is due.
+    Due,
 }
 
 /// The time in a run.
@@ -59,10 +65,17 @@ impl Clock {
     }
 
     /// When an input happens. Its deadline moves with it.
-    pub(super) fn tell(&mut self, symbolic: &Symbolic, input: &mut Input<Traced>) -> Instant {
-        self.now = match self.timeline {
-            Timeline::Open => symbolic.at,
-            Timeline::Closed => moved(self.now, symbolic.since_last),
+    pub(super) fn tell(
+        &mut self,
+        symbolic: &Symbolic,
+        input: &mut Input<Traced>,
+        pool: &PoolState<Traced>,
+    ) -> Instant {
+        let due = pool.next_deadline().map(|deadline| deadline.at.max(self.now));
+        self.now = match (self.timeline, due.filter(|_| symbolic.is_due)) {
+            (Timeline::Open, _) => symbolic.at,
+            (Timeline::Due, Some(due)) => due,
+            (Timeline::Due, None) | (Timeline::Closed, _) => moved(self.now, symbolic.since_last),
         };
         if let Input::CheckOutRequested { deadline: Some(deadline), .. } = input {
             let allowed = deadline.as_nanos().wrapping_sub(symbolic.at.as_nanos()) as i64;
@@ -82,6 +95,8 @@ pub(super) struct Names {
     by_name: BTreeMap<About, ConnId>,
     by_number: BTreeMap<u64, About>,
     backgrounds: u64,
+    /// Given up while they were opened: answers may come too late for them.
+    given_up: Vec<ConnId>,
 }
 
 impl Names {
@@ -95,10 +110,10 @@ impl Names {
             Action::Deliver { waiter, outcome: Ok((id, ())) } => {
                 self.name(About::HeldBy(*waiter), *id);
             }
+            Action::AbortEstablish { id } => self.given_up.push(*id),
             // Named when the machine can tell for whom it is.
             Action::StartEstablish { background: false, .. }
             | Action::Deliver { outcome: Err(_), .. }
-            | Action::AbortEstablish { .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportHeldTooLong { .. }
@@ -156,7 +171,16 @@ pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
         let since_last = at.as_nanos().wrapping_sub(last.as_nanos()) as i64;
         last = *at;
         let (at, refused) = (*at, *refused);
-        all.push(Symbolic { at, since_last, input: input.clone(), refused, about });
+        let is_given_up = |number| pending(&pool).all(|pending| pending.number() != number);
+        all.push(Symbolic {
+            at,
+            since_last,
+            input: input.clone(),
+            refused,
+            about,
+            is_late: connection_of(input).is_some_and(is_given_up),
+            is_due: pool.next_deadline().is_some_and(|deadline| deadline.at == at),
+        });
         let out = &mut super::history::Nobody;
         let mut naming = Naming { names: &mut names, started: &mut started, out };
         let handled = AssertUnwindSafe(|| pool.handle(at, input.clone(), &mut naming).is_ok());
@@ -183,14 +207,17 @@ pub(super) enum Story {
 impl Symbolic {
     /// The input as it has to be in a run with these names; `None` if its connection does not come
     /// up in it. What establishes a connection that is not there establishes the oldest that is
-    /// pending: somebody else may have it made now.
+    /// pending: somebody else may have it made now. What came too late comes too late again.
     pub(super) fn resolve(&self, names: &Names, pool: &PoolState<Traced>) -> Option<Input<Traced>> {
         let Some(about) = self.about else { return Some(self.input.clone()) };
         let named = names.by_name.get(&about).copied();
         if about == About::Itself && self.refused {
             return Some(self.input.clone());
         }
-        let id = if self.establishes() && !self.refused {
+        let id = if self.establishes() && self.is_late && !self.refused {
+            let given_up = &names.given_up;
+            named.filter(|id| given_up.contains(id)).or_else(|| given_up.last().copied())?
+        } else if self.establishes() && !self.refused {
             named.filter(|id| is_pending(*id, pool)).or_else(|| pending(pool).next())?
         } else if about == About::Itself {
             return Some(self.input.clone());

@@ -70,6 +70,11 @@ impl Books {
         self.requests.contains_key(&request)
     }
 
+    /// Who asked before somebody and has no answer yet, in that order.
+    pub(super) fn waiting_before(&self, request: WaiterId) -> impl Iterator<Item = WaiterId> {
+        self.requests.range(..request).map(|(&id, _)| id)
+    }
+
     pub(super) fn waiting(&self) -> usize {
         self.requests.len()
     }

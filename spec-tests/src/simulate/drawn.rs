@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::io;
+use std::sync::atomic::AtomicBool;
 
 use super::shrunk::{self, Evidence};
-use super::{Failure, Plan, wire};
+use super::{Failure, Lived, Plan, wire};
 
 /// What a world is like that a seed has drawn, of either kind.
 #[derive(Clone, Debug)]
@@ -33,15 +34,15 @@ impl Drawn {
         }
     }
 
-    /// Lives through it, and says how many inputs that took.
+    /// Lives through it, or as far as somebody lets it, and says what there was in it.
     ///
     /// # Errors
     ///
     /// The first thing that is wrong.
-    pub fn live(&self, has_model: bool) -> Result<u64, Failure> {
+    pub fn live(&self, has_model: bool, stop: &AtomicBool) -> Result<Lived, Failure> {
         match self {
-            Self::Pool(plan) => super::live(plan, has_model),
-            Self::Wire(plan) => wire::live(plan, has_model),
+            Self::Pool(plan) => super::live_until(plan, has_model, stop),
+            Self::Wire(plan) => wire::live_until(plan, has_model, stop),
         }
     }
 

@@ -19,6 +19,8 @@ mod books;
 mod chance;
 mod clock;
 mod drawn;
+mod met;
+mod mistake;
 mod plan;
 mod shrunk;
 mod subject;
@@ -27,12 +29,17 @@ mod world;
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
+
+use cenote_core::pool::{Input, Instant};
 
 use self::subject::Watch;
 use self::world::World;
+use crate::lockstep::Tagged;
 
 pub use self::chance::Latency;
 pub use self::drawn::Drawn;
+pub use self::met::Met;
 pub use self::plan::{Habits, Plan, TimeFaults, Trouble};
 pub use self::shrunk::Evidence;
 
@@ -45,22 +52,53 @@ pub struct Failure {
     pub fed: u64,
 }
 
-/// Lives through a world, and says how many inputs it took.
+/// What there was in a world in which nothing went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lived {
+    /// How many inputs.
+    pub inputs: u64,
+    /// What can go wrong, and did.
+    pub met: Met,
+    /// It came to its end, and nobody stopped it before.
+    pub is_whole: bool,
+}
+
+/// Nobody stops what has this flag.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+/// All that the pool is told in a world in which nothing goes wrong, and when.
+///
+/// # Errors
+///
+/// As [`live`].
+pub fn inputs_of(plan: &Plan) -> Result<Vec<(Instant, Input<Tagged>)>, Failure> {
+    let watch = Watch { has_model: false, keeps_inputs: true };
+    let world = World::new(plan, watch, &NEVER);
+    let mut world = world.map_err(|complaint| Failure { complaint, fed: 0 })?;
+    live_through(&mut world)?;
+    Ok(world.subject.kept.take().unwrap_or_default())
+}
+
+/// Lives through a world, and says what there was in it.
 ///
 /// # Errors
 ///
 /// The first thing that is wrong. A panic of the machine is told as one.
-pub fn live(plan: &Plan, has_model: bool) -> Result<u64, Failure> {
+pub fn live(plan: &Plan, has_model: bool) -> Result<Lived, Failure> {
+    live_until(plan, has_model, &NEVER)
+}
+
+fn live_until(plan: &Plan, has_model: bool, stop: &AtomicBool) -> Result<Lived, Failure> {
     let watch = Watch { has_model, keeps_inputs: false };
-    let world = World::new(plan, watch);
+    let world = World::new(plan, watch, stop);
     live_through(&mut world.map_err(|complaint| Failure { complaint, fed: 0 })?)
 }
 
-fn live_through(world: &mut World<'_>) -> Result<u64, Failure> {
+fn live_through(world: &mut World<'_>) -> Result<Lived, Failure> {
     let outcome = catch_unwind(AssertUnwindSafe(|| world.run()));
     let fed = world.subject.fed;
     let complaint = match outcome {
-        Ok(Ok(())) => return Ok(fed),
+        Ok(Ok(is_whole)) => return Ok(Lived { inputs: fed, met: world.met.clone(), is_whole }),
         Ok(Err(complaint)) => complaint,
         Err(panic) => format!("the machine panicked: {}", message(panic.as_ref())),
     };

@@ -42,8 +42,12 @@ pub struct Plan {
     pub trouble_time: Latency,
     /// What is wrong with time.
     pub time: TimeFaults,
+    /// One of so many uses ends exactly when something is due in the pool; 0: none on purpose.
+    pub coincides: u64,
     /// One of so many inputs is a mistake of whoever embeds the pool; 0: none.
     pub misuse_every: u64,
+    /// How often services go and others come; `None`: never.
+    pub services_move_every: Option<Duration>,
     /// How often the process forks; `None`: never.
     pub fork_every: Option<Duration>,
     /// The pool is closed while everything is in flight, and not when all is calm.
@@ -65,6 +69,8 @@ pub struct Habits {
     pub pins: u64,
     /// All of them ask at once, with the heartbeat.
     pub bursts: bool,
+    /// Most of them wait for the pool to be ready before they ask, as clients do.
+    pub is_patient: bool,
 }
 
 /// What can happen to a server.
@@ -120,12 +126,16 @@ pub struct TimeFaults {
     pub timer_lateness: Option<Latency>,
     /// The timer fires for nothing.
     pub timer_early: u64,
+    /// The timer fires at multiples of this only, for everything that is due by then.
+    pub timer_tick: Option<Duration>,
 }
 
 impl Plan {
     /// The world of a seed.
     pub fn new(seed: u64, steps: u64) -> Self {
         let chance = &mut Chance::new(seed);
+        // Worlds are what they were before there was this to be drawn.
+        let later = &mut Chance::new(seed ^ 0x1a7e5);
         let services = if chance.one_in(4) { draw_u8(chance, 1, 4) } else { 0 };
         let options = draw_options(chance, services);
         let changes = if chance.one_in(4) { 3 } else { 0 };
@@ -142,12 +152,14 @@ impl Plan {
             connect_timeout: milliseconds(chance, 5, 200),
             heartbeat: milliseconds(chance, 2, 100),
             services,
-            callers_habits: draw_habits(chance),
+            callers_habits: Habits { is_patient: !later.one_in(4), ..draw_habits(chance) },
             troubles,
             trouble_time: Latency::Even(milliseconds(chance, 1, 200)),
-            time: draw_time_faults(chance),
+            time: draw_time_faults(chance).with_tick(later),
+            coincides: if later.one_in(3) { later.between(1, 8) } else { 0 },
             misuse_every: if chance.one_in(4) { chance.between(5, 200) } else { 0 },
-            fork_every: chance.one_in(8).then(|| milliseconds(chance, 10, 500)),
+            services_move_every: draw_moves(later, services, 200),
+            fork_every: chance.one_in(8).then(|| milliseconds(chance, 10, 200)),
             ends_abruptly: chance.one_in(4),
         }
     }
@@ -220,6 +232,7 @@ pub(super) fn draw_habits(chance: &mut Chance) -> Habits {
         breaks: often(5, 200),
         pins: often(2, 20),
         bursts: often(1, 2) != 0,
+        is_patient: false,
     }
 }
 
@@ -228,7 +241,21 @@ pub(super) fn draw_time_faults(chance: &mut Chance) -> TimeFaults {
     let (stands_still, runs_back) = (often(2, 50), often(10, 500));
     let (jumps, timer_early) = (often(500, 5_000), often(5, 100));
     let timer_lateness = chance.one_in(3).then(|| draw_latency(chance, 5_000));
-    TimeFaults { stands_still, runs_back, jumps, timer_lateness, timer_early }
+    TimeFaults { stands_still, runs_back, jumps, timer_lateness, timer_early, timer_tick: None }
+}
+
+impl TimeFaults {
+    /// A timer with ticks, in some worlds.
+    pub(super) fn with_tick(self, chance: &mut Chance) -> Self {
+        let timer_tick = chance.one_in(6).then(|| milliseconds(chance, 1, 20));
+        Self { timer_tick, ..self }
+    }
+}
+
+/// How often services go and others come, in half of the worlds that have any.
+pub(super) fn draw_moves(chance: &mut Chance, services: u8, most: u64) -> Option<Duration> {
+    let moves = chance.flip();
+    (services != 0 && moves).then(|| milliseconds(chance, most / 10, most))
 }
 
 /// Everything, a line each: printed before the world begins.
@@ -243,9 +270,14 @@ impl fmt::Display for Plan {
         writeln!(f, "  callers         {callers}; think {think}; work {work}")?;
         writeln!(f, "  one in so many  {callers_habits:?}")?;
         writeln!(f, "  opening         {open}, at most {:?}", self.connect_timeout)?;
-        writeln!(f, "  heartbeat       {:?}, {} services", self.heartbeat, self.services)?;
+        write!(f, "  heartbeat       {:?}, {} services", self.heartbeat, self.services)?;
+        match self.services_move_every {
+            Some(every) => writeln!(f, ", which come and go every {every:?}")?,
+            None => writeln!(f)?,
+        }
         writeln!(f, "  troubles        {:?}, each {}", self.troubles, self.trouble_time)?;
         writeln!(f, "  time            {:?}", self.time)?;
+        writeln!(f, "  coincidences    one in {}", self.coincides)?;
         writeln!(f, "  misuse          one in {}", self.misuse_every)?;
         writeln!(f, "  forks           {:?}", self.fork_every)?;
         write!(f, "  ends            {}", if self.ends_abruptly { "abruptly" } else { "calmly" })

@@ -8,7 +8,7 @@ use cenote_core::trace::{Cause, Traced};
 use super::plan::Plan;
 use super::subject::{Fed, Watch};
 use super::world::World;
-use super::{Failure, live_through, wire};
+use super::{Failure, Lived, NEVER, live_through, wire};
 use crate::lockstep::map_input;
 use crate::replay::history::{Entry, History};
 use crate::replay::record;
@@ -30,10 +30,10 @@ pub struct Evidence {
 ///
 /// Never, in practice: there is memory for the trace.
 pub(super) fn evidence(plan: &Plan, has_model: bool) -> io::Result<Option<Evidence>> {
-    let Ok(mut world) = World::new(plan, Watch { has_model, keeps_inputs: true }) else {
+    let Ok(mut world) = World::new(plan, Watch { has_model, keeps_inputs: true }, &NEVER) else {
         return Ok(None);
     };
-    let outcome: Result<u64, Failure> = live_through(&mut world);
+    let outcome: Result<Lived, Failure> = live_through(&mut world);
     let kept = outcome.err().and_then(|_| world.subject.kept.take());
     // What differs is told apart by its number.
     let told =
@@ -48,7 +48,7 @@ pub(super) fn evidence(plan: &Plan, has_model: bool) -> io::Result<Option<Eviden
 /// As [`evidence`].
 pub(super) fn evidence_on_wire(plan: &wire::Plan, has_model: bool) -> io::Result<Option<Evidence>> {
     let watch = Watch { has_model, keeps_inputs: true };
-    let Ok(mut world) = wire::World::new(plan, watch) else { return Ok(None) };
+    let Ok(mut world) = wire::World::new(plan, watch, &NEVER) else { return Ok(None) };
     live_on_wire(plan, &mut world)
 }
 
@@ -56,7 +56,7 @@ pub(super) fn live_on_wire(
     plan: &wire::Plan,
     world: &mut wire::World<'_>,
 ) -> io::Result<Option<Evidence>> {
-    let outcome: Result<u64, Failure> = wire::live_through(world);
+    let outcome: Result<Lived, Failure> = wire::live_through(world);
     let kept = outcome.err().and_then(|_| world.subject.kept.take());
     kept.map(|kept| shrink(&plan.options, kept, |why| why.traced())).transpose()
 }

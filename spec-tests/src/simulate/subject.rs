@@ -4,9 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, Input, Instant, Maintenance, PoolOptions, PoolState, Shell, Snapshot, WaitsFor,
+    Action, ConnectionState, Input, Instant, Maintenance, PoolOptions, PoolState, Shell, Snapshot,
+    Status, WaiterId, WaiterInfo, WaitsFor,
 };
 
+use super::books::Books;
 use crate::lockstep::{self, Comparable, Story};
 use crate::model::Model;
 
@@ -55,6 +57,10 @@ where
         &self.pool
     }
 
+    pub(super) fn is_ready(&self) -> bool {
+        self.pool.snapshot().status == Status::Ready
+    }
+
     pub(super) fn snapshot(&self) -> Snapshot {
         self.pool.snapshot()
     }
@@ -88,7 +94,24 @@ where
         if is_timer {
             self.expect_punctual()?;
         }
+        self.expect_alarms()?;
         Ok(actions)
+    }
+
+    /// A request gets a connection: all that came before it, and are still without an answer, have a
+    /// connection opened for each of them (WQ-03). To be asked before the answer is in the books.
+    pub(super) fn expect_turn(&self, books: &Books, request: WaiterId) -> Result<(), String> {
+        let mut before = books.waiting_before(request).peekable();
+        if before.peek().is_none() {
+            return Ok(());
+        }
+        let is_owner = |waiter: &WaiterInfo| matches!(waiter.waits_for, WaitsFor::Establishment(_));
+        let mut owners = self.pool.waiters().take_while(is_owner).map(|waiter| waiter.id);
+        // Both in the order in which they came.
+        match before.find(|&older| !owners.any(|owner| owner == older)) {
+            Some(older) => Err(format!("{request} is served before {older}, which came first")),
+            None => Ok(()),
+        }
     }
 
     /// Feeds what makes no sense: it has to come back, and nothing may have happened.
@@ -128,6 +151,38 @@ where
             Err(_) if actions.is_empty() => Ok(None),
             Err(misuse) => Err(format!("refused ({misuse}), but emitted {actions:?}")),
         }
+    }
+
+    /// Whatever time will do to this pool, the timer is set for it: nobody waits past his time, nothing
+    /// idles for too long, and a minimum that is not there is seen to.
+    fn expect_alarms(&self) -> Result<(), String> {
+        let alarm = self.pool.next_deadline().map(|deadline| deadline.at);
+        let is_set = |at: Instant| alarm.is_some_and(|alarm| alarm <= at);
+        let options = self.pool.options();
+        let mut queued = self
+            .pool
+            .waiters()
+            .filter(|waiter| !matches!(waiter.waits_for, WaitsFor::Establishment(_)));
+        if let Some(waiter) = queued.find(|waiter| !waiter.deadline.is_none_or(is_set)) {
+            return Err(format!("nobody will tell {} that its time is over", waiter.id));
+        }
+        if options.maintenance == Some(Maintenance::Never) {
+            return Ok(());
+        }
+        if let Some(idle) = options.max_idle_time.filter(|time| !time.is_zero()) {
+            let idle = idle + Duration::from_nanos(1);
+            let mut available =
+                self.pool.connections().filter(|it| it.state == ConnectionState::Available);
+            if let Some(forgotten) = available.find(|it| !is_set(it.since + idle)) {
+                return Err(format!("{} will be idle for ever", forgotten.id));
+            }
+        }
+        let snapshot = self.snapshot();
+        let lacks = snapshot.status == Status::Ready && snapshot.total < snapshot.min_pool_size;
+        if lacks && snapshot.pending == 0 && alarm.is_none() {
+            return Err(format!("nobody sees to the minimum: {snapshot}"));
+        }
+        Ok(())
     }
 
     /// The timer has fired: nobody waits past his time, and nothing is due any more.

@@ -5,15 +5,17 @@ mod due;
 mod server;
 mod strange;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cenote_core::pool::{Action, Input, Instant, ServiceId};
+use cenote_core::pool::{Action, Event, Input, Instant, ServiceId, Shell};
 
 use self::due::Due;
 use super::agenda::Agenda;
 use super::books::{Books, Place, Socket};
 use super::chance::{Chance, Latency};
 use super::clock::Clock;
+use super::met::{Encounter, Met};
 use super::plan::{Plan, Trouble};
 use super::subject::{Subject, Watch};
 use crate::lockstep::{self, Tagged};
@@ -28,6 +30,11 @@ pub(super) struct World<'a> {
     agenda: Agenda<Due>,
     now: Instant,
     clock: Clock,
+    pub(super) met: Met,
+    /// Somebody wants no more of it.
+    stop: &'a AtomicBool,
+    /// The services behind the load balancer: as many as the plan says, from this one on.
+    first_service: u8,
     trouble: Option<Trouble>,
     is_calm: bool,
     is_closed: bool,
@@ -35,6 +42,8 @@ pub(super) struct World<'a> {
     last_fed: (u64, u32),
     /// Which callers were served since all is well.
     served: Vec<bool>,
+    /// Who waits for the pool to be ready.
+    patient: Vec<u32>,
 }
 
 /// How long it may take until everything is well again: longer than any pause of a plan's.
@@ -47,7 +56,7 @@ const STUCK: u32 = 1_000;
 const QUICK: Duration = Duration::from_micros(100);
 
 impl<'a> World<'a> {
-    pub(super) fn new(plan: &'a Plan, watch: Watch) -> Result<Self, String> {
+    pub(super) fn new(plan: &'a Plan, watch: Watch, stop: &'a AtomicBool) -> Result<Self, String> {
         Ok(Self {
             plan,
             // Not the numbers that the plan was made of.
@@ -57,29 +66,36 @@ impl<'a> World<'a> {
             agenda: Agenda::default(),
             now: Instant::ORIGIN,
             clock: Clock::default(),
+            met: Met::default(),
+            stop,
+            first_service: 0,
             trouble: None,
             is_calm: false,
             is_closed: false,
             last_fed: (0, 0),
             served: vec![false; plan.callers as usize],
+            patient: Vec::new(),
         })
     }
 
-    /// Lives through it.
+    /// Lives through it; `false` if somebody stopped it before its end.
     ///
     /// # Errors
     ///
     /// The first thing that is wrong, in words.
-    pub(super) fn run(&mut self) -> Result<(), String> {
+    pub(super) fn run(&mut self) -> Result<bool, String> {
         self.begin();
         while self.subject.fed < self.plan.steps && !self.is_stuck() {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
             self.step()?;
         }
         if !self.plan.ends_abruptly {
             self.get_well()?;
         }
         self.end()?;
-        self.subject.finish()
+        self.subject.finish().map(|()| true)
     }
 
     /// Everybody who has a connection keeps it, and everybody else waits without end.
@@ -154,7 +170,7 @@ impl<'a> World<'a> {
         let planned = self.agenda.next_time();
         if let Some(at) = timer.filter(|&at| planned.is_none_or(|planned| at < planned)) {
             self.now = self.now.max(at);
-            self.clock.timer_fired();
+            self.clock.timer_fired(&mut self.met);
             return self.feed(Input::Timer);
         }
         let Some((at, due)) = self.agenda.pop() else {
@@ -176,6 +192,7 @@ impl<'a> World<'a> {
             Due::Heartbeat => self.heartbeat(),
             Due::Trouble => self.next_trouble(),
             Due::PeerCloses { connection } => self.peer_closes(connection),
+            Due::ServicesMove => self.services_move(),
             Due::SetOptions => self.set_options(),
             Due::Fork => self.fork(),
             Due::Misuse => self.misuse(),
@@ -185,7 +202,11 @@ impl<'a> World<'a> {
     /// Feeds what makes sense, and does what comes of it.
     fn feed(&mut self, input: Input<Tagged>) -> Result<(), String> {
         let at = self.clock();
+        let is_timer = matches!(input, Input::Timer);
         let actions = self.subject.feed(at, input)?;
+        if is_timer && actions.iter().filter(|action| is_due(action)).count() > 1 {
+            self.met.count(Encounter::TimersMerged);
+        }
         for action in actions {
             self.act(action)?;
         }
@@ -199,11 +220,21 @@ impl<'a> World<'a> {
                 self.open(id, deadline);
                 Ok(())
             }
-            Action::AbortEstablish { id } => self.books.abort(id),
+            Action::AbortEstablish { id } => {
+                self.met.count(Encounter::Aborted);
+                self.books.abort(id)
+            }
             Action::Deliver { waiter, outcome } => self.delivered(waiter, &outcome),
             Action::CloseSocket { id, conn } => self.books.close(id, conn),
             Action::Interrupt { id } => self.interrupted(id),
-            Action::ReportHeldTooLong { id, held: _ } => self.books.expect_used(id),
+            Action::ReportHeldTooLong { id, held: _ } => {
+                self.met.count(Encounter::HeldTooLong);
+                self.books.expect_used(id)
+            }
+            Action::EmitEvent(Event::ConnectionPoolReady) => {
+                self.call_the_patient();
+                Ok(())
+            }
             Action::EmitEvent(_) => Ok(()),
         }
     }
@@ -227,6 +258,19 @@ impl<'a> World<'a> {
 
     fn is_balanced(&self) -> bool {
         self.plan.services != 0
+    }
+}
+
+/// Something that only a timer has done.
+pub(super) fn is_due<S: Shell>(action: &Action<S>) -> bool {
+    match action {
+        Action::Deliver { .. } | Action::CloseSocket { .. } | Action::ReportHeldTooLong { .. } => {
+            true
+        }
+        Action::StartEstablish { .. }
+        | Action::AbortEstablish { .. }
+        | Action::Interrupt { .. }
+        | Action::EmitEvent(_) => false,
     }
 }
 

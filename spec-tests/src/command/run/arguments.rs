@@ -18,14 +18,14 @@ pub struct Arguments {
     #[arg(long, value_enum, default_value_t = Shell::Tokio)]
     shell: Shell,
     /// How many tasks share the pool: each checks a connection out, pings, and returns it
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     tasks: u32,
     /// For how long [default: 10, or without limit if there is --ops]
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    #[arg(long, allow_negative_numbers = true, value_name = "S", value_parser = seconds)]
     seconds: Option<Duration>,
     /// Stop after so many operations
-    #[arg(long, value_name = "K")]
+    #[arg(long, allow_negative_numbers = true, value_name = "K")]
     ops: Option<NonZeroU64>,
     /// Options of the pool for the server that comes along, as in a connection string:
     /// "maxPoolSize=8&maxIdleTimeMS=500" [default: maxPoolSize=10]

@@ -16,6 +16,7 @@ mod summary;
 mod tally;
 mod text;
 mod timeline;
+mod troubles;
 mod work;
 
 use std::io::{self, Write};

@@ -7,7 +7,7 @@ use super::latency::Quantiles;
 use super::record::Recorded;
 use super::summary::{Left, Stopped, Summary};
 use super::text::{self, Count};
-use super::timeline::Incident;
+use super::troubles::Troubles;
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -15,7 +15,7 @@ impl fmt::Display for Summary {
         self.numbers(f)?;
         self.times(f)?;
         self.failures(f)?;
-        self.chaos(f)?;
+        write!(f, "{}", Troubles(&self.troubles))?;
         self.verdict(f)
     }
 }
@@ -91,28 +91,6 @@ impl Summary {
             let name = if index == 0 { "failures" } else { "" };
             // Wide enough for a million.
             writeln!(f, "{name:<16}{:>9}  {reason}", Count(*count).to_string())?;
-        }
-        writeln!(f)
-    }
-
-    fn chaos(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.troubles.is_empty() {
-            return Ok(());
-        }
-        writeln!(
-            f,
-            "{:<8}{:<30}{:>8}{:>10}{:>10}{:>8}{:>12}",
-            "at", "trouble", "lasted", "cleared", "ready", "failed", "good again"
-        )?;
-        for incident in &self.troubles {
-            let Incident { trouble, at, lasted, cleared, ready, failed, good_again, .. } = incident;
-            let [lasted, cleared, ready, good] = [lasted, cleared, ready, good_again]
-                .map(|it| it.map_or("-".to_owned(), text::time));
-            let at = format!("{:.2} s", at.as_secs_f64());
-            writeln!(
-                f,
-                "{at:<8}{trouble:<30}{lasted:>8}{cleared:>10}{ready:>10}{failed:>8}{good:>12}"
-            )?;
         }
         writeln!(f)
     }

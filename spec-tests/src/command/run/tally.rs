@@ -16,7 +16,8 @@ pub(super) struct Tally {
     delivered: AtomicU64,
     good: AtomicU64,
     failed: AtomicU64,
-    reasons: Mutex<BTreeMap<String, u64>>,
+    /// By what they have in common with others of their kind: all but numbers.
+    reasons: Mutex<BTreeMap<String, (String, u64)>>,
     shards: Vec<Mutex<Shard>>,
 }
 
@@ -74,7 +75,7 @@ impl Tally {
     }
 
     /// There was no server to ask.
-    pub(super) fn without_server(&self, reason: String) {
+    pub(super) fn without_server(&self, reason: &str) {
         self.without_server.fetch_add(1, Ordering::Relaxed);
         self.failed(reason);
     }
@@ -91,13 +92,21 @@ impl Tally {
         self.shard(task).operations.record(time);
     }
 
-    pub(super) fn failed(&self, reason: String) {
+    pub(super) fn failed(&self, reason: &str) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         self.timeline.failed();
+        // Where more can be read about it is not for a table.
+        let reason = reason.split(": https://").next().unwrap_or_default().to_owned();
         let mut reasons = lock(&self.reasons);
-        let has_room = reasons.len() < REASONS || reasons.contains_key(&reason);
-        let reason = if has_room { reason } else { "for other reasons".to_owned() };
-        *reasons.entry(reason).or_default() += 1;
+        let kind = without_numbers(&reason);
+        let has_room = reasons.len() < REASONS || reasons.contains_key(&kind);
+        let (kind, reason) =
+            if has_room { (kind, reason) } else { (OTHERS.to_owned(), OTHERS.to_owned()) };
+        let (told, count) = reasons.entry(kind).or_insert_with(|| (reason.clone(), 0));
+        *count += 1;
+        if *told != reason {
+            *told = in_common(told, &reason);
+        }
     }
 
     pub(super) fn counts(&self) -> Counts {
@@ -108,7 +117,7 @@ impl Tally {
     }
 
     pub(super) fn reasons(&self) -> BTreeMap<String, u64> {
-        lock(&self.reasons).clone()
+        lock(&self.reasons).values().cloned().collect()
     }
 
     /// Of waiting for a connection, and of operations.
@@ -124,6 +133,32 @@ impl Tally {
     fn shard(&self, task: u32) -> MutexGuard<'_, Shard> {
         lock(&self.shards[task as usize % SHARDS])
     }
+}
+
+const OTHERS: &str = "for other reasons";
+
+/// A text with each of its numbers as a `#`.
+fn without_numbers(text: &str) -> String {
+    let mut kind = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '0'..='9' if kind.ends_with('#') => {}
+            '0'..='9' => {
+                if kind.ends_with('-') {
+                    kind.pop();
+                }
+                kind.push('#');
+            }
+            letter => kind.push(letter),
+        }
+    }
+    kind
+}
+
+/// Two texts of one kind: the words in which they differ are left out.
+fn in_common(one: &str, other: &str) -> String {
+    let words = one.split(' ').zip(other.split(' '));
+    words.map(|(one, other)| if one == other { one } else { "…" }).collect::<Vec<_>>().join(" ")
 }
 
 /// Whoever panicked with it has left a count, which is whole at any time.
@@ -145,10 +180,27 @@ mod tests {
     #[test]
     fn reasons_without_end_are_counted_together() {
         let tally = Tally::new(None, Arc::new(Timeline::new()));
-        (0..50).for_each(|number| tally.failed(number.to_string()));
-        tally.failed("7".to_owned());
+        (0..50).for_each(|number| tally.failed(&"x".repeat(number)));
+        tally.failed("xxx");
         let reasons = tally.reasons();
-        assert_eq!((reasons.len(), reasons["7"]), (REASONS + 1, 2));
+        assert_eq!((reasons.len(), reasons["xxx"], reasons[OTHERS]), (REASONS + 1, 2, 30));
         assert_eq!(reasons.values().sum::<u64>(), 51);
+    }
+
+    #[test]
+    fn what_differs_in_numbers_is_one_reason() {
+        let tally = Tally::new(None, Arc::new(Timeline::new()));
+        for length in [7, -300_000] {
+            tally.failed(&format!("a length of {length} is not between 16 and 48000000 bytes"));
+        }
+        tally.failed("timed out after 500ms");
+        tally.failed("no end: https://docs.rs/somewhere#unexpected-eof");
+        let expected = [
+            ("a length of … is not between 16 and 48000000 bytes", 2),
+            ("no end", 1),
+            ("timed out after 500ms", 1),
+        ];
+        let expected = expected.map(|(reason, count)| (reason.to_owned(), count));
+        assert_eq!(tally.reasons(), BTreeMap::from(expected));
     }
 }

@@ -40,9 +40,9 @@ pub(super) async fn work(
         match connection.command("admin", &ping).await {
             Ok(_) => tally.good(task, began.elapsed()),
             Err(OperationError::Interrupted(_)) => {
-                tally.failed(INTERRUPTED.to_owned());
+                tally.failed(INTERRUPTED);
             }
-            Err(OperationError::Connection(error)) => tally.failed(error.to_string()),
+            Err(OperationError::Connection(error)) => tally.failed(&error.to_string()),
         }
     }
 }
@@ -70,18 +70,18 @@ pub(super) fn work_blocking(
         match connection.command("admin", &ping) {
             Ok(_) => tally.good(task, began.elapsed()),
             Err(OperationError::Interrupted(_)) => {
-                tally.failed(INTERRUPTED.to_owned());
+                tally.failed(INTERRUPTED);
             }
-            Err(OperationError::Connection(error)) => tally.failed(error.to_string()),
+            Err(OperationError::Connection(error)) => tally.failed(&error.to_string()),
         }
     }
 }
 
 fn refused(tally: &Tally, error: &ClientError) {
     match error {
-        ClientError::Selection(error) => tally.without_server(no_server(error)),
-        ClientError::Pool(error) => tally.failed(refusal(error)),
-        ClientError::Operation(_) | _ => tally.failed(error.to_string()),
+        ClientError::Selection(error) => tally.without_server(&no_server(error)),
+        ClientError::Pool(error) => tally.failed(&refusal(error)),
+        ClientError::Operation(_) | _ => tally.failed(&error.to_string()),
     }
 }
 

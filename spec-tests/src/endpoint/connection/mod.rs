@@ -14,6 +14,7 @@ use super::mangle::{self, After, Drip};
 use super::output::{ConnectionId, Output};
 use super::request::Request;
 use super::session::Session;
+use super::topology::Service;
 use super::world::World;
 
 /// What a connection needs from the server to go on.
@@ -127,6 +128,11 @@ impl Connection {
     pub(super) fn end(&mut self, hub: &mut Hub<'_>, output: Output) {
         hub.outputs.push_back(output);
         self.turn = Turn::Ended;
+    }
+
+    /// The router that it went to.
+    pub(super) fn service(&self) -> Service {
+        self.session.service
     }
 
     /// Breaks it from outside.

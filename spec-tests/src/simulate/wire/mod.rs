@@ -27,30 +27,41 @@ mod world;
 mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
 
 pub use self::plan::{Login, Plan};
 pub use self::trouble::Trouble;
 pub(super) use self::world::World;
 use super::subject::Watch;
-use super::{Failure, message};
+use super::{Failure, Lived, NEVER, message};
 
-/// Lives through a world, and says how many inputs it took: of the pool's machine, the monitor's, and
-/// those that establish connections.
+/// Lives through a world, and says what there was in it; inputs are those of the pool's machine, the
+/// monitor's, and those that establish connections.
 ///
 /// # Errors
 ///
 /// The first thing that is wrong. A panic of a machine is told as one.
-pub fn live(plan: &Plan, has_model: bool) -> Result<u64, Failure> {
+pub fn live(plan: &Plan, has_model: bool) -> Result<Lived, Failure> {
+    live_until(plan, has_model, &NEVER)
+}
+
+pub(super) fn live_until(
+    plan: &Plan,
+    has_model: bool,
+    stop: &AtomicBool,
+) -> Result<Lived, Failure> {
     let watch = Watch { has_model, keeps_inputs: false };
-    let world = World::new(plan, watch);
+    let world = World::new(plan, watch, stop);
     live_through(&mut world.map_err(|complaint| Failure { complaint, fed: 0 })?)
 }
 
-pub(super) fn live_through(world: &mut World<'_>) -> Result<u64, Failure> {
+pub(super) fn live_through(world: &mut World<'_>) -> Result<Lived, Failure> {
     let outcome = catch_unwind(AssertUnwindSafe(|| world.run()));
     let fed = world.witness.inputs;
     let complaint = match outcome {
-        Ok(Ok(())) => return Ok(fed),
+        Ok(Ok(is_whole)) => {
+            return Ok(Lived { inputs: fed, met: world.met.clone(), is_whole });
+        }
         Ok(Err(complaint)) => complaint,
         Err(panic) => format!("a machine panicked: {}", message(panic.as_ref())),
     };

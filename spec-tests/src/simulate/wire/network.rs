@@ -54,6 +54,8 @@ pub(super) struct Link {
 #[derive(Debug, Default)]
 struct Way {
     packets: VecDeque<Packet>,
+    /// How many were ever sent.
+    sent: u64,
     /// Whatever is sent there vanishes, and nobody is told.
     is_lossy: bool,
 }
@@ -88,6 +90,7 @@ impl Network {
     pub(super) fn send(&mut self, id: LinkId, to: Side, packet: Packet) -> bool {
         let Some(link) = self.links.get_mut(&id) else { return false };
         let way = link.way_mut(to);
+        way.sent += 1;
         if way.is_lossy {
             return false;
         }
@@ -156,6 +159,12 @@ impl Network {
         if self.links.get(&id).is_some_and(is_over) {
             self.links.remove(&id);
         }
+    }
+
+    /// How many packets clients have ever sent on a link; `None` once it is forgotten.
+    pub(super) fn sent(&self, id: LinkId) -> Option<u64> {
+        let [_, to_far] = &self.links.get(&id)?.ways;
+        Some(to_far.sent)
     }
 
     /// Links that clients still hold.

@@ -14,8 +14,8 @@ use crate::endpoint::{
 use crate::lockstep::Brief;
 use crate::simulate::chance::{Chance, Latency};
 use crate::simulate::plan::{
-    Habits, TimeFaults, draw_callers, draw_habits, draw_latency, draw_options, draw_time_faults,
-    milliseconds,
+    Habits, TimeFaults, draw_callers, draw_habits, draw_latency, draw_moves, draw_options,
+    draw_time_faults, milliseconds,
 };
 
 /// Every parameter of a world whose connections are real conversations. Most of what can go wrong is
@@ -28,6 +28,8 @@ pub struct Plan {
     pub steps: u64,
     /// Of the pool.
     pub options: PoolOptions,
+    /// What may be set while it runs; none in most worlds.
+    pub other_options: Vec<PoolOptions>,
     /// How many there are who use the pool, each with one connection at a time.
     pub callers: u32,
     /// What a caller does between two check-outs.
@@ -62,6 +64,12 @@ pub struct Plan {
     pub trouble_time: Latency,
     /// What is wrong with time, as the machines are told of it.
     pub time: TimeFaults,
+    /// One of so many inputs is a mistake of whoever embeds the machines; 0: none.
+    pub misuse_every: u64,
+    /// How often routers go and others come; `None`: never.
+    pub services_move_every: Option<Duration>,
+    /// How often the process forks; `None`: never.
+    pub fork_every: Option<Duration>,
     /// The pool is closed while everything is in flight, and not when all is calm.
     pub ends_abruptly: bool,
 }
@@ -90,11 +98,15 @@ impl Plan {
     pub fn new(seed: u64, steps: u64) -> Self {
         // Not the numbers of the other kind of world.
         let chance = &mut Chance::new(seed ^ 0x0003_171e);
+        // Worlds are what they were before there was this to be drawn.
+        let later = &mut Chance::new(seed ^ 0x0003_1a7e5);
         let topology = draw_topology(chance);
         let services = u8::from(matches!(topology, Topology::LoadBalanced(_)));
+        let changes = if later.one_in(4) { 3 } else { 0 };
         Self {
             seed,
             steps,
+            other_options: (0..changes).map(|_| slow_down(draw_options(later, services))).collect(),
             options: slow_down(draw_options(chance, services)),
             callers: draw_callers(chance),
             think: draw_latency(chance, 200_000),
@@ -112,7 +124,10 @@ impl Plan {
             monitoring: chance.pick(&["auto", "stream", "poll"]).unwrap_or("auto"),
             troubles: Trouble::ALL.into_iter().filter(|_| chance.one_in(4)).collect(),
             trouble_time: Latency::Even(milliseconds(chance, 10, 1_000)),
-            time: draw_time_faults(chance),
+            time: draw_time_faults(chance).with_tick(later),
+            misuse_every: if later.one_in(4) { later.between(5, 50) } else { 0 },
+            services_move_every: draw_moves(later, services, 5_000),
+            fork_every: later.one_in(6).then(|| milliseconds(later, 500, 5_000)),
             ends_abruptly: chance.one_in(4),
         }
     }
@@ -231,9 +246,16 @@ impl fmt::Display for Plan {
         let Self { callers, think, work, habits, pieces, latency, .. } = self;
         writeln!(f, "seed {}, on the wire, {} inputs, then all gets well", self.seed, self.steps)?;
         writeln!(f, "  pool            {}", Brief(&self.options))?;
+        for options in &self.other_options {
+            writeln!(f, "  or              {}", Brief(options))?;
+        }
         writeln!(f, "  callers         {callers}; think {think}; work {work}")?;
         writeln!(f, "  one in so many  {habits:?}")?;
-        writeln!(f, "  server          {:?}", self.topology)?;
+        write!(f, "  server          {:?}", self.topology)?;
+        match self.services_move_every {
+            Some(every) => writeln!(f, ", which come and go every {every:?}")?,
+            None => writeln!(f)?,
+        }
         match self.login {
             Some(Login { mechanism, is_named: true }) => {
                 writeln!(f, "  login           {}", mechanism.name())?;
@@ -255,6 +277,8 @@ impl fmt::Display for Plan {
         writeln!(f, "  monitor         {monitoring}, every {heartbeat:?}")?;
         writeln!(f, "  troubles        {:?}, each {}", self.troubles, self.trouble_time)?;
         writeln!(f, "  time            {:?}", self.time)?;
+        writeln!(f, "  misuse          one in {}", self.misuse_every)?;
+        writeln!(f, "  forks           {:?}", self.fork_every)?;
         write!(f, "  ends            {}", if self.ends_abruptly { "abruptly" } else { "calmly" })
     }
 }

@@ -6,14 +6,15 @@ use super::world::World;
 use super::{Login, Plan, Trouble, live, live_through};
 use crate::endpoint::Mechanism;
 use crate::simulate::subject::Watch;
-use crate::simulate::{Drawn, shrunk};
+use crate::simulate::{Drawn, Lived, NEVER, shrunk};
 
 #[test]
 fn worlds_are_lived_through_beside_the_model() {
     let mut inputs = 0;
     for seed in 0..40 {
         let plan = Plan::new(seed, 300);
-        inputs += live(&plan, true).unwrap_or_else(|failure| panic!("{plan}\n{failure}"));
+        let lived = live(&plan, true).unwrap_or_else(|failure| panic!("{plan}\n{failure}"));
+        inputs += lived.inputs;
     }
     assert!(inputs > 40 * 300, "each of them has as many as it was told to have: {inputs}");
 }
@@ -23,8 +24,8 @@ fn the_same_seed_is_the_same_world() {
     for seed in [0, 7, u64::MAX] {
         let plan = Plan::new(seed, 300);
         assert_eq!(plan.to_string(), Plan::new(seed, 300).to_string());
-        let inputs = [live(&plan, true), live(&plan, false)].map(|lived| lived.map_err(drop));
-        assert_eq!(inputs[0], inputs[1], "and nobody who watches changes it");
+        let lived = [live(&plan, true), live(&plan, false)].map(|lived| lived.map_err(drop));
+        assert_eq!(lived[0], lived[1], "and nobody who watches changes it");
     }
 }
 
@@ -40,10 +41,10 @@ fn secretive() -> Plan {
 
 type Leak = fn(&World<'_>) -> String;
 
-fn found(leak: Option<Leak>) -> Result<u64, String> {
+fn found(leak: Option<Leak>) -> Result<Lived, String> {
     let plan = secretive();
     let watch = Watch { has_model: false, keeps_inputs: false };
-    let mut world = World::new(&plan, watch)?;
+    let mut world = World::new(&plan, watch, &NEVER)?;
     world.leak = leak;
     live_through(&mut world).map_err(|failure| failure.complaint)
 }
@@ -79,7 +80,8 @@ fn evidence_can_be_replayed() {
     let plan = Plan::new(1, 300);
     assert!(Drawn::Wire(Box::new(plan.clone())).evidence(false).unwrap().is_none());
     let plan = secretive();
-    let mut world = World::new(&plan, Watch { has_model: false, keeps_inputs: true }).unwrap();
+    let mut world =
+        World::new(&plan, Watch { has_model: false, keeps_inputs: true }, &NEVER).unwrap();
     world.leak = Some(|_| "sesame".repeat(2));
     world.witness.secrets.keep("a planted word", b"sesamesesame");
     let evidence = shrunk::live_on_wire(&plan, &mut world).unwrap().expect("it goes wrong");

@@ -6,6 +6,7 @@ use bson::rawdoc;
 
 use crate::endpoint::{Ending, Fault, Role, ScramFault, Script, Server, Topology};
 use crate::simulate::chance::Chance;
+use crate::simulate::met::Encounter;
 
 /// One trouble, which begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +68,28 @@ impl Trouble {
         Self::StepsDown,
         Self::FailsCommands,
     ];
+
+    pub(super) const fn encounter(self) -> Encounter {
+        match self {
+            Self::Refuses => Encounter::Refuses,
+            Self::Stalls => Encounter::Stalls,
+            Self::IsSlow => Encounter::IsSlow,
+            Self::Resets => Encounter::Resets,
+            Self::Closes => Encounter::Closes,
+            Self::GoesHalfOpen => Encounter::GoesHalfOpen,
+            Self::IsCutOff => Encounter::IsCutOff,
+            Self::Drips => Encounter::Drips,
+            Self::Restarts => Encounter::Restarts,
+            Self::ShutsDown => Encounter::ShutsDown,
+            Self::HalfCloses => Encounter::HalfCloses,
+            Self::Cuts => Encounter::Cuts,
+            Self::TalksNonsense => Encounter::TalksNonsense,
+            Self::RefusesLogins => Encounter::RefusesLogins,
+            Self::IsOverloaded => Encounter::IsOverloaded,
+            Self::StepsDown => Encounter::StepsDown,
+            Self::FailsCommands => Encounter::FailsCommands,
+        }
+    }
 
     /// What the server has of it; the rest is the network's.
     pub(super) fn begin(self, server: &mut Server, now: Duration, chance: &mut Chance) {

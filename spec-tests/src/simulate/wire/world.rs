@@ -7,9 +7,11 @@ mod monitor;
 mod opening;
 mod seen;
 mod server;
+mod strange;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions, ScramCache};
@@ -32,8 +34,10 @@ use crate::simulate::agenda::Agenda;
 use crate::simulate::books::Books;
 use crate::simulate::chance::{Chance, Latency};
 use crate::simulate::clock::Clock;
+use crate::simulate::met::{Encounter, Met};
 use crate::simulate::plan::TimeFaults;
 use crate::simulate::subject::{self, Subject};
+use crate::simulate::world::is_due;
 
 /// See the module. First there is trouble, until the machines had the plan's inputs; then all gets
 /// well, and has to be well in time; then the pool is closed, and nothing may be left.
@@ -42,6 +46,9 @@ pub(in crate::simulate) struct World<'a> {
     chance: Chance,
     pub(in crate::simulate) subject: Subject<Wired>,
     pub(super) witness: Witness,
+    pub(super) met: Met,
+    /// Somebody wants no more of it.
+    stop: &'a AtomicBool,
     tape: Option<Tape>,
     books: Books,
     agenda: Agenda<Due>,
@@ -52,6 +59,8 @@ pub(in crate::simulate) struct World<'a> {
     server: Server,
     listens: bool,
     network: Network,
+    /// What the application was configured with.
+    uri: ConnectionString,
     /// What every connection is opened with.
     options: Arc<EstablishOptions>,
     kit: Kit,
@@ -59,6 +68,8 @@ pub(in crate::simulate) struct World<'a> {
     lines: BTreeMap<LinkId, Line>,
     /// Which link a connection of the pool is.
     links: BTreeMap<u64, LinkId>,
+    /// Links of the process that this one was forked from, and what had been sent there by then.
+    parents: Vec<(LinkId, u64)>,
     /// What is done with connections that are out.
     uses: BTreeMap<u64, Use>,
     /// Errors that the pool was told of.
@@ -91,7 +102,11 @@ enum Turn {
 }
 
 impl<'a> World<'a> {
-    pub(in crate::simulate) fn new(plan: &'a Plan, watch: subject::Watch) -> Result<Self, String> {
+    pub(in crate::simulate) fn new(
+        plan: &'a Plan,
+        watch: subject::Watch,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, String> {
         let told = |error: &dyn std::fmt::Display| error.to_string();
         let uri = ConnectionString::parse(&plan.uri()).map_err(|error| told(&error))?;
         let client = ClientMetadata::new(uri.app_name.as_deref(), &Environment::default());
@@ -109,6 +124,8 @@ impl<'a> World<'a> {
             chance: Chance::new(plan.seed ^ 0x5eed_0003_171e),
             subject: Subject::new(&plan.options, watch)?,
             witness: Witness::default(),
+            met: Met::default(),
+            stop,
             tape: Some(Tape::new(&plan.options)?),
             books: Books::default(),
             agenda: Agenda::default(),
@@ -118,10 +135,12 @@ impl<'a> World<'a> {
             server: Server::new(plan.settings()).map_err(|error| told(&error))?,
             listens: true,
             network: Network::default(),
+            uri,
             options,
             kit,
             lines: BTreeMap::new(),
             links: BTreeMap::new(),
+            parents: Vec::new(),
             uses: BTreeMap::new(),
             causes: 0,
             trouble: None,
@@ -132,24 +151,28 @@ impl<'a> World<'a> {
             #[cfg(test)]
             leak: None,
         };
-        world.keep_secrets(&uri);
-        world.begin(&uri)?;
+        world.keep_secrets();
+        world.begin()?;
         Ok(world)
     }
 
-    /// Lives through it.
+    /// Lives through it; `false` if somebody stopped it before its end.
     ///
     /// # Errors
     ///
     /// The first thing that is wrong, in words.
-    pub(in crate::simulate) fn run(&mut self) -> Result<(), String> {
-        while self.witness.inputs < self.plan.steps && !self.is_stuck() && self.step()? {}
+    pub(in crate::simulate) fn run(&mut self) -> Result<bool, String> {
+        while self.witness.inputs < self.plan.steps && !self.is_stuck() && self.step()? {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
+        }
         if !self.plan.ends_abruptly {
             self.get_well()?;
         }
         self.end()?;
         self.subject.finish()?;
-        self.end_tape()
+        self.end_tape().map(|()| true)
     }
 
     /// Everybody who has a connection keeps it, and everybody else waits without end.
@@ -160,7 +183,7 @@ impl<'a> World<'a> {
         idle > STUCK
     }
 
-    fn begin(&mut self, uri: &ConnectionString) -> Result<(), String> {
+    fn begin(&mut self) -> Result<(), String> {
         for caller in 0..self.plan.callers {
             let after = self.think();
             self.plan_in(after, Due::Ask { caller });
@@ -169,8 +192,9 @@ impl<'a> World<'a> {
             let after = self.chance.time(self.plan.trouble_time);
             self.plan_in(after, Due::Trouble);
         }
+        self.plan_oddities();
         // Whoever sets up a load balancer says that it is ready.
-        if self.plan.is_balanced() { self.feed(Input::Ready) } else { self.begin_watching(uri) }
+        if self.plan.is_balanced() { self.feed(Input::Ready) } else { self.begin_watching() }
     }
 
     /// What happens next; `false` if nothing ever will.
@@ -180,7 +204,7 @@ impl<'a> World<'a> {
         self.kit.now = self.now;
         match turn {
             Turn::PoolTimer => {
-                self.clock.timer_fired();
+                self.clock.timer_fired(&mut self.met);
                 self.feed(Input::Timer)?;
             }
             Turn::MonitorTimer => self.monitor_timer()?,
@@ -211,7 +235,8 @@ impl<'a> World<'a> {
     fn pool_timer(&mut self) -> Option<Instant> {
         let due = self.subject.pool().next_deadline()?.at;
         let faults = self.time_faults();
-        Some(self.clock.timer_fires_at(due, self.now, faults, &mut self.chance))
+        let (chance, met) = (&mut self.chance, &mut self.met);
+        Some(self.clock.timer_fires_at(due, self.now, faults, chance, met))
     }
 
     fn happen(&mut self, due: Due) -> Result<(), String> {
@@ -227,6 +252,11 @@ impl<'a> World<'a> {
             Due::Repurpose { connection, use_number } => self.repurpose(connection, use_number),
             Due::OpeningTimesOut { link } => self.opening_times_out(link),
             Due::Trouble => self.next_trouble(),
+            Due::ServicesMove => self.services_move(),
+            Due::SetOptions => self.set_options(),
+            Due::Fork => self.fork(),
+            Due::ParentEnds => self.parent_ends(),
+            Due::Misuse => self.misuse(),
         }
     }
 
@@ -235,7 +265,11 @@ impl<'a> World<'a> {
         let at = self.look_at_clock();
         self.witness.inputs += 1;
         self.record(at, &input)?;
+        let is_timer = matches!(input, Input::Timer);
         let actions = self.subject.feed(at, input)?;
+        if is_timer && actions.iter().filter(|action| is_due(action)).count() > 1 {
+            self.met.count(Encounter::TimersMerged);
+        }
         for action in actions {
             self.show(&action);
             self.act(action)?;
@@ -257,7 +291,10 @@ impl<'a> World<'a> {
                 self.books.close(id, conn)
             }
             Action::Interrupt { id } => self.interrupted(id),
-            Action::ReportHeldTooLong { id, held: _ } => self.books.expect_used(id),
+            Action::ReportHeldTooLong { id, held: _ } => {
+                self.met.count(Encounter::HeldTooLong);
+                self.books.expect_used(id)
+            }
             Action::EmitEvent(_) => Ok(()),
         }
     }
@@ -267,7 +304,7 @@ impl<'a> World<'a> {
             self.now = self.clock.set(self.now.max(self.subject.pool().now()));
             return self.now;
         }
-        self.clock.look(&mut self.now, self.plan.time, &mut self.chance)
+        self.clock.look(&mut self.now, self.plan.time, &mut self.chance, &mut self.met)
     }
 
     fn time_faults(&self) -> TimeFaults {

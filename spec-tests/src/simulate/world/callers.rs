@@ -4,19 +4,35 @@ use std::time::Duration;
 
 use cenote_core::pool::{CheckOutError, ConnId, Health, Input, Purpose, WaiterId};
 
-use super::{Due, Place, QUICK, Socket, Trouble, World, service_of};
+use super::{Due, Encounter, Place, QUICK, Socket, Trouble, World, service_of};
+
+/// Nobody waits longer than this to meet something that is due.
+const COINCIDENCE: Duration = Duration::from_millis(500);
 
 type Outcome = Result<(ConnId, u64), CheckOutError<u64>>;
 
 impl World<'_> {
     pub(super) fn ask(&mut self, caller: u32) -> Result<(), String> {
+        // As clients do, which have a server selected first; and some ask all the same.
+        let is_patient = self.plan.callers_habits.is_patient && !self.is_calm;
+        if is_patient && !self.subject.is_ready() && !self.chance.one_in(16) {
+            self.patient.push(caller);
+            return Ok(());
+        }
         let id = self.books.ask(caller);
         let habits = self.plan.callers_habits;
         let (mut deadline, mut purpose) = (None, Purpose::Other);
         if !self.is_calm {
             if self.chance.one_in(habits.deadline) {
                 // Now and then it has passed already.
-                deadline = Some(self.now + self.chance.time(self.plan.open));
+                let has_passed = self.chance.one_in(8);
+                let allowed = self.chance.time(self.plan.open);
+                let allowed = if has_passed { Duration::ZERO } else { allowed };
+                deadline = Some(self.now + allowed);
+                self.met.count(Encounter::OwnDeadline);
+                if allowed.is_zero() {
+                    self.met.count(Encounter::DeadlinePassed);
+                }
             }
             if self.chance.one_in(habits.gives_up) {
                 let after = self.chance.time(self.plan.work);
@@ -26,11 +42,26 @@ impl World<'_> {
                 purpose = if self.chance.flip() { Purpose::Cursor } else { Purpose::Transaction };
             }
         }
+        if purpose != Purpose::Other {
+            self.met.count(Encounter::Pins);
+        }
+        if habits.bursts {
+            self.met.count(Encounter::Burst);
+        }
         self.feed(Input::CheckOutRequested { id, waiter: id.0, deadline, purpose })
+    }
+
+    /// Everybody has waited for this.
+    pub(super) fn call_the_patient(&mut self) {
+        for caller in std::mem::take(&mut self.patient) {
+            self.plan_in(Duration::ZERO, Due::Ask { caller });
+        }
     }
 
     /// It may have been answered long ago, of which the pool must make nothing.
     pub(super) fn give_up(&mut self, request: WaiterId) -> Result<(), String> {
+        let waits = self.books.is_waiting(request);
+        self.met.count(if waits { Encounter::GaveUp } else { Encounter::GaveUpTooLate });
         self.feed(Input::CheckOutCancelled { id: request })?;
         match self.books.is_waiting(request) {
             true => Err(format!("{request} has gone, and waits")),
@@ -42,6 +73,7 @@ impl World<'_> {
         let request = WaiterId(waiter);
         match *outcome {
             Ok((id, tag)) => {
+                self.subject.expect_turn(&self.books, request)?;
                 let caller = self.books.deliver(request, id, tag)?;
                 self.use_connection(id);
                 if self.is_calm {
@@ -50,7 +82,8 @@ impl World<'_> {
                     }
                 }
             }
-            Err(_) => {
+            Err(ref error) => {
+                self.met.count_error(error);
                 let caller = self.books.answer(request)?;
                 self.come_again(caller);
             }
@@ -66,6 +99,7 @@ impl World<'_> {
             return self.plan_in(QUICK, due);
         }
         if self.chance.one_in(self.plan.callers_habits.holds_for_ever) {
+            self.met.count(Encounter::HoldsForEver);
             return;
         }
         let work = self.chance.time(self.plan.work);
@@ -74,11 +108,23 @@ impl World<'_> {
             Some(Trouble::IsSlow) => work * 10,
             _ => work,
         };
+        let after = self.until_due().unwrap_or(after);
         self.plan_in(after, due);
         if self.chance.one_in(self.plan.callers_habits.pins) {
             let Due::Finish { connection, use_number } = due else { return };
             self.plan_in(Duration::ZERO, Due::Repurpose { connection, use_number });
         }
+    }
+
+    /// Until something is due in the pool, for whoever is to meet it.
+    fn until_due(&mut self) -> Option<Duration> {
+        let due = self.subject.pool().next_deadline()?.at;
+        let is_soon = due > self.now && due < self.now + COINCIDENCE;
+        if !is_soon || !self.chance.one_in(self.plan.coincides) {
+            return None;
+        }
+        self.met.count(Encounter::Coincidence);
+        Some(due.saturating_since(self.now))
     }
 
     /// A cursor is opened with the first reply, or a transaction ends.
@@ -104,6 +150,9 @@ impl World<'_> {
         if socket.use_number != use_number {
             return Ok(());
         }
+        if let Place::Inherited { .. } = socket.place {
+            self.met.count(Encounter::InheritedComesBack);
+        }
         self.come_again(caller);
         let is_stale = self.subject.pool().is_stale(socket.id);
         let health = self.health_of(connection);
@@ -115,11 +164,14 @@ impl World<'_> {
         self.feed(Input::CheckedIn { id, conn, health })
     }
 
-    /// The pool breaks off what is done with a connection: it comes back at once, broken.
+    /// The pool breaks off what is done with a connection: it comes back at once, broken; or what was
+    /// done with it is over before anybody could do that.
     pub(super) fn interrupted(&mut self, id: ConnId) -> Result<(), String> {
         self.books.expect_used(id)?;
+        self.met.count(Encounter::Interrupted);
+        let is_too_late = !self.is_calm && self.chance.one_in(4);
         if let Some(socket) = self.books.socket_mut(id.number()) {
-            socket.is_dead = true;
+            socket.is_dead |= !is_too_late;
             let due = Due::Finish { connection: id.number(), use_number: socket.use_number };
             self.plan_in(Duration::ZERO, due);
         }
@@ -163,6 +215,15 @@ impl World<'_> {
         let Some(socket) = self.books.socket(connection) else { return Health::Healthy };
         let breaks = !self.is_calm && self.chance.one_in(self.plan.callers_habits.breaks);
         let times_out = self.trouble == Some(Trouble::Stalls);
+        for (happened, what) in [
+            (breaks, Encounter::BringsBackBroken),
+            (socket.is_dead, Encounter::BrokenInUse),
+            (times_out, Encounter::SilentInUse),
+        ] {
+            if happened {
+                self.met.count(what);
+            }
+        }
         let is_broken = socket.is_dead || breaks || times_out;
         if is_broken { Health::Errored(self.now.as_nanos()) } else { Health::Healthy }
     }

@@ -25,6 +25,8 @@ pub(super) enum Due {
     Trouble,
     /// The peer of an idle connection closes it.
     PeerCloses { connection: u64 },
+    /// Behind the load balancer services go, and others come.
+    ServicesMove,
     /// The application sets other options.
     SetOptions,
     /// The process forks, and this is the child.

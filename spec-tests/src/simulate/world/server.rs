@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cenote_core::pool::{ConnId, Input, Instant, ServiceId, Status};
 
-use super::{Due, Latency, Place, Socket, Trouble, World, service_of};
+use super::{Due, Encounter, Latency, Place, Socket, Trouble, World, service_of};
 use crate::lockstep;
 
 impl World<'_> {
@@ -55,7 +55,13 @@ impl World<'_> {
             self.books.drop_unopened(connection);
             return Ok(());
         }
+        if !is_wanted {
+            self.met.count(Encounter::LateAnswer);
+        }
         if let Some(trouble) = self.trouble.filter(|trouble| trouble.prevents_opening()) {
+            let is_login = trouble == Trouble::RefusesLogins;
+            let (login, other) = (Encounter::LoginFailed, Encounter::OpeningFailed);
+            self.met.count(if is_login { login } else { other });
             return self.fail_to_open(connection, trouble != Trouble::IsOverloaded);
         }
         self.greet(connection)?;
@@ -66,7 +72,10 @@ impl World<'_> {
 
     pub(super) fn opening_times_out(&mut self, connection: u64) -> Result<(), String> {
         match self.books.socket(connection).map(|socket| socket.place) {
-            Some(Place::Opening { .. }) => self.fail_to_open(connection, true),
+            Some(Place::Opening { .. }) => {
+                self.met.count(Encounter::OpeningTimedOut);
+                self.fail_to_open(connection, true)
+            }
             Some(Place::Aborted) => {
                 self.books.drop_unopened(connection);
                 Ok(())
@@ -107,6 +116,9 @@ impl World<'_> {
             Some(_) => None,
             None => self.chance.pick(&self.plan.troubles),
         };
+        if let Some(trouble) = self.trouble {
+            self.met.count(trouble.encounter());
+        }
         match self.trouble {
             Some(Trouble::Resets) => self.reset_connections(),
             Some(Trouble::Vanishes) => {
@@ -135,6 +147,9 @@ impl World<'_> {
         let Some(socket) = self.books.socket(connection) else { return Ok(()) };
         match socket.place {
             Place::Idle | Place::Used { .. } => {
+                if socket.place == Place::Idle {
+                    self.met.count(Encounter::ClosedIdle);
+                }
                 let cause = self.now.as_nanos();
                 self.feed(Input::IdleClosedByPeer { id: socket.id, cause })
             }
@@ -156,8 +171,10 @@ impl World<'_> {
 
     fn greet(&mut self, connection: u64) -> Result<(), String> {
         let services = u64::from(self.plan.services);
-        let index = (services != 0)
-            .then(|| u8::try_from(self.chance.below(services.max(1))).unwrap_or_default());
+        let index = (services != 0).then(|| {
+            let index = u8::try_from(self.chance.below(services.max(1))).unwrap_or_default();
+            self.first_service.wrapping_add(index)
+        });
         let Some(socket) = self.books.socket_mut(connection) else { return Ok(()) };
         if socket.place != (Place::Opening { is_greeted: false }) {
             return Ok(());
@@ -223,6 +240,21 @@ impl World<'_> {
 }
 
 impl Trouble {
+    const fn encounter(self) -> Encounter {
+        match self {
+            Self::Refuses => Encounter::Refuses,
+            Self::Stalls => Encounter::Stalls,
+            Self::IsSlow => Encounter::IsSlow,
+            Self::Resets => Encounter::Resets,
+            Self::Vanishes => Encounter::Vanishes,
+            Self::TalksNonsense => Encounter::TalksNonsense,
+            Self::RefusesLogins => Encounter::RefusesLogins,
+            Self::IsOverloaded => Encounter::IsOverloaded,
+            Self::ClosesIdle => Encounter::ClosesIdle,
+            Self::StepsDown => Encounter::StepsDown,
+        }
+    }
+
     /// Whether nobody gets a connection meanwhile.
     const fn prevents_opening(self) -> bool {
         match self {

@@ -1,20 +1,19 @@
 //! What is strange: clocks, timers, forks, mistakes, options that change.
 
-use std::time::Duration;
+use cenote_core::pool::{Input, Instant};
 
-use cenote_core::pool::{
-    ConnId, Health, Input, Instant, InvalidOptions, Maintenance, PoolOptions, Purpose, WaiterId,
-};
-
-use super::{Due, Place, Tagged, World};
-use crate::lockstep;
+use super::{Due, Encounter, World};
 use crate::simulate::TimeFaults;
+use crate::simulate::mistake::mistake;
 
 impl World<'_> {
     pub(super) fn plan_oddities(&mut self) {
         if !self.plan.other_options.is_empty() {
             let after = self.chance.time(self.plan.trouble_time) * 4;
             self.plan_in(after, Due::SetOptions);
+        }
+        if let Some(every) = self.plan.services_move_every {
+            self.plan_in(every, Due::ServicesMove);
         }
         if let Some(every) = self.plan.fork_every {
             self.plan_in(every, Due::Fork);
@@ -30,14 +29,15 @@ impl World<'_> {
             self.now = self.clock.set(self.now.max(self.subject.pool().now()));
             return self.now;
         }
-        self.clock.look(&mut self.now, self.plan.time, &mut self.chance)
+        self.clock.look(&mut self.now, self.plan.time, &mut self.chance, &mut self.met)
     }
 
     /// When the timer fires, which may be late, or early for nothing.
     pub(super) fn timer_fires_at(&mut self) -> Option<Instant> {
         let due = self.subject.pool().next_deadline()?.at;
         let faults = if self.is_calm { TimeFaults::default() } else { self.plan.time };
-        Some(self.clock.timer_fires_at(due, self.now, faults, &mut self.chance))
+        let (chance, met) = (&mut self.chance, &mut self.met);
+        Some(self.clock.timer_fires_at(due, self.now, faults, chance, met))
     }
 
     pub(super) fn set_options(&mut self) -> Result<(), String> {
@@ -49,6 +49,7 @@ impl World<'_> {
         let count = self.plan.other_options.len() as u64 + 1;
         let place = usize::try_from(self.chance.below(count)).unwrap_or_default();
         let options = self.plan.other_options.get(place).unwrap_or(&self.plan.options);
+        self.met.count(Encounter::OptionsChange);
         self.feed(Input::SetOptions { options: Box::new(options.clone()) })
     }
 
@@ -58,6 +59,7 @@ impl World<'_> {
         if self.is_calm {
             return Ok(());
         }
+        self.met.count(Encounter::Fork);
         self.books.fork();
         if let Some(every) = self.plan.fork_every {
             self.plan_in(every, Due::Fork);
@@ -72,72 +74,37 @@ impl World<'_> {
         }
         self.plan_misuse();
         let at = self.clock();
-        let input = match self.chance.below(8) {
-            0 => self.check_in_of(|place| place == Place::Idle),
-            1 => self.check_in_of(|place| matches!(place, Place::Opening { .. })),
-            2 => self.check_in_of_nobody(),
-            3 => self.success_of(|place| matches!(place, Place::Idle | Place::Used { .. })),
-            4 => self.request_under_old_id(),
-            5 => Some(self.foreign_clear()),
-            6 => Some(Input::SetOptions { options: Box::new(self.unusable_options()) }),
-            _ => self.unknown_service(),
+        let is_balanced = self.is_balanced();
+        let Some(input) = mistake(&self.books, is_balanced, &mut self.chance, || 0) else {
+            return Ok(());
         };
-        match input {
-            Some(input) => self.subject.feed_misuse(at, input),
-            None => Ok(()),
+        self.met.count(Encounter::Mistake);
+        self.subject.feed_misuse(at, input)
+    }
+
+    /// Some services go, with their connections, and others come.
+    pub(super) fn services_move(&mut self) -> Result<(), String> {
+        if self.is_calm {
+            return Ok(());
         }
+        if let Some(every) = self.plan.services_move_every {
+            self.plan_in(every, Due::ServicesMove);
+        }
+        self.met.count(Encounter::ServicesMove);
+        let services = self.plan.services;
+        let gone = self.chance.between(1, u64::from(services));
+        self.first_service = self.first_service.wrapping_add(u8::try_from(gone).unwrap_or(1));
+        let first = self.first_service;
+        let is_gone = |service: u8| service.wrapping_sub(first) >= services;
+        for socket in self.books.sockets_mut() {
+            socket.is_dead |= socket.service.is_some_and(is_gone);
+        }
+        Ok(())
     }
 
     fn plan_misuse(&mut self) {
         let after =
             self.chance.time(self.plan.work) * u32::try_from(self.plan.misuse_every).unwrap_or(1);
         self.plan_in(after, Due::Misuse);
-    }
-
-    fn some_connection(&mut self, wanted: impl Fn(Place) -> bool) -> Option<ConnId> {
-        let those: Vec<_> =
-            self.books.sockets().filter(|it| wanted(it.place)).map(|it| it.id).collect();
-        self.chance.pick(&those)
-    }
-
-    fn check_in_of(&mut self, wanted: impl Fn(Place) -> bool) -> Option<Input<Tagged>> {
-        let id = self.some_connection(wanted)?;
-        Some(Input::CheckedIn { id, conn: u64::MAX, health: Health::Healthy })
-    }
-
-    fn check_in_of_nobody(&mut self) -> Option<Input<Tagged>> {
-        let id = ConnId::from_parts(self.books.last_connection() + 1, 0);
-        Some(Input::CheckedIn { id, conn: u64::MAX, health: Health::Errored(0) })
-    }
-
-    fn success_of(&mut self, wanted: impl Fn(Place) -> bool) -> Option<Input<Tagged>> {
-        let id = self.some_connection(wanted)?;
-        Some(Input::EstablishSucceeded { id, conn: u64::MAX })
-    }
-
-    fn request_under_old_id(&self) -> Option<Input<Tagged>> {
-        let id = self.books.last_request();
-        let purpose = Purpose::Other;
-        let request = Input::CheckOutRequested { id, waiter: u64::MAX, deadline: None, purpose };
-        (id != WaiterId(0)).then_some(request)
-    }
-
-    /// The one kind of clear that this kind of pool does not know.
-    fn foreign_clear(&self) -> Input<Tagged> {
-        let service = (!self.is_balanced()).then(|| lockstep::service(1));
-        Input::Clear { cause: 0, interrupt: false, service }
-    }
-
-    fn unusable_options(&self) -> PoolOptions {
-        let options =
-            PoolOptions::default().with_maintenance(Maintenance::PauseAfterFailure(Duration::ZERO));
-        debug_assert_eq!(options.validate(), Err(InvalidOptions::NoPause));
-        options
-    }
-
-    fn unknown_service(&mut self) -> Option<Input<Tagged>> {
-        let id = self.some_connection(|place| place == Place::Opening { is_greeted: false })?;
-        let service = (!self.is_balanced()).then(|| lockstep::service(1));
-        Some(Input::Handshaken { id, service })
     }
 }

@@ -10,7 +10,8 @@ use cenote_core::wire::Flags;
 
 use super::due::Due;
 use super::{QUICK, World};
-use crate::simulate::books::{Place, Socket};
+use crate::simulate::books::Place;
+use crate::simulate::met::Encounter;
 use crate::simulate::wire::cause::Why;
 use crate::simulate::wire::talk::Break;
 
@@ -24,7 +25,7 @@ pub(super) struct Use {
     /// Whoever has it goes away before the reply to his command has come.
     is_abandoned: bool,
     /// Why it must not be used again.
-    broken: Option<ConnectionError>,
+    pub(super) broken: Option<ConnectionError>,
 }
 
 /// Until a caller looks again whether there is a server.
@@ -46,7 +47,14 @@ impl World<'_> {
         if !self.is_calm() {
             if self.chance.one_in(habits.deadline) {
                 // Now and then it has passed already.
-                deadline = Some(self.now + self.chance.time(self.plan.latency) * 8);
+                let has_passed = self.chance.one_in(8);
+                let allowed = self.chance.time(self.plan.latency) * 8;
+                let allowed = if has_passed { Duration::ZERO } else { allowed };
+                deadline = Some(self.now + allowed);
+                self.met.count(Encounter::OwnDeadline);
+                if allowed.is_zero() {
+                    self.met.count(Encounter::DeadlinePassed);
+                }
             }
             if self.chance.one_in(habits.gives_up) {
                 let after = self.chance.time(self.plan.latency) * 8;
@@ -56,11 +64,19 @@ impl World<'_> {
                 purpose = if self.chance.flip() { Purpose::Cursor } else { Purpose::Transaction };
             }
         }
+        if purpose != Purpose::Other {
+            self.met.count(Encounter::Pins);
+        }
+        if habits.bursts {
+            self.met.count(Encounter::Burst);
+        }
         self.feed(Input::CheckOutRequested { id, waiter: id.0, deadline, purpose })
     }
 
     /// It may have been answered long ago, of which the pool must make nothing.
     pub(super) fn give_up(&mut self, request: WaiterId) -> Result<(), String> {
+        let waits = self.books.is_waiting(request);
+        self.met.count(if waits { Encounter::GaveUp } else { Encounter::GaveUpTooLate });
         self.feed(Input::CheckOutCancelled { id: request })?;
         match self.books.is_waiting(request) {
             true => Err(format!("{request} has gone, and waits")),
@@ -72,6 +88,7 @@ impl World<'_> {
         let request = WaiterId(waiter);
         match *outcome {
             Ok((id, tag)) => {
+                self.subject.expect_turn(&self.books, request)?;
                 let caller = self.books.deliver(request, id, tag)?;
                 self.use_connection(id.number());
                 if self.is_calm() {
@@ -80,7 +97,8 @@ impl World<'_> {
                     }
                 }
             }
-            Err(_) => {
+            Err(ref error) => {
+                self.met.count_error(error);
                 let caller = self.books.answer(request)?;
                 self.come_again(caller);
             }
@@ -99,7 +117,11 @@ impl World<'_> {
         let commands = if is_calm { 1 } else { self.chance.between(0, 3) };
         let commands = u32::try_from(commands).unwrap_or_default();
         self.uses.insert(connection, Use { commands, is_abandoned, broken: None });
+        if is_abandoned {
+            self.met.count(Encounter::BringsBackBroken);
+        }
         if holds {
+            self.met.count(Encounter::HoldsForEver);
             return;
         }
         let after = self.time(self.plan.work);
@@ -196,12 +218,17 @@ impl World<'_> {
 
     /// Whoever has a connection brings it back.
     pub(super) fn finish(&mut self, connection: u64, use_number: u64) -> Result<(), String> {
-        if !self.is_used(connection, use_number) {
+        let Some(socket) = self.books.socket(connection) else { return Ok(()) };
+        if socket.use_number != use_number {
             return Ok(());
         }
-        let Some(Socket { place: Place::Used { caller }, .. }) = self.books.socket(connection)
-        else {
-            return Ok(());
+        let caller = match socket.place {
+            Place::Used { caller } => caller,
+            Place::Inherited { caller } => {
+                self.met.count(Encounter::InheritedComesBack);
+                caller
+            }
+            Place::Opening { .. } | Place::Aborted | Place::Idle => return Ok(()),
         };
         self.come_again(caller);
         let health = match self.flaw_of(connection) {
@@ -224,14 +251,18 @@ impl World<'_> {
         })
     }
 
-    /// The pool breaks off what is done with a connection: it comes back at once, broken.
+    /// The pool breaks off what is done with a connection: it comes back at once, broken; or what was
+    /// done with it is over before anybody could do that.
     pub(super) fn interrupted(&mut self, id: ConnId) -> Result<(), String> {
         self.books.expect_used(id)?;
+        self.met.count(Encounter::Interrupted);
         let connection = id.number();
         let Some(socket) = self.books.socket(connection) else { return Ok(()) };
-        let reason = "interrupted due to server monitor timeout";
-        let error = ConnectionError::network(Stage::Operation, reason);
-        self.uses.entry(connection).or_default().broken = Some(error);
+        if self.is_calm() || !self.chance.one_in(4) {
+            let reason = "interrupted due to server monitor timeout";
+            let error = ConnectionError::network(Stage::Operation, reason);
+            self.uses.entry(connection).or_default().broken = Some(error);
+        }
         let due = Due::Finish { connection, use_number: socket.use_number };
         self.plan_in(Duration::ZERO, due);
         Ok(())
@@ -241,7 +272,7 @@ impl World<'_> {
     pub(super) fn finish_everything(&mut self) {
         let all: Vec<_> = self.books.sockets().copied().collect();
         for socket in all {
-            if let Place::Used { .. } = socket.place {
+            if let Place::Used { .. } | Place::Inherited { .. } = socket.place {
                 let (connection, use_number) = (socket.id.number(), socket.use_number);
                 self.plan_in(QUICK, Due::Finish { connection, use_number });
             }

@@ -17,7 +17,7 @@ impl World<'_> {
     /// Nothing goes wrong any more: the monitor sees the server, everybody is served, the minimum is
     /// there, nothing is pending.
     pub(super) fn get_well(&mut self) -> Result<(), String> {
-        self.calm_down();
+        self.calm_down()?;
         let (since, deadline) = (self.now, self.now + CALM);
         while !self.is_well() {
             let waited = self.now.saturating_since(since);
@@ -44,20 +44,21 @@ impl World<'_> {
     }
 
     /// All troubles end at once.
-    fn calm_down(&mut self) {
+    fn calm_down(&mut self) -> Result<(), String> {
         self.end_trouble();
         self.calm_since = Some(self.now);
-        self.clock.timer_fired();
+        self.clock.forget_timer();
         if let Some(watch) = &mut self.watch {
-            watch.clock.timer_fired();
+            watch.clock.forget_timer();
         }
         self.finish_everything();
+        self.parent_ends()
     }
 
     /// The pool is closed, what is out comes home, and nothing is left.
     pub(super) fn end(&mut self) -> Result<(), String> {
         if !self.is_calm() {
-            self.calm_down();
+            self.calm_down()?;
         }
         self.is_closed = true;
         self.feed(Input::Close)?;

@@ -25,4 +25,14 @@ pub(super) enum Due {
     OpeningTimesOut { link: LinkId },
     /// Something gets into trouble, or a trouble ends.
     Trouble,
+    /// Behind the load balancer routers go, and others come.
+    ServicesMove,
+    /// The application sets other options.
+    SetOptions,
+    /// The process forks, and this is the child.
+    Fork,
+    /// The process ends that this one was forked from.
+    ParentEnds,
+    /// Whoever embeds the machines makes a mistake.
+    Misuse,
 }

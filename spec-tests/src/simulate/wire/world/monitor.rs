@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote_core::error::ConnectionError;
+use bson::rawdoc;
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::monitor::{Action, Event, Input, Monitor, MonitorOptions, SocketId};
 use cenote_core::pool::{self, ConnId, Instant, Status};
 use cenote_core::sdam::{self, Context, PoolVerdict, Verdict};
-use cenote_core::uri::ConnectionString;
 
 use super::World;
 use super::opening::Owner;
@@ -30,8 +30,8 @@ pub(super) struct Watch {
 const SOCKETS: usize = 2;
 
 impl World<'_> {
-    pub(super) fn begin_watching(&mut self, uri: &ConnectionString) -> Result<(), String> {
-        let options = MonitorOptions::new(uri, false);
+    pub(super) fn begin_watching(&mut self) -> Result<(), String> {
+        let options = MonitorOptions::new(&self.uri, false);
         let establish = Arc::new(self.options.for_monitor());
         let mut actions = Vec::new();
         let monitor = Monitor::new(self.now, options, establish, &mut actions);
@@ -62,17 +62,48 @@ impl World<'_> {
         self.carry_out(actions)
     }
 
+    /// An answer that nobody waits for is refused, and nothing has happened. `None` if there is nobody
+    /// to be told.
+    pub(super) fn mislead_monitor(&mut self) -> Option<Result<(), String>> {
+        let watch = self.watch.as_mut()?;
+        let lines = &self.lines;
+        let is_silent = |link: &LinkId| lines.get(link).is_some_and(|line| line.talk.is_reusable());
+        let silent = watch.sockets.iter().find(|(_, link)| is_silent(link)).map(|(id, _)| *id);
+        let input = match silent {
+            Some(socket) => {
+                Input::Replied { socket, reply: rawdoc! { "ok": 1 }, more_to_come: false }
+            }
+            None => {
+                let error = ConnectionError::network(Stage::Hello, "nobody has asked");
+                Input::Failed { socket: SocketId(u64::MAX), error }
+            }
+        };
+        let look = |monitor: &Monitor| format!("{:?} {monitor:?}", monitor.next_deadline());
+        let (before, mut actions) = (look(&watch.monitor), Vec::new());
+        let refused = watch.monitor.handle(self.now, input, &mut actions).is_err();
+        if !refused {
+            return Some(Err(format!("the monitor takes what makes no sense: {actions:?}")));
+        }
+        let is_as_before = actions.is_empty() && look(&watch.monitor) == before;
+        Some(if is_as_before {
+            Ok(())
+        } else {
+            Err("the monitor's refusal left a trace".to_owned())
+        })
+    }
+
     /// When the monitor's timer fires, which may be late, or early for nothing.
     pub(super) fn monitor_fires_at(&mut self) -> Option<Instant> {
         let faults = self.time_faults();
         let watch = self.watch.as_mut()?;
         let due = watch.monitor.next_deadline()?.at;
-        Some(watch.clock.timer_fires_at(due, self.now, faults, &mut self.chance))
+        let (chance, met) = (&mut self.chance, &mut self.met);
+        Some(watch.clock.timer_fires_at(due, self.now, faults, chance, met))
     }
 
     pub(super) fn monitor_timer(&mut self) -> Result<(), String> {
         if let Some(watch) = &mut self.watch {
-            watch.clock.timer_fired();
+            watch.clock.timer_fired(&mut self.met);
         }
         self.feed_monitor(Input::Timer)?;
         let due = self.watch.as_ref().and_then(|watch| watch.monitor.next_deadline());

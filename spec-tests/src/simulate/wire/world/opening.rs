@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bson::RawDocument;
 use cenote_core::connect::{EstablishOptions, Nonce};
-use cenote_core::error::ConnectionError;
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::monitor::{self, SocketId};
 use cenote_core::pool::{ConnId, Input, Instant};
 use cenote_core::wire::Flags;
@@ -13,6 +13,7 @@ use cenote_core::wire::Flags;
 use super::World;
 use super::due::Due;
 use crate::simulate::books::Place;
+use crate::simulate::met::Encounter;
 use crate::simulate::wire::network::{LinkId, Packet, Side};
 use crate::simulate::wire::talk::{Break, Said, Talk};
 
@@ -70,7 +71,10 @@ impl World<'_> {
     /// The pool does not want it any more. A shell stops at once, or is too late for that, and answers.
     pub(super) fn abort(&mut self, id: ConnId) -> Result<(), String> {
         self.books.abort(id)?;
-        if self.is_calm() || self.chance.flip() {
+        self.met.count(Encounter::Aborted);
+        // Nobody in this process opens what was its parent's.
+        let is_ours = self.links.get(&id.number()).is_some_and(|it| self.lines.contains_key(it));
+        if self.is_calm() || !is_ours || self.chance.flip() {
             self.hang_up_connection(id.number());
             self.books.drop_unopened(id.number());
         }
@@ -153,6 +157,9 @@ impl World<'_> {
 
     fn heed_for_pool(&mut self, connection: u64, said: Said) -> Result<(), String> {
         let Some(socket) = self.books.socket(connection) else { return Ok(()) };
+        if socket.place == Place::Aborted {
+            self.met.count(Encounter::LateAnswer);
+        }
         match (said, socket.place) {
             (Said::Send(_), _) => Ok(()),
             (Said::Handshaken(hello), Place::Opening { is_greeted: false }) => {
@@ -179,8 +186,13 @@ impl World<'_> {
             (Said::Failed(error), Place::Opening { .. } | Place::Aborted) => {
                 self.fail_to_open(connection, &error)
             }
-            (Said::Failed(error), Place::Used { .. }) => self.operation_failed(connection, &error),
+            (Said::Failed(error), Place::Used { .. }) => {
+                let (silent, broken) = (Encounter::SilentInUse, Encounter::BrokenInUse);
+                self.met.count(if error.is_timeout() { silent } else { broken });
+                self.operation_failed(connection, &error)
+            }
             (Said::Stirred(error) | Said::Failed(error), Place::Idle) => {
+                self.met.count(Encounter::ClosedIdle);
                 let cause = self.why(&error);
                 self.feed(Input::IdleClosedByPeer { id: socket.id, cause })
             }
@@ -199,6 +211,11 @@ impl World<'_> {
     /// SDAM sees it first, which may clear the pool, and with it this very connection.
     fn fail_to_open(&mut self, connection: u64, error: &ConnectionError) -> Result<(), String> {
         let Some(socket) = self.books.socket(connection) else { return Ok(()) };
+        self.met.count(match (error.is_timeout(), error.stage()) {
+            (true, _) => Encounter::OpeningTimedOut,
+            (false, Stage::Authentication) => Encounter::LoginFailed,
+            (false, _) => Encounter::OpeningFailed,
+        });
         self.hang_up_connection(connection);
         self.show_to_sdam(socket.id, error)?;
         self.books.drop_unopened(connection);

@@ -7,7 +7,6 @@ use cenote_core::error::ConnectionError;
 use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::pool::{Action, Event, Input, Instant, PoolOptions, PoolState};
 use cenote_core::trace::{JournalOptions, Replay};
-use cenote_core::uri::ConnectionString;
 
 use super::World;
 use crate::event_json;
@@ -29,11 +28,11 @@ impl Tape {
 
 impl World<'_> {
     /// What must be shown nowhere, from the start.
-    pub(super) fn keep_secrets(&mut self, uri: &ConnectionString) {
+    pub(super) fn keep_secrets(&mut self) {
         let Passwords { user, proxy } = self.plan.passwords();
         self.witness.secrets.keep("the user's password", user.as_bytes());
         self.witness.secrets.keep("the proxy's password", proxy.as_bytes());
-        self.witness.look_at("the connection string", uri);
+        self.witness.look_at("the connection string", &self.uri);
         self.witness.look_at("the options of connections", &self.options);
         self.witness.look_at("the server's settings", &self.plan.settings());
         self.witness.read("the plan", &self.plan.to_string());

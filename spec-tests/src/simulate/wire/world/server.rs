@@ -149,6 +149,7 @@ impl World<'_> {
             self.end_trouble();
         } else if let Some(trouble) = self.chance.pick(&self.plan.troubles) {
             self.trouble = Some(trouble);
+            self.met.count(trouble.encounter());
             let now = self.time_of_server();
             trouble.begin(&mut self.server, now, &mut self.chance);
             self.settle_server();

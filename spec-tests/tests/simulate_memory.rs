@@ -1,0 +1,159 @@
+//! What the machine holds in the heap, judged after every input of worlds and of storms: it depends on
+//! how many connections and requests there were at one time, and not on how many there ever were.
+//!
+//! Without the usual harness, whose threads allocate as well: the counts are the whole process's.
+
+use std::time::Duration;
+
+use cenote::lockstep::{Tagged, service};
+use cenote::simulate::{Plan, inputs_of};
+use cenote_core::pool::{
+    Action, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, WaiterId,
+};
+
+#[global_allocator]
+static ALLOCATOR: dhat::Alloc = dhat::Alloc;
+
+/// A connection is a slot of some hundred bytes, its links in a list and, where there are lifetimes, up
+/// to two entries of 24 bytes in a heap. A request is an entry of some hundred bytes, which may leave a gap
+/// of the same size behind, and up to two entries of 24 bytes in another heap. What they lie in grows by
+/// doubling, for a moment beside what it was before.
+const EACH: usize = 768;
+
+/// Both heaps and the queue put up with 32 that are of no use any more; a service is in a map.
+const ALWAYS: usize = 16 << 10;
+
+fn main() {
+    let mut inputs = 0;
+    for seed in 0..300 {
+        let plan = Plan::new(seed, 2_000);
+        let fed = inputs_of(&plan).unwrap_or_else(|failure| panic!("{plan}\n{failure}"));
+        let mut judge = Judge::new(plan.options.clone());
+        for (now, input) in fed {
+            // What is refused comes back, and counts as well.
+            judge.feed(now, input);
+        }
+        inputs += judge.fed;
+    }
+    println!("{inputs} inputs of worlds: never more than {EACH} bytes for each that there was: ok");
+    requests_behind_one_that_waits();
+    connections_with_lifetimes();
+    services_that_come_and_go();
+}
+
+/// The pool, and the most that there was at one time.
+struct Judge {
+    // Counts from here on.
+    _profiler: dhat::Profiler,
+    pool: PoolState<Tagged>,
+    most_connections: usize,
+    most_requests: usize,
+    fed: u64,
+    given: Vec<Action<Tagged>>,
+}
+
+impl Judge {
+    fn new(options: PoolOptions) -> Self {
+        let given = Vec::with_capacity(4_096);
+        let profiler = dhat::Profiler::builder().testing().build();
+        let pool = PoolState::new(Instant::ORIGIN, options, &mut |_: Action<Tagged>| {});
+        let pool = pool.expect("usable options");
+        let (most_connections, most_requests, fed) = (0, 0, 0);
+        Self { _profiler: profiler, pool, most_connections, most_requests, fed, given }
+    }
+
+    fn feed(&mut self, now: Instant, input: Input<Tagged>) {
+        self.given.clear();
+        let given = &mut self.given;
+        let before = self.pool.waiters().count();
+        let _ = self.pool.handle(now, input, &mut |action: Action<Tagged>| {
+            if !matches!(action, Action::EmitEvent(_)) && given.len() < given.capacity() {
+                given.push(action);
+            }
+        });
+        self.fed += 1;
+        let connections = self.pool.snapshot().total as usize;
+        self.most_connections = self.most_connections.max(connections + 1);
+        self.most_requests = self.most_requests.max(before + 1);
+        let most = self.most_connections + self.most_requests;
+        let (bytes, allowed) = (dhat::HeapStats::get().curr_bytes, ALWAYS + EACH * most);
+        let fed = self.fed;
+        assert!(bytes <= allowed, "{bytes} bytes after {fed} inputs, {allowed} for {most} at most");
+    }
+
+    fn ask(&mut self, at: u64, number: u64, deadline: Option<Instant>) {
+        let (id, purpose) = (WaiterId(number), Purpose::Other);
+        self.feed(at_nanos(at), Input::CheckOutRequested { id, waiter: number, deadline, purpose });
+    }
+
+    /// Opens what the last input has asked for.
+    fn open(&mut self, at: u64, by: Option<u8>) -> ConnId {
+        let started = self.given.iter().find(|it| matches!(it, Action::StartEstablish { .. }));
+        let Some(&Action::StartEstablish { id, .. }) = started else {
+            panic!("something is to be opened")
+        };
+        self.feed(at_nanos(at), Input::Handshaken { id, service: by.map(service) });
+        self.feed(at_nanos(at), Input::EstablishSucceeded { id, conn: 1 });
+        id
+    }
+}
+
+const MANY: u64 = 50_000;
+
+/// One is in front and stays there; behind it others come, with deadlines in any order, and go.
+fn requests_behind_one_that_waits() {
+    let mut judge = Judge::new(PoolOptions::default().with_max_pool_size(1));
+    judge.feed(Instant::ORIGIN, Input::Ready);
+    judge.ask(1, 1, None);
+    judge.open(1, None);
+    judge.ask(2, 2, None);
+    for number in 3..MANY {
+        let deadline = at_nanos(2 * MANY + (number * 7_919) % MANY);
+        judge.ask(number, number, Some(deadline));
+        if number % 8 == 0 {
+            for id in number - 5..=number {
+                judge.feed(at_nanos(number), Input::CheckOutCancelled { id: WaiterId(id) });
+            }
+            for id in [number - 7, number - 6] {
+                judge.feed(at_nanos(number), Input::CheckOutCancelled { id: WaiterId(id) });
+            }
+        }
+    }
+    println!("{MANY} requests behind one that waits: ok");
+}
+
+/// One lives on, and the others are closed long before their end.
+fn connections_with_lifetimes() {
+    let options = PoolOptions::default().with_max_lifetime(Duration::from_secs(3_600));
+    let mut judge = Judge::new(options);
+    judge.feed(Instant::ORIGIN, Input::Ready);
+    judge.ask(1, 1, None);
+    judge.open(1, None);
+    for number in 2..MANY {
+        judge.ask(number, number, None);
+        let id = judge.open(number, None);
+        let health = Health::Errored(number);
+        judge.feed(at_nanos(number), Input::CheckedIn { id, conn: 1, health });
+    }
+    println!("{MANY} connections beside one that lives on: ok");
+}
+
+/// Each has one connection and a clear, and is never heard of again.
+fn services_that_come_and_go() {
+    let options = PoolOptions::default().with_load_balanced(true);
+    let mut judge = Judge::new(options);
+    judge.feed(Instant::ORIGIN, Input::Ready);
+    for number in 1..MANY {
+        judge.ask(number, number, None);
+        let by = (number % 251) as u8;
+        let id = judge.open(number, Some(by));
+        let clear = Input::Clear { cause: number, interrupt: false, service: Some(service(by)) };
+        judge.feed(at_nanos(number), clear);
+        judge.feed(at_nanos(number), Input::CheckedIn { id, conn: 1, health: Health::Healthy });
+    }
+    println!("{MANY} connections of services that come and go: ok");
+}
+
+fn at_nanos(nanos: u64) -> Instant {
+    Instant::from_nanos(nanos)
+}
