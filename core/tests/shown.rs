@@ -4,6 +4,7 @@
 #![cfg(feature = "std")]
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bson::{RawDocumentBuf, rawdoc};
@@ -16,7 +17,7 @@ use cenote_core::trace::{
     ActionDifference, ActionName, ActionRecord, JournalOptions, Recorder, Replay, TraceInfo,
     TraceWriter,
 };
-use cenote_core::uri::{ConnectionString, Place, ReadPreferenceMode};
+use cenote_core::uri::{ConnectionString, Mechanism, Place, ReadPreferenceMode};
 use cenote_core::wire::{
     Channel, Flags, Framer, Ids, Message, MessageBuf, MessageLimit, MessageWriter, Query,
 };
@@ -84,6 +85,7 @@ fn pools_and_their_recorders() {
         .with_flight_recorder(1000)
         .with_journal(JournalOptions::default());
     pool.handle(Instant::ORIGIN, Input::Ready, &mut |_| {}).expect("legal");
+    shows(&*pool, &["PoolState(ready "]);
     shows(&pool, &["Recorder", "flight_recorder: true", "journal: true"]);
     let recording = pool.flight_recording().expect("there is a flight recorder");
     shows(&recording, &["FlightRecording", "1"]);
@@ -118,6 +120,18 @@ fn places_in_a_connection_string() {
 }
 
 #[test]
+fn warnings_of_connection_strings() {
+    let parsed = ConnectionString::parse("mongodb://db/?maxConecting=3").expect("a warning");
+    assert_eq!(parsed.warnings().len(), 1);
+    assert_eq!(parsed.warnings()[0].option(), "maxConecting");
+    let aws = "mongodb://db/?authMechanism=MONGODB-AWS";
+    let mechanism = ConnectionString::parse(aws).expect("no user").credential;
+    assert_eq!(mechanism.and_then(|it| it.mechanism), Some(Mechanism::MongodbAws));
+    let token = format!("{aws}&authMechanismProperties=AWS_SESSION_TOKEN:t");
+    assert!(ConnectionString::parse(&token).is_err(), "a token belongs to a user");
+}
+
+#[test]
 fn read_preferences() {
     let names = ["primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest"];
     for name in names {
@@ -145,6 +159,12 @@ fn monitors() {
     ]
     .map(|event| event.name());
     assert_eq!(names, ["ServerHeartbeatStarted", "ServerHeartbeatFailed"]);
+    let (previous, new) = (Arc::default(), Arc::default());
+    let news = [
+        Heartbeat::ServerHeartbeatStarted { awaited: false }.is_news(),
+        Heartbeat::ServerDescriptionChanged { previous, new }.is_news(),
+    ];
+    assert_eq!(news, [false, true]);
     let reasons = [
         DeadlineReason::Check,
         DeadlineReason::CheckTimeout,

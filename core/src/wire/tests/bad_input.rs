@@ -1,7 +1,9 @@
 use bson::rawdoc;
 
 use super::{frame, message, parse, raw};
-use crate::wire::{BsonProblem, Flags, Message, OpCode, Query, Reply, WireError};
+use crate::wire::{
+    BsonProblem, Flags, Ids, Message, MessageLimit, OpCode, Query, Reply, WireError,
+};
 
 const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
 const NO_FLAGS: &[u8] = &[0; 4];
@@ -127,6 +129,21 @@ fn other_messages_are_no_substitute() {
     assert!(Query::parse(frame(&msg)).is_err() && Reply::parse(frame(&msg)).is_err());
     let expected = WireError::FrameLength { expected: 26, got: 25 };
     assert_eq!(parse(&msg[..25]).unwrap_err(), expected);
+}
+
+#[test]
+fn legacy_messages_may_be_as_large_as_the_limit() {
+    let document = rawdoc! { "isMaster": 1 };
+    let query =
+        Query { flags: 0, collection: "admin.$cmd", skip: 0, limit: -1, document: &document };
+    let mut bytes = Vec::new();
+    let length = query.write(Ids::request(1), MessageLimit::DEFAULT, &mut bytes).unwrap();
+    let [exact, less] =
+        [length, length - 1].map(|bytes| MessageLimit::new(bytes as i64).expect("a limit"));
+    assert_eq!(query.write(Ids::request(1), exact, &mut bytes), Ok(length));
+    let refused = query.write(Ids::request(1), less, &mut bytes);
+    assert_eq!(refused, Err(WireError::MessageTooLarge { got: length, max: less.bytes() }));
+    assert_eq!(bytes.len(), 2 * length);
 }
 
 #[test]
