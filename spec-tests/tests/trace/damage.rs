@@ -51,11 +51,10 @@ fn a_source_that_fails_is_an_error_and_one_that_was_interrupted_goes_on() {
     impl Read for Fails<'_> {
         fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
             let kind = std::mem::replace(&mut self.1, ErrorKind::TimedOut);
-            match kind {
-                ErrorKind::Interrupted => Err(kind.into()),
-                _ if self.0.is_empty() => Err(kind.into()),
-                _ => self.0.read(out),
+            if kind == ErrorKind::Interrupted || self.0.is_empty() {
+                return Err(kind.into());
             }
+            self.0.read(out)
         }
     }
     let trace = trace(9, 10, JournalOptions::default());
