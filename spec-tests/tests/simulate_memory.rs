@@ -107,7 +107,7 @@ fn requests_behind_one_that_waits() {
     judge.ask(1, 1, None);
     judge.open(1, None);
     judge.ask(2, 2, None);
-    for number in 3..MANY {
+    for number in 9..MANY {
         let deadline = at_nanos(2 * MANY + (number * 7_919) % MANY);
         judge.ask(number, number, Some(deadline));
         if number % 8 == 0 {
@@ -119,6 +119,8 @@ fn requests_behind_one_that_waits() {
             }
         }
     }
+    let first = judge.pool.waiters().next().expect("somebody waits");
+    assert_eq!(first.id, WaiterId(2), "in front of all others");
     println!("{MANY} requests behind one that waits: ok");
 }
 
@@ -135,6 +137,7 @@ fn connections_with_lifetimes() {
         let health = Health::Errored(number);
         judge.feed(at_nanos(number), Input::CheckedIn { id, conn: 1, health });
     }
+    assert_eq!(judge.pool.snapshot().total, 1);
     println!("{MANY} connections beside one that lives on: ok");
 }
 
