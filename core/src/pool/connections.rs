@@ -170,6 +170,8 @@ impl<C> Connections<C> {
     pub(super) fn set_expiry(&mut self, id: ConnId, expires: Instant) {
         self.known_mut(id).expires = Some(expires);
         self.expiries.push(Reverse((expires, id)));
+        // It was pending while others went, so that it has not counted among the entries yet.
+        self.settle_expiries();
     }
 
     /// Takes the next connection that reaches the end of its lifetime, if `due`.
@@ -348,6 +350,30 @@ mod tests {
         assert_found(idle(), |it| it.connections.slots[0].number = 0, given_out);
         let on_a_list = "each connection is on a list";
         assert_found(idle(), |it| it.connections.lists.release(1), on_a_list);
+    }
+
+    /// As a world of services that come and go had it: those that are pending count as connections
+    /// while others are closed, and bring their entries later.
+    #[test]
+    fn entries_are_bounded_when_pending_connections_bring_theirs() {
+        let mut connections = Connections::<()>::new();
+        let open = |connections: &mut Connections<()>, expires| {
+            let id = connections.create(Instant::ORIGIN, 0, None);
+            connections.set_expiry(id, Instant::from_nanos(expires));
+            id
+        };
+        open(&mut connections, 1);
+        let mut pending = None;
+        for number in 0..35 {
+            if number == 33 {
+                pending = Some(connections.create(Instant::ORIGIN, 0, None));
+            }
+            let closed = open(&mut connections, 2);
+            connections.remove(closed);
+            connections.check_invariants();
+        }
+        connections.set_expiry(pending.expect("it was made"), Instant::from_nanos(2));
+        connections.check_invariants();
     }
 
     #[test]
