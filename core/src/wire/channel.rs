@@ -205,9 +205,7 @@ impl Channel {
     /// All of it is written.
     pub fn written(&mut self) {
         self.exchange.request_written();
-        if mem::take(&mut self.begun) == (Begun::Plain { is_secret: true }) {
-            self.outgoing.zeroize();
-        }
+        self.forget_begun();
         if !self.exchange.awaits_reply() {
             self.release();
         }
@@ -279,7 +277,6 @@ impl Channel {
         Ok(&mut self.exchange)
     }
 
-    /// What is being written is not to be overwritten.
     /// No byte of what was begun is written, and none will be: its time was over before (CS-11). The
     /// connection is as it was.
     ///
@@ -288,12 +285,11 @@ impl Channel {
     /// When nothing was begun.
     pub fn withdraw(&mut self) {
         self.exchange.request_withdrawn();
-        if mem::take(&mut self.begun) == (Begun::Plain { is_secret: true }) {
-            self.outgoing.zeroize();
-        }
+        self.forget_begun();
         self.release();
     }
 
+    /// What is being written is not to be overwritten.
     fn check_turn(&self) -> Result<(), WireError> {
         if self.is_writing() { Err(WireError::NotYourTurn) } else { Ok(()) }
     }
@@ -333,6 +329,13 @@ impl Channel {
         let mut whole = Vec::new();
         decompress(frame, self.limit, &mut whole)?;
         Ok(whole)
+    }
+
+    /// Nothing is to be written any more, and a secret does not lie about (AU-31, AU-50).
+    fn forget_begun(&mut self) {
+        if mem::take(&mut self.begun) == (Begun::Plain { is_secret: true }) {
+            self.outgoing.zeroize();
+        }
     }
 
     /// Gives back what only a large message needed: a pool may keep thousands of these.
