@@ -189,3 +189,44 @@ impl Journal {
 }
 
 const SPARE_MAX: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use std::prelude::v1::*;
+
+    use super::*;
+    use crate::pool::{Bare, PoolOptions};
+
+    impl Journal {
+        /// How much memory lies ready.
+        pub(in crate::trace) fn spare_chunks(&self) -> usize {
+            self.spare.len()
+        }
+    }
+
+    #[test]
+    fn memory_that_is_given_back_is_used_again() {
+        let options = PoolOptions::default();
+        let pool = PoolState::<Bare>::new(Instant::ORIGIN, options, &mut |_| {}).expect("options");
+        let mut journal = Journal::new(JournalOptions::default(), &pool);
+        let full = |journal: &mut Journal| {
+            journal.record(&pool, Instant::ORIGIN, &Input::Ready);
+            journal.flush(&pool);
+            journal.take().expect("a full one")
+        };
+        let chunk = full(&mut journal);
+        let place = chunk.tape.written().as_ptr();
+        journal.give_back(chunk);
+        assert_eq!(journal.spare_chunks(), 1);
+        let other = full(&mut journal);
+        assert_eq!(journal.spare_chunks(), 0);
+        assert_eq!(journal.present.tape.written().as_ptr(), place);
+        journal.give_back(other);
+        // Of the many that wait while writing does not keep up, not all are kept for ever.
+        let many: Vec<_> = (0..2 * SPARE_MAX).map(|_| full(&mut journal)).collect();
+        for chunk in many {
+            journal.give_back(chunk);
+        }
+        assert_eq!(journal.spare_chunks(), SPARE_MAX);
+    }
+}

@@ -9,6 +9,13 @@ use crate::pool::{ImagedState, ServiceId, ServiceImage, WaiterId};
 type Pool = PoolState<Bare>;
 type Change = fn(&mut StateImage);
 
+const EARLIER: ServiceImage = service([1; 12]);
+const LATER: ServiceImage = service([9; 12]);
+
+const fn service(id: [u8; 12]) -> ServiceImage {
+    ServiceImage { id: ServiceId(id), generation: 0, was_cleared: false }
+}
+
 /// Each change alone makes the image of `pool` one that is refused with these words.
 #[track_caller]
 fn refused(pool: &Pool, changes: &[(Change, &str)]) {
@@ -161,17 +168,7 @@ fn order_within_a_list() {
 #[test]
 fn services() {
     let balancer = "if and only if there is a load balancer and hello is done";
-    let other = ServiceImage { id: ServiceId([9; 12]), generation: 0, was_cleared: false };
-    let earlier = ServiceImage { id: ServiceId([1; 12]), ..other };
-    let with = |added: ServiceImage, words: &str| {
-        let mut image = balanced().image();
-        image.services.push(added);
-        let refusal = Pool::restore(&image, &mut ()).map(drop).expect_err(words);
-        assert!(refusal.to_string().contains(words), "{words:?} is not in {refusal}");
-    };
-    with(other, "has no connections, so it is forgotten");
-    with(earlier, "is not in the order of ids");
-    with(balanced().image().services[0], "is not in the order of ids");
+    let order = "is not in the order of ids";
     refused(
         &balanced(),
         &[
@@ -186,6 +183,9 @@ fn services() {
                 "has a generation that none ever reaches",
             ),
             (|it| it.connections[0].state = ImagedState::Pending { handshaken: false }, balancer),
+            (|it| it.services.push(LATER), "has no connections, so it is forgotten"),
+            (|it| it.services.push(EARLIER), order),
+            (|it| it.services.push(service(SERVICE.0)), order),
         ],
     );
     taken(
