@@ -314,6 +314,11 @@ fn credentials_are_read() {
             "u@db/?authMechanism=GSSAPI",
             (Some(Mechanism::Gssapi), Some("u"), None, "$external"),
         ),
+        (
+            "AU-55",
+            "db/?authMechanism=MONGODB-AWS",
+            (Some(Mechanism::MongodbAws), None, None, "$external"),
+        ),
     ];
     for (rule, rest, expected) in cases {
         let parsed = parse(&format!("mongodb://{rest}"));

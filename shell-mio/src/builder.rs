@@ -11,7 +11,7 @@ pub use cenote_shell::builder::BuildError;
 use crate::connection::Mongo;
 use crate::connector::Connector;
 use crate::desk::Desk;
-use crate::event::PoolEvent;
+use crate::event::{PoolEvent, Subscribers};
 use crate::event_loop::EventLoop;
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
@@ -50,7 +50,8 @@ pub(crate) fn build_on<K: Connector>(
     let (state, first, traces) = begun;
     let measured = plan.measure(std::time::Instant::now);
     let PoolPlan { address, connector, subscribers, log, watcher, overseer, .. } = plan;
-    let audience = Audience { subscribers, log, watcher, overseer, traces };
+    let subscribers = Subscribers::new(subscribers, log);
+    let audience = Audience { subscribers, watcher, overseer, traces };
     let desk = Desk::new(state, first, event_loop.clone());
     let shared = Shared::new(Arc::new(address), connector, audience, desk);
     timer::start(&shared, event_loop);

@@ -8,7 +8,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::log::LogSettings;
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status,
 };
@@ -18,7 +17,7 @@ use mio::Poll;
 use crate::connector::Connector;
 use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place};
 use crate::drainer::Drainer;
-use crate::event::{News, Subscriber, Subscribers};
+use crate::event::{News, Subscribers};
 use crate::event_loop::EventLoop;
 use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
@@ -56,8 +55,7 @@ pub(crate) struct Moment {
 
 /// Who is told things.
 pub(crate) struct Audience {
-    pub(crate) subscribers: Vec<Subscriber>,
-    pub(crate) log: Option<LogSettings>,
+    pub(crate) subscribers: Subscribers,
     pub(crate) watcher: Option<Watcher>,
     pub(crate) overseer: Option<Overseer>,
     pub(crate) traces: Traces,
@@ -70,7 +68,7 @@ impl<K: Connector> Shared<K> {
         audience: Audience,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, log, watcher, overseer, traces } = audience;
+        let Audience { subscribers, watcher, overseer, traces } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
@@ -78,7 +76,7 @@ impl<K: Connector> Shared<K> {
             thread: LoopThread::default(),
             process: AtomicU32::new(std::process::id()),
             origin: std::time::Instant::now(),
-            subscribers: Subscribers::new(subscribers, log),
+            subscribers,
             watcher,
             holders: Holders::new(desk.state.options(), overseer),
             traces,

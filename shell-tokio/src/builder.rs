@@ -13,7 +13,7 @@ pub use cenote_shell::builder::BuildError;
 use crate::connection::Mongo;
 use crate::connector::Connector;
 use crate::desk::Desk;
-use crate::event::PoolEvent;
+use crate::event::{PoolEvent, Subscribers};
 use crate::pool::Pool;
 use crate::shared::{Audience, Shared};
 
@@ -35,7 +35,8 @@ impl<K: Connector> BuiltPool for Pool<K> {
         let (state, first, traces) = begun;
         let measured = plan.measure(|| tokio::time::Instant::now().into_std());
         let PoolPlan { address, connector, subscribers, log, watcher, overseer, .. } = plan;
-        let audience = Audience { subscribers, log, watcher, overseer, traces };
+        let subscribers = Subscribers::new(subscribers, log);
+        let audience = Audience { subscribers, watcher, overseer, traces };
         let (desk, runtime) = (Desk::new(state, first), Handle::current());
         let shared = Shared::new(Arc::new(address), connector, audience, runtime, desk);
         trace::watch(&shared);

@@ -7,14 +7,13 @@ use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::log::LogSettings;
 use cenote_core::pool::{Action, ConnId, Health, Input, Instant, PoolOptions, Purpose, Snapshot};
 use cenote_shell::trace::{OnUnwind, Traces};
 use tokio::runtime::Handle;
 
 use crate::connector::Connector;
 use crate::desk::{Asked, Delivery, Desk, Held, Parked, Place, Tokio};
-use crate::event::{News, Subscriber, Subscribers};
+use crate::event::{News, Subscribers};
 use crate::failure::Watcher;
 use crate::held::{Holders, Overseer};
 use crate::home::Home;
@@ -46,8 +45,7 @@ pub(crate) struct Moment {
 
 /// Who is told things.
 pub(crate) struct Audience {
-    pub(crate) subscribers: Vec<Subscriber>,
-    pub(crate) log: Option<LogSettings>,
+    pub(crate) subscribers: Subscribers,
     pub(crate) watcher: Option<Watcher>,
     pub(crate) overseer: Option<Overseer>,
     pub(crate) traces: Traces,
@@ -61,13 +59,13 @@ impl<K: Connector> Shared<K> {
         runtime: Handle,
         desk: Desk<K>,
     ) -> Arc<Self> {
-        let Audience { subscribers, log, watcher, overseer, traces } = audience;
+        let Audience { subscribers, watcher, overseer, traces } = audience;
         let shared = Arc::new(Self {
             address,
             connector,
             home: Home::new(runtime),
             origin: tokio::time::Instant::now(),
-            subscribers: Subscribers::new(subscribers, log),
+            subscribers,
             watcher,
             holders: Holders::new(desk.state.options(), overseer),
             traces,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bson::{Bson, Document, RawDocument};
-use cenote_core::connect::{Establish, ProxyStep, ScramCache, Socks5, Step};
+use cenote_core::connect::{Establish, Nonce, ProxyStep, ScramCache, Socks5, Step};
 use cenote_core::uri::Mechanism;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -195,4 +195,13 @@ fn value() -> impl Strategy<Value = Bson> {
                 .prop_map(|fields| Bson::Document(fields.into_iter().collect())),
         ]
     })
+}
+
+/// What RFC 5802 allows in one: printable ASCII without a comma.
+#[test]
+fn nonces_that_would_break_a_message() {
+    assert!(Nonce::from_text("a-!~").is_some());
+    for text in ["", "a,b", "a b", "é"] {
+        assert!(Nonce::from_text(text).is_none(), "{text:?}");
+    }
 }

@@ -25,53 +25,36 @@ const COMPONENTS: [(&str, &str); 2] =
 static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
 static HEARD: Mutex<BTreeMap<u16, Vec<Message>>> = Mutex::new(BTreeMap::new());
 
-/// From now on messages about the server at this port are kept.
-///
-/// # Errors
-///
-/// When somebody else in this process is subscribed already, or to this port.
-pub(in crate::conform) fn listen(port: u16) -> Result<(), String> {
-    let installed = INSTALLED.get_or_init(|| {
-        set_global_default(Ears).map_err(|error| format!("no log can be observed: {error}"))
-    });
-    installed.clone()?;
-    match lock(&HEARD).insert(port, Vec::new()) {
-        None => Ok(()),
-        Some(_) => Err("two clients of one server are to be observed at the same time".to_owned()),
-    }
-}
-
-/// What was logged about the server at this port.
-pub(in crate::conform) fn of(port: u16) -> Vec<Message> {
-    lock(&HEARD).get(&port).cloned().unwrap_or_default()
-}
-
-/// Nobody asks for this port any more.
-pub(in crate::conform) fn forget(port: u16) {
-    lock(&HEARD).remove(&port);
-}
-
-/// Messages about a server, as long as it is there.
+/// Messages about the server at a port are kept, as long as this is there.
 #[derive(Debug)]
 pub(in crate::conform) struct Listening(u16);
 
 impl Listening {
     /// # Errors
     ///
-    /// As [`listen`].
+    /// When somebody else in this process is subscribed already, or to this port.
     pub(in crate::conform) fn begin(port: u16) -> Result<Self, String> {
-        listen(port).map(|()| Self(port))
+        let installed = INSTALLED.get_or_init(|| {
+            set_global_default(Ears).map_err(|error| format!("no log can be observed: {error}"))
+        });
+        installed.clone()?;
+        let mut heard = lock(&HEARD);
+        if heard.contains_key(&port) {
+            return Err("two clients of one server are to be observed at the same time".to_owned());
+        }
+        heard.insert(port, Vec::new());
+        Ok(Self(port))
     }
 
     /// What was logged until now.
     pub(in crate::conform) fn heard(&self) -> Vec<Message> {
-        of(self.0)
+        lock(&HEARD).get(&self.0).cloned().unwrap_or_default()
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        forget(self.0);
+        lock(&HEARD).remove(&self.0);
     }
 }
 

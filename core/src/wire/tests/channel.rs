@@ -137,3 +137,16 @@ fn a_write_without_a_reply_is_over_when_it_is_written() {
     channel.written();
     assert!(channel.is_reusable() && !channel.awaits_reply());
 }
+
+#[test]
+fn messages_are_as_large_as_the_server_allows() {
+    let mut channel = Channel::new();
+    assert_eq!(channel.limit(), MessageLimit::DEFAULT);
+    let limit = MessageLimit::new(50_000).unwrap();
+    channel.agree(limit, None);
+    assert_eq!(channel.limit(), limit);
+    let body = rawdoc! { "insert": "x".repeat(50_000) };
+    let refused = channel.begin(&body, None, Flags::NONE).unwrap_err();
+    assert!(matches!(refused, WireError::MessageTooLarge { .. }), "{refused:?}");
+    ping(&mut channel).unwrap();
+}

@@ -17,7 +17,7 @@ use super::format::{ClientDefinition, CollectionOptions, Definition, Operation};
 use super::lock;
 use super::venue::Venue;
 use crate::conform::Target;
-use crate::conform::logs;
+use crate::conform::logs::Listening;
 
 /// What one test has.
 pub(super) struct World {
@@ -59,7 +59,7 @@ pub(super) struct TestClient {
     /// Whether it has several servers behind its load balancer.
     pub(super) several: bool,
     pub(super) observed: Vec<String>,
-    logs: bool,
+    logged: Option<Listening>,
     made: Mutex<Option<Arc<Client>>>,
 }
 
@@ -93,9 +93,18 @@ impl TestClient {
         Ok(client)
     }
 
+    /// What is logged of its server.
+    ///
+    /// # Errors
+    ///
+    /// When nobody listens.
+    pub(super) fn logged(&self) -> Result<&Listening, String> {
+        self.logged.as_ref().ok_or_else(|| "nobody observes what it logs".to_owned())
+    }
+
     /// Whether anybody looks at what it does.
     pub(super) fn is_observed(&self) -> bool {
-        !self.observed.is_empty() || self.logs
+        !self.observed.is_empty() || self.logged.is_some()
     }
 }
 
@@ -172,9 +181,6 @@ impl World {
             let Some(made) = lock(&client.made).take() else { continue };
             complaints.extend(made.close().err());
             complaints.extend(made.story().broken_rules());
-            if let Some(port) = made.port().filter(|_| client.logs) {
-                logs::forget(port);
-            }
         }
         complaints
     }
@@ -219,18 +225,21 @@ impl World {
                 return Err(format!("nobody logs {component} at {severity} here"));
             }
         }
+        let logged = match definition.observe_log_messages.is_empty() {
+            true => None,
+            false => {
+                let port = uri.hosts.first().and_then(ServerAddress::port);
+                Some(Listening::begin(port.ok_or("a server without a port")?)?)
+            }
+        };
         let client = TestClient {
             uri,
             target: self.target,
             several,
             observed: definition.observe_events.clone(),
-            logs: !definition.observe_log_messages.is_empty(),
+            logged,
             made: Mutex::default(),
         };
-        if client.logs {
-            let port = client.uri.hosts.first().and_then(ServerAddress::port);
-            logs::listen(port.ok_or("a server without a port")?)?;
-        }
         if client.is_observed() {
             client.get()?;
         }

@@ -87,11 +87,6 @@ impl Client {
         self.pool.catch_up();
     }
 
-    /// The server's port.
-    pub(super) fn port(&self) -> Option<u16> {
-        self.uri.hosts.first().and_then(cenote_core::address::ServerAddress::port)
-    }
-
     /// Whether connections belong to services behind a load balancer, so that cursors and
     /// transactions pin them.
     pub(super) fn pins(&self) -> bool {

@@ -6,25 +6,25 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::matching;
-use crate::conform::logs::{self, Message};
+use crate::conform::logs::{Listening, Message};
 use crate::conform::unified::format::ExpectLogMessages;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 const SILENCE: Duration = Duration::from_millis(100);
 
 impl ExpectLogMessages {
-    /// Compares with what was logged of the server at this port.
+    /// Compares with what was logged of the client's server.
     ///
     /// # Errors
     ///
     /// The first difference, and all that was seen.
-    pub(in crate::conform::unified) fn judge(&self, port: u16) -> Result<(), String> {
+    pub(in crate::conform::unified) fn judge(&self, logged: &Listening) -> Result<(), String> {
         let deadline = Instant::now() + PATIENCE;
-        while logs::of(port).len() < self.messages.len() && Instant::now() < deadline {
+        while logged.heard().len() < self.messages.len() && Instant::now() < deadline {
             thread::sleep(SILENCE / 10);
         }
         thread::sleep(SILENCE);
-        let seen = logs::of(port);
+        let seen = logged.heard();
         self.compare(&seen).map_err(|what| {
             let lines = seen.iter().map(|it| format!("\n  {} {}", it.level, it.data));
             format!("messages of {}: {what}; seen:{}", self.client, lines.collect::<String>())

@@ -1,7 +1,5 @@
 //! All that can be seen of a world, and what is kept of it.
 
-use std::time::Duration;
-
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::log::{LogRecord, LogSettings};
@@ -96,10 +94,5 @@ impl World<'_> {
         while replay.step(&mut |_| {}).map_err(wrong)?.is_some() {}
         let ended = replay.pool().fingerprint() == self.subject.pool().fingerprint();
         if ended { Ok(()) } else { Err("the trace ends in another state".to_owned()) }
-    }
-
-    /// How long ago something was.
-    pub(super) fn time_of_server(&self) -> Duration {
-        self.now.saturating_since(Instant::ORIGIN)
     }
 }

@@ -1,5 +1,9 @@
 //! The server, the way to it, and what goes wrong there.
 
+use std::time::Duration;
+
+use cenote_core::pool::Instant;
+
 use super::World;
 use super::due::Due;
 use crate::endpoint::{Output, Peer};
@@ -205,5 +209,10 @@ impl World<'_> {
             let after = self.time(self.plan.latency);
             self.plan_in(after, Due::Arrive { link, at });
         }
+    }
+
+    /// The server counts its time from the world's beginning.
+    pub(super) fn time_of_server(&self) -> Duration {
+        self.now.saturating_since(Instant::ORIGIN)
     }
 }
