@@ -1,8 +1,11 @@
 //! What worlds met, counted: so that whether a fault was tried is a figure and not a belief.
 
 use std::fmt;
+use std::time::Duration;
 
-use cenote_core::pool::CheckOutError;
+use cenote_core::pool::{CheckOutError, Purpose};
+
+use super::habits::Request;
 
 /// Something that worlds can meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +159,19 @@ impl Met {
     pub(super) fn count(&mut self, what: Encounter) {
         if let Some(count) = self.0.get_mut(what as usize) {
             *count += 1;
+        }
+    }
+
+    /// What a caller asks for.
+    pub(super) fn count_request(&mut self, request: &Request) {
+        for (is_so, what) in [
+            (request.allowed.is_some(), Encounter::OwnDeadline),
+            (request.allowed == Some(Duration::ZERO), Encounter::DeadlinePassed),
+            (request.purpose != Purpose::Other, Encounter::Pins),
+        ] {
+            if is_so {
+                self.count(what);
+            }
         }
     }
 

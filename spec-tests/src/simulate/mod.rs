@@ -19,6 +19,7 @@ mod books;
 mod chance;
 mod clock;
 mod drawn;
+mod habits;
 mod met;
 mod mistake;
 mod plan;
@@ -39,8 +40,9 @@ use crate::lockstep::Tagged;
 
 pub use self::chance::Latency;
 pub use self::drawn::Drawn;
+pub use self::habits::Habits;
 pub use self::met::Met;
-pub use self::plan::{Habits, Plan, TimeFaults, Trouble};
+pub use self::plan::{Plan, TimeFaults, Trouble};
 pub use self::shrunk::Evidence;
 
 /// What went wrong in a world.

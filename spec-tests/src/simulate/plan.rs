@@ -6,6 +6,7 @@ use std::time::Duration;
 use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
 
 use super::chance::{Chance, Latency};
+use super::habits::Habits;
 use crate::lockstep::Brief;
 
 /// Every parameter of a world. Half of what can go wrong is left out of each one, another half each
@@ -35,7 +36,7 @@ pub struct Plan {
     /// Services behind a load balancer; 0 if there is none.
     pub services: u8,
     /// What callers are like.
-    pub callers_habits: Habits,
+    pub habits: Habits,
     /// What happens to the server.
     pub troubles: Vec<Trouble>,
     /// How long a trouble lasts, and how long it is quiet between two.
@@ -52,25 +53,6 @@ pub struct Plan {
     pub fork_every: Option<Duration>,
     /// The pool is closed while everything is in flight, and not when all is calm.
     pub ends_abruptly: bool,
-}
-
-/// One in so many; 0 is never.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Habits {
-    /// Has a deadline of its own.
-    pub deadline: u64,
-    /// Goes away while it waits.
-    pub gives_up: u64,
-    /// Keeps the connection until the end of the world.
-    pub holds_for_ever: u64,
-    /// Brings it back broken, by itself.
-    pub breaks: u64,
-    /// Pins it for a cursor or a transaction.
-    pub pins: u64,
-    /// All of them ask at once, with the heartbeat.
-    pub bursts: bool,
-    /// Most of them wait for the pool to be ready before they ask, as clients do.
-    pub is_patient: bool,
 }
 
 /// What can happen to a server.
@@ -152,7 +134,7 @@ impl Plan {
             connect_timeout: milliseconds(chance, 5, 200),
             heartbeat: milliseconds(chance, 2, 100),
             services,
-            callers_habits: Habits { is_patient: !later.one_in(4), ..draw_habits(chance) },
+            habits: Habits { is_patient: !later.one_in(4), ..Habits::draw(chance) },
             troubles,
             trouble_time: Latency::Even(milliseconds(chance, 1, 200)),
             time: draw_time_faults(chance).with_tick(later),
@@ -222,20 +204,6 @@ pub(super) fn draw_options(chance: &mut Chance, services: u8) -> PoolOptions {
     options
 }
 
-/// Each of them in half of all worlds.
-pub(super) fn draw_habits(chance: &mut Chance) -> Habits {
-    let mut often = |least, most| if chance.flip() { chance.between(least, most) } else { 0 };
-    Habits {
-        deadline: often(1, 10),
-        gives_up: often(2, 20),
-        holds_for_ever: often(500, 5_000),
-        breaks: often(5, 200),
-        pins: often(2, 20),
-        bursts: often(1, 2) != 0,
-        is_patient: false,
-    }
-}
-
 pub(super) fn draw_time_faults(chance: &mut Chance) -> TimeFaults {
     let mut often = |least, most| if chance.one_in(3) { chance.between(least, most) } else { 0 };
     let (stands_still, runs_back) = (often(2, 50), often(10, 500));
@@ -266,9 +234,9 @@ impl fmt::Display for Plan {
         for options in &self.other_options {
             writeln!(f, "  or              {}", Brief(options))?;
         }
-        let Self { callers, think, work, open, callers_habits, .. } = self;
+        let Self { callers, think, work, open, habits, .. } = self;
         writeln!(f, "  callers         {callers}; think {think}; work {work}")?;
-        writeln!(f, "  one in so many  {callers_habits:?}")?;
+        writeln!(f, "  one in so many  {habits:?}")?;
         writeln!(f, "  opening         {open}, at most {:?}", self.connect_timeout)?;
         write!(f, "  heartbeat       {:?}, {} services", self.heartbeat, self.services)?;
         match self.services_move_every {

@@ -249,7 +249,7 @@ impl<'a> World<'a> {
 
     /// Until a caller asks again: in a burst, when all others do.
     fn think(&mut self) -> Duration {
-        if self.plan.callers_habits.bursts && !self.is_calm {
+        if self.plan.habits.bursts && !self.is_calm {
             let beat = u64::try_from(self.plan.heartbeat.as_nanos()).unwrap_or(u64::MAX);
             return Duration::from_nanos(beat - self.now.as_nanos() % beat);
         }

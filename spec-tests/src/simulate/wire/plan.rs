@@ -13,9 +13,10 @@ use crate::endpoint::{
 };
 use crate::lockstep::Brief;
 use crate::simulate::chance::{Chance, Latency};
+use crate::simulate::habits::Habits;
 use crate::simulate::plan::{
-    Habits, TimeFaults, draw_callers, draw_habits, draw_latency, draw_moves, draw_options,
-    draw_time_faults, milliseconds,
+    TimeFaults, draw_callers, draw_latency, draw_moves, draw_options, draw_time_faults,
+    milliseconds,
 };
 
 /// Every parameter of a world whose connections are real conversations. Most of what can go wrong is
@@ -111,7 +112,7 @@ impl Plan {
             callers: draw_callers(chance),
             think: draw_latency(chance, 200_000),
             work: draw_latency(chance, 50_000),
-            habits: draw_habits(chance),
+            habits: Habits::draw(chance),
             topology,
             login: draw_login(chance),
             compressors: draw_compressors(chance),

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use cenote_core::pool::{CheckOutError, ConnId, Health, Input, Purpose, WaiterId};
 
-use super::{Due, Encounter, Place, QUICK, Socket, Trouble, World, service_of};
+use super::{Chance, Due, Encounter, Place, QUICK, Socket, Trouble, World, service_of};
+use crate::simulate::habits::Request;
 
 /// Nobody waits longer than this to meet something that is due.
 const COINCIDENCE: Duration = Duration::from_millis(500);
@@ -14,40 +15,29 @@ type Outcome = Result<(ConnId, u64), CheckOutError<u64>>;
 impl World<'_> {
     pub(super) fn ask(&mut self, caller: u32) -> Result<(), String> {
         // As clients do, which have a server selected first; and some ask all the same.
-        let is_patient = self.plan.callers_habits.is_patient && !self.is_calm;
+        let is_patient = self.plan.habits.is_patient && !self.is_calm;
         if is_patient && !self.subject.is_ready() && !self.chance.one_in(16) {
             self.patient.push(caller);
             return Ok(());
         }
         let id = self.books.ask(caller);
-        let habits = self.plan.callers_habits;
-        let (mut deadline, mut purpose) = (None, Purpose::Other);
-        if !self.is_calm {
-            if self.chance.one_in(habits.deadline) {
-                // Now and then it has passed already.
-                let has_passed = self.chance.one_in(8);
-                let allowed = self.chance.time(self.plan.open);
-                let allowed = if has_passed { Duration::ZERO } else { allowed };
-                deadline = Some(self.now + allowed);
-                self.met.count(Encounter::OwnDeadline);
-                if allowed.is_zero() {
-                    self.met.count(Encounter::DeadlinePassed);
-                }
-            }
-            if self.chance.one_in(habits.gives_up) {
-                let after = self.chance.time(self.plan.work);
-                self.plan_in(after, Due::GiveUp { request: id });
-            }
-            if self.chance.one_in(habits.pins) {
-                purpose = if self.chance.flip() { Purpose::Cursor } else { Purpose::Transaction };
-            }
-        }
-        if purpose != Purpose::Other {
-            self.met.count(Encounter::Pins);
-        }
-        if habits.bursts {
+        let plan = self.plan;
+        let request = if self.is_calm {
+            Request::default()
+        } else {
+            let allowed = |chance: &mut Chance| chance.time(plan.open);
+            let patience = |chance: &mut Chance| chance.time(plan.work);
+            plan.habits.request(&mut self.chance, allowed, patience)
+        };
+        self.met.count_request(&request);
+        if plan.habits.bursts {
             self.met.count(Encounter::Burst);
         }
+        if let Some(after) = request.gives_up {
+            self.plan_in(after, Due::GiveUp { request: id });
+        }
+        let deadline = request.allowed.map(|allowed| self.now + allowed);
+        let purpose = request.purpose;
         self.feed(Input::CheckOutRequested { id, waiter: id.0, deadline, purpose })
     }
 
@@ -98,7 +88,7 @@ impl World<'_> {
         if self.is_calm {
             return self.plan_in(QUICK, due);
         }
-        if self.chance.one_in(self.plan.callers_habits.holds_for_ever) {
+        if self.chance.one_in(self.plan.habits.holds_for_ever) {
             self.met.count(Encounter::HoldsForEver);
             return;
         }
@@ -110,7 +100,7 @@ impl World<'_> {
         };
         let after = self.until_due().unwrap_or(after);
         self.plan_in(after, due);
-        if self.chance.one_in(self.plan.callers_habits.pins) {
+        if self.chance.one_in(self.plan.habits.pins) {
             let Due::Finish { connection, use_number } = due else { return };
             self.plan_in(Duration::ZERO, Due::Repurpose { connection, use_number });
         }
@@ -213,7 +203,7 @@ impl World<'_> {
 
     fn health_of(&mut self, connection: u64) -> Health<u64> {
         let Some(socket) = self.books.socket(connection) else { return Health::Healthy };
-        let breaks = !self.is_calm && self.chance.one_in(self.plan.callers_habits.breaks);
+        let breaks = !self.is_calm && self.chance.one_in(self.plan.habits.breaks);
         let times_out = self.trouble == Some(Trouble::Stalls);
         for (happened, what) in [
             (breaks, Encounter::BringsBackBroken),

@@ -11,6 +11,8 @@ use cenote_core::wire::Flags;
 use super::due::Due;
 use super::{QUICK, World};
 use crate::simulate::books::Place;
+use crate::simulate::chance::Chance;
+use crate::simulate::habits::Request;
 use crate::simulate::met::Encounter;
 use crate::simulate::wire::cause::Why;
 use crate::simulate::wire::talk::Break;
@@ -42,34 +44,23 @@ impl World<'_> {
             return self.feed_monitor(monitor::Input::RequestCheck);
         }
         let id = self.books.ask(caller);
-        let habits = self.plan.habits;
-        let (mut deadline, mut purpose) = (None, Purpose::Other);
-        if !self.is_calm() {
-            if self.chance.one_in(habits.deadline) {
-                // Now and then it has passed already.
-                let has_passed = self.chance.one_in(8);
-                let allowed = self.chance.time(self.plan.latency) * 8;
-                let allowed = if has_passed { Duration::ZERO } else { allowed };
-                deadline = Some(self.now + allowed);
-                self.met.count(Encounter::OwnDeadline);
-                if allowed.is_zero() {
-                    self.met.count(Encounter::DeadlinePassed);
-                }
-            }
-            if self.chance.one_in(habits.gives_up) {
-                let after = self.chance.time(self.plan.latency) * 8;
-                self.plan_in(after, Due::GiveUp { request: id });
-            }
-            if self.chance.one_in(habits.pins) {
-                purpose = if self.chance.flip() { Purpose::Cursor } else { Purpose::Transaction };
-            }
-        }
-        if purpose != Purpose::Other {
-            self.met.count(Encounter::Pins);
-        }
-        if habits.bursts {
+        let plan = self.plan;
+        let request = if self.is_calm() {
+            Request::default()
+        } else {
+            let allowed = |chance: &mut Chance| chance.time(plan.latency) * 8;
+            let patience = |chance: &mut Chance| chance.time(plan.latency) * 8;
+            plan.habits.request(&mut self.chance, allowed, patience)
+        };
+        self.met.count_request(&request);
+        if plan.habits.bursts {
             self.met.count(Encounter::Burst);
         }
+        if let Some(after) = request.gives_up {
+            self.plan_in(after, Due::GiveUp { request: id });
+        }
+        let deadline = request.allowed.map(|allowed| self.now + allowed);
+        let purpose = request.purpose;
         self.feed(Input::CheckOutRequested { id, waiter: id.0, deadline, purpose })
     }
 
