@@ -8,11 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote_core::connect::{Nonce, ProxyStep, ScramCache, Socks5};
+use cenote_core::connect::{
+    ClientMetadata, Environment, Establish, EstablishOptions, Nonce, ProxyStep, ScramCache, Socks5,
+    Step,
+};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::monitor::{DeadlineReason, Event as Heartbeat};
-use cenote_core::pool::{Bare, ConnId, Event, Input, Instant, PoolOptions, PoolState, ServiceId};
+use cenote_core::pool::{
+    Bare, ConnId, Event, Health, Input, Instant, PoolOptions, PoolState, ServiceId,
+};
 use cenote_core::trace::{
     ActionDifference, ActionName, ActionRecord, JournalOptions, Recorder, Replay, TraceInfo,
     TraceWriter,
@@ -60,6 +65,17 @@ fn messages() {
 }
 
 #[test]
+fn commands_show_their_names() {
+    let uri = ConnectionString::parse("mongodb://db").expect("a URI");
+    let client = ClientMetadata::new(None, &Environment::default()).expect("no name");
+    let options = EstablishOptions::new(&uri, &client);
+    let nonces = ["a", "b"].map(|text| Nonce::from_text(text).expect("a nonce"));
+    let mut establish = Establish::new(Arc::new(options), nonces).expect("no login");
+    let Ok(Step::Send(hello)) = establish.next_step() else { panic!("hello comes first") };
+    shows(&hello, &["Command", "isMaster"]);
+}
+
+#[test]
 fn what_is_secret_has_a_name() {
     shows(&Nonce::from_text("abc").expect("a nonce"), &["Nonce(…)"]);
     shows(&ScramCache::default(), &["ScramCache"]);
@@ -69,6 +85,18 @@ fn what_is_secret_has_a_name() {
     let step = proxy.next_step().expect("a step");
     assert!(matches!(step, ProxyStep::Send(_)));
     shows(&step, &["Send(ProxyBytes(…))"]);
+}
+
+#[test]
+fn what_a_pool_refuses() {
+    let pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
+    let (id, health) = (ConnId::from_parts(3, 1), Health::Healthy);
+    let back = Input::CheckedIn { id, conn: (), health };
+    let mut pool = pool.expect("options");
+    let misuse = pool.handle(Instant::ORIGIN, back, &mut |_| {}).expect_err("nobody has it");
+    shows(&misuse, &["Misuse", "CheckedIn", "ForeignConnection"]);
+    let reason = "CheckedIn refused: this pool has never made a connection c3 (slot 1)";
+    assert_eq!(misuse.to_string(), reason);
 }
 
 #[test]

@@ -330,6 +330,13 @@ fn credentials_are_read() {
     }
 }
 
+/// CM-04.
+#[test]
+fn compressors_have_the_numbers_of_the_wire() {
+    let all = [Compressor::Snappy, Compressor::Zlib, Compressor::Zstd];
+    assert_eq!(all.map(Compressor::id), [1, 2, 3]);
+}
+
 /// OP-49.
 #[test]
 fn a_database_alone_is_no_credential() {

@@ -194,8 +194,8 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::pool::{Bare, PoolOptions};
-    use crate::trace::{Replay, TraceInfo, TraceWriter};
+    use crate::pool::{Action, ActionSink, Bare, PoolOptions};
+    use crate::trace::{Replay, TraceInfo, TraceWriter, Traced};
 
     fn recorder() -> Recorder<Bare> {
         let pool = PoolState::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
@@ -269,5 +269,45 @@ mod tests {
         let chunk = recorder.take_chunk().expect("a full one");
         recorder.give_back(chunk);
         assert_eq!(recorder.tapes.journal_mut().map(|it| it.spare_chunks()), Some(1));
+    }
+    #[test]
+    fn a_trace_begins_with_the_first_chunk() {
+        let mut recorder = recorder().with_journal(JournalOptions::default());
+        recorder.flush();
+        let first = recorder.take_chunk().expect("where it begins");
+        ready(&mut recorder);
+        recorder.flush();
+        let second = recorder.take_chunk().expect("what came then");
+        let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
+        let error = writer.write(&second).expect_err("one before it is missing");
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+        writer.write(&first).expect("memory");
+        writer.write(&second).expect("memory");
+        assert!(!writer.finish().expect("memory").is_empty());
+    }
+
+    /// Whoever replays and does not look at events makes the pool tell none.
+    #[test]
+    fn a_replay_asks_for_no_events_that_nobody_wants() {
+        struct Deaf(usize);
+        impl ActionSink<Traced> for Deaf {
+            fn act(&mut self, _: Action<Traced>) {
+                self.0 += 1;
+            }
+
+            fn wants_events(&self) -> bool {
+                false
+            }
+        }
+        let mut recorder = recorder().with_journal(JournalOptions::default());
+        ready(&mut recorder);
+        recorder.flush();
+        let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
+        writer.write(&recorder.take_chunk().expect("ready")).expect("memory");
+        let trace = writer.finish().expect("memory");
+        let mut replay = Replay::new(trace.as_slice()).expect("a trace");
+        let mut deaf = Deaf(0);
+        while replay.step(&mut deaf).expect("it goes the same way").is_some() {}
+        assert_eq!(deaf.0, 0, "all that comes of it is an event");
     }
 }

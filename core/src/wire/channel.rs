@@ -364,3 +364,28 @@ impl fmt::Debug for Channel {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_does_not_lie_about() {
+        let mut channel = Channel::new();
+        channel.begin(&rawdoc! { "saslContinue": 1 }, None, Flags::NONE).unwrap();
+        channel.written();
+        assert!(channel.outgoing.is_empty());
+    }
+
+    #[test]
+    fn what_only_a_large_message_needed_is_given_back() {
+        let mut channel = Channel::new();
+        let body = rawdoc! { "insert": "x".repeat(4 * SMALL) };
+        channel.begin(&body, Some("shop"), Flags::MORE_TO_COME).unwrap();
+        assert!(channel.outgoing.capacity() > SMALL);
+        channel.written();
+        assert!(channel.outgoing.capacity() <= SMALL);
+    }
+}

@@ -1,5 +1,6 @@
 //! Asking, at intervals.
 
+use bson::rawdoc;
 use cenote_core::monitor::{DeadlineReason, Input, MonitorOptions};
 use cenote_core::uri::ServerMonitoringMode;
 
@@ -123,4 +124,19 @@ fn an_idle_socket_that_breaks() {
     assert!(world.monitor.description().is_known());
     assert_eq!(world.until_due().at.as_nanos(), 500_000_000);
     assert_eq!(world.done(), ["started", "open 2"]);
+}
+
+/// Each connection has its own number at the server, which is no news of the server.
+#[test]
+fn a_server_is_the_same_on_another_socket() {
+    let numbered = |number| {
+        rawdoc! { "ok": 1, "helloOk": true, "isWritablePrimary": true, "connectionId": number }
+    };
+    let mut world = World::new();
+    world.opened(1, &numbered(7));
+    world.failed(1, crate::world::reset());
+    world.until_due();
+    world.done();
+    world.opened(2, &numbered(8));
+    assert_eq!(world.done(), ["succeeded after 0ns", "ready"]);
 }
