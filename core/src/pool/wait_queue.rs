@@ -293,4 +293,14 @@ mod tests {
         pool.queue.entries.extend((10..10 + 3 + 32 - 1).map(gap));
         assert_found(pool, |it| it.queue.entries.push_back(gap(99)), forgotten);
     }
+
+    #[test]
+    fn stragglers_that_have_gone_are_forgotten_in_time() {
+        let mut pool = busy();
+        let late = |number| Reverse((Instant::from_nanos(u64::MAX), WaiterId(number)));
+        let there = pool.queue.stragglers.len();
+        pool.queue.stragglers.extend((10..100).map(late));
+        pool.queue.settle_stragglers();
+        assert_eq!(pool.queue.stragglers.len(), there);
+    }
 }

@@ -229,4 +229,16 @@ mod tests {
         }
         assert_eq!(journal.spare_chunks(), SPARE_MAX);
     }
+
+    #[test]
+    fn no_more_than_the_backlog_waits() {
+        let pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
+        let pool = pool.expect("options");
+        let options = JournalOptions::default().with_chunk_bytes(1).with_backlog(2);
+        let mut journal = Journal::new(options, &pool);
+        for _ in 0..1000 {
+            journal.record(&pool, Instant::ORIGIN, &Input::Ready);
+        }
+        assert_eq!(journal.full.len(), 2);
+    }
 }

@@ -410,3 +410,58 @@ pub(super) const fn purpose_of(head: u8) -> Purpose {
         _ => Purpose::Other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::prelude::v1::*;
+
+    use super::*;
+    use crate::error::Stage;
+    use crate::trace::cause::{Cause, CauseKind, CauseLabels, CauseSummary};
+    use crate::trace::shell::Traced;
+    use crate::trace::tape_read::Entry;
+
+    fn back(tape: &Tape) -> Vec<Input<Traced>> {
+        let inputs = tape.entries().map(|entry| match entry {
+            Entry::Input { input, .. } => input,
+            Entry::Fingerprint(_) | Entry::Action(_) => panic!("there are inputs only"),
+        });
+        inputs.collect()
+    }
+
+    /// Numbers of 32 bits and slots of 16 have room in the short form of a check-in.
+    #[test]
+    fn what_is_too_large_for_the_usual_form_has_another() {
+        let ids = [(u32::MAX.into(), u16::MAX.into()), (1 << 32, 1), (1, 1 << 16)]
+            .map(|(number, slot)| ConnId::from_parts(number, slot));
+        let inputs =
+            ids.map(|id| Input::<Traced>::CheckedIn { id, conn: (), health: Health::Healthy });
+        let mut tape = Tape::with_capacity(1000);
+        let usual = inputs.each_ref().map(|input| {
+            let is_usual = tape.input_if_usual(Instant::ORIGIN, input);
+            if !is_usual {
+                tape.input(Instant::ORIGIN, input);
+            }
+            is_usual
+        });
+        assert_eq!(usual, [true, false, false]);
+        assert_eq!(back(&tape), inputs);
+    }
+
+    #[test]
+    fn all_of_a_cause_comes_back() {
+        let mut tape = Tape::with_capacity(16 << 10);
+        let mut inputs = Vec::new();
+        for (stage, kind) in Stage::ALL.into_iter().zip(CauseKind::ALL.into_iter().cycle()) {
+            let labels = CauseLabels { retryable: true, ..CauseLabels::default() };
+            let summary = CauseSummary { stage: Some(stage), kind: Some(kind), labels };
+            let cause = Cause { summary, text: Some(stage.to_string().into()) };
+            let id = ConnId::from_parts(1, 0);
+            inputs.push(Input::<Traced>::EstablishFailed { id, cause });
+        }
+        for input in &inputs {
+            tape.input(Instant::ORIGIN, input);
+        }
+        assert_eq!(back(&tape), inputs);
+    }
+}

@@ -120,6 +120,10 @@ mod tests {
         assert_eq!(number(&mut texts, &long), 1);
         assert_eq!(texts.get(1), Some("é".repeat(128).as_str()));
         let before = texts.all.capacity();
+        assert_eq!(number(&mut texts, &"a".repeat(100)), 2);
+        assert_eq!(texts.get(2).map(str::len), Some(before - 256));
+        assert_eq!(texts.all.capacity(), before);
+        texts.all.truncate(256);
         for index in 0..1000 {
             number(&mut texts, &index.to_string());
         }

@@ -108,7 +108,8 @@ fn a_request_during_a_check_is_answered_by_it_or_kept() {
 fn the_frequency_is_as_set() {
     let mut options = MonitorOptions::default();
     options.heartbeat_frequency = MS * 500;
-    let mut world = World::with(options);
+    let mut world = World::with(options.clone());
+    assert_eq!(*world.monitor.options(), options);
     world.opened(1, &standalone());
     assert_eq!(world.until_due().at.as_nanos(), 500_000_000);
 }

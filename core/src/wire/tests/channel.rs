@@ -150,3 +150,20 @@ fn messages_are_as_large_as_the_server_allows() {
     assert!(matches!(refused, WireError::MessageTooLarge { .. }), "{refused:?}");
     ping(&mut channel).unwrap();
 }
+
+/// MS-09: a server that streams may answer the request again and again, to monitors.
+#[test]
+fn monitors_are_lenient_with_streams() {
+    for (mut channel, is_lenient) in [(Channel::new(), false), (Channel::lenient(), true)] {
+        channel.begin(&rawdoc! { "hello": 1 }, Some("admin"), Flags::EXHAUST_ALLOWED).unwrap();
+        channel.written();
+        let mut bytes = Vec::new();
+        let ids = Ids { request_id: 7, response_to: 1 };
+        let body = rawdoc! { "ok": 1 };
+        MessageWriter::new(&mut bytes, ids, Flags::MORE_TO_COME, &body).finish(LIMIT).unwrap();
+        receive(&mut channel, &bytes);
+        assert!(channel.reply().unwrap().is_some());
+        receive(&mut channel, &bytes);
+        assert_eq!(channel.reply().is_ok(), is_lenient);
+    }
+}

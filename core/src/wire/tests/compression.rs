@@ -160,3 +160,18 @@ fn what_does_not_fit_is_not_sent() {
     let (got, max) = (original.len() + 9, limit.bytes());
     assert_eq!((error, bytes), (WireError::MessageTooLarge { got, max }, vec![7]));
 }
+
+/// What does not get smaller may be as large as any message, and no larger.
+#[test]
+fn what_was_compressed_keeps_the_limit() {
+    let noise = (0_u32..20_000).map(|n| (n.wrapping_mul(0x9E37_79B9) >> 24) as u8);
+    let message = raw(OpCode::Msg, &[&noise.collect::<Vec<_>>()]);
+    let compressor = Compressor::new(CompressorId::Noop, ZlibLevel::DEFAULT).unwrap();
+    let got = compressor.compress(frame(&message), LIMIT, &mut Vec::new()).unwrap();
+    let limit = |bytes: usize| MessageLimit::new(bytes as i64).unwrap();
+    let compress = |limit| compressor.compress(frame(&message), limit, &mut Vec::new());
+    assert_eq!(compress(limit(got)), Ok(got));
+    let max = limit(got - 1);
+    let refused = WireError::MessageTooLarge { got, max: max.bytes() };
+    assert_eq!(compress(max), Err(refused));
+}
