@@ -357,4 +357,17 @@ mod tests {
         ().write_text(&mut text).unwrap();
         assert_eq!(text, "7");
     }
+
+    #[test]
+    fn causes_are_told_in_words() {
+        let cause = |stage, kind, text: Option<&str>| {
+            let labels = CauseLabels::default();
+            let summary = CauseSummary { stage, kind, labels };
+            Cause { summary, text: text.map(Into::into) }.to_string()
+        };
+        let (hello, command) = (Some(Stage::Hello), Some(CauseKind::Command));
+        assert_eq!(cause(hello, command, Some("no")), "hello: no");
+        assert_eq!(cause(hello, command, None), "hello: command");
+        assert_eq!(cause(None, None, None), "unknown");
+    }
 }

@@ -140,10 +140,12 @@ fn refusals_and_nonsense() {
 #[test]
 fn what_does_not_fit_into_the_protocol() {
     let long = "x".repeat(256);
+    let nobody = ProxyCredential { username: String::new(), ..credential("u", "p") };
     let cases = [
         ("/run/mongodb-27017.sock", None, "a UNIX socket cannot be reached through a proxy"),
         ("db", Some(credential(&long, "p")), "the proxy's user name is not 1 to 255 bytes long"),
         ("db", Some(credential("u", &long)), "the proxy's password is not 1 to 255 bytes long"),
+        ("db", Some(nobody), "the proxy's user name is not 1 to 255 bytes long"),
     ];
     for (address, credential, reason) in cases {
         let error = Socks5::new(&server(address), credential.as_ref()).unwrap_err();

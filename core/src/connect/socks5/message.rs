@@ -100,7 +100,7 @@ fn configuration(reason: &str) -> ConnectionError {
 
 #[cfg(test)]
 mod tests {
-    use super::refused;
+    use super::*;
 
     /// RFC 1928, section 6.
     #[test]
@@ -120,6 +120,17 @@ mod tests {
         for (code, reason) in (0..).zip(reasons) {
             let text = format!("the proxy cannot connect to the server: {reason} (code {code})");
             assert_eq!(refused(code), text);
+        }
+    }
+
+    /// A text that had to grow would leave copies of the password behind.
+    #[test]
+    fn there_is_room_for_a_login_from_the_start() {
+        for (username, password) in [("u", "pencil"), ("user", "p"), ("user", "pencil")] {
+            let password = password.to_owned().into();
+            let credential = ProxyCredential { username: username.to_owned(), password };
+            let bytes = login(&credential).expect("it fits");
+            assert_eq!(bytes.capacity(), bytes.len());
         }
     }
 }
