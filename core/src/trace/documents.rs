@@ -108,3 +108,40 @@ pub(super) fn what_is_wrong(document: &[u8]) -> TraceProblem {
         Ok(_) | Err(_) => wrong("text", "is not UTF-8"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    /// Gives a few bytes at a time.
+    struct Dripping<'a>(&'a [u8], usize);
+
+    impl Read for Dripping<'_> {
+        fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+            let count = self.1.min(self.0.len()).min(room.len());
+            self.0.read(&mut room[..count])
+        }
+    }
+
+    #[test]
+    fn documents_come_whole_from_wherever_they_begin() {
+        let all: Vec<_> =
+            (0..400).map(|number| rawdoc! { "n": "x".repeat(number * 7 % 3001) }).collect();
+        let bytes: Vec<u8> = all.iter().flat_map(|it| it.as_bytes()).copied().collect();
+        assert!(bytes.len() > 4 * READ);
+        for piece in [1000, READ - 1, usize::MAX] {
+            let mut documents = Documents::new(Dripping(&bytes, piece));
+            let mut offset = 0;
+            for expected in &all {
+                assert_eq!(documents.offset(), offset);
+                let document = documents.next().expect("no problem").expect("one more");
+                assert_eq!(document, &**expected);
+                offset += document.as_bytes().len() as u64;
+            }
+            assert!(documents.next().expect("no problem").is_none());
+            assert_eq!(documents.buffer.len(), READ, "as much as is read at once");
+        }
+    }
+}
