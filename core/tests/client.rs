@@ -5,9 +5,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bson::rawdoc;
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, SelectionError, Selector, ServerStatus, seen};
-use cenote_core::error::{ConnectionError, OperationError, PoolError, Stage, label};
+use cenote_core::error::{CommandError, ConnectionError, OperationError, PoolError, Stage, label};
 use cenote_core::monitor::ServerDescription;
 use cenote_core::pool::{Bare, CheckOutError, Instant, PoolOptions, PoolState, Snapshot};
 
@@ -45,6 +46,9 @@ fn labels_come_from_where_it_failed() {
     assert_eq!(failed.labels(false), overloaded);
     assert_eq!(failed.labels(true), [&overloaded[..], &[label::RETRYABLE_WRITE_ERROR]].concat());
     assert!(failed.is_retryable());
+    let reply = rawdoc! { "ok": 0, "errorLabels": ["TransientTransactionError"] };
+    let busy = CommandError::from_reply(&reply).expect("not ok");
+    assert!(!ConnectionError::command(Stage::Operation, busy).is_overload());
     let refused = ConnectionError::configuration(Stage::Tcp, "no such file");
     assert!(!ClientError::from(OperationError::Connection(refused)).is_retryable());
 }
@@ -74,4 +78,17 @@ fn servers_are_shown_with_what_may_be_done() {
     let timed_out = SelectionError::TimedOut { selector: Selector::Any, after, servers: both };
     let text = ClientError::from(timed_out).to_string();
     assert!(text.contains("within 3s: a:27017: ") && text.contains(&shown), "{text}");
+}
+
+#[test]
+fn servers_are_looked_for_in_words() {
+    let one = Selector::Address("db".parse().expect("an address"));
+    let selectors = [Selector::Any, Selector::Primary, Selector::Secondary, one];
+    let words = [
+        "server that serves data",
+        "primary, router or standalone server",
+        "secondary, router or standalone server",
+        "server that serves data at db:27017",
+    ];
+    assert_eq!(selectors.map(|it| it.to_string()), words);
 }

@@ -16,7 +16,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::monitor::{DeadlineReason, Event as Heartbeat};
 use cenote_core::pool::{
-    Bare, ConnId, Event, Health, Input, Instant, PoolOptions, PoolState, ServiceId,
+    Bare, ConnId, Event, Health, Input, Instant, PoolOptions, PoolState, Queued, ServiceId,
 };
 use cenote_core::trace::{
     ActionDifference, ActionName, ActionRecord, JournalOptions, Recorder, Replay, TraceInfo,
@@ -97,6 +97,8 @@ fn what_a_pool_refuses() {
     shows(&misuse, &["Misuse", "CheckedIn", "ForeignConnection"]);
     let reason = "CheckedIn refused: this pool has never made a connection c3 (slot 1)";
     assert_eq!(misuse.to_string(), reason);
+    let queued = Queued::<Bare>::new(Instant::ORIGIN, PoolOptions::default()).expect("options");
+    shows(&queued, &["Queued(paused ", ", 1 actions)"]);
 }
 
 #[test]

@@ -250,3 +250,58 @@ impl<R> fmt::Debug for Replay<R> {
         f.debug_struct("Replay").field("header", &self.header).field("pool", &self.pool).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pool::{Bare, PoolOptions};
+    use crate::trace::action::ActionName;
+    use crate::trace::{JournalOptions, Recorder, TraceInfo, TraceWriter};
+
+    /// Of a pool with options that are as long as they can be, which became ready.
+    fn trace() -> Vec<u8> {
+        let options = PoolOptions::default().with_max_idle_time(core::time::Duration::MAX);
+        let pool = PoolState::<Bare>::new(Instant::ORIGIN, options, &mut |_| {});
+        let mut recorder =
+            Recorder::new(pool.expect("options")).with_journal(JournalOptions::default());
+        recorder.handle(Instant::ORIGIN, Input::Ready, &mut |_| {}).expect("legal");
+        recorder.flush();
+        let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
+        writer.write(&recorder.take_chunk().expect("ready")).expect("memory");
+        writer.finish().expect("memory")
+    }
+
+    #[test]
+    fn an_action_too_many_is_told_by_its_number() {
+        let trace = trace();
+        let mut replay = Replay::new(trace.as_slice()).expect("a trace");
+        let one = ActionRecord {
+            name: ActionName::Interrupt,
+            connection: None,
+            nanos: None,
+            detail: None,
+        };
+        replay.actions.extend([one, one]);
+        replay.compare_actions(&[one]).expect("the first is as it was");
+        let error = replay.expect_no_more_actions().expect_err("there is a second");
+        assert!(error.to_string().contains("action 2 is "), "{error}");
+    }
+
+    #[test]
+    fn a_step_says_where_it_begins() {
+        let trace = trace();
+        let mut replay = Replay::new(trace.as_slice()).expect("a trace");
+        let step = replay.step(&mut |_| {}).expect("no problem").expect("ready");
+        let place = usize::try_from(step.byte).expect("a short trace");
+        let length: [u8; 4] = trace[place..place + 4].try_into().expect("there is a document");
+        let length = usize::try_from(i32::from_le_bytes(length)).expect("a length");
+        let document = bson::RawDocument::from_bytes(&trace[place..place + length]);
+        assert!(document.is_ok_and(|it| it.get("ready").is_ok_and(|ready| ready.is_some())));
+    }
+
+    #[test]
+    fn the_longest_time_there_is_comes_back() {
+        let replay = Replay::new(trace().as_slice()).map(|it| it.pool().options().max_idle_time);
+        assert_eq!(replay.ok().flatten(), Some(core::time::Duration::MAX));
+    }
+}

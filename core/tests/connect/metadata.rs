@@ -92,6 +92,8 @@ fn where_it_runs() {
     for (variables, expected) in cases {
         let document = document(&environment(&variables));
         assert_eq!(document.get_document("env").ok(), expected.as_ref(), "{variables:?}");
+        let is_faas = expected.is_some_and(|expected| expected.contains_key("name"));
+        assert_eq!(environment(&variables).is_faas(), is_faas, "SM-02 {variables:?}");
     }
     let docker = Environment { has_dockerenv: true, ..Environment::default() };
     let expected = doc! { "container": { "runtime": "docker" } };

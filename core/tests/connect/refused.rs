@@ -52,7 +52,7 @@ fn replace(document: &mut Document, from: &str, to: &str) {
 /// AU-33, AU-37.
 #[test]
 fn lies_in_the_first_reply() {
-    const LIES: [(Lie, &str); 27] = [
+    const LIES: [(Lie, &str); 28] = [
         (|it| drop(it.remove("conversationId")), "the reply has no `conversationId`"),
         (|it| drop(it.remove("done")), "the reply has no `done`"),
         (|it| drop(it.remove("payload")), "the reply has no `payload`"),
@@ -74,6 +74,10 @@ fn lies_in_the_first_reply() {
         (
             |it| set_payload(it, &"r".repeat(4097)),
             "the server's first message is malformed: it is longer than 4096 bytes",
+        ),
+        (
+            |it| set_payload(it, &"x".repeat(4096)),
+            "the server's first message is malformed: there is no nonce",
         ),
         (|it| set_payload(it, "e=other-error"), "the server refuses: other-error"),
         (

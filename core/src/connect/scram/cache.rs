@@ -126,6 +126,7 @@ mod tests {
         let salts: Vec<_> = (0..ScramCache::CAPACITY + 1).map(|salt| [salt as u8]).collect();
         for salt in &salts {
             keys(&mut cache, &derivation(salt));
+            assert!(has(&cache, &salts[0]), "it is asked for again and again");
             keys(&mut cache, &derivation(&salts[0]));
             assert!(cache.len() <= ScramCache::CAPACITY);
         }

@@ -118,6 +118,20 @@ fn a_message_can_be_kept() {
 }
 
 #[test]
+fn a_message_can_be_kept_behind_one_that_was_only_read() {
+    let small = message(Flags::NONE, &rawdoc! { "ok": 1 }, &[]);
+    let text = "x".repeat(100_000);
+    let large = message(Flags::NONE, &rawdoc! { "text": text.as_str() }, &[]);
+    for second in [small.clone(), large] {
+        let mut framer = Framer::new(LIMIT);
+        framer.push(&[&*small, &*second].concat());
+        assert!(framer.next_frame().unwrap().is_some());
+        assert_eq!(framer.next_message(), Ok(Some(second)));
+        assert!(framer.is_empty());
+    }
+}
+
+#[test]
 fn a_large_message_is_kept_where_it_was_received() {
     let text = "x".repeat(100_000);
     let large = message(Flags::NONE, &rawdoc! { "text": text.as_str() }, &[]);
