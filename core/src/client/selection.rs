@@ -110,6 +110,16 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_is_something_to_do() {
+        let seen = |_| Candidate { is_direct: true, ..Candidate::LOAD_BALANCER };
+        let load = |at: usize| {
+            let (in_use, waiting) = [(2, 5), (4, 0), (3, 2)][at];
+            Snapshot { in_use, waiting, ..idle() }
+        };
+        assert_eq!(choose(&Selector::Any, 0..3, seen, load), Some(1));
+    }
+
+    #[test]
     fn nobody_where_nobody_fits() {
         assert_eq!(chosen(&Selector::Any, &[]), None);
         assert_eq!(chosen(&Selector::Any, &[(None, 0, 0)]), None);

@@ -155,3 +155,16 @@ impl core::hash::Hasher for HashInto<'_> {
         self.0.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::pool::invariants::tests::{balanced, busy, idle};
+
+    /// They are part of the format of traces, whose version changes when they do.
+    #[test]
+    fn fingerprints_do_not_change() {
+        let found = [busy(), idle(), balanced()].map(|pool| pool.fingerprint());
+        let kept = [0xedfd_5b2e_18be_01a8, 0xb33e_3848_de4e_0b41, 0x69f5_92b4_2e54_429f];
+        assert_eq!(found, kept);
+    }
+}

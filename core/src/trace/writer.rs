@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use std::io;
 
-use crate::pool::{Input, Instant, StateImage, Status};
+use crate::pool::{Input, Instant, StateImage};
 
 use super::action::ActionRecord;
 use super::cause::{Cause, CauseSummary, Disclosure};
@@ -309,13 +309,8 @@ fn header(document: &mut Document<'_>, info: &TraceInfo) {
 
 /// Whether nothing has happened yet, so that the trace begins with the pool.
 fn is_new(image: &StateImage) -> bool {
-    let new = StateImage {
-        options: image.options.clone(),
-        now: image.now,
-        status: Status::Paused,
-        ..StateImage::default()
-    };
-    *image == new
+    let (options, now) = (image.options.clone(), image.now);
+    *image == StateImage { options, now, ..StateImage::default() }
 }
 
 impl<W> fmt::Debug for TraceWriter<W> {

@@ -175,6 +175,10 @@ fn each_kind_of_damage_has_its_message() {
             doc! { "t": 1_i64, "set": { "maxConnecting": 0 } },
             "SetOptions is refused: the new options are invalid: maxConnecting is 0, so nothing could ever connect: set at least 1",
         ),
+        (
+            doc! { "t": 1_i64, "set": { "maxIdleTime": { "s": 1_i64, "n": 1_000_000_000 } } },
+            "damaged: `maxIdleTime` has no nanoseconds below a second",
+        ),
         (doc! { "fp": 1_i64, "n": 0 }, "the fingerprint is "),
         (
             doc! { "fp": 1_i64, "n": 3 },
