@@ -48,8 +48,11 @@ fn everything_comes_back_from_every_compressor_and_level() {
                 let bytes = compressed(id, level, original);
                 assert_eq!(frame(&bytes).header().op_code, OpCode::Compressed);
                 assert_eq!(bytes[24], id.number());
-                let back = decompress(frame(&bytes), LIMIT, &mut scratch).unwrap();
-                assert_eq!(back, frame(original), "{id} {level}");
+                // Into memory that was there, and into none.
+                for scratch in [&mut scratch, &mut Vec::new()] {
+                    let back = decompress(frame(&bytes), LIMIT, scratch).unwrap();
+                    assert_eq!(back, frame(original), "{id} {level}");
+                }
             }
         }
     }
