@@ -22,7 +22,7 @@ use cenote_core::trace::{
     ActionDifference, ActionName, ActionRecord, JournalOptions, Recorder, Replay, TraceInfo,
     TraceWriter,
 };
-use cenote_core::uri::{ConnectionString, Place, ReadPreferenceMode};
+use cenote_core::uri::{ConnectionString, Place, ReadPreferenceMode, Secret};
 use cenote_core::wire::{
     Channel, Flags, Framer, Ids, Message, MessageBuf, MessageLimit, MessageWriter, Query,
 };
@@ -77,6 +77,7 @@ fn commands_show_their_names() {
 
 #[test]
 fn what_is_secret_has_a_name() {
+    shows(&Secret::from("pencil".to_owned()), &["Secret(…)"]);
     shows(&Nonce::from_text("abc").expect("a nonce"), &["Nonce(…)"]);
     shows(&ScramCache::default(), &["ScramCache"]);
     let server = "db.example.com".parse().expect("an address");

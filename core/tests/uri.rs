@@ -202,6 +202,7 @@ fn what_is_ignored_is_said() {
         ("OP-20", "timeoutMS=-1", &["timeoutMS: not a whole number from 0 to 9223372036854775807"]),
         ("OP-36", "proxyHost=p&proxyPort=0", &["proxyPort: not a whole number from 1 to 65535"]),
         ("OP-36", "w=-1", &["w: not a number of members or a write concern's name"]),
+        ("OP-36", "w=", &["w: not a number of members or a write concern's name"]),
         (
             "OP-36",
             "maxStalenessSeconds=89",

@@ -389,4 +389,15 @@ mod tests {
         let forgotten = "what is closed is forgotten";
         assert_found(pool, |it| it.connections.expiries.push(late(9)), forgotten);
     }
+
+    #[test]
+    fn ends_of_connections_that_have_gone_are_forgotten_in_time() {
+        let mut connections = Connections::<()>::new();
+        let id = connections.create(Instant::ORIGIN, 0, None);
+        connections.set_expiry(id, Instant::from_nanos(1));
+        let gone = |number| Reverse((Instant::from_nanos(2), ConnId::from_parts(number, 0)));
+        connections.expiries.extend((100..200).map(gone));
+        connections.settle_expiries();
+        assert_eq!(connections.expiries.len(), 1);
+    }
 }

@@ -22,8 +22,6 @@ pub(super) struct FlightRecorder {
     past: Chunk,
     /// Whether the other half holds anything that comes before this one.
     has_past: bool,
-    /// Inputs before those of the present half.
-    steps: u64,
 }
 
 impl FlightRecorder {
@@ -32,7 +30,7 @@ impl FlightRecorder {
         let mut past = Chunk::with_capacity(bytes / 2);
         present.restart(pool, 0);
         past.restart(pool, 0);
-        Self { present, past, has_past: false, steps: 0 }
+        Self { present, past, has_past: false }
     }
 
     /// Records an input that will not be refused, if it is one that happens all the time and there is
@@ -62,9 +60,8 @@ impl FlightRecorder {
     #[cold]
     #[inline(never)]
     fn turn_over<S: Shell>(&mut self, pool: &PoolState<S>) {
-        self.steps += self.present.inputs();
         core::mem::swap(&mut self.present, &mut self.past);
-        self.present.restart(pool, self.steps);
+        self.present.restart(pool, 0);
         self.has_past = true;
     }
 

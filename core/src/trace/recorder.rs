@@ -194,7 +194,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::pool::{Action, ActionSink, Bare, PoolOptions};
+    use crate::pool::{Action, ActionSink, Bare, CheckOutError, PoolOptions, Purpose, WaiterId};
     use crate::trace::{Replay, TraceInfo, TraceWriter, Traced};
 
     fn recorder() -> Recorder<Bare> {
@@ -286,28 +286,66 @@ mod tests {
         assert!(!writer.finish().expect("memory").is_empty());
     }
 
-    /// Whoever replays and does not look at events makes the pool tell none.
+    /// All that comes of it is an event.
+    fn trace_of_getting_ready() -> Vec<u8> {
+        let mut recorder = recorder().with_journal(JournalOptions::default());
+        ready(&mut recorder);
+        trace_of(&mut recorder)
+    }
+
+    fn trace_of(recorder: &mut Recorder<Bare>) -> Vec<u8> {
+        recorder.flush();
+        let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
+        writer.write(&recorder.take_chunk().expect("what happened")).expect("memory");
+        writer.finish().expect("memory")
+    }
+
     #[test]
-    fn a_replay_asks_for_no_events_that_nobody_wants() {
-        struct Deaf(usize);
-        impl ActionSink<Traced> for Deaf {
+    fn a_replay_asks_for_the_events_that_somebody_wants() {
+        struct Counts {
+            wants_events: bool,
+            actions: usize,
+        }
+        impl ActionSink<Traced> for Counts {
             fn act(&mut self, _: Action<Traced>) {
-                self.0 += 1;
+                self.actions += 1;
             }
 
             fn wants_events(&self) -> bool {
-                false
+                self.wants_events
             }
         }
-        let mut recorder = recorder().with_journal(JournalOptions::default());
+        let trace = trace_of_getting_ready();
+        for (wants_events, told) in [(true, 1), (false, 0)] {
+            let mut replay = Replay::new(trace.as_slice()).expect("a trace");
+            let mut sink = Counts { wants_events, actions: 0 };
+            while replay.step(&mut sink).expect("it goes the same way").is_some() {}
+            assert_eq!(sink.actions, told);
+        }
+    }
+
+    /// A trace does not tell of what was before it.
+    #[test]
+    fn a_pool_that_was_cleared_before_says_so() {
+        let mut recorder = recorder();
         ready(&mut recorder);
-        recorder.flush();
-        let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
-        writer.write(&recorder.take_chunk().expect("ready")).expect("memory");
-        let trace = writer.finish().expect("memory");
+        let clear = Input::Clear { cause: (), interrupt: false, service: None };
+        recorder.handle(Instant::ORIGIN, clear, &mut |_| {}).expect("legal");
+        let mut recorder = recorder.with_journal(JournalOptions::default());
+        let (id, purpose) = (WaiterId(1), Purpose::Other);
+        let ask = Input::CheckOutRequested { id, waiter: (), deadline: None, purpose };
+        recorder.handle(Instant::ORIGIN, ask, &mut |_| {}).expect("legal");
+        let trace = trace_of(&mut recorder);
         let mut replay = Replay::new(trace.as_slice()).expect("a trace");
-        let mut deaf = Deaf(0);
-        while replay.step(&mut deaf).expect("it goes the same way").is_some() {}
-        assert_eq!(deaf.0, 0, "all that comes of it is an event");
+        let mut told = Vec::new();
+        let mut look = |action: Action<Traced>| {
+            if let Action::Deliver { outcome: Err(CheckOutError::PoolCleared { cause }), .. } =
+                action
+            {
+                told.push(cause.map(|cause| cause.to_string()));
+            }
+        };
+        while replay.step(&mut look).expect("it goes the same way").is_some() {}
+        assert_eq!(told, [Some("before this trace begins".into())]);
     }
 }

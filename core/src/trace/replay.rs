@@ -292,6 +292,7 @@ mod tests {
         let trace = trace();
         let mut replay = Replay::new(trace.as_slice()).expect("a trace");
         let step = replay.step(&mut |_| {}).expect("no problem").expect("ready");
+        assert_eq!(replay.byte(), step.byte);
         let place = usize::try_from(step.byte).expect("a short trace");
         let length: [u8; 4] = trace[place..place + 4].try_into().expect("there is a document");
         let length = usize::try_from(i32::from_le_bytes(length)).expect("a length");

@@ -165,3 +165,12 @@ fn what_a_frame_is_can_be_asked_without_reading_all_of_it() {
     let reply = super::raw(OpCode::Reply, &[&[0; 20]]);
     assert!(super::frame(&reply).flags().is_err());
 }
+
+#[test]
+fn a_stream_that_ends_too_early_says_how_much_was_there() {
+    let ended = |got, expected| WireError::EndOfStream { got, expected }.to_string();
+    let within = "the stream ended after 20 bytes of a message of 40";
+    assert_eq!(ended(20, Some(40)), within);
+    let before = "the stream ended after 3 bytes of a message of unknown length";
+    assert_eq!(ended(3, None), before);
+}
