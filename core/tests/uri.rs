@@ -115,6 +115,9 @@ fn options_are_read_without_a_warning() {
         ("TL-01", "tlsCAFile=ca.pem", |it| it.tls.enabled() && it.tls.tls.is_none()),
         ("TL-01", "tlsCAFile=ca.pem&tls=false", |it| !it.tls.enabled()),
         ("TL-01", "appname=a", |it| !it.tls.enabled()),
+        ("TL-03", "tlsAllowInvalidCertificates=true", |it| {
+            it.tls.allow_invalid_certificates == Some(true)
+        }),
         ("TL-04", "ssl=true&tls=true&ssl=true", |it| it.tls.tls == Some(true)),
         ("SX-01", "proxyHost=px", |it| it.proxy.as_ref().is_some_and(|px| px.port.is_none())),
         ("SX-02", "proxyHost=px&proxyUsername=&proxyPassword=", |it| {

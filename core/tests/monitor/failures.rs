@@ -20,6 +20,7 @@ fn a_server_that_cannot_be_reached() {
     // It stays visible why.
     let description = world.monitor.description();
     assert_eq!(description.error.as_ref().map(ConnectionError::stage), Some(Stage::Tcp));
+    assert_eq!(description.updated, Some(world.now));
     let failed = world.now;
     assert_eq!(world.until_due().at, failed + SECOND * 10);
     assert_eq!(world.done(), ["started", "open 2"]);

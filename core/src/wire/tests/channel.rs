@@ -35,6 +35,7 @@ fn one_thing_at_a_time() {
     assert!(channel.is_writing() && !channel.is_reusable());
     // What is being written stays as it is.
     assert_eq!(ping(&mut channel), Err(WireError::NotYourTurn));
+    assert_eq!(channel.outgoing(), begun);
     assert_eq!(channel.begin_message(&begun), Err(WireError::NotYourTurn));
     assert_eq!(channel.begin_borrowed(&begun), Err(WireError::NotYourTurn));
     assert_eq!(channel.lend().err(), Some(WireError::NotYourTurn));
