@@ -52,6 +52,7 @@ fn messages() {
     shows(&Message::parse(frame).expect("a message"), &["Message", "request_id: 7", "flags"]);
     let kept = MessageBuf::parse(bytes, MessageLimit::DEFAULT).expect("a message");
     shows(&kept, &["MessageBuf", "request_id: 7", "flags"]);
+    shows(&kept.as_message().sequences(), &["Sequences", "Reader", "offset", "left: "]);
     let mut channel = Channel::new();
     channel.begin(&body, Some("admin"), Flags::NONE).expect("its turn");
     shows(&channel, &["Channel", "limit", "Plain"]);

@@ -1,5 +1,3 @@
-use core::fmt;
-
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use md5::Md5;
 use pbkdf2::pbkdf2_hmac;
@@ -90,12 +88,6 @@ impl Keys {
 
     pub(super) fn is_server_signature(&self, signed: &[u8], claimed: &[u8]) -> bool {
         self.hash.is_hmac(&self.server, signed, claimed)
-    }
-}
-
-impl fmt::Debug for Keys {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Keys(…)")
     }
 }
 
