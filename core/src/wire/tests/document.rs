@@ -32,7 +32,7 @@ fn nested(depth: usize) -> Vec<u8> {
 fn every_type_passes() {
     let document = rawdoc! {
         "double": 1.5, "string": "text", "document": { "a": { "b": [1, 2_i64] } },
-        "binary": Binary { subtype: BinarySubtype::Generic, bytes: vec![0, 1, 2] },
+        "binary": Binary { subtype: BinarySubtype::Generic, bytes: vec![2, 1, 0] },
         "old": Binary { subtype: BinarySubtype::BinaryOld, bytes: vec![0, 1, 2] },
         "oid": ObjectId::from_bytes([1; 12]), "bool": false,
         "date": bson::DateTime::from_millis(5), "null": bson::RawBson::Null,
@@ -86,7 +86,7 @@ fn each_defect_is_named() {
         ("long string", one(0x02, &[3, 0, 0, 0, b'a', 0]), 7, length(3, 1, 2)),
         ("string without end", one(0x02, &[1, 0, 0, 0, b'a']), 11, P::Unterminated),
         ("long binary", one(0x05, &[2, 0, 0, 0, 0, 9]), 7, length(2, 0, 1)),
-        ("old binary", one(0x05, &[5, 0, 0, 0, 2, 2, 0, 0, 0, 9]), 12, length(2, 1, 1)),
+        ("old binary", one(0x05, &[5, 0, 0, 0, 2, 3, 0, 0, 0, 9]), 12, length(3, 1, 1)),
         ("long document", one(0x03, &[6, 0, 0, 0, 0]), 7, length(6, 5, 5)),
         ("half a regex", one(0x0B, &[b'a', 0, b'i']), 9, P::Unterminated),
         ("short scope", one(0x0F, &[0; 14]), 7, length(0, 14, 14)),
