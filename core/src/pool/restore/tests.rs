@@ -51,7 +51,7 @@ fn counts() {
         &[
             (|it| it.generation = COUNT_MAX + 1, never),
             (|it| it.last_connection = COUNT_MAX + 1, never),
-            (|it| it.clock_regressions = u64::MAX, never),
+            (|it| it.clock_regressions = i64::MAX as u64, never),
             (|it| it.inherited = 3, "more connections were inherited than made"),
             (|it| it.inherited = 1, "has a number that was not given out"),
             (|it| it.last_connection = 1, "more slots than connections ever made"),
