@@ -262,6 +262,7 @@ mod tests {
         assert!(begun_at(Instant::from_nanos(5), &[]));
         assert!(!begun_at(Instant::ORIGIN, &[Input::Ready]));
     }
+
     #[test]
     fn memory_that_is_given_back_lies_ready() {
         let mut recorder = recorder().with_journal(JournalOptions::default());
@@ -270,6 +271,7 @@ mod tests {
         recorder.give_back(chunk);
         assert_eq!(recorder.tapes.journal_mut().map(|it| it.spare_chunks()), Some(1));
     }
+
     #[test]
     fn a_trace_begins_with_the_first_chunk() {
         let mut recorder = recorder().with_journal(JournalOptions::default());
