@@ -189,6 +189,7 @@ mod tests {
         for level in -1..=9 {
             assert_eq!(ZlibLevel::new(level).map(ZlibLevel::get), Ok(level));
         }
+        assert_eq!(ZlibLevel::DEFAULT.get(), -1);
         for got in [-2, 10, i32::MIN, i32::MAX] {
             assert_eq!(ZlibLevel::new(got), Err(WireError::ZlibLevel { got }));
         }

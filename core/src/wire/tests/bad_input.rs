@@ -166,4 +166,7 @@ fn legacy_messages_end_where_they_say() {
         let error = Reply::parse(frame(&reply(expected))).unwrap_err();
         assert_eq!(error, WireError::DocumentCount { expected, got: 2 });
     }
+    // Bit 1 of its flags says that the query failed.
+    let failed = raw(OpCode::Reply, &[&2_u32.to_le_bytes(), &[0; 16]]);
+    assert_eq!(Reply::parse(frame(&failed)).unwrap().flags(), Reply::QUERY_FAILURE);
 }
