@@ -449,6 +449,18 @@ mod tests {
     }
 
     #[test]
+    fn the_smallest_tape_has_room_for_four_records() {
+        let id = ConnId::from_parts(u64::MAX, u32::MAX);
+        let input = Input::<Traced>::Handshaken { id, service: Some(ServiceId([7; 12])) };
+        let mut tape = Tape::with_capacity(0);
+        for _ in 0..4 {
+            assert!(tape.has_room());
+            tape.input(Instant::from_nanos(u64::MAX), &input);
+        }
+        assert_eq!(back(&tape), vec![input; 4]);
+    }
+
+    #[test]
     fn all_of_a_cause_comes_back() {
         let mut tape = Tape::with_capacity(16 << 10);
         let mut inputs = Vec::new();
