@@ -10,6 +10,7 @@ def copy_workspace(copy, but=()):
     """Copies what differs, so that cargo builds no more than it must, and leaves alone what is in one of
     these folders. What is built from the copy needs a folder of its own: cargo tells packages by where
     they are within their workspace, and would take it for what is built from the original."""
+    but = tuple(but)
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *PARTS]
     listed = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     listed = set(listed.stdout.splitlines())
@@ -18,7 +19,7 @@ def copy_workspace(copy, but=()):
             if path.is_file() and str(path.relative_to(copy)) not in listed:
                 path.unlink()
     for name in sorted(listed):
-        if (ROOT / name).exists() and not name.startswith(tuple(but)):
+        if (ROOT / name).exists() and not name.startswith(but):
             place(copy / name, (ROOT / name).read_bytes())
 
 def place(path, content):
