@@ -17,6 +17,8 @@ fn bad_usage_is_one_line() {
         (&["--depth", "0"][..], "0 is not in 1..=4294967295"),
         (&["--depth", "-1"], "-1 is not in 1..=4294967295"),
         (&["--deep"], "unexpected argument '--deep'"),
+        (&["--threads", "0"], "a whole number above 0 is expected"),
+        (&["--threads", "-1"], "a whole number is expected, not below 0"),
     ] {
         let cenote =
             Command::new(env!("CARGO_BIN_EXE_cenote")).arg("explore").args(arguments).output();

@@ -1,8 +1,10 @@
 //! `cenote explore`
 
 use std::io;
+use std::num::NonZeroUsize;
 use std::sync::atomic::Ordering;
 
+use super::output::print;
 use super::signals;
 use crate::explore::{self, Configuration, Report};
 
@@ -13,8 +15,8 @@ pub struct Arguments {
     #[arg(long, allow_negative_numbers = true, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     depth: u32,
     /// How many configurations are explored at once; by default as many as there are cores
-    #[arg(long)]
-    threads: Option<usize>,
+    #[arg(long, allow_negative_numbers = true)]
+    threads: Option<NonZeroUsize>,
     /// One JSON object instead of a table
     #[arg(long)]
     json: bool,
@@ -24,21 +26,22 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// When signals cannot be heard.
+/// When signals cannot be heard, or nothing can be printed.
 pub fn run(arguments: &Arguments) -> io::Result<bool> {
     let is_interrupted = signals::flag()?;
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = arguments.threads.unwrap_or_else(cores);
+    let cores = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    let threads = arguments.threads.unwrap_or_else(cores).get();
     let all = Configuration::standard();
     let report = explore::explore_until(&all, arguments.depth, threads, &is_interrupted);
     let is_whole = !is_interrupted.load(Ordering::Relaxed);
     if arguments.json {
-        println!("{:#}", json(&report, is_whole));
+        print(format_args!("{:#}\n", json(&report, is_whole)))?;
     } else {
-        print!("{report}");
+        print(&report)?;
         if !is_whole {
             let (begun, all) = (report.lines.len(), all.len());
-            println!("interrupted: {begun} of {all} configurations, each to the depth in its line");
+            let each = "configurations, each to the depth in its line";
+            print(format_args!("interrupted: {begun} of {all} {each}\n"))?;
         }
     }
     Ok(report.failures().next().is_none())

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
+use std::panic;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use thiserror::Error;
 
+use super::output::print;
 use super::signals;
 use crate::replay::shrink::Property;
 use crate::simulate::{Drawn, Failure, Lived, Met};
@@ -23,7 +25,7 @@ pub struct Arguments {
     /// How many worlds
     #[arg(long, allow_negative_numbers = true, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// How many inputs a world has before all gets well; about as many come after that
+    /// How many inputs a world has before all gets well; fewer come after that
     #[arg(long, allow_negative_numbers = true, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     steps: u64,
     /// Establish, use and watch connections over virtual sockets, with logins, compression and proxies:
@@ -60,9 +62,9 @@ pub enum NotSimulated {
         /// Why.
         source: io::Error,
     },
-    /// Signals cannot be heard.
-    #[error("{0}")]
-    Signals(io::Error),
+    /// Signals cannot be heard, or nothing can be printed.
+    #[error(transparent)]
+    System(#[from] io::Error),
 }
 
 /// Lives through the worlds until one goes wrong, of which a trace is written.
@@ -74,11 +76,9 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotSimulated> {
     let &Arguments { seed, runs, .. } = arguments;
     let last = seed.checked_add(runs - 1).ok_or(NotSimulated::Seeds { seed, runs })?;
     expect_folder(&arguments.out)?;
-    let is_interrupted = signals::flag().map_err(NotSimulated::Signals)?;
-    // A panic of the machine is told as a failure, and shrinking provokes it again and again.
-    std::panic::set_hook(Box::new(|_| {}));
+    let is_interrupted = signals::flag()?;
     if !arguments.json {
-        announce(arguments, last);
+        announce(arguments, last)?;
     }
     let (began, cpu_before) = (Instant::now(), cpu_time());
     let mut reached = Reached { worlds: 0, inputs: 0, met: Met::default(), began, cpu_before };
@@ -87,17 +87,30 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotSimulated> {
             break;
         }
         let plan = Drawn::new(seed, arguments.steps, arguments.wire);
-        match plan.live(!arguments.without_model, &is_interrupted) {
+        match silently(|| plan.live(!arguments.without_model, &is_interrupted)) {
             Ok(lived) => reached.add(&lived),
             Err(failure) => {
-                let trace = write_trace(arguments, &plan)?;
-                tell_failure(arguments, &plan, &failure, trace.as_ref(), &reached);
+                let trace = silently(|| write_trace(arguments, &plan)).unwrap_or_else(|error| {
+                    // What went wrong is told all the same.
+                    eprintln!("cenote: {error}");
+                    None
+                });
+                tell_failure(arguments, &plan, &failure, trace.as_ref(), &reached)?;
                 return Ok(false);
             }
         }
     }
-    tell_success(arguments, &reached, is_interrupted.load(Ordering::Relaxed));
+    tell_success(arguments, &reached, is_interrupted.load(Ordering::Relaxed))?;
     Ok(true)
+}
+
+/// A panic of the machine is told as a failure, and shrinking provokes it again and again.
+fn silently<T>(run: impl FnOnce() -> T) -> T {
+    let loud = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let outcome = run();
+    panic::set_hook(loud);
+    outcome
 }
 
 /// How far it has come.
@@ -142,16 +155,16 @@ fn expect_folder(folder: &Path) -> Result<(), NotSimulated> {
     written.map_err(|source| NotSimulated::File { path: folder.to_owned(), source })
 }
 
-fn announce(arguments: &Arguments, last: u64) {
+fn announce(arguments: &Arguments, last: u64) -> io::Result<()> {
     let &Arguments { seed, runs, steps, wire, without_model, .. } = arguments;
     let judges = if without_model { "without the model" } else { "with the model" };
     let kind = if wire { "on the wire, " } else { "" };
-    println!("seeds {seed} to {last}, {kind}{steps} inputs each, judged {judges}");
-    if runs == 1 {
-        println!("{}", Drawn::new(seed, steps, wire));
-    }
     // Before the first world, whatever becomes of it.
-    let _ = io::stdout().flush();
+    print(format_args!("seeds {seed} to {last}, {kind}{steps} inputs each, judged {judges}\n"))?;
+    if runs == 1 {
+        print(format_args!("{}\n", Drawn::new(seed, steps, wire)))?;
+    }
+    Ok(())
 }
 
 /// What was written about a world that went wrong.
@@ -180,7 +193,7 @@ fn tell_failure(
     failure: &Failure,
     trace: Option<&Trace>,
     reached: &Reached,
-) {
+) -> io::Result<()> {
     let repeat = command(arguments, plan);
     if arguments.json {
         let trace = trace.map(|trace| {
@@ -198,30 +211,28 @@ fn tell_failure(
             "repeat": repeat,
             "trace": trace,
         });
-        println!("{:#}", json(reached, &failure, false));
-        return;
+        return print(format_args!("{:#}\n", json(reached, &failure, false)));
     }
-    println!("\n{plan}\n\nwrong {failure}\n");
-    println!("once more:      {repeat}");
+    print(format_args!("\n{plan}\n\nwrong {failure}\n\nonce more:      {repeat}\n"))?;
     if let Some(Trace { path, steps, property }) = trace {
         let shows = property.as_ref().map_or_else(String::new, |shown| format!(", shows {shown}"));
-        println!("what happened:  cenote replay {} ({steps} steps{shows})", path.display());
+        let path = path.display();
+        print(format_args!("what happened:  cenote replay {path} ({steps} steps{shows})\n"))?;
     }
-    println!("before that:    {} worlds, {} inputs, nothing wrong", reached.worlds, reached.inputs);
+    let Reached { worlds, inputs, .. } = reached;
+    print(format_args!("before that:    {worlds} worlds, {inputs} inputs, nothing wrong\n"))
 }
 
-fn tell_success(arguments: &Arguments, reached: &Reached, is_interrupted: bool) {
+fn tell_success(arguments: &Arguments, reached: &Reached, is_interrupted: bool) -> io::Result<()> {
     if arguments.json {
-        return println!("{:#}", json(reached, &serde_json::Value::Null, is_interrupted));
+        let report = json(reached, &serde_json::Value::Null, is_interrupted);
+        return print(format_args!("{report:#}\n"));
     }
     let ended = if is_interrupted { "interrupted after " } else { "" };
-    println!("{}", reached.met);
-    println!(
-        "{ended}{} worlds, {} inputs, {:.0} a second of CPU: nothing wrong",
-        reached.worlds,
-        reached.inputs,
-        reached.per_second()
-    );
+    let (Reached { worlds, inputs, met, .. }, each) = (reached, reached.per_second());
+    print(format_args!("{met}\n"))?;
+    let line = format!("{worlds} worlds, {inputs} inputs, {each:.0} a second of CPU");
+    print(format_args!("{ended}{line}: nothing wrong\n"))
 }
 
 fn json(reached: &Reached, failure: &serde_json::Value, is_interrupted: bool) -> serde_json::Value {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::json;
 use thiserror::Error;
 
+use super::output::print;
 use super::signals;
 use crate::study::{ALL, Findings, NotAPage, Page, Study};
 
@@ -42,9 +43,9 @@ pub enum NotStudied {
         /// As it was given.
         name: String,
     },
-    /// Signals cannot be heard.
+    /// Signals cannot be heard, or nothing can be printed.
     #[error(transparent)]
-    Signals(#[from] io::Error),
+    System(#[from] io::Error),
     /// A study went wrong, and has said why.
     #[error("the study `{0}` has panicked")]
     Panicked(&'static str),
@@ -72,8 +73,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotStudied> {
         if arguments.json {
             told.insert(study.name.to_owned(), json(&findings));
         } else {
-            println!("{} ({})\n", study.title, study.name);
-            findings.tables.iter().for_each(|table| println!("{table}"));
+            print(format_args!("{} ({})\n\n", study.title, study.name))?;
+            findings.tables.iter().try_for_each(|table| print(format_args!("{table}\n")))?;
         }
         if let Some(folder) = &arguments.write {
             Page::new(folder, study.name, &findings)?.write()?;
@@ -86,7 +87,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotStudied> {
         }
     }
     if arguments.json {
-        println!("{:#}", serde_json::Value::Object(told));
+        print(format_args!("{:#}\n", serde_json::Value::Object(told)))?;
     }
     Ok(all_hold)
 }

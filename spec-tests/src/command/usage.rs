@@ -29,6 +29,7 @@ fn summary(rendered: &str) -> String {
 fn in_plain_words(said: &str) -> String {
     said.replace("number too large to fit in target type", "the number is too large")
         .replace("invalid digit found in string", "a whole number is expected, not below 0")
+        .replace("number would be zero for non-zero type", "a whole number above 0 is expected")
         .replace("cannot parse integer from empty string", "a whole number is expected")
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cenote_core::pool::Purpose;
+use cenote_core::pool::{Instant, Purpose};
 
 use super::chance::Chance;
 
@@ -30,6 +30,8 @@ pub struct Habits {
 pub(super) struct Request {
     /// How long he may wait, by a deadline of his own.
     pub(super) allowed: Option<Duration>,
+    /// That long ago is his deadline, and not ahead.
+    pub(super) is_late: bool,
     /// When he goes away.
     pub(super) gives_up: Option<Duration>,
     pub(super) purpose: Purpose,
@@ -59,10 +61,8 @@ impl Habits {
     ) -> Request {
         let mut request = Request::default();
         if chance.one_in(self.deadline) {
-            // Now and then it has passed already.
-            let has_passed = chance.one_in(8);
-            let allowed = allowed(chance);
-            request.allowed = Some(if has_passed { Duration::ZERO } else { allowed });
+            request.is_late = chance.one_in(8);
+            request.allowed = Some(allowed(chance));
         }
         if chance.one_in(self.gives_up) {
             request.gives_up = Some(patience(chance));
@@ -71,5 +71,15 @@ impl Habits {
             request.purpose = if chance.flip() { Purpose::Cursor } else { Purpose::Transaction };
         }
         request
+    }
+}
+
+impl Request {
+    /// Of somebody who asks now.
+    pub(super) fn deadline(&self, now: Instant) -> Option<Instant> {
+        let allowed = self.allowed?;
+        let age = u64::try_from(allowed.as_nanos()).unwrap_or(u64::MAX);
+        let past = || Instant::from_nanos(now.as_nanos().saturating_sub(age));
+        Some(if self.is_late { past() } else { now + allowed })
     }
 }

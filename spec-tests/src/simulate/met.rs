@@ -1,7 +1,6 @@
 //! What worlds met, counted: so that whether a fault was tried is a figure and not a belief.
 
 use std::fmt;
-use std::time::Duration;
 
 use cenote_core::pool::{CheckOutError, Purpose};
 
@@ -166,7 +165,7 @@ impl Met {
     pub(super) fn count_request(&mut self, request: &Request) {
         for (is_so, what) in [
             (request.allowed.is_some(), Encounter::OwnDeadline),
-            (request.allowed == Some(Duration::ZERO), Encounter::DeadlinePassed),
+            (request.is_late, Encounter::DeadlinePassed),
             (request.purpose != Purpose::Other, Encounter::Pins),
         ] {
             if is_so {

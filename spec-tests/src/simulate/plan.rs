@@ -9,8 +9,8 @@ use super::chance::{Chance, Latency};
 use super::habits::Habits;
 use crate::lockstep::Brief;
 
-/// Every parameter of a world. Half of what can go wrong is left out of each one, another half each
-/// time, because faults hide each other.
+/// Every parameter of a world. Most of what can go wrong is left out of each one, because faults hide
+/// each other.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Where all of it comes from.

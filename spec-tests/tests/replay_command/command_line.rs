@@ -1,12 +1,23 @@
 //! What holds for every command: how it is asked for help, and what it says when it is called in a
 //! way that it does not understand.
 
-use std::process::Command;
+use std::fs::File;
+use std::process::{Command, Stdio};
 
-use super::{bad, cenote, good};
+use super::{Folder, bad, cenote, good, text};
 
-const COMMANDS: [&str; 8] =
-    ["run", "replay", "record", "check", "conform", "endpoint", "explore", "completions"];
+const COMMANDS: [&str; 10] = [
+    "run",
+    "replay",
+    "record",
+    "check",
+    "conform",
+    "endpoint",
+    "simulate",
+    "explore",
+    "study",
+    "completions",
+];
 
 #[test]
 fn every_command_refuses_what_it_does_not_know_in_one_line() {
@@ -83,8 +94,8 @@ fn shells_complete_commands_and_options() {
     let script = good(&["completions", "bash"]);
     let mut bash = Command::new("bash")
         .args(["-c", ask])
-        .stdin(std::process::Stdio::piped())
-        .stdout(std::process::Stdio::piped())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
         .spawn()
         .expect("bash");
     let mut input = bash.stdin.take().expect("a pipe");
@@ -102,4 +113,58 @@ fn whoever_has_seen_enough_may_go() {
         .expect("bash");
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(cenote(&["help", "nonsense"]).status.code(), Some(2));
+}
+
+/// As in `… | head`: whoever reads has seen enough.
+#[test]
+fn nobody_has_to_read_to_the_end() {
+    for arguments in [&["explore", "--depth", "2"][..], &["simulate", "--runs", "1"]] {
+        let mut begun = Command::new(env!("CARGO_BIN_EXE_cenote"))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("a child process");
+        drop(begun.stdout.take());
+        let output = begun.wait_with_output().expect("it ends");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+    }
+}
+
+/// A device that is always full.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_printed_is_said() {
+    let commands =
+        [&["explore", "--depth", "2"][..], &["simulate", "--runs", "1"], &["study", "reuse"]];
+    for arguments in commands {
+        let full = File::options().write(true).open("/dev/full").expect("a device");
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_cenote")).args(arguments).stdout(full).output();
+        let output = output.expect("a child process");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.starts_with("cenote: cannot print: No space left"), "{said}");
+        assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1));
+    }
+}
+
+#[test]
+fn a_trace_is_not_written_over() {
+    let folder = Folder::new();
+    let trace = folder.traffic("trace.bson", &[]);
+    let before = std::fs::read(&trace).expect("a trace");
+    let (trace, page) = (text(&trace), folder.path("page"));
+    let page = text(&page);
+    for (arguments, names) in [
+        (&["--html", trace][..], "the trace and --html"),
+        (&["--perfetto", trace], "the trace and --perfetto"),
+        (&["--shrink", "misuse", "--out", trace], "the trace and --out"),
+        (&["--html", page, "--perfetto", page], "--html and --perfetto"),
+    ] {
+        let (status, error) = bad(&[&["replay", trace], arguments].concat());
+        assert_eq!(status, 2, "{error}");
+        assert!(error.starts_with(&format!("cenote: {names} are one file, ")), "{error}");
+    }
+    assert_eq!(std::fs::read(trace).expect("it is there"), before);
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::command::output::{SameFile, expect_different};
 use crate::replay::condition::{self, Condition};
 use crate::replay::filter;
 use crate::replay::shrink::Property;
@@ -43,10 +44,10 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = filter::known_type, help_heading = CHOSEN)]
     pub(super) r#type: Vec<String>,
     /// Only those from this time on, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = CHOSEN)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", value_parser = seconds, help_heading = CHOSEN)]
     pub(super) from: Option<u64>,
     /// Only those up to this time, in seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = CHOSEN)]
+    #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", value_parser = seconds, help_heading = CHOSEN)]
     pub(super) to: Option<u64>,
 
     /// Draw it: one page that any browser opens, without a network
@@ -81,7 +82,8 @@ pub struct Arguments {
     )]
     pub(super) diff: Option<PathBuf>,
     /// Take inputs away for as long as this still shows: misuse (an input that was refused),
-    /// invariant, the name of an event, or a condition as in --until
+    /// invariant, model (what the reference model would not do), the name of an event, or a
+    /// condition as in --until
     #[arg(
         long,
         value_name = "PROPERTY",
@@ -112,6 +114,18 @@ Examples:
   cenote replay incident.bson --until 'waiting>100' --waiter 17
   cenote replay incident.bson --shrink event=ConnectionCheckOutFailed --out small.bson
   cenote replay incident.bson --json --events | cenote check -";
+
+impl Arguments {
+    /// What is read is not written over, nor anything that is written.
+    pub(super) fn check_files(&self) -> Result<(), SameFile> {
+        expect_different(&[
+            ("the trace", Some(&self.trace)),
+            ("--html", self.html.as_deref()),
+            ("--perfetto", self.perfetto.as_deref()),
+            ("--out", self.out.as_deref()),
+        ])
+    }
+}
 
 fn seconds(text: &str) -> Result<u64, String> {
     condition::nanos(text).ok_or_else(|| format!("`{text}` is no number of seconds"))

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use cenote_core::trace::TraceError;
 use thiserror::Error;
 
+use super::output::SameFile;
 use crate::replay::diff::diff;
 use crate::replay::history::History;
 use crate::replay::shrink::{self, Property};
@@ -40,6 +41,9 @@ pub enum Unplayable {
         /// Why.
         source: TraceError,
     },
+    /// What is to be written would be written over what is read, or twice.
+    #[error(transparent)]
+    Files(#[from] SameFile),
     /// Nowhere to print to.
     #[error("cannot print: {0}")]
     Print(#[from] io::Error),
@@ -51,6 +55,7 @@ pub enum Unplayable {
 ///
 /// When a file cannot be read or written.
 pub fn run(arguments: &Arguments) -> Result<bool, Unplayable> {
+    arguments.check_files()?;
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = if let Some(other) = &arguments.diff {
         compare(arguments, other, &mut out)

@@ -7,6 +7,7 @@ use cenote_core::uri::{ConnectionString, Problem, UriWarning};
 use clap::ValueEnum;
 
 use super::Trouble;
+use crate::command::output::expect_different;
 
 /// What `cenote run` can be told.
 #[derive(Debug, clap::Args)]
@@ -87,6 +88,12 @@ const TIME: Duration = Duration::from_secs(10);
 
 impl Arguments {
     pub(super) fn plan(&self) -> Result<Plan, Trouble> {
+        let files = [
+            ("--events", self.events.as_deref()),
+            ("--trace", self.trace.as_deref()),
+            ("--html", self.html.as_deref()),
+        ];
+        expect_different(&files)?;
         let given = self.options.as_ref();
         let target = match &self.uri {
             Some(_) if self.chaos => return Err(Trouble::ChaosElsewhere),

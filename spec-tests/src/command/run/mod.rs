@@ -19,7 +19,7 @@ mod timeline;
 mod troubles;
 mod work;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 
 use cenote_core::error::ConnectionError;
@@ -30,6 +30,7 @@ use thiserror::Error;
 use self::arguments::Shell;
 use self::summary::Summary;
 use super::endpoint::with_cause;
+use super::output::{self, SameFile};
 use super::replay::Unplayable;
 use crate::endpoint::StartError;
 
@@ -53,6 +54,9 @@ pub enum Trouble {
         /// What is wrong with it.
         problem: String,
     },
+    /// Two of the files that are to be written are one.
+    #[error(transparent)]
+    Files(#[from] SameFile),
     /// The connection string is none.
     #[error(transparent)]
     Uri(#[from] UriError),
@@ -120,12 +124,11 @@ pub fn run(arguments: &Arguments) -> Result<bool, Trouble> {
 }
 
 fn print(summary: &Summary, as_json: bool) -> Result<(), Trouble> {
-    let mut out = io::stdout().lock();
     if as_json {
-        serde_json::to_writer_pretty(&mut out, summary).map_err(io::Error::from)?;
-        writeln!(out)?;
+        let text = serde_json::to_string_pretty(summary).map_err(io::Error::from)?;
+        output::print(format_args!("{text}\n"))?;
     } else {
-        write!(out, "{summary}")?;
+        output::print(summary)?;
     }
-    Ok(out.flush()?)
+    Ok(())
 }

@@ -53,14 +53,13 @@ impl World<'_> {
             plan.habits.request(&mut self.chance, allowed, patience)
         };
         self.met.count_request(&request);
-        if plan.habits.bursts {
+        if plan.habits.bursts && !self.is_calm() {
             self.met.count(Encounter::Burst);
         }
         if let Some(after) = request.gives_up {
             self.plan_in(after, Due::GiveUp { request: id });
         }
-        let deadline = request.allowed.map(|allowed| self.now + allowed);
-        let purpose = request.purpose;
+        let (deadline, purpose) = (request.deadline(self.now), request.purpose);
         self.feed(Input::CheckOutRequested { id, waiter: id.0, deadline, purpose })
     }
 
