@@ -30,9 +30,9 @@ pub enum Property {
 }
 
 impl FromStr for Property {
-    type Err = NoCondition;
+    type Err = String;
 
-    fn from_str(text: &str) -> Result<Self, NoCondition> {
+    fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "misuse" => Ok(Self::Misuse),
             "invariant" => Ok(Self::Invariant),
@@ -40,7 +40,9 @@ impl FromStr for Property {
             _ => {
                 let named = crate::event_json::TYPES.contains(&text);
                 let text = if named { format!("event={text}") } else { text.to_owned() };
-                text.parse().map(Self::Condition)
+                let condition = text.parse().map(Self::Condition);
+                let or = "; or misuse, invariant, model, or the name of an event";
+                condition.map_err(|error: NoCondition| format!("{error}{or}"))
             }
         }
     }

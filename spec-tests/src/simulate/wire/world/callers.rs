@@ -289,7 +289,8 @@ impl World<'_> {
         }
     }
 
-    /// Until a caller asks again: in a burst, when all others do.
+    /// Until a caller asks again: in a burst, when all others do, four times in a heartbeat, which is
+    /// long beside what packets take.
     pub(super) fn think(&mut self) -> Duration {
         if self.plan.habits.bursts && !self.is_calm() {
             let beat = u64::try_from(self.plan.heartbeat.as_nanos()).unwrap_or(u64::MAX) / 4;
