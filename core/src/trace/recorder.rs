@@ -190,7 +190,7 @@ where
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use alloc::vec::Vec;
 
     use super::*;
@@ -208,6 +208,14 @@ mod tests {
 
     fn chunks(recorder: &mut Recorder<Bare>) -> Vec<u64> {
         core::iter::from_fn(|| recorder.take_chunk()).map(|chunk| chunk.inputs()).collect()
+    }
+
+    /// A whole trace of what there is to tell.
+    pub(in crate::trace) fn trace_of(recorder: &mut Recorder<Bare>) -> Vec<u8> {
+        recorder.flush();
+        let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
+        writer.write(&recorder.take_chunk().expect("what happened")).expect("memory");
+        writer.finish().expect("memory")
     }
 
     #[test]
@@ -252,10 +260,7 @@ mod tests {
                 recorder.handle(now, input.clone(), &mut |_| {}).expect("legal");
             }
             let mut recorder = recorder.with_journal(JournalOptions::default());
-            recorder.flush();
-            let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
-            writer.write(&recorder.take_chunk().expect("where it begins")).expect("memory");
-            let trace = writer.finish().expect("memory");
+            let trace = trace_of(&mut recorder);
             Replay::new(trace.as_slice()).expect("a trace").header().is_new
         };
         assert!(begun_at(Instant::ORIGIN, &[]));
@@ -286,13 +291,6 @@ mod tests {
         writer.write(&first).expect("memory");
         writer.write(&second).expect("memory");
         assert!(!writer.finish().expect("memory").is_empty());
-    }
-
-    fn trace_of(recorder: &mut Recorder<Bare>) -> Vec<u8> {
-        recorder.flush();
-        let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
-        writer.write(&recorder.take_chunk().expect("what happened")).expect("memory");
-        writer.finish().expect("memory")
     }
 
     #[test]

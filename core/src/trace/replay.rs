@@ -256,7 +256,8 @@ mod tests {
     use super::*;
     use crate::pool::{Bare, PoolOptions};
     use crate::trace::action::ActionName;
-    use crate::trace::{JournalOptions, Recorder, TraceInfo, TraceWriter};
+    use crate::trace::recorder::tests::trace_of;
+    use crate::trace::{JournalOptions, Recorder};
 
     /// Of a pool with options that are as long as they can be, which became ready.
     fn trace() -> Vec<u8> {
@@ -265,10 +266,7 @@ mod tests {
         let mut recorder =
             Recorder::new(pool.expect("options")).with_journal(JournalOptions::default());
         recorder.handle(Instant::ORIGIN, Input::Ready, &mut |_| {}).expect("legal");
-        recorder.flush();
-        let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
-        writer.write(&recorder.take_chunk().expect("ready")).expect("memory");
-        writer.finish().expect("memory")
+        trace_of(&mut recorder)
     }
 
     #[test]

@@ -372,7 +372,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_does_not_lie_about() {
+    fn a_secret_is_forgotten_when_it_is_written() {
         let mut channel = Channel::new();
         channel.begin(&rawdoc! { "saslContinue": 1 }, None, Flags::NONE).unwrap();
         channel.written();

@@ -1,8 +1,10 @@
 //! `cenote completions SHELL`
 
-use std::io::{self, Write as _};
+use std::io;
 
 use clap_complete::Shell;
+
+use super::output::print;
 
 /// What `cenote completions` can be told.
 #[derive(Debug, clap::Args)]
@@ -23,8 +25,6 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, command: &mut clap::Command) -> io::Result<bool> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, command, "cenote", &mut script);
-    match io::stdout().write_all(&script) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-        Ok(()) | Err(_) => Ok(true),
-    }
+    print(String::from_utf8_lossy(&script))?;
+    Ok(true)
 }

@@ -38,8 +38,8 @@ pub(super) struct Request {
 }
 
 impl Habits {
-    /// Each of them in half of all worlds.
-    pub(super) fn draw(chance: &mut Chance) -> Self {
+    /// Each of them in half of all worlds, but for patience.
+    pub(super) fn draw(chance: &mut Chance, is_patient: bool) -> Self {
         let mut often = |least, most| if chance.flip() { chance.between(least, most) } else { 0 };
         Self {
             deadline: often(1, 10),
@@ -48,7 +48,7 @@ impl Habits {
             breaks: often(5, 200),
             pins: often(2, 20),
             bursts: often(1, 2) != 0,
-            is_patient: false,
+            is_patient,
         }
     }
 

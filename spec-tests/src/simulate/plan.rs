@@ -134,7 +134,7 @@ impl Plan {
             connect_timeout: milliseconds(chance, 5, 200),
             heartbeat: milliseconds(chance, 2, 100),
             services,
-            habits: Habits { is_patient: !later.one_in(4), ..Habits::draw(chance) },
+            habits: Habits::draw(chance, !later.one_in(4)),
             troubles,
             trouble_time: Latency::Even(milliseconds(chance, 1, 200)),
             time: draw_time_faults(chance).with_tick(later),

@@ -48,6 +48,10 @@ fn every_command_refuses_what_it_does_not_know_in_one_line() {
             "required arguments were not provided: --out <FILE>",
         ),
         (
+            &["replay", "a", "--shrink", "nonsense", "--out", "b"],
+            "or misuse, invariant, model, or the name of an event",
+        ),
+        (
             &["replay", "a", "--until", "x"],
             "'--until <COND>': `x` is no condition: write waiting>100",
         ),

@@ -225,12 +225,11 @@ impl World {
                 return Err(format!("nobody logs {component} at {severity} here"));
             }
         }
-        let logged = match definition.observe_log_messages.is_empty() {
-            true => None,
-            false => {
-                let port = uri.hosts.first().and_then(ServerAddress::port);
-                Some(Listening::begin(port.ok_or("a server without a port")?)?)
-            }
+        let logged = if definition.observe_log_messages.is_empty() {
+            None
+        } else {
+            let port = uri.hosts.first().and_then(ServerAddress::port);
+            Some(Listening::begin(port.ok_or("a server without a port")?)?)
         };
         let client = TestClient {
             uri,

@@ -112,7 +112,7 @@ impl Plan {
             callers: draw_callers(chance),
             think: draw_latency(chance, 200_000),
             work: draw_latency(chance, 50_000),
-            habits: Habits { is_patient: true, ..Habits::draw(chance) },
+            habits: Habits::draw(chance, true),
             topology,
             login: draw_login(chance),
             compressors: draw_compressors(chance),
