@@ -7,6 +7,9 @@ use std::process::{Command, Output, Stdio};
 use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
 use serde_json::Value;
 
+/// What a run writes.
+const FILES: [&str; 3] = ["--events", "--trace", "--html"];
+
 fn cenote(command: &str, arguments: &[&str]) -> Command {
     let mut cenote = Command::new(env!("CARGO_BIN_EXE_cenote"));
     cenote.arg(command).args(arguments);
@@ -194,27 +197,27 @@ fn a_page_alone_leaves_nothing_else() {
 
 /// Nor is anything lost that was there.
 #[test]
-fn a_run_that_does_not_begin_leaves_no_page() {
+fn a_run_that_does_not_begin_leaves_no_file() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let nobody = format!("mongodb://127.0.0.1:{}", free.local_addr().unwrap().port());
     drop(free);
     let folder = tempfile::tempdir().unwrap();
-    let [new, old] = ["new.html", "old.html"].map(|name| folder.path().join(name));
+    let [new, old] = ["new", "old"].map(|name| folder.path().join(name));
     fs::write(&old, "of yesterday").unwrap();
     for shell in ["tokio", "mio"] {
-        for page in [&new, &old] {
-            let output = run(&[&nobody, "--shell", shell, "--html", page.to_str().unwrap()]);
+        for (option, file) in FILES.into_iter().flat_map(|option| [(option, &new), (option, &old)])
+        {
+            let output = run(&[&nobody, "--shell", shell, option, file.to_str().unwrap()]);
             assert_eq!(output.status.code(), Some(2), "{output:?}");
+            assert!(!new.exists(), "{option}");
+            assert_eq!(fs::read_to_string(&old).unwrap(), "of yesterday", "{option}");
         }
-        assert!(!new.exists());
-        assert_eq!(fs::read_to_string(&old).unwrap(), "of yesterday");
     }
 }
 
 #[test]
 fn files_that_cannot_be_written_are_told_before_the_work_begins() {
-    for (option, shell) in
-        [("--trace", "tokio"), ("--html", "tokio"), ("--trace", "mio"), ("--html", "mio")]
+    for (option, shell) in FILES.into_iter().flat_map(|option| [(option, "tokio"), (option, "mio")])
     {
         let output = run(&[option, "/nowhere/at/all", "--seconds", "600", "--shell", shell]);
         assert_eq!(output.status.code(), Some(2), "{output:?}");

@@ -70,16 +70,17 @@ pub(super) trait Workers {
 pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     let mut signals = Signals::expect()?;
     let mut meter = Meter::begin()?;
-    let told = |source| {
-        let path = plan.events.clone().unwrap_or_default();
-        Trouble::Events { path, source }
-    };
-    let (witness, ear) = Witness::new(plan.events.as_deref()).map_err(told)?;
     let record = Record::begin(plan)?;
     let server = Server::start(plan)?;
     let timeline = Arc::new(Timeline::new());
     let seen = Arc::new(Seen::new(Arc::clone(&timeline)));
     server.look(&mut signals).await?;
+    // What is in the file stays until there is something to be written.
+    let told = |source| {
+        let path = plan.events.clone().unwrap_or_default();
+        Trouble::Events { path, source }
+    };
+    let (witness, ear) = Witness::new(plan.events.as_deref()).map_err(told)?;
     let client: C = client(&server, ear, &seen, record.as_ref())?;
     let tally = Arc::new(Tally::new(plan.operations, Arc::clone(&timeline)));
     let goal = Goal { time: plan.time, operations: plan.operations };
