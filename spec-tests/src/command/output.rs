@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Prints. Whoever does not read to the end has seen enough, as in `… | head`: nothing to complain of.
+/// Prints. Whoever has seen enough is nothing to complain of.
 ///
 /// # Errors
 ///
@@ -15,11 +15,16 @@ use thiserror::Error;
 pub(super) fn print(text: impl Display) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match write!(out, "{text}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+        Err(error) if !has_seen_enough(&error) => {
             Err(io::Error::new(error.kind(), format!("cannot print: {error}")))
         }
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Whoever reads what is printed does not read to its end, as in `… | head`.
+pub(super) fn has_seen_enough(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe
 }
 
 /// Two files that a command was told of are one.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use cenote_core::trace::TraceError;
 use thiserror::Error;
 
-use super::output::SameFile;
+use super::output::{SameFile, has_seen_enough};
 use crate::replay::diff::diff;
 use crate::replay::history::History;
 use crate::replay::shrink::{self, Property};
@@ -72,10 +72,9 @@ pub fn run(arguments: &Arguments) -> Result<bool, Unplayable> {
     };
     let flushed = out.flush();
     match outcome {
-        // Whoever reads has seen enough, as in `… | head`.
-        Err(Unplayable::Print(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(true),
+        Err(Unplayable::Print(error)) if has_seen_enough(&error) => Ok(true),
         Ok(good) => match flushed {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            Err(error) if !has_seen_enough(&error) => Err(error.into()),
             Ok(()) | Err(_) => Ok(good),
         },
         other => other,
