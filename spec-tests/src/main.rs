@@ -74,9 +74,6 @@ fn main() -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            eprintln!("cenote: {}", usage::in_one_line(&error.to_string()));
-            ExitCode::from(2)
-        }
+        Err(error) => ExitCode::from(usage::fail(&error.to_string())),
     }
 }

@@ -314,6 +314,10 @@ fn what_cannot_be_done_is_2_with_one_line() {
         (&[&nobody], "127.0.0.1:"),
         (&["--events", "/nowhere/events.jsonl"], "/nowhere/events.jsonl: No such file"),
         (&["--events", "one", "--trace", "./one"], "--events and --trace are one file"),
+        (
+            &["--shell", "mio", "--tasks", "10001"],
+            "--tasks 10001: on mio each is a thread, at most",
+        ),
         (&["--ops", "0"], "invalid value '0' for '--ops <K>': a whole number above 0"),
     ] {
         let output = run(arguments);
@@ -322,9 +326,28 @@ fn what_cannot_be_done_is_2_with_one_line() {
         assert!(error.starts_with(&format!("cenote: {says}")), "{error}");
         assert!(output.stdout.is_empty() && !error.contains("secret"), "{output:?}");
     }
-    for arguments in [["--tasks", "0"], ["--seconds", "-1"], ["--shell", "none"]] {
+    for arguments in [
+        ["--tasks", "0"],
+        ["--tasks", "100001"],
+        ["--seconds", "-1"],
+        ["--seconds", "1e300"],
+        ["--shell", "none"],
+    ] {
         assert_eq!(run(&arguments).status.code(), Some(2), "{arguments:?}");
     }
+}
+
+/// Progress is for whoever listens; what came of it is not lost with him.
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_has_to_hear_how_it_goes() {
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = cenote("run", &["--ops", "50", "--json"]);
+    let output = command.stderr(full.try_clone().unwrap()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(json(&output)["operations"]["good"], 50);
+    let refused = cenote("run", &["--bogus"]).stderr(full).status().unwrap();
+    assert_eq!(refused.code(), Some(2));
 }
 
 /// A device that is always full.

@@ -53,7 +53,8 @@ fn a_page_is_written_around_its_prose() {
 fn as_json() {
     let output = study(&["chained", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let study = &json["chained"];
+    assert_eq!(json["interrupted"], false);
+    let study = &json["studies"]["chained"];
     assert_eq!(study["tables"][0]["rows"].as_array().map(Vec::len), Some(4));
     assert_eq!(study["plots"][0]["name"], "chained");
 }

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use thiserror::Error;
 use tokio::runtime::{self, Runtime};
 
+use super::output::tell;
 use super::signals::Signals;
 use crate::endpoint::{
     Certificates, Endpoint, ListenOptions, LoadBalanced, Place, ReplicaSet, Settings, StartError,
@@ -104,9 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, EndpointError> {
     let mut out = io::stdout().lock();
     writeln!(out, "{}", endpoint.uri())?;
     out.flush()?;
-    for line in offers(arguments, &endpoint) {
-        eprintln!("{line}");
-    }
+    offers(arguments, &endpoint).into_iter().for_each(tell);
     end.wait();
     Ok(true)
 }

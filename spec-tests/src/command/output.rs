@@ -22,6 +22,11 @@ pub(super) fn print(text: impl Display) -> io::Result<()> {
     }
 }
 
+/// Says something on standard error. If nobody can hear it, there is nobody to be told.
+pub(super) fn tell(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 /// Whoever reads what is printed does not read to its end, as in `… | head`.
 pub(super) fn has_seen_enough(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe
@@ -65,6 +70,16 @@ fn place(path: &Path) -> Option<PathBuf> {
     Some(folder.join(path.file_name()?))
 }
 
+/// A word for a shell: in quotes if it has to be.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+:@%,=".contains(it);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,5 +102,12 @@ mod tests {
         for many in ["-", "/dev/null"] {
             assert_eq!(check(Path::new(many), Path::new(many)), Ok(()));
         }
+    }
+
+    #[test]
+    fn a_shell_reads_the_word_as_it_is() {
+        assert_eq!(quoted("/tmp/events.jsonl"), "/tmp/events.jsonl");
+        assert_eq!(quoted("it's mine"), r"'it'\''s mine'");
+        assert_eq!(quoted(""), "''");
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::{process, thread};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -30,7 +30,11 @@ impl Signals {
     }
 }
 
-/// From now on Ctrl-C ends the work and not the process: it raises this flag.
+/// What shells tell of a process that Ctrl-C has ended.
+const ENDED: i32 = 130;
+
+/// From now on Ctrl-C ends the work and not the process: it raises this flag. A second one ends the
+/// process, whatever it does.
 pub(super) fn flag() -> io::Result<Arc<AtomicBool>> {
     let is_raised = Arc::new(AtomicBool::new(false));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
@@ -42,6 +46,8 @@ pub(super) fn flag() -> io::Result<Arc<AtomicBool>> {
     thread::Builder::new().name("cenote-signals".to_owned()).spawn(move || {
         runtime.block_on(signals.come());
         flag.store(true, Ordering::Relaxed);
+        runtime.block_on(signals.come());
+        process::exit(ENDED);
     })?;
     Ok(is_raised)
 }

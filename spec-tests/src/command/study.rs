@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::json;
 use thiserror::Error;
 
-use super::output::print;
+use super::output::{print, tell};
 use super::signals;
 use crate::study::{ALL, Findings, NotAPage, Page, Study};
 
@@ -55,19 +55,21 @@ pub enum NotStudied {
 }
 
 /// Runs the studies, and tells what was found; Ctrl-C ends it, and what was found by then is told.
+/// Says whether the pages are as they have to be, if they were to be checked.
 ///
 /// # Errors
 ///
 /// [`NotStudied`].
 pub fn run(arguments: &Arguments) -> Result<bool, NotStudied> {
-    let mut all_hold = true;
+    let (mut all_hold, mut is_whole) = (true, true);
     let mut told = serde_json::Map::new();
     let studies = chosen(&arguments.names)?;
     expect_pages(arguments, &studies)?;
     let is_interrupted = signals::flag()?;
     for (done, study) in studies.iter().enumerate() {
         let Some(findings) = run_one(study, arguments.seed, &is_interrupted)? else {
-            eprintln!("interrupted after {done} of {} studies", studies.len());
+            tell(format_args!("interrupted after {done} of {} studies", studies.len()));
+            is_whole = false;
             break;
         };
         if arguments.json {
@@ -81,15 +83,17 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotStudied> {
         }
         if let Some(folder) = &arguments.check {
             for path in Page::new(folder, study.name, &findings)?.outdated()? {
-                eprintln!("{}: says something else than the study", path.display());
+                tell(format_args!("{}: says something else than the study", path.display()));
                 all_hold = false;
             }
         }
     }
     if arguments.json {
-        print(format_args!("{:#}\n", serde_json::Value::Object(told)))?;
+        let told = json!({ "interrupted": !is_whole, "studies": told });
+        print(format_args!("{told:#}\n"))?;
     }
-    Ok(all_hold)
+    // Pages that nobody has looked at are not as they have to be.
+    Ok(all_hold && (is_whole || arguments.check.is_none()))
 }
 
 /// Whether pages can be written or read is better known now than after minutes.

@@ -2,6 +2,8 @@
 
 use clap::error::ErrorKind;
 
+use super::output::tell;
+
 /// Prints what clap has to say, and gives the exit status: help and version are what was asked for,
 /// and everything else is one line on standard error.
 pub fn answer(error: &clap::Error, known: &clap::Command) -> u8 {
@@ -11,7 +13,12 @@ pub fn answer(error: &clap::Error, known: &clap::Command) -> u8 {
         return 0;
     }
     let said = summary(&error.render().to_string());
-    eprintln!("cenote: {said}; see `{} --help`", called(known));
+    fail(&format!("{said}; see `{} --help`", called(known)))
+}
+
+/// Says in one line what keeps a command from doing what it was asked for, and gives the exit status.
+pub fn fail(why: &str) -> u8 {
+    tell(format_args!("cenote: {}", in_one_line(why)));
     2
 }
 
@@ -41,7 +48,7 @@ fn called(known: &clap::Command) -> String {
 }
 
 /// Lines put behind each other.
-pub fn in_one_line(text: &str) -> String {
+fn in_one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 

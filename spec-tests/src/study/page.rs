@@ -98,18 +98,25 @@ impl Page {
         Ok(outdated)
     }
 
-    /// Writes them.
+    /// Writes them. What was there stays until all that takes its place is on the disk.
     ///
     /// # Errors
     ///
     /// A file that cannot be written.
     pub fn write(&self) -> Result<(), NotAPage> {
         for (path, text) in &self.files {
-            fs::write(path, text)
-                .map_err(|source| NotAPage::File { path: path.clone(), source })?;
+            let written = replace(path, text);
+            written.map_err(|source| NotAPage::File { path: path.clone(), source })?;
         }
         Ok(())
     }
+}
+
+/// In one step, and not at all if there is no room for it.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    let replaced = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    replaced.inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
 /// The text with the tables in their places; otherwise how many places there are.

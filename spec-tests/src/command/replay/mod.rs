@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use cenote_core::trace::TraceError;
 use thiserror::Error;
 
-use super::output::{SameFile, has_seen_enough};
+use super::output::{SameFile, has_seen_enough, tell};
 use crate::replay::diff::diff;
 use crate::replay::history::History;
 use crate::replay::shrink::{self, Property};
@@ -94,7 +94,7 @@ fn open(path: &Path) -> Result<Box<dyn Read>, Unplayable> {
 /// Good enough with `--lenient`; a difference is not good, and anything else is unreadable.
 fn ended_early(arguments: &Arguments, path: &Path, error: TraceError) -> Result<bool, Unplayable> {
     if error.is_difference() || arguments.lenient {
-        eprintln!("cenote: {}: {error}", path.display());
+        tell(format_args!("cenote: {}: {error}", path.display()));
         return Ok(!error.is_difference());
     }
     Err(Unplayable::Trace { path: path.to_owned(), source: error })
@@ -138,7 +138,8 @@ fn shrink(
 ) -> Result<bool, Unplayable> {
     let Some(history) = load(arguments)? else { return Ok(false) };
     let Some(shrunk) = shrink::shrink(&history, property) else {
-        eprintln!("cenote: {}: the trace does not show {property}", arguments.trace.display());
+        let trace = arguments.trace.display();
+        tell(format_args!("cenote: {trace}: the trace does not show {property}"));
         return Ok(false);
     };
     let path = arguments.out.clone().unwrap_or_default();

@@ -7,6 +7,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::pool::{Action, Instant, WithoutEvents};
 use cenote_core::trace::{Replay, Traced};
 
+use crate::command::output::tell;
 use crate::replay::condition::{Condition, Moment};
 use crate::replay::explain::Explainer;
 use crate::replay::filter::Filter;
@@ -154,7 +155,7 @@ impl<'a> Printer<'a> {
     fn end<R: Read>(&self, watch: &Watch<R>, out: &mut impl Write) -> io::Result<bool> {
         let met = match &self.arguments.until {
             Some(_) if !self.has_met => {
-                eprintln!("cenote: the condition of --until never holds");
+                tell("cenote: the condition of --until never holds");
                 false
             }
             Some(_) | None => true,

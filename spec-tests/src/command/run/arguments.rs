@@ -7,7 +7,7 @@ use cenote_core::uri::{ConnectionString, Problem, UriWarning};
 use clap::ValueEnum;
 
 use super::Trouble;
-use crate::command::output::expect_different;
+use crate::command::output::{expect_different, tell};
 
 /// What `cenote run` can be told.
 #[derive(Debug, clap::Args)]
@@ -18,9 +18,10 @@ pub struct Arguments {
     /// What carries the pool out
     #[arg(long, value_enum, default_value_t = Shell::Tokio)]
     shell: Shell,
-    /// How many tasks share the pool: each checks a connection out, pings, and returns it
+    /// How many tasks share the pool: each checks a connection out, pings, and returns it; on mio each
+    /// is a thread
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 64)]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tasks: u32,
     /// For how long [default: 10, or without limit if there is --ops]
     #[arg(long, allow_negative_numbers = true, value_name = "S", value_parser = seconds)]
@@ -83,6 +84,9 @@ pub(super) enum Target {
     Elsewhere { uri: String },
 }
 
+/// More are not to be had of every operating system, and some end the process that asks for them.
+const MAX_THREADS: u32 = 10_000;
+
 /// Without `--seconds` and `--ops`.
 const TIME: Duration = Duration::from_secs(10);
 
@@ -106,6 +110,9 @@ impl Arguments {
                 options: options(given.map_or("", |Private(text)| text), self.chaos)?,
             },
         };
+        if self.shell == Shell::Mio && self.tasks > MAX_THREADS {
+            return Err(Trouble::Threads { tasks: self.tasks, most: MAX_THREADS });
+        }
         let time = self.seconds.or(self.ops.is_none().then_some(TIME));
         Ok(Plan {
             shell: self.shell,
@@ -141,7 +148,7 @@ impl Shell {
 
 /// What was ignored is told, and nobody is kept from running: drivers have to do so (OP-35, OP-36).
 fn warn(uri: &ConnectionString) {
-    uri.warnings().iter().for_each(|warning| eprintln!("cenote: {warning}"));
+    uri.warnings().iter().for_each(|warning| tell(format_args!("cenote: {warning}")));
 }
 
 /// The options that were given, and ours where there are none. Nobody wrote them for another
@@ -189,9 +196,9 @@ fn refused(warning: &UriWarning) -> Option<String> {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
+    let expected = || format!("expected a number of seconds greater than 0, at most {}", u64::MAX);
     let time = text.parse().ok().and_then(|number| Duration::try_from_secs_f64(number).ok());
-    time.filter(|time| !time.is_zero())
-        .ok_or_else(|| "expected a number of seconds greater than 0".to_owned())
+    time.filter(|time| !time.is_zero()).ok_or_else(expected)
 }
 
 impl From<String> for Private {

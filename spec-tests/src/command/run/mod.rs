@@ -54,6 +54,14 @@ pub enum Trouble {
         /// What is wrong with it.
         problem: String,
     },
+    /// More tasks on mio than there can be threads.
+    #[error("--tasks {tasks}: on mio each is a thread, at most {most}")]
+    Threads {
+        /// As it was given.
+        tasks: u32,
+        /// So many may be.
+        most: u32,
+    },
     /// Two of the files that are to be written are one.
     #[error(transparent)]
     Files(#[from] SameFile),
@@ -118,7 +126,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, Trouble> {
     print(&summary, arguments.json)?;
     let complaints = summary.complaints();
     if !complaints.is_empty() {
-        eprintln!("cenote: {}", complaints.join("; "));
+        output::tell(format_args!("cenote: {}", complaints.join("; ")));
     }
     Ok(complaints.is_empty())
 }

@@ -29,6 +29,8 @@ use crate::soak::witness::{Ear, Witness};
 
 /// More than anything has to wait for at the end.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// What an operation takes at most while nothing hangs.
+const MOMENT: Duration = Duration::from_secs(1);
 /// How long a thread that helped out waits for more to do: those who have nothing to do any more are
 /// not to be there when they are counted.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(1);
@@ -211,12 +213,17 @@ fn client<C: Client>(
 
 /// Waits for those who work, but not for ever, and not if somebody insists. Says how many hang.
 async fn finish(mut workers: impl Workers, signals: &mut Signals) -> io::Result<usize> {
+    let insisted = async {
+        signals.come().await;
+        // He may have done so at once, and what is under way is not yet hanging.
+        sleep(MOMENT).await;
+    };
     let have_ended = tokio::select! {
         ended = timeout(PATIENCE, workers.end()) => match ended {
             Ok(ended) => ended.map(|()| true)?,
             Err(_) => false,
         },
-        () = signals.come() => false,
+        () = insisted => false,
     };
     workers.leave(have_ended).await
 }

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::tally::Counts;
 use super::text::{self, Count};
+use crate::command::output::tell;
 
 /// What is told on standard error while the work goes on: two lines that change in a terminal, and
 /// elsewhere a plain one now and then.
@@ -70,14 +71,14 @@ impl Progress {
             self.bar.tick();
         } else if pace.told.elapsed() >= SELDOM {
             pace.told = Instant::now();
-            eprintln!("{line}  {pool}");
+            tell(format_args!("{line}  {pool}"));
         }
     }
 
     /// Something that is worth a line of its own.
     pub(super) fn say(&self, line: &str) {
         if self.bar.is_hidden() {
-            eprintln!("{line}");
+            tell(line);
         } else {
             self.bar.println(line);
         }

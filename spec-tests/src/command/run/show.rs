@@ -8,6 +8,7 @@ use super::record::Recorded;
 use super::summary::{Left, Stopped, Summary};
 use super::text::{self, Count};
 use super::troubles::Troubles;
+use crate::command::output::quoted;
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -181,5 +182,5 @@ fn times(count: u64) -> String {
 /// The command that does something with a file, by this program as it was called.
 fn look(command: &str, file: &Path) -> String {
     let program = std::env::args().next().unwrap_or_else(|| "cenote".to_owned());
-    format!("{} {command} {}", text::quoted(&program), text::quoted(&file.to_string_lossy()))
+    format!("{} {command} {}", quoted(&program), quoted(&file.to_string_lossy()))
 }

@@ -24,16 +24,6 @@ pub(super) fn milliseconds(milliseconds: f64) -> String {
     format!("{number:.digits$} {unit}")
 }
 
-/// A word for a shell: in quotes if it has to be.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || "/._-+:@%,=".contains(it);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,12 +35,5 @@ mod tests {
             texts,
             ["0.00 µs", "4.12 µs", "412 µs", "1.00 ms", "4.12 ms", "41.2 ms", "1.00 s", "41.2 s"]
         );
-    }
-
-    #[test]
-    fn a_shell_reads_the_word_as_it_is() {
-        assert_eq!(quoted("/tmp/events.jsonl"), "/tmp/events.jsonl");
-        assert_eq!(quoted("it's mine"), r"'it'\''s mine'");
-        assert_eq!(quoted(""), "''");
     }
 }
