@@ -112,8 +112,10 @@ impl Route<'_> {
     async fn carry(self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Option<End> {
         let mut buffer = vec![0; 16 * 1024];
         loop {
-            let read = from.read(&mut buffer).await.unwrap_or(0);
+            let read = from.read(&mut buffer).await;
             self.rules.wait_until_whole().await;
+            // Whoever resets one side has reset the other, too.
+            let Ok(read) = read else { return Some(End::Reset) };
             if read == 0 {
                 let _ = to.shutdown().await;
                 return None;
@@ -134,26 +136,31 @@ impl Route<'_> {
             if end == Some(End::HalfClose) {
                 let _ = to.shutdown().await;
             }
-            if end.is_some() || written.is_err() {
+            if end.is_some() {
                 return end;
+            }
+            if written.is_err() {
+                return Some(End::Reset);
             }
         }
     }
 
     async fn write(&self, bytes: &[u8], to: &mut WriteHalf<'_>) -> io::Result<()> {
-        let Some(Drip { bytes: piece, every }) = self.fate.drip else {
-            return to.write_all(bytes).await;
-        };
+        let all_at_once = Drip { bytes: usize::MAX, every: Duration::ZERO };
+        let Drip { bytes: piece, every } = self.fate.drip.unwrap_or(all_at_once);
         for piece in bytes.chunks(piece.max(1)) {
+            self.rules.wait_until_whole().await;
             to.write_all(piece).await?;
-            sleep(every).await;
+            if !every.is_zero() {
+                sleep(every).await;
+            }
         }
         Ok(())
     }
 }
 
 /// Whatever is still to be sent is forgotten, and the other end is told so.
-fn reset(stream: &TcpStream) {
+pub(super) fn reset(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
 

@@ -36,10 +36,12 @@ use std::io;
 use std::net::{self, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
+use tokio::time::sleep;
 
 use self::carry::Cargo;
 pub use self::fate::{Drip, End, Fate};
@@ -76,6 +78,9 @@ struct Orders {
     cargoes: Vec<Arc<Mutex<Cargo>>>,
 }
 
+/// After a connection that could not be let in.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// So many connections are written down: a proxy may be there for hours.
 const WRITTEN_DOWN: usize = 1_000;
 
@@ -89,7 +94,8 @@ pub enum Way {
 }
 
 impl FaultProxy {
-    /// A proxy to a server, through which everything passes until it is told otherwise.
+    /// A proxy to a server, through which everything passes until it is told otherwise, the ends of
+    /// connections as they were, too. Where the server refuses one, it is reset.
     ///
     /// # Errors
     ///
@@ -193,8 +199,11 @@ impl Rules {
     async fn accept(self: Arc<Self>, listener: TcpListener, far: SocketAddr) {
         let mut held = Vec::new();
         loop {
-            // One that is gone already, or no descriptor for it: the next one may do.
-            let Ok((near, _)) = listener.accept().await else { continue };
+            // One that is gone already, or no descriptor for it: the next one may do, a little later.
+            let Ok((near, _)) = listener.accept().await else {
+                sleep(PAUSE).await;
+                continue;
+            };
             let (fate, cargo, count) = self.receive();
             held.push((near, fate, cargo));
             if held.len() < count {
@@ -204,10 +213,13 @@ impl Rules {
             for (near, fate, cargo) in held.drain(..).rev() {
                 self.wait_until_whole().await;
                 // Here and not in a task of its own, so that the order is this one.
-                if let Ok(far) = TcpStream::connect(far).await {
-                    let rules = Arc::clone(&self);
-                    tokio::spawn(async move { carry::carry(near, far, fate, cargo, &rules).await });
-                }
+                let Ok(far) = TcpStream::connect(far).await else {
+                    // It was let in already, and cannot be refused any more.
+                    carry::reset(&near);
+                    continue;
+                };
+                let rules = Arc::clone(&self);
+                tokio::spawn(async move { carry::carry(near, far, fate, cargo, &rules).await });
             }
         }
     }

@@ -3,8 +3,10 @@
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
+use std::time::Duration;
 
 use cenote::proxy::{End, Fate, FaultProxy, Way};
+use socket2::SockRef;
 
 /// A server that says everything again, to one after the other.
 fn echo() -> (FaultProxy, impl FnOnce() -> TcpStream) {
@@ -81,6 +83,51 @@ fn each_end_is_told_as_it_is() {
     }
 }
 
+/// What ends by itself ends as it would without a proxy.
+#[test]
+fn a_server_that_resets_resets_its_client() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let proxy = FaultProxy::to(&address.parse().expect("an address")).expect("it starts");
+    let near = proxy.address().to_string();
+    let server = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        stream.read_exact(&mut [0; 12]).expect("all of it");
+        SockRef::from(&stream).set_linger(Some(Duration::ZERO)).expect("a socket");
+    });
+    let mut stream = TcpStream::connect(&near).expect("a proxy");
+    let reset = (Vec::new(), Some(ErrorKind::ConnectionReset));
+    assert_eq!(ask(&mut stream, b"twelve bytes"), reset);
+    server.join().expect("no panic");
+    // Nobody listens any more.
+    let mut stream = TcpStream::connect(&near).expect("a proxy");
+    assert_eq!(
+        stream.read(&mut [0]).map_err(|error| error.kind()),
+        Err(ErrorKind::ConnectionReset)
+    );
+}
+
+/// Not even what was under way.
+#[test]
+fn nothing_passes_a_network_that_is_cut() {
+    let (proxy, connect) = echo();
+    proxy.expect([Fate::drip(1, Duration::from_millis(1))]);
+    let mut stream = connect();
+    stream.write_all(&[7; 500]).expect("a socket");
+    stream.read_exact(&mut [0]).expect("the first byte");
+    proxy.cut();
+    // What was written before the cut arrives; then comes nothing, however long it is waited for.
+    stream.set_read_timeout(Some(Duration::from_millis(200))).expect("a socket");
+    let mut heard = 1;
+    while let Ok(count @ 1..) = stream.read(&mut [0; 64]) {
+        heard += count;
+    }
+    assert!(heard < 500, "all of it passed");
+    proxy.mend();
+    stream.set_read_timeout(None).expect("a socket");
+    stream.read_exact(&mut vec![0; 500 - heard]).expect("the rest");
+}
+
 /// The server hears a part and the end, and what it says of that still passes.
 #[test]
 fn the_other_half_goes_on() {
@@ -93,8 +140,8 @@ fn the_other_half_goes_on() {
 #[test]
 fn pieces_and_delays_change_nothing_but_the_time() {
     let (proxy, connect) = echo();
-    let slow = Fate { delay: std::time::Duration::from_millis(1), ..Fate::default() };
-    proxy.expect([Fate::drip(1, std::time::Duration::from_micros(10)), slow]);
+    let slow = Fate { delay: Duration::from_millis(1), ..Fate::default() };
+    proxy.expect([Fate::drip(1, Duration::from_micros(10)), slow]);
     let near = proxy.address().to_string();
     let mut streams = [connect(), TcpStream::connect(near).expect("a proxy")];
     for stream in &mut streams {
