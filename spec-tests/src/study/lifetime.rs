@@ -39,7 +39,7 @@ fn setup(options: PoolOptions, habits: Habits, cut_at: Option<Duration>) -> Setu
 pub(super) fn run(seed: u64) -> Findings {
     let head = [
         "what ends connections",
-        "opened in the busiest second",
+        "begun in the busiest second",
         "waits of callers, half",
         "99.9 %",
         "longest",
@@ -83,7 +83,7 @@ pub(super) fn run(seed: u64) -> Findings {
     }
     let plot = Plot {
         name: "lifetime".to_owned(),
-        title: "2,000 connections that were made in the same second".to_owned(),
+        title: "Connections that are made within four seconds, and grow old together".to_owned(),
         across: Axis::linear("seconds"),
         up: Axis::linear("connections begun a second"),
         legend: Corner::UpperRight,

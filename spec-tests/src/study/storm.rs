@@ -45,7 +45,7 @@ pub(super) fn run(seed: u64) -> Findings {
         "half of the clients served",
         "99 %",
         "all",
-        "connections opened",
+        "connections begun",
         "in vain",
         "clears",
         "errors that callers saw",
