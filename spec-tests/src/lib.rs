@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agenda;
 pub mod blocking;
 pub mod command;
 pub mod conform;

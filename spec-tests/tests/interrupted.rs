@@ -46,7 +46,7 @@ fn worlds_end_in_their_midst() {
         let printed = text(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{printed}");
         let last = printed.lines().last().unwrap();
-        assert!(last.starts_with("interrupted after 0 worlds, "), "{printed}");
+        assert!(last.starts_with("interrupted at seed 0, after 0 worlds, "), "{printed}");
         assert!(last.ends_with(" a second of CPU: nothing wrong"), "{printed}");
     }
     let output = interrupted(&["simulate", "--steps", "1000000000", "--json"]);
@@ -73,5 +73,9 @@ fn studies_that_are_done_are_told() {
     let told = text(&output.stderr);
     assert!(told.starts_with("interrupted after ") && told.ends_with(" of 6 studies\n"), "{told}");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert!(json.as_object().is_some_and(|told| told.len() < 6));
+    assert_eq!(json["interrupted"], true);
+    assert!(json["studies"].as_object().is_some_and(|told| told.len() < 6));
+    // Pages that nobody has looked at are not said to be right.
+    let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/studies");
+    assert_eq!(interrupted(&["study", "--check", pages]).status.code(), Some(1));
 }

@@ -27,6 +27,9 @@ fn worlds_are_lived_through_beside_the_model() {
         let plan = Plan::new(seed, 1_000);
         let lived = live(&plan, true).unwrap_or_else(|failure| panic!("{plan}\n{failure}"));
         inputs += lived.inputs;
+        // Nobody asks for ever what is not to be had.
+        let few = u64::from(plan.callers) * 40 + 1_000;
+        assert!(lived.inputs < 1_000 + few, "{plan}\n{} inputs", lived.inputs);
     }
     assert!(inputs > 200_000, "each of them has as many as it was told to have: {inputs}");
 }
@@ -49,7 +52,7 @@ fn seeds_and_parameters_come_first() {
     let printed = text(&output.stdout);
     let lines: Vec<_> = printed.lines().collect();
     assert_eq!(lines[0], "seeds 42 to 42, 300 inputs each, judged with the model");
-    assert_eq!(lines[1], "seed 42, 300 inputs, then all gets well");
+    assert_eq!(lines[1], "seed 42, 300 inputs, then the end");
     assert!(lines.last().unwrap().ends_with("a second of CPU: nothing wrong"), "{printed}");
     assert_eq!(text(&output.stderr), "");
 }
@@ -90,7 +93,7 @@ fn the_other_kind_of_world_has_conversations() {
     let printed = text(&output.stdout);
     let lines: Vec<_> = printed.lines().collect();
     assert_eq!(lines[0], "seeds 42 to 42, on the wire, 300 inputs each, judged with the model");
-    assert_eq!(lines[1], "seed 42, on the wire, 300 inputs, then all gets well");
+    assert_eq!(lines[1], "seed 42, on the wire, 300 inputs, then the end");
     assert!(lines.iter().any(|line| line.starts_with("  login ")), "{printed}");
     assert!(lines.last().unwrap().ends_with("a second of CPU: nothing wrong"), "{printed}");
 }

@@ -95,7 +95,8 @@ impl<S: Shell> PoolState<S> {
 
     fn check_services(&self) {
         let mut counted = BTreeMap::new();
-        for service in self.connections().filter_map(|connection| connection.service) {
+        let all = List::ALL.into_iter().flat_map(|list| self.connections.iter(list));
+        for service in all.filter_map(|(_, connection)| connection.service) {
             *counted.entry(service).or_insert(0) += 1;
         }
         let kept = self.services.iter().map(|(id, _, connections)| (id, connections)).collect();

@@ -161,16 +161,16 @@ impl Lists {
     /// Walks every ring and recounts it.
     pub(super) fn check_invariants(&self) {
         for list in List::ALL {
-            let slots: Vec<u32> =
-                core::iter::successors(self.first(list), |&slot| self.next(slot)).collect();
-            assert_eq!(slots.len(), self.len(list) as usize, "counted right");
-            assert_eq!(slots.last().copied(), self.last(list), "the end is the end");
-            let mut previous = list.anchor();
-            for slot in slots {
+            let (mut count, mut previous) = (0, list.anchor());
+            for slot in core::iter::successors(self.first(list), |&slot| self.next(slot)) {
                 assert_eq!(self.list_of(slot), list, "on the list that it names");
                 assert_eq!(self.table[(slot + ANCHORS) as usize].previous, previous, "a ring");
                 previous = slot + ANCHORS;
+                count += 1;
             }
+            assert_eq!(count, self.len(list), "counted right");
+            let last = (count != 0).then(|| previous - ANCHORS);
+            assert_eq!(last, self.last(list), "the end is the end");
         }
         let taken = self.lens.iter().sum::<u32>() as usize;
         let slots = self.table.len() - ANCHORS as usize;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
-use std::panic;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use thiserror::Error;
 
-use super::output::print;
+use super::output::{print, quoted, tell};
 use super::signals;
+use crate::lockstep::message;
 use crate::replay::shrink::Property;
 use crate::simulate::{Drawn, Failure, Lived, Met};
 
@@ -25,7 +26,7 @@ pub struct Arguments {
     /// How many worlds
     #[arg(long, allow_negative_numbers = true, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// How many inputs a world has before all gets well; fewer come after that
+    /// How many inputs a world has before all gets well, or ends; as many come after that as it takes
     #[arg(long, allow_negative_numbers = true, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     steps: u64,
     /// Establish, use and watch connections over virtual sockets, with logins, compression and proxies:
@@ -35,7 +36,7 @@ pub struct Arguments {
     /// Without the reference model, which takes two thirds of the time
     #[arg(long)]
     without_model: bool,
-    /// The folder for the trace of a world that goes wrong
+    /// The folder for the trace of a world that goes wrong: world-SEED.bson, or wire-SEED.bson
     #[arg(long, default_value = ".")]
     out: PathBuf,
     /// One JSON object instead of lines
@@ -81,21 +82,18 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotSimulated> {
         announce(arguments, last)?;
     }
     let (began, cpu_before) = (Instant::now(), cpu_time());
-    let mut reached = Reached { worlds: 0, inputs: 0, met: Met::default(), began, cpu_before };
+    let mut reached =
+        Reached { seed, worlds: 0, inputs: 0, met: Met::default(), began, cpu_before };
     for seed in seed..=last {
         if is_interrupted.load(Ordering::Relaxed) {
             break;
         }
+        reached.seed = seed;
         let plan = Drawn::new(seed, arguments.steps, arguments.wire);
         match silently(|| plan.live(!arguments.without_model, &is_interrupted)) {
             Ok(lived) => reached.add(&lived),
             Err(failure) => {
-                let trace = silently(|| write_trace(arguments, &plan)).unwrap_or_else(|error| {
-                    // What went wrong is told all the same.
-                    eprintln!("cenote: {error}");
-                    None
-                });
-                tell_failure(arguments, &plan, &failure, trace.as_ref(), &reached)?;
+                tell_failure(arguments, &plan, &failure, &reached)?;
                 return Ok(false);
             }
         }
@@ -108,13 +106,18 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotSimulated> {
 fn silently<T>(run: impl FnOnce() -> T) -> T {
     let loud = panic::take_hook();
     panic::set_hook(Box::new(|_| {}));
-    let outcome = run();
+    let outcome = panic::catch_unwind(AssertUnwindSafe(run));
     panic::set_hook(loud);
-    outcome
+    outcome.unwrap_or_else(|panic| {
+        tell(format_args!("cenote: panicked: {}", message(panic.as_ref())));
+        panic::resume_unwind(panic)
+    })
 }
 
 /// How far it has come.
 struct Reached {
+    /// Of the last world that has begun.
+    seed: u64,
     worlds: u64,
     inputs: u64,
     met: Met,
@@ -148,9 +151,7 @@ fn cpu_time() -> Option<Duration> {
 fn expect_folder(folder: &Path) -> Result<(), NotSimulated> {
     let written = fs::create_dir_all(folder).and_then(|()| {
         // Whether something can be written there is better known now than after an hour.
-        let probe = folder.join(".cenote-simulate");
-        File::create(&probe)?;
-        fs::remove_file(probe)
+        tempfile::tempfile_in(folder).map(drop)
     });
     written.map_err(|source| NotSimulated::File { path: folder.to_owned(), source })
 }
@@ -178,7 +179,8 @@ struct Trace {
 
 /// The trace of a world that went wrong, if it goes wrong again.
 fn write_trace(arguments: &Arguments, plan: &Drawn) -> Result<Option<Trace>, NotSimulated> {
-    let path = arguments.out.join(format!("world-{}.bson", plan.seed()));
+    let kind = if arguments.wire { "wire" } else { "world" };
+    let path = arguments.out.join(format!("{kind}-{}.bson", plan.seed()));
     let failed = |source| NotSimulated::File { path: path.clone(), source };
     let evidence = plan.evidence(!arguments.without_model).map_err(failed)?;
     let Some(evidence) = evidence else { return Ok(None) };
@@ -187,16 +189,22 @@ fn write_trace(arguments: &Arguments, plan: &Drawn) -> Result<Option<Trace>, Not
     Ok(Some(Trace { path, steps: evidence.history.inputs.len(), property: evidence.property }))
 }
 
+/// What went wrong comes first: shrinking takes its time, and may fail.
 fn tell_failure(
     arguments: &Arguments,
     plan: &Drawn,
     failure: &Failure,
-    trace: Option<&Trace>,
     reached: &Reached,
 ) -> io::Result<()> {
     let repeat = command(arguments, plan);
+    let trace = || {
+        silently(|| write_trace(arguments, plan)).unwrap_or_else(|error| {
+            tell(format_args!("cenote: {error}"));
+            None
+        })
+    };
     if arguments.json {
-        let trace = trace.map(|trace| {
+        let trace = trace().map(|trace| {
             json!({
                 "path": trace.path.display().to_string(),
                 "steps": trace.steps,
@@ -211,34 +219,49 @@ fn tell_failure(
             "repeat": repeat,
             "trace": trace,
         });
-        return print(format_args!("{:#}\n", json(reached, &failure, false)));
+        return print(format_args!("{:#}\n", json(arguments, reached, &failure, false)));
     }
     print(format_args!("\n{plan}\n\nwrong {failure}\n\nonce more:      {repeat}\n"))?;
-    if let Some(Trace { path, steps, property }) = trace {
-        let shows = property.as_ref().map_or_else(String::new, |shown| format!(", shows {shown}"));
-        let path = path.display();
-        print(format_args!("what happened:  cenote replay {path} ({steps} steps{shows})\n"))?;
-    }
     let Reached { worlds, inputs, .. } = reached;
-    print(format_args!("before that:    {worlds} worlds, {inputs} inputs, nothing wrong\n"))
+    print(format_args!("before that:    {worlds} worlds, {inputs} inputs, nothing wrong\n"))?;
+    if let Some(Trace { path, steps, property }) = trace() {
+        let shows = match property {
+            Some(property) => format!("shrunk, shows {property}"),
+            None => "whole, for the pool alone does not show it".to_owned(),
+        };
+        let path = quoted(&path.to_string_lossy());
+        print(format_args!("what happened:  cenote replay {path} ({steps} steps, {shows})\n"))?;
+    }
+    Ok(())
 }
 
 fn tell_success(arguments: &Arguments, reached: &Reached, is_interrupted: bool) -> io::Result<()> {
     if arguments.json {
-        let report = json(reached, &serde_json::Value::Null, is_interrupted);
+        let report = json(arguments, reached, &serde_json::Value::Null, is_interrupted);
         return print(format_args!("{report:#}\n"));
     }
-    let ended = if is_interrupted { "interrupted after " } else { "" };
-    let (Reached { worlds, inputs, met, .. }, each) = (reached, reached.per_second());
+    let (Reached { seed, worlds, inputs, met, .. }, each) = (reached, reached.per_second());
+    let ended =
+        if is_interrupted { format!("interrupted at seed {seed}, after ") } else { String::new() };
     print(format_args!("{met}\n"))?;
     let line = format!("{worlds} worlds, {inputs} inputs, {each:.0} a second of CPU");
     print(format_args!("{ended}{line}: nothing wrong\n"))
 }
 
-fn json(reached: &Reached, failure: &serde_json::Value, is_interrupted: bool) -> serde_json::Value {
+fn json(
+    arguments: &Arguments,
+    reached: &Reached,
+    failure: &serde_json::Value,
+    is_interrupted: bool,
+) -> serde_json::Value {
     let met: BTreeMap<_, BTreeMap<_, _>> =
         reached.met.groups().map(|(group, those)| (group, those.into_iter().collect())).collect();
+    let &Arguments { seed, runs, steps, wire, without_model, .. } = arguments;
     json!({
+        "asked": {
+            "seed": seed, "runs": runs, "steps": steps, "wire": wire, "model": !without_model,
+        },
+        "lastSeed": reached.seed,
         "worlds": reached.worlds,
         "inputs": reached.inputs,
         "seconds": reached.began.elapsed().as_secs_f64(),

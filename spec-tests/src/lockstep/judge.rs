@@ -139,7 +139,8 @@ pub(super) fn feed<S: Comparable>(
     }
 }
 
-fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+/// What somebody who panicked has said.
+pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }

@@ -50,7 +50,8 @@ impl Chance {
         let nanos = match latency {
             Latency::Fixed(time) => return time,
             Latency::Even(time) => self.below(2 * nanos(time) + 1),
-            // One in sixteen takes up to sixteen times as long, and one in 256 of those again.
+            // One in sixteen takes up to sixteen times as long, one in sixteen of those again, and one
+            // in sixteen of those once more.
             Latency::Tailed(time) => {
                 let tail = 1_u64 << (4 * (self.number().trailing_zeros() / 4).min(3));
                 self.below(nanos(time) + 1) * tail

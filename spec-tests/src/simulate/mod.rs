@@ -14,7 +14,6 @@
 //! that a refused input leaves no trace; and, if asked for, the reference model
 //! ([`model`](crate::model)), in every detail.
 
-mod agenda;
 mod books;
 mod chance;
 mod clock;
@@ -36,7 +35,7 @@ use cenote_core::pool::{Input, Instant};
 
 use self::subject::Watch;
 use self::world::World;
-use crate::lockstep::Tagged;
+use crate::lockstep::{Tagged, message};
 
 pub use self::chance::Latency;
 pub use self::drawn::Drawn;
@@ -75,8 +74,7 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 /// As [`live`].
 pub fn inputs_of(plan: &Plan) -> Result<Vec<(Instant, Input<Tagged>)>, Failure> {
     let watch = Watch { has_model: false, keeps_inputs: true };
-    let world = World::new(plan, watch, &NEVER);
-    let mut world = world.map_err(|complaint| Failure { complaint, fed: 0 })?;
+    let mut world = begin(|| World::new(plan, watch, &NEVER))?;
     live_through(&mut world)?;
     Ok(world.subject.kept.take().unwrap_or_default())
 }
@@ -92,24 +90,27 @@ pub fn live(plan: &Plan, has_model: bool) -> Result<Lived, Failure> {
 
 fn live_until(plan: &Plan, has_model: bool, stop: &AtomicBool) -> Result<Lived, Failure> {
     let watch = Watch { has_model, keeps_inputs: false };
-    let world = World::new(plan, watch, stop);
-    live_through(&mut world.map_err(|complaint| Failure { complaint, fed: 0 })?)
+    live_through(&mut begin(|| World::new(plan, watch, stop))?)
 }
 
 fn live_through(world: &mut World<'_>) -> Result<Lived, Failure> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| world.run()));
+    let outcome = caught(|| world.run());
     let fed = world.subject.fed;
-    let complaint = match outcome {
-        Ok(Ok(is_whole)) => return Ok(Lived { inputs: fed, met: world.met.clone(), is_whole }),
-        Ok(Err(complaint)) => complaint,
-        Err(panic) => format!("the machine panicked: {}", message(panic.as_ref())),
-    };
-    Err(Failure { complaint, fed })
+    match outcome {
+        Ok(is_whole) => Ok(Lived { inputs: fed, met: world.met.clone(), is_whole }),
+        Err(complaint) => Err(Failure { complaint, fed }),
+    }
 }
 
-fn message(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
+/// A world in which nothing has happened yet.
+fn begin<W>(world: impl FnOnce() -> Result<W, String>) -> Result<W, Failure> {
+    caught(world).map_err(|complaint| Failure { complaint, fed: 0 })
+}
+
+/// A panic of a machine is a complaint.
+fn caught<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|panic| Err(format!("a machine panicked: {}", message(panic.as_ref()))))
 }
 
 impl fmt::Display for Failure {

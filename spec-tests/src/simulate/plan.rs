@@ -45,7 +45,7 @@ pub struct Plan {
     pub time: TimeFaults,
     /// One of so many uses ends exactly when something is due in the pool; 0: none on purpose.
     pub coincides: u64,
-    /// One of so many inputs is a mistake of whoever embeds the pool; 0: none.
+    /// Whoever embeds the pool makes a mistake each time that so many pieces of work may take; 0: none.
     pub misuse_every: u64,
     /// How often services go and others come; `None`: never.
     pub services_move_every: Option<Duration>,
@@ -226,10 +226,10 @@ pub(super) fn draw_moves(chance: &mut Chance, services: u8, most: u64) -> Option
     (services != 0 && moves).then(|| milliseconds(chance, most / 10, most))
 }
 
-/// Everything, a line each: printed before the world begins.
+/// Everything, a line each.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "seed {}, {} inputs, then all gets well", self.seed, self.steps)?;
+        writeln!(f, "seed {}, {} inputs, then the end", self.seed, self.steps)?;
         writeln!(f, "  pool            {}", Brief(&self.options))?;
         for options in &self.other_options {
             writeln!(f, "  or              {}", Brief(options))?;
@@ -246,8 +246,12 @@ impl fmt::Display for Plan {
         writeln!(f, "  troubles        {:?}, each {}", self.troubles, self.trouble_time)?;
         writeln!(f, "  time            {:?}", self.time)?;
         writeln!(f, "  coincidences    one in {}", self.coincides)?;
-        writeln!(f, "  misuse          one in {}", self.misuse_every)?;
+        writeln!(f, "  misuse          every {} times the work", self.misuse_every)?;
         writeln!(f, "  forks           {:?}", self.fork_every)?;
-        write!(f, "  ends            {}", if self.ends_abruptly { "abruptly" } else { "calmly" })
+        write!(
+            f,
+            "  ends            {}",
+            if self.ends_abruptly { "abruptly" } else { "once all is well" }
+        )
     }
 }

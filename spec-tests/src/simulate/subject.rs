@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, ConnectionState, Input, Instant, Maintenance, PoolOptions, PoolState, Shell, Snapshot,
-    Status, WaiterId, WaiterInfo, WaitsFor,
+    Action, ConnectionInfo, ConnectionState, Input, Instant, Maintenance, PoolOptions, PoolState,
+    Shell, Snapshot, Status, WaiterId, WaiterInfo, WaitsFor,
 };
 
 use super::books::Books;
@@ -23,7 +23,12 @@ pub(super) struct Subject<S: Shell> {
     /// Everything that was fed, if somebody wants to have it.
     pub(super) kept: Option<Vec<Fed<S>>>,
     pub(super) fed: u64,
+    /// There were other options: what was opened, told or failed under those goes by them.
+    had_others: bool,
 }
+
+/// The default (T-37), and longer than any that a plan draws.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Who watches.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +49,7 @@ where
             story: Story::default(),
             kept: watch.keeps_inputs.then(Vec::new),
             fed: 0,
+            had_others: false,
         };
         if watch.has_model {
             let model = Model::new(Instant::ORIGIN, options.clone());
@@ -88,6 +94,7 @@ where
     pub(super) fn feed(&mut self, now: Instant, input: Input<S>) -> Result<Vec<Action<S>>, String> {
         self.keep(now, &input);
         let is_timer = matches!(input, Input::Timer);
+        self.had_others |= matches!(input, Input::SetOptions { .. });
         let told = input.clone();
         let actions = self.handle(now, input)?.ok_or("a refusal of what makes sense")?;
         self.story.goes_on(&told, &actions, self.pool.now())?;
@@ -154,11 +161,10 @@ where
     }
 
     /// Whatever time will do to this pool, the timer is set for it: nobody waits past his time, nothing
-    /// idles for too long, and a minimum that is not there is seen to.
+    /// is held, idles or lives for too long, and a minimum that is not there is seen to.
     fn expect_alarms(&self) -> Result<(), String> {
         let alarm = self.pool.next_deadline().map(|deadline| deadline.at);
         let is_set = |at: Instant| alarm.is_some_and(|alarm| alarm <= at);
-        let options = self.pool.options();
         let mut queued = self
             .pool
             .waiters()
@@ -166,20 +172,19 @@ where
         if let Some(waiter) = queued.find(|waiter| !waiter.deadline.is_none_or(is_set)) {
             return Err(format!("nobody will tell {} that its time is over", waiter.id));
         }
-        if options.maintenance == Some(Maintenance::Never) {
-            return Ok(());
-        }
-        if let Some(idle) = options.max_idle_time.filter(|time| !time.is_zero()) {
-            let idle = idle + Duration::from_nanos(1);
-            let mut available =
-                self.pool.connections().filter(|it| it.state == ConnectionState::Available);
-            if let Some(forgotten) = available.find(|it| !is_set(it.since + idle)) {
-                return Err(format!("{} will be idle for ever", forgotten.id));
-            }
+        let limits = Limits::of(self.pool.options(), self.had_others);
+        let is_forgotten = |connection: &ConnectionInfo| {
+            let ends = limits.ends_of(connection, self.pool.now());
+            ends.into_iter().flatten().any(|at| !is_set(at))
+        };
+        let mut limited = limits.are_any().then(|| self.pool.connections()).into_iter().flatten();
+        if let Some(forgotten) = limited.find(is_forgotten) {
+            return Err(format!("nobody will see that {} is over its time", forgotten.id));
         }
         let snapshot = self.snapshot();
         let lacks = snapshot.status == Status::Ready && snapshot.total < snapshot.min_pool_size;
-        if lacks && snapshot.pending == 0 && alarm.is_none() {
+        let is_late = |pause: Duration| !is_set(self.pool.now() + pause);
+        if lacks && snapshot.pending == 0 && limits.pause.is_some_and(is_late) {
             return Err(format!("nobody sees to the minimum: {snapshot}"));
         }
         Ok(())
@@ -200,6 +205,56 @@ where
                 Err(format!("after the timer {} is still due", deadline.reason))
             }
             Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// What a pool's options say of how long anything may take.
+struct Limits {
+    idle: Option<Duration>,
+    life: Option<Duration>,
+    held: Option<Duration>,
+    /// Until the minimum is seen to again, if it is.
+    pause: Option<Duration>,
+}
+
+impl Limits {
+    /// `had_others`: there are connections, reports and pauses that go by other options.
+    fn of(options: &PoolOptions, had_others: bool) -> Self {
+        // Zero is no limit (OP-05, OP-07).
+        let limit = |time: Option<Duration>| time.filter(|time| !time.is_zero());
+        let pause = match options.maintenance {
+            Some(Maintenance::Never) => None,
+            Some(Maintenance::PauseAfterFailure(pause)) if !had_others => Some(pause),
+            Some(Maintenance::PauseAfterFailure(_)) | None => Some(LONGEST_PAUSE),
+        };
+        Self {
+            idle: limit(options.max_idle_time).filter(|_| pause.is_some()),
+            life: limit(options.max_lifetime).filter(|_| pause.is_some() && !had_others),
+            held: limit(options.held_too_long).filter(|_| !had_others),
+            pause,
+        }
+    }
+
+    /// Whether there are any for connections.
+    const fn are_any(&self) -> bool {
+        self.idle.is_some() || self.life.is_some() || self.held.is_some()
+    }
+
+    /// When a connection is to be closed or told of, at the latest. What has been held for too long by
+    /// now has been told of.
+    fn ends_of(&self, connection: &ConnectionInfo, now: Instant) -> [Option<Instant>; 2] {
+        let &ConnectionInfo { state, since, created, .. } = connection;
+        match state {
+            // Strictly after its time (CO-10).
+            ConnectionState::Available => [
+                self.idle.map(|idle| since + idle + Duration::from_nanos(1)),
+                self.life.map(|life| created + life),
+            ],
+            ConnectionState::InUse { .. } => {
+                [self.held.map(|held| since + held).filter(|&at| at > now), None]
+            }
+            ConnectionState::Pending { .. } => [None, None],
         }
     }
 }

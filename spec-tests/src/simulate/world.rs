@@ -11,13 +11,13 @@ use std::time::Duration;
 use cenote_core::pool::{Action, Event, Input, Instant, ServiceId, Shell};
 
 use self::due::Due;
-use super::agenda::Agenda;
 use super::books::{Books, Place, Socket};
 use super::chance::{Chance, Latency};
 use super::clock::Clock;
 use super::met::{Encounter, Met};
 use super::plan::{Plan, Trouble};
 use super::subject::{Subject, Watch};
+use crate::agenda::Agenda;
 use crate::lockstep::{self, Tagged};
 
 /// See the module. First there is trouble, until the plan's inputs are used up; then all gets well,
@@ -240,7 +240,7 @@ impl<'a> World<'a> {
     }
 
     fn plan_in(&mut self, after: Duration, due: Due) {
-        self.agenda.plan(self.now, after, due);
+        self.agenda.plan(self.now + after, due);
     }
 
     fn time(&mut self, latency: Latency) -> Duration {

@@ -46,6 +46,15 @@ impl Hash {
         }
     }
 
+    /// All that whoever has the password computes with: what it is salted to, the client's key and the
+    /// server's.
+    pub(crate) fn keys(self, secret: &[u8], salt: &[u8], iterations: u32) -> [Vec<u8>; 3] {
+        let salted = self.salted(secret, salt, iterations);
+        let [client, server] =
+            [&b"Client Key"[..], b"Server Key"].map(|of| self.keyed(&salted, of));
+        [salted, client, server]
+    }
+
     fn of(self, bytes: &[u8]) -> Vec<u8> {
         match self {
             Self::Sha1 => Sha1::digest(bytes).to_vec(),
@@ -68,14 +77,8 @@ fn keyed<M: Mac + KeyInit>(key: &[u8], message: &[u8]) -> Vec<u8> {
 
 impl Credential {
     pub(crate) fn new(hash: Hash, secret: &[u8], salt: &[u8], iterations: u32) -> Self {
-        let salted = hash.salted(secret, salt, iterations);
-        Self {
-            hash,
-            salt: salt.to_vec(),
-            iterations,
-            stored_key: hash.of(&hash.keyed(&salted, b"Client Key")),
-            server_key: hash.keyed(&salted, b"Server Key"),
-        }
+        let [_, client_key, server_key] = hash.keys(secret, salt, iterations);
+        Self { hash, salt: salt.to_vec(), iterations, stored_key: hash.of(&client_key), server_key }
     }
 
     /// The server's proof that it knows the user.

@@ -26,14 +26,13 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicBool;
 
 pub use self::plan::{Login, Plan};
 pub use self::trouble::Trouble;
 pub(super) use self::world::World;
 use super::subject::Watch;
-use super::{Failure, Lived, NEVER, message};
+use super::{Failure, Lived, NEVER, begin, caught};
 
 /// Lives through a world, and says what there was in it; inputs are those of the pool's machine, the
 /// monitor's, and those that establish connections.
@@ -51,19 +50,14 @@ pub(super) fn live_until(
     stop: &AtomicBool,
 ) -> Result<Lived, Failure> {
     let watch = Watch { has_model, keeps_inputs: false };
-    let world = World::new(plan, watch, stop);
-    live_through(&mut world.map_err(|complaint| Failure { complaint, fed: 0 })?)
+    live_through(&mut begin(|| World::new(plan, watch, stop))?)
 }
 
 pub(super) fn live_through(world: &mut World<'_>) -> Result<Lived, Failure> {
-    let outcome = catch_unwind(AssertUnwindSafe(|| world.run()));
+    let outcome = caught(|| world.run());
     let fed = world.witness.inputs;
-    let complaint = match outcome {
-        Ok(Ok(is_whole)) => {
-            return Ok(Lived { inputs: fed, met: world.met.clone(), is_whole });
-        }
-        Ok(Err(complaint)) => complaint,
-        Err(panic) => format!("a machine panicked: {}", message(panic.as_ref())),
-    };
-    Err(Failure { complaint, fed })
+    match outcome {
+        Ok(is_whole) => Ok(Lived { inputs: fed, met: world.met.clone(), is_whole }),
+        Err(complaint) => Err(Failure { complaint, fed }),
+    }
 }

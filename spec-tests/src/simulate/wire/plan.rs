@@ -65,7 +65,7 @@ pub struct Plan {
     pub trouble_time: Latency,
     /// What is wrong with time, as the machines are told of it.
     pub time: TimeFaults,
-    /// One of so many inputs is a mistake of whoever embeds the machines; 0: none.
+    /// Whoever embeds the machines makes a mistake each time that so many packets may take; 0: none.
     pub misuse_every: u64,
     /// How often routers go and others come; `None`: never.
     pub services_move_every: Option<Duration>,
@@ -245,7 +245,7 @@ fn draw_compressors(chance: &mut Chance) -> Vec<CompressorId> {
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { callers, think, work, habits, pieces, latency, .. } = self;
-        writeln!(f, "seed {}, on the wire, {} inputs, then all gets well", self.seed, self.steps)?;
+        writeln!(f, "seed {}, on the wire, {} inputs, then the end", self.seed, self.steps)?;
         writeln!(f, "  pool            {}", Brief(&self.options))?;
         for options in &self.other_options {
             writeln!(f, "  or              {}", Brief(options))?;
@@ -278,8 +278,12 @@ impl fmt::Display for Plan {
         writeln!(f, "  monitor         {monitoring}, every {heartbeat:?}")?;
         writeln!(f, "  troubles        {:?}, each {}", self.troubles, self.trouble_time)?;
         writeln!(f, "  time            {:?}", self.time)?;
-        writeln!(f, "  misuse          one in {}", self.misuse_every)?;
+        writeln!(f, "  misuse          every {} times the network", self.misuse_every)?;
         writeln!(f, "  forks           {:?}", self.fork_every)?;
-        write!(f, "  ends            {}", if self.ends_abruptly { "abruptly" } else { "calmly" })
+        write!(
+            f,
+            "  ends            {}",
+            if self.ends_abruptly { "abruptly" } else { "once all is well" }
+        )
     }
 }

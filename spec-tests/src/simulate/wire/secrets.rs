@@ -1,18 +1,23 @@
 //! What must be shown nowhere, and whether it was.
 //!
 //! Passwords are known from the start. Nonces, proofs, salts and signatures are collected from the
-//! messages of every login, on both sides. Each is looked for in the forms in which it could slip into
+//! messages of every login, on both sides, and keys computed as soon as there is a salt for them. Each is looked for in the forms in which it could slip into
 //! a text: as it is, in hexadecimal, as a list of numbers, in Base64, and percent-encoded.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bson::{RawBsonRef, RawDocument};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::endpoint::auth::credential::Hash;
+
 /// So many bytes of a secret are looked for first. What is shorter is somewhere by chance.
 const HEAD: usize = 8;
+
+/// Nobody hashes more often than this, in these worlds.
+const MOST_ITERATIONS: u32 = 20_000;
 
 /// See the module.
 #[derive(Default)]
@@ -20,6 +25,10 @@ pub(super) struct Secrets {
     /// By their first bytes.
     forms: HashMap<[u8; HEAD], Vec<Form>>,
     filter: Filter,
+    /// What is salted in logins, and how.
+    password: Option<(Hash, Vec<u8>)>,
+    /// Salts, and how often is hashed with them, whose keys are known.
+    salts: HashSet<(Vec<u8>, u32)>,
     /// The text that is looked through, without its white space.
     flat: Vec<u8>,
     /// The payload that was kept last.
@@ -49,6 +58,13 @@ impl Secrets {
         }
     }
 
+    /// Logins are with this one.
+    pub(super) fn keep_password(&mut self, hash: Hash, user: &str, password: &str) {
+        let Some(secret) = hash.secret(user, password) else { return };
+        self.keep("what a password is prepared to", &secret);
+        self.password = Some((hash, secret));
+    }
+
     /// All payloads of a login in a command or a reply, and what they are made of.
     pub(super) fn keep_payloads(&mut self, message: &RawDocument) {
         self.keep_payload(message);
@@ -62,7 +78,12 @@ impl Secrets {
         self.keep("the payload of a login", payload.bytes);
         #[cfg(test)]
         payload.bytes.clone_into(&mut self.last);
-        for part in payload.bytes.split(|&byte| byte == b',') {
+        let parts = || payload.bytes.split(|&byte| byte == b',');
+        let field = |name: &[u8]| parts().find_map(|part| part.strip_prefix(name));
+        if let (Some(salt), Some(iterations)) = (field(b"s="), field(b"i=")) {
+            self.keep_keys(salt, iterations);
+        }
+        for part in parts() {
             // The rest is names and numbers.
             if let [b'r' | b's' | b'p' | b'v', b'=', value @ ..] = part {
                 let what = match part {
@@ -77,6 +98,19 @@ impl Secrets {
                     self.keep(what, &bytes);
                 }
             }
+        }
+    }
+
+    fn keep_keys(&mut self, salt: &[u8], iterations: &[u8]) {
+        let Some((hash, secret)) = &self.password else { return };
+        let iterations = std::str::from_utf8(iterations).ok().and_then(|text| text.parse().ok());
+        let (Ok(salt), Some(iterations)) = (STANDARD.decode(salt), iterations) else { return };
+        // A server that cheats may say any number.
+        if iterations > MOST_ITERATIONS || !self.salts.insert((salt.clone(), iterations)) {
+            return;
+        }
+        for key in hash.keys(secret, &salt, iterations) {
+            self.keep("a key of a login", &key);
         }
     }
 
@@ -143,7 +177,7 @@ mod tests {
     use bson::spec::BinarySubtype;
     use bson::{Binary, rawdoc};
 
-    use super::Secrets;
+    use super::{Hash, Secrets};
 
     fn secrets() -> Secrets {
         let mut secrets = Secrets::default();
@@ -178,6 +212,18 @@ mod tests {
         ] {
             assert_eq!(secrets().found_in(text), found, "{text}");
         }
+    }
+
+    /// The example of RFC 7677.
+    #[test]
+    fn keys_are_found_that_nobody_sent() {
+        let mut secrets = Secrets::default();
+        secrets.keep_password(Hash::Sha256, "user", "pencil");
+        let bytes = b"r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".to_vec();
+        let payload = Binary { subtype: BinarySubtype::Generic, bytes };
+        secrets.keep_payloads(&rawdoc! { "ok": 1, "payload": payload });
+        let salted = "c4a49510323ab4f952cac1fa99441939e78ea74d6be81ddf7096e87513dc615d";
+        assert_eq!(secrets.found_in(salted), Some("a key of a login"));
     }
 
     #[test]

@@ -227,7 +227,7 @@ impl Talk {
 
     /// Until something has to come from outside.
     fn go_on(&mut self, kit: &mut Kit, witness: &mut Witness) -> Vec<Said> {
-        witness.look_at("a connection", self);
+        witness.look_at_connection(self);
         match &self.phase {
             Phase::Proxy(_) => self.go_through_proxy(kit, witness),
             Phase::Establishing(_) => self.establish(kit, witness),

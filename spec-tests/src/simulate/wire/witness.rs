@@ -16,7 +16,11 @@ pub(super) struct Witness {
     /// The first secret that was shown, and where.
     found: Option<String>,
     text: String,
+    /// What a connection showed before its reply was taken.
+    connection: String,
 }
+
+const A_CONNECTION: &str = "a connection";
 
 impl Witness {
     /// Looks at whatever can be printed with `{:?}`.
@@ -25,6 +29,19 @@ impl Witness {
         // Into memory, which does not fail.
         let _ = write!(self.text, "{shown:?}");
         self.search(what);
+    }
+
+    /// Looks at a connection, and keeps what it showed.
+    pub(super) fn look_at_connection(&mut self, shown: &impl Debug) {
+        self.look_at(A_CONNECTION, shown);
+        std::mem::swap(&mut self.text, &mut self.connection);
+    }
+
+    /// Looks at what the connection showed once more: the reply that it had by then has told secrets.
+    pub(super) fn look_at_connection_again(&mut self) {
+        std::mem::swap(&mut self.text, &mut self.connection);
+        self.search(A_CONNECTION);
+        std::mem::swap(&mut self.text, &mut self.connection);
     }
 
     /// Looks at a line.

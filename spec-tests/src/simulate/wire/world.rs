@@ -29,8 +29,8 @@ use super::plan::Plan;
 use super::talk::Kit;
 use super::trouble::Trouble;
 use super::witness::Witness;
+use crate::agenda::Agenda;
 use crate::endpoint::Server;
-use crate::simulate::agenda::Agenda;
 use crate::simulate::books::Books;
 use crate::simulate::chance::{Chance, Latency};
 use crate::simulate::clock::Clock;
@@ -152,7 +152,6 @@ impl<'a> World<'a> {
             leak: None,
         };
         world.keep_secrets();
-        world.begin()?;
         Ok(world)
     }
 
@@ -162,6 +161,7 @@ impl<'a> World<'a> {
     ///
     /// The first thing that is wrong, in words.
     pub(in crate::simulate) fn run(&mut self) -> Result<bool, String> {
+        self.begin()?;
         while self.witness.inputs < self.plan.steps && !self.is_stuck() && self.step()? {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(false);
@@ -316,7 +316,7 @@ impl<'a> World<'a> {
     }
 
     fn plan_in(&mut self, after: Duration, due: Due) {
-        self.agenda.plan(self.now, after, due);
+        self.agenda.plan(self.now + after, due);
     }
 
     fn time(&mut self, latency: Latency) -> Duration {

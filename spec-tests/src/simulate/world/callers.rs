@@ -14,9 +14,7 @@ type Outcome = Result<(ConnId, u64), CheckOutError<u64>>;
 
 impl World<'_> {
     pub(super) fn ask(&mut self, caller: u32) -> Result<(), String> {
-        // As clients do, which have a server selected first; and some ask all the same.
-        let is_patient = self.plan.habits.is_patient && !self.is_calm;
-        if is_patient && !self.subject.is_ready() && !self.chance.one_in(16) {
+        if !self.subject.is_ready() && self.is_patient() {
             self.patient.push(caller);
             return Ok(());
         }
@@ -38,6 +36,14 @@ impl World<'_> {
         }
         let (deadline, purpose) = (request.deadline(self.now), request.purpose);
         self.feed(Input::CheckOutRequested { id, waiter: id.0, deadline, purpose })
+    }
+
+    /// As clients are, which have a server selected first; and some ask all the same.
+    fn is_patient(&mut self) -> bool {
+        if self.is_calm {
+            return !self.is_closed;
+        }
+        self.plan.habits.is_patient && !self.chance.one_in(16)
     }
 
     /// Everybody has waited for this.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::agenda::Due;
+use super::due::Due;
 use super::{Ask, Fleet};
 
 /// Who comes.

@@ -7,7 +7,7 @@ use cenote_core::pool::{
     WaiterId, WithoutEvents,
 };
 
-use super::agenda::Due;
+use super::due::Due;
 use super::server::Reply;
 use super::{Answer, Ask, Failure, Fleet, Modelled, Opened};
 use crate::study::rival::Rival;

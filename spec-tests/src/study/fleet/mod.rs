@@ -5,9 +5,9 @@
 //! many who ask again and again, or come by themselves, however long others wait. A client watches
 //! its server as a driver does: after a clear it asks every half second whether the server is there.
 
-mod agenda;
 mod callers;
 mod client;
+mod due;
 mod server;
 mod watch;
 
@@ -15,10 +15,11 @@ use std::time::Duration;
 
 use cenote_core::pool::{Instant, PoolOptions, Shell};
 
-use self::agenda::{Agenda, Due};
 use self::client::Client;
+use self::due::Due;
 use self::server::Server;
 use super::rival::Rival;
+use crate::agenda::Agenda;
 use crate::replay::random::SplitMix;
 
 pub(super) use self::callers::Callers;
@@ -103,7 +104,7 @@ pub(super) struct Opened {
 }
 
 /// Somebody who wants something done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ask {
     pub(super) caller: u32,
     /// For the first time.
@@ -125,7 +126,7 @@ pub(super) enum Failure {
 pub(super) struct Fleet<'a> {
     setup: &'a Setup,
     chance: SplitMix,
-    agenda: Agenda,
+    agenda: Agenda<Due>,
     now: Instant,
     server: Server,
     clients: Vec<Client>,

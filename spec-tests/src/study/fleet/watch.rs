@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cenote_core::pool::Input;
 
-use super::agenda::Due;
+use super::due::Due;
 use super::server::Reply;
 use super::{Failure, Fleet};
 

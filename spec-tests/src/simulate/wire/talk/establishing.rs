@@ -56,6 +56,7 @@ impl Talk {
                     Ok(Some(reply)) => {
                         witness.inputs += 1;
                         witness.secrets.keep_payloads(&reply);
+                        witness.look_at_connection_again();
                         self.round_trip = kit.now.saturating_since(self.asked);
                         establish.reply(&reply, &mut kit.scram);
                     }
@@ -66,6 +67,7 @@ impl Talk {
                     let keys = derivation.run();
                     witness.look_at("derived keys", &keys);
                     establish.derived(keys, &mut kit.scram);
+                    witness.look_at("the keys that are kept", &kit.scram);
                 }
                 Ok(Step::Handshaken(description)) => {
                     self.agree(&description);

@@ -56,9 +56,15 @@ impl World<'_> {
         let Some(watch) = &mut self.watch else { return Ok(()) };
         self.witness.inputs += 1;
         self.witness.look_at("an input of the monitor", &input);
+        let is_timer = matches!(input, Input::Timer);
         let mut actions = Vec::new();
         let handled = watch.monitor.handle(now, input, &mut actions);
         handled.map_err(|misuse| format!("the monitor refuses: {misuse}"))?;
+        let due = watch.monitor.next_deadline().filter(|deadline| deadline.at <= now);
+        if let Some(deadline) = due.filter(|_| is_timer) {
+            let reason = deadline.reason;
+            return Err(format!("after its timer the monitor still has to do: {reason}"));
+        }
         self.carry_out(actions)
     }
 
@@ -105,15 +111,7 @@ impl World<'_> {
         if let Some(watch) = &mut self.watch {
             watch.clock.timer_fired(&mut self.met);
         }
-        self.feed_monitor(Input::Timer)?;
-        let due = self.watch.as_ref().and_then(|watch| watch.monitor.next_deadline());
-        match due {
-            // Unless the clock is wrong.
-            Some(deadline) if self.is_calm() && deadline.at <= self.now => {
-                Err(format!("after its timer the monitor still has to do: {}", deadline.reason))
-            }
-            Some(_) | None => Ok(()),
-        }
+        self.feed_monitor(Input::Timer)
     }
 
     fn carry_out(&mut self, actions: Vec<Action>) -> Result<(), String> {

@@ -7,10 +7,12 @@ use cenote_core::pool::{Action, Event, Input, Instant, PoolOptions, PoolState};
 use cenote_core::trace::{JournalOptions, Replay};
 
 use super::World;
+use crate::endpoint::Mechanism;
+use crate::endpoint::auth::credential::Hash;
 use crate::event_json;
 use crate::replay::record::Taping;
 use crate::simulate::wire::cause::{Why, Wired};
-use crate::simulate::wire::plan::Passwords;
+use crate::simulate::wire::plan::{Passwords, USER};
 
 /// The same pool once more, which is recorded as shells record theirs.
 pub(super) type Tape = Taping<Wired, Vec<u8>>;
@@ -30,6 +32,14 @@ impl World<'_> {
         let Passwords { user, proxy } = self.plan.passwords();
         self.witness.secrets.keep("the user's password", user.as_bytes());
         self.witness.secrets.keep("the proxy's password", proxy.as_bytes());
+        let hash = self.plan.login.and_then(|login| match login.mechanism {
+            Mechanism::ScramSha1 => Some(Hash::Sha1),
+            Mechanism::ScramSha256 => Some(Hash::Sha256),
+            Mechanism::Plain | Mechanism::MongodbX509 => None,
+        });
+        if let Some(hash) = hash {
+            self.witness.secrets.keep_password(hash, USER, &user);
+        }
         self.witness.look_at("the connection string", &self.uri);
         self.witness.look_at("the options of connections", &self.options);
         self.witness.look_at("the server's settings", &self.plan.settings());
