@@ -49,6 +49,25 @@ fn a_page_is_written_around_its_prose() {
     assert!(study(&["chained", "--check", to]).status.success());
 }
 
+/// Nobody can write the prose once more.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_takes_no_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, page) =
+        (folder.path().join("chained.md"), "# Mine\n\n<!-- table -->\n<!-- end -->\n");
+    fs::write(&path, page).expect("written");
+    // A process that may write files of no length at all.
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" study chained --write \"$1\"";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_cenote")]).arg(folder.path());
+    // Not into files, which would be as short.
+    let output = command.output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert_eq!(fs::read_to_string(&path).expect("there"), page);
+    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+}
+
 #[test]
 fn as_json() {
     let output = study(&["chained", "--json"]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Prints. Whoever has seen enough is nothing to complain of.
+/// Prints. That somebody [has seen enough](has_seen_enough) of it is nothing to complain of.
 ///
 /// # Errors
 ///

@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::output::{print, quoted, tell};
 use super::signals;
-use crate::lockstep::message;
+use crate::lockstep::panic_message;
 use crate::replay::shrink::Property;
 use crate::simulate::{Drawn, Failure, Lived, Met};
 
@@ -109,7 +109,7 @@ fn silently<T>(run: impl FnOnce() -> T) -> T {
     let outcome = panic::catch_unwind(AssertUnwindSafe(run));
     panic::set_hook(loud);
     outcome.unwrap_or_else(|panic| {
-        tell(format_args!("cenote: panicked: {}", message(panic.as_ref())));
+        tell(format_args!("cenote: panicked: {}", panic_message(panic.as_ref())));
         panic::resume_unwind(panic)
     })
 }

@@ -135,12 +135,12 @@ pub(super) fn feed<S: Comparable>(
             Ok(Err((misuse.reason, Box::new(misuse.input))))
         }
         Ok((Err(misuse), actions)) => Err(format!("refused ({misuse}), but emitted {actions:#?}")),
-        Err(panic) => Err(format!("the machine panicked: {}", message(panic.as_ref()))),
+        Err(panic) => Err(format!("the machine panicked: {}", panic_message(panic.as_ref()))),
     }
 }
 
-/// What somebody who panicked has said.
-pub(crate) fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+/// What a panic says.
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }

@@ -19,7 +19,7 @@ use self::payload::Payloads;
 use crate::model::Model;
 
 pub use judge::{Comparable, judge};
-pub(crate) use judge::{Trace, judge_refusal, message};
+pub(crate) use judge::{Trace, judge_refusal, panic_message};
 pub use ledger::Ledger;
 pub use step::{Brief, Clock, Op, Pick, Step, service};
 pub(crate) use story::Story;

@@ -35,7 +35,7 @@ use cenote_core::pool::{Input, Instant};
 
 use self::subject::Watch;
 use self::world::World;
-use crate::lockstep::{Tagged, message};
+use crate::lockstep::{Tagged, panic_message};
 
 pub use self::chance::Latency;
 pub use self::drawn::Drawn;
@@ -74,7 +74,7 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 /// As [`live`].
 pub fn inputs_of(plan: &Plan) -> Result<Vec<(Instant, Input<Tagged>)>, Failure> {
     let watch = Watch { has_model: false, keeps_inputs: true };
-    let mut world = begin(|| World::new(plan, watch, &NEVER))?;
+    let mut world = create(|| World::new(plan, watch, &NEVER))?;
     live_through(&mut world)?;
     Ok(world.subject.kept.take().unwrap_or_default())
 }
@@ -90,7 +90,7 @@ pub fn live(plan: &Plan, has_model: bool) -> Result<Lived, Failure> {
 
 fn live_until(plan: &Plan, has_model: bool, stop: &AtomicBool) -> Result<Lived, Failure> {
     let watch = Watch { has_model, keeps_inputs: false };
-    live_through(&mut begin(|| World::new(plan, watch, stop))?)
+    live_through(&mut create(|| World::new(plan, watch, stop))?)
 }
 
 fn live_through(world: &mut World<'_>) -> Result<Lived, Failure> {
@@ -103,14 +103,15 @@ fn live_through(world: &mut World<'_>) -> Result<Lived, Failure> {
 }
 
 /// A world in which nothing has happened yet.
-fn begin<W>(world: impl FnOnce() -> Result<W, String>) -> Result<W, Failure> {
+fn create<W>(world: impl FnOnce() -> Result<W, String>) -> Result<W, Failure> {
     caught(world).map_err(|complaint| Failure { complaint, fed: 0 })
 }
 
 /// A panic of a machine is a complaint.
 fn caught<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(run))
-        .unwrap_or_else(|panic| Err(format!("a machine panicked: {}", message(panic.as_ref()))))
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        Err(format!("a machine panicked: {}", panic_message(panic.as_ref())))
+    })
 }
 
 impl fmt::Display for Failure {

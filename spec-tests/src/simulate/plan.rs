@@ -246,7 +246,7 @@ impl fmt::Display for Plan {
         writeln!(f, "  troubles        {:?}, each {}", self.troubles, self.trouble_time)?;
         writeln!(f, "  time            {:?}", self.time)?;
         writeln!(f, "  coincidences    one in {}", self.coincides)?;
-        writeln!(f, "  misuse          every {} times the work", self.misuse_every)?;
+        writeln!(f, "  misuse          every {} times the work (0: never)", self.misuse_every)?;
         writeln!(f, "  forks           {:?}", self.fork_every)?;
         write!(
             f,

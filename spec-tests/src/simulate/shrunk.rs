@@ -8,7 +8,7 @@ use cenote_core::trace::{Cause, Traced};
 use super::plan::Plan;
 use super::subject::{Fed, Watch};
 use super::world::World;
-use super::{Failure, Lived, NEVER, begin, live_through, wire};
+use super::{Failure, Lived, NEVER, create, live_through, wire};
 use crate::lockstep::map_input;
 use crate::replay::history::{Entry, History};
 use crate::replay::record;
@@ -31,7 +31,7 @@ pub struct Evidence {
 /// Never, in practice: there is memory for the trace.
 pub(super) fn evidence(plan: &Plan, has_model: bool) -> io::Result<Option<Evidence>> {
     let watch = Watch { has_model, keeps_inputs: true };
-    let Ok(mut world) = begin(|| World::new(plan, watch, &NEVER)) else { return Ok(None) };
+    let Ok(mut world) = create(|| World::new(plan, watch, &NEVER)) else { return Ok(None) };
     let outcome: Result<Lived, Failure> = live_through(&mut world);
     let kept = outcome.err().and_then(|_| world.subject.kept.take());
     // What differs is told apart by its number.
@@ -47,7 +47,7 @@ pub(super) fn evidence(plan: &Plan, has_model: bool) -> io::Result<Option<Eviden
 /// As [`evidence`].
 pub(super) fn evidence_on_wire(plan: &wire::Plan, has_model: bool) -> io::Result<Option<Evidence>> {
     let watch = Watch { has_model, keeps_inputs: true };
-    let Ok(mut world) = begin(|| wire::World::new(plan, watch, &NEVER)) else { return Ok(None) };
+    let Ok(mut world) = create(|| wire::World::new(plan, watch, &NEVER)) else { return Ok(None) };
     live_on_wire(plan, &mut world)
 }
 

@@ -177,9 +177,10 @@ where
             let ends = limits.ends_of(connection, self.pool.now());
             ends.into_iter().flatten().any(|at| !is_set(at))
         };
-        let mut limited = limits.are_any().then(|| self.pool.connections()).into_iter().flatten();
-        if let Some(forgotten) = limited.find(is_forgotten) {
-            return Err(format!("nobody will see that {} is over its time", forgotten.id));
+        if limits.are_any() {
+            if let Some(forgotten) = self.pool.connections().find(is_forgotten) {
+                return Err(format!("nobody will see that {} is over its time", forgotten.id));
+            }
         }
         let snapshot = self.snapshot();
         let lacks = snapshot.status == Status::Ready && snapshot.total < snapshot.min_pool_size;
@@ -236,7 +237,7 @@ impl Limits {
         }
     }
 
-    /// Whether there are any for connections.
+    /// Whether there are any for connections: looking at all of them takes its time.
     const fn are_any(&self) -> bool {
         self.idle.is_some() || self.life.is_some() || self.held.is_some()
     }

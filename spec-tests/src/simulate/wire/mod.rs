@@ -32,7 +32,7 @@ pub use self::plan::{Login, Plan};
 pub use self::trouble::Trouble;
 pub(super) use self::world::World;
 use super::subject::Watch;
-use super::{Failure, Lived, NEVER, begin, caught};
+use super::{Failure, Lived, NEVER, caught, create};
 
 /// Lives through a world, and says what there was in it; inputs are those of the pool's machine, the
 /// monitor's, and those that establish connections.
@@ -50,7 +50,7 @@ pub(super) fn live_until(
     stop: &AtomicBool,
 ) -> Result<Lived, Failure> {
     let watch = Watch { has_model, keeps_inputs: false };
-    live_through(&mut begin(|| World::new(plan, watch, stop))?)
+    live_through(&mut create(|| World::new(plan, watch, stop))?)
 }
 
 pub(super) fn live_through(world: &mut World<'_>) -> Result<Lived, Failure> {

@@ -278,7 +278,7 @@ impl fmt::Display for Plan {
         writeln!(f, "  monitor         {monitoring}, every {heartbeat:?}")?;
         writeln!(f, "  troubles        {:?}, each {}", self.troubles, self.trouble_time)?;
         writeln!(f, "  time            {:?}", self.time)?;
-        writeln!(f, "  misuse          every {} times the network", self.misuse_every)?;
+        writeln!(f, "  misuse          every {} times the network (0: never)", self.misuse_every)?;
         writeln!(f, "  forks           {:?}", self.fork_every)?;
         write!(
             f,

@@ -1,8 +1,9 @@
 //! What must be shown nowhere, and whether it was.
 //!
 //! Passwords are known from the start. Nonces, proofs, salts and signatures are collected from the
-//! messages of every login, on both sides, and keys computed as soon as there is a salt for them. Each is looked for in the forms in which it could slip into
-//! a text: as it is, in hexadecimal, as a list of numbers, in Base64, and percent-encoded.
+//! messages of every login, on both sides, and keys are computed as soon as there is a salt for them.
+//! Each is looked for in the forms in which it could slip into a text: as it is, in hexadecimal, as a
+//! list of numbers, in Base64, and percent-encoded.
 
 use std::collections::{HashMap, HashSet};
 

@@ -34,14 +34,13 @@ impl Witness {
     /// Looks at a connection, and keeps what it showed.
     pub(super) fn look_at_connection(&mut self, shown: &impl Debug) {
         self.look_at(A_CONNECTION, shown);
-        std::mem::swap(&mut self.text, &mut self.connection);
+        self.connection.clone_from(&self.text);
     }
 
     /// Looks at what the connection showed once more: the reply that it had by then has told secrets.
     pub(super) fn look_at_connection_again(&mut self) {
-        std::mem::swap(&mut self.text, &mut self.connection);
+        self.text.clone_from(&self.connection);
         self.search(A_CONNECTION);
-        std::mem::swap(&mut self.text, &mut self.connection);
     }
 
     /// Looks at a line.
