@@ -17,13 +17,13 @@ use std::time::Duration;
 
 use cenote_core::pool::{
     Action, CheckOutError, ConnId, Health, Input, Instant, InvalidOptions, PoolOptions, PoolState,
-    Purpose, Shell, WaiterId,
+    PoolTypes, Purpose, WaiterId,
 };
 
 /// What this shell brings: TCP streams, channels, and errors as text.
 enum Threads {}
 
-impl Shell for Threads {
+impl PoolTypes for Threads {
     type Conn = TcpStream;
     type Waiter = Sender<Outcome>;
     type Cause = String;
@@ -109,7 +109,7 @@ impl Pool {
                 }
             }
             Action::EmitEvent(event) => println!("{:>12} {}", self.now().to_string(), event.name()),
-            Action::ReportHeldTooLong { id, held } => {
+            Action::ReportLeak { id, held } => {
                 println!("{id} is held for {held:?}: a leak?");
             }
             // The thread that connects finds out when it answers: its socket comes back to be closed.

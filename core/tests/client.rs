@@ -10,14 +10,14 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, SelectionError, Selector, ServerStatus, seen};
 use cenote_core::error::{CommandError, ConnectionError, OperationError, PoolError, Stage, label};
 use cenote_core::monitor::ServerDescription;
-use cenote_core::pool::{Bare, CheckOutError, Instant, PoolOptions, PoolState, Snapshot};
+use cenote_core::pool::{CheckOutError, Instant, NoPayload, PoolOptions, PoolState, Snapshot};
 
 fn address(text: &str) -> Arc<ServerAddress> {
     Arc::new(text.parse().expect("an address"))
 }
 
 fn snapshot() -> Snapshot {
-    let pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
+    let pool = PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
     pool.expect("options").snapshot()
 }
 

@@ -3,29 +3,29 @@
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Bare, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, WaiterId,
+    ConnId, Health, Input, Instant, NoPayload, PoolOptions, PoolState, Purpose, WaiterId,
 };
 
-type Pool = PoolState<Bare>;
+type Pool = PoolState<NoPayload>;
 
 fn pool(options: PoolOptions) -> Pool {
     Pool::new(Instant::ORIGIN, options, &mut |_| {}).expect("options")
 }
 
-fn feed(pool: &mut Pool, inputs: impl IntoIterator<Item = Input<Bare>>) {
+fn feed(pool: &mut Pool, inputs: impl IntoIterator<Item = Input<NoPayload>>) {
     for input in inputs {
         pool.handle(Instant::ORIGIN, input, &mut |_| {}).expect("legal");
     }
 }
 
-fn ask(number: u64, deadline: Option<Instant>) -> Input<Bare> {
+fn ask(number: u64, deadline: Option<Instant>) -> Input<NoPayload> {
     let id = WaiterId(number);
     Input::CheckOutRequested { id, waiter: (), deadline, purpose: Purpose::Other }
 }
 
 const FIRST: ConnId = ConnId::from_parts(1, 0);
-const MADE: Input<Bare> = Input::EstablishSucceeded { id: FIRST, conn: () };
-const BACK: Input<Bare> = Input::CheckedIn { id: FIRST, conn: (), health: Health::Healthy };
+const MADE: Input<NoPayload> = Input::EstablishSucceeded { id: FIRST, conn: () };
+const BACK: Input<NoPayload> = Input::CheckedIn { id: FIRST, conn: (), health: Health::Healthy };
 
 #[test]
 fn a_pool_without_limits_does_not_need_the_time() {
@@ -49,7 +49,7 @@ fn limits_that_are_set_need_it() {
         PoolOptions::default().with_max_idle_time(second),
         PoolOptions::default().with_wait_queue_timeout(second),
         PoolOptions::default().with_max_lifetime(second),
-        PoolOptions::default().with_held_too_long(second),
+        PoolOptions::default().with_leak_detection_threshold(second),
         // Its pause begins with a failure that may be the very next input.
         PoolOptions::default().with_min_pool_size(1),
     ];

@@ -9,7 +9,7 @@ use bson::rawdoc;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{CommandError, ConnectionError, InterruptedError, PoolError, Stage};
 use cenote_core::pool::{
-    Action, Bare, CheckOutError, ConnId, Input, Instant, PoolOptions, PoolState, Purpose,
+    Action, CheckOutError, ConnId, Input, Instant, NoPayload, PoolOptions, PoolState, Purpose,
     ServiceId, WaiterId,
 };
 
@@ -44,7 +44,7 @@ fn timed_out(load_balanced: bool) -> PoolError {
         .with_max_pool_size(1)
         .with_load_balanced(load_balanced)
         .with_wait_queue_timeout(Duration::from_millis(20));
-    let (start, mut actions) = (Instant::ORIGIN, Vec::<Action<Bare>>::new());
+    let (start, mut actions) = (Instant::ORIGIN, Vec::<Action<NoPayload>>::new());
     let mut pool = PoolState::new(start, options, &mut actions).expect("valid options");
     let id = ConnId::from_parts(1, 0);
     let service = load_balanced.then_some(ServiceId([1; 12]));
@@ -68,13 +68,13 @@ fn timed_out(load_balanced: bool) -> PoolError {
         | Action::AbortEstablish { .. }
         | Action::CloseSocket { .. }
         | Action::Interrupt { .. }
-        | Action::ReportHeldTooLong { .. }
+        | Action::ReportLeak { .. }
         | Action::EmitEvent(_) => None,
     });
     error(outcome.expect("a timeout"))
 }
 
-fn request(id: u64, purpose: Purpose) -> Input<Bare> {
+fn request(id: u64, purpose: Purpose) -> Input<NoPayload> {
     Input::CheckOutRequested { id: WaiterId(id), waiter: (), deadline: None, purpose }
 }
 

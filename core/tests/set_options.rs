@@ -1,8 +1,8 @@
 //! Options that change while the pool runs.
 
 use cenote_core::pool::{
-    Action, Bare, CloseReason, ConnId, Event, Health, Input, Instant, Maintenance, PoolOptions,
-    Purpose, Queued, WaiterId,
+    Action, CloseReason, ConnId, Event, Health, Input, Instant, Maintenance, NoPayload,
+    PoolOptions, Purpose, Queued, WaiterId,
 };
 
 /// Maintenance that is switched on finds what it was kept from before: here, in a paused pool, a
@@ -12,7 +12,7 @@ fn maintenance_that_is_switched_on_closes_what_is_stale() {
     let now = Instant::ORIGIN;
     let id = ConnId::from_parts(1, 0);
     let without = PoolOptions::default().with_maintenance(Maintenance::Never);
-    let mut pool = Queued::<Bare>::new(now, without).unwrap();
+    let mut pool = Queued::<NoPayload>::new(now, without).unwrap();
     let request = Input::CheckOutRequested {
         id: WaiterId(1),
         waiter: (),

@@ -16,7 +16,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::monitor::{DeadlineReason, Event as Heartbeat};
 use cenote_core::pool::{
-    Bare, ConnId, Event, Health, Input, Instant, PoolOptions, PoolState, Queued, ServiceId,
+    ConnId, Event, Health, Input, Instant, NoPayload, PoolOptions, PoolState, Queued, ServiceId,
 };
 use cenote_core::trace::{
     ActionDifference, ActionName, ActionRecord, JournalOptions, Recorder, Replay, TraceInfo,
@@ -91,7 +91,7 @@ fn what_is_secret_has_a_name() {
 
 #[test]
 fn what_a_pool_refuses() {
-    let pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
+    let pool = PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
     let (id, health) = (ConnId::from_parts(3, 1), Health::Healthy);
     let back = Input::CheckedIn { id, conn: (), health };
     let mut pool = pool.expect("options");
@@ -99,13 +99,14 @@ fn what_a_pool_refuses() {
     shows(&misuse, &["Misuse", "CheckedIn", "ForeignConnection"]);
     let reason = "CheckedIn refused: this pool has never made a connection c3 (slot 1)";
     assert_eq!(misuse.to_string(), reason);
-    let queued = Queued::<Bare>::new(Instant::ORIGIN, PoolOptions::default()).expect("options");
+    let queued =
+        Queued::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default()).expect("options");
     shows(&queued, &["Queued(paused ", ", 1 actions)"]);
 }
 
 #[test]
 fn pools_and_their_recorders() {
-    let pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
+    let pool = PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
     let mut pool = Recorder::new(pool.expect("options"))
         .with_flight_recorder(1000)
         .with_journal(JournalOptions::default());

@@ -8,7 +8,7 @@ use cenote_shell::trace;
 
 pub use cenote_shell::builder::BuildError;
 
-use crate::connection::Mongo;
+use crate::connection::MongoConnector;
 use crate::connector::Connector;
 use crate::desk::Desk;
 use crate::event::{PoolEvent, Subscribers};
@@ -61,7 +61,7 @@ pub(crate) fn build_on<K: Connector>(
     Ok(shared)
 }
 
-impl FromUri for Mongo {
+impl FromUri for MongoConnector {
     fn from_uri(uri: &ConnectionString) -> Result<Self, ConnectionError> {
         Self::new(uri)
     }

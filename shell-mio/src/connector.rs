@@ -13,13 +13,13 @@ use crate::shared::Shared;
 /// How connections are made and judged: what a driver brings that has sockets and a handshake of
 /// its own.
 ///
-/// [`Mongo`](crate::Mongo) is the one that is there. A driver whose own way to connect blocks runs
+/// [`MongoConnector`](crate::MongoConnector) is the one that is there. A driver whose own way to connect blocks runs
 /// it [on a thread](EventLoop::on_thread), one for each connection that is being opened:
 ///
 /// ```
 /// use std::net::TcpStream;
 /// use cenote_core::error::{ConnectionError, Stage};
-/// use cenote_mio::{Builder, Connector, Interrupter, Progress, Target};
+/// use cenote_mio::{Builder, Connector, Interrupter, HandshakeReporter, Target};
 ///
 /// struct Plain;
 ///
@@ -29,7 +29,7 @@ use crate::shared::Shared;
 ///     async fn connect(
 ///         &self,
 ///         target: Target,
-///         _: Progress<Self>,
+///         _: HandshakeReporter<Self>,
 ///     ) -> Result<TcpStream, ConnectionError> {
 ///         let port = target.address.port().unwrap_or(27017);
 ///         let address = (target.address.host().to_owned(), port);
@@ -63,7 +63,7 @@ pub trait Connector: Send + Sync + Sized + 'static {
     /// wait for, and must not block it. There is no other runtime: what belongs to one, such as
     /// tokio's sockets, does not work here.
     ///
-    /// In load-balanced mode it calls [`Progress::handshaken`] once hello is done. It ends by
+    /// In load-balanced mode it calls [`HandshakeReporter::handshaken`] once hello is done. It ends by
     /// `target`'s deadline, if there is one, with an error that says how far it came; where it does
     /// not, it is given up then. When the pool has no use for the connection any more,
     /// the future is dropped.
@@ -74,7 +74,7 @@ pub trait Connector: Send + Sync + Sized + 'static {
     fn connect(
         &self,
         target: Target,
-        progress: Progress<Self>,
+        progress: HandshakeReporter<Self>,
     ) -> impl Future<Output = Result<Self::Connection, ConnectionError>> + Send;
 
     /// Why a connection that comes back must not be used again, such as a reply that was not read
@@ -112,12 +112,12 @@ pub struct Target {
 }
 
 /// How a connector tells what it knows before it is done.
-pub struct Progress<K: Connector> {
+pub struct HandshakeReporter<K: Connector> {
     pub(crate) shared: Arc<Shared<K>>,
     pub(crate) id: ConnId,
 }
 
-impl<K: Connector> Progress<K> {
+impl<K: Connector> HandshakeReporter<K> {
     /// Hello is done, and the server is of this service. To be called once, and only in
     /// load-balanced mode: from now on a clear of that service concerns the connection (LB-03).
     ///
@@ -129,8 +129,8 @@ impl<K: Connector> Progress<K> {
     }
 }
 
-impl<K: Connector> std::fmt::Debug for Progress<K> {
+impl<K: Connector> std::fmt::Debug for HandshakeReporter<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Progress").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("HandshakeReporter").field("id", &self.id).finish_non_exhaustive()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, Purpose, Shell, WaiterId,
+    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, PoolTypes, Purpose, WaiterId,
 };
 use cenote_shell::trace::Recorded;
 use slab::Slab;
@@ -21,7 +21,7 @@ use crate::woken::{Waiter, Woken};
 /// What this shell brings to the machine.
 pub(crate) struct Mio<K>(PhantomData<K>);
 
-impl<K: Connector> Shell for Mio<K> {
+impl<K: Connector> PoolTypes for Mio<K> {
     type Conn = Box<Held<K>>;
     /// The place in [`Desk::parked`], which is taken only if the request has to wait.
     type Waiter = usize;
@@ -203,7 +203,7 @@ fn post<K: Connector>(
 ) {
     match action {
         Action::EmitEvent(event) => news.push(News::Event(event)),
-        Action::ReportHeldTooLong { id, held } => news.push(News::HeldTooLong { id, held }),
+        Action::ReportLeak { id, held } => news.push(News::LeakReport { id, held }),
         Action::StartEstablish { .. }
         | Action::AbortEstablish { .. }
         | Action::CloseSocket { .. }
@@ -238,7 +238,7 @@ impl<K: Connector> ActionSink<Mio<K>> for Tray<'_, K> {
             | Action::AbortEstablish { .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
-            | Action::ReportHeldTooLong { .. }
+            | Action::ReportLeak { .. }
             | Action::EmitEvent(_) => post(self.outbox, self.news, action),
         }
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{ConnId, Input, Instant};
 
-use crate::connector::{Connector, Progress, Target};
+use crate::connector::{Connector, HandshakeReporter, Target};
 use crate::desk::Held;
 use crate::event_loop::{EventLoop, timeout_at};
 use crate::failure;
@@ -61,7 +61,7 @@ struct Opening<K: Connector> {
 
 impl<K: Connector> Opening<K> {
     async fn run(mut self, target: Target) {
-        let progress = Progress { shared: Arc::clone(&self.shared), id: self.id };
+        let progress = HandshakeReporter { shared: Arc::clone(&self.shared), id: self.id };
         let (event_loop, deadline) = (target.event_loop.clone(), target.deadline);
         let connecting = self.shared.connector.connect(target, progress);
         match within(&event_loop, deadline, connecting).await {

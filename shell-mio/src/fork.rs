@@ -95,7 +95,7 @@ impl<K: Connector> Desk<K> {
             | Action::Deliver { .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
-            | Action::ReportHeldTooLong { .. } => dropped.push(action),
+            | Action::ReportLeak { .. } => dropped.push(action),
         };
         if let Err(misuse) = self.state.handle(shared.now(), Input::ResetAfterFork, &mut sink) {
             broken(&misuse);

@@ -10,7 +10,7 @@
 //!   ready and are cleared by themselves. One thread does that for all of them.
 //! * [`PoolSource`] is the same pool in an application's own [`mio::Poll`]: nothing blocks, and
 //!   there is no thread.
-//! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
+//! * [`Connector`] is how connections are made. [`MongoConnector`] is the one that is there: TCP, SOCKS5,
 //!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
 //!   A driver with sockets of its own brings its own.
 //! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their
@@ -96,15 +96,15 @@ pub use builder::{BuildError, Builder};
 pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
 pub use cenote_core::error::OperationError;
 pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
-pub use connection::{Connection, Lookup, Mongo, OpenSocket, RawStream};
-pub use connector::{Connector, Progress, Target};
+pub use connection::{Connection, Lookup, MongoConnector, OpenSocket, RawStream};
+pub use connector::{Connector, HandshakeReporter, Target};
 pub use error::CloseTimeout;
 pub use event::PoolEvent;
 pub use event_loop::{EventLoop, Watched};
 pub use failure::Failure;
 pub use fork::ForkError;
 pub use guard::PooledConnection;
-pub use held::HeldTooLong;
+pub use held::LeakReport;
 pub use interrupt::Interrupter;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;

@@ -369,7 +369,7 @@ impl<K: Connector> Shared<K> {
                     if self.is_foreign() { Interrupt::renounce } else { Interrupt::happen };
                 interrupt.as_deref().into_iter().for_each(break_off);
             }
-            Action::EmitEvent(_) | Action::ReportHeldTooLong { .. } => {
+            Action::EmitEvent(_) | Action::ReportLeak { .. } => {
                 unreachable!("told, and not done")
             }
             Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
@@ -387,7 +387,7 @@ impl<K: Connector> Shared<K> {
         let _drainer = Drainer::of(self);
         match news {
             News::Event(event) => self.subscribers.tell(&self.address, event),
-            News::HeldTooLong { id, held } => self.holders.report(&self.address, id, held),
+            News::LeakReport { id, held } => self.holders.report(&self.address, id, held),
         }
     }
 }

@@ -10,7 +10,7 @@ use mio::Registry;
 use mio::event::Event;
 
 use crate::builder::{BuildError, Builder, build_on};
-use crate::connection::Mongo;
+use crate::connection::MongoConnector;
 use crate::connector::Connector;
 use crate::desk::{Delivery, Parked, Place};
 use crate::event_loop::EventLoop;
@@ -50,15 +50,15 @@ use crate::woken::Waiter;
 /// What is checked out is used with [`Connection::begin`](crate::Connection::begin) and
 /// [`advance`](crate::Connection::advance), registered with a token of the application's.
 ///
-/// Names: an embedded pool resolves none itself, so that [`Mongo`] needs addresses in numbers,
-/// [`Mongo::with_addresses`], or [`Mongo::with_resolver`]. Logging in takes a PBKDF2 of a millisecond
+/// Names: an embedded pool resolves none itself, so that [`MongoConnector`] needs addresses in numbers,
+/// [`MongoConnector::with_addresses`], or [`MongoConnector::with_resolver`]. Logging in takes a PBKDF2 of a millisecond
 /// or so within [`turn`](Self::turn), once for each password and salt.
 ///
 /// A [clone of the pool](Self::pool) may be given to other threads, whose check-outs block as usual
 /// for as long as the loop is turned. On the thread of the loop they would wait for themselves.
 ///
 /// Dropped, it closes the pool.
-pub struct PoolSource<K: Connector = Mongo> {
+pub struct PoolSource<K: Connector = MongoConnector> {
     pool: Pool<K>,
     event_loop: EventLoop,
     requests: u64,

@@ -54,7 +54,7 @@ impl<K: Connector> Pool<K> {
 }
 
 impl<K: Connector> TracedPool for Shared<K> {
-    type Shell = Mio<K>;
+    type PoolTypes = Mio<K>;
 
     fn locked<R>(&self, act: impl FnOnce(&mut Recorded<Mio<K>>) -> R) -> R {
         act(&mut self.lock().state)

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 pub use cenote_shell::builder::BuildError;
 
-use crate::connection::Mongo;
+use crate::connection::MongoConnector;
 use crate::connector::Connector;
 use crate::desk::Desk;
 use crate::event::{PoolEvent, Subscribers};
@@ -50,7 +50,7 @@ impl<K: Connector> BuiltPool for Pool<K> {
     }
 }
 
-impl FromUri for Mongo {
+impl FromUri for MongoConnector {
     fn from_uri(uri: &ConnectionString) -> Result<Self, ConnectionError> {
         Self::new(uri)
     }

@@ -11,7 +11,7 @@ use crate::shared::Shared;
 /// How connections are made and judged: what a driver brings that has sockets and a handshake of
 /// its own.
 ///
-/// [`Mongo`](crate::Mongo) is the one that is there.
+/// [`MongoConnector`](crate::MongoConnector) is the one that is there.
 pub trait Connector: Send + Sync + Sized + 'static {
     /// What is pooled. It is dropped to close it, on whatever thread finds that it is time: that
     /// must not block. If it panics, nobody else notices.
@@ -19,7 +19,7 @@ pub trait Connector: Send + Sync + Sized + 'static {
 
     /// Opens a connection to `target`, ready for its first command.
     ///
-    /// In load-balanced mode it calls [`Progress::handshaken`] once hello is done. It ends by
+    /// In load-balanced mode it calls [`HandshakeReporter::handshaken`] once hello is done. It ends by
     /// `target`'s deadline, if there is one, with an error that says how far it came; where it does
     /// not, it is given up then. When the pool has no use for the connection any more,
     /// the future is dropped.
@@ -30,7 +30,7 @@ pub trait Connector: Send + Sync + Sized + 'static {
     fn connect(
         &self,
         target: Target,
-        progress: Progress<Self>,
+        progress: HandshakeReporter<Self>,
     ) -> impl Future<Output = Result<Self::Connection, ConnectionError>> + Send;
 
     /// Why a connection that comes back must not be used again, such as a reply that was not read
@@ -58,12 +58,12 @@ pub struct Target {
 }
 
 /// How a connector tells what it knows before it is done.
-pub struct Progress<K: Connector> {
+pub struct HandshakeReporter<K: Connector> {
     pub(crate) shared: Arc<Shared<K>>,
     pub(crate) id: ConnId,
 }
 
-impl<K: Connector> Progress<K> {
+impl<K: Connector> HandshakeReporter<K> {
     /// Hello is done, and the server is of this service. To be called once, and only in
     /// load-balanced mode: from now on a clear of that service concerns the connection (LB-03).
     ///
@@ -75,8 +75,8 @@ impl<K: Connector> Progress<K> {
     }
 }
 
-impl<K: Connector> std::fmt::Debug for Progress<K> {
+impl<K: Connector> std::fmt::Debug for HandshakeReporter<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Progress").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("HandshakeReporter").field("id", &self.id).finish_non_exhaustive()
     }
 }

@@ -7,7 +7,7 @@ use std::task::Waker;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
-    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, Purpose, Shell, Status,
+    Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, PoolTypes, Purpose, Status,
     WaiterId,
 };
 use cenote_shell::trace::Recorded;
@@ -25,7 +25,7 @@ use crate::woken::Woken;
 /// What this shell brings to the machine.
 pub(crate) struct Tokio<K>(PhantomData<K>);
 
-impl<K: Connector> Shell for Tokio<K> {
+impl<K: Connector> PoolTypes for Tokio<K> {
     type Conn = Box<Held<K>>;
     /// The place in [`Desk::parked`], which is taken only if the request has to wait.
     type Waiter = usize;
@@ -230,7 +230,7 @@ fn post<K: Connector>(
 ) {
     match action {
         Action::EmitEvent(event) => news.push(News::Event(event)),
-        Action::ReportHeldTooLong { id, held } => news.push(News::HeldTooLong { id, held }),
+        Action::ReportLeak { id, held } => news.push(News::LeakReport { id, held }),
         Action::CloseSocket { .. } => {
             noted.closing += 1;
             outbox.push(action);
@@ -267,7 +267,7 @@ impl<K: Connector> ActionSink<Tokio<K>> for Tray<'_, K> {
             | Action::AbortEstablish { .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
-            | Action::ReportHeldTooLong { .. }
+            | Action::ReportLeak { .. }
             | Action::EmitEvent(_) => post(self.outbox, self.news, self.noted, action),
         }
     }

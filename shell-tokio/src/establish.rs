@@ -8,7 +8,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{ConnId, Input, Instant};
 use tokio::time::timeout_at;
 
-use crate::connector::{Connector, Progress, Target};
+use crate::connector::{Connector, HandshakeReporter, Target};
 use crate::desk::{Held, OpeningTask};
 use crate::failure;
 use crate::home::Owned;
@@ -64,7 +64,7 @@ struct Opening<K: Connector> {
 
 impl<K: Connector> Opening<K> {
     async fn run(mut self, target: Target) {
-        let progress = Progress { shared: Arc::clone(&self.shared), id: self.id };
+        let progress = HandshakeReporter { shared: Arc::clone(&self.shared), id: self.id };
         let deadline = target.deadline;
         let connecting = self.shared.connector.connect(target, progress);
         match within(deadline, connecting).await {

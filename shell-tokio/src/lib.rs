@@ -5,7 +5,7 @@
 //!
 //! * [`Client`] has a pool for each host of a connection string, and watches the servers.
 //! * [`Pool`] hands out [`PooledConnection`]s, which come back when they are dropped.
-//! * [`Connector`] is how connections are made. [`Mongo`] is the one that is there: TCP, SOCKS5,
+//! * [`Connector`] is how connections are made. [`MongoConnector`] is the one that is there: TCP, SOCKS5,
 //!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
 //!   A driver with sockets of its own brings its own.
 //! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their
@@ -106,14 +106,14 @@ pub use builder::{BuildError, Builder};
 pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
 pub use cenote_core::error::OperationError;
 pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
-pub use connection::{Connection, Mongo, RawStream};
-pub use connector::{Connector, Progress, Target};
+pub use connection::{Connection, MongoConnector, RawStream};
+pub use connector::{Connector, HandshakeReporter, Target};
 pub use error::CloseTimeout;
 pub use event::PoolEvent;
 pub use failure::Failure;
 pub use fork::ForkError;
 pub use guard::PooledConnection;
-pub use held::HeldTooLong;
+pub use held::LeakReport;
 pub use interruptible::Interruptible;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;

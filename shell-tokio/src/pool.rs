@@ -11,7 +11,7 @@ use cenote_shell::surroundings;
 use tokio::time::Instant;
 
 use crate::builder::{BuildError, Builder};
-use crate::connection::Mongo;
+use crate::connection::MongoConnector;
 use crate::connector::Connector;
 use crate::guard::PooledConnection;
 use crate::request::Request;
@@ -22,7 +22,7 @@ use crate::shared::Shared;
 ///
 /// A pool begins paused (PCR-04): nothing is handed out until somebody who watches the server says
 /// [`ready`](Self::ready), and again after each [`clear`](Self::clear).
-pub struct Pool<K: Connector = Mongo> {
+pub struct Pool<K: Connector = MongoConnector> {
     life: Arc<Life<K>>,
 }
 
@@ -51,12 +51,12 @@ impl Pool {
     /// # Errors
     ///
     /// A connection string that is none, or files of it that cannot be read.
-    pub fn builder(uri: &str) -> Result<Builder<Mongo>, BuildError> {
+    pub fn builder(uri: &str) -> Result<Builder<MongoConnector>, BuildError> {
         Builder::from_uri(uri)
     }
 
     /// Tells servers of a driver or library that uses this pool, too, on connections that are opened
-    /// from now on: [`Mongo::append_metadata`].
+    /// from now on: [`MongoConnector::append_metadata`].
     pub fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.shared().connector.append_metadata(driver)
     }

@@ -293,7 +293,7 @@ impl<K: Connector> Shared<K> {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
                 interrupt.into_iter().for_each(|interrupt| interrupt.happen());
             }
-            Action::EmitEvent(_) | Action::ReportHeldTooLong { .. } => {
+            Action::EmitEvent(_) | Action::ReportLeak { .. } => {
                 unreachable!("told, and not done")
             }
             Action::Deliver { .. } => unreachable!("deliveries are made under the lock"),
@@ -303,7 +303,7 @@ impl<K: Connector> Shared<K> {
     fn tell(&self, news: News) {
         match news {
             News::Event(event) => self.subscribers.tell(&self.address, event),
-            News::HeldTooLong { id, held } => self.holders.report(&self.address, id, held),
+            News::LeakReport { id, held } => self.holders.report(&self.address, id, held),
         }
     }
 

@@ -55,7 +55,7 @@ impl<K: Connector> Pool<K> {
 }
 
 impl<K: Connector> TracedPool for Shared<K> {
-    type Shell = Tokio<K>;
+    type PoolTypes = Tokio<K>;
 
     fn locked<R>(&self, act: impl FnOnce(&mut Recorded<Tokio<K>>) -> R) -> R {
         act(&mut self.lock().state)

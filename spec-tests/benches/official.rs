@@ -26,7 +26,7 @@ use cenote_core::wire::{
 use cenote_tokio::Pool;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use self::bare_ping::Bare;
+use self::bare_ping::NoPayload;
 
 const LIMIT: MessageLimit = MessageLimit::DEFAULT;
 const PINGS: u32 = 5_000;
@@ -47,7 +47,7 @@ fn main() {
 async fn run() {
     let address = server::serve();
     let uri = format!("mongodb://{address}/?directConnection=true&maxPoolSize=1");
-    let mut bare = Bare::connect(address).await;
+    let mut bare = NoPayload::connect(address).await;
     let mut wire = Wire::connect(address).await;
     let pool = Pool::connect_to(&uri).expect("a pool");
     pool.ready();

@@ -8,7 +8,7 @@ use std::task::Poll as Progress;
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
-use cenote_mio::{Mongo, OperationError, Pool, PoolSource, PooledConnection};
+use cenote_mio::{MongoConnector, OperationError, Pool, PoolSource, PooledConnection};
 use mio::{Events, Interest, Poll, Token, Waker};
 
 /// Whose events are whose: what is the application's, and what the pool may have.
@@ -37,7 +37,7 @@ struct Application {
     poll: Poll,
     source: PoolSource,
     /// Connections on which a command is under way, by the number of their token.
-    busy: BTreeMap<usize, PooledConnection<Mongo>>,
+    busy: BTreeMap<usize, PooledConnection<MongoConnector>>,
     done: usize,
 }
 
@@ -64,7 +64,10 @@ impl Application {
     }
 
     /// A connection has come: the command goes out on it.
-    fn begin(&mut self, mut connection: PooledConnection<Mongo>) -> Result<(), Box<dyn Error>> {
+    fn begin(
+        &mut self,
+        mut connection: PooledConnection<MongoConnector>,
+    ) -> Result<(), Box<dyn Error>> {
         let number = usize::try_from(connection.id())?;
         self.register(number, &mut connection)?;
         connection.begin("admin", &rawdoc! { "ping": 1 })?;
@@ -90,7 +93,11 @@ impl Application {
         }
     }
 
-    fn register(&self, number: usize, connection: &mut PooledConnection<Mongo>) -> io::Result<()> {
+    fn register(
+        &self,
+        number: usize,
+        connection: &mut PooledConnection<MongoConnector>,
+    ) -> io::Result<()> {
         let both = Interest::READABLE | Interest::WRITABLE;
         self.poll.registry().register(&mut **connection, Token(number), both)
     }

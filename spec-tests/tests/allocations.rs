@@ -16,7 +16,7 @@ fn main() {
     let everything = PoolOptions::default()
         .with_max_idle_time(hour)
         .with_max_lifetime(hour)
-        .with_held_too_long(hour)
+        .with_leak_detection_threshold(hour)
         .with_wait_queue_timeout(hour);
 
     for options in [PoolOptions::default(), everything.clone()] {

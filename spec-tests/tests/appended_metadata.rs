@@ -3,7 +3,7 @@
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote::endpoint::{Endpoint, ListenOptions, Settings};
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, Stage};
 
@@ -81,7 +81,7 @@ fn on_both_shells(test: impl Fn(&Endpoint, &dyn Wrapped)) {
     let runtime = runtime.expect("a runtime");
     let inside = runtime.enter();
     let builder = cenote_tokio::Pool::builder(&endpoint.uri()).expect("a connection string");
-    let sentry = Sentry::new();
+    let sentry = EventGuard::new();
     let builder = builder.on_event(move |told| sentry.hear(&told.event, &told.address));
     let pool = builder.build().expect("a pool");
     drop(inside);
@@ -90,7 +90,7 @@ fn on_both_shells(test: impl Fn(&Endpoint, &dyn Wrapped)) {
 
     let endpoint = start().expect("a free port");
     let builder = cenote_mio::Pool::builder(&endpoint.uri()).expect("a connection string");
-    let sentry = Sentry::new();
+    let sentry = EventGuard::new();
     let builder = builder.on_event(move |told| sentry.hear(&told.event, &told.address));
     let pool = builder.build().expect("a pool");
     pool.ready();

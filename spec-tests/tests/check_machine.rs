@@ -6,13 +6,13 @@ use std::time::Duration;
 use cenote_check::{Checker, Limits, Line, Report};
 use cenote_core::address::ServerAddress;
 use cenote_core::pool::{
-    Action, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, ServiceId, Shell,
+    Action, ConnId, Health, Input, Instant, PoolOptions, PoolState, PoolTypes, Purpose, ServiceId,
     WaiterId,
 };
 
 enum Plain {}
 
-impl Shell for Plain {
+impl PoolTypes for Plain {
     type Conn = ();
     type Waiter = ();
     type Cause = &'static str;
@@ -86,7 +86,7 @@ impl World {
                 Action::Deliver { outcome: Err(_), .. }
                 | Action::CloseSocket { .. }
                 | Action::Interrupt { .. }
-                | Action::ReportHeldTooLong { .. } => {}
+                | Action::ReportLeak { .. } => {}
             }
         }
     }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bson::rawdoc;
 use cenote::endpoint::{Endpoint, ListenOptions, Settings};
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_mio::{Client, Selector};
 
 /// Longer than anything takes on the slowest machine.
@@ -24,7 +24,7 @@ fn threads(name: &str) -> usize {
 
 /// With a judge of its events.
 fn judged(uri: &str) -> Client {
-    let sentry = Sentry::new();
+    let sentry = EventGuard::new();
     let builder = Client::builder(uri).expect("a connection string");
     let builder = builder.on_event(move |told| sentry.hear(&told.event, &told.address));
     builder.build().expect("a client")

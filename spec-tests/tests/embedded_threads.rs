@@ -6,7 +6,7 @@
 use std::fs;
 
 use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_mio::{Pool, PoolSource};
 use mio::{Events, Poll, Token, Waker};
 
@@ -31,7 +31,7 @@ fn an_embedded_pool_has_no_thread() {
     let mut poll = Poll::new().expect("a poll");
     let waker = Waker::new(poll.registry(), WAKER).expect("a waker");
     let wake = move || waker.wake().expect("it wakes");
-    let sentry = Sentry::new();
+    let sentry = EventGuard::new();
     let builder = Pool::builder(&endpoint.uri()).expect("a connection string");
     let builder = builder.on_event(move |told| sentry.hear(&told.event, &told.address));
     let mut source = PoolSource::new(builder, poll.registry(), 1..100, wake).expect("a pool");

@@ -4,23 +4,23 @@
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Bare, ConnId, Input, Instant, PoolOptions, PoolState, Purpose, Status, WaiterId,
+    ConnId, Input, Instant, NoPayload, PoolOptions, PoolState, Purpose, Status, WaiterId,
 };
 
 const FIRST: ConnId = ConnId::from_parts(1, 0);
 
-fn pool(options: PoolOptions) -> PoolState<Bare> {
+fn pool(options: PoolOptions) -> PoolState<NoPayload> {
     let mut pool = PoolState::new(Instant::ORIGIN, options, &mut |_| {}).expect("usable options");
     feed(&mut pool, 0, Input::Ready);
     assert_eq!(pool.snapshot().status, Status::Ready);
     pool
 }
 
-fn feed(pool: &mut PoolState<Bare>, now: u64, input: Input<Bare>) {
+fn feed(pool: &mut PoolState<NoPayload>, now: u64, input: Input<NoPayload>) {
     pool.handle(Instant::from_nanos(now), input, &mut |_| {}).expect("an input that makes sense");
 }
 
-fn check_out(pool: &mut PoolState<Bare>, id: u64, deadline: Option<u64>, purpose: Purpose) {
+fn check_out(pool: &mut PoolState<NoPayload>, id: u64, deadline: Option<u64>, purpose: Purpose) {
     let deadline = deadline.map(Instant::from_nanos);
     let id = WaiterId(id);
     feed(pool, 0, Input::CheckOutRequested { id, waiter: (), deadline, purpose });

@@ -2,7 +2,7 @@
 //! what cannot be is refused.
 
 use cenote::replay::random::{RandomRun, SplitMix};
-use cenote_core::pool::{Action, Bare, Instant, PoolState, StateImage};
+use cenote_core::pool::{Action, Instant, NoPayload, PoolCheckpoint, PoolState};
 
 const RUNS: u64 = 1_000;
 const STEPS: usize = 200;
@@ -45,14 +45,14 @@ fn a_damaged_image_is_refused_or_is_that_of_a_sound_pool() {
         let mut pool = new_pool(&run);
         for _ in 0..chance.below(STEPS as u64) {
             let Some((now, input)) = run.next_bare(&pool) else { break };
-            let _ = pool.handle(now, input, &mut |_: Action<Bare>| {});
+            let _ = pool.handle(now, input, &mut |_: Action<NoPayload>| {});
         }
         for _ in 0..20 {
             let mut image = pool.image();
             for _ in 0..=chance.below(2) {
                 damage(&mut image, &mut chance);
             }
-            let Ok(mut copy) = PoolState::<Bare>::restore(&image, &mut ()) else {
+            let Ok(mut copy) = PoolState::<NoPayload>::restore(&image, &mut ()) else {
                 refused += 1;
                 continue;
             };
@@ -61,7 +61,7 @@ fn a_damaged_image_is_refused_or_is_that_of_a_sound_pool() {
             let mut future = RandomRun::new(seed + 1, 40);
             while let Some((now, input)) = future.next_bare(&copy) {
                 let now = now.max(image.now);
-                let _ = copy.handle(now, input, &mut |_: Action<Bare>| {});
+                let _ = copy.handle(now, input, &mut |_: Action<NoPayload>| {});
                 copy.check_invariants();
             }
         }
@@ -70,9 +70,9 @@ fn a_damaged_image_is_refused_or_is_that_of_a_sound_pool() {
 }
 
 /// Changes one thing.
-fn damage(image: &mut StateImage, chance: &mut SplitMix) {
+fn damage(image: &mut PoolCheckpoint, chance: &mut SplitMix) {
     let some = |chance: &mut SplitMix| Instant::from_nanos(chance.below(200));
-    let connection = |image: &StateImage, chance: &mut SplitMix| {
+    let connection = |image: &PoolCheckpoint, chance: &mut SplitMix| {
         (!image.connections.is_empty())
             .then(|| chance.below(image.connections.len() as u64) as usize)
     };
@@ -118,11 +118,11 @@ const STATUS: [cenote_core::pool::Status; 3] = [
     cenote_core::pool::Status::Closed,
 ];
 
-fn new_pool(run: &RandomRun) -> PoolState<Bare> {
-    let nobody = &mut |_: Action<Bare>| {};
+fn new_pool(run: &RandomRun) -> PoolState<NoPayload> {
+    let nobody = &mut |_: Action<NoPayload>| {};
     PoolState::new(Instant::ORIGIN, run.options.clone(), nobody).expect("usable options")
 }
 
-fn restore(image: &StateImage) -> PoolState<Bare> {
+fn restore(image: &PoolCheckpoint) -> PoolState<NoPayload> {
     PoolState::restore(image, &mut ()).expect("the image of a pool")
 }

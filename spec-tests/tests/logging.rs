@@ -82,7 +82,7 @@ impl cenote_tokio::Connector for Once {
     async fn connect(
         &self,
         target: cenote_tokio::Target,
-        _: cenote_tokio::Progress<Self>,
+        _: cenote_tokio::HandshakeReporter<Self>,
     ) -> Result<(), ConnectionError> {
         Self::connect(target.connection_id)
     }
@@ -94,7 +94,7 @@ impl cenote_mio::Connector for Once {
     async fn connect(
         &self,
         target: cenote_mio::Target,
-        _: cenote_mio::Progress<Self>,
+        _: cenote_mio::HandshakeReporter<Self>,
     ) -> Result<(), ConnectionError> {
         Self::connect(target.connection_id)
     }

@@ -42,7 +42,7 @@ impl cenote_tokio::Connector for Instantly {
     async fn connect(
         &self,
         _: cenote_tokio::Target,
-        _: cenote_tokio::Progress<Self>,
+        _: cenote_tokio::HandshakeReporter<Self>,
     ) -> Result<(), ConnectionError> {
         Ok(())
     }
@@ -54,7 +54,7 @@ impl cenote_mio::Connector for Instantly {
     async fn connect(
         &self,
         _: cenote_mio::Target,
-        _: cenote_mio::Progress<Self>,
+        _: cenote_mio::HandshakeReporter<Self>,
     ) -> Result<(), ConnectionError> {
         Ok(())
     }

@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::pool::Purpose;
 use cenote_core::trace::Replay;
-use cenote_mio::{Builder, Mongo, OperationError, Pool, PooledConnection};
+use cenote_mio::{Builder, MongoConnector, OperationError, Pool, PooledConnection};
 use fork::{Fork, fork};
 
 /// Longer than anything takes on the slowest machine.
@@ -71,22 +71,22 @@ impl Relay {
 }
 
 /// With a judge of its events, in the parent as in the child.
-fn judged(builder: Builder<Mongo>) -> (Builder<Mongo>, Arc<Sentry>) {
-    let sentry = Arc::new(Sentry::new());
+fn judged(builder: Builder<MongoConnector>) -> (Builder<MongoConnector>, Arc<EventGuard>) {
+    let sentry = Arc::new(EventGuard::new());
     let ear = Arc::clone(&sentry);
     (builder.on_event(move |told| ear.hear(&told.event, &told.address)), sentry)
 }
 
-fn ping(connection: &mut PooledConnection<Mongo>) -> Result<(), OperationError> {
+fn ping(connection: &mut PooledConnection<MongoConnector>) -> Result<(), OperationError> {
     connection.command("admin", &rawdoc! { "ping": 1 }).map(drop)
 }
 
 /// Forks, has the child act, and says how that went. The parent has what it had.
 fn in_a_child(
     pool: Pool,
-    inherited: PooledConnection<Mongo>,
-    act: impl FnOnce(Pool, PooledConnection<Mongo>),
-) -> (String, Pool, PooledConnection<Mongo>) {
+    inherited: PooledConnection<MongoConnector>,
+    act: impl FnOnce(Pool, PooledConnection<MongoConnector>),
+) -> (String, Pool, PooledConnection<MongoConnector>) {
     let (mut report, mut to_parent) = UnixStream::pair().expect("two sockets");
     if pool.while_quiet(fork).expect("a child") == Fork::Child {
         let hangs = to_parent.try_clone().expect("the same socket");
@@ -110,7 +110,7 @@ fn in_a_child(
 }
 
 /// What the child does; it has this thread and no other.
-fn live_on(pool: &Pool, mut inherited: PooledConnection<Mongo>, sentry: &Sentry) {
+fn live_on(pool: &Pool, mut inherited: PooledConnection<MongoConnector>, sentry: &EventGuard) {
     // It is noticed, even if it was forgotten.
     assert!(matches!(ping(&mut inherited), Err(OperationError::Interrupted(_))));
     sentry.is_reset_after_fork(pool.address());
@@ -149,14 +149,14 @@ fn inputs(trace: &[u8]) -> Vec<&'static str> {
 }
 
 /// It has no thread to wait for, nor anything that would come home.
-fn close_the_pool(pool: &Pool, inherited: PooledConnection<Mongo>) {
+fn close_the_pool(pool: &Pool, inherited: PooledConnection<MongoConnector>) {
     drop(inherited);
     pool.close();
     assert_eq!(pool.check_out().expect_err("it is closed").name(), "PoolClosedError");
 }
 
 /// What is idle is refused where it is used, and nothing new can be had.
-fn use_what_is_there(pool: &Pool, mut inherited: PooledConnection<Mongo>) {
+fn use_what_is_there(pool: &Pool, mut inherited: PooledConnection<MongoConnector>) {
     let mut idle = pool.check_out().expect("a connection");
     for connection in [&mut idle, &mut inherited] {
         assert!(matches!(ping(connection), Err(OperationError::Interrupted(_))));
@@ -169,7 +169,7 @@ fn use_what_is_there(pool: &Pool, mut inherited: PooledConnection<Mongo>) {
 #[test]
 fn a_child_that_does_not_go_on_does_no_harm() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let acts: [fn(Pool, PooledConnection<Mongo>); 3] = [
+    let acts: [fn(Pool, PooledConnection<MongoConnector>); 3] = [
         |pool, inherited| drop((pool, inherited)),
         |pool, inherited| close_the_pool(&pool, inherited),
         |pool, inherited| use_what_is_there(&pool, inherited),

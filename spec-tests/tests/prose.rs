@@ -2,13 +2,13 @@
 //! machine.
 
 use cenote_core::pool::{
-    Action, Bare, CheckOutError, CheckOutFailedReason, CloseReason, Event, Input, Instant,
+    Action, CheckOutError, CheckOutFailedReason, CloseReason, Event, Input, Instant, NoPayload,
     PoolOptions, PoolState, Purpose, WaiterId, WithoutEvents,
 };
 
 /// Checks a connection out of a new pool, fails to establish it, and closes the pool. What follows
 /// from one input reaches `sink` before the next input goes in.
-fn fail_to_establish(mut sink: impl FnMut(Action<Bare>)) {
+fn fail_to_establish(mut sink: impl FnMut(Action<NoPayload>)) {
     let now = Instant::ORIGIN;
     let mut started = None;
     let mut out = |action| {
@@ -57,9 +57,9 @@ fn anything_that_takes_actions_subscribes_to_events() {
 #[test]
 fn the_pool_does_the_same_when_nobody_listens() {
     let run = |subscribed: bool| {
-        let mut actions: Vec<Action<Bare>> = Vec::new();
+        let mut actions: Vec<Action<NoPayload>> = Vec::new();
         let now = Instant::ORIGIN;
-        let mut pool = PoolState::<Bare>::new(
+        let mut pool = PoolState::<NoPayload>::new(
             now,
             PoolOptions::default().with_min_pool_size(1),
             &mut WithoutEvents(&mut actions),

@@ -1,24 +1,24 @@
 //! Rules that no story tells: what one asks a pool between two inputs, and large numbers.
 
 use cenote_core::pool::{
-    Action, Bare, CloseReason, ConnId, Event, Health, Input, Instant, Maintenance, PoolOptions,
-    PoolState, Purpose, ServiceId, WaiterId,
+    Action, CloseReason, ConnId, Event, Health, Input, Instant, Maintenance, NoPayload,
+    PoolOptions, PoolState, Purpose, ServiceId, WaiterId,
 };
 
 const NOW: Instant = Instant::ORIGIN;
 const FIRST: ConnId = ConnId::from_parts(1, 0);
 
-fn ready_pool(options: PoolOptions) -> PoolState<Bare> {
+fn ready_pool(options: PoolOptions) -> PoolState<NoPayload> {
     let mut pool = PoolState::new(NOW, options, &mut |_| {}).expect("usable options");
     feed(&mut pool, Input::Ready);
     pool
 }
 
-fn feed(pool: &mut PoolState<Bare>, input: Input<Bare>) {
+fn feed(pool: &mut PoolState<NoPayload>, input: Input<NoPayload>) {
     pool.handle(NOW, input, &mut |_| {}).expect("an input that makes sense");
 }
 
-fn request(id: u64) -> Input<Bare> {
+fn request(id: u64) -> Input<NoPayload> {
     let (id, purpose) = (WaiterId(id), Purpose::Other);
     Input::CheckOutRequested { id, waiter: (), deadline: None, purpose }
 }
@@ -71,7 +71,7 @@ fn the_wait_queue_has_no_limit() {
     assert_eq!((snapshot.waiting, snapshot.pending), (MANY - 1, 1));
 
     let mut failed = 0;
-    let mut count = |action: Action<Bare>| {
+    let mut count = |action: Action<NoPayload>| {
         failed += u64::from(matches!(action, Action::Deliver { outcome: Err(_), .. }));
     };
     pool.handle(NOW, Input::Close, &mut count).expect("an input that makes sense");

@@ -34,13 +34,13 @@ pub struct Subscribers {
 
 /// What a pool has to tell, in the machine's order: what the machine says by
 /// [`EmitEvent`](cenote_core::pool::Action::EmitEvent) and
-/// [`ReportHeldTooLong`](cenote_core::pool::Action::ReportHeldTooLong).
+/// [`ReportLeak`](cenote_core::pool::Action::ReportLeak).
 #[derive(Debug)]
 pub enum News {
     /// For [`Subscribers`].
     Event(Event<ConnectionError>),
     /// For [`Holders`](crate::held::Holders).
-    HeldTooLong {
+    LeakReport {
         /// The connection.
         id: ConnId,
         /// For how long it has been out.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::{ConnId, PoolState, ServiceId, Shell};
+use cenote_core::pool::{ConnId, PoolState, PoolTypes, ServiceId};
 use cenote_core::sdam::{Context, PoolVerdict, TopologyVersion};
 
 /// A connection that failed, as `Builder::on_failure` shows it to whoever watches the server, before
@@ -78,7 +78,7 @@ pub struct Clearance {
 impl Standing {
     /// As the machine has it.
     #[must_use]
-    pub fn of<S: Shell>(state: &PoolState<S>, id: ConnId) -> Self {
+    pub fn of<S: PoolTypes>(state: &PoolState<S>, id: ConnId) -> Self {
         Self {
             load_balanced: state.options().load_balanced.unwrap_or(false),
             is_stale: state.is_stale(id),

@@ -13,13 +13,13 @@ use cenote_core::pool::{ConnId, PoolOptions};
 use crate::log;
 
 /// A connection that has been checked out for as long as
-/// [`held_too_long`](PoolOptions::held_too_long) says, as `Builder::on_held_too_long` shows it: perhaps
+/// [`leak_detection_threshold`](PoolOptions::leak_detection_threshold) says, as `Builder::on_leak` shows it: perhaps
 /// it leaks.
 ///
 /// `Display` is one line about all of it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct HeldTooLong {
+pub struct LeakReport {
     /// The server that the pool is for.
     pub address: Arc<ServerAddress>,
     /// The number of the connection, as in events: 1, 2, 3, …
@@ -33,7 +33,7 @@ pub struct HeldTooLong {
 }
 
 /// Who is shown what is held for long.
-pub type Overseer = Box<dyn Fn(&HeldTooLong) + Send + Sync>;
+pub type Overseer = Box<dyn Fn(&LeakReport) + Send + Sync>;
 
 /// Where connections were checked out, as long as anybody wants to know.
 pub struct Holders {
@@ -71,12 +71,12 @@ impl Holders {
     }
 
     /// Warns, and shows whoever wants to see: what to do with
-    /// [`Action::ReportHeldTooLong`](cenote_core::pool::Action::ReportHeldTooLong), without a lock.
+    /// [`Action::ReportLeak`](cenote_core::pool::Action::ReportLeak), without a lock.
     pub fn report(&self, address: &Arc<ServerAddress>, id: ConnId, held: Duration) {
         let place = self.places().get(&id).copied();
         let (address, connection_id) = (Arc::clone(address), id.number());
-        let report = HeldTooLong { address, connection_id, held, place };
-        log::held_too_long(&report);
+        let report = LeakReport { address, connection_id, held, place };
+        log::leak_detection_threshold(&report);
         if let Some(overseer) = &self.overseer {
             // One that panics has said so; what comes next is not to suffer.
             let _ = catch_unwind(AssertUnwindSafe(|| overseer(&report)));
@@ -89,10 +89,10 @@ impl Holders {
 }
 
 fn wants_places(options: &PoolOptions) -> bool {
-    options.held_too_long.is_some_and(|limit| !limit.is_zero())
+    options.leak_detection_threshold.is_some_and(|limit| !limit.is_zero())
 }
 
-impl fmt::Display for HeldTooLong {
+impl fmt::Display for LeakReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { address, connection_id, held, place } = self;
         write!(f, "connection {connection_id} of {address} has been checked out for {held:?}, ")?;

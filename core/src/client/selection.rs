@@ -71,7 +71,7 @@ mod tests {
     use crate::connect::ServerKind::{self, Mongos, RsPrimary, RsSecondary};
     use crate::error::{ConnectionError, Stage};
     use crate::monitor::ServerDescription;
-    use crate::pool::{Bare, Instant, PoolOptions, PoolState, Snapshot};
+    use crate::pool::{Instant, NoPayload, PoolOptions, PoolState, Snapshot};
     use core::time::Duration;
 
     /// What it is, since when, and how many use it.
@@ -79,7 +79,7 @@ mod tests {
 
     fn idle() -> Snapshot {
         let mut out = Vec::new();
-        let pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut out);
+        let pool = PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut out);
         pool.unwrap().snapshot()
     }
 

@@ -12,7 +12,7 @@ use super::id::ConnId;
 use super::time::Instant;
 
 /// What a shell brings. The machine moves these in and out and never looks inside.
-pub trait Shell {
+pub trait PoolTypes {
     /// An established connection: a socket and what belongs to it.
     type Conn;
     /// Whoever waits for a connection: a waker, a channel, a thread's parking place.
@@ -25,9 +25,9 @@ pub trait Shell {
 ///
 /// For replay, simulation, fuzzing and tests, which care about decisions alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Bare {}
+pub enum NoPayload {}
 
-impl Shell for Bare {
+impl PoolTypes for NoPayload {
     type Conn = ();
     type Waiter = ();
     type Cause = ();
@@ -39,7 +39,7 @@ impl Shell for Bare {
 /// kinds (T-01 … T-10), and a shell that carries actions out in the order in which it received
 /// them keeps it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action<S: Shell> {
+pub enum Action<S: PoolTypes> {
     /// Connect, say hello, negotiate, authenticate; then answer with `EstablishSucceeded` or
     /// `EstablishFailed`, exactly once, unless `AbortEstablish` comes first (ES-02).
     StartEstablish {
@@ -80,7 +80,7 @@ pub enum Action<S: Shell> {
     },
     /// A connection has been in use for as long as was configured: perhaps it leaks.
     /// Reported once for each check-out; a hint, no part of CMAP.
-    ReportHeldTooLong {
+    ReportLeak {
         /// A connection in use.
         id: ConnId,
         /// For how long by now.
@@ -94,7 +94,7 @@ pub enum Action<S: Shell> {
 ///
 /// `Vec`, `VecDeque`, `SmallVec` and closures are sinks. A shell behind a lock collects and
 /// performs them after unlocking; a shell on one thread may perform them in place.
-pub trait ActionSink<S: Shell> {
+pub trait ActionSink<S: PoolTypes> {
     /// Takes the next action of the stream.
     fn act(&mut self, action: Action<S>);
 
@@ -105,25 +105,25 @@ pub trait ActionSink<S: Shell> {
     }
 }
 
-impl<S: Shell> ActionSink<S> for Vec<Action<S>> {
+impl<S: PoolTypes> ActionSink<S> for Vec<Action<S>> {
     fn act(&mut self, action: Action<S>) {
         self.push(action);
     }
 }
 
-impl<S: Shell> ActionSink<S> for VecDeque<Action<S>> {
+impl<S: PoolTypes> ActionSink<S> for VecDeque<Action<S>> {
     fn act(&mut self, action: Action<S>) {
         self.push_back(action);
     }
 }
 
-impl<S: Shell, A: smallvec::Array<Item = Action<S>>> ActionSink<S> for SmallVec<A> {
+impl<S: PoolTypes, A: smallvec::Array<Item = Action<S>>> ActionSink<S> for SmallVec<A> {
     fn act(&mut self, action: Action<S>) {
         self.push(action);
     }
 }
 
-impl<S: Shell, F: FnMut(Action<S>)> ActionSink<S> for F {
+impl<S: PoolTypes, F: FnMut(Action<S>)> ActionSink<S> for F {
     fn act(&mut self, action: Action<S>) {
         self(action);
     }
@@ -135,17 +135,17 @@ pub type Actions<S> = SmallVec<[Action<S>; 4]>;
 /// A sink that passes everything on but has no use for events.
 ///
 /// ```
-/// use cenote_core::pool::{Bare, Instant, PoolOptions, PoolState, WithoutEvents};
+/// use cenote_core::pool::{NoPayload, Instant, PoolOptions, PoolState, WithoutEvents};
 ///
 /// let mut actions = Vec::new();
-/// PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut WithoutEvents(&mut actions))?;
+/// PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut WithoutEvents(&mut actions))?;
 /// assert!(actions.is_empty());
 /// # Ok::<(), cenote_core::pool::InvalidOptions>(())
 /// ```
 #[derive(Debug)]
 pub struct WithoutEvents<K>(pub K);
 
-impl<S: Shell, K: ActionSink<S>> ActionSink<S> for WithoutEvents<&mut K> {
+impl<S: PoolTypes, K: ActionSink<S>> ActionSink<S> for WithoutEvents<&mut K> {
     fn act(&mut self, action: Action<S>) {
         self.0.act(action);
     }
@@ -162,16 +162,16 @@ mod tests {
     use super::*;
     use crate::pool::{Input, Instant, PoolOptions, PoolState};
 
-    fn names(actions: impl IntoIterator<Item = Action<Bare>>) -> Vec<&'static str> {
+    fn names(actions: impl IntoIterator<Item = Action<NoPayload>>) -> Vec<&'static str> {
         let name = |action| {
             if let Action::EmitEvent(event) = action { event.name() } else { "an action" }
         };
         actions.into_iter().map(name).collect()
     }
 
-    fn run(out: &mut impl ActionSink<Bare>) {
+    fn run(out: &mut impl ActionSink<NoPayload>) {
         let options = PoolOptions::default().with_min_pool_size(1);
-        let mut pool = PoolState::<Bare>::new(Instant::ORIGIN, options, out).unwrap();
+        let mut pool = PoolState::<NoPayload>::new(Instant::ORIGIN, options, out).unwrap();
         pool.handle(Instant::ORIGIN, Input::Ready, out).unwrap();
     }
 
@@ -180,7 +180,7 @@ mod tests {
         let told =
             ["ConnectionPoolCreated", "ConnectionPoolReady", "ConnectionCreated", "an action"];
         let (mut list, mut queue, mut small, mut called) =
-            (Vec::new(), VecDeque::new(), Actions::<Bare>::new(), Vec::new());
+            (Vec::new(), VecDeque::new(), Actions::<NoPayload>::new(), Vec::new());
         run(&mut list);
         run(&mut queue);
         run(&mut small);

@@ -1,6 +1,6 @@
 //! Checking in a connection (IN-01 … IN-09).
 
-use super::action::{Action, ActionSink, Shell};
+use super::action::{Action, ActionSink, PoolTypes};
 use super::connections::Doing;
 use super::event::{CloseReason, Event};
 use super::id::ConnId;
@@ -8,7 +8,7 @@ use super::input::{Health, Purpose};
 use super::lists::List;
 use super::state::{PoolState, Status, emit};
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// CheckedIn comes first, whatever follows (T-07). Then the connection is closed if it has
     /// perished or the pool is closed; otherwise it is available, and the oldest request is served
     /// with it at once (OUT-22).

@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 
-use super::action::{Action, ActionSink, Shell};
+use super::action::{Action, ActionSink, PoolTypes};
 use super::connections::Doing;
 use super::error::CheckOutError;
 use super::event::{CloseReason, Event};
@@ -35,7 +35,7 @@ impl<W> From<Request<W>> for Served<W> {
     }
 }
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// CheckOutStarted comes before any look at the state (T-06). A pool that is closed or paused
     /// fails the request; otherwise it is served, if no older one waits (T-19), or waits itself.
     #[inline(always)]

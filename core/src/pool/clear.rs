@@ -1,7 +1,7 @@
 //! Ready and clear: the life of a generation (PRD-01 … PRD-06, CLR-01 … CLR-14, INT-01 … INT-13,
 //! CLB-01 … CLB-07).
 
-use super::action::{Action, ActionSink, Shell};
+use super::action::{Action, ActionSink, PoolTypes};
 use super::connections::Doing;
 use super::error::CheckOutError;
 use super::event::{CloseReason, Event};
@@ -9,7 +9,7 @@ use super::id::ServiceId;
 use super::lists::List;
 use super::state::{PoolState, Status, emit};
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// Only a paused pool becomes ready (PRD-01, PRD-04), and says so before anything is created
     /// (PRD-03, T-01): the minimum is seen to after this. The generation stays, so that connections
     /// from before the clear stay stale (PRD-06).

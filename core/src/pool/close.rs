@@ -1,13 +1,13 @@
 //! The end of a pool, and the end of what a child process inherited (PCL-01 … PCL-09, FK-01,
 //! FK-04).
 
-use super::action::{ActionSink, Shell};
+use super::action::{ActionSink, PoolTypes};
 use super::error::CheckOutError;
 use super::event::{CloseReason, Event};
 use super::lists::List;
 use super::state::{PoolState, Status, emit};
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// Closed for good; a second time it means nothing (SI-04). Requests fail in the order in which
     /// they came, so those that own a pending connection, which is aborted, go before those that
     /// wait (SI-05, SI-06, T-48, T-49). Then available connections are closed, and PoolClosed comes

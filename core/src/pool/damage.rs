@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use thiserror::Error;
 
 use super::id::{ConnId, ServiceId, WaiterId};
-use super::image::{ConnectionImage, ImagedState, StateImage};
+use super::image::{ConnectionImage, ImagedState, PoolCheckpoint};
 use super::lists::List;
 use super::options::{InvalidOptions, Settings};
 use super::service::Services;
@@ -64,7 +64,7 @@ pub enum DamagedImage {
 }
 
 /// Numbers that are counted up must have room to go on for ever.
-pub(super) fn check_counts(image: &StateImage) -> Result<(), DamagedImage> {
+pub(super) fn check_counts(image: &PoolCheckpoint) -> Result<(), DamagedImage> {
     let counts = [
         ("the generation", image.generation),
         ("the number of connections", image.last_connection),
@@ -82,7 +82,7 @@ pub(super) fn check_counts(image: &StateImage) -> Result<(), DamagedImage> {
 
 /// Slots are taken into use one by one, so each has a connection or is free, and numbers are given
 /// out once.
-pub(super) fn check_slots(image: &StateImage) -> Result<(), DamagedImage> {
+pub(super) fn check_slots(image: &PoolCheckpoint) -> Result<(), DamagedImage> {
     let slots = image.connections.len() + image.free_slots.len();
     let taken = image.connections.iter().map(|connection| connection.id.slot());
     let mut seen = alloc::vec![false; slots];
@@ -106,7 +106,7 @@ pub(super) fn check_slots(image: &StateImage) -> Result<(), DamagedImage> {
 }
 
 pub(super) fn check_connection<C>(
-    image: &StateImage,
+    image: &PoolCheckpoint,
     settings: &Settings,
     services: &Services<C>,
     connection: &ConnectionImage,

@@ -27,7 +27,7 @@ pub enum DeadlineReason {
     /// The pause after a failed establishment ends, and the minimum is not reached (T-37).
     Populate,
     /// A connection has been in use for suspiciously long.
-    HeldTooLong,
+    LeakDetection,
 }
 
 impl fmt::Display for DeadlineReason {
@@ -37,7 +37,7 @@ impl fmt::Display for DeadlineReason {
             Self::IdleTime => "a connection idles out",
             Self::Lifetime => "a connection reaches its lifetime",
             Self::Populate => "the minimum is tried again",
-            Self::HeldTooLong => "a connection is held too long",
+            Self::LeakDetection => "a connection is held too long",
         })
     }
 }

@@ -5,7 +5,7 @@ use core::fmt;
 
 use thiserror::Error;
 
-use super::action::Shell;
+use super::action::PoolTypes;
 use super::event::CheckOutFailedReason;
 use super::id::{ConnId, WaiterId};
 use super::input::Input;
@@ -54,27 +54,27 @@ impl<C> CheckOutError<C> {
 }
 
 /// An input that the machine refused. Nothing changed and nothing was emitted.
-pub struct Misuse<S: Shell> {
+pub struct Misuse<S: PoolTypes> {
     /// The input, so that no payload is lost with it.
     pub input: Input<S>,
     /// What is wrong with it.
     pub reason: MisuseReason,
 }
 
-impl<S: Shell> fmt::Debug for Misuse<S> {
+impl<S: PoolTypes> fmt::Debug for Misuse<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { input, reason } = self;
         f.debug_struct("Misuse").field("input", &input.name()).field("reason", reason).finish()
     }
 }
 
-impl<S: Shell> fmt::Display for Misuse<S> {
+impl<S: PoolTypes> fmt::Display for Misuse<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} refused: {}", self.input.name(), self.reason)
     }
 }
 
-impl<S: Shell> core::error::Error for Misuse<S> {}
+impl<S: PoolTypes> core::error::Error for Misuse<S> {}
 
 /// What is wrong with a refused input: always a mistake of the shell, never of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -1,6 +1,6 @@
 //! Creating and establishing connections (CC-01 … CC-03, ES-01 … ES-07, PO-01 … PO-13).
 
-use super::action::{Action, ActionSink, Shell};
+use super::action::{Action, ActionSink, PoolTypes};
 use super::connections::{Connection, Doing};
 use super::error::CheckOutError;
 use super::event::{CloseReason, Event};
@@ -9,7 +9,7 @@ use super::lists::List;
 use super::state::{PoolState, Status, emit};
 use super::wait_queue::Request;
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// Whether one more connection is allowed: neither the total nor the number of pending ones is
     /// at its limit (PS-11, PS-12). Pending ones from before a clear count, too (T-16).
     #[inline]

@@ -1,6 +1,6 @@
 //! One number for a whole state, to compare two runs by.
 
-use super::action::Shell;
+use super::action::PoolTypes;
 use super::connections::{Connections, Doing};
 use super::id::{ConnId, ServiceId};
 use super::lists::List;
@@ -36,9 +36,9 @@ impl Digest {
     }
 }
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// A number that is the same for the same history and, but for chance, differs for states that
-    /// differ in any way that matters. Payloads do not enter it, so that a run with real sockets and
+    /// differ in any way that matters. PayloadSource do not enter it, so that a run with real sockets and
     /// its replay without any agree. Costs as much as the pool is large.
     pub fn fingerprint(&self) -> u64 {
         let Self {

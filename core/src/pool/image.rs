@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::action::Shell;
+use super::action::PoolTypes;
 use super::connections::{Connection, Doing};
 use super::id::{ConnId, ServiceId, WaiterId};
 use super::input::Purpose;
@@ -19,17 +19,17 @@ use super::wait_queue::Summary;
 /// [fingerprint](PoolState::fingerprint), and the same inputs have the same consequences.
 ///
 /// ```
-/// use cenote_core::pool::{Bare, Input, Instant, PoolOptions, PoolState};
+/// use cenote_core::pool::{NoPayload, Input, Instant, PoolOptions, PoolState};
 ///
-/// let mut pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {})?;
+/// let mut pool = PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {})?;
 /// pool.handle(Instant::from_nanos(5), Input::Ready, &mut |_| {})?;
-/// let restored = PoolState::<Bare>::restore(&pool.image(), &mut ())?;
+/// let restored = PoolState::<NoPayload>::restore(&pool.image(), &mut ())?;
 /// assert_eq!(restored.fingerprint(), pool.fingerprint());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct StateImage {
+pub struct PoolCheckpoint {
     /// The options as they were set last.
     pub options: PoolOptions,
     /// The state (PS-15 … PS-17).
@@ -62,7 +62,7 @@ pub struct StateImage {
     pub requests: Vec<RequestImage>,
 }
 
-/// A service behind a load balancer, in a [`StateImage`]; it has at least one connection.
+/// A service behind a load balancer, in a [`PoolCheckpoint`]; it has at least one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceImage {
     /// Its id.
@@ -73,7 +73,7 @@ pub struct ServiceImage {
     pub was_cleared: bool,
 }
 
-/// One connection in a [`StateImage`].
+/// One connection in a [`PoolCheckpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionImage {
     /// Its id.
@@ -92,7 +92,7 @@ pub struct ConnectionImage {
     pub state: ImagedState,
 }
 
-/// What a connection does, in a [`StateImage`] (CO-13 … CO-15).
+/// What a connection does, in a [`PoolCheckpoint`] (CO-13 … CO-15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImagedState {
     /// Being established; the request that owns it, if there is one, names it.
@@ -118,7 +118,7 @@ pub enum ImagedState {
     },
 }
 
-/// One request without an outcome, in a [`StateImage`].
+/// One request without an outcome, in a [`PoolCheckpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestImage {
     /// Its id.
@@ -136,7 +136,7 @@ pub struct RequestImage {
 }
 
 /// An empty image, to be filled by [`PoolState::image_into`]: that of no pool in particular.
-impl Default for StateImage {
+impl Default for PoolCheckpoint {
     fn default() -> Self {
         Self {
             options: PoolOptions::default(),
@@ -157,18 +157,18 @@ impl Default for StateImage {
     }
 }
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// Everything but the payloads, as plain data. Costs as much as the pool is large, and
     /// allocates as much.
-    pub fn image(&self) -> StateImage {
-        let mut image = StateImage::default();
+    pub fn image(&self) -> PoolCheckpoint {
+        let mut image = PoolCheckpoint::default();
         self.image_into(&mut image);
         image
     }
 
     /// The same into an image whose memory is used again: allocates only where the pool is larger
     /// than it was.
-    pub fn image_into(&self, image: &mut StateImage) {
+    pub fn image_into(&self, image: &mut PoolCheckpoint) {
         image.options.clone_from(&self.options);
         image.status = self.status;
         image.generation = self.generation;

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use super::action::Shell;
+use super::action::PoolTypes;
 use super::id::{ConnId, ServiceId, WaiterId};
 use super::options::PoolOptions;
 use super::time::Instant;
@@ -14,7 +14,7 @@ use super::time::Instant;
 /// that the official files ask for: `ConnectionPoolCleared`, then `ConnectionClosed`, then
 /// `ConnectionCheckOutFailed` (T-02, T-03, T-09).
 #[derive(Clone, Debug, PartialEq)]
-pub enum Input<S: Shell> {
+pub enum Input<S: PoolTypes> {
     /// Somebody wants a connection (OUT-02).
     CheckOutRequested {
         /// Greater than every id before it in this pool.
@@ -116,7 +116,7 @@ pub enum Input<S: Shell> {
     },
 }
 
-impl<S: Shell> Input<S> {
+impl<S: PoolTypes> Input<S> {
     /// The name of the variant, for messages.
     pub const fn name(&self) -> &'static str {
         match self {

@@ -3,14 +3,14 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::action::Shell;
+use super::action::PoolTypes;
 use super::connections::Doing;
 use super::input::Purpose;
 use super::lists::List;
 use super::options::Settings;
 use super::state::{PoolState, Status};
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// The promises that are cheap to look at: they are kept in every build, after every input.
     #[inline]
     pub(super) fn check_promises(&self) {

@@ -1,7 +1,7 @@
 //! What a pool does for itself, and when: exact deadlines instead of a background thread's polling
 //! (BG-01 … BG-12).
 
-use super::action::{Action, ActionSink, Shell};
+use super::action::{Action, ActionSink, PoolTypes};
 use super::connections::Doing;
 use super::deadline::{Deadline, DeadlineReason};
 use super::event::CloseReason;
@@ -11,7 +11,7 @@ use super::options::{PoolOptions, Settings};
 use super::state::PoolState;
 use super::time::Instant;
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// When to feed `Timer`, and why; `None` while nothing is due, ever. May change with every
     /// input.
     pub fn next_deadline(&self) -> Option<Deadline> {
@@ -25,7 +25,7 @@ impl<S: Shell> PoolState<S> {
         let next = earlier(next, self.next_idle_out(), DeadlineReason::IdleTime);
         let next = earlier(next, self.next_end_of_life(), DeadlineReason::Lifetime);
         let next = earlier(next, self.next_population(), DeadlineReason::Populate);
-        earlier(next, self.next_held_too_long(), DeadlineReason::HeldTooLong)
+        earlier(next, self.next_leak(), DeadlineReason::LeakDetection)
     }
 
     /// One run: does what is due by now and ends (BG-07). Requests that are out of time fail, idle
@@ -39,9 +39,9 @@ impl<S: Shell> PoolState<S> {
             self.close_available(id, CloseReason::Idle, None, out);
         }
         self.close_at_end_of_life(out);
-        while self.next_held_too_long().is_some_and(|at| at <= now) {
+        while self.next_leak().is_some_and(|at| at <= now) {
             let Some(id) = self.connections.first(List::InUse) else { return };
-            self.report_held_too_long(id, out);
+            self.report_leak(id, out);
         }
     }
 
@@ -76,19 +76,19 @@ impl<S: Shell> PoolState<S> {
         self.populate_after.filter(|_| self.wants_population())
     }
 
-    fn next_held_too_long(&self) -> Option<Instant> {
+    fn next_leak(&self) -> Option<Instant> {
         let max_held = self.settings.max_held?;
         let oldest = self.connections.known(self.connections.first(List::InUse)?);
         let Doing::InUse { since, .. } = oldest.doing else { unreachable!("a connection in use") };
         Some(since.after(max_held))
     }
 
-    fn report_held_too_long(&mut self, id: ConnId, out: &mut impl ActionSink<S>) {
+    fn report_leak(&mut self, id: ConnId, out: &mut impl ActionSink<S>) {
         let Doing::InUse { since, .. } = self.connections.known(id).doing else {
             unreachable!("a connection in use")
         };
         self.connections.set_overdue(id);
-        out.act(Action::ReportHeldTooLong { id, held: self.now.saturating_since(since) });
+        out.act(Action::ReportLeak { id, held: self.now.saturating_since(since) });
     }
 
     /// Applies other options. Maintenance that runs from now on begins with what is stale, which it

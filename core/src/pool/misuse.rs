@@ -2,7 +2,7 @@
 //!
 //! They are looked at before anything changes, so that a refused input leaves no trace.
 
-use super::action::Shell;
+use super::action::PoolTypes;
 use super::connections::{Connection, Doing};
 use super::error::MisuseReason;
 use super::id::{ConnId, ServiceId};
@@ -10,7 +10,7 @@ use super::input::Input;
 use super::options::{PoolOptions, Settings};
 use super::state::PoolState;
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     #[inline(always)]
     pub(crate) fn permit(&self, input: &Input<S>) -> Result<(), MisuseReason> {
         match input {

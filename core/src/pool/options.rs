@@ -58,7 +58,7 @@ pub struct PoolOptions {
     pub jitter_seed: Option<u64>,
     /// A connection that has been in use for this long is reported once as perhaps leaked. 0 means
     /// never, which is the default. No part of CMAP.
-    pub held_too_long: Option<Duration>,
+    pub leak_detection_threshold: Option<Duration>,
 }
 
 /// When a pool looks after itself.
@@ -144,8 +144,8 @@ impl PoolOptions {
         with_max_lifetime, max_lifetime: Duration;
         /// Sets [`jitter_seed`](Self::jitter_seed).
         with_jitter_seed, jitter_seed: u64;
-        /// Sets [`held_too_long`](Self::held_too_long); 0 means never.
-        with_held_too_long, held_too_long: Duration;
+        /// Sets [`leak_detection_threshold`](Self::leak_detection_threshold); 0 means never.
+        with_leak_detection_threshold, leak_detection_threshold: Duration;
     }
 
     /// Whether a pool can work with these options.
@@ -209,7 +209,7 @@ impl Settings {
             max_idle: limit(options.max_idle_time),
             max_wait: limit(options.wait_queue_timeout),
             max_lifetime: limit(options.max_lifetime),
-            max_held: limit(options.held_too_long),
+            max_held: limit(options.leak_detection_threshold),
             pause_after_failure,
             jitter_seed: options.jitter_seed.unwrap_or(0),
             reuse_order: options.reuse_order.unwrap_or_default(),

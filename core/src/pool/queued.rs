@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use core::fmt;
 
-use super::action::{Action, Shell};
+use super::action::{Action, PoolTypes};
 use super::error::Misuse;
 use super::input::Input;
 use super::options::{InvalidOptions, PoolOptions};
@@ -13,22 +13,22 @@ use super::time::Instant;
 /// A [`PoolState`] with a queue of actions in front of it.
 ///
 /// ```
-/// use cenote_core::pool::{Bare, Input, Instant, PoolOptions, Queued};
+/// use cenote_core::pool::{NoPayload, Input, Instant, PoolOptions, Queued};
 ///
 /// let now = Instant::ORIGIN;
-/// let mut pool = Queued::<Bare>::new(now, PoolOptions::default())?;
+/// let mut pool = Queued::<NoPayload>::new(now, PoolOptions::default())?;
 /// pool.handle(now, Input::Ready)?;
 /// while let Some(action) = pool.poll_action() {
 ///     println!("{action:?}");
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Queued<S: Shell> {
+pub struct Queued<S: PoolTypes> {
     state: PoolState<S>,
     actions: VecDeque<Action<S>>,
 }
 
-impl<S: Shell> Queued<S> {
+impl<S: PoolTypes> Queued<S> {
     /// As [`PoolState::new`].
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl<S: Shell> Queued<S> {
     }
 }
 
-impl<S: Shell> fmt::Debug for Queued<S> {
+impl<S: PoolTypes> fmt::Debug for Queued<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { state, actions } = self;
         write!(f, "Queued({}, {} actions)", state.snapshot(), actions.len())

@@ -2,13 +2,13 @@
 
 use alloc::vec::Vec;
 
-use super::action::{Bare, Shell};
+use super::action::{NoPayload, PoolTypes};
 use super::connections::{Connection, Connections, Doing};
 use super::damage::{
     COUNT_MAX, DamagedImage, check_connection, check_counts, check_slots, follows, list_of,
 };
 use super::id::{ConnId, ServiceId, WaiterId};
-use super::image::{ConnectionImage, ImagedState, RequestImage, StateImage};
+use super::image::{ConnectionImage, ImagedState, PoolCheckpoint, RequestImage};
 use super::lists::List;
 use super::options::Settings;
 use super::service::Services;
@@ -16,7 +16,7 @@ use super::state::{PoolState, Status};
 use super::wait_queue::{Request, WaitQueue};
 
 /// Where the payloads of a restored state come from: an image has none.
-pub trait Payloads<S: Shell> {
+pub trait PayloadSource<S: PoolTypes> {
     /// The socket of a connection that lies in the pool.
     fn conn(&mut self, id: ConnId) -> S::Conn;
     /// Whoever made a request that has no outcome yet.
@@ -25,13 +25,13 @@ pub trait Payloads<S: Shell> {
     fn cause(&mut self, service: Option<ServiceId>) -> S::Cause;
 }
 
-impl Payloads<Bare> for () {
+impl PayloadSource<NoPayload> for () {
     fn conn(&mut self, _: ConnId) {}
     fn waiter(&mut self, _: WaiterId) {}
     fn cause(&mut self, _: Option<ServiceId>) {}
 }
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// The machine that an image was taken of, with payloads from elsewhere. Emits nothing.
     /// Allocates as much as the pool is large.
     ///
@@ -40,8 +40,8 @@ impl<S: Shell> PoolState<S> {
     /// When no pool can be in such a state. Whatever is accepted keeps all the promises of
     /// [`check_invariants`](Self::check_invariants), now and after every input.
     pub fn restore(
-        image: &StateImage,
-        payloads: &mut impl Payloads<S>,
+        image: &PoolCheckpoint,
+        payloads: &mut impl PayloadSource<S>,
     ) -> Result<Self, DamagedImage> {
         let settings = Settings::new(&image.options)?;
         check_counts(image)?;
@@ -132,9 +132,9 @@ impl<S: Shell> PoolState<S> {
     }
 }
 
-fn restore_services<S: Shell>(
-    image: &StateImage,
-    payloads: &mut impl Payloads<S>,
+fn restore_services<S: PoolTypes>(
+    image: &PoolCheckpoint,
+    payloads: &mut impl PayloadSource<S>,
 ) -> Result<Services<S::Cause>, DamagedImage> {
     let mut services = Services::new();
     let mut last = None;
@@ -153,11 +153,11 @@ fn restore_services<S: Shell>(
     Ok(services)
 }
 
-fn restore_connections<S: Shell>(
-    image: &StateImage,
+fn restore_connections<S: PoolTypes>(
+    image: &PoolCheckpoint,
     settings: &Settings,
     services: &mut Services<S::Cause>,
-    payloads: &mut impl Payloads<S>,
+    payloads: &mut impl PayloadSource<S>,
 ) -> Result<Connections<S::Conn>, DamagedImage> {
     check_slots(image)?;
     let mut listed = Vec::with_capacity(image.connections.len());
@@ -184,9 +184,9 @@ fn restore_connections<S: Shell>(
     Ok(Connections::restore(image.last_connection, listed, &image.free_slots))
 }
 
-fn restore_doing<S: Shell>(
+fn restore_doing<S: PoolTypes>(
     connection: &ConnectionImage,
-    payloads: &mut impl Payloads<S>,
+    payloads: &mut impl PayloadSource<S>,
 ) -> Doing<S::Conn> {
     match connection.state {
         ImagedState::Pending { handshaken } => Doing::Pending { owner: None, handshaken },
@@ -201,9 +201,9 @@ fn restore_doing<S: Shell>(
 
 type Requests<W> = (Vec<(Request<W>, ConnId)>, WaitQueue<W>);
 
-fn restore_requests<S: Shell>(
-    image: &StateImage,
-    payloads: &mut impl Payloads<S>,
+fn restore_requests<S: PoolTypes>(
+    image: &PoolCheckpoint,
+    payloads: &mut impl PayloadSource<S>,
 ) -> Result<Requests<S::Waiter>, DamagedImage> {
     let (mut owners, mut queue) = (Vec::new(), WaitQueue::new());
     let mut last = None;

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use super::action::Shell;
+use super::action::PoolTypes;
 use super::connections::{Connection, Doing};
 use super::id::{ConnId, ServiceId, WaiterId};
 use super::input::Purpose;
@@ -155,7 +155,7 @@ pub enum WaitsFor {
     Permit,
 }
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// The counts, the state and the generation. Costs the same whatever the pool's size, and does
     /// not allocate.
     pub fn snapshot(&self) -> Snapshot {
@@ -250,8 +250,8 @@ impl<S: Shell> PoolState<S> {
     }
 }
 
-/// One line: the snapshot. Payloads are never shown.
-impl<S: Shell> fmt::Debug for PoolState<S> {
+/// One line: the snapshot. PayloadSource are never shown.
+impl<S: PoolTypes> fmt::Debug for PoolState<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PoolState({})", self.snapshot())
     }

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::action::{Action, ActionSink, Shell};
+use super::action::{Action, ActionSink, PoolTypes};
 use super::connections::Connections;
 use super::error::Misuse;
 use super::event::Event;
@@ -31,7 +31,7 @@ use super::wait_queue::{Request, WaitQueue};
 ///
 /// Nothing here blocks. Once the pool has been as large and as busy as it gets, nothing allocates,
 /// except that requests which time out share one allocation for the snapshot in their error.
-pub struct PoolState<S: Shell> {
+pub struct PoolState<S: PoolTypes> {
     pub(super) options: PoolOptions,
     pub(super) settings: Settings,
     pub(super) status: Status,
@@ -66,7 +66,7 @@ pub enum Status {
     Closed,
 }
 
-impl<S: Shell> PoolState<S> {
+impl<S: PoolTypes> PoolState<S> {
     /// Makes a pool: paused, in generation 0, empty (PCR-02 … PCR-05), and emits
     /// `ConnectionPoolCreated`.
     ///
@@ -217,7 +217,7 @@ impl<S: Shell> PoolState<S> {
 
 /// Where the payloads can be copied, as in exploration and simulation, so can the whole machine: the
 /// copy goes its own way from here on. By hand, so that it does not ask for `Clone` of the shell.
-impl<S: Shell> Clone for PoolState<S>
+impl<S: PoolTypes> Clone for PoolState<S>
 where
     S::Conn: Clone,
     S::Waiter: Clone,
@@ -262,7 +262,7 @@ where
 
 /// Emits an event, if anybody would look at it.
 #[inline(always)]
-pub(super) fn emit<S: Shell>(
+pub(super) fn emit<S: PoolTypes>(
     out: &mut impl ActionSink<S>,
     event: impl FnOnce() -> Event<S::Cause>,
 ) {

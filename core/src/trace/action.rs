@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::pool::{Action, CheckOutError, ConnId, Instant, Shell};
+use crate::pool::{Action, CheckOutError, ConnId, Instant, PoolTypes};
 
 /// What an action says, without payloads. Events are not among them: whether they are built
 /// depends on who listens, and they follow from the same decisions.
@@ -31,8 +31,8 @@ pub enum ActionName {
     CloseSocket,
     /// [`Action::Interrupt`]
     Interrupt,
-    /// [`Action::ReportHeldTooLong`]
-    ReportHeldTooLong,
+    /// [`Action::ReportLeak`]
+    ReportLeak,
 }
 
 impl ActionName {
@@ -43,7 +43,7 @@ impl ActionName {
         Self::Deliver,
         Self::CloseSocket,
         Self::Interrupt,
-        Self::ReportHeldTooLong,
+        Self::ReportLeak,
     ];
 
     /// As traces spell it.
@@ -54,7 +54,7 @@ impl ActionName {
             Self::Deliver => "deliver",
             Self::CloseSocket => "closeSocket",
             Self::Interrupt => "interrupt",
-            Self::ReportHeldTooLong => "heldTooLong",
+            Self::ReportLeak => "heldTooLong",
         }
     }
 }
@@ -73,7 +73,7 @@ impl ActionRecord {
     ];
 
     /// The record of an action; `None` for an event.
-    pub fn of<S: Shell>(action: &Action<S>) -> Option<Self> {
+    pub fn of<S: PoolTypes>(action: &Action<S>) -> Option<Self> {
         let about = |name, id| Self { name, connection: Some(id), nanos: None, detail: None };
         Some(match action {
             Action::StartEstablish { id, deadline, background } => Self {
@@ -91,9 +91,9 @@ impl ActionRecord {
             },
             Action::CloseSocket { id, conn: _ } => about(ActionName::CloseSocket, *id),
             Action::Interrupt { id } => about(ActionName::Interrupt, *id),
-            Action::ReportHeldTooLong { id, held } => Self {
+            Action::ReportLeak { id, held } => Self {
                 nanos: Some(u64::try_from(held.as_nanos()).unwrap_or(u64::MAX)),
-                ..about(ActionName::ReportHeldTooLong, *id)
+                ..about(ActionName::ReportLeak, *id)
             },
             Action::EmitEvent(_) => return None,
         })
@@ -134,7 +134,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::pool::{Bare, CheckOutError, ConnId, Event, Instant, PoolOptions, PoolState};
+    use crate::pool::{CheckOutError, ConnId, Event, Instant, NoPayload, PoolOptions, PoolState};
 
     #[test]
     fn a_record_says_what_an_action_says() {
@@ -142,7 +142,7 @@ mod tests {
         let about =
             |name, nanos, detail| Some(ActionRecord { name, connection: Some(id), nanos, detail });
         let deadline = Some(Instant::from_nanos(7));
-        let table: [(Action<Bare>, Option<ActionRecord>); 8] = [
+        let table: [(Action<NoPayload>, Option<ActionRecord>); 8] = [
             (
                 Action::StartEstablish { id, deadline, background: false },
                 about(ActionName::StartEstablish, Some(7), None),
@@ -159,8 +159,8 @@ mod tests {
             (Action::CloseSocket { id, conn: () }, about(ActionName::CloseSocket, None, None)),
             (Action::Interrupt { id }, about(ActionName::Interrupt, None, None)),
             (
-                Action::ReportHeldTooLong { id, held: core::time::Duration::from_nanos(9) },
-                about(ActionName::ReportHeldTooLong, Some(9), None),
+                Action::ReportLeak { id, held: core::time::Duration::from_nanos(9) },
+                about(ActionName::ReportLeak, Some(9), None),
             ),
             (Action::EmitEvent(Event::ConnectionPoolReady), None),
         ];
@@ -171,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_record_says_why_a_request_failed() {
-        let pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
+        let pool =
+            PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
         let snapshot = alloc::sync::Arc::new(pool.expect("options").snapshot());
         let errors = [
             CheckOutError::PoolClosed,
@@ -184,7 +185,7 @@ mod tests {
         let details: Vec<_> = errors
             .into_iter()
             .map(|error| {
-                ActionRecord::of::<Bare>(&Action::Deliver { waiter: (), outcome: Err(error) })
+                ActionRecord::of::<NoPayload>(&Action::Deliver { waiter: (), outcome: Err(error) })
             })
             .map(|record| record.and_then(|record| record.detail))
             .collect();

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use crate::pool::{PoolState, Shell, StateImage};
+use crate::pool::{PoolCheckpoint, PoolState, PoolTypes};
 
 use super::tape::{Context, Tape};
 
@@ -19,7 +19,7 @@ pub struct Chunk {
 /// Where recording begins, or begins again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Start {
-    pub(super) image: StateImage,
+    pub(super) image: PoolCheckpoint,
     /// Inputs before it that were not recorded, or not kept.
     pub(super) lost: u64,
 }
@@ -40,7 +40,7 @@ impl Chunk {
     }
 
     /// Begins again, in the state that the pool is in. The memory of the image is used again.
-    pub(super) fn restart<S: Shell>(&mut self, pool: &PoolState<S>, lost: u64) {
+    pub(super) fn restart<S: PoolTypes>(&mut self, pool: &PoolState<S>, lost: u64) {
         let start = self.start.get_or_insert_default();
         pool.image_into(&mut start.image);
         start.lost = lost;

@@ -7,8 +7,8 @@ use bson::RawBsonRef;
 
 use crate::error::Stage;
 use crate::pool::{
-    ConnectionImage, Health, ImagedState, Input, Maintenance, PoolOptions, RequestImage,
-    ReuseOrder, ServiceImage, StateImage, Status, WaiterId,
+    ConnectionImage, Health, ImagedState, Input, Maintenance, PoolCheckpoint, PoolOptions,
+    RequestImage, ReuseOrder, ServiceImage, Status, WaiterId,
 };
 
 use super::action::{ActionName, ActionRecord};
@@ -112,7 +112,7 @@ pub(super) fn options(fields: &Fields<'_>) -> Found<PoolOptions> {
         reuse_order: fields.choice_if("reuseOrder", &orders, reuse_order_name)?,
         max_lifetime: duration_if(fields, "maxLifetime")?,
         jitter_seed: fields.number_if("jitterSeed")?,
-        held_too_long: duration_if(fields, "heldTooLong")?,
+        leak_detection_threshold: duration_if(fields, "heldTooLong")?,
     })
 }
 
@@ -127,7 +127,7 @@ fn duration_if(fields: &Fields<'_>, key: &str) -> Found<Option<Duration>> {
 }
 
 /// The counts of a state, and how many parts of each kind follow.
-pub(super) fn state(fields: &Fields<'_>, image: &mut StateImage) -> Found<Parts> {
+pub(super) fn state(fields: &Fields<'_>, image: &mut PoolCheckpoint) -> Found<Parts> {
     let statuses = [Status::Paused, Status::Ready, Status::Closed];
     let status = fields.choice_if("status", &statuses, status_name)?;
     image.status = status.ok_or_else(|| absent("status"))?;
@@ -163,7 +163,7 @@ impl Parts {
 }
 
 /// Takes the next part of a state in; `None` if this document is none.
-pub(super) fn part(fields: &Fields<'_>, image: &mut StateImage) -> Found<Option<()>> {
+pub(super) fn part(fields: &Fields<'_>, image: &mut PoolCheckpoint) -> Found<Option<()>> {
     match fields.key(0) {
         Some("service") => image.services.push(ServiceImage {
             id: fields.service_if("service")?.ok_or_else(|| absent("service"))?,

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use crate::pool::{
-    ConnId, ConnectionImage, Health, ImagedState, Input, Instant, Maintenance, PoolOptions,
-    Purpose, RequestImage, ReuseOrder, ServiceImage, StateImage, Status,
+    ConnId, ConnectionImage, Health, ImagedState, Input, Instant, Maintenance, PoolCheckpoint,
+    PoolOptions, Purpose, RequestImage, ReuseOrder, ServiceImage, Status,
 };
 
 use super::action::ActionRecord;
@@ -138,7 +138,7 @@ pub(super) fn options(document: &mut Document<'_>, options: &PoolOptions) {
     }
     duration(document, "maxLifetime", options.max_lifetime);
     document.number_if("jitterSeed", options.jitter_seed);
-    duration(document, "heldTooLong", options.held_too_long);
+    duration(document, "heldTooLong", options.leak_detection_threshold);
 }
 
 pub(super) const fn reuse_order_name(order: ReuseOrder) -> &'static str {
@@ -172,7 +172,7 @@ fn duration(document: &mut Document<'_>, key: &str, duration: Option<Duration>) 
 }
 
 /// The counts of a state; connections, requests and the rest follow in documents of their own.
-pub(super) fn state(document: &mut Document<'_>, image: &StateImage) {
+pub(super) fn state(document: &mut Document<'_>, image: &PoolCheckpoint) {
     document
         .text("status", status_name(image.status))
         .number("generation", image.generation)

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use std::io;
 
-use crate::pool::{Input, Instant, PoolState, Shell};
+use crate::pool::{Input, Instant, PoolState, PoolTypes};
 
 use super::cause::TraceCause;
 use super::chunk::Chunk;
@@ -25,7 +25,7 @@ pub(super) struct FlightRecorder {
 }
 
 impl FlightRecorder {
-    pub(super) fn new<S: Shell>(bytes: usize, pool: &PoolState<S>) -> Self {
+    pub(super) fn new<S: PoolTypes>(bytes: usize, pool: &PoolState<S>) -> Self {
         let mut present = Chunk::with_capacity(bytes / 2);
         let mut past = Chunk::with_capacity(bytes / 2);
         present.restart(pool, 0);
@@ -36,12 +36,20 @@ impl FlightRecorder {
     /// Records an input that will not be refused, if it is one that happens all the time and there is
     /// room; otherwise nothing is changed.
     #[inline(always)]
-    pub(super) fn permitted_if_usual<S: Shell>(&mut self, now: Instant, input: &Input<S>) -> bool {
+    pub(super) fn permitted_if_usual<S: PoolTypes>(
+        &mut self,
+        now: Instant,
+        input: &Input<S>,
+    ) -> bool {
         self.present.tape.permitted_if_usual(now, input)
     }
 
-    pub(super) fn record<S: Shell>(&mut self, pool: &PoolState<S>, now: Instant, input: &Input<S>)
-    where
+    pub(super) fn record<S: PoolTypes>(
+        &mut self,
+        pool: &PoolState<S>,
+        now: Instant,
+        input: &Input<S>,
+    ) where
         S::Cause: TraceCause,
     {
         if self.present.tape.input_if_usual(now, input) {
@@ -59,14 +67,14 @@ impl FlightRecorder {
 
     #[cold]
     #[inline(never)]
-    fn turn_over<S: Shell>(&mut self, pool: &PoolState<S>) {
+    fn turn_over<S: PoolTypes>(&mut self, pool: &PoolState<S>) {
         core::mem::swap(&mut self.present, &mut self.past);
         self.present.restart(pool, 0);
         self.has_past = true;
     }
 
     /// A copy of what there is, with the fingerprint of the state in which it ends.
-    pub(super) fn copy<S: Shell>(&self, pool: &PoolState<S>) -> FlightRecording {
+    pub(super) fn copy<S: PoolTypes>(&self, pool: &PoolState<S>) -> FlightRecording {
         let past = self.has_past.then(|| self.past.clone());
         let chunks = past.into_iter().chain([self.present.clone()]).collect();
         FlightRecording { chunks, fingerprint: pool.fingerprint() }

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::pool::{Input, Instant, PoolState, Shell};
+use crate::pool::{Input, Instant, PoolState, PoolTypes};
 
 use super::action::ActionRecord;
 use super::cause::TraceCause;
@@ -70,7 +70,7 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn new<S: Shell>(options: JournalOptions, pool: &PoolState<S>) -> Self {
+    pub(super) fn new<S: PoolTypes>(options: JournalOptions, pool: &PoolState<S>) -> Self {
         let mut present = Chunk::with_capacity(options.chunk_bytes);
         present.restart(pool, 0);
         present.tape.tells_actions = options.actions;
@@ -83,8 +83,12 @@ impl Journal {
     }
 
     #[inline]
-    pub(super) fn record<S: Shell>(&mut self, pool: &PoolState<S>, now: Instant, input: &Input<S>)
-    where
+    pub(super) fn record<S: PoolTypes>(
+        &mut self,
+        pool: &PoolState<S>,
+        now: Instant,
+        input: &Input<S>,
+    ) where
         S::Cause: TraceCause,
     {
         if !self.present.tape.input_if_usual(now, input) {
@@ -95,7 +99,7 @@ impl Journal {
 
     /// What came of the input that was recorded last.
     #[inline]
-    pub(super) fn handled<S: Shell>(
+    pub(super) fn handled<S: PoolTypes>(
         &mut self,
         pool: &PoolState<S>,
         refused: bool,
@@ -127,7 +131,7 @@ impl Journal {
 
     /// Makes what there is a full chunk, with a fingerprint at its end, if there is anything new: a
     /// pool that nobody uses has no growing trace.
-    pub(super) fn flush<S: Shell>(&mut self, pool: &PoolState<S>) {
+    pub(super) fn flush<S: PoolTypes>(&mut self, pool: &PoolState<S>) {
         let is_told = self.since_fingerprint == 0 && self.present.is_blank();
         if is_told {
             return;
@@ -145,13 +149,13 @@ impl Journal {
     /// Sees to it that one more record fits. `true` if what was recorded since the last full chunk
     /// had to go.
     #[inline]
-    fn make_room<S: Shell>(&mut self, pool: &PoolState<S>) -> bool {
+    fn make_room<S: PoolTypes>(&mut self, pool: &PoolState<S>) -> bool {
         !self.present.tape.has_room() && self.turn_over(pool)
     }
 
     #[cold]
     #[inline(never)]
-    fn turn_over<S: Shell>(&mut self, pool: &PoolState<S>) -> bool {
+    fn turn_over<S: PoolTypes>(&mut self, pool: &PoolState<S>) -> bool {
         if self.full.len() < self.options.backlog {
             self.complete();
             return false;
@@ -173,7 +177,7 @@ impl Journal {
     /// A fingerprint costs as much as the pool is large, so it waits until as many inputs have paid
     /// for it.
     #[inline(never)]
-    fn fingerprint_if_cheap<S: Shell>(&mut self, pool: &PoolState<S>) {
+    fn fingerprint_if_cheap<S: PoolTypes>(&mut self, pool: &PoolState<S>) {
         let snapshot = pool.snapshot();
         let size = u64::from(snapshot.total) + snapshot.waiting;
         if self.since_fingerprint >= size {
@@ -181,7 +185,7 @@ impl Journal {
         }
     }
 
-    fn fingerprint<S: Shell>(&mut self, pool: &PoolState<S>) {
+    fn fingerprint<S: PoolTypes>(&mut self, pool: &PoolState<S>) {
         self.since_fingerprint = 0;
         self.make_room(pool);
         self.present.tape.fingerprint(pool.fingerprint());
@@ -195,7 +199,7 @@ mod tests {
     use std::prelude::v1::*;
 
     use super::*;
-    use crate::pool::{Bare, PoolOptions};
+    use crate::pool::{NoPayload, PoolOptions};
 
     impl Journal {
         /// How much memory lies ready.
@@ -207,7 +211,8 @@ mod tests {
     #[test]
     fn memory_that_is_given_back_is_used_again() {
         let options = PoolOptions::default();
-        let pool = PoolState::<Bare>::new(Instant::ORIGIN, options, &mut |_| {}).expect("options");
+        let pool =
+            PoolState::<NoPayload>::new(Instant::ORIGIN, options, &mut |_| {}).expect("options");
         let mut journal = Journal::new(JournalOptions::default(), &pool);
         let full = |journal: &mut Journal| {
             journal.record(&pool, Instant::ORIGIN, &Input::Ready);
@@ -232,7 +237,8 @@ mod tests {
 
     #[test]
     fn no_more_than_the_backlog_waits() {
-        let pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
+        let pool =
+            PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
         let pool = pool.expect("options");
         let options = JournalOptions::default().with_chunk_bytes(1).with_backlog(2);
         let mut journal = Journal::new(options, &pool);

@@ -8,7 +8,7 @@ use std::io::Read;
 
 use bson::RawBsonRef;
 
-use crate::pool::{Input, Instant, PoolOptions, StateImage};
+use crate::pool::{Input, Instant, PoolCheckpoint, PoolOptions};
 
 use super::action::ActionRecord;
 use super::cause::Cause;
@@ -48,7 +48,7 @@ pub(super) enum Record {
     Input { now: Instant, input: Input<Traced>, refused: bool },
     Fingerprint { fingerprint: u64, inputs: u64 },
     Actions(Vec<ActionRecord>),
-    Restart { lost: u64, image: Box<StateImage> },
+    Restart { lost: u64, image: Box<PoolCheckpoint> },
     End { inputs: u64 },
 }
 
@@ -65,7 +65,9 @@ pub(super) struct Reader<R> {
 
 impl<R: Read> Reader<R> {
     /// Reads the header, and the state that follows it, if there is one.
-    pub(super) fn new(source: R) -> Result<(Self, TraceHeader, Option<StateImage>), TraceError> {
+    pub(super) fn new(
+        source: R,
+    ) -> Result<(Self, TraceHeader, Option<PoolCheckpoint>), TraceError> {
         let documents = Documents::new(source);
         let (now, causes) = (Instant::ORIGIN, Vec::new());
         let mut reader = Self { documents, byte: 0, inputs: 0, now, causes, has_ended: false };
@@ -93,7 +95,7 @@ impl<R: Read> Reader<R> {
         TraceError { byte: self.byte, step: self.inputs, problem }
     }
 
-    fn begin(&mut self) -> Found<(TraceHeader, Option<StateImage>)> {
+    fn begin(&mut self) -> Found<(TraceHeader, Option<PoolCheckpoint>)> {
         let document = match self.documents.next() {
             Ok(Some(document)) => document,
             Ok(None) => return Err(TraceProblem::Empty),
@@ -120,7 +122,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn parts(&mut self, mut image: StateImage, parts: decode::Parts) -> Found<StateImage> {
+    fn parts(&mut self, mut image: PoolCheckpoint, parts: decode::Parts) -> Found<PoolCheckpoint> {
         for _ in 0..parts.total() {
             self.byte = self.documents.offset();
             let document = self.documents.next()?.ok_or(TraceProblem::NoEnd)?;
@@ -187,7 +189,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-type Begun = (TraceHeader, StateImage, Option<decode::Parts>);
+type Begun = (TraceHeader, PoolCheckpoint, Option<decode::Parts>);
 
 fn header(fields: &Fields<'_>) -> Found<Begun> {
     let is_trace = fields.get("format") == Some(RawBsonRef::String(FORMAT));
@@ -219,11 +221,11 @@ fn header(fields: &Fields<'_>) -> Found<Begun> {
 }
 
 /// The options and the time at which a trace begins, or begins again, and the counts of the state.
-fn start(fields: &Fields<'_>) -> Found<(StateImage, Option<decode::Parts>)> {
+fn start(fields: &Fields<'_>) -> Found<(PoolCheckpoint, Option<decode::Parts>)> {
     let nested = fields.document_if("options")?.ok_or_else(|| absent("options"))?;
     let options = decode::options(&nested)?;
     options.validate()?;
-    let mut image = StateImage { options, now: fields.time("t")?, ..StateImage::default() };
+    let mut image = PoolCheckpoint { options, now: fields.time("t")?, ..PoolCheckpoint::default() };
     let parts = match fields.document_if("state")? {
         Some(state) => Some(decode::state(&state, &mut image)?),
         None => None,

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Deref;
 
-use crate::pool::{ActionSink, Input, Instant, Misuse, PoolState, Shell};
+use crate::pool::{ActionSink, Input, Instant, Misuse, PoolState, PoolTypes};
 
 use super::cause::TraceCause;
 use super::chunk::Chunk;
@@ -21,10 +21,10 @@ use super::tapes::Tapes;
 /// does the rest without it.
 ///
 /// ```
-/// use cenote_core::pool::{Bare, Input, Instant, PoolOptions, PoolState};
+/// use cenote_core::pool::{NoPayload, Input, Instant, PoolOptions, PoolState};
 /// use cenote_core::trace::{Recorder, Replay, TraceInfo};
 ///
-/// let pool = PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {})?;
+/// let pool = PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {})?;
 /// let mut pool = Recorder::new(pool).with_flight_recorder(64 << 10);
 /// pool.handle(Instant::from_nanos(5), Input::Ready, &mut |_| {})?;
 /// let recording = pool.flight_recording().expect("there is a flight recorder");
@@ -37,12 +37,12 @@ use super::tapes::Tapes;
 /// assert_eq!(replay.pool().fingerprint(), pool.fingerprint());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Recorder<S: Shell> {
+pub struct Recorder<S: PoolTypes> {
     pool: PoolState<S>,
     tapes: Tapes,
 }
 
-impl<S: Shell> Recorder<S>
+impl<S: PoolTypes> Recorder<S>
 where
     S::Cause: TraceCause,
 {
@@ -167,7 +167,7 @@ where
     }
 }
 
-impl<S: Shell> Deref for Recorder<S> {
+impl<S: PoolTypes> Deref for Recorder<S> {
     type Target = PoolState<S>;
 
     fn deref(&self) -> &PoolState<S> {
@@ -175,7 +175,7 @@ impl<S: Shell> Deref for Recorder<S> {
     }
 }
 
-impl<S: Shell> fmt::Debug for Recorder<S>
+impl<S: PoolTypes> fmt::Debug for Recorder<S>
 where
     S::Cause: TraceCause,
 {
@@ -194,24 +194,26 @@ pub(super) mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::pool::{Action, ActionSink, Bare, CheckOutError, PoolOptions, Purpose, WaiterId};
+    use crate::pool::{
+        Action, ActionSink, CheckOutError, NoPayload, PoolOptions, Purpose, WaiterId,
+    };
     use crate::trace::{Replay, TraceInfo, TraceWriter, Traced};
 
-    fn recorder() -> Recorder<Bare> {
+    fn recorder() -> Recorder<NoPayload> {
         let pool = PoolState::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {});
         Recorder::new(pool.expect("options"))
     }
 
-    fn ready(recorder: &mut Recorder<Bare>) {
+    fn ready(recorder: &mut Recorder<NoPayload>) {
         recorder.handle(Instant::ORIGIN, Input::Ready, &mut |_| {}).expect("legal");
     }
 
-    fn chunks(recorder: &mut Recorder<Bare>) -> Vec<u64> {
+    fn chunks(recorder: &mut Recorder<NoPayload>) -> Vec<u64> {
         core::iter::from_fn(|| recorder.take_chunk()).map(|chunk| chunk.inputs()).collect()
     }
 
     /// A whole trace of what there is to tell.
-    pub(in crate::trace) fn trace_of(recorder: &mut Recorder<Bare>) -> Vec<u8> {
+    pub(in crate::trace) fn trace_of(recorder: &mut Recorder<NoPayload>) -> Vec<u8> {
         recorder.flush();
         let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
         writer.write(&recorder.take_chunk().expect("what happened")).expect("memory");
@@ -220,7 +222,7 @@ pub(super) mod tests {
 
     #[test]
     fn it_says_what_it_records() {
-        let told = |it: &Recorder<Bare>| (it.is_recording(), it.is_journaled());
+        let told = |it: &Recorder<NoPayload>| (it.is_recording(), it.is_journaled());
         assert_eq!(told(&recorder()), (false, false));
         assert_eq!(told(&recorder().with_flight_recorder(1000)), (true, false));
         let mut both =
@@ -253,9 +255,9 @@ pub(super) mod tests {
 
     #[test]
     fn a_trace_says_whether_it_begins_with_the_pool() {
-        let begun_at = |now, inputs: &[Input<Bare>]| {
+        let begun_at = |now, inputs: &[Input<NoPayload>]| {
             let pool = PoolState::new(now, PoolOptions::default(), &mut |_| {}).expect("options");
-            let mut recorder = Recorder::<Bare>::new(pool);
+            let mut recorder = Recorder::<NoPayload>::new(pool);
             for input in inputs {
                 recorder.handle(now, input.clone(), &mut |_| {}).expect("legal");
             }

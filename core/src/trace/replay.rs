@@ -254,7 +254,7 @@ impl<R> fmt::Debug for Replay<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pool::{Bare, PoolOptions};
+    use crate::pool::{NoPayload, PoolOptions};
     use crate::trace::action::ActionName;
     use crate::trace::recorder::tests::trace_of;
     use crate::trace::{JournalOptions, Recorder};
@@ -262,7 +262,7 @@ mod tests {
     /// Of a pool with options that are as long as they can be, which became ready.
     fn trace() -> Vec<u8> {
         let options = PoolOptions::default().with_max_idle_time(core::time::Duration::MAX);
-        let pool = PoolState::<Bare>::new(Instant::ORIGIN, options, &mut |_| {});
+        let pool = PoolState::<NoPayload>::new(Instant::ORIGIN, options, &mut |_| {});
         let mut recorder =
             Recorder::new(pool.expect("options")).with_journal(JournalOptions::default());
         recorder.handle(Instant::ORIGIN, Input::Ready, &mut |_| {}).expect("legal");

@@ -1,6 +1,6 @@
 //! The shell of a replay: nothing but what a trace tells.
 
-use crate::pool::{ConnId, Payloads, ServiceId, Shell, WaiterId};
+use crate::pool::{ConnId, PayloadSource, PoolTypes, ServiceId, WaiterId};
 
 use super::cause::Cause;
 
@@ -8,11 +8,11 @@ use super::cause::Cause;
 /// causes are what was recorded of them.
 ///
 /// The machine never looks into payloads, so what it does with these is what it does on
-/// [`Bare`](crate::pool::Bare) and what it did in the recorded pool.
+/// [`NoPayload`](crate::pool::NoPayload) and what it did in the recorded pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Traced {}
 
-impl Shell for Traced {
+impl PoolTypes for Traced {
     type Conn = ();
     type Waiter = WaiterId;
     type Cause = Cause;
@@ -22,7 +22,7 @@ impl Shell for Traced {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FromTrace;
 
-impl Payloads<Traced> for FromTrace {
+impl PayloadSource<Traced> for FromTrace {
     fn conn(&mut self, _: ConnId) {}
 
     fn waiter(&mut self, id: WaiterId) -> WaiterId {

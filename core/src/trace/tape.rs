@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-use crate::pool::{ConnId, Health, Input, Instant, PoolOptions, Purpose, ServiceId, Shell};
+use crate::pool::{ConnId, Health, Input, Instant, PoolOptions, PoolTypes, Purpose, ServiceId};
 
 use super::action::ActionRecord;
 use super::cause::{CauseSummary, TraceCause};
@@ -163,7 +163,7 @@ impl Tape {
 
     /// Writes an input down, before it is handled, if it has a usual form and there is room;
     /// otherwise nothing is changed.
-    pub(super) fn input_if_usual<S: Shell>(&mut self, now: Instant, input: &Input<S>) -> bool {
+    pub(super) fn input_if_usual<S: PoolTypes>(&mut self, now: Instant, input: &Input<S>) -> bool {
         let last = self.len;
         let is_usual = self.permitted_if_usual(now, input);
         if is_usual {
@@ -176,7 +176,11 @@ impl Tape {
     /// this is what a flight recorder costs.
     #[inline(always)]
     #[expect(clippy::wildcard_enum_match_arm, reason = "what is not usual is named in `input`")]
-    pub(super) fn permitted_if_usual<S: Shell>(&mut self, now: Instant, input: &Input<S>) -> bool {
+    pub(super) fn permitted_if_usual<S: PoolTypes>(
+        &mut self,
+        now: Instant,
+        input: &Input<S>,
+    ) -> bool {
         let now = now.as_nanos();
         let time = now.wrapping_sub(self.context.now);
         if time >= 1 << USUAL_TIME_BITS {
@@ -217,7 +221,7 @@ impl Tape {
 
     /// Writes an input down, before it is handled. There must be room.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rarer ones are named there")]
-    pub(super) fn input<S: Shell>(&mut self, now: Instant, input: &Input<S>)
+    pub(super) fn input<S: PoolTypes>(&mut self, now: Instant, input: &Input<S>)
     where
         S::Cause: TraceCause,
     {
@@ -278,7 +282,7 @@ impl Tape {
     }
 
     #[inline(never)]
-    fn rarer<S: Shell>(&mut self, time: u64, input: &Input<S>)
+    fn rarer<S: PoolTypes>(&mut self, time: u64, input: &Input<S>)
     where
         S::Cause: TraceCause,
     {

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use crate::pool::{Action, ActionSink, Input, Instant, PoolState, Shell};
+use crate::pool::{Action, ActionSink, Input, Instant, PoolState, PoolTypes};
 
 use super::action::ActionRecord;
 use super::cause::TraceCause;
@@ -63,7 +63,7 @@ impl Tapes {
     /// Records an input that is permitted, and has the pool handle it. Apart, so that what happens
     /// all the time stays small.
     #[inline(never)]
-    pub(super) fn proceed<S: Shell>(
+    pub(super) fn proceed<S: PoolTypes>(
         &mut self,
         pool: &mut PoolState<S>,
         now: Instant,
@@ -93,8 +93,12 @@ impl Tapes {
     }
 
     /// Records an input that the pool refuses.
-    pub(super) fn refuse<S: Shell>(&mut self, pool: &PoolState<S>, now: Instant, input: &Input<S>)
-    where
+    pub(super) fn refuse<S: PoolTypes>(
+        &mut self,
+        pool: &PoolState<S>,
+        now: Instant,
+        input: &Input<S>,
+    ) where
         S::Cause: TraceCause,
     {
         let (flight, journal) = match self {
@@ -131,7 +135,7 @@ struct Overhearing<'a, K> {
     wanted: bool,
 }
 
-impl<S: Shell, K: ActionSink<S>> ActionSink<S> for Overhearing<'_, K> {
+impl<S: PoolTypes, K: ActionSink<S>> ActionSink<S> for Overhearing<'_, K> {
     fn act(&mut self, action: Action<S>) {
         if self.wanted {
             self.actions.extend(ActionRecord::of(&action));

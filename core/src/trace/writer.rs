@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use std::io;
 
-use crate::pool::{Input, Instant, StateImage};
+use crate::pool::{Input, Instant, PoolCheckpoint};
 
 use super::action::ActionRecord;
 use super::cause::{Cause, CauseSummary, Disclosure};
@@ -161,7 +161,7 @@ impl<W: io::Write> TraceWriter<W> {
     /// # Errors
     ///
     /// Those of the sink.
-    pub fn begin(&mut self, image: &StateImage, lost: u64) -> io::Result<()> {
+    pub fn begin(&mut self, image: &PoolCheckpoint, lost: u64) -> io::Result<()> {
         self.start(&Start { image: image.clone(), lost })
     }
 
@@ -225,7 +225,7 @@ impl<W: io::Write> TraceWriter<W> {
         if state { self.parts(image) } else { Ok(()) }
     }
 
-    fn parts(&mut self, image: &StateImage) -> io::Result<()> {
+    fn parts(&mut self, image: &PoolCheckpoint) -> io::Result<()> {
         for service in &image.services {
             self.document(|document| encode::service(document, service))?;
         }
@@ -308,9 +308,9 @@ fn header(document: &mut Document<'_>, info: &TraceInfo) {
 }
 
 /// Whether nothing has happened yet, so that the trace begins with the pool.
-fn is_new(image: &StateImage) -> bool {
+fn is_new(image: &PoolCheckpoint) -> bool {
     let (options, now) = (image.options.clone(), image.now);
-    *image == StateImage { options, now, ..StateImage::default() }
+    *image == PoolCheckpoint { options, now, ..PoolCheckpoint::default() }
 }
 
 impl<W> fmt::Debug for TraceWriter<W> {

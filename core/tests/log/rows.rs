@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Bare, CheckOutError, CloseReason, Event, Instant, PoolOptions, PoolState, ServiceId, Snapshot,
+    CheckOutError, CloseReason, Event, Instant, NoPayload, PoolOptions, PoolState, ServiceId,
+    Snapshot,
 };
 
 /// One event and its record.
@@ -41,7 +42,7 @@ fn pool_rows() -> Vec<Row> {
         .with_load_balanced(true)
         .with_max_lifetime(Duration::from_secs(1))
         .with_jitter_seed(7)
-        .with_held_too_long(Duration::from_secs(1));
+        .with_leak_detection_threshold(Duration::from_secs(1));
     vec![
         row(
             created(all),
@@ -209,6 +210,6 @@ const fn row(
 
 fn snapshot() -> Arc<Snapshot> {
     let options = PoolOptions::default();
-    let pool = PoolState::<Bare>::new(Instant::ORIGIN, options, &mut Vec::new());
+    let pool = PoolState::<NoPayload>::new(Instant::ORIGIN, options, &mut Vec::new());
     Arc::new(pool.expect("valid options").snapshot())
 }

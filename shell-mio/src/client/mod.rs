@@ -22,7 +22,7 @@ use cenote_shell::client::{self, ClientPool};
 
 use self::news::News;
 use self::watch::Means;
-use crate::connection::Mongo;
+use crate::connection::MongoConnector;
 use crate::drainer::Drainer;
 use crate::event_loop::EventLoop;
 use crate::guard::PooledConnection;
@@ -77,7 +77,7 @@ pub struct Client {
 pub(crate) struct Inner {
     servers: client::Servers<Pool, Means>,
     /// All pools and monitors have it.
-    connector: Mongo,
+    connector: MongoConnector,
     /// Something was learnt of a server, or the client was closed.
     news: Arc<News>,
     /// Turns the event loop of all pools and monitors.
@@ -133,7 +133,7 @@ impl Client {
     pub fn with_connection<R, E: From<ClientError>>(
         &self,
         selector: &Selector,
-        operation: impl FnOnce(&mut PooledConnection<Mongo>) -> Result<R, E>,
+        operation: impl FnOnce(&mut PooledConnection<MongoConnector>) -> Result<R, E>,
     ) -> Result<R, E> {
         let mut connection = self.check_out(selector)?;
         operation(&mut connection)
@@ -148,7 +148,10 @@ impl Client {
     ///
     /// There is no such server, or no connection.
     #[track_caller]
-    pub fn check_out(&self, selector: &Selector) -> Result<PooledConnection<Mongo>, ClientError> {
+    pub fn check_out(
+        &self,
+        selector: &Selector,
+    ) -> Result<PooledConnection<MongoConnector>, ClientError> {
         let checked_out = self.check_out_at(Location::caller(), selector, Purpose::Other);
         checked_out.map(|(_, connection)| connection)
     }

@@ -7,7 +7,7 @@ use cenote_core::pool::Purpose;
 use cenote_shell::client::Watching;
 
 use super::{Client, Server};
-use crate::connection::Mongo;
+use crate::connection::MongoConnector;
 use crate::guard::PooledConnection;
 
 /// What a cursor or a transaction goes on with: behind a load balancer its one connection, which is
@@ -36,7 +36,7 @@ use crate::guard::PooledConnection;
 pub struct Pinned {
     server: Arc<Server>,
     purpose: Purpose,
-    held: Option<PooledConnection<Mongo>>,
+    held: Option<PooledConnection<MongoConnector>>,
 }
 
 impl Client {
@@ -65,7 +65,7 @@ impl Pinned {
     #[track_caller]
     pub fn with_connection<R, E: From<ClientError>>(
         &mut self,
-        operation: impl FnOnce(&mut PooledConnection<Mongo>) -> Result<R, E>,
+        operation: impl FnOnce(&mut PooledConnection<MongoConnector>) -> Result<R, E>,
     ) -> Result<R, E> {
         let mut connection = match self.held.take() {
             Some(connection) => connection,

@@ -12,7 +12,7 @@ use cenote_shell::watch::{self, PoolChange, ServerSubscribers};
 
 use super::news::News;
 use super::talk::Talks;
-use crate::connection::Mongo;
+use crate::connection::MongoConnector;
 use crate::drainer::Drainer;
 use crate::event_loop::EventLoop;
 use crate::pool::Pool;
@@ -22,7 +22,7 @@ use crate::timer::{self, Due, TIMER, Timed};
 pub(super) type Watch = watch::Watch<Means>;
 
 pub(crate) struct Means {
-    pub(super) connector: Mongo,
+    pub(super) connector: MongoConnector,
     pub(super) talks: Talks,
     pool: Pool,
     /// Of the client: whoever waits for a server looks again.
@@ -32,7 +32,7 @@ pub(crate) struct Means {
 
 /// Nothing is done yet: see [`begin`].
 pub(super) fn start(
-    (connector, pool): (Mongo, Pool),
+    (connector, pool): (MongoConnector, Pool),
     (options, establish): (MonitorOptions, Arc<EstablishOptions>),
     (subscribers, news): (Arc<ServerSubscribers>, Arc<News>),
     (event_loop, origin): (EventLoop, std::time::Instant),

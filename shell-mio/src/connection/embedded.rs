@@ -8,7 +8,7 @@ use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::Flags;
 use cenote_shell::connection::judge;
 
-use super::Mongo;
+use super::MongoConnector;
 use super::messages::Failure;
 use super::operations::Connection;
 use crate::guard::PooledConnection;
@@ -53,7 +53,7 @@ impl Connection {
     }
 }
 
-impl PooledConnection<Mongo> {
+impl PooledConnection<MongoConnector> {
     /// Begins a command, as [`Connection::begin`]; what leaves the connection unfit marks it.
     ///
     /// # Errors

@@ -7,10 +7,10 @@ use cenote_core::error::{ConnectionError, Stage};
 use super::limit::Limit;
 use super::messages::Messages;
 use super::stream::{Socket, Stream};
-use super::{Connection, Mongo, handshake};
-use crate::connector::{Connector, Progress, Target};
+use super::{Connection, MongoConnector, handshake};
+use crate::connector::{Connector, HandshakeReporter, Target};
 
-/// A socket that is connected, for [`Mongo::establish`]. Whether it blocks does not matter.
+/// A socket that is connected, for [`MongoConnector::establish`]. Whether it blocks does not matter.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenSocket {
@@ -34,13 +34,13 @@ impl From<std::os::unix::net::UnixStream> for OpenSocket {
     }
 }
 
-impl Mongo {
+impl MongoConnector {
     /// Says hello and authenticates on a socket that is connected already, such as one to the near end
     /// of a tunnel: for a [`Connector`] of one's own, which connects, calls this, and leaves
     /// [`Connector::fault`] and [`Connector::interrupter`] to this one's.
     ///
     /// Takes until `target`'s deadline at most, and `connectTimeoutMS` from now, and for each command
-    /// as long as [`Mongo`] says: whoever wants that to cover connecting, too, puts the deadline forward
+    /// as long as [`MongoConnector`] says: whoever wants that to cover connecting, too, puts the deadline forward
     /// before. Of the connection string it does not use what is about opening: hosts, TLS and the proxy.
     /// Tells `progress` when hello is done, where that matters.
     ///
@@ -54,7 +54,7 @@ impl Mongo {
         &self,
         stream: impl Into<OpenSocket> + Send,
         target: &Target,
-        progress: &Progress<K>,
+        progress: &HandshakeReporter<K>,
     ) -> Result<Connection, ConnectionError> {
         let limit = Limit::of(target, &self.settings).and_each_command(target, &self.settings);
         let socket = non_blocking(stream.into());

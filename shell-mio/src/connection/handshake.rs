@@ -10,16 +10,16 @@ use cenote_shell::connection::{self, Talk};
 
 use super::limit::Limit;
 use super::messages::{Failure, Messages};
-use super::{Connection, Mongo};
-use crate::connector::{Connector, Progress};
+use super::{Connection, MongoConnector};
+use crate::connector::{Connector, HandshakeReporter};
 use crate::event_loop::Watched;
 
 /// From an open stream to a connection that is ready.
 pub(super) async fn establish<K: Connector>(
-    mongo: &Mongo,
+    mongo: &MongoConnector,
     mut messages: Watched<Messages>,
     limit: &Limit,
-    progress: &Progress<K>,
+    progress: &HandshakeReporter<K>,
 ) -> Result<Connection, ConnectionError> {
     let mut talking = Talking::new(&mut messages, limit);
     let handshaken = |service| progress.handshaken(service);

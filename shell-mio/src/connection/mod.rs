@@ -33,7 +33,7 @@ use self::messages::Messages;
 use self::resolve::Resolver;
 use self::stream::Stream;
 use self::tls::Tls;
-use crate::connector::{Connector, Progress, Target};
+use crate::connector::{Connector, HandshakeReporter, Target};
 use crate::event_loop::Watched;
 use crate::interrupt::Interrupter;
 
@@ -52,13 +52,13 @@ pub use self::resolve::Lookup;
 ///
 /// A clone shares everything with the original.
 #[derive(Clone)]
-pub struct Mongo {
+pub struct MongoConnector {
     settings: Arc<Settings>,
     resolver: Arc<Resolver>,
     tls: Option<Arc<Tls>>,
 }
 
-impl Mongo {
+impl MongoConnector {
     /// Reads the files that the connection string names, and nothing else: no connection is made.
     ///
     /// # Errors
@@ -133,13 +133,13 @@ impl Mongo {
     }
 }
 
-impl Connector for Mongo {
+impl Connector for MongoConnector {
     type Connection = Connection;
 
     async fn connect(
         &self,
         target: Target,
-        progress: Progress<Self>,
+        progress: HandshakeReporter<Self>,
     ) -> Result<Connection, ConnectionError> {
         let limit = Limit::of(&target, &self.settings);
         let stream = self.open(&target.address, &limit).await?;
@@ -158,8 +158,8 @@ impl Connector for Mongo {
     }
 }
 
-impl fmt::Debug for Mongo {
+impl fmt::Debug for MongoConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mongo").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("MongoConnector").field("settings", &self.settings).finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::{Flags, MessageBuf, MessageLimit};
 use cenote_shell::connection::{has_to_be_unacknowledged, judge};
 
-use super::Mongo;
+use super::MongoConnector;
 use super::messages::Messages;
 use super::patience::Patience;
 use crate::guard::PooledConnection;
@@ -188,7 +188,7 @@ impl fmt::Debug for Connection {
 
 /// The same until the pool breaks the connection off. What leaves the connection unfit marks it, and
 /// errors are shown to [`Builder::on_failure`](crate::Builder::on_failure).
-impl PooledConnection<Mongo> {
+impl PooledConnection<MongoConnector> {
     /// Sends a command and blocks until its reply is there: [`Connection::command`].
     ///
     /// # Errors

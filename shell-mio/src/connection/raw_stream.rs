@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cenote_core::error::{InterruptedError, OperationError, Stage};
 use cenote_core::wire::Exchange;
 
-use super::Mongo;
+use super::MongoConnector;
 use super::patience::Patience;
 use super::stream::Stream;
 use crate::guard::{Parts, PooledConnection};
@@ -41,7 +41,7 @@ use crate::shared::Shared;
 pub struct RawStream<'c> {
     stream: &'c mut Stream,
     exchange: &'c mut Exchange,
-    shared: &'c Arc<Shared<Mongo>>,
+    shared: &'c Arc<Shared<MongoConnector>>,
     interrupt: &'c Interrupt,
     socket_timeout: Option<Duration>,
     patience: Patience,
@@ -49,7 +49,7 @@ pub struct RawStream<'c> {
     is_over: bool,
 }
 
-impl PooledConnection<Mongo> {
+impl PooledConnection<MongoConnector> {
     /// The bytes themselves, for drivers that have their own way to write and read messages.
     ///
     /// ```no_run
@@ -167,7 +167,10 @@ impl Write for RawStream<'_> {
 }
 
 /// Fails when the pool has broken the connection off, and in a child of the process that it is of.
-fn check(shared: &Arc<Shared<Mongo>>, interrupt: &Interrupt) -> Result<(), InterruptedError> {
+fn check(
+    shared: &Arc<Shared<MongoConnector>>,
+    interrupt: &Interrupt,
+) -> Result<(), InterruptedError> {
     match interrupt.has_happened() || shared.is_foreign() {
         true => Err(InterruptedError::new(Arc::clone(&shared.address))),
         false => Ok(()),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::clerks::Clerks;
 use crate::event_loop::{Answer, EventLoop, promise};
 
-/// A name whose addresses are wanted: what [`Mongo::with_resolver`](crate::Mongo::with_resolver)
+/// A name whose addresses are wanted: what [`MongoConnector::with_resolver`](crate::MongoConnector::with_resolver)
 /// asks. Dropped without an [answer](Self::answer), it is an error.
 pub struct Lookup {
     host: String,

@@ -6,7 +6,7 @@ use std::thread;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{PoolOptions, ServiceId, Status};
 use cenote_core::sdam::PoolVerdict;
-use cenote_mio::{Builder, Connector, Failure, Pool, Progress, Target};
+use cenote_mio::{Builder, Connector, Failure, HandshakeReporter, Pool, Target};
 
 use crate::world::{Gate, Log, at_most, builder, failure, judged, until};
 
@@ -148,7 +148,7 @@ impl Connector for Balanced {
     async fn connect(
         &self,
         target: Target,
-        progress: Progress<Self>,
+        progress: HandshakeReporter<Self>,
     ) -> Result<u64, ConnectionError> {
         progress.handshaken(service(target.connection_id));
         if target.connection_id == self.refuse {
@@ -190,7 +190,7 @@ struct BadJudge;
 impl Connector for BadJudge {
     type Connection = ();
 
-    async fn connect(&self, _: Target, _: Progress<Self>) -> Result<(), ConnectionError> {
+    async fn connect(&self, _: Target, _: HandshakeReporter<Self>) -> Result<(), ConnectionError> {
         Ok(())
     }
 

@@ -5,10 +5,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{PoolOptions, Status};
-use cenote_mio::{BuildError, Builder, Connector, OperationError, Pool, Progress, Target};
+use cenote_mio::{BuildError, Builder, Connector, HandshakeReporter, OperationError, Pool, Target};
 
 use crate::world::{Gate, at_most, builder, failure, judged, judged_by, ready, unjudged, until};
 
@@ -128,7 +128,7 @@ fn an_interrupt_is_told_to_who_uses_the_connection() {
 
 #[test]
 fn options_change_while_it_runs() {
-    let sentry = Arc::new(Sentry::without_clock());
+    let sentry = Arc::new(EventGuard::without_clock());
     let pool = judged_by(&sentry, unjudged(&Gate::open(), at_most(1))).build().unwrap();
     pool.ready();
     let _first = pool.check_out().unwrap();
@@ -165,7 +165,11 @@ fn a_connection_may_panic_when_it_is_closed() {
     impl Connector for Makes {
         type Connection = Fragile;
 
-        async fn connect(&self, _: Target, _: Progress<Self>) -> Result<Fragile, ConnectionError> {
+        async fn connect(
+            &self,
+            _: Target,
+            _: HandshakeReporter<Self>,
+        ) -> Result<Fragile, ConnectionError> {
             Ok(Fragile)
         }
     }
@@ -187,7 +191,11 @@ fn a_connector_may_panic() {
     impl Connector for Panics {
         type Connection = u64;
 
-        async fn connect(&self, target: Target, _: Progress<Self>) -> Result<u64, ConnectionError> {
+        async fn connect(
+            &self,
+            target: Target,
+            _: HandshakeReporter<Self>,
+        ) -> Result<u64, ConnectionError> {
             if target.connection_id == 1 {
                 // Quietly: a panic with a payload and no message.
                 std::panic::resume_unwind(Box::new("on purpose"));

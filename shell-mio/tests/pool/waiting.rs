@@ -264,9 +264,9 @@ fn nobody_is_waited_for_to_warm_up() {
 fn who_holds_a_connection_for_long_is_told() {
     let gate = Gate::open();
     let (sender, reports) = std::sync::mpsc::channel();
-    let options = at_most(1).with_held_too_long(Duration::from_millis(10));
+    let options = at_most(1).with_leak_detection_threshold(Duration::from_millis(10));
     let pool = builder(&gate, options)
-        .on_held_too_long(move |report| sender.send(report.clone()).expect("somebody listens"))
+        .on_leak(move |report| sender.send(report.clone()).expect("somebody listens"))
         .build()
         .unwrap();
     pool.ready();
@@ -293,9 +293,9 @@ fn a_connector_that_looks_at_no_deadline_has_one() {
 #[test]
 fn every_way_to_check_out_knows_its_caller() {
     let (sender, reports) = std::sync::mpsc::channel();
-    let options = at_most(1).with_held_too_long(Duration::from_millis(50));
+    let options = at_most(1).with_leak_detection_threshold(Duration::from_millis(50));
     let pool = builder(&Gate::open(), options)
-        .on_held_too_long(move |report| sender.send(report.place).expect("somebody listens"))
+        .on_leak(move |report| sender.send(report.place).expect("somebody listens"))
         .build()
         .unwrap();
     pool.ready();

@@ -22,7 +22,7 @@ use cenote_shell::client::{self, ClientPool};
 use tokio::sync::Notify;
 
 use self::watch::Means;
-use crate::connection::Mongo;
+use crate::connection::MongoConnector;
 use crate::guard::PooledConnection;
 use crate::pool::Pool;
 
@@ -71,7 +71,7 @@ pub struct Client {
 pub(crate) struct Inner {
     servers: client::Servers<Pool, Means>,
     /// All pools and monitors have it.
-    connector: Mongo,
+    connector: MongoConnector,
     /// Something was learnt of a server, or the client was closed.
     news: Arc<Notify>,
 }
@@ -131,7 +131,7 @@ impl Client {
     pub fn with_connection<'a, R, E: From<ClientError>>(
         &'a self,
         selector: &'a Selector,
-        operation: impl AsyncFnOnce(&mut PooledConnection<Mongo>) -> Result<R, E>,
+        operation: impl AsyncFnOnce(&mut PooledConnection<MongoConnector>) -> Result<R, E>,
     ) -> impl Future<Output = Result<R, E>> {
         let check_out = self.check_out(selector);
         async move {
@@ -152,7 +152,8 @@ impl Client {
     pub fn check_out<'a>(
         &'a self,
         selector: &'a Selector,
-    ) -> impl Future<Output = Result<PooledConnection<Mongo>, ClientError>> + Send + 'a {
+    ) -> impl Future<Output = Result<PooledConnection<MongoConnector>, ClientError>> + Send + 'a
+    {
         // A future, and not an `async fn`, which would not know the place.
         let checked_out = self.check_out_at(Location::caller(), selector, Purpose::Other);
         async move { checked_out.await.map(|(_, connection)| connection) }

@@ -8,7 +8,7 @@ use cenote_core::pool::Purpose;
 use cenote_shell::client::Watching;
 
 use super::{Client, Server};
-use crate::connection::Mongo;
+use crate::connection::MongoConnector;
 use crate::guard::PooledConnection;
 
 /// What a cursor or a transaction goes on with: behind a load balancer its one connection, which is
@@ -37,7 +37,7 @@ use crate::guard::PooledConnection;
 pub struct Pinned {
     server: Arc<Server>,
     purpose: Purpose,
-    held: Option<PooledConnection<Mongo>>,
+    held: Option<PooledConnection<MongoConnector>>,
 }
 
 impl Client {
@@ -73,7 +73,7 @@ impl Pinned {
     #[track_caller]
     pub fn with_connection<R, E: From<ClientError>>(
         &mut self,
-        operation: impl AsyncFnOnce(&mut PooledConnection<Mongo>) -> Result<R, E>,
+        operation: impl AsyncFnOnce(&mut PooledConnection<MongoConnector>) -> Result<R, E>,
     ) -> impl Future<Output = Result<R, E>> {
         // A future, and not an `async fn`, which would not know the place.
         let place = Location::caller();

@@ -8,7 +8,7 @@ use cenote_core::pool::Purpose;
 use tokio::time::{Instant, timeout_at};
 
 use super::{Client, Inner, Server};
-use crate::connection::Mongo;
+use crate::connection::MongoConnector;
 use crate::guard::PooledConnection;
 
 impl Client {
@@ -18,7 +18,7 @@ impl Client {
         place: &'static Location<'static>,
         selector: &Selector,
         purpose: Purpose,
-    ) -> Result<(&'a Arc<Server>, PooledConnection<Mongo>), ClientError> {
+    ) -> Result<(&'a Arc<Server>, PooledConnection<MongoConnector>), ClientError> {
         let timeout = self.inner.servers.settings().operation_timeout;
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let server = match self.inner.servers.choose(selector) {

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 use super::talk::Talks;
-use crate::connection::Mongo;
+use crate::connection::MongoConnector;
 use crate::pool::Pool;
 use crate::sync::{Mutex, MutexGuard};
 
@@ -22,7 +22,7 @@ use crate::sync::{Mutex, MutexGuard};
 pub(super) type Watch = watch::Watch<Means>;
 
 pub(crate) struct Means {
-    pub(super) connector: Mongo,
+    pub(super) connector: MongoConnector,
     pub(super) runtime: Handle,
     pub(super) talks: Talks,
     pool: Pool,
@@ -36,7 +36,7 @@ pub(crate) struct Means {
 
 /// Nothing is done yet: see [`begin`].
 pub(super) fn start(
-    (connector, pool): (Mongo, Pool),
+    (connector, pool): (MongoConnector, Pool),
     (options, establish): (MonitorOptions, Arc<EstablishOptions>),
     (subscribers, news): (Arc<ServerSubscribers>, Arc<Notify>),
     origin: tokio::time::Instant,

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 
 use bson::rawdoc;
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{Event, PoolOptions};
 use cenote_core::wire::{Flags, Frame, Framer, Header, Ids, MessageLimit, MessageWriter};
@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 
 use super::limit::Limit;
 use super::messages::{Failure, Messages};
-use crate::{Builder, Connector, OperationError, Pool, Progress, Target};
+use crate::{Builder, Connector, HandshakeReporter, OperationError, Pool, Target};
 
 /// How much of an answer comes before the story is dropped; the rest comes after.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,7 +72,7 @@ impl Connector for Memory {
     async fn connect(
         &self,
         _target: Target,
-        _progress: Progress<Self>,
+        _progress: HandshakeReporter<Self>,
     ) -> Result<Self::Connection, ConnectionError> {
         self.admitted.acquire().await.expect("never closed").forget();
         let (near, far) = duplex(self.capacity);
@@ -207,7 +207,7 @@ impl Case {
         let (admitted, allowed) = (Arc::clone(&memory.admitted), Arc::clone(&memory.allowed));
         let alive = Arc::clone(&memory.alive);
         let heard = Arc::clone(&events);
-        let sentry = Sentry::without_clock();
+        let sentry = EventGuard::without_clock();
         let pool = Builder::new("db.example.com".parse().expect("an address"), memory)
             .options(PoolOptions::default().with_max_pool_size(1))
             .on_event(move |told| sentry.hear(&told.event, &told.address))

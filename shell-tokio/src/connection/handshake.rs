@@ -11,15 +11,15 @@ use tokio::task::spawn_blocking;
 
 use super::limit::Limit;
 use super::messages::{Failure, Messages};
-use super::{Connection, Mongo};
-use crate::connector::{Connector, Progress};
+use super::{Connection, MongoConnector};
+use crate::connector::{Connector, HandshakeReporter};
 
 /// From an open stream to a connection that is ready.
 pub(super) async fn establish<K: Connector>(
-    mongo: &Mongo,
+    mongo: &MongoConnector,
     mut messages: Messages,
     limit: Limit,
-    progress: &Progress<K>,
+    progress: &HandshakeReporter<K>,
 ) -> Result<Connection, ConnectionError> {
     let mut talking = Talking::new(&mut messages, limit);
     let handshaken = |service| progress.handshaken(service);

@@ -32,7 +32,7 @@ pub(crate) use self::monitoring::{Greeting, Monitoring};
 pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;
 
-use crate::connector::{Connector, Progress, Target};
+use crate::connector::{Connector, HandshakeReporter, Target};
 
 /// Opens connections as a connection string says: TCP or a UNIX domain socket, through a SOCKS5
 /// proxy or not, with TLS or without, hello, compression, authentication.
@@ -43,12 +43,12 @@ use crate::connector::{Connector, Progress, Target};
 ///
 /// A clone shares everything with the original.
 #[derive(Clone)]
-pub struct Mongo {
+pub struct MongoConnector {
     settings: Arc<Settings>,
     tls: Option<Arc<Tls>>,
 }
 
-impl Mongo {
+impl MongoConnector {
     /// Reads the files that the connection string names, and nothing else: no connection is made.
     ///
     /// # Errors
@@ -98,13 +98,13 @@ impl Mongo {
     }
 }
 
-impl Connector for Mongo {
+impl Connector for MongoConnector {
     type Connection = Connection;
 
     async fn connect(
         &self,
         target: Target,
-        progress: Progress<Self>,
+        progress: HandshakeReporter<Self>,
     ) -> Result<Connection, ConnectionError> {
         let limit = Limit::of(&target, &self.settings);
         let stream = self.open(&target.address, limit).await?;
@@ -118,8 +118,8 @@ impl Connector for Mongo {
     }
 }
 
-impl fmt::Debug for Mongo {
+impl fmt::Debug for MongoConnector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mongo").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("MongoConnector").field("settings", &self.settings).finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::Flags;
 use cenote_shell::connection;
 
-use super::Mongo;
+use super::MongoConnector;
 use super::handshake::Talking;
 use super::limit::{Limit, now};
 use super::messages::Messages;
@@ -26,7 +26,7 @@ pub(crate) struct Greeting {
     pub(crate) round_trip: Duration,
 }
 
-impl Mongo {
+impl MongoConnector {
     /// Opens one within `connectTimeoutMS` (SD-52).
     pub(crate) async fn open_monitoring(
         &self,

@@ -9,7 +9,7 @@ use cenote_core::error::{OperationError, Stage};
 use cenote_core::wire::Exchange;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 
-use super::Mongo;
+use super::MongoConnector;
 use super::stream::Stream;
 use crate::guard::PooledConnection;
 use crate::interruptible::Interruptible;
@@ -37,7 +37,7 @@ pub struct RawStream<'c> {
     is_over: bool,
 }
 
-impl PooledConnection<Mongo> {
+impl PooledConnection<MongoConnector> {
     /// The bytes themselves, for drivers that have their own way to write and read messages.
     ///
     /// ```no_run

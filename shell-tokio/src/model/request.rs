@@ -16,7 +16,7 @@ use loom::thread;
 use tokio::runtime::{self, Runtime};
 
 use super::check;
-use crate::{Builder, Connector, Pool, PooledConnection, Progress, Target};
+use crate::{Builder, Connector, HandshakeReporter, Pool, PooledConnection, Target};
 
 /// Connections that exist, and no more of them.
 #[derive(Clone, Default)]
@@ -27,7 +27,11 @@ struct Socket(Counted);
 impl Connector for Counted {
     type Connection = Socket;
 
-    async fn connect(&self, _: Target, _: Progress<Self>) -> Result<Socket, ConnectionError> {
+    async fn connect(
+        &self,
+        _: Target,
+        _: HandshakeReporter<Self>,
+    ) -> Result<Socket, ConnectionError> {
         self.0.fetch_add(1, Ordering::SeqCst);
         Ok(Socket(self.clone()))
     }

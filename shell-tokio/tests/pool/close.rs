@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{PoolOptions, Status};
-use cenote_tokio::{Builder, CloseTimeout, Connector, Progress, Target};
+use cenote_tokio::{Builder, CloseTimeout, Connector, HandshakeReporter, Target};
 use tokio::time::Instant;
 
 use crate::world::{Gate, at_most, judged, ready, settle};
@@ -50,7 +50,7 @@ impl Drop for Socket {
 impl Connector for Stuck {
     type Connection = ();
 
-    async fn connect(&self, _: Target, _: Progress<Self>) -> Result<(), ConnectionError> {
+    async fn connect(&self, _: Target, _: HandshakeReporter<Self>) -> Result<(), ConnectionError> {
         self.0.store(true, Ordering::Relaxed);
         let _socket = Socket(Arc::clone(&self.0));
         pending().await

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{PoolOptions, ServiceId, Status};
 use cenote_core::sdam::PoolVerdict;
-use cenote_tokio::{Builder, Connector, Failure, Pool, Progress, Target};
+use cenote_tokio::{Builder, Connector, Failure, HandshakeReporter, Pool, Target};
 
 use crate::world::{Gate, Log, at_most, builder, failure, judged, settle};
 
@@ -143,7 +143,7 @@ impl Connector for Panics {
     async fn connect(
         &self,
         target: Target,
-        _progress: Progress<Self>,
+        _progress: HandshakeReporter<Self>,
     ) -> Result<u64, ConnectionError> {
         if target.connection_id == 1 {
             std::panic::resume_unwind(Box::new("on purpose"));
@@ -167,7 +167,7 @@ struct BadJudge;
 impl Connector for BadJudge {
     type Connection = ();
 
-    async fn connect(&self, _: Target, _: Progress<Self>) -> Result<(), ConnectionError> {
+    async fn connect(&self, _: Target, _: HandshakeReporter<Self>) -> Result<(), ConnectionError> {
         Ok(())
     }
 
@@ -201,7 +201,7 @@ impl Connector for Balanced {
     async fn connect(
         &self,
         target: Target,
-        progress: Progress<Self>,
+        progress: HandshakeReporter<Self>,
     ) -> Result<u64, ConnectionError> {
         progress.handshaken(service(target.connection_id));
         if target.connection_id == self.refuse {

@@ -7,7 +7,9 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::CheckOutError;
 use cenote_core::uri::ConnectionString;
 use cenote_core::wire::{Flags, Framer, Ids, MessageLimit, MessageWriter};
-use cenote_tokio::{Builder, Connection, Connector, Mongo, Pool, Progress, Target};
+use cenote_tokio::{
+    Builder, Connection, Connector, HandshakeReporter, MongoConnector, Pool, Target,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -17,7 +19,7 @@ const FOR_EVER: Duration = Duration::from_secs(100_000);
 
 /// Connects to a server that thinks about each answer for so long.
 struct Slow {
-    mongo: Mongo,
+    mongo: MongoConnector,
     thinks: Duration,
 }
 
@@ -27,7 +29,7 @@ impl Connector for Slow {
     async fn connect(
         &self,
         target: Target,
-        progress: Progress<Self>,
+        progress: HandshakeReporter<Self>,
     ) -> Result<Connection, ConnectionError> {
         let (near, far) = duplex(4096);
         tokio::spawn(serve(far, self.thinks));
@@ -62,7 +64,7 @@ async fn serve(mut stream: DuplexStream, thinks: Duration) -> std::io::Result<()
 fn pool(options: &str, thinks: Duration) -> Pool<Slow> {
     let uri = format!("mongodb://db.example.com/?{options}");
     let uri = ConnectionString::parse(&uri).expect("a connection string");
-    let mongo = Mongo::new(&uri).expect("no files");
+    let mongo = MongoConnector::new(&uri).expect("no files");
     let address = uri.hosts.first().expect("a host").clone();
     let builder = Builder::new(address, Slow { mongo, thinks }).options(uri.pool);
     let pool = judged(builder).build();

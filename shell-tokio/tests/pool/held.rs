@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use cenote_core::error::PoolError;
 use cenote_core::pool::{PoolOptions, Purpose};
-use cenote_tokio::{HeldTooLong, Pool};
+use cenote_tokio::{LeakReport, Pool};
 use tokio::time::{Instant, sleep};
 
 use crate::world::{Gate, at_most, builder, settle};
 
-type Reports = Arc<Mutex<Vec<HeldTooLong>>>;
+type Reports = Arc<Mutex<Vec<LeakReport>>>;
 
 const LIMIT: Duration = Duration::from_millis(100);
 
@@ -19,14 +19,14 @@ fn watched(options: PoolOptions) -> (Pool<Gate>, Reports) {
     let reports = Reports::default();
     let heard = Arc::clone(&reports);
     let pool = builder(&Gate::open(), options)
-        .on_held_too_long(move |report| heard.lock().expect("no panic").push(report.clone()))
+        .on_leak(move |report| heard.lock().expect("no panic").push(report.clone()))
         .build()
         .expect("good options");
     pool.ready();
     (pool, reports)
 }
 
-fn take(reports: &Reports) -> Vec<HeldTooLong> {
+fn take(reports: &Reports) -> Vec<LeakReport> {
     std::mem::take(&mut reports.lock().expect("no panic"))
 }
 
@@ -38,7 +38,7 @@ async fn pass(time: Duration) {
 
 /// The lines of this file that are told.
 fn lines(reports: &Reports) -> Vec<u32> {
-    let line = |report: HeldTooLong| {
+    let line = |report: LeakReport| {
         let place = report.place.expect("known");
         assert_eq!(place.file(), file!());
         place.line()
@@ -48,7 +48,7 @@ fn lines(reports: &Reports) -> Vec<u32> {
 
 #[tokio::test(start_paused = true)]
 async fn who_where_and_for_how_long() {
-    let (pool, reports) = watched(at_most(2).with_held_too_long(LIMIT));
+    let (pool, reports) = watched(at_most(2).with_leak_detection_threshold(LIMIT));
     drop(pool.check_out().await.unwrap());
     let line = line!() + 1;
     let held = pool.check_out().await.unwrap();
@@ -75,7 +75,7 @@ async fn who_where_and_for_how_long() {
 
 #[tokio::test(start_paused = true)]
 async fn every_way_to_check_out_knows_its_caller() {
-    let (pool, reports) = watched(PoolOptions::default().with_held_too_long(LIMIT));
+    let (pool, reports) = watched(PoolOptions::default().with_leak_detection_threshold(LIMIT));
     let later = Instant::now() + LIMIT;
     let first = line!() + 1;
     let held = [
@@ -101,7 +101,7 @@ async fn every_way_to_check_out_knows_its_caller() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_is_not_polled_any_more_has_no_place() {
-    let (pool, reports) = watched(at_most(1).with_held_too_long(LIMIT));
+    let (pool, reports) = watched(at_most(1).with_leak_detection_threshold(LIMIT));
     let held = pool.check_out().await.unwrap();
     let mut waiting = Box::pin(pool.check_out());
     assert!(poll(waiting.as_mut()).is_pending());
@@ -126,7 +126,7 @@ async fn the_option_may_change() {
     pass(LIMIT).await;
     assert!(take(&reports).is_empty());
 
-    pool.set_options(at_most(2).with_held_too_long(LIMIT * 2)).unwrap();
+    pool.set_options(at_most(2).with_leak_detection_threshold(LIMIT * 2)).unwrap();
     let late = pool.check_out().await.unwrap();
     let line = line!() - 1;
     pass(LIMIT * 2).await;
@@ -143,8 +143,8 @@ async fn the_option_may_change() {
 
 #[tokio::test(start_paused = true)]
 async fn one_that_panics_is_not_noticed() {
-    let pool = builder(&Gate::open(), at_most(1).with_held_too_long(LIMIT))
-        .on_held_too_long(|_| resume_unwind(Box::new("on purpose")))
+    let pool = builder(&Gate::open(), at_most(1).with_leak_detection_threshold(LIMIT))
+        .on_leak(|_| resume_unwind(Box::new("on purpose")))
         .build()
         .unwrap();
     pool.ready();

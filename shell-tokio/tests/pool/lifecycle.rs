@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::pool::{PoolOptions, Status};
 use cenote_tokio::{BuildError, OperationError};
 
@@ -64,7 +64,7 @@ async fn an_interrupt_fails_what_runs_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn options_change_while_it_runs() {
-    let sentry = Arc::new(Sentry::without_clock());
+    let sentry = Arc::new(EventGuard::without_clock());
     let pool = judged_by(&sentry, unjudged(&Gate::open(), at_most(1))).build().unwrap();
     pool.ready();
     let _first = pool.check_out().await.unwrap();

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::PoolOptions;
-use cenote_tokio::{Builder, Connector, Pool, PoolEvent, Progress, Target};
+use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, PoolEvent, Target};
 use tokio::sync::Semaphore;
 
 /// Opens a connection for each permit, and fails those whose number is told.
@@ -57,7 +57,7 @@ impl Connector for Gate {
     async fn connect(
         &self,
         target: Target,
-        _progress: Progress<Self>,
+        _progress: HandshakeReporter<Self>,
     ) -> Result<Numbered, ConnectionError> {
         let number = target.connection_id;
         self.permits.acquire().await.expect("never closed").forget();
@@ -114,11 +114,11 @@ pub(crate) fn unjudged(gate: &Gate, options: PoolOptions) -> Builder<Gate> {
 
 /// A builder of a pool whose events have to keep the rules, whatever the test looks at.
 pub(crate) fn judged<C: Connector>(builder: Builder<C>) -> Builder<C> {
-    judged_by(&Arc::new(Sentry::without_clock()), builder)
+    judged_by(&Arc::new(EventGuard::without_clock()), builder)
 }
 
 /// The same, by one who is told of what is in no event.
-pub(crate) fn judged_by<C: Connector>(sentry: &Arc<Sentry>, builder: Builder<C>) -> Builder<C> {
+pub(crate) fn judged_by<C: Connector>(sentry: &Arc<EventGuard>, builder: Builder<C>) -> Builder<C> {
     let sentry = Arc::clone(sentry);
     builder.on_event(move |told| sentry.hear(&told.event, &told.address))
 }

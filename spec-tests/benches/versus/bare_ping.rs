@@ -10,13 +10,13 @@ use tokio::net::TcpStream;
 use crate::server;
 
 /// The same bytes as a driver's ping has at least.
-pub(crate) struct Bare {
+pub(crate) struct NoPayload {
     socket: TcpStream,
     ping: Vec<u8>,
     reply: Vec<u8>,
 }
 
-impl Bare {
+impl NoPayload {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         let mut ping = Vec::new();
         let body = rawdoc! { "ping": 1, "$db": "admin" };

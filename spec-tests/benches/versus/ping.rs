@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use bson::rawdoc;
-use cenote_tokio::{Mongo, Pool};
+use cenote_tokio::{MongoConnector, Pool};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinSet;
 
-use crate::bare_ping::Bare;
+use crate::bare_ping::NoPayload;
 use crate::measure::{Column, Contestant, Row, Sample, cpu_time, nanoseconds};
 use crate::server;
 
@@ -37,7 +37,7 @@ fn contestants(tasks: u32) -> Vec<Contestant> {
     let bare = runtime.block_on(async {
         let mut bare = Vec::new();
         for _ in 0..sockets {
-            bare.push(Bare::connect(address).await);
+            bare.push(NoPayload::connect(address).await);
         }
         Arc::new(Mutex::new(bare))
     });
@@ -71,7 +71,7 @@ fn contestants(tasks: u32) -> Vec<Contestant> {
 /// Every connection is there.
 async fn pool(address: SocketAddr, options: &str) -> Pool {
     let uri = format!("mongodb://{address}/?directConnection=true&maxPoolSize=8{options}");
-    let pool: Pool<Mongo> = Pool::connect_to(&uri).expect("a pool");
+    let pool: Pool<MongoConnector> = Pool::connect_to(&uri).expect("a pool");
     pool.ready();
     let mut all = Vec::new();
     for _ in 0..CONNECTIONS {

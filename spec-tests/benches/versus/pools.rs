@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Maintenance, PoolOptions};
-use cenote_tokio::{Builder, Connector, Pool, Progress, Target};
+use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target};
 
 /// Connections are numbers.
 #[derive(Debug)]
@@ -14,7 +14,11 @@ pub(crate) struct Numbers;
 impl Connector for Numbers {
     type Connection = u64;
 
-    async fn connect(&self, target: Target, _: Progress<Self>) -> Result<u64, ConnectionError> {
+    async fn connect(
+        &self,
+        target: Target,
+        _: HandshakeReporter<Self>,
+    ) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)
     }
 }

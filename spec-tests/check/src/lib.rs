@@ -50,7 +50,7 @@ use thiserror::Error;
 
 pub use self::line::{Line, LineError};
 use self::pool::Pool;
-pub use self::sentry::Sentry;
+pub use self::sentry::EventGuard;
 
 /// What the pool may do at most, where it is not what the options of its ConnectionPoolCreated say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

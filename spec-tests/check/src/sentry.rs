@@ -15,10 +15,10 @@ use super::{Checker, Limits, Line, Report};
 /// pool bears with subscribers that panic, so that a test would pass all the same.
 ///
 /// ```
-/// use cenote_check::Sentry;
+/// use cenote_check::EventGuard;
 /// use cenote_core::pool::Event;
 ///
-/// let sentry = Sentry::new();
+/// let sentry = EventGuard::new();
 /// let subscriber = move |event: &Event<String>| sentry.hear(event, &"a:1".parse().expect("valid"));
 /// subscriber(&Event::ConnectionPoolCreated { options: Box::default() });
 /// subscriber(&Event::ConnectionPoolReady);
@@ -26,13 +26,13 @@ use super::{Checker, Limits, Line, Report};
 ///
 /// Every call takes a lock and ends within microseconds.
 #[derive(Debug)]
-pub struct Sentry {
+pub struct EventGuard {
     /// Unless the time of its pools is another one than that of the clock.
     began: Option<Instant>,
     checker: Mutex<Checker>,
 }
 
-impl Sentry {
+impl EventGuard {
     /// Nothing has been told yet, and the pools are not there.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "it looks at the clock")]
@@ -78,7 +78,7 @@ impl Sentry {
 
 /// When nobody tells anything any more, what pools that were closed had has come to its end, unless
 /// the test fails anyway.
-impl Drop for Sentry {
+impl Drop for EventGuard {
     fn drop(&mut self) {
         if !thread::panicking() {
             let checker = self.checker.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +107,7 @@ mod tests {
     fn a_broken_rule_ends_the_process() {
         let is_child = std::env::var(VARIABLE);
         if let Ok(what) = is_child {
-            let sentry = Sentry::new();
+            let sentry = EventGuard::new();
             let address = "a:1".parse().expect("an address");
             let options = Box::default();
             sentry.hear(&Event::<String>::ConnectionPoolCreated { options }, &address);

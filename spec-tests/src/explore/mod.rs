@@ -167,7 +167,7 @@ impl Configuration {
     pub fn standard() -> Vec<Self> {
         vec![
             Self::new("no limit, life 3 ns, held 2 ns", {
-                small(0).with_max_lifetime(nanos(3)).with_held_too_long(nanos(2))
+                small(0).with_max_lifetime(nanos(3)).with_leak_detection_threshold(nanos(2))
             })
             .timed(&[None]),
             Self::new("balanced, no limit, min 1, timed", {
@@ -184,7 +184,8 @@ impl Configuration {
             .timed(&[None, Some(1)]),
             Self::new("max 2, min 1, all limits on time", {
                 let options = small(2).with_min_pool_size(1).with_max_connecting(1);
-                let options = options.with_max_idle_time(nanos(2)).with_held_too_long(nanos(1));
+                let options =
+                    options.with_max_idle_time(nanos(2)).with_leak_detection_threshold(nanos(1));
                 options.with_wait_queue_timeout(nanos(3))
             })
             .timed(&[None, Some(1)]),

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use cenote_core::pool::{Bare, Input, Instant, PoolState};
+use cenote_core::pool::{Input, Instant, NoPayload, PoolState};
 
 use super::steps::steps;
 use super::{Configuration, Line};
@@ -65,8 +65,8 @@ struct Footprint {
 /// A state, in the machine and in the model.
 #[derive(Clone)]
 struct Node {
-    machine: PoolState<Bare>,
-    model: Model<Bare>,
+    machine: PoolState<NoPayload>,
+    model: Model<NoPayload>,
     requests: u64,
 }
 
@@ -185,7 +185,7 @@ impl Search<'_> {
 }
 
 impl Node {
-    fn resolve(&self, step: &Step) -> (Instant, Input<Bare>) {
+    fn resolve(&self, step: &Step) -> (Instant, Input<NoPayload>) {
         let ids = Ids { last_waiter: self.requests, clock: self.machine.now() };
         resolve(step, &self.machine, ids, |_| ())
     }

@@ -1,6 +1,6 @@
 //! Which steps can be taken in a state: all that make sense, and some of every kind that do not.
 
-use cenote_core::pool::{Bare, PoolState, Purpose};
+use cenote_core::pool::{NoPayload, PoolState, Purpose};
 
 use super::Configuration;
 use crate::lockstep::{Clock, Op, Pick, Step};
@@ -8,7 +8,7 @@ use crate::lockstep::{Clock, Op, Pick, Step};
 /// All steps from here. `requests` is how many there were on the way.
 pub(super) fn steps(
     configuration: &Configuration,
-    machine: &PoolState<Bare>,
+    machine: &PoolState<NoPayload>,
     requests: u64,
 ) -> Vec<Step> {
     let mut steps = Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn steps(
 
 fn requests_ops(
     configuration: &Configuration,
-    machine: &PoolState<Bare>,
+    machine: &PoolState<NoPayload>,
     requests: u64,
     add: &mut impl FnMut(Op),
 ) {
@@ -53,7 +53,7 @@ fn requests_ops(
 
 fn connections_ops(
     configuration: &Configuration,
-    machine: &PoolState<Bare>,
+    machine: &PoolState<NoPayload>,
     add: &mut impl FnMut(Op),
 ) {
     for number in interesting_numbers(machine) {
@@ -76,7 +76,7 @@ fn connections_ops(
 
 /// Those that are there, the first and the last of those that are not any more, and two that never
 /// were.
-fn interesting_numbers(machine: &PoolState<Bare>) -> Vec<u64> {
+fn interesting_numbers(machine: &PoolState<NoPayload>) -> Vec<u64> {
     let mut numbers: Vec<u64> =
         machine.connections().map(|connection| connection.id.number()).collect();
     let created = machine.snapshot().connections_created;
@@ -86,7 +86,11 @@ fn interesting_numbers(machine: &PoolState<Bare>) -> Vec<u64> {
     numbers
 }
 
-fn pool_ops(configuration: &Configuration, machine: &PoolState<Bare>, add: &mut impl FnMut(Op)) {
+fn pool_ops(
+    configuration: &Configuration,
+    machine: &PoolState<NoPayload>,
+    add: &mut impl FnMut(Op),
+) {
     for op in [Op::Ready, Op::Close, Op::Timer, Op::Fork] {
         add(op);
     }

@@ -63,7 +63,7 @@ fn decode_options(bytes: [u8; OPTIONS_LEN]) -> PoolOptions {
     options.wait_queue_timeout = nanos(wait, 8);
     options.max_lifetime = nanos(lifetime, 60);
     options.jitter_seed = some(seed, 16).map(u64::from);
-    options.held_too_long = nanos(held, 8);
+    options.leak_detection_threshold = nanos(held, 8);
     options.maintenance = match pause % 8 {
         0 => None,
         1 => Some(Maintenance::Never),

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cenote_core::pool::{
-    Action, Deadline, Input, Instant, MisuseReason, PoolState, Shell, Snapshot,
+    Action, Deadline, Input, Instant, MisuseReason, PoolState, PoolTypes, Snapshot,
 };
 
 use super::ledger::Ledger;
@@ -12,7 +12,7 @@ use crate::model::Model;
 
 /// A shell whose payloads can be copied and compared.
 pub trait Comparable:
-    Shell<
+    PoolTypes<
         Conn: Clone + PartialEq + Debug,
         Waiter: Clone + PartialEq + Debug,
         Cause: PartialEq + Debug,
@@ -23,7 +23,7 @@ pub trait Comparable:
 }
 
 impl<S> Comparable for S where
-    S: Shell<
+    S: PoolTypes<
             Conn: Clone + PartialEq + Debug,
             Waiter: Clone + PartialEq + Debug,
             Cause: PartialEq + Debug,
@@ -103,7 +103,7 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    pub(crate) fn of<S: Shell>(machine: &PoolState<S>) -> Self {
+    pub(crate) fn of<S: PoolTypes>(machine: &PoolState<S>) -> Self {
         Self {
             fingerprint: machine.fingerprint(),
             snapshot: machine.snapshot(),

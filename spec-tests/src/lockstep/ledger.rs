@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::model::reason_of;
 use cenote_core::pool::{
-    Action, CloseReason, ConnectionState, Event, PoolState, Shell, Snapshot, Status,
+    Action, CloseReason, ConnectionState, Event, PoolState, PoolTypes, Snapshot, Status,
 };
 
 /// What events say about a pool.
@@ -34,7 +34,7 @@ enum Stage {
 
 impl Ledger {
     /// What the machine says about itself, in terms of events.
-    pub fn of<S: Shell>(machine: &PoolState<S>) -> Self {
+    pub fn of<S: PoolTypes>(machine: &PoolState<S>) -> Self {
         let snapshot = machine.snapshot();
         let connections = machine
             .connections()
@@ -60,7 +60,7 @@ impl Ledger {
     /// # Errors
     ///
     /// The first action that breaks the grammar, or the sum that is wrong.
-    pub fn fold<S: Shell>(
+    pub fn fold<S: PoolTypes>(
         mut self,
         before: &Snapshot,
         actions: &[Action<S>],
@@ -162,7 +162,7 @@ impl Ledger {
     }
 
     /// What follows directly upon what: the event is told before the deed (KX-01, OUT-15, CC-02).
-    fn check_order<S: Shell>(
+    fn check_order<S: PoolTypes>(
         &self,
         previous: Option<&Action<S>>,
         action: &Action<S>,
@@ -178,7 +178,7 @@ impl Ledger {
                 | Action::Deliver { .. }
                 | Action::CloseSocket { .. }
                 | Action::Interrupt { .. }
-                | Action::ReportHeldTooLong { .. },
+                | Action::ReportLeak { .. },
             )
             | None => None,
         };
@@ -200,7 +200,7 @@ impl Ledger {
                 matches!(event, Some(Event::ConnectionCheckOutFailed { error, .. })
                     if error == told)
             }
-            Action::Interrupt { id } | Action::ReportHeldTooLong { id, .. } => {
+            Action::Interrupt { id } | Action::ReportLeak { id, .. } => {
                 self.connections.get(&id.number()) == Some(&Stage::CheckedOut)
             }
             Action::EmitEvent(_) => true,

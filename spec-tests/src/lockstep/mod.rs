@@ -11,11 +11,11 @@ mod tagged;
 use std::fmt;
 
 use cenote_core::pool::{
-    Action, Bare, Event, Input, Instant, InvalidOptions, PoolOptions, PoolState, Shell,
+    Action, Event, Input, Instant, InvalidOptions, NoPayload, PoolOptions, PoolState, PoolTypes,
     WithoutEvents,
 };
 
-use self::payload::Payloads;
+use self::payload::PayloadSource;
 use crate::model::Model;
 
 pub use judge::{Comparable, judge};
@@ -35,9 +35,9 @@ pub(crate) use resolve::{Ids, resolve};
 /// and to have the same fingerprint.
 pub struct Lockstep {
     tagged: PoolState<Tagged>,
-    bare: PoolState<Bare>,
+    bare: PoolState<NoPayload>,
     model: Model<Tagged>,
-    payloads: Payloads,
+    payloads: PayloadSource,
     clock: Instant,
     last_waiter: u64,
     story: Story,
@@ -53,7 +53,7 @@ impl Lockstep {
         let (Some((tagged, model)), Some((bare, _))) = (create(options)?, create(options)?) else {
             return Ok(None);
         };
-        let (payloads, mut story) = (Payloads::default(), Story::default());
+        let (payloads, mut story) = (PayloadSource::default(), Story::default());
         story.begins(options);
         let clock = Instant::ORIGIN;
         Ok(Some(Self { tagged, bare, model, payloads, clock, last_waiter: 0, story }))
@@ -175,8 +175,9 @@ impl fmt::Debug for Failure {
 ///
 /// As [`run`].
 pub fn run_alone(options: &PoolOptions, steps: &[Step]) -> Result<(), Box<Failure>> {
-    let mut created: Vec<Action<Bare>> = Vec::new();
-    let Ok(mut machine) = PoolState::<Bare>::new(Instant::ORIGIN, options.clone(), &mut created)
+    let mut created: Vec<Action<NoPayload>> = Vec::new();
+    let Ok(mut machine) =
+        PoolState::<NoPayload>::new(Instant::ORIGIN, options.clone(), &mut created)
     else {
         return Ok(());
     };
@@ -194,7 +195,11 @@ pub fn run_alone(options: &PoolOptions, steps: &[Step]) -> Result<(), Box<Failur
     Ok(())
 }
 
-fn step_alone(machine: &mut PoolState<Bare>, ids: &mut Ids, step: &Step) -> Result<(), String> {
+fn step_alone(
+    machine: &mut PoolState<NoPayload>,
+    ids: &mut Ids,
+    step: &Step,
+) -> Result<(), String> {
     let (now, input) = resolve(step, machine, *ids, |_| ());
     ids.clock = now;
     if let Input::CheckOutRequested { id, .. } = &input {
@@ -210,12 +215,12 @@ fn step_alone(machine: &mut PoolState<Bare>, ids: &mut Ids, step: &Step) -> Resu
 }
 
 /// Every payload of a shell, made by one function.
-pub(crate) trait Payload: Shell {
+pub(crate) trait Payload: PoolTypes {
     /// A cause that is told apart from others by its number, where there are any.
     fn cause(number: u64) -> Self::Cause;
 }
 
-impl Payload for Bare {
+impl Payload for NoPayload {
     fn cause(_: u64) {}
 }
 

@@ -8,7 +8,7 @@ use super::tagged::Tagged;
 
 /// Where every payload is.
 #[derive(Debug, Default)]
-pub(super) struct Payloads {
+pub(super) struct PayloadSource {
     /// Waiters that the pool keeps.
     waiters: BTreeSet<u64>,
     /// Connections that the pool keeps.
@@ -18,7 +18,7 @@ pub(super) struct Payloads {
     last: u64,
 }
 
-impl Payloads {
+impl PayloadSource {
     /// A payload that was never there before.
     pub(super) fn fresh(&mut self) -> u64 {
         self.last += 1;
@@ -93,7 +93,7 @@ impl Payloads {
             Action::StartEstablish { .. }
             | Action::AbortEstablish { .. }
             | Action::Interrupt { .. }
-            | Action::ReportHeldTooLong { .. }
+            | Action::ReportLeak { .. }
             | Action::EmitEvent(_) => Ok(()),
         }
     }

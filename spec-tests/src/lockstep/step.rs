@@ -164,7 +164,7 @@ impl fmt::Display for Brief<'_> {
         entry("wait", options.wait_queue_timeout.as_ref().map(|value| value as _));
         entry("lifetime", options.max_lifetime.as_ref().map(|value| value as _));
         entry("seed", options.jitter_seed.as_ref().map(|value| value as _));
-        entry("held", options.held_too_long.as_ref().map(|value| value as _));
+        entry("held", options.leak_detection_threshold.as_ref().map(|value| value as _));
         entry("balanced", options.load_balanced.as_ref().map(|value| value as _));
         entry("maintenance", options.maintenance.as_ref().map(|value| value as _));
         entry("reuse", options.reuse_order.as_ref().map(|value| value as _));

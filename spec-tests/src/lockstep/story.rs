@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::pool::{Action, Event, Input, Instant, PoolOptions, Shell};
+use cenote_core::pool::{Action, Event, Input, Instant, PoolOptions, PoolTypes};
 
 use cenote_check::{Checker, Line, Report};
 
@@ -39,7 +39,7 @@ impl Story {
     /// # Errors
     ///
     /// The first rule that is broken, in words.
-    pub(crate) fn goes_on<S: Shell<Cause: Display>>(
+    pub(crate) fn goes_on<S: PoolTypes<Cause: Display>>(
         &mut self,
         input: &Input<S>,
         actions: &[Action<S>],

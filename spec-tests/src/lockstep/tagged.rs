@@ -1,24 +1,24 @@
 //! A shell whose payloads can be told apart, and how it looks without them.
 
-use cenote_core::pool::{Action, Bare, CheckOutError, Health, Input, Shell, WaiterId};
+use cenote_core::pool::{Action, CheckOutError, Health, Input, NoPayload, PoolTypes, WaiterId};
 
 /// Every payload is a number, so that one which is lost, doubled or mixed up is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tagged {}
 
-impl Shell for Tagged {
+impl PoolTypes for Tagged {
     type Conn = u64;
     type Waiter = u64;
     type Cause = u64;
 }
 
 /// The same input without its payloads.
-pub fn strip_input<S: Shell>(input: Input<S>) -> Input<Bare> {
+pub fn strip_input<S: PoolTypes>(input: Input<S>) -> Input<NoPayload> {
     map_input(input, |_| (), |_| (), |_| ())
 }
 
 /// The same input with other payloads.
-pub(crate) fn map_input<S: Shell, T: Shell>(
+pub(crate) fn map_input<S: PoolTypes, T: PoolTypes>(
     input: Input<S>,
     map_waiter: impl FnOnce(WaiterId) -> T::Waiter,
     map_conn: impl FnOnce(S::Conn) -> T::Conn,
@@ -60,7 +60,7 @@ pub(crate) fn map_input<S: Shell, T: Shell>(
 
 /// The same action without its payloads; `None` for an event, which a sink that does not want
 /// events is never given.
-pub fn strip_action(action: &Action<Tagged>) -> Option<Action<Bare>> {
+pub fn strip_action(action: &Action<Tagged>) -> Option<Action<NoPayload>> {
     Some(match action {
         &Action::StartEstablish { id, deadline, background } => {
             Action::StartEstablish { id, deadline, background }
@@ -75,7 +75,7 @@ pub fn strip_action(action: &Action<Tagged>) -> Option<Action<Bare>> {
         }
         &Action::CloseSocket { id, conn: _ } => Action::CloseSocket { id, conn: () },
         &Action::Interrupt { id } => Action::Interrupt { id },
-        &Action::ReportHeldTooLong { id, held } => Action::ReportHeldTooLong { id, held },
+        &Action::ReportLeak { id, held } => Action::ReportLeak { id, held },
         Action::EmitEvent(_) => return None,
     })
 }

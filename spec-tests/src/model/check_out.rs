@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use cenote_core::pool::{
-    Action, CheckOutError, CloseReason, ConnId, Event, Instant, Purpose, ReuseOrder, Shell,
+    Action, CheckOutError, CloseReason, ConnId, Event, Instant, PoolTypes, Purpose, ReuseOrder,
     Snapshot, Status, WaiterId,
 };
 
 use super::{Model, Phase, Request};
 
-impl<S: Shell> Model<S> {
+impl<S: PoolTypes> Model<S> {
     /// OUT-16.
     pub(super) fn check_out(
         &mut self,

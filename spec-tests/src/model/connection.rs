@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, CheckOutError, CloseReason, ConnId, Event, Health, Purpose, ServiceId, Shell, Status,
+    Action, CheckOutError, CloseReason, ConnId, Event, Health, PoolTypes, Purpose, ServiceId,
+    Status,
 };
 
 use super::{Connection, Model, Phase, Request, Service};
 
-impl<S: Shell> Model<S> {
+impl<S: PoolTypes> Model<S> {
     /// PS-11, PS-12, T-14, T-16.
     pub(super) fn may_create(&self) -> bool {
         self.status == Status::Ready

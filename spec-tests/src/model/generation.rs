@@ -1,10 +1,10 @@
 //! The life of the pool: ready, cleared, closed, forked.
 
-use cenote_core::pool::{Action, CheckOutError, CloseReason, Event, ServiceId, Shell, Status};
+use cenote_core::pool::{Action, CheckOutError, CloseReason, Event, PoolTypes, ServiceId, Status};
 
 use super::{Model, Phase};
 
-impl<S: Shell> Model<S> {
+impl<S: PoolTypes> Model<S> {
     /// PRD-01, PRD-02, PRD-04.
     pub(super) fn ready(&mut self) {
         if self.status == Status::Paused {

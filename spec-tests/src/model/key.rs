@@ -1,10 +1,10 @@
 //! When two states of a pool count as the same.
 
-use cenote_core::pool::{Instant, ServiceId, Shell, Status};
+use cenote_core::pool::{Instant, PoolTypes, ServiceId, Status};
 
 use super::{Model, Phase, Request};
 
-impl<S: Shell> Model<S> {
+impl<S: PoolTypes> Model<S> {
     /// Writes down everything that can make a difference to what comes, and nothing else: two
     /// models with the same key answer every future alike, but for a shift of time and of the
     /// numbers of connections and requests.

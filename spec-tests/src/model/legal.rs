@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cenote_core::pool::{
-    ConnId, Input, InvalidOptions, Maintenance, MisuseReason, PoolOptions, ServiceId, Shell,
+    ConnId, Input, InvalidOptions, Maintenance, MisuseReason, PoolOptions, PoolTypes, ServiceId,
 };
 
 use super::{Connection, Model, Phase};
@@ -24,9 +24,9 @@ pub(super) fn options(options: &PoolOptions) -> Result<(), InvalidOptions> {
     Ok(())
 }
 
-type ConnectionOf<S> = Connection<<S as Shell>::Conn, <S as Shell>::Waiter>;
+type ConnectionOf<S> = Connection<<S as PoolTypes>::Conn, <S as PoolTypes>::Waiter>;
 
-impl<S: Shell> Model<S> {
+impl<S: PoolTypes> Model<S> {
     /// Whether the input makes sense here. Changes nothing.
     ///
     /// # Errors

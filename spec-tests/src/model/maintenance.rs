@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, CloseReason, ConnId, Deadline, DeadlineReason, Instant, PoolOptions, Shell,
+    Action, CloseReason, ConnId, Deadline, DeadlineReason, Instant, PoolOptions, PoolTypes,
 };
 
 use super::{Model, Phase};
 
-impl<S: Shell> Model<S> {
+impl<S: PoolTypes> Model<S> {
     /// BG-07: everything that is due by now, pruning first (BG-11).
     pub(super) fn run(&mut self) {
         self.time_out(|deadline, now| deadline <= now);
@@ -16,7 +16,7 @@ impl<S: Shell> Model<S> {
             self.close_idle();
             self.close_at_end_of_life();
         }
-        self.report_held_too_long();
+        self.report_leak();
     }
 
     /// CO-10, oldest first.
@@ -47,7 +47,7 @@ impl<S: Shell> Model<S> {
     }
 
     /// Once for each check-out, the one held longest first.
-    fn report_held_too_long(&mut self) {
+    fn report_leak(&mut self) {
         let Some(max_held) = self.max_held() else { return };
         for connection in &mut self.connections {
             let Phase::InUse { since, reported: reported @ false, .. } = &mut connection.phase
@@ -57,7 +57,7 @@ impl<S: Shell> Model<S> {
             if *since + max_held <= self.now {
                 *reported = true;
                 let held = self.now.saturating_since(*since);
-                self.actions.push(Action::ReportHeldTooLong { id: connection.id, held });
+                self.actions.push(Action::ReportLeak { id: connection.id, held });
             }
         }
     }
@@ -117,8 +117,8 @@ impl<S: Shell> Model<S> {
             {
                 due.push((at, DeadlineReason::Lifetime));
             }
-            if let Some(at) = self.held_too_long_at(connection.id) {
-                due.push((at, DeadlineReason::HeldTooLong));
+            if let Some(at) = self.leak_detection_at(connection.id) {
+                due.push((at, DeadlineReason::LeakDetection));
             }
         }
         if let Some(at) = self.populate_after.filter(|_| self.wants_population()) {
@@ -134,7 +134,7 @@ impl<S: Shell> Model<S> {
         Some(*since + max_idle + Duration::from_nanos(1))
     }
 
-    fn held_too_long_at(&self, id: ConnId) -> Option<Instant> {
+    fn leak_detection_at(&self, id: ConnId) -> Option<Instant> {
         let max_held = self.max_held()?;
         let Phase::InUse { since, reported: false, .. } = &self.connection(id).phase else {
             return None;

@@ -20,15 +20,15 @@ mod view;
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, Bare, ConnId, Event, Input, Instant, InvalidOptions, Maintenance, MisuseReason,
-    PoolOptions, PoolState, Purpose, ReuseOrder, ServiceId, Shell, Snapshot, Status, WaiterId,
+    Action, ConnId, Event, Input, Instant, InvalidOptions, Maintenance, MisuseReason, NoPayload,
+    PoolOptions, PoolState, PoolTypes, Purpose, ReuseOrder, ServiceId, Snapshot, Status, WaiterId,
 };
 
 pub(crate) use view::reason_of;
 
 /// A pool that does everything the slow way.
 #[derive(Clone)]
-pub struct Model<S: Shell> {
+pub struct Model<S: PoolTypes> {
     options: PoolOptions,
     status: Status,
     /// PS-14: of the pool.
@@ -95,7 +95,7 @@ struct Request<W> {
     purpose: Purpose,
 }
 
-impl<S: Shell> Model<S> {
+impl<S: PoolTypes> Model<S> {
     /// PCR-04: generation 0, paused, PoolCreated with the options that were set (EV-24).
     ///
     /// # Errors
@@ -220,7 +220,7 @@ impl<S: Shell> Model<S> {
     }
 
     fn max_held(&self) -> Option<Duration> {
-        self.options.held_too_long.filter(|time| !time.is_zero())
+        self.options.leak_detection_threshold.filter(|time| !time.is_zero())
     }
 
     /// BG-09: how long the minimum is left alone after a failure; `None` if no run ever happens.
@@ -246,6 +246,6 @@ impl<S: Shell> Model<S> {
 }
 
 fn blank_snapshot() -> Result<Snapshot, InvalidOptions> {
-    let nobody = &mut |_: Action<Bare>| {};
-    Ok(PoolState::<Bare>::new(Instant::ORIGIN, PoolOptions::default(), nobody)?.snapshot())
+    let nobody = &mut |_: Action<NoPayload>| {};
+    Ok(PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), nobody)?.snapshot())
 }

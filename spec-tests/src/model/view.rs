@@ -1,8 +1,8 @@
 //! Looking at the model, always by counting anew.
 
 use cenote_core::pool::{
-    CheckOutError, CheckOutFailedReason, ConnId, ConnectionInfo, ConnectionState, Instant, Purpose,
-    ServiceId, Shell, Snapshot, WaiterInfo, WaitsFor,
+    CheckOutError, CheckOutFailedReason, ConnId, ConnectionInfo, ConnectionState, Instant,
+    PoolTypes, Purpose, ServiceId, Snapshot, WaiterInfo, WaitsFor,
 };
 
 use super::{Connection, Model, Phase, Request, Service};
@@ -18,7 +18,7 @@ pub(crate) fn reason_of<C>(error: &CheckOutError<C>) -> CheckOutFailedReason {
     }
 }
 
-impl<S: Shell> Model<S> {
+impl<S: PoolTypes> Model<S> {
     /// The counts, the state and the generation.
     pub fn snapshot(&self) -> Snapshot {
         let mut snapshot = self.blank;

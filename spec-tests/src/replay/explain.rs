@@ -36,7 +36,7 @@ impl Explainer {
             | Action::AbortEstablish { .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
-            | Action::ReportHeldTooLong { .. }
+            | Action::ReportLeak { .. }
             | Action::EmitEvent(_) => None,
         });
         let told = failed.map(|(waiter, error)| self.one(view, waiter, error)).collect();

@@ -37,14 +37,8 @@ pub fn known_type(name: &str) -> Result<String, String> {
         .to_owned())
 }
 
-const ACTIONS: [&str; 6] = [
-    "StartEstablish",
-    "AbortEstablish",
-    "Deliver",
-    "CloseSocket",
-    "Interrupt",
-    "ReportHeldTooLong",
-];
+const ACTIONS: [&str; 6] =
+    ["StartEstablish", "AbortEstablish", "Deliver", "CloseSocket", "Interrupt", "ReportLeak"];
 
 /// Of an event its own.
 fn name_of(action: &Action<Traced>) -> &'static str {
@@ -55,7 +49,7 @@ fn name_of(action: &Action<Traced>) -> &'static str {
         Action::Deliver { .. } => "Deliver",
         Action::CloseSocket { .. } => "CloseSocket",
         Action::Interrupt { .. } => "Interrupt",
-        Action::ReportHeldTooLong { .. } => "ReportHeldTooLong",
+        Action::ReportLeak { .. } => "ReportLeak",
     }
 }
 
@@ -127,7 +121,7 @@ fn connection_of_action(action: &Action<Traced>) -> Option<u64> {
         | Action::Deliver { outcome: Ok((id, ())), .. }
         | Action::CloseSocket { id, .. }
         | Action::Interrupt { id }
-        | Action::ReportHeldTooLong { id, .. } => Some(id.number()),
+        | Action::ReportLeak { id, .. } => Some(id.number()),
         Action::Deliver { outcome: Err(_), .. } => None,
         Action::EmitEvent(event) => match event {
             Event::ConnectionCreated { connection_id }

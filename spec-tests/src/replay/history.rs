@@ -4,8 +4,8 @@ use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use cenote_core::pool::{
-    Action, ActionSink, ConnId, Input, Instant, Misuse, Payloads, PoolState, ServiceId, StateImage,
-    WaiterId,
+    Action, ActionSink, ConnId, Input, Instant, Misuse, PayloadSource, PoolCheckpoint, PoolState,
+    ServiceId, WaiterId,
 };
 use cenote_core::trace::{Cause, Replay, TraceError, TraceHeader, TraceInfo, TraceWriter, Traced};
 
@@ -15,7 +15,7 @@ pub struct History {
     /// What it says of itself.
     pub header: TraceHeader,
     /// Where it begins.
-    pub start: StateImage,
+    pub start: PoolCheckpoint,
     /// What happened.
     pub inputs: Vec<Entry>,
 }
@@ -121,11 +121,11 @@ impl ActionSink<Traced> for Nobody {
     }
 }
 
-/// Payloads of a state whose past is not told.
+/// PayloadSource of a state whose past is not told.
 #[derive(Clone, Copy, Debug)]
 pub struct Restored;
 
-impl Payloads<Traced> for Restored {
+impl PayloadSource<Traced> for Restored {
     fn conn(&mut self, _: ConnId) {}
 
     fn waiter(&mut self, id: WaiterId) -> WaiterId {

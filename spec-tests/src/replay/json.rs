@@ -47,7 +47,7 @@ pub fn events<'a>(
         | Action::Deliver { .. }
         | Action::CloseSocket { .. }
         | Action::Interrupt { .. }
-        | Action::ReportHeldTooLong { .. } => None,
+        | Action::ReportLeak { .. } => None,
     })
 }
 

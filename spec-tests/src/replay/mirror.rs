@@ -140,7 +140,7 @@ impl Mirror {
                 self.connections.remove(&id.number());
                 self.last_holder.remove(&id.number());
             }
-            Action::Interrupt { .. } | Action::ReportHeldTooLong { .. } | Action::EmitEvent(_) => {}
+            Action::Interrupt { .. } | Action::ReportLeak { .. } | Action::EmitEvent(_) => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Random runs by seed: what happens to pools that nobody has, so that there are traces of it.
 
-use cenote_core::pool::{Bare, Input, Instant, PoolOptions, PoolState};
+use cenote_core::pool::{Input, Instant, NoPayload, PoolOptions, PoolState};
 
 use crate::fuzzing::decode_run;
 use crate::lockstep::{Ids, Payload, Step, Tagged, resolve};
@@ -31,7 +31,10 @@ impl RandomRun {
 
     /// What happens next to a pool without payloads, given the state that it is in; `None` at the
     /// end.
-    pub fn next_bare(&mut self, machine: &PoolState<Bare>) -> Option<(Instant, Input<Bare>)> {
+    pub fn next_bare(
+        &mut self,
+        machine: &PoolState<NoPayload>,
+    ) -> Option<(Instant, Input<NoPayload>)> {
         self.next_input(machine, |_| ())
     }
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use cenote_core::pool::{
-    Action, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState, Shell,
+    Action, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState, PoolTypes,
 };
 use cenote_core::trace::{JournalOptions, Recorder, TraceCause, TraceInfo, TraceWriter};
 
@@ -96,12 +96,12 @@ pub fn random<W: io::Write>(
 }
 
 /// A pool with its journal and who writes it, all in one thread.
-pub(crate) struct Taping<S: Shell, W> {
+pub(crate) struct Taping<S: PoolTypes, W> {
     pool: Recorder<S>,
     writer: TraceWriter<W>,
 }
 
-impl<S: Shell, W: io::Write> Taping<S, W>
+impl<S: PoolTypes, W: io::Write> Taping<S, W>
 where
     S::Cause: TraceCause,
 {

@@ -116,7 +116,7 @@ impl Names {
             | Action::Deliver { outcome: Err(_), .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
-            | Action::ReportHeldTooLong { .. }
+            | Action::ReportLeak { .. }
             | Action::EmitEvent(_) => {}
         }
     }

@@ -74,7 +74,7 @@ pub fn action(action: &Action<Traced>) -> String {
         }
         Action::CloseSocket { id, .. } => format!("close socket {id}"),
         Action::Interrupt { id } => format!("interrupt {id}"),
-        Action::ReportHeldTooLong { id, held } => format!("report {id} held for {}", span(*held)),
+        Action::ReportLeak { id, held } => format!("report {id} held for {}", span(*held)),
         Action::EmitEvent(event) => self::event(event),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, ActionSink, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, Shell,
+    Action, ActionSink, ConnId, Health, Input, Instant, PoolOptions, PoolState, PoolTypes, Purpose,
     Status, WaiterId,
 };
 
@@ -43,7 +43,7 @@ impl Scene {
             .with_max_pool_size(connections)
             .with_min_pool_size(connections / 10)
             .with_max_idle_time(Duration::from_secs(10))
-            .with_held_too_long(Duration::from_secs(2));
+            .with_leak_detection_threshold(Duration::from_secs(2));
         Self {
             seed,
             options,
@@ -63,7 +63,7 @@ impl Scene {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Simulated {}
 
-impl Shell for Simulated {
+impl PoolTypes for Simulated {
     type Conn = ();
     type Waiter = WaiterId;
     type Cause = &'static str;
@@ -155,7 +155,7 @@ impl Traffic {
             }
             Action::CloseSocket { .. }
             | Action::Interrupt { .. }
-            | Action::ReportHeldTooLong { .. }
+            | Action::ReportLeak { .. }
             | Action::EmitEvent(_) => {}
         }
     }

@@ -40,7 +40,7 @@ pub(super) enum Encounter {
     SilentInUse,
     ClosedIdle,
     Interrupted,
-    HeldTooLong,
+    LeakReport,
     // What callers did, and what they were told.
     OwnDeadline,
     DeadlinePassed,
@@ -106,7 +106,7 @@ const GROUPS: [(&str, &[(Encounter, &str)]); 5] = [
             (Encounter::SilentInUse, "silent in use"),
             (Encounter::ClosedIdle, "closed by the peer while idle"),
             (Encounter::Interrupted, "interrupted"),
-            (Encounter::HeldTooLong, "held too long"),
+            (Encounter::LeakReport, "held too long"),
         ],
     ),
     (

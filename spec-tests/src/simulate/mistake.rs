@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cenote_core::pool::{
-    ConnId, Health, Input, InvalidOptions, Maintenance, PoolOptions, Purpose, Shell, WaiterId,
+    ConnId, Health, Input, InvalidOptions, Maintenance, PoolOptions, PoolTypes, Purpose, WaiterId,
 };
 
 use super::books::{Books, Place};
@@ -20,7 +20,7 @@ struct Hand<'a, F> {
 
 /// One of them, if there is something that it can be made with at present. `cause` is why something
 /// is said to have failed.
-pub(super) fn mistake<S: Shell<Conn = u64, Waiter = u64>>(
+pub(super) fn mistake<S: PoolTypes<Conn = u64, Waiter = u64>>(
     books: &Books,
     is_balanced: bool,
     chance: &mut Chance,
@@ -55,7 +55,7 @@ impl<F> Hand<'_, F> {
 
     fn check_in_of<S>(&mut self, wanted: impl Fn(Place) -> bool) -> Option<Input<S>>
     where
-        S: Shell<Conn = u64>,
+        S: PoolTypes<Conn = u64>,
     {
         let id = self.some(wanted)?;
         Some(Input::CheckedIn { id, conn: u64::MAX, health: Health::Healthy })
@@ -63,7 +63,7 @@ impl<F> Hand<'_, F> {
 
     fn check_in_of_nobody<S>(self) -> Option<Input<S>>
     where
-        S: Shell<Conn = u64>,
+        S: PoolTypes<Conn = u64>,
         F: FnOnce() -> S::Cause,
     {
         let id = ConnId::from_parts(self.books.last_connection() + 1, 0);
@@ -72,7 +72,7 @@ impl<F> Hand<'_, F> {
 
     fn success_of<S>(&mut self, wanted: impl Fn(Place) -> bool) -> Option<Input<S>>
     where
-        S: Shell<Conn = u64>,
+        S: PoolTypes<Conn = u64>,
     {
         let id = self.some(wanted)?;
         Some(Input::EstablishSucceeded { id, conn: u64::MAX })
@@ -80,14 +80,14 @@ impl<F> Hand<'_, F> {
 
     fn failure_of<S>(mut self, wanted: impl Fn(Place) -> bool) -> Option<Input<S>>
     where
-        S: Shell,
+        S: PoolTypes,
         F: FnOnce() -> S::Cause,
     {
         let id = self.some(wanted)?;
         Some(Input::EstablishFailed { id, cause: (self.cause)() })
     }
 
-    fn request_under_old_id<S: Shell<Waiter = u64>>(&self) -> Option<Input<S>> {
+    fn request_under_old_id<S: PoolTypes<Waiter = u64>>(&self) -> Option<Input<S>> {
         let id = self.books.last_request();
         let purpose = Purpose::Other;
         let request = Input::CheckOutRequested { id, waiter: u64::MAX, deadline: None, purpose };
@@ -97,7 +97,7 @@ impl<F> Hand<'_, F> {
     /// The one kind of clear that this kind of pool does not know.
     fn foreign_clear<S>(self) -> Input<S>
     where
-        S: Shell,
+        S: PoolTypes,
         F: FnOnce() -> S::Cause,
     {
         let service = (!self.is_balanced).then(|| lockstep::service(1));
@@ -106,25 +106,25 @@ impl<F> Hand<'_, F> {
 
     fn interrupt_of_service<S>(self) -> Option<Input<S>>
     where
-        S: Shell,
+        S: PoolTypes,
         F: FnOnce() -> S::Cause,
     {
         let service = self.is_balanced.then(|| lockstep::service(1))?;
         Some(Input::Clear { cause: (self.cause)(), interrupt: true, service: Some(service) })
     }
 
-    fn other_kind_of_pool<S: Shell>(&self) -> Input<S> {
+    fn other_kind_of_pool<S: PoolTypes>(&self) -> Input<S> {
         let options = PoolOptions::default().with_load_balanced(!self.is_balanced);
         Input::SetOptions { options: Box::new(options) }
     }
 
-    fn unknown_service<S: Shell>(&mut self) -> Option<Input<S>> {
+    fn unknown_service<S: PoolTypes>(&mut self) -> Option<Input<S>> {
         let id = self.some(|place| place == Place::Opening { is_greeted: false })?;
         let service = (!self.is_balanced).then(|| lockstep::service(1));
         Some(Input::Handshaken { id, service })
     }
 
-    fn hello_twice<S: Shell>(&mut self) -> Option<Input<S>> {
+    fn hello_twice<S: PoolTypes>(&mut self) -> Option<Input<S>> {
         let id = self.some(|place| place == Place::Opening { is_greeted: true })?;
         let service = self.is_balanced.then(|| lockstep::service(1));
         Some(Input::Handshaken { id, service })
@@ -133,14 +133,14 @@ impl<F> Hand<'_, F> {
     /// What is not open yet cannot be closed while it is idle.
     fn end_of_opening<S>(mut self) -> Option<Input<S>>
     where
-        S: Shell,
+        S: PoolTypes,
         F: FnOnce() -> S::Cause,
     {
         let id = self.some(is_opening)?;
         Some(Input::IdleClosedByPeer { id, cause: (self.cause)() })
     }
 
-    fn purpose_of<S: Shell>(&mut self, wanted: impl Fn(Place) -> bool) -> Option<Input<S>> {
+    fn purpose_of<S: PoolTypes>(&mut self, wanted: impl Fn(Place) -> bool) -> Option<Input<S>> {
         let id = self.some(wanted)?;
         Some(Input::Repurposed { id, purpose: Purpose::Cursor })
     }

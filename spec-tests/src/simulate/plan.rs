@@ -190,7 +190,7 @@ pub(super) fn draw_options(chance: &mut Chance, services: u8) -> PoolOptions {
     options.wait_queue_timeout = chance.flip().then(|| milliseconds(chance, 0, 100));
     options.max_lifetime = chance.one_in(4).then(|| milliseconds(chance, 5, 500));
     options.jitter_seed = chance.flip().then(|| chance.number());
-    options.held_too_long = chance.one_in(4).then(|| milliseconds(chance, 1, 100));
+    options.leak_detection_threshold = chance.one_in(4).then(|| milliseconds(chance, 1, 100));
     options.maintenance = match chance.below(6) {
         0 => Some(Maintenance::Never),
         1 | 2 => Some(Maintenance::PauseAfterFailure(milliseconds(chance, 1, 100))),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use cenote_core::pool::{Input, PoolOptions, Shell};
+use cenote_core::pool::{Input, PoolOptions, PoolTypes};
 use cenote_core::trace::{Cause, Traced};
 
 use super::plan::Plan;
@@ -60,7 +60,7 @@ pub(super) fn live_on_wire(
     kept.map(|kept| shrink(&plan.options, kept, |why| why.traced())).transpose()
 }
 
-fn shrink<S: Shell>(
+fn shrink<S: PoolTypes>(
     options: &PoolOptions,
     kept: Vec<Fed<S>>,
     told: impl Fn(S::Cause) -> Cause,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cenote_core::pool::{
     Action, ConnectionInfo, ConnectionState, Input, Instant, Maintenance, PoolOptions, PoolState,
-    Shell, Snapshot, Status, WaiterId, WaiterInfo, WaitsFor,
+    PoolTypes, Snapshot, Status, WaiterId, WaiterInfo, WaitsFor,
 };
 
 use super::books::Books;
@@ -16,7 +16,7 @@ use crate::model::Model;
 pub(super) type Fed<S> = (Instant, Input<S>);
 
 /// See the module.
-pub(super) struct Subject<S: Shell> {
+pub(super) struct Subject<S: PoolTypes> {
     pool: PoolState<S>,
     model: Option<Model<S>>,
     story: Story,
@@ -232,7 +232,7 @@ impl Limits {
         Self {
             idle: limit(options.max_idle_time).filter(|_| pause.is_some()),
             life: limit(options.max_lifetime).filter(|_| pause.is_some() && !had_others),
-            held: limit(options.held_too_long).filter(|_| !had_others),
+            held: limit(options.leak_detection_threshold).filter(|_| !had_others),
             pause,
         }
     }

@@ -8,7 +8,7 @@ mod strange;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cenote_core::pool::{Action, Event, Input, Instant, ServiceId, Shell};
+use cenote_core::pool::{Action, Event, Input, Instant, PoolTypes, ServiceId};
 
 use self::due::Due;
 use super::books::{Books, Place, Socket};
@@ -227,8 +227,8 @@ impl<'a> World<'a> {
             Action::Deliver { waiter, outcome } => self.delivered(waiter, &outcome),
             Action::CloseSocket { id, conn } => self.books.close(id, conn),
             Action::Interrupt { id } => self.interrupted(id),
-            Action::ReportHeldTooLong { id, held: _ } => {
-                self.met.count(Encounter::HeldTooLong);
+            Action::ReportLeak { id, held: _ } => {
+                self.met.count(Encounter::LeakReport);
                 self.books.expect_used(id)
             }
             Action::EmitEvent(Event::ConnectionPoolReady) => {
@@ -262,11 +262,9 @@ impl<'a> World<'a> {
 }
 
 /// Something that only a timer has done.
-pub(super) fn is_due<S: Shell>(action: &Action<S>) -> bool {
+pub(super) fn is_due<S: PoolTypes>(action: &Action<S>) -> bool {
     match action {
-        Action::Deliver { .. } | Action::CloseSocket { .. } | Action::ReportHeldTooLong { .. } => {
-            true
-        }
+        Action::Deliver { .. } | Action::CloseSocket { .. } | Action::ReportLeak { .. } => true,
         Action::StartEstablish { .. }
         | Action::AbortEstablish { .. }
         | Action::Interrupt { .. }

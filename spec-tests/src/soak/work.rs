@@ -6,7 +6,7 @@ use std::time::Duration;
 use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::error::{ConnectionError, PoolError, Stage};
 use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter, WireError};
-use cenote_tokio::{Mongo, OperationError, Pool, PooledConnection};
+use cenote_tokio::{MongoConnector, OperationError, Pool, PooledConnection};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
@@ -123,7 +123,10 @@ impl Worker {
         sleep(Duration::from_millis(20 + self.chance.below(100))).await;
     }
 
-    async fn use_it(&mut self, connection: &mut PooledConnection<Mongo>) -> Result<(), Trouble> {
+    async fn use_it(
+        &mut self,
+        connection: &mut PooledConnection<MongoConnector>,
+    ) -> Result<(), Trouble> {
         let ping = rawdoc! { "ping": 1 };
         match self.chance.below(64) {
             0..4 => self.write(connection).await,
@@ -161,7 +164,10 @@ impl Worker {
     }
 
     /// And reads it again, large enough to be worth compressing, and deletes it.
-    async fn write(&mut self, connection: &mut PooledConnection<Mongo>) -> Result<(), Trouble> {
+    async fn write(
+        &mut self,
+        connection: &mut PooledConnection<MongoConnector>,
+    ) -> Result<(), Trouble> {
         let id = i64::try_from(self.chance.below(1 << 40)).unwrap_or_default();
         let text = "again and again ".repeat(100);
         let insert = rawdoc! { "insert": "soak", "documents": [{ "_id": id, "text": text }] };
@@ -181,7 +187,7 @@ pub(super) fn message(id: i32, command: &RawDocumentBuf) -> Result<Vec<u8>, Wire
 }
 
 async fn exchange_message(
-    connection: &mut PooledConnection<Mongo>,
+    connection: &mut PooledConnection<MongoConnector>,
     command: &RawDocumentBuf,
 ) -> Result<(), Trouble> {
     let bytes = message(connection.next_request_id(), command)?;
@@ -192,7 +198,7 @@ async fn exchange_message(
 
 /// Past the messages, and without a limit of its own: the caller's patience is one.
 async fn exchange_bytes(
-    connection: &mut PooledConnection<Mongo>,
+    connection: &mut PooledConnection<MongoConnector>,
     command: &RawDocumentBuf,
 ) -> Result<(), Trouble> {
     let bytes = message(connection.next_request_id(), command)?;

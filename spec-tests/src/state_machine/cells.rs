@@ -32,7 +32,7 @@ fn action(action: &Action<Story>) -> String {
         Action::Deliver { outcome: Err(_), .. } => "Deliver(err)".to_owned(),
         Action::CloseSocket { .. } => "CloseSocket".to_owned(),
         Action::Interrupt { .. } => "Interrupt".to_owned(),
-        Action::ReportHeldTooLong { .. } => "ReportHeldTooLong".to_owned(),
+        Action::ReportLeak { .. } => "ReportLeak".to_owned(),
         Action::EmitEvent(event) => self::event(event),
     }
 }

@@ -20,12 +20,12 @@
 //! `Connection` in front, and behind an arrow what the shell is told to do. A refused input
 //! answers with `misuse: …`. The invariants of the machine are checked after every input.
 //!
-//! The commands are listed in [`Command`]. Payloads are names: a waiter is called as the story
+//! The commands are listed in [`Command`]. PayloadSource are names: a waiter is called as the story
 //! calls it, the socket of connection 3 is `s3`.
 
 use std::fmt;
 
-use cenote_core::pool::Shell;
+use cenote_core::pool::PoolTypes;
 
 mod command;
 mod options;
@@ -44,7 +44,7 @@ use parse::{Block, Part};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Story {}
 
-impl Shell for Story {
+impl PoolTypes for Story {
     type Conn = String;
     type Waiter = String;
     type Cause = String;

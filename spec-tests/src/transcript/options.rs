@@ -17,7 +17,7 @@ pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
     options.wait_queue_timeout = words.key("wait", duration)?;
     options.max_lifetime = words.key("lifetime", duration)?;
     options.jitter_seed = words.key("seed", number)?;
-    options.held_too_long = words.key("held", duration)?;
+    options.leak_detection_threshold = words.key("held", duration)?;
     options.reuse_order = words.key("reuse", reuse_order)?;
     options.maintenance = words.key("maintenance", never)?;
     if let Some(pause) = words.key("pause", duration)? {
@@ -54,7 +54,7 @@ pub(super) fn show(options: &PoolOptions) -> String {
         time("wait", options.wait_queue_timeout),
         time("lifetime", options.max_lifetime),
         options.jitter_seed.map(|seed| format!(" seed={seed}")),
-        time("held", options.held_too_long),
+        time("held", options.leak_detection_threshold),
         options.reuse_order.map(show_reuse_order),
         options.maintenance.map(show_maintenance),
         options.load_balanced.map(|_| " balanced".to_owned()),

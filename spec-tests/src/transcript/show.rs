@@ -32,7 +32,7 @@ fn action(action: &Action<Story>) -> String {
         }
         Action::CloseSocket { id, conn } => format!("-> close {} ({conn})", id.number()),
         Action::Interrupt { id } => format!("-> interrupt {}", id.number()),
-        Action::ReportHeldTooLong { id, held } => {
+        Action::ReportLeak { id, held } => {
             format!("-> report {}: held for {}", id.number(), span(*held))
         }
         Action::EmitEvent(event) => self::event(event),

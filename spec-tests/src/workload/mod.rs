@@ -8,7 +8,7 @@ mod on_tokio;
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, ActionSink, Bare, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose,
+    Action, ActionSink, ConnId, Health, Input, Instant, NoPayload, PoolOptions, PoolState, Purpose,
     WaiterId, WithoutEvents,
 };
 use cenote_core::trace::Recorder;
@@ -21,7 +21,7 @@ pub use on_tokio::{Numbers, WarmOnTokio};
 #[derive(Clone, Copy, Debug)]
 pub enum Small {}
 
-impl cenote_core::pool::Shell for Small {
+impl cenote_core::pool::PoolTypes for Small {
     type Conn = u64;
     type Waiter = u64;
     type Cause = u32;
@@ -44,7 +44,7 @@ impl ActionSink<Small> for Delivered {
             | Action::AbortEstablish { .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
-            | Action::ReportHeldTooLong { .. } => {}
+            | Action::ReportLeak { .. } => {}
         }
     }
 }
@@ -245,8 +245,8 @@ impl Crowd {
 /// How large what moves is, in bytes.
 pub fn sizes() -> [(&'static str, usize); 3] {
     [
-        ("input", size_of::<Input<Bare>>()),
-        ("action", size_of::<Action<Bare>>()),
+        ("input", size_of::<Input<NoPayload>>()),
+        ("action", size_of::<Action<NoPayload>>()),
         ("event", size_of::<cenote_core::pool::Event<()>>()),
     ]
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::PoolOptions;
-use cenote_tokio::{Builder, Connector, Pool, Progress, Target};
+use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target};
 use tokio::runtime::{self, Runtime};
 
 /// Connections are numbers.
@@ -15,7 +15,11 @@ pub struct Numbers;
 impl Connector for Numbers {
     type Connection = u64;
 
-    async fn connect(&self, target: Target, _: Progress<Self>) -> Result<u64, ConnectionError> {
+    async fn connect(
+        &self,
+        target: Target,
+        _: HandshakeReporter<Self>,
+    ) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)
     }
 }

@@ -36,7 +36,7 @@ fn options() -> PoolOptions {
 /// PT-01, PT-03.
 fn cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri(shell: Shell) {
     let only = standalone();
-    let given = options().with_held_too_long(Duration::from_secs(60));
+    let given = options().with_leak_detection_threshold(Duration::from_secs(60));
     let uri = format!("mongodb://{}/?maxPoolSize=3", only.address());
     let world = World::with_options(shell, &uri, Some(given.clone()));
     assert_eq!(world.client.options_of(&only.address()), given);

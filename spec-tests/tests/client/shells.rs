@@ -167,7 +167,7 @@ impl AnyClient for cenote_tokio::Client {
     }
 }
 
-impl AnyConnection for cenote_tokio::PooledConnection<cenote_tokio::Mongo> {
+impl AnyConnection for cenote_tokio::PooledConnection<cenote_tokio::MongoConnector> {
     fn command(
         &mut self,
         database: &str,
@@ -249,7 +249,7 @@ impl AnyClient for cenote_mio::Client {
     }
 }
 
-impl AnyConnection for cenote_mio::PooledConnection<cenote_mio::Mongo> {
+impl AnyConnection for cenote_mio::PooledConnection<cenote_mio::MongoConnector> {
     fn command(
         &mut self,
         database: &str,

@@ -67,9 +67,9 @@ fn on_mio_a_connection_that_is_held_is_the_applications() {
     let (told, telling) = channel();
     let client = cenote_mio::Client::builder(&only.uri())
         .expect("a connection string")
-        .options(held_too_long())
+        .options(leak_detection_threshold())
         .on_event(judge())
-        .on_held_too_long(move |report| {
+        .on_leak(move |report| {
             let _ = told.send(report.place);
         })
         .build()
@@ -92,9 +92,9 @@ async fn on_tokio_a_connection_that_is_held_is_the_applications() {
     let (told, telling) = channel();
     let client = cenote_tokio::Client::builder(&only.uri())
         .expect("a connection string")
-        .options(held_too_long())
+        .options(leak_detection_threshold())
         .on_event(judge())
-        .on_held_too_long(move |report| {
+        .on_leak(move |report| {
             let _ = told.send(report.place);
         })
         .build()
@@ -122,8 +122,8 @@ fn until_told(telling: &Receiver<Place>, line: u32) -> Result<(), ClientError> {
     Ok(())
 }
 
-fn held_too_long() -> PoolOptions {
-    PoolOptions::default().with_held_too_long(Duration::from_millis(5))
+fn leak_detection_threshold() -> PoolOptions {
+    PoolOptions::default().with_leak_detection_threshold(Duration::from_millis(5))
 }
 
 fn is_here(place: Place, line: u32) {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote::endpoint::{Endpoint, ListenOptions, ReplicaSet, Role, Server, Settings, Topology};
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerEvent};
 use cenote_core::connect::ServerKind;
@@ -60,7 +60,7 @@ impl World {
         let told = Arc::new(Told::default());
         let (of_pools, of_servers) = (Arc::clone(&told), Arc::clone(&told));
         // Whatever the story: every rule about events is kept.
-        let sentry = Sentry::new();
+        let sentry = EventGuard::new();
         let ears = Ears {
             pools: Box::new(move |address, event| {
                 sentry.hear(event, address);
@@ -228,7 +228,7 @@ pub(crate) fn open(endpoint: &Endpoint) -> u64 {
 
 /// Judges the events of a client that is made by hand.
 pub(crate) fn judge() -> impl Fn(&PoolEvent) + Send + Sync + 'static {
-    let sentry = Sentry::new();
+    let sentry = EventGuard::new();
     move |told| sentry.hear(&told.event, &told.address)
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cenote::endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, User};
 use cenote::proxy::FaultProxy;
 use cenote::soak::sockets;
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Event, Snapshot};
@@ -34,7 +34,7 @@ pub(crate) fn proxy(endpoint: &Endpoint) -> FaultProxy {
 /// Counts what pools tell, which keeps the rules.
 #[derive(Clone)]
 pub(crate) struct Ear {
-    sentry: Arc<Sentry>,
+    sentry: Arc<EventGuard>,
     counts: Arc<Mutex<Counts>>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Counts {
 
 impl Ear {
     pub(crate) fn new() -> Self {
-        Self { sentry: Arc::new(Sentry::new()), counts: Arc::default() }
+        Self { sentry: Arc::new(EventGuard::new()), counts: Arc::default() }
     }
 
     pub(crate) fn hear(&self, event: &Event<ConnectionError>, address: &ServerAddress) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bson::rawdoc;
 use cenote_core::error::{Kind, Stage};
 use cenote_core::pool::{Purpose, Status};
-use cenote_tokio::{ForkError, Mongo, OperationError, Pool, PooledConnection};
+use cenote_tokio::{ForkError, MongoConnector, OperationError, Pool, PooledConnection};
 use tokio::runtime::Builder;
 use tokio::time::{Instant, pause};
 
@@ -205,13 +205,13 @@ fn in_a_new_runtime(work: impl Future<Output = ()>) {
     runtime.block_on(work);
 }
 
-async fn ping(pool: &Pool) -> PooledConnection<Mongo> {
+async fn ping(pool: &Pool) -> PooledConnection<MongoConnector> {
     let mut connection = pool.check_out().await.expect("a connection");
     connection.command("admin", &rawdoc! { "ping": 1 }).await.expect("a reply");
     connection
 }
 
-async fn assert_foreign(connection: &mut PooledConnection<Mongo>) {
+async fn assert_foreign(connection: &mut PooledConnection<MongoConnector>) {
     let error =
         connection.command("admin", &rawdoc! { "ping": 1 }).await.expect_err("it is refused");
     let OperationError::Connection(error) = error else { panic!("{error}") };

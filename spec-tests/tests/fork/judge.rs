@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::pool::Event;
 use cenote_tokio::PoolEvent;
 
 /// A clone is the same. After a fork there are two, each with what was told before it.
 #[derive(Clone)]
 pub(crate) struct Judge {
-    sentry: Arc<Sentry>,
+    sentry: Arc<EventGuard>,
     /// Nobody tells anything.
     quiet: Arc<Mutex<()>>,
     /// Whether the next connection that is closed is so because the pool has noticed a fork.
@@ -21,7 +21,7 @@ impl Default for Judge {
     fn default() -> Self {
         // Children stop the clock.
         Self {
-            sentry: Arc::new(Sentry::without_clock()),
+            sentry: Arc::new(EventGuard::without_clock()),
             quiet: Arc::default(),
             is_to_notice: Arc::default(),
         }
@@ -44,7 +44,7 @@ impl Judge {
         self.is_to_notice.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn sentry(&self) -> &Sentry {
+    pub(crate) fn sentry(&self) -> &EventGuard {
         &self.sentry
     }
 

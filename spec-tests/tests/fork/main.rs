@@ -12,7 +12,7 @@ mod server;
 use std::process::ExitCode;
 
 use bson::rawdoc;
-use cenote_tokio::{Mongo, Pool, PooledConnection, Recording};
+use cenote_tokio::{MongoConnector, Pool, PooledConnection, Recording};
 use fork::{Fork, fork, waitpid};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
@@ -28,9 +28,9 @@ struct Parent {
     runtime: Runtime,
     pool: Pool,
     /// In use.
-    first: PooledConnection<Mongo>,
+    first: PooledConnection<MongoConnector>,
     /// In use as well, or idle.
-    second: Option<PooledConnection<Mongo>>,
+    second: Option<PooledConnection<MongoConnector>>,
     /// Of the pool.
     trace: Paper,
     /// Of its events, in either process.

@@ -7,7 +7,9 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use cenote_core::error::{ConnectionError, PoolError};
-use cenote_mio::{Builder, Connector, Pool, PoolSource, PooledConnection, Progress, Target};
+use cenote_mio::{
+    Builder, Connector, HandshakeReporter, Pool, PoolSource, PooledConnection, Target,
+};
 use mio::{Events, Poll, Token, Waker};
 
 use crate::chance::Chance;
@@ -26,7 +28,7 @@ impl Connector for Moody {
     async fn connect(
         &self,
         target: Target,
-        progress: Progress<Self>,
+        progress: HandshakeReporter<Self>,
     ) -> Result<Socket, ConnectionError> {
         let mood = self.mood();
         target.event_loop.sleep_until(Instant::now() + mood.delay).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
-use cenote_tokio::{Builder, Connector, Pool, Progress, Target};
+use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target};
 use tokio::runtime;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -21,7 +21,7 @@ impl Connector for Moody {
     async fn connect(
         &self,
         _: Target,
-        progress: Progress<Self>,
+        progress: HandshakeReporter<Self>,
     ) -> Result<Socket, ConnectionError> {
         let mood = self.mood();
         sleep(mood.delay).await;

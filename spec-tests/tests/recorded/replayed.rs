@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use cenote::lockstep::strip_input;
-use cenote_core::pool::{Action, Bare, Instant, PoolState, Shell};
+use cenote_core::pool::{Action, Instant, NoPayload, PoolState, PoolTypes};
 use cenote_core::trace::{ActionRecord, JournalOptions, Replay};
 use cenote_tokio::Recording;
 
@@ -86,8 +86,9 @@ impl Seen {
         let mut replay = Replay::new(trace).expect("a trace");
         assert!(replay.header().is_new && replay.header().has_actions);
         let options = replay.header().options.clone();
-        let mut bare = PoolState::<Bare>::new(Instant::ORIGIN, options, &mut |_: Action<Bare>| {})
-            .expect("the options of a pool");
+        let mut bare =
+            PoolState::<NoPayload>::new(Instant::ORIGIN, options, &mut |_: Action<NoPayload>| {})
+                .expect("the options of a pool");
         let mut actions = Vec::new();
         while let Some(step) =
             replay.step(&mut actions).unwrap_or_else(|error| panic!("seed {seed}: {error}"))
@@ -110,7 +111,7 @@ impl Seen {
     }
 }
 
-fn records<S: Shell>(actions: &[Action<S>]) -> Vec<ActionRecord> {
+fn records<S: PoolTypes>(actions: &[Action<S>]) -> Vec<ActionRecord> {
     actions.iter().filter_map(ActionRecord::of).collect()
 }
 

@@ -63,7 +63,7 @@ impl cenote_tokio::Connector for Numbers {
     async fn connect(
         &self,
         target: cenote_tokio::Target,
-        _: cenote_tokio::Progress<Self>,
+        _: cenote_tokio::HandshakeReporter<Self>,
     ) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)
     }
@@ -75,7 +75,7 @@ impl cenote_mio::Connector for Numbers {
     async fn connect(
         &self,
         target: cenote_mio::Target,
-        _: cenote_mio::Progress<Self>,
+        _: cenote_mio::HandshakeReporter<Self>,
     ) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::connect::ServerKind;
 use cenote_core::monitor::Event;
 use cenote_tokio::Client;
@@ -18,7 +18,7 @@ use crate::server::Server;
 async fn a_stream_that_answers_the_request_goes_on() {
     let server = Server::plain();
     let (sender, mut events) = unbounded_channel();
-    let sentry = Sentry::new();
+    let sentry = EventGuard::new();
     let client = Client::builder(&server.uri("heartbeatFrequencyMS=500"))
         .unwrap()
         .on_event(move |told| sentry.hear(&told.event, &told.address))

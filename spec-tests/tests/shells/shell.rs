@@ -168,7 +168,7 @@ impl AnyPool for cenote_tokio::Pool {
     what_waits_for_nothing!(pool);
 }
 
-impl AnyConnection for cenote_tokio::PooledConnection<cenote_tokio::Mongo> {
+impl AnyConnection for cenote_tokio::PooledConnection<cenote_tokio::MongoConnector> {
     fn command(
         &mut self,
         database: &str,
@@ -208,7 +208,7 @@ impl AnyPool for cenote_mio::Pool {
     what_waits_for_nothing!(pool);
 }
 
-impl AnyConnection for cenote_mio::PooledConnection<cenote_mio::Mongo> {
+impl AnyConnection for cenote_mio::PooledConnection<cenote_mio::MongoConnector> {
     fn command(
         &mut self,
         database: &str,

@@ -5,7 +5,7 @@ use std::thread;
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, Event};
@@ -34,7 +34,7 @@ pub(crate) fn pool(shell: Shell, uri: &str) -> (Arc<dyn AnyPool>, Events) {
 pub(crate) fn ear() -> (Ear, Events) {
     let events = Events::default();
     let heard = Arc::clone(&events);
-    let sentry = Sentry::new();
+    let sentry = EventGuard::new();
     let ear = Box::new(move |event: &Event<ConnectionError>, address: &ServerAddress| {
         sentry.hear(event, address);
         heard.lock().expect("no panic").push(event.clone());

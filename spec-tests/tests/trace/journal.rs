@@ -2,7 +2,7 @@
 
 use cenote::lockstep::{Tagged, strip_action, strip_input};
 use cenote::replay::random::RandomRun;
-use cenote_core::pool::{Action, Bare, Input, Instant, PoolState};
+use cenote_core::pool::{Action, Input, Instant, NoPayload, PoolState};
 use cenote_core::trace::{
     ActionRecord, Disclosure, JournalOptions, Recorder, Replay, TraceWriter, Traced,
 };
@@ -139,19 +139,19 @@ fn the_same_run_is_the_same_trace() {
     assert_eq!(trace(3, 300, options), trace(3, 300, options));
 }
 
-fn bare(run: &RandomRun) -> PoolState<Bare> {
-    let nobody = &mut |_: Action<Bare>| {};
+fn bare(run: &RandomRun) -> PoolState<NoPayload> {
+    let nobody = &mut |_: Action<NoPayload>| {};
     PoolState::new(Instant::ORIGIN, run.options.clone(), nobody).expect("usable options")
 }
 
-fn records<S: cenote_core::pool::Shell>(actions: &[Action<S>]) -> Vec<ActionRecord> {
+fn records<S: cenote_core::pool::PoolTypes>(actions: &[Action<S>]) -> Vec<ActionRecord> {
     actions.iter().filter_map(ActionRecord::of).collect()
 }
 
-fn is_no_event(action: &Action<Bare>) -> bool {
+fn is_no_event(action: &Action<NoPayload>) -> bool {
     !matches!(action, Action::EmitEvent(_))
 }
 
-fn without_payloads(input: Input<Traced>) -> Input<Bare> {
+fn without_payloads(input: Input<Traced>) -> Input<NoPayload> {
     strip_input(input)
 }

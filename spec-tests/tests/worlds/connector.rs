@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ConnectionString;
-use cenote_tokio::{Connection, Connector, Mongo, Progress, Target};
+use cenote_tokio::{Connection, Connector, HandshakeReporter, MongoConnector, Target};
 use tokio::time::{Instant, timeout_at};
 use turmoil::net::TcpStream;
 
@@ -19,7 +19,7 @@ pub(crate) const SOCKET_TIMEOUT: Duration = Duration::from_millis(800);
 
 /// The shell's own establishment, on sockets of the simulation.
 pub(crate) struct Simulated {
-    mongo: Mongo,
+    mongo: MongoConnector,
     /// Connections, open and being opened, that exist.
     pub(crate) alive: Alive,
 }
@@ -40,7 +40,7 @@ impl Simulated {
         let (connect, socket) = (CONNECT_TIMEOUT.as_millis(), SOCKET_TIMEOUT.as_millis());
         let uri = format!("mongodb://{NAME}/?connectTimeoutMS={connect}&socketTimeoutMS={socket}");
         let uri = ConnectionString::parse(&uri).expect("a connection string");
-        Self { mongo: Mongo::new(&uri).expect("nothing to read"), alive: Alive::default() }
+        Self { mongo: MongoConnector::new(&uri).expect("nothing to read"), alive: Alive::default() }
     }
 }
 
@@ -50,7 +50,7 @@ impl Connector for Simulated {
     async fn connect(
         &self,
         mut target: Target,
-        progress: Progress<Self>,
+        progress: HandshakeReporter<Self>,
     ) -> Result<Socket, ConnectionError> {
         let counted = self.alive.count();
         // For opening and for what comes after that together.

@@ -15,7 +15,7 @@ use cenote_core::uri::ConnectionString;
 
 use crate::event::PoolEvent;
 use crate::failure::Failure;
-use crate::held::HeldTooLong;
+use crate::held::LeakReport;
 use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
@@ -142,16 +142,13 @@ impl<P: BuiltPool> Builder<P> {
     }
 
     /// Shows `overseer` every connection that is held for as long as
-    /// [`held_too_long`](PoolOptions::held_too_long) says, once for each time that it is checked out,
+    /// [`leak_detection_threshold`](PoolOptions::leak_detection_threshold) says, once for each time that it is checked out,
     /// with the place in the application where that was. Without that option nothing is reported, and
     /// nothing noted. A warning through `tracing` says the same.
     ///
     /// It runs as subscribers do, never under a lock. The last one that is set counts.
     #[must_use]
-    pub fn on_held_too_long(
-        mut self,
-        overseer: impl Fn(&HeldTooLong) + Send + Sync + 'static,
-    ) -> Self {
+    pub fn on_leak(mut self, overseer: impl Fn(&LeakReport) + Send + Sync + 'static) -> Self {
         self.0.overseer = Some(Box::new(overseer));
         self
     }

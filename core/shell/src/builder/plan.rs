@@ -4,7 +4,7 @@ use std::fmt;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::log::LogSettings;
-use cenote_core::pool::{Action, Instant, PoolOptions, PoolState, Shell};
+use cenote_core::pool::{Action, Instant, PoolOptions, PoolState, PoolTypes};
 
 use super::BuildError;
 use crate::event::Subscriber;
@@ -63,7 +63,7 @@ impl<K> PoolPlan<K> {
     /// # Errors
     ///
     /// Options that contradict each other; a file or folder for traces that cannot be made.
-    pub fn begin<S: Shell<Cause = ConnectionError>>(
+    pub fn begin<S: PoolTypes<Cause = ConnectionError>>(
         &mut self,
         program: &str,
     ) -> Result<Begun<S>, BuildError> {

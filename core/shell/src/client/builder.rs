@@ -9,7 +9,7 @@ use cenote_core::uri::{ConnectionString, UriWarning};
 use super::{ClientBuildError, ClientPlan};
 use crate::builder::{BuildError, Builder, BuiltPool, FromUri};
 use crate::event::PoolEvent;
-use crate::held::HeldTooLong;
+use crate::held::LeakReport;
 use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
@@ -51,7 +51,7 @@ impl<C: BuiltClient> ClientBuilder<C> {
 
     /// Takes these options for every pool, and no others: those of the connection string are forgotten
     /// (OP-52, PT-01, PT-02). Some have no name there, such as
-    /// [`held_too_long`](PoolOptions::held_too_long). Whether there is a load balancer stays the
+    /// [`leak_detection_threshold`](PoolOptions::leak_detection_threshold). Whether there is a load balancer stays the
     /// connection string's to say.
     #[must_use]
     pub fn options(mut self, options: PoolOptions) -> Self {
@@ -100,12 +100,9 @@ impl<C: BuiltClient> ClientBuilder<C> {
         self
     }
 
-    /// Shows `overseer` every connection that is held for long: [`Builder::on_held_too_long`].
+    /// Shows `overseer` every connection that is held for long: [`Builder::on_leak`].
     #[must_use]
-    pub fn on_held_too_long(
-        mut self,
-        overseer: impl Fn(&HeldTooLong) + Send + Sync + 'static,
-    ) -> Self {
+    pub fn on_leak(mut self, overseer: impl Fn(&LeakReport) + Send + Sync + 'static) -> Self {
         self.0.overseer = Some(Arc::new(overseer));
         self
     }

@@ -10,7 +10,7 @@ use cenote_core::uri::ConnectionString;
 use super::ClientBuildError;
 use crate::builder::{BuildError, Builder, BuiltPool};
 use crate::event::PoolEvent;
-use crate::held::HeldTooLong;
+use crate::held::LeakReport;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
 use crate::surroundings::environment;
@@ -28,7 +28,7 @@ pub struct ClientPlan<P: BuiltPool> {
     pub(super) prepare: Option<Prepare<P>>,
     pub(super) subscribers: Vec<Told<PoolEvent>>,
     pub(super) log: Option<LogSettings>,
-    pub(super) overseer: Option<Told<HeldTooLong>>,
+    pub(super) overseer: Option<Told<LeakReport>>,
     #[cfg(feature = "metrics")]
     pub(super) metrics: Option<Metrics>,
     pub(super) tracing: ClientTraceOptions,
@@ -99,7 +99,7 @@ impl<P: BuiltPool<Connector: Clone>> ClientPlan<P> {
         }
         if let Some(overseer) = &self.overseer {
             let overseer = Arc::clone(overseer);
-            builder = builder.on_held_too_long(move |report| overseer(report));
+            builder = builder.on_leak(move |report| overseer(report));
         }
         #[cfg(feature = "metrics")]
         if let Some(metrics) = &self.metrics {

@@ -13,7 +13,7 @@ use cenote_core::uri::UriWarning;
 use tracing::field::{Value, display};
 use tracing::{Level, debug, enabled, warn};
 
-use crate::held::HeldTooLong;
+use crate::held::LeakReport;
 
 /// The specification calls the component `connection`.
 const TARGET: &str = "cenote::connection";
@@ -65,8 +65,8 @@ pub fn connection_string(warning: &UriWarning) {
 }
 
 /// Not a message of the specification: a connection is perhaps leaked.
-pub fn held_too_long(report: &HeldTooLong) {
-    let HeldTooLong { address, connection_id, held, place } = report;
+pub fn leak_detection_threshold(report: &LeakReport) {
+    let LeakReport { address, connection_id, held, place } = report;
     warn!(
         target: TARGET,
         message = "Connection held for long: was it leaked?",

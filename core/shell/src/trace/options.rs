@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::pool::{PoolState, Shell};
+use cenote_core::pool::{PoolState, PoolTypes};
 use cenote_core::trace::{Disclosure, Recorder, TraceCause, TraceInfo};
 
 use super::clerk::Clerk;
@@ -56,7 +56,7 @@ impl TraceOptions {
     /// # Errors
     ///
     /// What cannot be made.
-    pub fn begin<S: Shell<Cause: TraceCause>>(
+    pub fn begin<S: PoolTypes<Cause: TraceCause>>(
         self,
         state: PoolState<S>,
         address: &ServerAddress,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use cenote_core::pool::Shell;
+use cenote_core::pool::PoolTypes;
 use cenote_core::trace::{Chunk, FlightRecording, TraceCause};
 
 use super::panic;
@@ -13,13 +13,13 @@ use super::traces::{Reason, Traces};
 /// A pool with a lock of the shell's own choice, under which the machine lies as a [`Recorded`].
 pub trait TracedPool: Send + Sync + 'static {
     /// What the shell brings to the machine.
-    type Shell: Shell<Cause: TraceCause>;
+    type PoolTypes: PoolTypes<Cause: TraceCause>;
 
     /// Does something under the pool's lock, and waits for that if need be.
-    fn locked<R>(&self, act: impl FnOnce(&mut Recorded<Self::Shell>) -> R) -> R;
+    fn locked<R>(&self, act: impl FnOnce(&mut Recorded<Self::PoolTypes>) -> R) -> R;
 
     /// The same, if nobody has the lock.
-    fn try_locked<R>(&self, act: impl FnOnce(&mut Recorded<Self::Shell>) -> R) -> Option<R>;
+    fn try_locked<R>(&self, act: impl FnOnce(&mut Recorded<Self::PoolTypes>) -> R) -> Option<R>;
 
     /// What is known of its traces outside of the lock.
     fn traces(&self) -> &Traces;

@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::process;
 use std::sync::Weak;
 
-use cenote_core::pool::Shell;
+use cenote_core::pool::PoolTypes;
 use cenote_core::trace::{Chunk, Recorder, TraceCause};
 
 use super::clerk::Clerk;
@@ -18,7 +18,7 @@ use super::traces::{Reason, Traces};
 ///
 /// Dropped, which is when nobody uses the pool any more, it has the thread write the rest, and waits
 /// for that, for five seconds at most.
-pub struct Recorded<S: Shell<Cause: TraceCause>> {
+pub struct Recorded<S: PoolTypes<Cause: TraceCause>> {
     recorder: Recorder<S>,
     /// As the recorder has it, where it is looked at for each input.
     is_journaled: bool,
@@ -26,7 +26,7 @@ pub struct Recorded<S: Shell<Cause: TraceCause>> {
     clerk: Option<Clerk>,
 }
 
-impl<S: Shell<Cause: TraceCause>> Recorded<S> {
+impl<S: PoolTypes<Cause: TraceCause>> Recorded<S> {
     pub(super) const fn new(recorder: Recorder<S>, clerk: Option<Clerk>) -> Self {
         let is_journaled = recorder.is_journaled();
         Self { recorder, is_journaled, clerk }
@@ -118,7 +118,7 @@ impl<S: Shell<Cause: TraceCause>> Recorded<S> {
     }
 }
 
-impl<S: Shell<Cause: TraceCause>> Deref for Recorded<S> {
+impl<S: PoolTypes<Cause: TraceCause>> Deref for Recorded<S> {
     type Target = Recorder<S>;
 
     #[inline(always)]
@@ -127,14 +127,14 @@ impl<S: Shell<Cause: TraceCause>> Deref for Recorded<S> {
     }
 }
 
-impl<S: Shell<Cause: TraceCause>> DerefMut for Recorded<S> {
+impl<S: PoolTypes<Cause: TraceCause>> DerefMut for Recorded<S> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut Recorder<S> {
         &mut self.recorder
     }
 }
 
-impl<S: Shell<Cause: TraceCause>> Drop for Recorded<S> {
+impl<S: PoolTypes<Cause: TraceCause>> Drop for Recorded<S> {
     fn drop(&mut self) {
         match self.clerk.take() {
             None => {}
@@ -144,7 +144,7 @@ impl<S: Shell<Cause: TraceCause>> Drop for Recorded<S> {
     }
 }
 
-impl<S: Shell<Cause: TraceCause>> fmt::Debug for Recorded<S> {
+impl<S: PoolTypes<Cause: TraceCause>> fmt::Debug for Recorded<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { recorder, is_journaled: _, clerk } = self;
         f.debug_struct("Recorded")

@@ -9,7 +9,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::monitor::{
     Action, Input, InvalidMonitorOptions, Monitor, MonitorOptions, ServerDescription,
 };
-use cenote_core::pool::{self, Instant, Shell};
+use cenote_core::pool::{self, Instant, PoolTypes};
 use cenote_core::sdam::TopologyVersion;
 
 use crate::outbox::Outbox;
@@ -44,7 +44,7 @@ pub enum PoolChange {
 impl PoolChange {
     /// The input that does it.
     #[must_use]
-    pub fn into_input<S: Shell<Cause = ConnectionError>>(self) -> pool::Input<S> {
+    pub fn into_input<S: PoolTypes<Cause = ConnectionError>>(self) -> pool::Input<S> {
         match self {
             Self::Ready => pool::Input::Ready,
             Self::Clear { cause, interrupt } => {

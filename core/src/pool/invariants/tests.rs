@@ -5,9 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::prelude::v1::*;
 
 use super::*;
-use crate::pool::{Bare, Health, Input, Instant, PoolOptions, ServiceId, WaiterId};
+use crate::pool::{Health, Input, Instant, NoPayload, PoolOptions, ServiceId, WaiterId};
 
-type Pool = PoolState<Bare>;
+type Pool = PoolState<NoPayload>;
 
 /// After 9 s: connection 1 is in use and held for too long, 2 is in use, 3 is being made for
 /// request 3; requests 4, 6 and 7 wait, 7 until an earlier time than 4, and 5 has gone.
@@ -16,7 +16,7 @@ pub(in crate::pool) fn busy() -> Pool {
         .with_max_pool_size(3)
         .with_max_connecting(1)
         .with_max_lifetime(SECOND * 60)
-        .with_held_too_long(SECOND * 5);
+        .with_leak_detection_threshold(SECOND * 5);
     let mut pool = pool(options, [Input::Ready, ask(1, None), ask(2, None), made(1), ask(3, None)]);
     feed(&mut pool, 6, [Input::Timer, made(2), ask(4, Some(90)), ask(5, Some(95)), ask(6, None)]);
     let gone = Input::CheckOutCancelled { id: WaiterId(5) };
@@ -53,13 +53,13 @@ pub(in crate::pool) fn assert_found(mut pool: Pool, damage: impl FnOnce(&mut Poo
 const SECOND: core::time::Duration = core::time::Duration::from_secs(1);
 pub(in crate::pool) const SERVICE: ServiceId = ServiceId([7; 12]);
 
-fn pool<const N: usize>(options: PoolOptions, inputs: [Input<Bare>; N]) -> Pool {
+fn pool<const N: usize>(options: PoolOptions, inputs: [Input<NoPayload>; N]) -> Pool {
     let mut pool = Pool::new(Instant::ORIGIN, options, &mut |_| {}).expect("options");
     feed(&mut pool, 0, inputs);
     pool
 }
 
-fn feed<const N: usize>(pool: &mut Pool, seconds: u64, inputs: [Input<Bare>; N]) {
+fn feed<const N: usize>(pool: &mut Pool, seconds: u64, inputs: [Input<NoPayload>; N]) {
     for input in inputs {
         pool.handle(at(seconds), input, &mut |_| {}).expect("a legal input");
     }
@@ -69,12 +69,12 @@ pub(in crate::pool) fn at(seconds: u64) -> Instant {
     Instant::from_nanos(seconds * 1_000_000_000)
 }
 
-fn ask(number: u64, deadline: Option<u64>) -> Input<Bare> {
+fn ask(number: u64, deadline: Option<u64>) -> Input<NoPayload> {
     let (id, deadline) = (WaiterId(number), deadline.map(at));
     Input::CheckOutRequested { id, waiter: (), deadline, purpose: Purpose::Cursor }
 }
 
-fn made(number: u64) -> Input<Bare> {
+fn made(number: u64) -> Input<NoPayload> {
     Input::EstablishSucceeded { id: id(number), conn: () }
 }
 

@@ -6,8 +6,8 @@ use super::*;
 use crate::pool::invariants::tests::{SERVICE, at, balanced, busy, id, idle};
 use crate::pool::{ImagedState, ServiceId, ServiceImage, WaiterId};
 
-type Pool = PoolState<Bare>;
-type Change = fn(&mut StateImage);
+type Pool = PoolState<NoPayload>;
+type Change = fn(&mut PoolCheckpoint);
 
 const EARLIER: ServiceImage = service([1; 12]);
 const LATER: ServiceImage = service([9; 12]);
@@ -140,7 +140,7 @@ fn connections() {
 /// numbers, and others may have come at the same time.
 #[test]
 fn order_within_a_list() {
-    let both_in_use = |it: &mut StateImage| it.connections[0].state = it.connections[1].state;
+    let both_in_use = |it: &mut PoolCheckpoint| it.connections[0].state = it.connections[1].state;
     let mut image = idle().image();
     both_in_use(&mut image);
     let pool = Pool::restore(&image, &mut ()).expect("two are in use");
@@ -154,7 +154,7 @@ fn order_within_a_list() {
         }
     };
     refused(&pool, &[(later, order)]);
-    let pending = |it: &mut StateImage| {
+    let pending = |it: &mut PoolCheckpoint| {
         for connection in &mut it.connections {
             connection.expires = None;
             connection.state = ImagedState::Pending { handshaken: false };

@@ -1,6 +1,6 @@
 //! Options that contradict each other: no target makes a pool of them (OP-03, OP-04, OP-06).
 
-use cenote_core::pool::{Instant, PoolState, Shell};
+use cenote_core::pool::{Instant, PoolState, PoolTypes};
 use cenote_core::uri::ConnectionString;
 
 use super::expected::Expected;
@@ -10,7 +10,7 @@ use crate::conform::Target;
 /// Nothing is pooled here.
 struct Nothing;
 
-impl Shell for Nothing {
+impl PoolTypes for Nothing {
     type Conn = ();
     type Waiter = ();
     type Cause = ();
@@ -33,7 +33,8 @@ pub(super) fn play(file: &File, target: Target) -> Result<(), String> {
             pool.err().map(|error| error.to_string())
         }
         Target::Tokio => {
-            let connector = cenote_tokio::Mongo::new(&uri).map_err(|error| error.to_string())?;
+            let connector =
+                cenote_tokio::MongoConnector::new(&uri).map_err(|error| error.to_string())?;
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let runtime = runtime.map_err(|error| error.to_string())?;
             let _inside = runtime.enter();
@@ -41,7 +42,8 @@ pub(super) fn play(file: &File, target: Target) -> Result<(), String> {
             builder.build().err().map(|error| error.to_string())
         }
         Target::Mio => {
-            let connector = cenote_mio::Mongo::new(&uri).map_err(|error| error.to_string())?;
+            let connector =
+                cenote_mio::MongoConnector::new(&uri).map_err(|error| error.to_string())?;
             let builder = cenote_mio::Builder::new(address()?, connector).options(options);
             builder.build().err().map(|error| error.to_string())
         }

@@ -9,7 +9,7 @@ use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{PoolOptions, Purpose};
 use cenote_core::uri::ConnectionString;
 use cenote_core::wire::MessageBuf;
-use cenote_tokio::{Builder, Client as Whole, Mongo, Pool, PooledConnection};
+use cenote_tokio::{Builder, Client as Whole, MongoConnector, Pool, PooledConnection};
 use serde_json::Value;
 use tokio::runtime::{self, Runtime};
 use tokio::time::{Instant, timeout};
@@ -28,7 +28,7 @@ pub(super) struct TokioShell {
     /// A client of the server besides, and what its pool tells.
     watching: Option<Whole>,
     watcher_told: ToldOfAll,
-    held: Vec<PooledConnection<Mongo>>,
+    held: Vec<PooledConnection<MongoConnector>>,
     waits: Box<dyn Fn(usize) -> Result<(), String>>,
     /// All that the server expects.
     connections: usize,
@@ -67,14 +67,14 @@ impl TokioShell {
         })
     }
 
-    fn current(&mut self) -> Result<(&Runtime, &mut PooledConnection<Mongo>), Refusal> {
+    fn current(&mut self) -> Result<(&Runtime, &mut PooledConnection<MongoConnector>), Refusal> {
         let connection = self.held.last_mut().ok_or_else(Refusal::no_connection)?;
         Ok((&self.runtime, connection))
     }
 }
 
 fn pool(file: &File, uri: &ConnectionString, told: &Arc<Mutex<Told>>) -> Result<Pool, String> {
-    let connector = Mongo::with_client(uri, &file.client(uri)?);
+    let connector = MongoConnector::with_client(uri, &file.client(uri)?);
     let connector = connector.map_err(|error| error.to_string())?;
     let address = uri.hosts.first().ok_or("no server to connect to")?.clone();
     let told = Arc::clone(told);

@@ -266,7 +266,7 @@ impl Collector {
             Action::CloseSocket { id, .. } | Action::AbortEstablish { id } => {
                 self.close(id.number(), now);
             }
-            Action::Interrupt { .. } | Action::ReportHeldTooLong { .. } | Action::EmitEvent(_) => {}
+            Action::Interrupt { .. } | Action::ReportLeak { .. } | Action::EmitEvent(_) => {}
         }
     }
 

@@ -3,14 +3,14 @@
 use std::fmt;
 
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::Shell;
+use cenote_core::pool::PoolTypes;
 use cenote_core::trace::{Cause, CauseSummary, TraceCause};
 
-/// Payloads are numbers, as in [`Tagged`](crate::lockstep::Tagged); causes are real.
+/// PayloadSource are numbers, as in [`Tagged`](crate::lockstep::Tagged); causes are real.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::simulate) enum Wired {}
 
-impl Shell for Wired {
+impl PoolTypes for Wired {
     type Conn = u64;
     type Waiter = u64;
     type Cause = Why;

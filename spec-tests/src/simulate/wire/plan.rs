@@ -210,7 +210,7 @@ fn slow_down(options: PoolOptions) -> PoolOptions {
     options.max_idle_time = slower(options.max_idle_time, 100);
     options.max_lifetime = slower(options.max_lifetime, 40);
     options.wait_queue_timeout = slower(options.wait_queue_timeout, 10);
-    options.held_too_long = slower(options.held_too_long, 10);
+    options.leak_detection_threshold = slower(options.leak_detection_threshold, 10);
     options
 }
 

@@ -291,8 +291,8 @@ impl<'a> World<'a> {
                 self.books.close(id, conn)
             }
             Action::Interrupt { id } => self.interrupted(id),
-            Action::ReportHeldTooLong { id, held: _ } => {
-                self.met.count(Encounter::HeldTooLong);
+            Action::ReportLeak { id, held: _ } => {
+                self.met.count(Encounter::LeakReport);
                 self.books.expect_used(id)
             }
             Action::EmitEvent(_) => Ok(()),

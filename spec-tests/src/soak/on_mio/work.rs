@@ -8,7 +8,7 @@ use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::error::{ConnectionError, InterruptedError, PoolError, Stage};
 use cenote_core::pool::Purpose;
 use cenote_core::wire::WireError;
-use cenote_mio::{Mongo, OperationError, Pool, PooledConnection};
+use cenote_mio::{MongoConnector, OperationError, Pool, PooledConnection};
 use thiserror::Error;
 
 use crate::soak::chance::Chance;
@@ -75,7 +75,7 @@ impl Worker {
 
     fn use_it(
         &mut self,
-        connection: &mut PooledConnection<Mongo>,
+        connection: &mut PooledConnection<MongoConnector>,
         patience: Option<Instant>,
     ) -> Result<(), Trouble> {
         let ping = rawdoc! { "ping": 1 };
@@ -118,7 +118,7 @@ impl Worker {
     /// And reads it again, large enough to be worth compressing, and deletes it.
     fn write(
         &mut self,
-        connection: &mut PooledConnection<Mongo>,
+        connection: &mut PooledConnection<MongoConnector>,
         patience: Option<Instant>,
     ) -> Result<(), Trouble> {
         let id = i64::try_from(self.chance.below(1 << 40)).unwrap_or_default();
@@ -133,7 +133,7 @@ impl Worker {
 }
 
 fn command(
-    connection: &mut PooledConnection<Mongo>,
+    connection: &mut PooledConnection<MongoConnector>,
     database: &str,
     command: &RawDocumentBuf,
     patience: Option<Instant>,
@@ -147,7 +147,7 @@ fn command(
 
 /// Past the messages.
 fn exchange_bytes(
-    connection: &mut PooledConnection<Mongo>,
+    connection: &mut PooledConnection<MongoConnector>,
     command: &RawDocumentBuf,
     patience: Option<Instant>,
 ) -> Result<(), Trouble> {

@@ -138,7 +138,7 @@ impl Fleet<'_> {
                     self.is_wasted();
                 }
             }
-            Action::Interrupt { .. } | Action::ReportHeldTooLong { .. } | Action::EmitEvent(_) => {}
+            Action::Interrupt { .. } | Action::ReportLeak { .. } | Action::EmitEvent(_) => {}
         }
     }
 

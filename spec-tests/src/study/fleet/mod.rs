@@ -13,7 +13,7 @@ mod watch;
 
 use std::time::Duration;
 
-use cenote_core::pool::{Instant, PoolOptions, Shell};
+use cenote_core::pool::{Instant, PoolOptions, PoolTypes};
 
 use self::client::Client;
 use self::due::Due;
@@ -89,7 +89,7 @@ pub(super) struct Answer {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Modelled {}
 
-impl Shell for Modelled {
+impl PoolTypes for Modelled {
     type Conn = Opened;
     type Waiter = Ask;
     type Cause = Failure;

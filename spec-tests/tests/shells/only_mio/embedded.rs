@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use bson::rawdoc;
 use cenote::endpoint::{Endpoint, Fault, Settings};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_mio::{Mongo, OperationError, Pool, PoolSource, PooledConnection};
+use cenote_mio::{MongoConnector, OperationError, Pool, PoolSource, PooledConnection};
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use super::world::judged;
@@ -24,7 +24,7 @@ const POOL: Range<usize> = 1000..1400;
 struct Application {
     poll: Poll,
     source: PoolSource,
-    busy: BTreeMap<u64, PooledConnection<Mongo>>,
+    busy: BTreeMap<u64, PooledConnection<MongoConnector>>,
     outcomes: Vec<Result<(), OperationError>>,
     refused: Vec<&'static str>,
     /// How often the loop turns for nothing in between.
@@ -68,7 +68,7 @@ impl Application {
         }
     }
 
-    fn begin(&mut self, mut connection: PooledConnection<Mongo>) {
+    fn begin(&mut self, mut connection: PooledConnection<MongoConnector>) {
         let number = connection.id();
         let (token, both) = (Token(number as usize), Interest::READABLE | Interest::WRITABLE);
         self.poll.registry().register(&mut *connection, token, both).expect("it is watched");
@@ -86,7 +86,7 @@ impl Application {
         }
     }
 
-    fn forget(&self, mut connection: PooledConnection<Mongo>) -> io::Result<()> {
+    fn forget(&self, mut connection: PooledConnection<MongoConnector>) -> io::Result<()> {
         self.poll.registry().deregister(&mut *connection)
     }
 

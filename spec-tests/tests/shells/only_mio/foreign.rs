@@ -10,20 +10,21 @@ use cenote_core::error::{ConnectionError, Kind, Stage};
 use cenote_core::pool::CheckOutError;
 use cenote_core::uri::ConnectionString;
 use cenote_mio::{
-    Builder, Connection, Connector, Interrupter, Mongo, OperationError, Pool, Progress, Target,
+    Builder, Connection, Connector, HandshakeReporter, Interrupter, MongoConnector, OperationError,
+    Pool, Target,
 };
 
 use super::world::judged;
 use crate::world::plain;
 use crate::world::{block_ping, until_seen};
 
-/// Connects in its own way, which blocks, and leaves everything else to [`Mongo`].
-struct Own(Mongo);
+/// Connects in its own way, which blocks, and leaves everything else to [`MongoConnector`].
+struct Own(MongoConnector);
 
 impl Own {
     fn pool(uri: &str) -> Pool<Self> {
         let uri = ConnectionString::parse(uri).expect("a connection string");
-        let mongo = Mongo::new(&uri).expect("no files");
+        let mongo = MongoConnector::new(&uri).expect("no files");
         let builder = judged(Builder::new(uri.hosts[0].clone(), Self(mongo)));
         let pool = builder.build().expect("good options");
         pool.ready();
@@ -37,7 +38,7 @@ impl Connector for Own {
     async fn connect(
         &self,
         target: Target,
-        progress: Progress<Self>,
+        progress: HandshakeReporter<Self>,
     ) -> Result<Connection, ConnectionError> {
         let address = target.address.to_string();
         let connected = target.event_loop.on_thread(|| TcpStream::connect(address)).await;

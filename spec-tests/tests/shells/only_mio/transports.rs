@@ -9,7 +9,7 @@ use std::time::Duration;
 use cenote::endpoint::{Settings, TlsFault};
 use cenote_core::error::Stage;
 use cenote_core::uri::ConnectionString;
-use cenote_mio::{Builder, Mongo};
+use cenote_mio::{Builder, MongoConnector};
 
 use super::world::{judged, ping, refusal};
 use crate::world::{plain, tls};
@@ -22,14 +22,14 @@ fn the_addresses_of_a_name_are_tried_in_turn() {
     let address = ConnectionString::parse(&uri).unwrap();
     let [nobody, somebody] = ["127.0.0.2", "127.0.0.1"].map(|it| it.parse().unwrap());
     for addresses in [vec![nobody, somebody], vec![somebody]] {
-        let mongo = Mongo::new(&address).unwrap().with_addresses(addresses);
+        let mongo = MongoConnector::new(&address).unwrap().with_addresses(addresses);
         let pool = judged(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
         pool.ready();
         assert!(ping(&pool));
     }
     // A resolver that is at a loss, and one that loses its question.
-    let lost = Mongo::new(&address).unwrap().with_resolver(drop);
-    let refused = Mongo::new(&address).unwrap().with_resolver(|lookup| {
+    let lost = MongoConnector::new(&address).unwrap().with_resolver(drop);
+    let refused = MongoConnector::new(&address).unwrap().with_resolver(|lookup| {
         assert_eq!(lookup.host(), "db.invalid");
         lookup.answer(Err(io::ErrorKind::NotFound.into()));
     });
@@ -47,7 +47,7 @@ fn a_name_that_takes_its_time_holds_up_nobody() {
     let uri = endpoint.uri().replace("127.0.0.1", "db.invalid");
     let address = ConnectionString::parse(&uri).unwrap();
     let (sender, questions) = std::sync::mpsc::channel();
-    let mongo = Mongo::new(&address).unwrap().with_resolver(move |lookup| {
+    let mongo = MongoConnector::new(&address).unwrap().with_resolver(move |lookup| {
         sender.send(lookup).expect("somebody listens");
     });
     let pool = judged(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
@@ -80,7 +80,7 @@ fn hundreds_of_handshakes_byte_by_byte_do_not_hold_up_others() {
         SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)
     });
     let asked = AtomicU32::new(0);
-    let mongo = Mongo::new(&uri).unwrap().with_resolver(move |lookup| {
+    let mongo = MongoConnector::new(&uri).unwrap().with_resolver(move |lookup| {
         let is_slow = asked.fetch_add(1, Ordering::Relaxed) < SLOW;
         lookup.answer(Ok(vec![if is_slow { to_slow } else { to_quick }]));
     });

@@ -1,7 +1,7 @@
 //! Pools of an endpoint, as this shell has them.
 
 use bson::rawdoc;
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::CheckOutError;
 use cenote_mio::{Builder, Connector, Pool};
@@ -33,6 +33,6 @@ pub(crate) fn refusal(pool: &Pool) -> ConnectionError {
 
 /// A builder of a pool whose events keep the rules.
 pub(crate) fn judged<C: Connector>(builder: Builder<C>) -> Builder<C> {
-    let sentry = Sentry::new();
+    let sentry = EventGuard::new();
     builder.on_event(move |told| sentry.hear(&told.event, &told.address))
 }

@@ -13,7 +13,8 @@ use cenote::endpoint::{Fault, Settings};
 use cenote_core::error::{ConnectionError, InterruptedError, Stage};
 use cenote_core::wire::{Flags, Frame, Ids, Message, MessageLimit, MessageWriter};
 use cenote_tokio::{
-    Builder, Connector, OperationError, Pool, PooledConnection, Progress, RawStream, Target,
+    Builder, Connector, HandshakeReporter, OperationError, Pool, PooledConnection, RawStream,
+    Target,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 
@@ -128,7 +129,7 @@ impl Connector for Pipes {
     async fn connect(
         &self,
         _target: Target,
-        _progress: Progress<Self>,
+        _progress: HandshakeReporter<Self>,
     ) -> Result<DuplexStream, ConnectionError> {
         let (near, far) = duplex(4);
         self.0.send(far).expect("the test is there");

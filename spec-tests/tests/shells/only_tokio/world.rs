@@ -1,7 +1,7 @@
 //! Pools of an endpoint, as this shell has them.
 
 use bson::rawdoc;
-use cenote_check::Sentry;
+use cenote_check::EventGuard;
 use cenote_tokio::{Builder, Connector, Pool};
 
 use crate::world::{Events, ear};
@@ -24,6 +24,6 @@ pub(crate) async fn ping(pool: &Pool) -> bool {
 
 /// A builder of a pool whose events keep the rules.
 pub(crate) fn judged<C: Connector>(builder: Builder<C>) -> Builder<C> {
-    let sentry = Sentry::new();
+    let sentry = EventGuard::new();
     builder.on_event(move |told| sentry.hear(&told.event, &told.address))
 }

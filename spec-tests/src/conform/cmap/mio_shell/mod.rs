@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::sdam;
-use cenote_mio::{Builder, Mongo};
+use cenote_mio::{Builder, MongoConnector};
 
 use self::threads::Threads;
 use self::world::World;
@@ -69,10 +69,10 @@ fn never_at_rest(patience: Duration) -> Failure {
 }
 
 /// A pool with the file's options, and with nobody but SDAM to watch the server (TF-18).
-fn pool(server: &Server, file: &File) -> Result<Builder<Mongo>, String> {
+fn pool(server: &Server, file: &File) -> Result<Builder<MongoConnector>, String> {
     let options = &file.pool_options;
     let uri = server.uri(options)?;
-    let connector = Mongo::new(&uri).map_err(|error| error.to_string())?;
+    let connector = MongoConnector::new(&uri).map_err(|error| error.to_string())?;
     let builder = Builder::new(server.address(), connector).options(options.to_pool_options()?);
     let builder = match &file.log {
         Some(log) => builder.log_settings(log.settings()),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::Snapshot;
-use cenote_mio::{Builder, Mongo, Pool, PoolEvent, PooledConnection};
+use cenote_mio::{Builder, MongoConnector, Pool, PoolEvent, PooledConnection};
 use serde_json::Value;
 
 use crate::conform::cmap::extension::CheckOut;
@@ -22,7 +22,7 @@ use cenote_check::Line;
 pub(super) struct World {
     pool: Pool,
     /// What makes another pool of the same server, of which nothing is told.
-    other: Mutex<Option<Builder<Mongo>>>,
+    other: Mutex<Option<Builder<MongoConnector>>>,
     story: Arc<Story>,
     ledger: Arc<Mutex<Ledger>>,
     held: Mutex<Held>,
@@ -44,8 +44,8 @@ struct Told {
 
 #[derive(Default)]
 struct Held {
-    labelled: BTreeMap<String, PooledConnection<Mongo>>,
-    others: Vec<PooledConnection<Mongo>>,
+    labelled: BTreeMap<String, PooledConnection<MongoConnector>>,
+    others: Vec<PooledConnection<MongoConnector>>,
 }
 
 impl World {
@@ -59,7 +59,10 @@ impl World {
     const GRACE: Duration = Duration::from_secs(2);
 
     /// Makes the pool, which has told by then that it was made.
-    pub(super) fn new(builder: Builder<Mongo>, other: Builder<Mongo>) -> Result<Self, String> {
+    pub(super) fn new(
+        builder: Builder<MongoConnector>,
+        other: Builder<MongoConnector>,
+    ) -> Result<Self, String> {
         let (story, ledger) = (Arc::<Story>::default(), Arc::<Mutex<Ledger>>::default());
         let (heard, told) = (Arc::clone(&story), Arc::clone(&ledger));
         let builder = builder.on_event(move |PoolEvent { address, event }| {

@@ -83,7 +83,7 @@ impl World {
                 Action::Interrupt { id } => {
                     self.broken.insert(id);
                 }
-                Action::ReportHeldTooLong { .. } => {}
+                Action::ReportLeak { .. } => {}
                 Action::EmitEvent(event) => self.tell(&event),
             }
         }

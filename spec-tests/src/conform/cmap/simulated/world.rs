@@ -11,7 +11,7 @@ use std::time::Duration;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, PoolError, Stage};
 use cenote_core::pool::{
-    ConnId, Health, Input, Instant, InvalidOptions, PoolState, Shell, Snapshot, WaiterId,
+    ConnId, Health, Input, Instant, InvalidOptions, PoolState, PoolTypes, Snapshot, WaiterId,
 };
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ use cenote_check::Line;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Simulated {}
 
-impl Shell for Simulated {
+impl PoolTypes for Simulated {
     type Conn = Socket;
     type Waiter = Caller;
     type Cause = ConnectionError;

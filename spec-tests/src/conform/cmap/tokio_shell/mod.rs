@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::sdam;
-use cenote_tokio::{Builder, Mongo};
+use cenote_tokio::{Builder, MongoConnector};
 use tokio::runtime;
 
 use self::threads::Threads;
@@ -54,10 +54,10 @@ async fn play_against(server: &Server, file: &File) -> Result<Played, String> {
 }
 
 /// A pool with the file's options, and with nobody but SDAM to watch the server (TF-18).
-fn pool(server: &Server, file: &File) -> Result<Builder<Mongo>, String> {
+fn pool(server: &Server, file: &File) -> Result<Builder<MongoConnector>, String> {
     let options = &file.pool_options;
     let uri = server.uri(options)?;
-    let connector = Mongo::new(&uri).map_err(|error| error.to_string())?;
+    let connector = MongoConnector::new(&uri).map_err(|error| error.to_string())?;
     let builder = Builder::new(server.address(), connector).options(options.to_pool_options()?);
     let builder = match &file.log {
         Some(log) => builder.log_settings(log.settings()),

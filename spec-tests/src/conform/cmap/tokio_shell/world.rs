@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::Snapshot;
-use cenote_tokio::{Builder, Mongo, Pool, PoolEvent, PooledConnection};
+use cenote_tokio::{Builder, MongoConnector, Pool, PoolEvent, PooledConnection};
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -23,7 +23,7 @@ use cenote_check::Line;
 pub(super) struct World {
     pool: Pool,
     /// What makes another pool of the same server, of which nothing is told.
-    other: Mutex<Option<Builder<Mongo>>>,
+    other: Mutex<Option<Builder<MongoConnector>>>,
     events: watch::Sender<Vec<Value>>,
     is_over: watch::Sender<bool>,
     ledger: Arc<Mutex<Ledger>>,
@@ -32,8 +32,8 @@ pub(super) struct World {
 
 #[derive(Default)]
 struct Held {
-    labelled: BTreeMap<String, PooledConnection<Mongo>>,
-    others: Vec<PooledConnection<Mongo>>,
+    labelled: BTreeMap<String, PooledConnection<MongoConnector>>,
+    others: Vec<PooledConnection<MongoConnector>>,
 }
 
 impl World {
@@ -41,7 +41,10 @@ impl World {
     const PATIENCE: Duration = Duration::from_secs(20);
 
     /// Makes the pool, which has told by then that it was made.
-    pub(super) fn new(builder: Builder<Mongo>, other: Builder<Mongo>) -> Result<Self, String> {
+    pub(super) fn new(
+        builder: Builder<MongoConnector>,
+        other: Builder<MongoConnector>,
+    ) -> Result<Self, String> {
         let ledger = Arc::new(Mutex::new(Ledger::default()));
         let events = watch::Sender::new(Vec::new());
         let (heard, told) = (events.clone(), Arc::clone(&ledger));

@@ -7,7 +7,7 @@ use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Purpose, ServiceId};
 use cenote_core::uri::ConnectionString;
-use cenote_mio::{Builder, Mongo, PooledConnection};
+use cenote_mio::{Builder, MongoConnector, PooledConnection};
 
 use super::{Connection, OnEvent, OnFailure, PATIENCE, Pool, Trouble, address};
 
@@ -19,7 +19,7 @@ impl MioPool {
         on_event: OnEvent,
         on_failure: OnFailure,
     ) -> Result<Self, String> {
-        let connector = Mongo::new(uri).map_err(|error| error.to_string())?;
+        let connector = MongoConnector::new(uri).map_err(|error| error.to_string())?;
         let builder = Builder::new(address(uri)?, connector)
             .options(uri.pool.clone())
             .on_event(move |told| on_event(&told.event, &told.address))
@@ -62,7 +62,7 @@ impl Pool for MioPool {
     }
 }
 
-impl Connection for PooledConnection<Mongo> {
+impl Connection for PooledConnection<MongoConnector> {
     fn command(
         &mut self,
         database: &str,

@@ -8,7 +8,7 @@ use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, PoolError, Stage};
 use cenote_core::pool::{Purpose, ServiceId};
 use cenote_core::uri::ConnectionString;
-use cenote_tokio::{Builder, Mongo, OperationError, PooledConnection};
+use cenote_tokio::{Builder, MongoConnector, OperationError, PooledConnection};
 use tokio::runtime::{self, Runtime};
 use tokio::time::timeout_at;
 
@@ -20,7 +20,7 @@ pub(super) struct TokioPool {
 }
 
 struct TokioConnection {
-    connection: PooledConnection<Mongo>,
+    connection: PooledConnection<MongoConnector>,
     runtime: Arc<Runtime>,
 }
 
@@ -32,7 +32,7 @@ impl TokioPool {
     ) -> Result<Self, String> {
         let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| format!("no runtime to play on: {error}"))?;
-        let connector = Mongo::new(uri).map_err(|error| error.to_string())?;
+        let connector = MongoConnector::new(uri).map_err(|error| error.to_string())?;
         let builder = Builder::new(address(uri)?, connector)
             .options(uri.pool.clone())
             .on_event(move |told| on_event(&told.event, &told.address))
