@@ -10,8 +10,8 @@ use core::cmp::Reverse;
 
 use slab::Slab;
 
+use super::checkpoint::ConnectionCheckpoint;
 use super::id::{ConnId, ServiceId, WaiterId};
-use super::image::ConnectionImage;
 use super::input::Purpose;
 use super::lists::{List, Lists};
 use super::time::Instant;
@@ -291,10 +291,17 @@ impl<C> Connections<C> {
 }
 
 impl<C> Connection<C> {
-    /// A connection that an image tells of.
-    pub(super) const fn of(image: &ConnectionImage, doing: Doing<C>) -> Self {
-        let &ConnectionImage { id, generation, service, created, expires, expiry_met, state: _ } =
-            image;
+    /// A connection that a checkpoint tells of.
+    pub(super) const fn of(checkpoint: &ConnectionCheckpoint, doing: Doing<C>) -> Self {
+        let &ConnectionCheckpoint {
+            id,
+            generation,
+            service,
+            created,
+            expires,
+            expiry_met,
+            state: _,
+        } = checkpoint;
         Self { number: id.number(), generation, service, created, expires, expiry_met, doing }
     }
 

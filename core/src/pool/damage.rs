@@ -1,20 +1,20 @@
-//! What an image must be like to be that of a state that can be.
+//! What a checkpoint must be like to be that of a state that can be.
 
 use alloc::vec::Vec;
 
 use thiserror::Error;
 
+use super::checkpoint::{ConnectionCheckpoint, ConnectionStateCheckpoint, PoolCheckpoint};
 use super::id::{ConnId, ServiceId, WaiterId};
-use super::image::{ConnectionImage, ImagedState, PoolCheckpoint};
 use super::lists::List;
 use super::options::{InvalidOptions, Settings};
 use super::service::Services;
 use super::time::Instant;
 
-/// Why no pool can be in the state that an image tells of.
+/// Why no pool can be in the state that a checkpoint tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum DamagedImage {
+pub enum InvalidCheckpoint {
     /// No pool can work with these options.
     #[error("its options are invalid: {0}")]
     Options(#[from] InvalidOptions),
@@ -64,62 +64,66 @@ pub enum DamagedImage {
 }
 
 /// Numbers that are counted up must have room to go on for ever.
-pub(super) fn check_counts(image: &PoolCheckpoint) -> Result<(), DamagedImage> {
+pub(super) fn check_counts(checkpoint: &PoolCheckpoint) -> Result<(), InvalidCheckpoint> {
     let counts = [
-        ("the generation", image.generation),
-        ("the number of connections", image.last_connection),
-        ("the number of times that the clock ran backwards", image.clock_regressions),
+        ("the generation", checkpoint.generation),
+        ("the number of connections", checkpoint.last_connection),
+        ("the number of times that the clock ran backwards", checkpoint.clock_regressions),
     ];
     let too_large = counts.into_iter().find(|&(_, count)| count > COUNT_MAX);
     if let Some((what, got)) = too_large {
-        return Err(DamagedImage::Count { what, got });
+        return Err(InvalidCheckpoint::Count { what, got });
     }
-    if image.inherited > image.last_connection {
-        return Err(DamagedImage::Contradiction("more connections were inherited than made"));
+    if checkpoint.inherited > checkpoint.last_connection {
+        return Err(InvalidCheckpoint::Contradiction("more connections were inherited than made"));
     }
     Ok(())
 }
 
 /// Slots are taken into use one by one, so each has a connection or is free, and numbers are given
 /// out once.
-pub(super) fn check_slots(image: &PoolCheckpoint) -> Result<(), DamagedImage> {
-    let slots = image.connections.len() + image.free_slots.len();
-    let taken = image.connections.iter().map(|connection| connection.id.slot());
+pub(super) fn check_slots(checkpoint: &PoolCheckpoint) -> Result<(), InvalidCheckpoint> {
+    let slots = checkpoint.connections.len() + checkpoint.free_slots.len();
+    let taken = checkpoint.connections.iter().map(|connection| connection.id.slot());
     let mut seen = alloc::vec![false; slots];
-    for slot in taken.chain(image.free_slots.iter().copied()) {
+    for slot in taken.chain(checkpoint.free_slots.iter().copied()) {
         match seen.get_mut(slot as usize) {
             Some(seen) if !*seen => *seen = true,
-            Some(_) | None => return Err(DamagedImage::Slot { slot, slots }),
+            Some(_) | None => return Err(InvalidCheckpoint::Slot { slot, slots }),
         }
     }
-    if slots as u64 > image.last_connection || slots > Settings::UNLIMITED as usize {
-        return Err(DamagedImage::Contradiction("there are more slots than connections ever made"));
+    if slots as u64 > checkpoint.last_connection || slots > Settings::UNLIMITED as usize {
+        return Err(InvalidCheckpoint::Contradiction(
+            "there are more slots than connections ever made",
+        ));
     }
-    let mut ids: Vec<_> = image.connections.iter().map(|connection| connection.id).collect();
+    let mut ids: Vec<_> = checkpoint.connections.iter().map(|connection| connection.id).collect();
     ids.sort_unstable();
     match ids.windows(2).find(|pair| pair[0].number() == pair[1].number()) {
         Some(pair) => {
-            Err(DamagedImage::Connection { id: pair[1], problem: "is told of more than once" })
+            Err(InvalidCheckpoint::Connection { id: pair[1], problem: "is told of more than once" })
         }
         None => Ok(()),
     }
 }
 
 pub(super) fn check_connection<C>(
-    image: &PoolCheckpoint,
+    checkpoint: &PoolCheckpoint,
     settings: &Settings,
     services: &Services<C>,
-    connection: &ConnectionImage,
+    connection: &ConnectionCheckpoint,
 ) -> Result<(), &'static str> {
-    let &ConnectionImage { id, generation, service, created, expires, expiry_met, state } =
+    let &ConnectionCheckpoint { id, generation, service, created, expires, expiry_met, state } =
         connection;
     let must = |holds, otherwise| if holds { Ok(()) } else { Err(otherwise) };
-    let numbers = image.inherited + 1..=image.last_connection;
+    let numbers = checkpoint.inherited + 1..=checkpoint.last_connection;
     must(numbers.contains(&id.number()), "has a number that was not given out")?;
-    let pending = matches!(state, ImagedState::Pending { .. });
+    let pending = matches!(state, ConnectionStateCheckpoint::Pending { .. });
     let needs_service = match state {
-        ImagedState::Pending { handshaken } => handshaken,
-        ImagedState::Available { .. } | ImagedState::InUse { .. } => true,
+        ConnectionStateCheckpoint::Pending { handshaken } => handshaken,
+        ConnectionStateCheckpoint::Available { .. } | ConnectionStateCheckpoint::InUse { .. } => {
+            true
+        }
     };
     must(
         service.is_some() == (needs_service && settings.load_balanced),
@@ -129,22 +133,25 @@ pub(super) fn check_connection<C>(
         Some(service) => {
             services.generation(service).ok_or("belongs to a service that is not told")?
         }
-        None => image.generation,
+        None => checkpoint.generation,
     };
     must(generation <= current, "is of a generation that has not begun")?;
     must(!pending || expires.is_none(), "has an end of life before it is established")?;
     must(!expiry_met || expires.is_some(), "has met the end of a life that has none")?;
     must(
-        !expiry_met || matches!(state, ImagedState::InUse { .. }),
+        !expiry_met || matches!(state, ConnectionStateCheckpoint::InUse { .. }),
         "has met the end of its life and is not in use",
     )?;
     let since = since(connection);
-    must(created <= since && since <= image.now, "does what it does since before or after its time")
+    must(
+        created <= since && since <= checkpoint.now,
+        "does what it does since before or after its time",
+    )
 }
 
 pub(super) fn follows(
-    (list_before, before): (usize, &ConnectionImage),
-    (list, connection): (usize, &ConnectionImage),
+    (list_before, before): (usize, &ConnectionCheckpoint),
+    (list, connection): (usize, &ConnectionCheckpoint),
 ) -> bool {
     let in_order = if list == List::Pending as usize {
         before.id.number() < connection.id.number()
@@ -154,19 +161,20 @@ pub(super) fn follows(
     list_before < list || (list_before == list && in_order)
 }
 
-const fn since(connection: &ConnectionImage) -> Instant {
+const fn since(connection: &ConnectionCheckpoint) -> Instant {
     match connection.state {
-        ImagedState::Pending { .. } => connection.created,
-        ImagedState::Available { since } | ImagedState::InUse { since, .. } => since,
+        ConnectionStateCheckpoint::Pending { .. } => connection.created,
+        ConnectionStateCheckpoint::Available { since }
+        | ConnectionStateCheckpoint::InUse { since, .. } => since,
     }
 }
 
-pub(super) const fn list_of(state: ImagedState) -> List {
+pub(super) const fn list_of(state: ConnectionStateCheckpoint) -> List {
     match state {
-        ImagedState::Pending { .. } => List::Pending,
-        ImagedState::Available { .. } => List::Available,
-        ImagedState::InUse { reported: false, .. } => List::InUse,
-        ImagedState::InUse { reported: true, .. } => List::Overdue,
+        ConnectionStateCheckpoint::Pending { .. } => List::Pending,
+        ConnectionStateCheckpoint::Available { .. } => List::Available,
+        ConnectionStateCheckpoint::InUse { reported: false, .. } => List::InUse,
+        ConnectionStateCheckpoint::InUse { reported: true, .. } => List::Overdue,
     }
 }
 

@@ -3,7 +3,7 @@
 //! The lists are rings that run through one table, each closed by an anchor, so that moving a slot
 //! from one list to the end of another is a handful of assignments without a case to distinguish.
 //! Slots that are on no list are chained through the same table, the one that was freed last first:
-//! the slab takes them into use again in this order, which is part of what an image has to tell.
+//! the slab takes them into use again in this order, which is part of what a checkpoint has to tell.
 
 use alloc::vec::Vec;
 

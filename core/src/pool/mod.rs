@@ -25,6 +25,7 @@
 mod action;
 mod check_in;
 mod check_out;
+mod checkpoint;
 mod clear;
 mod close;
 mod connections;
@@ -35,7 +36,6 @@ mod establish;
 mod event;
 mod fingerprint;
 mod id;
-mod image;
 mod input;
 mod invariants;
 mod lists;
@@ -51,12 +51,15 @@ mod time;
 mod wait_queue;
 
 pub use action::{Action, ActionSink, Actions, NoPayload, PoolTypes, WithoutEvents};
-pub use damage::DamagedImage;
+pub use checkpoint::{
+    ConnectionCheckpoint, ConnectionStateCheckpoint, PoolCheckpoint, RequestCheckpoint,
+    ServiceCheckpoint,
+};
+pub use damage::InvalidCheckpoint;
 pub use deadline::{Deadline, DeadlineReason};
 pub use error::{CheckOutError, Misuse, MisuseReason};
 pub use event::{CheckOutFailedReason, CloseReason, Event};
 pub use id::{ConnId, ServiceId, WaiterId};
-pub use image::{ConnectionImage, ImagedState, PoolCheckpoint, RequestImage, ServiceImage};
 pub use input::{Health, Input, Purpose};
 pub use options::{InvalidOptions, Maintenance, PoolOptions, ReuseOrder};
 pub use queued::Queued;

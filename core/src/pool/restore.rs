@@ -1,21 +1,23 @@
-//! From an image back to a machine, if the image is that of a state that can be.
+//! From a checkpoint back to a machine, if the checkpoint is that of a state that can be.
 
 use alloc::vec::Vec;
 
 use super::action::{NoPayload, PoolTypes};
+use super::checkpoint::{
+    ConnectionCheckpoint, ConnectionStateCheckpoint, PoolCheckpoint, RequestCheckpoint,
+};
 use super::connections::{Connection, Connections, Doing};
 use super::damage::{
-    COUNT_MAX, DamagedImage, check_connection, check_counts, check_slots, follows, list_of,
+    COUNT_MAX, InvalidCheckpoint, check_connection, check_counts, check_slots, follows, list_of,
 };
 use super::id::{ConnId, ServiceId, WaiterId};
-use super::image::{ConnectionImage, ImagedState, PoolCheckpoint, RequestImage};
 use super::lists::List;
 use super::options::Settings;
 use super::service::Services;
 use super::state::{PoolState, Status};
 use super::wait_queue::{Request, WaitQueue};
 
-/// Where the payloads of a restored state come from: an image has none.
+/// Where the payloads of a restored state come from: a checkpoint has none.
 pub trait PayloadSource<S: PoolTypes> {
     /// The socket of a connection that lies in the pool.
     fn conn(&mut self, id: ConnId) -> S::Conn;
@@ -32,7 +34,7 @@ impl PayloadSource<NoPayload> for () {
 }
 
 impl<S: PoolTypes> PoolState<S> {
-    /// The machine that an image was taken of, with payloads from elsewhere. Emits nothing.
+    /// The machine that a checkpoint was taken of, with payloads from elsewhere. Emits nothing.
     /// Allocates as much as the pool is large.
     ///
     /// # Errors
@@ -40,30 +42,30 @@ impl<S: PoolTypes> PoolState<S> {
     /// When no pool can be in such a state. Whatever is accepted keeps all the promises of
     /// [`check_invariants`](Self::check_invariants), now and after every input.
     pub fn restore(
-        image: &PoolCheckpoint,
+        checkpoint: &PoolCheckpoint,
         payloads: &mut impl PayloadSource<S>,
-    ) -> Result<Self, DamagedImage> {
-        let settings = Settings::new(&image.options)?;
-        check_counts(image)?;
-        let mut services = restore_services(image, payloads)?;
-        let connections = restore_connections(image, &settings, &mut services, payloads)?;
-        let (owners, queue) = restore_requests(image, payloads)?;
+    ) -> Result<Self, InvalidCheckpoint> {
+        let settings = Settings::new(&checkpoint.options)?;
+        check_counts(checkpoint)?;
+        let mut services = restore_services(checkpoint, payloads)?;
+        let connections = restore_connections(checkpoint, &settings, &mut services, payloads)?;
+        let (owners, queue) = restore_requests(checkpoint, payloads)?;
         let mut pool = Self {
-            options: image.options.clone(),
+            options: checkpoint.options.clone(),
             settings,
-            status: image.status,
-            generation: image.generation,
+            status: checkpoint.status,
+            generation: checkpoint.generation,
             services,
             connections,
             queue,
             owners: Vec::new(),
             purposes: [0; 3],
-            cleared_by: image.was_cleared.then(|| payloads.cause(None)),
-            populate_after: image.populate_after,
-            inherited: image.inherited,
-            last_waiter: image.last_waiter,
-            now: image.now,
-            clock_regressions: image.clock_regressions,
+            cleared_by: checkpoint.was_cleared.then(|| payloads.cause(None)),
+            populate_after: checkpoint.populate_after,
+            inherited: checkpoint.inherited,
+            last_waiter: checkpoint.last_waiter,
+            now: checkpoint.now,
+            clock_regressions: checkpoint.clock_regressions,
         };
         pool.take_in_owners(owners)?;
         pool.count_purposes();
@@ -75,9 +77,9 @@ impl<S: PoolTypes> PoolState<S> {
     fn take_in_owners(
         &mut self,
         owners: Vec<(Request<S::Waiter>, ConnId)>,
-    ) -> Result<(), DamagedImage> {
+    ) -> Result<(), InvalidCheckpoint> {
         for (request, id) in &owners {
-            let problem = |problem| DamagedImage::Request { id: request.id, problem };
+            let problem = |problem| InvalidCheckpoint::Request { id: request.id, problem };
             if self.connections.get(*id).is_none() {
                 return Err(problem("owns a connection that is not there"));
             }
@@ -106,11 +108,11 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// What [`check_invariants`](Self::check_invariants) promises of the parts together.
-    fn check_consistency(&self) -> Result<(), DamagedImage> {
+    fn check_consistency(&self) -> Result<(), InvalidCheckpoint> {
         let available = self.connections.len(List::Available);
         let pending = self.connections.len(List::Pending);
         let must = |holds, otherwise| {
-            if holds { Ok(()) } else { Err(DamagedImage::Contradiction(otherwise)) }
+            if holds { Ok(()) } else { Err(InvalidCheckpoint::Contradiction(otherwise)) }
         };
         match self.status {
             Status::Ready => {}
@@ -133,13 +135,13 @@ impl<S: PoolTypes> PoolState<S> {
 }
 
 fn restore_services<S: PoolTypes>(
-    image: &PoolCheckpoint,
+    checkpoint: &PoolCheckpoint,
     payloads: &mut impl PayloadSource<S>,
-) -> Result<Services<S::Cause>, DamagedImage> {
+) -> Result<Services<S::Cause>, InvalidCheckpoint> {
     let mut services = Services::new();
     let mut last = None;
-    for service in &image.services {
-        let problem = |problem| Err(DamagedImage::Service { id: service.id, problem });
+    for service in &checkpoint.services {
+        let problem = |problem| Err(InvalidCheckpoint::Service { id: service.id, problem });
         if last >= Some(service.id) {
             return problem("is not in the order of ids");
         }
@@ -154,18 +156,18 @@ fn restore_services<S: PoolTypes>(
 }
 
 fn restore_connections<S: PoolTypes>(
-    image: &PoolCheckpoint,
+    checkpoint: &PoolCheckpoint,
     settings: &Settings,
     services: &mut Services<S::Cause>,
     payloads: &mut impl PayloadSource<S>,
-) -> Result<Connections<S::Conn>, DamagedImage> {
-    check_slots(image)?;
-    let mut listed = Vec::with_capacity(image.connections.len());
-    let mut previous: Option<(usize, &ConnectionImage)> = None;
-    for connection in &image.connections {
-        let problem = |problem| DamagedImage::Connection { id: connection.id, problem };
+) -> Result<Connections<S::Conn>, InvalidCheckpoint> {
+    check_slots(checkpoint)?;
+    let mut listed = Vec::with_capacity(checkpoint.connections.len());
+    let mut previous: Option<(usize, &ConnectionCheckpoint)> = None;
+    for connection in &checkpoint.connections {
+        let problem = |problem| InvalidCheckpoint::Connection { id: connection.id, problem };
         let list = list_of(connection.state);
-        check_connection(image, settings, services, connection).map_err(problem)?;
+        check_connection(checkpoint, settings, services, connection).map_err(problem)?;
         let place = (list as usize, connection);
         if previous.is_some_and(|previous| !follows(previous, place)) {
             return Err(problem("is not in the order of time"));
@@ -179,21 +181,23 @@ fn restore_connections<S: PoolTypes>(
     }
     if let Some((id, _, _)) = services.iter().find(|&(_, _, connections)| connections == 0) {
         let problem = "has no connections, so it is forgotten";
-        return Err(DamagedImage::Service { id, problem });
+        return Err(InvalidCheckpoint::Service { id, problem });
     }
-    Ok(Connections::restore(image.last_connection, listed, &image.free_slots))
+    Ok(Connections::restore(checkpoint.last_connection, listed, &checkpoint.free_slots))
 }
 
 fn restore_doing<S: PoolTypes>(
-    connection: &ConnectionImage,
+    connection: &ConnectionCheckpoint,
     payloads: &mut impl PayloadSource<S>,
 ) -> Doing<S::Conn> {
     match connection.state {
-        ImagedState::Pending { handshaken } => Doing::Pending { owner: None, handshaken },
-        ImagedState::Available { since } => {
+        ConnectionStateCheckpoint::Pending { handshaken } => {
+            Doing::Pending { owner: None, handshaken }
+        }
+        ConnectionStateCheckpoint::Available { since } => {
             Doing::Available { conn: payloads.conn(connection.id), since }
         }
-        ImagedState::InUse { since, purpose, interrupted, reported: _ } => {
+        ConnectionStateCheckpoint::InUse { since, purpose, interrupted, reported: _ } => {
             Doing::InUse { since, purpose, interrupted }
         }
     }
@@ -202,21 +206,22 @@ fn restore_doing<S: PoolTypes>(
 type Requests<W> = (Vec<(Request<W>, ConnId)>, WaitQueue<W>);
 
 fn restore_requests<S: PoolTypes>(
-    image: &PoolCheckpoint,
+    checkpoint: &PoolCheckpoint,
     payloads: &mut impl PayloadSource<S>,
-) -> Result<Requests<S::Waiter>, DamagedImage> {
+) -> Result<Requests<S::Waiter>, InvalidCheckpoint> {
     let (mut owners, mut queue) = (Vec::new(), WaitQueue::new());
     let mut last = None;
-    for request in &image.requests {
-        let &RequestImage { id, started, deadline, deadline_is_callers, purpose, owns } = request;
-        let problem = |problem| Err(DamagedImage::Request { id, problem });
+    for request in &checkpoint.requests {
+        let &RequestCheckpoint { id, started, deadline, deadline_is_callers, purpose, owns } =
+            request;
+        let problem = |problem| Err(InvalidCheckpoint::Request { id, problem });
         if last >= Some(id) {
             return problem("is not in the order of ids");
         }
-        if Some(id) > image.last_waiter {
+        if Some(id) > checkpoint.last_waiter {
             return problem("has an id above the last");
         }
-        if started > image.now {
+        if started > checkpoint.now {
             return problem("has not begun to wait yet");
         }
         last = Some(id);

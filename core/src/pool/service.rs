@@ -32,7 +32,7 @@ impl<C> Services<C> {
         service.generation
     }
 
-    /// Puts a service back as an image tells of it, still without connections.
+    /// Puts a service back as a checkpoint tells of it, still without connections.
     pub(super) fn restore(&mut self, id: ServiceId, generation: u64, cleared_by: Option<C>) {
         self.map.insert(id, Service { generation, connections: 0, cleared_by });
     }

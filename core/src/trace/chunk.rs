@@ -19,7 +19,7 @@ pub struct Chunk {
 /// Where recording begins, or begins again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Start {
-    pub(super) image: PoolCheckpoint,
+    pub(super) checkpoint: PoolCheckpoint,
     /// Inputs before it that were not recorded, or not kept.
     pub(super) lost: u64,
 }
@@ -39,14 +39,14 @@ impl Chunk {
         self.start.is_none() && self.tape.written().is_empty()
     }
 
-    /// Begins again, in the state that the pool is in. The memory of the image is used again.
+    /// Begins again, in the state that the pool is in. The memory of the checkpoint is used again.
     pub(super) fn restart<S: PoolTypes>(&mut self, pool: &PoolState<S>, lost: u64) {
         let start = self.start.get_or_insert_default();
-        pool.image_into(&mut start.image);
+        pool.checkpoint_into(&mut start.checkpoint);
         start.lost = lost;
         self.tape.restart(Context {
-            now: start.image.now.as_nanos(),
-            waiter: start.image.last_waiter.map_or(0, |id| id.0),
+            now: start.checkpoint.now.as_nanos(),
+            waiter: start.checkpoint.last_waiter.map_or(0, |id| id.0),
             allowed: 0,
         });
     }

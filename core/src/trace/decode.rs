@@ -7,8 +7,8 @@ use bson::RawBsonRef;
 
 use crate::error::Stage;
 use crate::pool::{
-    ConnectionImage, Health, ImagedState, Input, Maintenance, PoolCheckpoint, PoolOptions,
-    RequestImage, ReuseOrder, ServiceImage, Status, WaiterId,
+    ConnectionCheckpoint, ConnectionStateCheckpoint, Health, Input, Maintenance, PoolCheckpoint,
+    PoolOptions, RequestCheckpoint, ReuseOrder, ServiceCheckpoint, Status, WaiterId,
 };
 
 use super::action::{ActionName, ActionRecord};
@@ -127,17 +127,17 @@ fn duration_if(fields: &Fields<'_>, key: &str) -> Found<Option<Duration>> {
 }
 
 /// The counts of a state, and how many parts of each kind follow.
-pub(super) fn state(fields: &Fields<'_>, image: &mut PoolCheckpoint) -> Found<Parts> {
+pub(super) fn state(fields: &Fields<'_>, checkpoint: &mut PoolCheckpoint) -> Found<Parts> {
     let statuses = [Status::Paused, Status::Ready, Status::Closed];
     let status = fields.choice_if("status", &statuses, status_name)?;
-    image.status = status.ok_or_else(|| absent("status"))?;
-    image.generation = fields.number("generation")?;
-    image.was_cleared = fields.flag("cleared")?;
-    image.populate_after = fields.time_if("populateAfter")?;
-    image.inherited = fields.number("inherited")?;
-    image.last_waiter = fields.number_if("lastRequest")?.map(WaiterId);
-    image.last_connection = fields.number("lastConnection")?;
-    image.clock_regressions = fields.number("clockRegressions")?;
+    checkpoint.status = status.ok_or_else(|| absent("status"))?;
+    checkpoint.generation = fields.number("generation")?;
+    checkpoint.was_cleared = fields.flag("cleared")?;
+    checkpoint.populate_after = fields.time_if("populateAfter")?;
+    checkpoint.inherited = fields.number("inherited")?;
+    checkpoint.last_waiter = fields.number_if("lastRequest")?.map(WaiterId);
+    checkpoint.last_connection = fields.number("lastConnection")?;
+    checkpoint.clock_regressions = fields.number("clockRegressions")?;
     Ok(Parts {
         services: fields.number("services")?,
         connections: fields.number("connections")?,
@@ -163,37 +163,37 @@ impl Parts {
 }
 
 /// Takes the next part of a state in; `None` if this document is none.
-pub(super) fn part(fields: &Fields<'_>, image: &mut PoolCheckpoint) -> Found<Option<()>> {
+pub(super) fn part(fields: &Fields<'_>, checkpoint: &mut PoolCheckpoint) -> Found<Option<()>> {
     match fields.key(0) {
-        Some("service") => image.services.push(ServiceImage {
+        Some("service") => checkpoint.services.push(ServiceCheckpoint {
             id: fields.service_if("service")?.ok_or_else(|| absent("service"))?,
             generation: fields.number("g")?,
             was_cleared: fields.flag("cleared")?,
         }),
-        Some("connection") => image.connections.push(connection_image(fields)?),
+        Some("connection") => checkpoint.connections.push(connection_checkpoint(fields)?),
         Some("free") => {
-            image.free_slots.push(fields.small_if("free")?.ok_or_else(|| absent("free"))?);
+            checkpoint.free_slots.push(fields.small_if("free")?.ok_or_else(|| absent("free"))?);
         }
-        Some("request") => image.requests.push(request(fields)?),
+        Some("request") => checkpoint.requests.push(request(fields)?),
         Some(_) | None => return Ok(None),
     }
     Ok(Some(()))
 }
 
-fn connection_image(fields: &Fields<'_>) -> Found<ConnectionImage> {
+fn connection_checkpoint(fields: &Fields<'_>) -> Found<ConnectionCheckpoint> {
     let state = if let Some(handshaken) = fields.boolean_if("pending")? {
-        ImagedState::Pending { handshaken }
+        ConnectionStateCheckpoint::Pending { handshaken }
     } else if let Some(since) = fields.time_if("idle")? {
-        ImagedState::Available { since }
+        ConnectionStateCheckpoint::Available { since }
     } else {
-        ImagedState::InUse {
+        ConnectionStateCheckpoint::InUse {
             since: fields.time("used")?,
             purpose: fields.purpose()?,
             interrupted: fields.flag("interrupted")?,
             reported: fields.flag("reported")?,
         }
     };
-    Ok(ConnectionImage {
+    Ok(ConnectionCheckpoint {
         id: fields.connection("connection")?,
         generation: fields.number("g")?,
         service: fields.service_if("v")?,
@@ -204,8 +204,8 @@ fn connection_image(fields: &Fields<'_>) -> Found<ConnectionImage> {
     })
 }
 
-fn request(fields: &Fields<'_>) -> Found<RequestImage> {
-    Ok(RequestImage {
+fn request(fields: &Fields<'_>) -> Found<RequestCheckpoint> {
+    Ok(RequestCheckpoint {
         id: WaiterId(fields.number("request")?),
         started: fields.time("since")?,
         deadline: fields.time_if("d")?,

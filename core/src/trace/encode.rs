@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use crate::pool::{
-    ConnId, ConnectionImage, Health, ImagedState, Input, Instant, Maintenance, PoolCheckpoint,
-    PoolOptions, Purpose, RequestImage, ReuseOrder, ServiceImage, Status,
+    ConnId, ConnectionCheckpoint, ConnectionStateCheckpoint, Health, Input, Instant, Maintenance,
+    PoolCheckpoint, PoolOptions, Purpose, RequestCheckpoint, ReuseOrder, ServiceCheckpoint, Status,
 };
 
 use super::action::ActionRecord;
@@ -172,29 +172,33 @@ fn duration(document: &mut Document<'_>, key: &str, duration: Option<Duration>) 
 }
 
 /// The counts of a state; connections, requests and the rest follow in documents of their own.
-pub(super) fn state(document: &mut Document<'_>, image: &PoolCheckpoint) {
+pub(super) fn state(document: &mut Document<'_>, checkpoint: &PoolCheckpoint) {
     document
-        .text("status", status_name(image.status))
-        .number("generation", image.generation)
-        .flag("cleared", image.was_cleared)
-        .number_if("populateAfter", image.populate_after.map(Instant::as_nanos))
-        .number("inherited", image.inherited)
-        .number_if("lastRequest", image.last_waiter.map(|id| id.0))
-        .number("lastConnection", image.last_connection)
-        .number("clockRegressions", image.clock_regressions)
-        .number("services", image.services.len() as u64)
-        .number("connections", image.connections.len() as u64)
-        .number("freeSlots", image.free_slots.len() as u64)
-        .number("requests", image.requests.len() as u64);
+        .text("status", status_name(checkpoint.status))
+        .number("generation", checkpoint.generation)
+        .flag("cleared", checkpoint.was_cleared)
+        .number_if("populateAfter", checkpoint.populate_after.map(Instant::as_nanos))
+        .number("inherited", checkpoint.inherited)
+        .number_if("lastRequest", checkpoint.last_waiter.map(|id| id.0))
+        .number("lastConnection", checkpoint.last_connection)
+        .number("clockRegressions", checkpoint.clock_regressions)
+        .number("services", checkpoint.services.len() as u64)
+        .number("connections", checkpoint.connections.len() as u64)
+        .number("freeSlots", checkpoint.free_slots.len() as u64)
+        .number("requests", checkpoint.requests.len() as u64);
 }
 
-pub(super) fn service(document: &mut Document<'_>, service: &ServiceImage) {
-    let &ServiceImage { id, generation, was_cleared } = service;
+pub(super) fn service(document: &mut Document<'_>, service: &ServiceCheckpoint) {
+    let &ServiceCheckpoint { id, generation, was_cleared } = service;
     document.service("service", Some(id)).number("g", generation).flag("cleared", was_cleared);
 }
 
-pub(super) fn connection_image(document: &mut Document<'_>, image: &ConnectionImage) {
-    let &ConnectionImage { id, generation, service, created, expires, expiry_met, state } = image;
+pub(super) fn connection_checkpoint(
+    document: &mut Document<'_>,
+    checkpoint: &ConnectionCheckpoint,
+) {
+    let &ConnectionCheckpoint { id, generation, service, created, expires, expiry_met, state } =
+        checkpoint;
     connection(document, "connection", id);
     document
         .number("g", generation)
@@ -203,13 +207,13 @@ pub(super) fn connection_image(document: &mut Document<'_>, image: &ConnectionIm
         .number_if("ends", expires.map(Instant::as_nanos))
         .flag("met", expiry_met);
     match state {
-        ImagedState::Pending { handshaken } => {
+        ConnectionStateCheckpoint::Pending { handshaken } => {
             document.boolean("pending", handshaken);
         }
-        ImagedState::Available { since } => {
+        ConnectionStateCheckpoint::Available { since } => {
             document.number("idle", since.as_nanos());
         }
-        ImagedState::InUse { since, purpose, interrupted, reported } => {
+        ConnectionStateCheckpoint::InUse { since, purpose, interrupted, reported } => {
             document.number("used", since.as_nanos());
             self::purpose(document, purpose);
             document.flag("interrupted", interrupted).flag("reported", reported);
@@ -217,8 +221,9 @@ pub(super) fn connection_image(document: &mut Document<'_>, image: &ConnectionIm
     }
 }
 
-pub(super) fn request(document: &mut Document<'_>, image: &RequestImage) {
-    let &RequestImage { id, started, deadline, deadline_is_callers, purpose, owns } = image;
+pub(super) fn request(document: &mut Document<'_>, checkpoint: &RequestCheckpoint) {
+    let &RequestCheckpoint { id, started, deadline, deadline_is_callers, purpose, owns } =
+        checkpoint;
     document
         .number("request", id.0)
         .number("since", started.as_nanos())

@@ -7,7 +7,7 @@ use std::io;
 
 use thiserror::Error;
 
-use crate::pool::{DamagedImage, InvalidOptions, MisuseReason};
+use crate::pool::{InvalidCheckpoint, InvalidOptions, MisuseReason};
 use crate::wire::BsonProblem;
 
 use super::action::ActionRecord;
@@ -153,7 +153,7 @@ pub enum TraceProblem {
     Options(#[from] InvalidOptions),
     /// No pool can be in the state with which the trace begins.
     #[error("damaged: no pool can be in this state: {0}")]
-    State(#[from] DamagedImage),
+    State(#[from] InvalidCheckpoint),
     /// The machine refuses an input that the recorded pool accepted.
     #[error("{input} is refused: {reason}")]
     Refused {

@@ -15,7 +15,7 @@ use super::writer::{TraceInfo, TraceWriter};
 ///
 /// It has two halves. When one is full, the other is begun anew with the state that the pool is in
 /// at that moment, so that there is always at least one whole half to look back on. A warm
-/// check-out and check-in take about fourteen bytes and nothing allocates, except that the image
+/// check-out and check-in take about fourteen bytes and nothing allocates, except that the checkpoint
 /// of a state grows with the pool the first time that the pool is so large.
 pub(super) struct FlightRecorder {
     present: Chunk,
@@ -108,7 +108,8 @@ impl FlightRecording {
                 writer.write(chunk)?;
             } else {
                 // It goes on where the half before it ended, in a state that is known: a check.
-                let known = chunk.start.as_ref().and_then(|start| fingerprint_of(&start.image));
+                let known =
+                    chunk.start.as_ref().and_then(|start| fingerprint_of(&start.checkpoint));
                 known.map_or(Ok(()), |fingerprint| writer.fingerprint(fingerprint))?;
                 writer.go_on(chunk)?;
             }

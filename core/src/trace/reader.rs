@@ -48,7 +48,7 @@ pub(super) enum Record {
     Input { now: Instant, input: Input<Traced>, refused: bool },
     Fingerprint { fingerprint: u64, inputs: u64 },
     Actions(Vec<ActionRecord>),
-    Restart { lost: u64, image: Box<PoolCheckpoint> },
+    Restart { lost: u64, checkpoint: Box<PoolCheckpoint> },
     End { inputs: u64 },
 }
 
@@ -71,8 +71,8 @@ impl<R: Read> Reader<R> {
         let documents = Documents::new(source);
         let (now, causes) = (Instant::ORIGIN, Vec::new());
         let mut reader = Self { documents, byte: 0, inputs: 0, now, causes, has_ended: false };
-        let (header, image) = reader.begin().map_err(|problem| reader.error(problem))?;
-        Ok((reader, header, image))
+        let (header, checkpoint) = reader.begin().map_err(|problem| reader.error(problem))?;
+        Ok((reader, header, checkpoint))
     }
 
     /// The next record; `None` at the end.
@@ -113,25 +113,29 @@ impl<R: Read> Reader<R> {
             let found = "the first document is not BSON".to_owned();
             return Err(TraceProblem::NotATrace { found });
         };
-        let (header, image, parts) = header(&fields)?;
+        let (header, checkpoint, parts) = header(&fields)?;
         drop(fields);
         self.now = header.start;
         match parts {
             None => Ok((header, None)),
-            Some(parts) => Ok((header, Some(self.parts(image, parts)?))),
+            Some(parts) => Ok((header, Some(self.parts(checkpoint, parts)?))),
         }
     }
 
-    fn parts(&mut self, mut image: PoolCheckpoint, parts: decode::Parts) -> Found<PoolCheckpoint> {
+    fn parts(
+        &mut self,
+        mut checkpoint: PoolCheckpoint,
+        parts: decode::Parts,
+    ) -> Found<PoolCheckpoint> {
         for _ in 0..parts.total() {
             self.byte = self.documents.offset();
             let document = self.documents.next()?.ok_or(TraceProblem::NoEnd)?;
             let fields = Fields::of(document)?;
-            if decode::part(&fields, &mut image)?.is_none() {
+            if decode::part(&fields, &mut checkpoint)?.is_none() {
                 return Err(out_of_place(&fields));
             }
         }
-        Ok(image)
+        Ok(checkpoint)
     }
 
     fn read(&mut self) -> Found<Option<Record>> {
@@ -166,12 +170,12 @@ impl<R: Read> Reader<R> {
                 Some("acts") => return actions(&fields).map(|all| Some(Record::Actions(all))),
                 Some("lost") => {
                     let lost = fields.number("lost")?;
-                    let (image, parts) = start(&fields)?;
+                    let (checkpoint, parts) = start(&fields)?;
                     let parts = parts.ok_or_else(|| absent("state"))?;
                     drop(fields);
-                    self.now = image.now;
-                    let image = Box::new(self.parts(image, parts)?);
-                    return Ok(Some(Record::Restart { lost, image }));
+                    self.now = checkpoint.now;
+                    let checkpoint = Box::new(self.parts(checkpoint, parts)?);
+                    return Ok(Some(Record::Restart { lost, checkpoint }));
                 }
                 Some("end") => {
                     self.has_ended = true;
@@ -202,7 +206,7 @@ fn header(fields: &Fields<'_>) -> Found<Begun> {
     if version != VERSION {
         return Err(TraceProblem::Version { got: version, known: VERSION });
     }
-    let (image, parts) = start(fields)?;
+    let (checkpoint, parts) = start(fields)?;
     let origin = match fields.get("origin") {
         Some(RawBsonRef::DateTime(origin)) => origin.timestamp_millis(),
         Some(_) | None => return Err(wrong("origin", "is not a date")),
@@ -212,12 +216,12 @@ fn header(fields: &Fields<'_>) -> Found<Begun> {
         address: fields.text_if("address")?.map(ToOwned::to_owned),
         program: fields.text_if("program")?.map(ToOwned::to_owned),
         origin,
-        options: image.options.clone(),
-        start: image.now,
+        options: checkpoint.options.clone(),
+        start: checkpoint.now,
         is_new: parts.is_none(),
         has_actions: fields.flag("actions")?,
     };
-    Ok((header, image, parts))
+    Ok((header, checkpoint, parts))
 }
 
 /// The options and the time at which a trace begins, or begins again, and the counts of the state.
@@ -225,12 +229,13 @@ fn start(fields: &Fields<'_>) -> Found<(PoolCheckpoint, Option<decode::Parts>)> 
     let nested = fields.document_if("options")?.ok_or_else(|| absent("options"))?;
     let options = decode::options(&nested)?;
     options.validate()?;
-    let mut image = PoolCheckpoint { options, now: fields.time("t")?, ..PoolCheckpoint::default() };
+    let mut checkpoint =
+        PoolCheckpoint { options, now: fields.time("t")?, ..PoolCheckpoint::default() };
     let parts = match fields.document_if("state")? {
-        Some(state) => Some(decode::state(&state, &mut image)?),
+        Some(state) => Some(decode::state(&state, &mut checkpoint)?),
         None => None,
     };
-    Ok((image, parts))
+    Ok((checkpoint, parts))
 }
 
 fn input(

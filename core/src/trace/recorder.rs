@@ -52,7 +52,7 @@ where
     }
 
     /// Keeps the last inputs in so many bytes, which are set aside now (at least a few hundred);
-    /// besides, it needs an eighth more for texts, and room for two images of the pool's state.
+    /// besides, it needs an eighth more for texts, and room for two checkpoints of the pool's state.
     /// Recording begins in the state that the pool is in.
     #[must_use]
     pub fn with_flight_recorder(mut self, bytes: usize) -> Self {

@@ -79,9 +79,9 @@ impl<R: Read> Replay<R> {
     ///
     /// As [`new`](Self::new).
     pub fn with_sink(source: R, out: &mut impl ActionSink<Traced>) -> Result<Self, TraceError> {
-        let (reader, header, image) = Reader::new(source)?;
-        let pool = match image {
-            Some(image) => restored(&image).map_err(TraceProblem::from),
+        let (reader, header, checkpoint) = Reader::new(source)?;
+        let pool = match checkpoint {
+            Some(checkpoint) => restored(&checkpoint).map_err(TraceProblem::from),
             None => PoolState::new(header.start, header.options.clone(), out)
                 .map_err(TraceProblem::from),
         };
@@ -134,9 +134,9 @@ impl<R: Read> Replay<R> {
                     self.compare_fingerprint(fingerprint)?;
                 }
                 Some(Record::Actions(actions)) => self.compare_actions(&actions)?,
-                Some(Record::Restart { lost, image }) => {
+                Some(Record::Restart { lost, checkpoint }) => {
                     self.expect_no_more_actions()?;
-                    let pool = restored(&image).map_err(TraceProblem::from);
+                    let pool = restored(&checkpoint).map_err(TraceProblem::from);
                     self.pool = pool.map_err(|problem| self.reader.error(problem))?;
                     lost_before = Some(lost);
                 }

@@ -155,14 +155,14 @@ impl<W: io::Write> TraceWriter<W> {
         self.pass_on(BUFFER)
     }
 
-    /// Begins a trace in the state that an image tells of, without any recorder. A second time it
+    /// Begins a trace in the state that a checkpoint tells of, without any recorder. A second time it
     /// goes on from there, after so many inputs that are not told.
     ///
     /// # Errors
     ///
     /// Those of the sink.
-    pub fn begin(&mut self, image: &PoolCheckpoint, lost: u64) -> io::Result<()> {
-        self.start(&Start { image: image.clone(), lost })
+    pub fn begin(&mut self, checkpoint: &PoolCheckpoint, lost: u64) -> io::Result<()> {
+        self.start(&Start { checkpoint: checkpoint.clone(), lost })
     }
 
     /// Writes the fingerprint of the state after the last input.
@@ -205,8 +205,8 @@ impl<W: io::Write> TraceWriter<W> {
 
     fn start(&mut self, start: &Start) -> io::Result<()> {
         self.settle_actions();
-        let image = &start.image;
-        self.now = image.now;
+        let checkpoint = &start.checkpoint;
+        self.now = checkpoint.now;
         let mut document = Document::new(&mut self.buffer);
         if self.begun {
             document.number("lost", start.lost);
@@ -214,30 +214,30 @@ impl<W: io::Write> TraceWriter<W> {
             header(&mut document, &self.info);
             document.flag("actions", self.tells_actions);
         }
-        document.long("t", image.now.as_nanos() as i64);
-        document.document("options", |nested| encode::options(nested, &image.options));
-        let state = !is_new(image) || self.begun;
+        document.long("t", checkpoint.now.as_nanos() as i64);
+        document.document("options", |nested| encode::options(nested, &checkpoint.options));
+        let state = !is_new(checkpoint) || self.begun;
         if state {
-            document.document("state", |nested| encode::state(nested, image));
+            document.document("state", |nested| encode::state(nested, checkpoint));
         }
         document.end();
         self.begun = true;
-        if state { self.parts(image) } else { Ok(()) }
+        if state { self.parts(checkpoint) } else { Ok(()) }
     }
 
-    fn parts(&mut self, image: &PoolCheckpoint) -> io::Result<()> {
-        for service in &image.services {
+    fn parts(&mut self, checkpoint: &PoolCheckpoint) -> io::Result<()> {
+        for service in &checkpoint.services {
             self.document(|document| encode::service(document, service))?;
         }
-        for connection in &image.connections {
-            self.document(|document| encode::connection_image(document, connection))?;
+        for connection in &checkpoint.connections {
+            self.document(|document| encode::connection_checkpoint(document, connection))?;
         }
-        for &slot in &image.free_slots {
+        for &slot in &checkpoint.free_slots {
             self.document(|document| {
                 document.number("free", slot.into());
             })?;
         }
-        for request in &image.requests {
+        for request in &checkpoint.requests {
             self.document(|document| encode::request(document, request))?;
         }
         Ok(())
@@ -308,9 +308,9 @@ fn header(document: &mut Document<'_>, info: &TraceInfo) {
 }
 
 /// Whether nothing has happened yet, so that the trace begins with the pool.
-fn is_new(image: &PoolCheckpoint) -> bool {
-    let (options, now) = (image.options.clone(), image.now);
-    *image == PoolCheckpoint { options, now, ..PoolCheckpoint::default() }
+fn is_new(checkpoint: &PoolCheckpoint) -> bool {
+    let (options, now) = (checkpoint.options.clone(), checkpoint.now);
+    *checkpoint == PoolCheckpoint { options, now, ..PoolCheckpoint::default() }
 }
 
 impl<W> fmt::Debug for TraceWriter<W> {

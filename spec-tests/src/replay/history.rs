@@ -39,7 +39,7 @@ impl History {
     /// When it cannot even be begun.
     pub fn read(source: impl Read) -> Result<(Self, Option<TraceError>), TraceError> {
         let mut replay = Replay::new(source)?;
-        let (header, mut start) = (replay.header().clone(), replay.pool().image());
+        let (header, mut start) = (replay.header().clone(), replay.pool().checkpoint());
         let mut inputs = Vec::new();
         let problem = loop {
             match replay.step(&mut cenote_core::pool::WithoutEvents(&mut Nobody)) {
@@ -48,7 +48,7 @@ impl History {
                         // What comes before a gap cannot be put together with what comes after it.
                         // A gap has its state behind it, in which the step has been taken already.
                         inputs.clear();
-                        start = replay.pool().image();
+                        start = replay.pool().checkpoint();
                         continue;
                     }
                     inputs.push(Entry { at: step.at, input: step.input, refused: step.refused });
@@ -66,7 +66,7 @@ impl History {
     ///
     /// Never: the state was that of a pool.
     pub fn pool(&self) -> PoolState<Traced> {
-        PoolState::restore(&self.start, &mut Restored).expect("the image of a pool")
+        PoolState::restore(&self.start, &mut Restored).expect("the checkpoint of a pool")
     }
 
     /// Writes it as a trace, with a fingerprint after every input; up to the one at which the machine

@@ -23,7 +23,7 @@ fn whenever_it_is_asked_the_flight_recorder_tells_how_it_came_to_this() {
             let replayed = replay.verify().unwrap_or_else(|error| panic!("{seed}: {error}"));
             assert_eq!(replayed, recording.inputs());
             assert_eq!(replay.pool().fingerprint(), pool.fingerprint());
-            assert_eq!(replay.pool().image(), pool.image());
+            assert_eq!(replay.pool().checkpoint(), pool.checkpoint());
             if replay.header().is_new {
                 assert_eq!(replayed, steps, "nothing was overwritten");
             } else {

@@ -1,42 +1,42 @@
-//! Images that are those of no pool: each reason for which one is refused, at its limit.
+//! Checkpoints that are those of no pool: each reason for which one is refused, at its limit.
 
 use std::prelude::v1::*;
 
 use super::*;
 use crate::pool::invariants::tests::{SERVICE, at, balanced, busy, id, idle};
-use crate::pool::{ImagedState, ServiceId, ServiceImage, WaiterId};
+use crate::pool::{ConnectionStateCheckpoint, ServiceCheckpoint, ServiceId, WaiterId};
 
 type Pool = PoolState<NoPayload>;
 type Change = fn(&mut PoolCheckpoint);
 
-const EARLIER: ServiceImage = service([1; 12]);
-const LATER: ServiceImage = service([9; 12]);
+const EARLIER: ServiceCheckpoint = service([1; 12]);
+const LATER: ServiceCheckpoint = service([9; 12]);
 
-const fn service(id: [u8; 12]) -> ServiceImage {
-    ServiceImage { id: ServiceId(id), generation: 0, was_cleared: false }
+const fn service(id: [u8; 12]) -> ServiceCheckpoint {
+    ServiceCheckpoint { id: ServiceId(id), generation: 0, was_cleared: false }
 }
 
-/// Each change alone makes the image of `pool` one that is refused with these words.
+/// Each change alone makes the checkpoint of `pool` one that is refused with these words.
 #[track_caller]
 fn refused(pool: &Pool, changes: &[(Change, &str)]) {
     for (change, words) in changes {
-        let mut image = pool.image();
-        change(&mut image);
-        let refusal = Pool::restore(&image, &mut ()).map(drop).expect_err(words);
+        let mut checkpoint = pool.checkpoint();
+        change(&mut checkpoint);
+        let refusal = Pool::restore(&checkpoint, &mut ()).map(drop).expect_err(words);
         assert!(refusal.to_string().contains(words), "{words:?} is not in {refusal}");
     }
 }
 
-/// Each change alone makes the image of `pool` that of another pool.
+/// Each change alone makes the checkpoint of `pool` that of another pool.
 #[track_caller]
 fn taken(pool: &Pool, changes: &[Change]) {
     for (index, change) in changes.iter().enumerate() {
-        let mut image = pool.image();
-        change(&mut image);
-        match Pool::restore(&image, &mut ()) {
+        let mut checkpoint = pool.checkpoint();
+        change(&mut checkpoint);
+        match Pool::restore(&checkpoint, &mut ()) {
             Ok(other) => {
                 other.check_invariants();
-                assert_eq!(other.image(), image, "change {index}");
+                assert_eq!(other.checkpoint(), checkpoint, "change {index}");
             }
             Err(refusal) => panic!("change {index}: {refusal}"),
         }
@@ -108,7 +108,12 @@ fn connections() {
                 "if and only if there is a load balancer",
             ),
             (|it| it.connections[1].created = at(1), time),
-            (|it| it.connections[0].state = ImagedState::Available { since: at(1) }, time),
+            (
+                |it| {
+                    it.connections[0].state = ConnectionStateCheckpoint::Available { since: at(1) }
+                },
+                time,
+            ),
             (|it| it.connections[0].expiry_met = true, "and is not in use"),
             (
                 |it| (it.connections[1].expires, it.connections[1].expiry_met) = (None, true),
@@ -141,15 +146,15 @@ fn connections() {
 #[test]
 fn order_within_a_list() {
     let both_in_use = |it: &mut PoolCheckpoint| it.connections[0].state = it.connections[1].state;
-    let mut image = idle().image();
-    both_in_use(&mut image);
-    let pool = Pool::restore(&image, &mut ()).expect("two are in use");
+    let mut checkpoint = idle().checkpoint();
+    both_in_use(&mut checkpoint);
+    let pool = Pool::restore(&checkpoint, &mut ()).expect("two are in use");
     taken(&pool, &[|it| it.connections.swap(0, 1)]);
     let order = "is not in the order of time";
     let later: Change = |it| {
         it.now = at(2);
         let state = &mut it.connections[0].state;
-        if let ImagedState::InUse { since, .. } = state {
+        if let ConnectionStateCheckpoint::InUse { since, .. } = state {
             *since = at(1);
         }
     };
@@ -157,11 +162,11 @@ fn order_within_a_list() {
     let pending = |it: &mut PoolCheckpoint| {
         for connection in &mut it.connections {
             connection.expires = None;
-            connection.state = ImagedState::Pending { handshaken: false };
+            connection.state = ConnectionStateCheckpoint::Pending { handshaken: false };
         }
     };
-    pending(&mut image);
-    let pool = Pool::restore(&image, &mut ()).expect("two are pending");
+    pending(&mut checkpoint);
+    let pool = Pool::restore(&checkpoint, &mut ()).expect("two are pending");
     refused(&pool, &[(|it| it.connections.swap(0, 1), order)]);
 }
 
@@ -182,7 +187,13 @@ fn services() {
                 |it| it.services[0].generation = COUNT_MAX + 1,
                 "has a generation that none ever reaches",
             ),
-            (|it| it.connections[0].state = ImagedState::Pending { handshaken: false }, balancer),
+            (
+                |it| {
+                    it.connections[0].state =
+                        ConnectionStateCheckpoint::Pending { handshaken: false }
+                },
+                balancer,
+            ),
             (|it| it.services.push(LATER), "has no connections, so it is forgotten"),
             (|it| it.services.push(EARLIER), order),
             (|it| it.services.push(service(SERVICE.0)), order),
@@ -194,7 +205,7 @@ fn services() {
             |it| it.services[0].generation = COUNT_MAX,
             |it| it.services[0].was_cleared = true,
             |it| (it.services[0].generation, it.connections[0].generation) = (3, 2),
-            |it| it.connections[0].state = ImagedState::Pending { handshaken: true },
+            |it| it.connections[0].state = ConnectionStateCheckpoint::Pending { handshaken: true },
         ],
     );
 }

@@ -1,4 +1,4 @@
-//! Images of states: what is restored from one has the same fingerprint and the same future, and
+//! Checkpoints of states: what is restored from one has the same fingerprint and the same future, and
 //! what cannot be is refused.
 
 use cenote::replay::random::{RandomRun, SplitMix};
@@ -14,7 +14,7 @@ fn a_restored_pool_has_the_same_fingerprint_and_the_same_future() {
         let mut run = RandomRun::new(seed, STEPS);
         let mut chance = SplitMix(seed);
         let mut pool = new_pool(&run);
-        let mut copy = restore(&pool.image());
+        let mut copy = restore(&pool.checkpoint());
         while let Some((now, input)) = run.next_bare(&pool) {
             let (mut expected, mut actions) = (Vec::new(), Vec::new());
             let outcome = pool.handle(now, input.clone(), &mut expected);
@@ -24,16 +24,16 @@ fn a_restored_pool_has_the_same_fingerprint_and_the_same_future() {
             assert_eq!(copy.fingerprint(), pool.fingerprint(), "seed {seed}");
             assert_eq!(copy.next_deadline(), pool.next_deadline());
             if chance.below(4) == 0 {
-                let image = copy.image();
-                assert_eq!(image, pool.image());
-                restored_busy += u64::from(!image.requests.is_empty());
-                copy = restore(&image);
+                let checkpoint = copy.checkpoint();
+                assert_eq!(checkpoint, pool.checkpoint());
+                restored_busy += u64::from(!checkpoint.requests.is_empty());
+                copy = restore(&checkpoint);
                 copy.check_invariants();
                 assert_eq!(copy.fingerprint(), pool.fingerprint());
             }
         }
     }
-    assert!(restored_busy > RUNS, "requests waited in {restored_busy} of the images");
+    assert!(restored_busy > RUNS, "requests waited in {restored_busy} of the checkpoints");
 }
 
 #[test]
@@ -48,11 +48,11 @@ fn a_damaged_image_is_refused_or_is_that_of_a_sound_pool() {
             let _ = pool.handle(now, input, &mut |_: Action<NoPayload>| {});
         }
         for _ in 0..20 {
-            let mut image = pool.image();
+            let mut checkpoint = pool.checkpoint();
             for _ in 0..=chance.below(2) {
-                damage(&mut image, &mut chance);
+                damage(&mut checkpoint, &mut chance);
             }
-            let Ok(mut copy) = PoolState::<NoPayload>::restore(&image, &mut ()) else {
+            let Ok(mut copy) = PoolState::<NoPayload>::restore(&checkpoint, &mut ()) else {
                 refused += 1;
                 continue;
             };
@@ -60,7 +60,7 @@ fn a_damaged_image_is_refused_or_is_that_of_a_sound_pool() {
             copy.check_invariants();
             let mut future = RandomRun::new(seed + 1, 40);
             while let Some((now, input)) = future.next_bare(&copy) {
-                let now = now.max(image.now);
+                let now = now.max(checkpoint.now);
                 let _ = copy.handle(now, input, &mut |_: Action<NoPayload>| {});
                 copy.check_invariants();
             }
@@ -70,43 +70,43 @@ fn a_damaged_image_is_refused_or_is_that_of_a_sound_pool() {
 }
 
 /// Changes one thing.
-fn damage(image: &mut PoolCheckpoint, chance: &mut SplitMix) {
+fn damage(checkpoint: &mut PoolCheckpoint, chance: &mut SplitMix) {
     let some = |chance: &mut SplitMix| Instant::from_nanos(chance.below(200));
-    let connection = |image: &PoolCheckpoint, chance: &mut SplitMix| {
-        (!image.connections.is_empty())
-            .then(|| chance.below(image.connections.len() as u64) as usize)
+    let connection = |checkpoint: &PoolCheckpoint, chance: &mut SplitMix| {
+        (!checkpoint.connections.is_empty())
+            .then(|| chance.below(checkpoint.connections.len() as u64) as usize)
     };
     let other = RandomRun::new(chance.number(), 0);
     match chance.below(19) {
-        0 => image.options = other.options,
-        1 => image.status = [STATUS[0], STATUS[1], STATUS[2]][chance.below(3) as usize],
-        2 => image.generation = [0, 1, u64::MAX, chance.below(9)][chance.below(4) as usize],
-        3 => image.was_cleared = !image.was_cleared,
-        4 => image.populate_after = Some(some(chance)),
-        5 => image.inherited = chance.below(9),
-        6 => image.last_waiter = None,
-        7 => image.last_connection = [0, u64::MAX, 7][chance.below(3) as usize],
-        8 => image.now = some(chance),
-        9 => image.services.clear(),
-        10 => drop(image.connections.pop()),
-        11 => drop(image.free_slots.pop()),
-        12 => image.free_slots.push(chance.below(5) as u32),
-        13 => drop(image.requests.pop()),
-        14 => image.requests.reverse(),
-        15 => image.connections.reverse(),
+        0 => checkpoint.options = other.options,
+        1 => checkpoint.status = [STATUS[0], STATUS[1], STATUS[2]][chance.below(3) as usize],
+        2 => checkpoint.generation = [0, 1, u64::MAX, chance.below(9)][chance.below(4) as usize],
+        3 => checkpoint.was_cleared = !checkpoint.was_cleared,
+        4 => checkpoint.populate_after = Some(some(chance)),
+        5 => checkpoint.inherited = chance.below(9),
+        6 => checkpoint.last_waiter = None,
+        7 => checkpoint.last_connection = [0, u64::MAX, 7][chance.below(3) as usize],
+        8 => checkpoint.now = some(chance),
+        9 => checkpoint.services.clear(),
+        10 => drop(checkpoint.connections.pop()),
+        11 => drop(checkpoint.free_slots.pop()),
+        12 => checkpoint.free_slots.push(chance.below(5) as u32),
+        13 => drop(checkpoint.requests.pop()),
+        14 => checkpoint.requests.reverse(),
+        15 => checkpoint.connections.reverse(),
         16 => {
-            if let Some(at) = connection(image, chance) {
-                image.connections[at].generation = chance.below(5);
+            if let Some(at) = connection(checkpoint, chance) {
+                checkpoint.connections[at].generation = chance.below(5);
             }
         }
         17 => {
-            if let Some(at) = connection(image, chance) {
-                image.connections[at].expires = Some(some(chance));
+            if let Some(at) = connection(checkpoint, chance) {
+                checkpoint.connections[at].expires = Some(some(chance));
             }
         }
         _ => {
-            if let Some(at) = connection(image, chance) {
-                image.connections[at].state = image.connections[0].state;
+            if let Some(at) = connection(checkpoint, chance) {
+                checkpoint.connections[at].state = checkpoint.connections[0].state;
             }
         }
     }
@@ -123,6 +123,6 @@ fn new_pool(run: &RandomRun) -> PoolState<NoPayload> {
     PoolState::new(Instant::ORIGIN, run.options.clone(), nobody).expect("usable options")
 }
 
-fn restore(image: &PoolCheckpoint) -> PoolState<NoPayload> {
-    PoolState::restore(image, &mut ()).expect("the image of a pool")
+fn restore(checkpoint: &PoolCheckpoint) -> PoolState<NoPayload> {
+    PoolState::restore(checkpoint, &mut ()).expect("the checkpoint of a pool")
 }

@@ -14,7 +14,7 @@ use super::wait_queue::Summary;
 
 /// Everything that a pool remembers, except payloads.
 ///
-/// Taken with [`PoolState::image`] or [`PoolState::image_into`], turned back into a machine with
+/// Taken with [`PoolState::checkpoint`] or [`PoolState::checkpoint_into`], turned back into a machine with
 /// [`PoolState::restore`]. The restored machine has the same
 /// [fingerprint](PoolState::fingerprint), and the same inputs have the same consequences.
 ///
@@ -23,7 +23,7 @@ use super::wait_queue::Summary;
 ///
 /// let mut pool = PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {})?;
 /// pool.handle(Instant::from_nanos(5), Input::Ready, &mut |_| {})?;
-/// let restored = PoolState::<NoPayload>::restore(&pool.image(), &mut ())?;
+/// let restored = PoolState::<NoPayload>::restore(&pool.checkpoint(), &mut ())?;
 /// assert_eq!(restored.fingerprint(), pool.fingerprint());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -51,20 +51,20 @@ pub struct PoolCheckpoint {
     /// How often `now` ran backwards.
     pub clock_regressions: u64,
     /// The services behind a load balancer, in the order of their ids.
-    pub services: Vec<ServiceImage>,
+    pub services: Vec<ServiceCheckpoint>,
     /// The connections: pending, available, in use, and in use and reported, each kind in its
     /// order of time.
-    pub connections: Vec<ConnectionImage>,
+    pub connections: Vec<ConnectionCheckpoint>,
     /// The slots without a connection, in the order in which they will be used.
     pub free_slots: Vec<u32>,
     /// The requests without an outcome, in the order of their ids: first those that own a pending
     /// connection, then those that wait.
-    pub requests: Vec<RequestImage>,
+    pub requests: Vec<RequestCheckpoint>,
 }
 
 /// A service behind a load balancer, in a [`PoolCheckpoint`]; it has at least one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServiceImage {
+pub struct ServiceCheckpoint {
     /// Its id.
     pub id: ServiceId,
     /// Its generation.
@@ -75,7 +75,7 @@ pub struct ServiceImage {
 
 /// One connection in a [`PoolCheckpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnectionImage {
+pub struct ConnectionCheckpoint {
     /// Its id.
     pub id: ConnId,
     /// The generation of the pool, or of its service, to which it belongs.
@@ -89,12 +89,12 @@ pub struct ConnectionImage {
     /// Whether that end came while it was in use, so that no timer waits for it any more.
     pub expiry_met: bool,
     /// What it does.
-    pub state: ImagedState,
+    pub state: ConnectionStateCheckpoint,
 }
 
 /// What a connection does, in a [`PoolCheckpoint`] (CO-13 … CO-15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImagedState {
+pub enum ConnectionStateCheckpoint {
     /// Being established; the request that owns it, if there is one, names it.
     Pending {
         /// Whether hello is done, as far as the shell told.
@@ -120,7 +120,7 @@ pub enum ImagedState {
 
 /// One request without an outcome, in a [`PoolCheckpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestImage {
+pub struct RequestCheckpoint {
     /// Its id.
     pub id: WaiterId,
     /// Since when it waits.
@@ -135,7 +135,7 @@ pub struct RequestImage {
     pub owns: Option<ConnId>,
 }
 
-/// An empty image, to be filled by [`PoolState::image_into`]: that of no pool in particular.
+/// An empty checkpoint, to be filled by [`PoolState::checkpoint_into`]: that of no pool in particular.
 impl Default for PoolCheckpoint {
     fn default() -> Self {
         Self {
@@ -160,55 +160,63 @@ impl Default for PoolCheckpoint {
 impl<S: PoolTypes> PoolState<S> {
     /// Everything but the payloads, as plain data. Costs as much as the pool is large, and
     /// allocates as much.
-    pub fn image(&self) -> PoolCheckpoint {
-        let mut image = PoolCheckpoint::default();
-        self.image_into(&mut image);
-        image
+    pub fn checkpoint(&self) -> PoolCheckpoint {
+        let mut checkpoint = PoolCheckpoint::default();
+        self.checkpoint_into(&mut checkpoint);
+        checkpoint
     }
 
-    /// The same into an image whose memory is used again: allocates only where the pool is larger
+    /// The same into a checkpoint whose memory is used again: allocates only where the pool is larger
     /// than it was.
-    pub fn image_into(&self, image: &mut PoolCheckpoint) {
-        image.options.clone_from(&self.options);
-        image.status = self.status;
-        image.generation = self.generation;
-        image.was_cleared = self.cleared_by.is_some();
-        image.populate_after = self.populate_after;
-        image.inherited = self.inherited;
-        image.last_waiter = self.last_waiter;
-        image.last_connection = self.connections.last_number();
-        image.now = self.now;
-        image.clock_regressions = self.clock_regressions;
-        image.services.clear();
-        image.services.extend(self.services.iter().map(|(id, generation, _)| ServiceImage {
-            id,
-            generation,
-            was_cleared: self.services.cleared_by(id).is_some(),
+    pub fn checkpoint_into(&self, checkpoint: &mut PoolCheckpoint) {
+        checkpoint.options.clone_from(&self.options);
+        checkpoint.status = self.status;
+        checkpoint.generation = self.generation;
+        checkpoint.was_cleared = self.cleared_by.is_some();
+        checkpoint.populate_after = self.populate_after;
+        checkpoint.inherited = self.inherited;
+        checkpoint.last_waiter = self.last_waiter;
+        checkpoint.last_connection = self.connections.last_number();
+        checkpoint.now = self.now;
+        checkpoint.clock_regressions = self.clock_regressions;
+        checkpoint.services.clear();
+        checkpoint.services.extend(self.services.iter().map(|(id, generation, _)| {
+            ServiceCheckpoint {
+                id,
+                generation,
+                was_cleared: self.services.cleared_by(id).is_some(),
+            }
         }));
-        image.connections.clear();
+        checkpoint.connections.clear();
         for list in List::ALL {
             let connections = self.connections.iter(list);
-            image.connections.extend(connections.map(|(id, at)| image_of(id, list, at)));
+            checkpoint.connections.extend(connections.map(|(id, at)| checkpoint_of(id, list, at)));
         }
-        image.free_slots.clear();
-        image.free_slots.extend(self.connections.free_slots());
-        image.requests.clear();
+        checkpoint.free_slots.clear();
+        checkpoint.free_slots.extend(self.connections.free_slots());
+        checkpoint.requests.clear();
         let owners = self.owners.iter();
-        image.requests.extend(owners.map(|(request, id)| request.summary().image(Some(*id))));
-        image.requests.extend(self.queue.iter().map(|request| request.image(None)));
+        checkpoint
+            .requests
+            .extend(owners.map(|(request, id)| request.summary().checkpoint(Some(*id))));
+        checkpoint.requests.extend(self.queue.iter().map(|request| request.checkpoint(None)));
     }
 }
 
-fn image_of<C>(id: ConnId, list: List, connection: &Connection<C>) -> ConnectionImage {
+fn checkpoint_of<C>(id: ConnId, list: List, connection: &Connection<C>) -> ConnectionCheckpoint {
     let state = match &connection.doing {
-        Doing::Pending { owner: _, handshaken } => ImagedState::Pending { handshaken: *handshaken },
-        Doing::Available { since, conn: _ } => ImagedState::Available { since: *since },
+        Doing::Pending { owner: _, handshaken } => {
+            ConnectionStateCheckpoint::Pending { handshaken: *handshaken }
+        }
+        Doing::Available { since, conn: _ } => {
+            ConnectionStateCheckpoint::Available { since: *since }
+        }
         &Doing::InUse { since, purpose, interrupted } => {
             let reported = list == List::Overdue;
-            ImagedState::InUse { since, purpose, interrupted, reported }
+            ConnectionStateCheckpoint::InUse { since, purpose, interrupted, reported }
         }
     };
-    ConnectionImage {
+    ConnectionCheckpoint {
         id,
         generation: connection.generation,
         service: connection.service,
@@ -220,8 +228,8 @@ fn image_of<C>(id: ConnId, list: List, connection: &Connection<C>) -> Connection
 }
 
 impl Summary {
-    const fn image(self, owns: Option<ConnId>) -> RequestImage {
+    const fn checkpoint(self, owns: Option<ConnId>) -> RequestCheckpoint {
         let Self { id, started, deadline, deadline_is_callers, purpose } = self;
-        RequestImage { id, started, deadline, deadline_is_callers, purpose, owns }
+        RequestCheckpoint { id, started, deadline, deadline_is_callers, purpose, owns }
     }
 }
