@@ -8,7 +8,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
     Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, PoolTypes, Purpose, WaiterId,
 };
-use cenote_shell::trace::Recorded;
+use cenote_shell::trace::RecordedPool;
 use slab::Slab;
 
 use crate::connector::Connector;
@@ -40,7 +40,7 @@ pub(crate) struct Held<K: Connector> {
 pub(crate) type Delivery<K> = Result<(ConnId, Box<Held<K>>), CheckOutError<ConnectionError>>;
 
 pub(crate) struct Desk<K: Connector> {
-    pub(crate) state: Recorded<Mio<K>>,
+    pub(crate) state: RecordedPool<Mio<K>>,
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
@@ -70,7 +70,7 @@ pub(crate) enum Parked<K: Connector> {
 impl<K: Connector> Desk<K> {
     /// `first` is what the machine said at the beginning.
     pub(crate) fn new(
-        state: Recorded<Mio<K>>,
+        state: RecordedPool<Mio<K>>,
         first: VecDeque<Action<Mio<K>>>,
         event_loop: EventLoop,
     ) -> Self {

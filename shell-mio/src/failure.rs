@@ -5,10 +5,10 @@ use std::sync::Arc;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{ConnId, Input};
-use cenote_shell::failure::{self, Clearance, FailingPool, Settle, Standing};
+use cenote_shell::failure::{self, ClearRequest, ConnectionStatus, DeferredEffects, FailingPool};
 
 pub use cenote_shell::failure::Failure;
-pub(crate) use cenote_shell::failure::Watcher;
+pub(crate) use cenote_shell::failure::FailureHandler;
 
 use crate::connector::Connector;
 use crate::shared::Shared;
@@ -23,17 +23,18 @@ impl<K: Connector> FailingPool for Shared<K> {
         &self.address
     }
 
-    fn standing(&self, id: ConnId) -> Standing {
-        Standing::of(&self.lock().state, id)
+    fn standing(&self, id: ConnId) -> ConnectionStatus {
+        ConnectionStatus::of(&self.lock().state, id)
     }
 
     fn clear(
         self: Arc<Self>,
         id: ConnId,
-        judge: &dyn Fn(Standing) -> Option<Clearance>,
-    ) -> Option<Settle> {
+        judge: &dyn Fn(ConnectionStatus) -> Option<ClearRequest>,
+    ) -> Option<DeferredEffects> {
         let desk = self.lock();
-        let Clearance { cause, interrupt, service } = judge(Standing::of(&desk.state, id))?;
+        let ClearRequest { cause, interrupt, service } =
+            judge(ConnectionStatus::of(&desk.state, id))?;
         let fed = self.feed_locked(desk, Input::Clear { cause, interrupt, service });
         Some(Box::new(move || fed.settle()))
     }

@@ -22,7 +22,7 @@ pub struct PooledConnection<K: Connector> {
     id: ConnId,
     /// There until the guard is dropped.
     held: Option<Box<Held<K>>>,
-    /// Whether [`Holders`](crate::held::Holders) know where it was checked out.
+    /// Whether [`LeakDetector`](crate::leak::LeakDetector) know where it was checked out.
     is_noted: bool,
 }
 

@@ -7,7 +7,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot, Status};
-use cenote_shell::surroundings;
+use cenote_shell::platform;
 
 use crate::builder::{BuildError, Builder};
 use crate::connection::MongoConnector;
@@ -170,7 +170,7 @@ impl<K: Connector> Pool<K> {
     /// When `loadBalanced` changes.
     pub fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
         options.validate()?;
-        let options = surroundings::with_chance(options);
+        let options = platform::with_jitter_seed_from_os(options);
         self.shared().holders.set_options(&options);
         self.shared().feed(Input::SetOptions { options: Box::new(options) });
         Ok(())

@@ -11,7 +11,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, PoolOptions, Purpose, Snapshot, Status,
 };
-use cenote_shell::trace::{OnUnwind, Traces};
+use cenote_shell::trace::{PanicGuard, Traces};
 use mio::Poll;
 
 use crate::connector::Connector;
@@ -19,9 +19,9 @@ use crate::desk::{Asked, Delivery, Desk, Held, Mio, Parked, Place};
 use crate::drainer::Drainer;
 use crate::event::{News, Subscribers};
 use crate::event_loop::EventLoop;
-use crate::failure::Watcher;
-use crate::held::{Holders, Overseer};
+use crate::failure::FailureHandler;
 use crate::interrupt::Interrupt;
+use crate::leak::{LeakCallback, LeakDetector};
 use crate::thread::LoopThread;
 use crate::timer::{Due, TIMER, Timed};
 use crate::woken::{Waiter, Woken, wake};
@@ -38,8 +38,8 @@ pub(crate) struct Shared<K: Connector> {
     process: AtomicU32,
     origin: std::time::Instant,
     subscribers: Subscribers,
-    pub(crate) watcher: Option<Watcher>,
-    pub(crate) holders: Holders,
+    pub(crate) watcher: Option<FailureHandler>,
+    pub(crate) holders: LeakDetector,
     pub(crate) traces: Traces,
     desk: Mutex<Desk<K>>,
 }
@@ -56,8 +56,8 @@ pub(crate) struct Moment {
 /// Who is told things.
 pub(crate) struct Audience {
     pub(crate) subscribers: Subscribers,
-    pub(crate) watcher: Option<Watcher>,
-    pub(crate) overseer: Option<Overseer>,
+    pub(crate) watcher: Option<FailureHandler>,
+    pub(crate) overseer: Option<LeakCallback>,
     pub(crate) traces: Traces,
 }
 
@@ -78,7 +78,7 @@ impl<K: Connector> Shared<K> {
             origin: std::time::Instant::now(),
             subscribers,
             watcher,
-            holders: Holders::new(desk.state.options(), overseer),
+            holders: LeakDetector::new(desk.state.options(), overseer),
             traces,
             desk: Mutex::new(desk),
         });
@@ -98,14 +98,14 @@ impl<K: Connector> Shared<K> {
         desk: MutexGuard<'_, Desk<K>>,
         input: Input<Mio<K>>,
     ) {
-        let unwinding = OnUnwind::new(&**self);
+        let unwinding = PanicGuard::new(&**self);
         let mut desk = desk; // Given back before that is dropped.
         // A recording tells when all this was, too; what is served at once it tells as the pool saw it.
         let brings_time = matches!(input, Input::SetOptions { .. }) || desk.state.is_recording();
         let moment = self.moment(&desk, brings_time);
         let mut woken = Woken::default();
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
-        unwinding.did_not_happen();
+        unwinding.defuse();
         self.settle(desk, moment.is_timed, woken);
     }
 
@@ -117,14 +117,14 @@ impl<K: Connector> Shared<K> {
         purpose: Purpose,
         waiter: impl FnOnce() -> Waiter,
     ) -> Result<Delivery<K>, Place> {
-        let unwinding = OnUnwind::new(&**self);
+        let unwinding = PanicGuard::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, deadline.is_some());
         let mut woken = Woken::default();
         let deadline = deadline.map(|deadline| self.instant(deadline));
         let asked = Asked { deadline, purpose };
         let answer = desk.request(moment.now, asked, moment.wants_events, (waiter, &mut woken));
-        unwinding.did_not_happen();
+        unwinding.defuse();
         self.settle(desk, moment.is_timed, woken);
         answer
     }
@@ -136,13 +136,13 @@ impl<K: Connector> Shared<K> {
         conn: Box<Held<K>>,
         health: Health<ConnectionError>,
     ) {
-        let unwinding = OnUnwind::new(&**self);
+        let unwinding = PanicGuard::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, false);
         let mut woken = Woken::default();
         let input = Input::CheckedIn { id, conn, health };
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
-        unwinding.did_not_happen();
+        unwinding.defuse();
         self.settle(desk, moment.is_timed, woken);
     }
 
@@ -163,7 +163,7 @@ impl<K: Connector> Shared<K> {
     }
 
     fn cancel(self: &Arc<Self>, desk: MutexGuard<'_, Desk<K>>, place: Place) {
-        let unwinding = OnUnwind::new(&**self);
+        let unwinding = PanicGuard::new(&**self);
         let mut desk = desk; // Given back before that is dropped.
         let moment = self.moment(&desk, desk.state.is_recording());
         let mut woken = Woken::default();
@@ -173,7 +173,7 @@ impl<K: Connector> Shared<K> {
         if desk.parked.try_remove(place.index).is_some() {
             desk.answered.retain(|answered| *answered != place.index);
         }
-        unwinding.did_not_happen();
+        unwinding.defuse();
         self.settle(desk, moment.is_timed, woken);
     }
 
@@ -303,9 +303,9 @@ impl<K: Connector> Shared<K> {
         woken: Woken,
     ) {
         let sleeper = if is_timed { Self::arm(&mut desk) } else { None };
-        if desk.state.wants_clerk(desk.has_timed_out) {
+        if desk.state.wants_writer(desk.has_timed_out) {
             let has_timed_out = mem::take(&mut desk.has_timed_out);
-            desk.state.call_clerk(has_timed_out, &self.traces);
+            desk.state.call_writer(has_timed_out, &self.traces);
         }
         let (work, news) = (desk.outbox.claim(), desk.news.claim());
         drop(desk);

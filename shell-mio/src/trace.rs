@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::mpsc::channel;
 
-use cenote_shell::trace::{self, Recorded, RecordingError, TracedPool, Traces};
+use cenote_shell::trace::{self, RecordedPool, RecordingError, TracedPool, Traces};
 
 use crate::connector::Connector;
 use crate::desk::Mio;
@@ -56,11 +56,11 @@ impl<K: Connector> Pool<K> {
 impl<K: Connector> TracedPool for Shared<K> {
     type PoolTypes = Mio<K>;
 
-    fn locked<R>(&self, act: impl FnOnce(&mut Recorded<Mio<K>>) -> R) -> R {
+    fn locked<R>(&self, act: impl FnOnce(&mut RecordedPool<Mio<K>>) -> R) -> R {
         act(&mut self.lock().state)
     }
 
-    fn try_locked<R>(&self, act: impl FnOnce(&mut Recorded<Mio<K>>) -> R) -> Option<R> {
+    fn try_locked<R>(&self, act: impl FnOnce(&mut RecordedPool<Mio<K>>) -> R) -> Option<R> {
         self.try_lock().map(|mut desk| act(&mut desk.state))
     }
 

@@ -13,7 +13,7 @@ pub(crate) enum Waiter {
     Loop(EventLoop),
 }
 
-pub(crate) type Woken = cenote_shell::woken::Woken<Waiter>;
+pub(crate) type Woken = cenote_shell::wake_list::WakeList<Waiter>;
 
 pub(crate) fn wake(waiter: Waiter) {
     match waiter {

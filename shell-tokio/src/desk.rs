@@ -10,7 +10,7 @@ use cenote_core::pool::{
     Action, ActionSink, CheckOutError, ConnId, Input, Instant, Misuse, PoolTypes, Purpose, Status,
     WaiterId,
 };
-use cenote_shell::trace::Recorded;
+use cenote_shell::trace::RecordedPool;
 use slab::Slab;
 use tokio::task::AbortHandle;
 
@@ -44,7 +44,7 @@ pub(crate) struct Held<K: Connector> {
 pub(crate) type Delivery<K> = Result<(ConnId, Box<Held<K>>), CheckOutError<ConnectionError>>;
 
 pub(crate) struct Desk<K: Connector> {
-    pub(crate) state: Recorded<Tokio<K>>,
+    pub(crate) state: RecordedPool<Tokio<K>>,
     /// How many requests there have been; the last one has this number.
     pub(crate) requests: u64,
     pub(crate) parked: Slab<Parked<K>>,
@@ -92,7 +92,7 @@ pub(crate) enum Parked<K: Connector> {
 
 impl<K: Connector> Desk<K> {
     /// `first` is what the machine said at the beginning.
-    pub(crate) fn new(state: Recorded<Tokio<K>>, first: VecDeque<Action<Tokio<K>>>) -> Self {
+    pub(crate) fn new(state: RecordedPool<Tokio<K>>, first: VecDeque<Action<Tokio<K>>>) -> Self {
         let mut desk = Self {
             state,
             requests: 0,

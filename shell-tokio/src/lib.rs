@@ -98,7 +98,7 @@ mod warm_up;
 mod woken;
 
 // What both shells have.
-use cenote_shell::{dial, error, event, held, outbox, talk};
+use cenote_shell::{dial, error, event, leak, outbox, transport_error};
 
 pub use cenote_shell::trace::{Recording, RecordingError};
 
@@ -113,8 +113,8 @@ pub use event::PoolEvent;
 pub use failure::Failure;
 pub use fork::ForkError;
 pub use guard::PooledConnection;
-pub use held::LeakReport;
 pub use interruptible::Interruptible;
+pub use leak::LeakReport;
 #[cfg(feature = "metrics")]
 pub use metrics::Metrics;
 pub use pool::Pool;

@@ -8,16 +8,16 @@ use std::task::Waker;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Action, ConnId, Health, Input, Instant, PoolOptions, Purpose, Snapshot};
-use cenote_shell::trace::{OnUnwind, Traces};
+use cenote_shell::trace::{PanicGuard, Traces};
 use tokio::runtime::Handle;
 
 use crate::connector::Connector;
 use crate::desk::{Asked, Delivery, Desk, Held, Parked, Place, Tokio};
 use crate::event::{News, Subscribers};
-use crate::failure::Watcher;
-use crate::held::{Holders, Overseer};
+use crate::failure::FailureHandler;
 use crate::home::Home;
 use crate::interrupt::Interrupt;
+use crate::leak::{LeakCallback, LeakDetector};
 use crate::sync::{Mutex, MutexGuard};
 use crate::woken::{Woken, wake};
 use crate::{error, establish, outbox};
@@ -28,8 +28,8 @@ pub(crate) struct Shared<K: Connector> {
     pub(crate) home: Home,
     origin: tokio::time::Instant,
     subscribers: Subscribers,
-    pub(crate) watcher: Option<Watcher>,
-    pub(crate) holders: Holders,
+    pub(crate) watcher: Option<FailureHandler>,
+    pub(crate) holders: LeakDetector,
     pub(crate) traces: Traces,
     desk: Mutex<Desk<K>>,
 }
@@ -46,8 +46,8 @@ pub(crate) struct Moment {
 /// Who is told things.
 pub(crate) struct Audience {
     pub(crate) subscribers: Subscribers,
-    pub(crate) watcher: Option<Watcher>,
-    pub(crate) overseer: Option<Overseer>,
+    pub(crate) watcher: Option<FailureHandler>,
+    pub(crate) overseer: Option<LeakCallback>,
     pub(crate) traces: Traces,
 }
 
@@ -67,7 +67,7 @@ impl<K: Connector> Shared<K> {
             origin: tokio::time::Instant::now(),
             subscribers,
             watcher,
-            holders: Holders::new(desk.state.options(), overseer),
+            holders: LeakDetector::new(desk.state.options(), overseer),
             traces,
             desk: Mutex::new(desk),
         });
@@ -87,14 +87,14 @@ impl<K: Connector> Shared<K> {
         desk: MutexGuard<'_, Desk<K>>,
         input: Input<Tokio<K>>,
     ) {
-        let unwinding = OnUnwind::new(&**self);
+        let unwinding = PanicGuard::new(&**self);
         let mut desk = desk; // Given back before that is dropped.
         // A recording tells when all this was, too; what is served at once it tells as the pool saw it.
         let brings_time = matches!(input, Input::SetOptions { .. }) || desk.state.is_recording();
         let moment = self.moment(&desk, brings_time);
         let mut woken = Woken::default();
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
-        unwinding.did_not_happen();
+        unwinding.defuse();
         self.settle(desk, moment, woken);
     }
 
@@ -106,14 +106,14 @@ impl<K: Connector> Shared<K> {
         purpose: Purpose,
         waker: &Waker,
     ) -> Result<Delivery<K>, Place> {
-        let unwinding = OnUnwind::new(&**self);
+        let unwinding = PanicGuard::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, deadline.is_some());
         let mut woken = Woken::default();
         let deadline = deadline.map(|deadline| self.instant(deadline));
         let asked = Asked { deadline, purpose };
         let answer = desk.request(moment.now, asked, moment.wants_events, (waker, &mut woken));
-        unwinding.did_not_happen();
+        unwinding.defuse();
         self.settle(desk, moment, woken);
         answer
     }
@@ -125,13 +125,13 @@ impl<K: Connector> Shared<K> {
         conn: Box<Held<K>>,
         health: Health<ConnectionError>,
     ) {
-        let unwinding = OnUnwind::new(&**self);
+        let unwinding = PanicGuard::new(&**self);
         let mut desk = self.lock();
         let moment = self.moment(&desk, false);
         let mut woken = Woken::default();
         let input = Input::CheckedIn { id, conn, health };
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
-        unwinding.did_not_happen();
+        unwinding.defuse();
         self.settle(desk, moment, woken);
     }
 
@@ -155,7 +155,7 @@ impl<K: Connector> Shared<K> {
     }
 
     fn cancel(self: &Arc<Self>, desk: MutexGuard<'_, Desk<K>>, place: Place) {
-        let unwinding = OnUnwind::new(&**self);
+        let unwinding = PanicGuard::new(&**self);
         let mut desk = desk; // Given back before that is dropped.
         let moment = self.moment(&desk, desk.state.is_recording());
         let mut woken = Woken::default();
@@ -163,7 +163,7 @@ impl<K: Connector> Shared<K> {
         desk.handle(moment.now, input, moment.wants_events, &mut woken);
         // If its time was over already, there is an answer, for which nobody comes.
         drop(desk.parked.try_remove(place.index));
-        unwinding.did_not_happen();
+        unwinding.defuse();
         self.settle(desk, moment, woken);
     }
 
@@ -242,9 +242,9 @@ impl<K: Connector> Shared<K> {
         if moment.is_timed {
             self.arm(&mut desk);
         }
-        if desk.state.wants_clerk(desk.noted.has_timed_out) {
+        if desk.state.wants_writer(desk.noted.has_timed_out) {
             let has_timed_out = mem::take(&mut desk.noted.has_timed_out);
-            desk.state.call_clerk(has_timed_out, &self.traces);
+            desk.state.call_writer(has_timed_out, &self.traces);
         }
         // Those who wait have their answers, and need not wait for subscribers.
         let (work, news) = (desk.outbox.claim(), desk.news.claim());

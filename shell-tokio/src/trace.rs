@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use cenote_shell::trace::{self, Recorded, RecordingError, TracedPool, Traces};
+use cenote_shell::trace::{self, RecordedPool, RecordingError, TracedPool, Traces};
 use tokio::sync::oneshot;
 
 use crate::connector::Connector;
@@ -57,11 +57,11 @@ impl<K: Connector> Pool<K> {
 impl<K: Connector> TracedPool for Shared<K> {
     type PoolTypes = Tokio<K>;
 
-    fn locked<R>(&self, act: impl FnOnce(&mut Recorded<Tokio<K>>) -> R) -> R {
+    fn locked<R>(&self, act: impl FnOnce(&mut RecordedPool<Tokio<K>>) -> R) -> R {
         act(&mut self.lock().state)
     }
 
-    fn try_locked<R>(&self, act: impl FnOnce(&mut Recorded<Tokio<K>>) -> R) -> Option<R> {
+    fn try_locked<R>(&self, act: impl FnOnce(&mut RecordedPool<Tokio<K>>) -> R) -> Option<R> {
         self.try_lock().map(|mut desk| act(&mut desk.state))
     }
 

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Waker;
 
-pub(crate) type Woken = cenote_shell::woken::Woken<Waker>;
+pub(crate) type Woken = cenote_shell::wake_list::WakeList<Waker>;
 
 /// Of whatever runtime it is: one that panics must not keep the others asleep.
 pub(crate) fn wake(waker: Waker) {

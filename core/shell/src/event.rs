@@ -39,7 +39,7 @@ pub struct Subscribers {
 pub enum News {
     /// For [`Subscribers`].
     Event(Event<ConnectionError>),
-    /// For [`Holders`](crate::held::Holders).
+    /// For [`LeakDetector`](crate::leak::LeakDetector).
     LeakReport {
         /// The connection.
         id: ConnId,

@@ -30,7 +30,7 @@ pub struct Failure<'a> {
 }
 
 /// Who is shown failures.
-pub type Watcher = Box<dyn Fn(&Failure<'_>) + Send + Sync>;
+pub type FailureHandler = Box<dyn Fn(&Failure<'_>) + Send + Sync>;
 
 /// A pool with a lock of the shell's own choice, as far as its failures are concerned.
 pub trait FailingPool: Send + Sync {
@@ -38,24 +38,24 @@ pub trait FailingPool: Send + Sync {
     fn address(&self) -> &ServerAddress;
 
     /// How things stand with a connection, looked up under the pool's lock.
-    fn standing(&self, id: ConnId) -> Standing;
+    fn standing(&self, id: ConnId) -> ConnectionStatus;
 
     /// Asks `judge` how things stand with a connection, and clears the pool as that says, all under
     /// one lock. What comes of it waits for the caller to settle it. `None`: nothing was cleared.
     fn clear(
         self: Arc<Self>,
         id: ConnId,
-        judge: &dyn Fn(Standing) -> Option<Clearance>,
-    ) -> Option<Settle>;
+        judge: &dyn Fn(ConnectionStatus) -> Option<ClearRequest>,
+    ) -> Option<DeferredEffects>;
 }
 
 /// What comes of an input that was fed under a lock of the caller's, to be called when that lock is
 /// given back: only then is anything told or done, and anybody woken.
-pub type Settle = Box<dyn FnOnce()>;
+pub type DeferredEffects = Box<dyn FnOnce()>;
 
 /// How things stand with a connection that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct ConnectionStatus {
     /// Whether the pool is behind a load balancer.
     pub load_balanced: bool,
     /// Whether the pool, or the service, was cleared since the connection was made.
@@ -66,7 +66,7 @@ pub struct Standing {
 
 /// What is cleared.
 #[derive(Clone, Debug)]
-pub struct Clearance {
+pub struct ClearRequest {
     /// Why.
     pub cause: ConnectionError,
     /// Whether connections in use are broken off.
@@ -75,7 +75,7 @@ pub struct Clearance {
     pub service: Option<ServiceId>,
 }
 
-impl Standing {
+impl ConnectionStatus {
     /// As the machine has it.
     #[must_use]
     pub fn of<S: PoolTypes>(state: &PoolState<S>, id: ConnId) -> Self {
@@ -117,7 +117,7 @@ impl Failure<'_> {
     /// `topology_version` is that of the server's description, if there is one.
     #[must_use]
     pub fn context(&self, topology_version: Option<TopologyVersion>) -> Context {
-        let Standing { load_balanced, is_stale, service: _ } = self.pool.standing(self.id);
+        let ConnectionStatus { load_balanced, is_stale, service: _ } = self.pool.standing(self.id);
         Context { load_balanced, current_generation: !is_stale, topology_version }
     }
 
@@ -134,7 +134,7 @@ impl Failure<'_> {
     }
 
     /// As [`clear`](Self::clear), under a lock of the caller's.
-    pub(crate) fn clear_within(&self, verdict: PoolVerdict) -> Option<Settle> {
+    pub(crate) fn clear_within(&self, verdict: PoolVerdict) -> Option<DeferredEffects> {
         Arc::clone(&self.pool).clear(self.id, &|standing| {
             if standing.is_stale {
                 return None;
@@ -144,14 +144,14 @@ impl Failure<'_> {
                 PoolVerdict::Clear { interrupt } => (interrupt, None),
                 PoolVerdict::ClearService => (false, Some(standing.service?)),
             };
-            Some(Clearance { cause: self.error.clone(), interrupt, service })
+            Some(ClearRequest { cause: self.error.clone(), interrupt, service })
         })
     }
 }
 
 /// Shows a failure to whoever watches the server, if anybody does. Never under the lock.
 pub fn show<P: FailingPool + 'static>(
-    watcher: Option<&Watcher>,
+    watcher: Option<&FailureHandler>,
     pool: &Arc<P>,
     id: ConnId,
     error: &ConnectionError,

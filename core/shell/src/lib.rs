@@ -14,8 +14,8 @@
 //! | [`log`] | the specification's log messages, and those of monitors, through `tracing` |
 //! | [`dial`] | in which order addresses are tried, and how sockets are set up |
 //! | [`outbox`] | what is decided under a lock and done, or told, outside of it |
-//! | [`surroundings`] | what a connection needs to know of the process and of the operating system |
-//! | [`talk`] | why there was no reply |
+//! | [`platform`] | what a connection needs to know of the process and of the operating system |
+//! | [`transport_error`] | why there was no reply |
 //! | [`trace`] | recordings, the flight recorder and its dumps |
 //! | [`warm_up`] | how connections are made before they are needed |
 //! | [`watch`] | one server that is watched, and who is told of it |
@@ -32,16 +32,16 @@ pub mod dial;
 pub mod error;
 pub mod event;
 pub mod failure;
-pub mod held;
+pub mod leak;
 pub mod log;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+pub mod monitor;
 pub mod outbox;
-pub mod surroundings;
-pub mod talk;
+pub mod platform;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trace;
+pub mod transport_error;
+pub mod wake_list;
 pub mod warm_up;
-pub mod watch;
-pub mod woken;

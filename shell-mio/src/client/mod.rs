@@ -189,7 +189,7 @@ fn is_telling(server: &Server) -> bool {
 
 /// Nobody turns this loop any more.
 fn end_loop(server: &Server, event_loop: &EventLoop) {
-    server.watch().into_iter().for_each(|watch| watch.means().talks.end_loop());
+    server.watch().into_iter().for_each(|watch| watch.runtime().talks.end_loop());
     server.pool.shared().end_loop(event_loop);
 }
 

@@ -104,7 +104,7 @@ impl Talk {
 
     async fn greet(&self) -> Result<Monitoring, ConnectionError> {
         let Self { watch, event_loop, socket, .. } = self;
-        let opening = watch.means().connector.open_monitoring(watch.address(), event_loop);
+        let opening = watch.runtime().connector.open_monitoring(watch.address(), event_loop);
         let Greeting { connection, hello, round_trip } = opening.await?;
         watch.feed(Input::Opened { socket: *socket, hello, round_trip });
         Ok(connection)
@@ -114,7 +114,7 @@ impl Talk {
     async fn carry_out(&self, connection: &mut Monitoring) -> Result<(), ConnectionError> {
         let Self { watch, socket, .. } = self;
         // Called when there is one.
-        let order = poll_fn(|_| match watch.means().talks.take_order(*socket) {
+        let order = poll_fn(|_| match watch.runtime().talks.take_order(*socket) {
             Some(order) => Poll::Ready(order),
             None => Poll::Pending,
         });

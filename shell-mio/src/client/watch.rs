@@ -1,5 +1,5 @@
 //! What a server is watched with: tasks on the event loop, and its timer. The rest is
-//! [`cenote_shell::watch`].
+//! [`cenote_shell::monitor`].
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use cenote_core::connect::{Command, EstablishOptions};
 use cenote_core::monitor::{Event, Input, InvalidMonitorOptions, MonitorOptions, SocketId};
 use cenote_core::pool::Instant;
 use cenote_core::wire::Flags;
-use cenote_shell::failure::Settle;
-use cenote_shell::watch::{self, PoolChange, ServerSubscribers};
+use cenote_shell::failure::DeferredEffects;
+use cenote_shell::monitor::{self, PoolChange, ServerSubscribers};
 
 use super::news::News;
 use super::talk::Talks;
@@ -19,7 +19,7 @@ use crate::pool::Pool;
 use crate::timer::{self, Due, TIMER, Timed};
 
 /// One server that is watched.
-pub(super) type Watch = watch::Watch<Means>;
+pub(super) type Watch = monitor::MonitorDriver<Means>;
 
 pub(crate) struct Means {
     pub(super) connector: MongoConnector,
@@ -44,28 +44,28 @@ pub(super) fn start(
 
 /// Begins with the first check.
 pub(super) fn begin(watch: &Arc<Watch>) {
-    timer::start(watch, &watch.means().talks.event_loop());
+    timer::start(watch, &watch.runtime().talks.event_loop());
     watch.begin();
 }
 
 /// Ends all that was begun: sockets close in the loop's next turn.
 pub(super) fn close(watch: &Arc<Watch>) {
     watch.feed(Input::Close);
-    watch.means().talks.event_loop().call(TIMER);
+    watch.runtime().talks.event_loop().call(TIMER);
 }
 
-impl watch::Means for Means {
+impl monitor::MonitorRuntime for Means {
     fn now(&self) -> Instant {
         Instant::ORIGIN + self.origin.elapsed()
     }
 
-    fn change_pool(&self, change: PoolChange) -> Settle {
+    fn change_pool(&self, change: PoolChange) -> DeferredEffects {
         let fed = self.pool.shared().feed_within(change.into_input());
         Box::new(move || fed.settle())
     }
 
     fn open(watch: &Arc<Watch>, socket: SocketId) {
-        watch.means().talks.open(watch, socket);
+        watch.runtime().talks.open(watch, socket);
     }
 
     fn send(&self, socket: SocketId, command: Command, flags: Flags) {
@@ -92,13 +92,13 @@ impl watch::Means for Means {
 
 impl Timed for Watch {
     fn due(&self) -> Due {
-        let means = self.means();
+        let means = self.runtime();
         let mut desk = self.lock();
         if desk.is_closed() {
             return Due::Never;
         }
         match desk.arm() {
-            Some(armed) if armed <= watch::Means::now(means) => Due::Now,
+            Some(armed) if armed <= monitor::MonitorRuntime::now(means) => Due::Now,
             armed => Due::At(armed.and_then(|armed| means.time_of(armed))),
         }
     }

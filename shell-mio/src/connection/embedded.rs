@@ -42,7 +42,7 @@ impl Connection {
             } else {
                 messages.read().map(Some)
             };
-            match Failure::apart(step) {
+            match Failure::split_would_block(step) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return Poll::Pending,
                 Ok(Ok(None)) => {}

@@ -53,7 +53,7 @@ impl Talk for Talking<'_> {
     }
 
     async fn receive(&mut self) -> Result<RawDocumentBuf, Failure> {
-        let read = self.messages.ready(|messages| Failure::apart(messages.read()));
+        let read = self.messages.ready(|messages| Failure::split_would_block(messages.read()));
         self.turn.hold(read).await??
     }
 

@@ -9,7 +9,7 @@ use cenote_core::wire::{
 use mio::event::Source;
 use mio::{Interest, Registry, Token};
 
-pub(super) use crate::talk::Failure;
+pub(super) use crate::transport_error::TransportError as Failure;
 
 use super::patience::{Patience, Wait};
 use super::stream::Stream;
@@ -179,7 +179,7 @@ impl Messages {
     ) -> Result<R, Failure> {
         loop {
             self.stream.block_for(wait.map(|wait| wait.left))?;
-            match Failure::apart(step(self)) {
+            match Failure::split_would_block(step(self)) {
                 Ok(outcome) => return outcome,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // How it says so that it has waited for long enough.

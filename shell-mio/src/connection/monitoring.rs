@@ -58,7 +58,8 @@ impl Monitoring {
 
     /// The next reply, and whether more are to come.
     pub(crate) async fn receive(&mut self) -> Result<(RawDocumentBuf, bool), ConnectionError> {
-        let read = self.messages.ready(|messages| Failure::apart(messages.read_message()));
+        let read =
+            self.messages.ready(|messages| Failure::split_would_block(messages.read_message()));
         let reply = read.await.map_err(Failure::from).and_then(|reply| reply);
         let reply = reply.map_err(|failure| failure.at(Stage::Hello))?;
         Ok((reply.body().to_owned(), reply.flags().more_to_come))

@@ -120,7 +120,7 @@ impl Server {
 fn insist<R>(mut step: impl FnMut() -> Result<R, Failure>) -> (R, u32) {
     let mut in_vain = 0;
     loop {
-        match Failure::apart(step()) {
+        match Failure::split_would_block(step()) {
             Ok(Ok(done)) => return (done, in_vain),
             Ok(Err(failure)) => panic!("{}", failure.at(Stage::Operation)),
             Err(error) => in_vain += u32::from(error.kind() == ErrorKind::WouldBlock),

@@ -17,7 +17,7 @@ impl Client {
         self.inner.shut();
         for server in self.inner.servers.iter() {
             if let Some(watch) = server.watch() {
-                watch.means().talks.ended().await;
+                watch.runtime().talks.ended().await;
             }
             server.pool.close().await;
         }

@@ -51,7 +51,7 @@ impl Talks {
         }
         let talk = Talk { watch: Arc::clone(watch), socket };
         // Not under the lock: a runtime that has ended drops it at once.
-        let task = watch.means().runtime.spawn(talk.run(received)).abort_handle();
+        let task = watch.runtime().runtime.spawn(talk.run(received)).abort_handle();
         if let Some(entry) = self.table().open.get_mut(&socket) {
             entry.task = Some(task);
         }
@@ -103,7 +103,7 @@ impl Talk {
     /// Ends without an error when there will be no more orders.
     async fn talk(&self, orders: &mut UnboundedReceiver<Order>) -> Result<(), ConnectionError> {
         let Self { watch, socket } = self;
-        let opening = watch.means().connector.open_monitoring(watch.address());
+        let opening = watch.runtime().connector.open_monitoring(watch.address());
         let Greeting { mut connection, hello, round_trip } = opening.await?;
         watch.feed(Input::Opened { socket: *socket, hello, round_trip });
         while let Some(Order { command, flags }) = orders.recv().await {
@@ -132,7 +132,7 @@ impl Drop for Talk {
             let error = ConnectionError::network(Stage::Hello, reason);
             self.watch.feed(Input::Failed { socket: self.socket, error });
         }
-        let talks = &self.watch.means().talks;
+        let talks = &self.watch.runtime().talks;
         let is_last = {
             let mut table = talks.table();
             table.alive = table.alive.saturating_sub(1);

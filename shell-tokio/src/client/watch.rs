@@ -1,5 +1,5 @@
 //! What a server is watched with: tasks of the runtime, and its timer. The rest is
-//! [`cenote_shell::watch`].
+//! [`cenote_shell::monitor`].
 
 use std::sync::{Arc, PoisonError};
 
@@ -7,8 +7,8 @@ use cenote_core::connect::{Command, EstablishOptions};
 use cenote_core::monitor::{Event, Input, InvalidMonitorOptions, MonitorOptions, SocketId};
 use cenote_core::pool::Instant;
 use cenote_core::wire::Flags;
-use cenote_shell::failure::Settle;
-use cenote_shell::watch::{self, PoolChange, ServerSubscribers};
+use cenote_shell::failure::DeferredEffects;
+use cenote_shell::monitor::{self, PoolChange, ServerSubscribers};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -19,7 +19,7 @@ use crate::pool::Pool;
 use crate::sync::{Mutex, MutexGuard};
 
 /// One server that is watched.
-pub(super) type Watch = watch::Watch<Means>;
+pub(super) type Watch = monitor::MonitorDriver<Means>;
 
 pub(crate) struct Means {
     pub(super) connector: MongoConnector,
@@ -57,7 +57,7 @@ pub(super) fn start(
 
 /// Begins with the first check.
 pub(super) fn begin(watch: &Arc<Watch>) {
-    let means = watch.means();
+    let means = watch.runtime();
     let timer = means.runtime.spawn(keep_time(Arc::clone(watch))).abort_handle();
     *means.timer() = Some(timer);
     watch.begin();
@@ -66,13 +66,13 @@ pub(super) fn begin(watch: &Arc<Watch>) {
 /// Ends all that was begun: sockets close as soon as their tasks are stopped.
 pub(super) fn close(watch: &Arc<Watch>) {
     watch.feed(Input::Close);
-    let timer = watch.means().timer().take();
+    let timer = watch.runtime().timer().take();
     timer.into_iter().for_each(|timer| timer.abort());
 }
 
 /// Feeds `Timer` whenever the machine asked for it.
 async fn keep_time(watch: Arc<Watch>) {
-    let means = watch.means();
+    let means = watch.runtime();
     loop {
         let due = watch.lock().arm();
         let due = due.and_then(|due| means.time_of(due));
@@ -89,18 +89,18 @@ async fn keep_time(watch: Arc<Watch>) {
     }
 }
 
-impl watch::Means for Means {
+impl monitor::MonitorRuntime for Means {
     fn now(&self) -> Instant {
         Instant::ORIGIN + self.origin.elapsed()
     }
 
-    fn change_pool(&self, change: PoolChange) -> Settle {
+    fn change_pool(&self, change: PoolChange) -> DeferredEffects {
         let fed = self.pool.shared().feed_within(change.into_input());
         Box::new(move || fed.settle())
     }
 
     fn open(watch: &Arc<Watch>, socket: SocketId) {
-        watch.means().talks.open(watch, socket);
+        watch.runtime().talks.open(watch, socket);
     }
 
     fn send(&self, socket: SocketId, command: Command, flags: Flags) {

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::limit::Limit;
 use super::stream::Stream;
-pub(super) use crate::talk::Failure;
+pub(super) use crate::transport_error::TransportError as Failure;
 
 /// A stream of messages.
 pub(super) struct Messages<S = Stream> {

@@ -15,7 +15,7 @@ use cenote_core::uri::ConnectionString;
 
 use crate::event::PoolEvent;
 use crate::failure::Failure;
-use crate::held::LeakReport;
+use crate::leak::LeakReport;
 use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;

@@ -8,12 +8,12 @@ use cenote_core::pool::{Action, Instant, PoolOptions, PoolState, PoolTypes};
 
 use super::BuildError;
 use crate::event::Subscriber;
-use crate::failure::Watcher;
-use crate::held::Overseer;
+use crate::failure::FailureHandler;
+use crate::leak::LeakCallback;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
-use crate::surroundings;
-use crate::trace::{Recorded, TraceOptions, Traces};
+use crate::platform;
+use crate::trace::{RecordedPool, TraceOptions, Traces};
 
 /// What a [`Builder`](super::Builder) was told, for the shell to make a pool of.
 pub struct PoolPlan<K> {
@@ -28,9 +28,9 @@ pub struct PoolPlan<K> {
     /// How log messages are made; as the environment says if nobody says so.
     pub log: Option<LogSettings>,
     /// Who is shown failures.
-    pub watcher: Option<Watcher>,
+    pub watcher: Option<FailureHandler>,
     /// Who is shown what is held for long.
-    pub overseer: Option<Overseer>,
+    pub overseer: Option<LeakCallback>,
     /// What is recorded.
     pub tracing: TraceOptions,
     /// Where it is measured.
@@ -39,7 +39,7 @@ pub struct PoolPlan<K> {
 }
 
 /// The machine of a new pool, and what is known of its traces.
-pub type Begun<S> = (Recorded<S>, VecDeque<Action<S>>, Traces);
+pub type Begun<S> = (RecordedPool<S>, VecDeque<Action<S>>, Traces);
 
 impl<K> PoolPlan<K> {
     pub(super) fn new(address: ServerAddress, connector: K) -> Self {
@@ -68,7 +68,7 @@ impl<K> PoolPlan<K> {
         program: &str,
     ) -> Result<Begun<S>, BuildError> {
         let mut first = VecDeque::new();
-        let options = surroundings::with_chance(std::mem::take(&mut self.options));
+        let options = platform::with_jitter_seed_from_os(std::mem::take(&mut self.options));
         let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
         let tracing = std::mem::take(&mut self.tracing);
         let (state, traces) = tracing.begin(state, &self.address, program)?;

@@ -9,7 +9,7 @@ use cenote_core::uri::{ConnectionString, UriWarning};
 use super::{ClientBuildError, ClientPlan};
 use crate::builder::{BuildError, Builder, BuiltPool, FromUri};
 use crate::event::PoolEvent;
-use crate::held::LeakReport;
+use crate::leak::LeakReport;
 use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;

@@ -10,12 +10,12 @@ use cenote_core::uri::ConnectionString;
 use super::ClientBuildError;
 use crate::builder::{BuildError, Builder, BuiltPool};
 use crate::event::PoolEvent;
-use crate::held::LeakReport;
+use crate::leak::LeakReport;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
-use crate::surroundings::environment;
+use crate::monitor::{ServerSubscriber, ServerSubscribers};
+use crate::platform::environment;
 use crate::trace::ClientTraceOptions;
-use crate::watch::{ServerSubscriber, ServerSubscribers};
 
 /// What a [`ClientBuilder`](super::ClientBuilder) was told, for the shell to make a client of.
 pub struct ClientPlan<P: BuiltPool> {

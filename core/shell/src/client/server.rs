@@ -5,7 +5,7 @@ use cenote_core::client::{Candidate, ServerStatus, is_hopeless};
 use cenote_core::pool::Snapshot;
 
 use crate::failure::Failure;
-use crate::watch::{Means, Watch};
+use crate::monitor::{MonitorDriver, MonitorRuntime};
 
 /// A pool of a client, to look at.
 pub trait ClientPool {
@@ -29,12 +29,12 @@ pub struct Server<P, M> {
 #[derive(Debug)]
 pub enum Watching<M> {
     /// A monitor.
-    Monitor(Arc<Watch<M>>),
+    Monitor(Arc<MonitorDriver<M>>),
     /// There is nothing to watch (LB-40).
     LoadBalancer,
 }
 
-impl<P: ClientPool, M: Means> Server<P, M> {
+impl<P: ClientPool, M: MonitorRuntime> Server<P, M> {
     /// What there is to know of it now.
     pub fn status(&self) -> ServerStatus {
         let description = self.watch().map(|watch| watch.description());
@@ -52,13 +52,13 @@ impl<P: ClientPool, M: Means> Server<P, M> {
 
     /// Has it checked as soon as may be.
     pub fn request_check(&self) {
-        self.watch().into_iter().for_each(Watch::request_check);
+        self.watch().into_iter().for_each(MonitorDriver::request_check);
     }
 }
 
 impl<P, M> Server<P, M> {
     /// Its monitor, if it has one.
-    pub const fn watch(&self) -> Option<&Arc<Watch<M>>> {
+    pub const fn watch(&self) -> Option<&Arc<MonitorDriver<M>>> {
         match &self.watching {
             Watching::Monitor(watch) => Some(watch),
             Watching::LoadBalancer => None,
@@ -68,7 +68,7 @@ impl<P, M> Server<P, M> {
 
 /// What becomes of a failure of the application's in a pool of a client: SDAM first, before the pool
 /// and the caller hear of it (ES-05).
-pub fn failed<M: Means>(failure: &Failure<'_>, watch: Option<&Weak<Watch<M>>>) {
+pub fn failed<M: MonitorRuntime>(failure: &Failure<'_>, watch: Option<&Weak<MonitorDriver<M>>>) {
     match watch.and_then(Weak::upgrade) {
         Some(watch) => watch.application_failed(failure),
         // Behind a load balancer nobody watches, and nothing is Unknown (LB-22).

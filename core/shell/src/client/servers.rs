@@ -7,7 +7,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientSettings, SelectionError, Selector, ServerStatus, choose, seen};
 
 use super::{ClientPool, Server};
-use crate::watch::Means;
+use crate::monitor::MonitorRuntime;
 
 /// All servers of a client, in the order of the connection string.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl<P, M> Servers<P, M> {
     }
 }
 
-impl<P: ClientPool, M: Means> Servers<P, M> {
+impl<P: ClientPool, M: MonitorRuntime> Servers<P, M> {
     /// What is known of each now.
     pub fn statuses(&self) -> Vec<ServerStatus> {
         self.iter().map(|server| server.status()).collect()

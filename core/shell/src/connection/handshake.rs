@@ -12,16 +12,19 @@ use cenote_core::pool::ServiceId;
 use cenote_core::wire::{Compressor, MessageLimit};
 
 use super::settings::{Settings, limit_of};
-use crate::surroundings::nonce;
-use crate::talk::{Failure, fail};
+use crate::platform::nonce;
+use crate::transport_error::{TransportError, fail};
 
 /// Messages on an open stream, each within its time.
 pub trait Talk: Send {
     /// Sends a command that names its own database. Its time, and that of its reply, begins now.
-    fn send(&mut self, command: &Command) -> impl Future<Output = Result<(), Failure>> + Send;
+    fn send(
+        &mut self,
+        command: &Command,
+    ) -> impl Future<Output = Result<(), TransportError>> + Send;
 
     /// The body of the reply.
-    fn receive(&mut self) -> impl Future<Output = Result<RawDocumentBuf, Failure>> + Send;
+    fn receive(&mut self) -> impl Future<Output = Result<RawDocumentBuf, TransportError>> + Send;
 
     /// From now on messages have this limit, and are compressed.
     fn agree(&mut self, limit: MessageLimit, compressor: Option<Compressor>);
@@ -31,7 +34,7 @@ pub trait Talk: Send {
     fn derive(
         &mut self,
         derivation: KeyDerivation,
-    ) -> impl Future<Output = Result<DerivedKeys, Failure>> + Send;
+    ) -> impl Future<Output = Result<DerivedKeys, TransportError>> + Send;
 }
 
 /// From an open stream to a connection that is ready. `handshaken` hears when hello is done, and of
@@ -45,7 +48,7 @@ pub async fn establish(
     settings: &Settings,
     handshaken: impl Fn(ServiceId) + Send,
 ) -> Result<Box<ConnectionDescription>, ConnectionError> {
-    let options = settings.introduction().options();
+    let options = settings.metadata().options();
     let mut establish = Establish::new(options, [nonce()?, nonce()?])?;
     loop {
         match establish.next_step()? {

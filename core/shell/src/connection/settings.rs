@@ -10,9 +10,9 @@ use cenote_core::pool::ServiceId;
 use cenote_core::uri::{ConnectionString, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, MessageLimit, ZlibLevel};
 
-use super::introduction::Introduction;
 use super::limit::Limit;
-use crate::surroundings::environment;
+use super::metadata::ClientMetadataStore;
+use crate::platform::environment;
 
 /// `connectTimeoutMS` where the connection string has none (OP-18).
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -20,7 +20,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// What a connection string says of connections, and what was learnt while they were opened. TLS is
 /// the shell's.
 pub struct Settings {
-    introduction: Introduction,
+    metadata: ClientMetadataStore,
     connect_timeout: Duration,
     /// `timeoutMS`, which replaces `socketTimeoutMS` where it is set (CS-07).
     operation_timeout: Option<Duration>,
@@ -46,7 +46,7 @@ impl Settings {
     #[must_use]
     pub fn with_client(uri: &ConnectionString, client: &ClientMetadata) -> Self {
         Self {
-            introduction: Introduction::new(uri, client),
+            metadata: ClientMetadataStore::new(uri, client),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
             operation_timeout: uri.timeouts.operation,
             socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
@@ -58,18 +58,18 @@ impl Settings {
     }
 
     /// Who the client says it is.
-    pub const fn introduction(&self) -> &Introduction {
-        &self.introduction
+    pub const fn metadata(&self) -> &ClientMetadataStore {
+        &self.metadata
     }
 
     /// From now on a driver or library is told of, too; says whether it was not before.
     pub fn append_metadata(&self, driver: DriverInfo) -> bool {
-        self.introduction.append(driver)
+        self.metadata.append(driver)
     }
 
     /// What hello says on a monitor's connection that is opened now.
     pub fn monitor_options(&self) -> Arc<EstablishOptions> {
-        self.introduction.monitor_options()
+        self.metadata.monitor_options()
     }
 
     /// For opening a connection, TLS included, by the deadline of who waits for it, if he has one.
@@ -107,7 +107,7 @@ impl Settings {
 
     /// The service at the other end, for a pool behind a load balancer.
     pub fn service(&self, server: &ConnectionDescription) -> Option<ServiceId> {
-        server.service_id.filter(|_| self.introduction.options().load_balanced)
+        server.service_id.filter(|_| self.metadata.options().load_balanced)
     }
 
     pub(super) fn scram(&self) -> MutexGuard<'_, ScramCache> {
@@ -124,7 +124,7 @@ pub(super) fn limit_of(server: &ConnectionDescription) -> MessageLimit {
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings")
-            .field("options", &self.introduction.options())
+            .field("options", &self.metadata.options())
             .finish_non_exhaustive()
     }
 }

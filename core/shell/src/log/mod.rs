@@ -13,7 +13,7 @@ use cenote_core::uri::UriWarning;
 use tracing::field::{Value, display};
 use tracing::{Level, debug, enabled, warn};
 
-use crate::held::LeakReport;
+use crate::leak::LeakReport;
 
 /// The specification calls the component `connection`.
 const TARGET: &str = "cenote::connection";

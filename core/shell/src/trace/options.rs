@@ -7,13 +7,13 @@ use cenote_core::address::ServerAddress;
 use cenote_core::pool::{PoolState, PoolTypes};
 use cenote_core::trace::{Disclosure, Recorder, TraceCause, TraceInfo};
 
-use super::clerk::Clerk;
 use super::error::RecordingError;
-use super::recorded::Recorded;
+use super::recorded::RecordedPool;
 use super::recording::Recording;
-use super::scribe::Scribe;
 use super::signal::Signal;
 use super::traces::{Traces, milliseconds_since_1970};
+use super::writer_handle::TraceWriterHandle;
+use super::writer_thread::TraceWriterThread;
 
 /// What is recorded of a pool, what becomes of it, and when it is dumped. By default nothing is.
 #[derive(Debug, Default)]
@@ -61,7 +61,7 @@ impl TraceOptions {
         state: PoolState<S>,
         address: &ServerAddress,
         program: &str,
-    ) -> Result<(Recorded<S>, Traces), RecordingError> {
+    ) -> Result<(RecordedPool<S>, Traces), RecordingError> {
         let Self { recording, flight_recorder, folder, signal, texts, addresses } = self;
         let info = TraceInfo::new(address.to_string())
             .with_program(program)
@@ -85,8 +85,9 @@ impl TraceOptions {
         }
         let is_watched = recording.is_some() || folder.is_some();
         let sink = recording.map(Recording::open).transpose()?;
-        let scribe = Scribe::new(sink, info.clone(), signal);
-        let clerk = is_watched.then(|| Clerk::new(scribe, folder.is_some())).transpose()?;
-        Ok((Recorded::new(recorder, clerk), Traces::new(info, folder)))
+        let scribe = TraceWriterThread::new(sink, info.clone(), signal);
+        let clerk =
+            is_watched.then(|| TraceWriterHandle::new(scribe, folder.is_some())).transpose()?;
+        Ok((RecordedPool::new(recorder, clerk), Traces::new(info, folder)))
     }
 }

@@ -88,9 +88,9 @@ fn write(recording: Option<&FlightRecording>, traces: &Traces) {
 /// Held while the machine is fed, and dumps when it is dropped, which must only happen by unwinding:
 /// after the lock was given back that kept the hook from doing so.
 #[derive(Debug)]
-pub struct OnUnwind<'a, P: TracedPool>(&'a P);
+pub struct PanicGuard<'a, P: TracedPool>(&'a P);
 
-impl<'a, P: TracedPool> OnUnwind<'a, P> {
+impl<'a, P: TracedPool> PanicGuard<'a, P> {
     /// To be made before the lock is taken.
     #[inline(always)]
     pub const fn new(pool: &'a P) -> Self {
@@ -99,12 +99,12 @@ impl<'a, P: TracedPool> OnUnwind<'a, P> {
 
     /// There was no panic.
     #[inline(always)]
-    pub const fn did_not_happen(self) {
+    pub const fn defuse(self) {
         std::mem::forget(self);
     }
 }
 
-impl<P: TracedPool> Drop for OnUnwind<'_, P> {
+impl<P: TracedPool> Drop for PanicGuard<'_, P> {
     #[cold]
     fn drop(&mut self) {
         if !self.0.traces().dumps_by_itself() {

@@ -7,19 +7,20 @@ use cenote_core::pool::PoolTypes;
 use cenote_core::trace::{Chunk, FlightRecording, TraceCause};
 
 use super::panic;
-use super::recorded::Recorded;
+use super::recorded::RecordedPool;
 use super::traces::{Reason, Traces};
 
-/// A pool with a lock of the shell's own choice, under which the machine lies as a [`Recorded`].
+/// A pool with a lock of the shell's own choice, under which the machine lies as a [`RecordedPool`].
 pub trait TracedPool: Send + Sync + 'static {
     /// What the shell brings to the machine.
     type PoolTypes: PoolTypes<Cause: TraceCause>;
 
     /// Does something under the pool's lock, and waits for that if need be.
-    fn locked<R>(&self, act: impl FnOnce(&mut Recorded<Self::PoolTypes>) -> R) -> R;
+    fn locked<R>(&self, act: impl FnOnce(&mut RecordedPool<Self::PoolTypes>) -> R) -> R;
 
     /// The same, if nobody has the lock.
-    fn try_locked<R>(&self, act: impl FnOnce(&mut Recorded<Self::PoolTypes>) -> R) -> Option<R>;
+    fn try_locked<R>(&self, act: impl FnOnce(&mut RecordedPool<Self::PoolTypes>) -> R)
+    -> Option<R>;
 
     /// What is known of its traces outside of the lock.
     fn traces(&self) -> &Traces;
@@ -54,7 +55,7 @@ impl<P: TracedPool> Journaled for P {
     }
 
     fn stop(&self) {
-        self.locked(Recorded::drop_journal);
+        self.locked(RecordedPool::drop_journal);
     }
 
     fn last(&self, reason: Reason) -> Option<(FlightRecording, PathBuf)> {

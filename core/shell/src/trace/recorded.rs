@@ -8,26 +8,26 @@ use std::sync::Weak;
 use cenote_core::pool::PoolTypes;
 use cenote_core::trace::{Chunk, Recorder, TraceCause};
 
-use super::clerk::Clerk;
 use super::pool::Journaled;
-use super::scribe::{Message, Reply};
 use super::traces::{Reason, Traces};
+use super::writer_handle::TraceWriterHandle;
+use super::writer_thread::{Message, Reply};
 
 /// The machine with its recorder, and the way to the thread that writes. To look at and to feed it is
 /// the [`Recorder`].
 ///
 /// Dropped, which is when nobody uses the pool any more, it has the thread write the rest, and waits
 /// for that, for five seconds at most.
-pub struct Recorded<S: PoolTypes<Cause: TraceCause>> {
+pub struct RecordedPool<S: PoolTypes<Cause: TraceCause>> {
     recorder: Recorder<S>,
     /// As the recorder has it, where it is looked at for each input.
     is_journaled: bool,
     /// Sees to it that recordings are written, if any are without being asked for.
-    clerk: Option<Clerk>,
+    clerk: Option<TraceWriterHandle>,
 }
 
-impl<S: PoolTypes<Cause: TraceCause>> Recorded<S> {
-    pub(super) const fn new(recorder: Recorder<S>, clerk: Option<Clerk>) -> Self {
+impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
+    pub(super) const fn new(recorder: Recorder<S>, clerk: Option<TraceWriterHandle>) -> Self {
         let is_journaled = recorder.is_journaled();
         Self { recorder, is_journaled, clerk }
     }
@@ -38,11 +38,11 @@ impl<S: PoolTypes<Cause: TraceCause>> Recorded<S> {
         self.is_journaled
     }
 
-    /// Whether there is anything for [`call_clerk`](Self::call_clerk) to do. `has_timed_out`:
+    /// Whether there is anything for [`call_writer`](Self::call_writer) to do. `has_timed_out`:
     /// somebody waited in vain for a connection, as a check-out that failed with
     /// [`WaitQueueTimeout`](cenote_core::pool::CheckOutError::WaitQueueTimeout), since this was asked.
     #[inline(always)]
-    pub fn wants_clerk(&self, has_timed_out: bool) -> bool {
+    pub fn wants_writer(&self, has_timed_out: bool) -> bool {
         self.clerk.is_some() && (has_timed_out || self.recorder.has_full_chunk())
     }
 
@@ -50,7 +50,7 @@ impl<S: PoolTypes<Cause: TraceCause>> Recorded<S> {
     /// first timeout.
     #[cold]
     #[inline(never)]
-    pub fn call_clerk(&mut self, has_timed_out: bool, traces: &Traces) {
+    pub fn call_writer(&mut self, has_timed_out: bool, traces: &Traces) {
         let Some(clerk) = &mut self.clerk else { return };
         if self.recorder.has_full_chunk() {
             clerk.call();
@@ -118,7 +118,7 @@ impl<S: PoolTypes<Cause: TraceCause>> Recorded<S> {
     }
 }
 
-impl<S: PoolTypes<Cause: TraceCause>> Deref for Recorded<S> {
+impl<S: PoolTypes<Cause: TraceCause>> Deref for RecordedPool<S> {
     type Target = Recorder<S>;
 
     #[inline(always)]
@@ -127,14 +127,14 @@ impl<S: PoolTypes<Cause: TraceCause>> Deref for Recorded<S> {
     }
 }
 
-impl<S: PoolTypes<Cause: TraceCause>> DerefMut for Recorded<S> {
+impl<S: PoolTypes<Cause: TraceCause>> DerefMut for RecordedPool<S> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut Recorder<S> {
         &mut self.recorder
     }
 }
 
-impl<S: PoolTypes<Cause: TraceCause>> Drop for Recorded<S> {
+impl<S: PoolTypes<Cause: TraceCause>> Drop for RecordedPool<S> {
     fn drop(&mut self) {
         match self.clerk.take() {
             None => {}
@@ -144,10 +144,10 @@ impl<S: PoolTypes<Cause: TraceCause>> Drop for Recorded<S> {
     }
 }
 
-impl<S: PoolTypes<Cause: TraceCause>> fmt::Debug for Recorded<S> {
+impl<S: PoolTypes<Cause: TraceCause>> fmt::Debug for RecordedPool<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { recorder, is_journaled: _, clerk } = self;
-        f.debug_struct("Recorded")
+        f.debug_struct("RecordedPool")
             .field("recorder", recorder)
             .field("is_written", &clerk.is_some())
             .finish()

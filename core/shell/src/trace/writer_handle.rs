@@ -10,14 +10,14 @@ use std::time::Duration;
 use cenote_core::trace::{Chunk, FlightRecording};
 
 use super::error::RecordingError;
-use super::scribe::{Message, Scribe};
 use super::traces::Reason;
+use super::writer_thread::{Message, TraceWriterThread};
 
 /// How long the end of a pool waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Lies under the pool's lock.
-pub(super) struct Clerk {
+pub(super) struct TraceWriterHandle {
     scribe: Sender<Message>,
     /// Hangs up when the thread has ended.
     ended: Receiver<()>,
@@ -30,8 +30,11 @@ pub(super) struct Clerk {
     awaits_timeout: bool,
 }
 
-impl Clerk {
-    pub(super) fn new(scribe: Scribe, awaits_timeout: bool) -> Result<Self, RecordingError> {
+impl TraceWriterHandle {
+    pub(super) fn new(
+        scribe: TraceWriterThread,
+        awaits_timeout: bool,
+    ) -> Result<Self, RecordingError> {
         let (sender, messages) = channel();
         let (ending, ended) = channel();
         let thread = thread::Builder::new().name("cenote-trace".to_owned()).spawn(move || {

@@ -1,9 +1,9 @@
 //! One server that is watched: the monitor's machine under its lock, and what is done outside of it.
 //!
 //! What is decided, told and done in which order, all shells have in common. A shell brings sockets,
-//! a timer and a pool: [`Means`].
+//! a timer and a pool: [`MonitorRuntime`].
 
-mod desk;
+mod inner;
 mod subscribers;
 
 use std::fmt;
@@ -19,22 +19,22 @@ use cenote_core::pool::Instant;
 use cenote_core::sdam::{self, Verdict};
 use cenote_core::wire::Flags;
 
-use crate::failure::{Failure, Settle};
+use crate::failure::{DeferredEffects, Failure};
 use crate::outbox;
 
-pub use self::desk::{Outcome, PoolChange, WatchDesk};
+pub use self::inner::{MonitorInner, Outcome, PoolChange};
 pub use self::subscribers::{ServerSubscriber, ServerSubscribers};
 
 /// What a shell watches a server with.
-pub trait Means: Send + Sync + Sized + 'static {
+pub trait MonitorRuntime: Send + Sync + Sized + 'static {
     /// The time, as the monitor's machine counts it.
     fn now(&self) -> Instant;
 
     /// Feeds the pool at once, under the watch's lock. What comes of that is settled without it.
-    fn change_pool(&self, change: PoolChange) -> Settle;
+    fn change_pool(&self, change: PoolChange) -> DeferredEffects;
 
     /// Opens a socket: [`Action::Open`].
-    fn open(watch: &Arc<Watch<Self>>, socket: SocketId);
+    fn open(watch: &Arc<MonitorDriver<Self>>, socket: SocketId);
 
     /// Writes on it: [`Action::Send`].
     fn send(&self, socket: SocketId, command: Command, flags: Flags);
@@ -42,32 +42,32 @@ pub trait Means: Send + Sync + Sized + 'static {
     /// Drops it: [`Action::Close`].
     fn close(&self, socket: SocketId);
 
-    /// Calls [`Watch::tell`]: on this thread, which a shell may want to know.
-    fn tell(watch: &Arc<Watch<Self>>, event: Event);
+    /// Calls [`MonitorDriver::tell`]: on this thread, which a shell may want to know.
+    fn tell(watch: &Arc<MonitorDriver<Self>>, event: Event);
 
     /// Whoever waits for a server looks again.
     fn tell_who_waits(&self);
 
-    /// The timer has to ring earlier than it was told, when [`WatchDesk::arm`] says.
+    /// The timer has to ring earlier than it was told, when [`MonitorInner::arm`] says.
     fn call_timer(&self);
 }
 
 /// A monitor, its pool, and who is told.
-pub struct Watch<M> {
+pub struct MonitorDriver<M> {
     address: Arc<ServerAddress>,
     subscribers: Arc<ServerSubscribers>,
-    means: M,
-    desk: Mutex<WatchDesk>,
+    runtime: M,
+    desk: Mutex<MonitorInner>,
 }
 
 /// What one input has brought about for others than the server.
 #[derive(Default)]
 struct Consequences {
-    fed: Vec<Settle>,
+    fed: Vec<DeferredEffects>,
     outcome: Outcome,
 }
 
-impl<M: Means> Watch<M> {
+impl<M: MonitorRuntime> MonitorDriver<M> {
     /// Nothing is done yet: see [`begin`](Self::begin).
     ///
     /// # Errors
@@ -76,10 +76,10 @@ impl<M: Means> Watch<M> {
     pub fn new(
         (address, subscribers): (Arc<ServerAddress>, Arc<ServerSubscribers>),
         (options, establish): (MonitorOptions, Arc<EstablishOptions>),
-        means: M,
+        runtime: M,
     ) -> Result<Arc<Self>, InvalidMonitorOptions> {
-        let desk = Mutex::new(WatchDesk::new(means.now(), options, establish)?);
-        Ok(Arc::new(Self { address, subscribers, means, desk }))
+        let desk = Mutex::new(MonitorInner::new(runtime.now(), options, establish)?);
+        Ok(Arc::new(Self { address, subscribers, runtime, desk }))
     }
 
     /// Begins with the first check. The timer is the shell's to start, before that.
@@ -113,14 +113,14 @@ impl<M: Means> Watch<M> {
         self.feed(Input::RequestCheck);
     }
 
-    /// Tells everybody, for [`Means::tell`].
+    /// Tells everybody, for [`MonitorRuntime::tell`].
     pub fn tell(&self, event: Event) {
         self.subscribers.tell(&self.address, event);
     }
 }
 
 /// To look at.
-impl<M> Watch<M> {
+impl<M> MonitorDriver<M> {
     /// Which server it is.
     pub const fn address(&self) -> &Arc<ServerAddress> {
         &self.address
@@ -137,48 +137,52 @@ impl<M> Watch<M> {
     }
 
     /// What the shell brings.
-    pub const fn means(&self) -> &M {
-        &self.means
+    pub const fn runtime(&self) -> &M {
+        &self.runtime
     }
 
     /// The lock. It comes before the pool's.
-    pub fn lock(&self) -> MutexGuard<'_, WatchDesk> {
+    pub fn lock(&self) -> MutexGuard<'_, MonitorInner> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<M: Means> Watch<M> {
-    fn handle(&self, desk: &mut WatchDesk, input: Input) -> Consequences {
+impl<M: MonitorRuntime> MonitorDriver<M> {
+    fn handle(&self, desk: &mut MonitorInner, input: Input) -> Consequences {
         let mut fed = Vec::new();
-        let outcome = desk.handle(self.means.now(), input, |change| {
-            fed.push(self.means.change_pool(change));
+        let outcome = desk.handle(self.runtime.now(), input, |change| {
+            fed.push(self.runtime.change_pool(change));
         });
         Consequences { fed, outcome }
     }
 
-    /// The server's own story first, then what it means for the pool, then for who waits. The timer
+    /// The server's own story first, then what it runtime for the pool, then for who waits. The timer
     /// does not wait for whoever is told of any of that.
-    fn release(self: &Arc<Self>, mut desk: MutexGuard<'_, WatchDesk>, consequences: Consequences) {
+    fn release(
+        self: &Arc<Self>,
+        mut desk: MutexGuard<'_, MonitorInner>,
+        consequences: Consequences,
+    ) {
         let Consequences { fed, outcome } = consequences;
         let actions = desk.claim();
         drop(desk);
         if outcome.is_due_earlier {
-            self.means.call_timer();
+            self.runtime.call_timer();
         }
         if let Some(actions) = actions {
             drop(outbox::drain(|| self.lock(), actions, |action| self.perform(action)));
         }
         fed.into_iter().for_each(|settle| settle());
         if outcome.is_news {
-            self.means.tell_who_waits();
+            self.runtime.tell_who_waits();
         }
     }
 
     fn perform(self: &Arc<Self>, action: Action) {
         match action {
             Action::Open { socket, .. } => M::open(self, socket),
-            Action::Send { socket, command, flags } => self.means.send(socket, command, flags),
-            Action::Close { socket } => self.means.close(socket),
+            Action::Send { socket, command, flags } => self.runtime.send(socket, command, flags),
+            Action::Close { socket } => self.runtime.close(socket),
             Action::EmitEvent(event) => M::tell(self, event),
             Action::MarkReady | Action::ClearPool { .. } => {
                 unreachable!("done under the lock")
@@ -187,8 +191,8 @@ impl<M: Means> Watch<M> {
     }
 }
 
-impl<M> fmt::Debug for Watch<M> {
+impl<M> fmt::Debug for MonitorDriver<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("MonitorDriver").field("address", &self.address).finish_non_exhaustive()
     }
 }

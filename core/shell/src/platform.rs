@@ -43,7 +43,7 @@ pub fn nonce() -> Result<Nonce, ConnectionError> {
 /// nobody has chosen a seed: pools that share one make connections together and lose them together
 /// (`docs/studies/lifetime.md`). Without entropy it stays at the default.
 #[must_use]
-pub fn with_chance(options: PoolOptions) -> PoolOptions {
+pub fn with_jitter_seed_from_os(options: PoolOptions) -> PoolOptions {
     if options.max_lifetime.is_none_or(|limit| limit.is_zero()) || options.jitter_seed.is_some() {
         return options;
     }
@@ -59,16 +59,19 @@ mod tests {
 
     use cenote_core::pool::PoolOptions;
 
-    use super::{nonce, with_chance};
+    use super::{nonce, with_jitter_seed_from_os};
 
     #[test]
     fn pools_with_a_lifetime_have_chance_of_their_own() {
         let limited = || PoolOptions::default().with_max_lifetime(Duration::from_secs(60));
-        assert_ne!(with_chance(limited()).jitter_seed, with_chance(limited()).jitter_seed);
-        assert_eq!(with_chance(limited().with_jitter_seed(7)).jitter_seed, Some(7));
+        assert_ne!(
+            with_jitter_seed_from_os(limited()).jitter_seed,
+            with_jitter_seed_from_os(limited()).jitter_seed
+        );
+        assert_eq!(with_jitter_seed_from_os(limited().with_jitter_seed(7)).jitter_seed, Some(7));
         let unlimited = PoolOptions::default().with_max_lifetime(Duration::ZERO);
-        assert_eq!(with_chance(unlimited).jitter_seed, None);
-        assert_eq!(with_chance(PoolOptions::default()).jitter_seed, None);
+        assert_eq!(with_jitter_seed_from_os(unlimited).jitter_seed, None);
+        assert_eq!(with_jitter_seed_from_os(PoolOptions::default()).jitter_seed, None);
     }
 
     #[test]

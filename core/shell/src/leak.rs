@@ -33,18 +33,18 @@ pub struct LeakReport {
 }
 
 /// Who is shown what is held for long.
-pub type Overseer = Box<dyn Fn(&LeakReport) + Send + Sync>;
+pub type LeakCallback = Box<dyn Fn(&LeakReport) + Send + Sync>;
 
 /// Where connections were checked out, as long as anybody wants to know.
-pub struct Holders {
+pub struct LeakDetector {
     is_wanted: AtomicBool,
     places: Mutex<BTreeMap<ConnId, &'static Location<'static>>>,
-    overseer: Option<Overseer>,
+    overseer: Option<LeakCallback>,
 }
 
-impl Holders {
+impl LeakDetector {
     /// As `options` say, and `overseer` is shown what is found.
-    pub fn new(options: &PoolOptions, overseer: Option<Overseer>) -> Self {
+    pub fn new(options: &PoolOptions, overseer: Option<LeakCallback>) -> Self {
         let is_wanted = AtomicBool::new(wants_places(options));
         Self { is_wanted, places: Mutex::default(), overseer }
     }
@@ -103,8 +103,8 @@ impl fmt::Display for LeakReport {
     }
 }
 
-impl fmt::Debug for Holders {
+impl fmt::Debug for LeakDetector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Holders").field("is_wanted", &self.is_wanted).finish_non_exhaustive()
+        f.debug_struct("LeakDetector").field("is_wanted", &self.is_wanted).finish_non_exhaustive()
     }
 }

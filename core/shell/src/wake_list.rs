@@ -2,7 +2,7 @@
 
 /// Almost always nobody or one, which takes no allocation.
 #[derive(Debug)]
-pub enum Woken<W> {
+pub enum WakeList<W> {
     /// Nobody.
     Nobody,
     /// One, who waited for a connection that came back.
@@ -11,7 +11,7 @@ pub enum Woken<W> {
     Several(Vec<W>),
 }
 
-impl<W> Woken<W> {
+impl<W> WakeList<W> {
     /// One more, behind the others.
     #[inline(never)]
     pub fn push(&mut self, waiter: W) {
@@ -42,7 +42,7 @@ impl<W> Woken<W> {
     }
 }
 
-impl<W> Default for Woken<W> {
+impl<W> Default for WakeList<W> {
     #[inline]
     fn default() -> Self {
         Self::Nobody

@@ -7,7 +7,7 @@ use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions};
 use cenote_core::uri::ConnectionString;
 
 /// What every new connection says of the client (HS-30).
-pub struct Introduction(Mutex<Said>);
+pub struct ClientMetadataStore(Mutex<Said>);
 
 struct Said {
     client: ClientMetadata,
@@ -16,7 +16,7 @@ struct Said {
     monitoring: Arc<EstablishOptions>,
 }
 
-impl Introduction {
+impl ClientMetadataStore {
     /// What `uri` and `client` say.
     pub fn new(uri: &ConnectionString, client: &ClientMetadata) -> Self {
         let options = Arc::new(EstablishOptions::new(uri, client));
@@ -51,8 +51,8 @@ impl Introduction {
     }
 }
 
-impl fmt::Debug for Introduction {
+impl fmt::Debug for ClientMetadataStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Introduction").finish_non_exhaustive()
+        f.debug_struct("ClientMetadataStore").finish_non_exhaustive()
     }
 }

@@ -9,7 +9,7 @@ use cenote_core::wire::WireError;
 
 /// What goes wrong with a [`Channel`](cenote_core::wire::Channel) and its stream.
 #[derive(Debug)]
-pub enum Failure {
+pub enum TransportError {
     /// The stream failed.
     Io(io::Error),
     /// The peer closed it.
@@ -22,14 +22,14 @@ pub enum Failure {
     Refused(WireError),
 }
 
-impl Failure {
+impl TransportError {
     /// What is no failure but a step of a stream that does not block, as an error of its own:
     /// [`WouldBlock`](ErrorKind::WouldBlock) and [`Interrupted`](ErrorKind::Interrupted).
     ///
     /// # Errors
     ///
     /// Those two.
-    pub fn apart<R>(outcome: Result<R, Self>) -> io::Result<Result<R, Self>> {
+    pub fn split_would_block<R>(outcome: Result<R, Self>) -> io::Result<Result<R, Self>> {
         match outcome {
             Err(Self::Io(error))
                 if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
@@ -58,30 +58,32 @@ impl Failure {
 }
 
 /// Tells the machine that establishes a connection, which knows the stage.
-pub fn fail(establish: &mut Establish, failure: Failure) {
+pub fn fail(establish: &mut Establish, failure: TransportError) {
     match failure {
-        Failure::Io(error) => establish.failed(error),
-        Failure::Closed => establish.failed("closed by the peer"),
-        Failure::TimedOut(after) => establish.timed_out(after),
+        TransportError::Io(error) => establish.failed(error),
+        TransportError::Closed => establish.failed("closed by the peer"),
+        TransportError::TimedOut(after) => establish.timed_out(after),
         // As above.
-        Failure::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
-        Failure::Wire(error) | Failure::Refused(error) => establish.garbled(&error.to_string()),
+        TransportError::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
+        TransportError::Wire(error) | TransportError::Refused(error) => {
+            establish.garbled(&error.to_string())
+        }
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for TransportError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<Duration> for Failure {
+impl From<Duration> for TransportError {
     fn from(after: Duration) -> Self {
         Self::TimedOut(after)
     }
 }
 
-impl From<WireError> for Failure {
+impl From<WireError> for TransportError {
     fn from(error: WireError) -> Self {
         Self::Wire(error)
     }

@@ -37,7 +37,7 @@ pub(super) enum Message {
 pub(super) type Outcome = Result<(), RecordingError>;
 pub(super) type Reply = Box<dyn FnOnce(Outcome) + Send>;
 
-pub(super) struct Scribe {
+pub(super) struct TraceWriterThread {
     /// While there is something to be recorded.
     writer: Option<TraceWriter<Sink>>,
     /// Where it writes, if it is a file.
@@ -52,7 +52,7 @@ pub(super) struct Scribe {
     outcome: Outcome,
 }
 
-impl Scribe {
+impl TraceWriterThread {
     pub(super) fn new(
         sink: Option<(Sink, Option<PathBuf>)>,
         info: TraceInfo,

@@ -17,7 +17,7 @@ use crate::outbox::Outbox;
 /// The machine under its lock. What becomes of the pool is fed to it under this lock, too, so that
 /// description and pool change at once (SD-04, SD-05): this lock comes before the pool's.
 #[derive(Debug)]
-pub struct WatchDesk {
+pub struct MonitorInner {
     monitor: Monitor,
     outbox: Outbox<Action>,
     /// When the timer rings, as it was told.
@@ -63,7 +63,7 @@ pub struct Outcome {
     pub is_due_earlier: bool,
 }
 
-impl WatchDesk {
+impl MonitorInner {
     /// Begins to watch. The first check is in the outbox.
     ///
     /// # Errors
@@ -167,7 +167,7 @@ impl WatchDesk {
     }
 }
 
-impl AsMut<Outbox<Action>> for WatchDesk {
+impl AsMut<Outbox<Action>> for MonitorInner {
     fn as_mut(&mut self) -> &mut Outbox<Action> {
         &mut self.outbox
     }
