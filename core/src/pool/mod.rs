@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Each transition is a short function that reads like the paragraph of the specification that it
-//! implements; the ids in the comments (`OUT-05`, `T-12`, …) are those of `docs/requirements.md`.
+//! implements; the ids in the comments (`OUT-05`, `T-12`, …) are those of `docs/audit/requirements.md`.
 //!
 //! What is deliberately absent: this module knows nothing of the rest of the crate, of `std`, of
 //! clocks, threads, sockets or randomness, and has no hash maps, whose order is not deterministic.

@@ -44,7 +44,7 @@ const RUNNERS: [(&str, Runner); 16] = [
 
 const UNIFIED: Runner = Runner::OnShells(unified::play_document);
 
-/// Files that are not played, each with the reason: `docs/conformance.md` lists them. They are told by
+/// Files that are not played, each with the reason: `docs/audit/conformance.md` lists them. They are told by
 /// the end of their path, whether they are JSON or YAML.
 const LEFT_OUT: [(&str, &str); 2] = [
     ("client-backpressure/tests/backpressure-retry-loop", RETRIES),

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// The id of a rule, as in `docs/requirements.md`. That there is such a rule is looked at by a test,
+/// The id of a rule, as in `docs/audit/requirements.md`. That there is such a rule is looked at by a test,
 /// which has the list.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]

@@ -20,7 +20,7 @@ use super::{Document, NOTHING_TO_SHOW, Outcome, Target, Unreadable, Verdict};
 #[serde(deny_unknown_fields)]
 struct File {
     tests: Vec<Test>,
-    /// Not of the official format: the rules that the tests are about (docs/scenarios.md).
+    /// Not of the official format: the rules that the tests are about (docs/audit/scenarios.md).
     #[serde(default, rename = "requirements")]
     _requirements: Vec<RequirementId>,
 }

@@ -5,7 +5,7 @@
 //! everything lies in plain `Vec`s, is found by looking at all of it, and is counted anew each
 //! time somebody asks. Slow and obvious on purpose; where the two disagree, one of them is wrong.
 //!
-//! The ids in the comments are those of `docs/requirements.md`. Two things are learnt or repeated
+//! The ids in the comments are those of `docs/audit/requirements.md`. Two things are learnt or repeated
 //! from the machine because they are its own to choose: the slot in a `ConnId`
 //! ([`Model::learn`]), and the chance that shortens lifetimes.
 

@@ -1,4 +1,4 @@
-//! Holds `docs/requirements.md` to the list of rules, to the code and tests that it names, and the
+//! Holds `docs/audit/requirements.md` to the list of rules, to the code and tests that it names, and the
 //! citations in comments to the page.
 //!
 //! How: a row is read as its id and its references; what a reference names must be there. What
@@ -57,9 +57,9 @@ const RULES: [(&str, &[RangeInclusive<u32>]); 36] = [
 
 #[test]
 fn the_page_names_the_code_and_the_test_of_every_rule() {
-    let page = read(&repository().join("docs/requirements.md"));
+    let page = read(&repository().join("docs/audit/requirements.md"));
     let trouble = trouble_with_page(&page, &repository());
-    assert!(trouble.is_empty(), "docs/requirements.md:\n{}", trouble.join("\n"));
+    assert!(trouble.is_empty(), "docs/audit/requirements.md:\n{}", trouble.join("\n"));
 }
 
 #[test]

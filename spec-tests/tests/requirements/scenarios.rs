@@ -1,4 +1,4 @@
-//! Holds `docs/scenarios.md` to the list of what must be kept, to the scenarios, and to the official
+//! Holds `docs/audit/scenarios.md` to the list of what must be kept, to the scenarios, and to the official
 //! files that were played.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,9 +77,9 @@ type Scenarios = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
 fn every_must_has_a_file_that_shows_it_or_a_reason() {
-    let page = read(&repository().join("docs/scenarios.md"));
+    let page = read(&repository().join("docs/audit/scenarios.md"));
     let trouble = trouble_with_page(&page, &scenarios(), &played());
-    assert!(trouble.is_empty(), "docs/scenarios.md:\n{}", trouble.join("\n"));
+    assert!(trouble.is_empty(), "docs/audit/scenarios.md:\n{}", trouble.join("\n"));
 }
 
 #[test]
@@ -201,9 +201,9 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("an entry").path()).collect()
 }
 
-/// The official files of which `docs/conformance.md` says that tests have passed.
+/// The official files of which `docs/audit/conformance.md` says that tests have passed.
 fn played() -> BTreeSet<String> {
-    let page = read(&repository().join("docs/conformance.md"));
+    let page = read(&repository().join("docs/audit/conformance.md"));
     let mut folder = None;
     let mut played = BTreeSet::new();
     for line in page.lines() {

@@ -1,4 +1,4 @@
-//! The table of `docs/conformance.md`: every file and what became of it, between two marks.
+//! The table of `docs/audit/conformance.md`: every file and what became of it, between two marks.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -41,7 +41,7 @@ pub(super) struct File {
     pub(super) events: Vec<Map<String, Value>>,
     /// Not of the official format: there is no pool, and the reason contains this.
     pub(super) invalid_options: Option<String>,
-    /// Not of the official format: the rules that the test is about (docs/scenarios.md).
+    /// Not of the official format: the rules that the test is about (docs/audit/scenarios.md).
     #[serde(default, rename = "requirements")]
     _requirements: Vec<RequirementId>,
     /// Not of the official format: targets on which the test cannot be played, each with the reason.

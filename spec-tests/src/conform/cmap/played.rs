@@ -33,7 +33,9 @@ pub(super) fn cleared_by_file() -> ConnectionError {
 
 /// The file does not say that it is not for shells, but it is not.
 pub(super) fn for_core_alone() -> Failure {
-    Failure::Script("no shell can be told to do that: see notOn in docs/scenarios.md".to_owned())
+    Failure::Script(
+        "no shell can be told to do that: see notOn in docs/audit/scenarios.md".to_owned(),
+    )
 }
 
 /// What was to be cleared has no service.

@@ -1,5 +1,5 @@
 //! Plays files about connections: what a client and a server say to each other, from the first byte
-//! on. The format is our own (docs/scenarios.md), because the official files have none.
+//! on. The format is our own (docs/audit/scenarios.md), because the official files have none.
 //!
 //! A file has a connection string, what the server hears and says on each connection, and what the
 //! client does there and gets. On `core` the machines of [`cenote_core::connect`] and

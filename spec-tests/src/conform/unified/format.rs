@@ -27,7 +27,7 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) initial_data: Vec<Data>,
     pub(super) tests: Vec<Test>,
-    /// Not of the official format: the rules that the tests are about (docs/scenarios.md).
+    /// Not of the official format: the rules that the tests are about (docs/audit/scenarios.md).
     #[serde(default, rename = "requirements")]
     _requirements: Vec<RequirementId>,
     #[serde(default, rename = "_yamlAnchors")]
