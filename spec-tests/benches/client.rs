@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote::endpoint::{Endpoint, ListenOptions, Settings};
 use cenote_core::client::Selector;
+use cenote_endpoint::{Endpoint, ListenOptions, Settings};
 
 /// What another process of this binary is told to do.
 const SERVE: &str = "serve";

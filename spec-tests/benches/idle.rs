@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use cenote::endpoint::{Endpoint, ListenOptions, Settings};
+use cenote_endpoint::{Endpoint, ListenOptions, Settings};
 use cenote_mio::Pool;
 
 const SERVER: &str = "serve";

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
-use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
+use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 use cenote_mio::Pool;
 
 fn main() -> Result<(), Box<dyn Error>> {

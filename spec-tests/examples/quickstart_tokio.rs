@@ -1,7 +1,7 @@
 //! The pool in one minute: `cargo run --release -p cenote --example quickstart_tokio`.
 
 use bson::{Document, rawdoc};
-use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
+use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 use cenote_tokio::Pool;
 
 // On one thread, so that what we print and what the pool tells come in their order.

@@ -8,7 +8,6 @@ pub mod blocking;
 pub mod command;
 pub mod conform;
 pub mod conversation;
-pub mod endpoint;
 pub mod explore;
 pub mod fuzzing;
 pub mod lockstep;

@@ -2,10 +2,10 @@
 //! metadata, on both shells (HS-29, HS-30, HS-48). A clear has the next connection be a new one.
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote::endpoint::{Endpoint, ListenOptions, Settings};
 use cenote_check::EventGuard;
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, Stage};
+use cenote_endpoint::{Endpoint, ListenOptions, Settings};
 
 /// A pool of one shell, as far as these tests use it.
 trait Wrapped {

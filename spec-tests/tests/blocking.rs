@@ -3,14 +3,14 @@
 
 use bson::rawdoc;
 use cenote::blocking::{Connection, Connector};
-use cenote::endpoint::{
-    Certificates, Endpoint, Fault, ListenOptions, LoadBalanced, Place, ReplicaSet, Script,
-    ServerCertificate, Settings, TlsFault, TlsOptions, Topology, User,
-};
 use cenote_core::error::label::{RETRYABLE_ERROR, SYSTEM_OVERLOADED_ERROR};
 use cenote_core::error::{ConnectionError, Kind, Stage};
 use cenote_core::uri::{Compressor, ConnectionString, Mechanism};
 use cenote_core::wire::{Flags, Progress};
+use cenote_endpoint::{
+    Certificates, Endpoint, Fault, ListenOptions, LoadBalanced, Place, ReplicaSet, Script,
+    ServerCertificate, Settings, TlsFault, TlsOptions, Topology, User,
+};
 
 const OVERLOAD: [&str; 2] = [SYSTEM_OVERLOADED_ERROR, RETRYABLE_ERROR];
 
@@ -34,7 +34,7 @@ fn ping(connection: &mut Connection) {
 fn everybody_gets_in_as_they_are() {
     let users = vec![
         User::new("app", "pen/c:il"),
-        User::new("old", "pencil").with_mechanisms(&[cenote::endpoint::Mechanism::ScramSha1]),
+        User::new("old", "pencil").with_mechanisms(&[cenote_endpoint::Mechanism::ScramSha1]),
         User::plain("ldap", "pencil"),
         User::x509(Certificates::CLIENT_SUBJECT),
     ];

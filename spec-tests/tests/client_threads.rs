@@ -7,8 +7,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
-use cenote::endpoint::{Endpoint, ListenOptions, Settings};
 use cenote_check::EventGuard;
+use cenote_endpoint::{Endpoint, ListenOptions, Settings};
 use cenote_mio::{Client, Selector};
 
 /// Longer than anything takes on the slowest machine.

@@ -5,8 +5,8 @@
 
 use std::fs;
 
-use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
 use cenote_check::EventGuard;
+use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 use cenote_mio::{Pool, PoolSource};
 use mio::{Events, Poll, Token, Waker};
 

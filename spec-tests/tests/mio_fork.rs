@@ -11,10 +11,10 @@ use std::thread;
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
 use cenote_check::EventGuard;
 use cenote_core::pool::Purpose;
 use cenote_core::trace::Replay;
+use cenote_endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
 use cenote_mio::{Builder, MongoConnector, OperationError, Pool, PooledConnection};
 use fork::{Fork, fork};
 

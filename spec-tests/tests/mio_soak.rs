@@ -4,9 +4,9 @@
 use std::fs;
 use std::time::Duration;
 
-use cenote::endpoint::{Endpoint, ListenOptions, Settings};
 use cenote::soak::{Plan, on_mio};
 use cenote_core::trace::Replay;
+use cenote_endpoint::{Endpoint, ListenOptions, Settings};
 use tempfile::tempdir;
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
 
-use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
+use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 use serde_json::Value;
 
 /// What a run writes.

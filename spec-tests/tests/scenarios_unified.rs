@@ -272,8 +272,8 @@ fn other_files_are_played_against_any_server() {
     assert!(matches!(outcomes[0].verdict, Verdict::NotApplicable(_)), "{outcomes:?}");
 }
 
-fn endpoint() -> cenote::endpoint::Endpoint {
-    let settings = cenote::endpoint::Settings::default();
-    cenote::endpoint::Endpoint::start(settings, cenote::endpoint::ListenOptions::default())
+fn endpoint() -> cenote_endpoint::Endpoint {
+    let settings = cenote_endpoint::Settings::default();
+    cenote_endpoint::Endpoint::start(settings, cenote_endpoint::ListenOptions::default())
         .expect("a free port")
 }

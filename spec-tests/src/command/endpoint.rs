@@ -5,16 +5,16 @@ use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use cenote_endpoint::{
+    Certificates, Endpoint, ListenOptions, LoadBalanced, Place, ReplicaSet, Settings, StartError,
+    TlsOptions, Topology, User,
+};
 use clap::ValueEnum;
 use thiserror::Error;
 use tokio::runtime::{self, Runtime};
 
 use super::output::tell;
 use super::signals::Signals;
-use crate::endpoint::{
-    Certificates, Endpoint, ListenOptions, LoadBalanced, Place, ReplicaSet, Settings, StartError,
-    TlsOptions, Topology, User,
-};
 use cenote_core::wire::CompressorId;
 
 /// What `cenote endpoint` can be told.

@@ -6,7 +6,7 @@
 //! and connections can be made to reach the server in another order than the one in which they came.
 //!
 //! ```
-//! use cenote::endpoint::{Endpoint, ListenOptions, Settings};
+//! use cenote_endpoint::{Endpoint, ListenOptions, Settings};
 //! use cenote::proxy::{End, Fate, FaultProxy};
 //! use cenote_tokio::Pool;
 //!

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use cenote_endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, StartError, User};
 use cenote_shell::builder::{BuildError, Builder, BuiltPool, FromUri};
 use cenote_tokio::Pool;
 use tokio::time::{sleep, timeout};
@@ -30,7 +31,6 @@ use self::chance::Chance;
 use self::monitor::Monitor;
 use self::witness::{Ear, Witness};
 use self::work::{Tally, Worker};
-use crate::endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, StartError, User};
 
 pub use self::outcome::{Outcome, Who};
 pub use self::work::Counts;

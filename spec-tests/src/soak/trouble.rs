@@ -3,10 +3,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use cenote_endpoint::{Ending, Endpoint, Fault, Script, Server, TlsFault};
 use tokio::time::sleep;
 
 use super::chance::Chance;
-use crate::endpoint::{Ending, Endpoint, Fault, Script, Server, TlsFault};
 
 /// How often each trouble came.
 pub(crate) type Troubles = BTreeMap<&'static str, u64>;

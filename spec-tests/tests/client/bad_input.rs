@@ -5,10 +5,10 @@ use std::net::TcpListener;
 use std::thread;
 
 use bson::rawdoc;
-use cenote::endpoint::{
+use cenote_core::client::{ClientError, SelectionError, Selector};
+use cenote_endpoint::{
     Endpoint, ListenOptions, Role, ServerCertificate, Settings, TlsOptions, User,
 };
-use cenote_core::client::{ClientError, SelectionError, Selector};
 
 use crate::shells::{Shell, on_both_shells};
 use crate::world::{World, member, standalone};
@@ -146,7 +146,7 @@ fn a_wrong_password(shell: Shell) {
 /// Each by itself: two that cannot be used do not keep anybody from the third, and stay visible.
 fn one_bad_server_of_three(shell: Shell) {
     let (good, other_set) = (member(Role::Primary), {
-        use cenote::endpoint::{ReplicaSet, Topology};
+        use cenote_endpoint::{ReplicaSet, Topology};
         crate::world::start(Topology::ReplicaSet(ReplicaSet::primary("rs1")))
     });
     let nobody = "nobody.invalid:27017".parse().expect("an address");

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote::endpoint::{Fault, Script, Server};
 use cenote_core::client::{ClientError, SelectionError, Selector};
+use cenote_endpoint::{Fault, Script, Server};
 use tokio::time::timeout;
 
 use crate::shells::{Shell, on_both_shells};

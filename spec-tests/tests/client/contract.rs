@@ -4,8 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote::endpoint::Role;
 use cenote_core::client::{ClientError, Selector};
+use cenote_endpoint::Role;
 
 use crate::shells::{Shell, on_both_shells};
 use crate::world::{World, commands, fail_point, member, standalone};

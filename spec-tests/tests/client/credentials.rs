@@ -1,8 +1,8 @@
 //! Who logs in as whom.
 
 use bson::{RawBsonRef, rawdoc};
-use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
 use cenote_core::client::Selector;
+use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 
 use crate::shells::{Shell, on_both_shells};
 use crate::world::World;

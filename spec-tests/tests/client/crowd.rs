@@ -33,7 +33,7 @@ fn a_hundred_a_server_and_two_more(shell: Shell) {
     assert_eq!(set.iter().map(sockets_to).sum::<u64>(), 0);
 }
 
-fn a_hundred(world: &World, of: &cenote::endpoint::Endpoint) -> Vec<Box<dyn AnyConnection>> {
+fn a_hundred(world: &World, of: &cenote_endpoint::Endpoint) -> Vec<Box<dyn AnyConnection>> {
     let ask = || world.client.check_out_of(&of.address()).expect("a connection");
     thread::scope(|scope| {
         let asking: Vec<_> = (0..100).map(|_| scope.spawn(ask)).collect();

@@ -1,10 +1,10 @@
 //! Several services behind one port.
 
 use bson::{RawBsonRef, rawdoc};
-use cenote::endpoint::{Endpoint, LoadBalanced, Topology};
 use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
 use cenote_core::pool::Purpose;
+use cenote_endpoint::{Endpoint, LoadBalanced, Topology};
 
 use crate::shells::{Shell, on_both_shells};
 use crate::world::{World, fail_point, open, standalone, start};

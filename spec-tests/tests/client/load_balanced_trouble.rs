@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use bson::rawdoc;
-use cenote::endpoint::{Ending, Endpoint, Fault, Script, Server};
 use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
 use cenote_core::pool::{Event, ServiceId};
+use cenote_endpoint::{Ending, Endpoint, Fault, Script, Server};
 
 use crate::load_balanced::balanced;
 use crate::shells::{AnyConnection, Shell, on_both_shells};

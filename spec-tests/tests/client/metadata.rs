@@ -1,8 +1,8 @@
 //! What a library that wraps a client tells servers of itself, on the sockets of monitors, too.
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote::endpoint::{Ending, Endpoint, Role};
 use cenote_core::connect::DriverInfo;
+use cenote_endpoint::{Ending, Endpoint, Role};
 
 use crate::shells::{Shell, on_both_shells};
 use crate::world::{SOON, World, member, open, tell, until_open, until_so};

@@ -14,7 +14,7 @@ use crate::world::{SOON, World, three};
 
 on_both_shells!(a_member_that_is_cut_off, everybody_is_cut_off);
 
-fn cables(set: &[cenote::endpoint::Endpoint]) -> Vec<FaultProxy> {
+fn cables(set: &[cenote_endpoint::Endpoint]) -> Vec<FaultProxy> {
     set.iter().map(|server| FaultProxy::to(&server.address()).expect("it starts")).collect()
 }
 

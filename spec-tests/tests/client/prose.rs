@@ -4,11 +4,11 @@
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote::endpoint::{Fault, Role, Script};
 use cenote_core::client::ClientError;
 use cenote_core::error::{Kind, Stage};
 use cenote_core::monitor::Event as Heartbeat;
 use cenote_core::pool::{CheckOutFailedReason, Event, PoolOptions};
+use cenote_endpoint::{Fault, Role, Script};
 
 use crate::shells::{Shell, on_both_shells};
 use crate::world::{World, fail_point, member, standalone, tell, three};

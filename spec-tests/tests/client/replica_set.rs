@@ -1,9 +1,9 @@
 //! Three members, each watched.
 
 use bson::rawdoc;
-use cenote::endpoint::{Role, Server};
 use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
+use cenote_endpoint::{Role, Server};
 
 use crate::shells::{Shell, on_both_shells};
 use crate::world::{World, commands, member, open, three, until_open};

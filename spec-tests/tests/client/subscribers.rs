@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote::endpoint::Role;
 use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::{PoolOptions, Purpose};
+use cenote_endpoint::Role;
 
 use crate::world::{judge, member, standalone, until_open};
 
@@ -31,7 +31,7 @@ fn a_subscriber_of_mio_may_close_the_client() {
     });
     client.set(made.build().expect("good options")).expect("the only one");
     // A change, for one more event.
-    only.with(cenote::endpoint::Server::step_down);
+    only.with(cenote_endpoint::Server::step_down);
     telling.recv_timeout(LONG).expect("it has closed, and came back");
     client.get().expect("it is there").close();
     until_open(&only, 0);

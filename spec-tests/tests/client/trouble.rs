@@ -4,10 +4,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
-use cenote::endpoint::{Ending, Fault, Role, Script, Server};
 use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
 use cenote_core::error::OperationError;
+use cenote_endpoint::{Ending, Fault, Role, Script, Server};
 
 use crate::shells::{Shell, on_both_shells};
 use crate::world::{SOON, World, member, standalone, tell, three};

@@ -6,13 +6,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote::endpoint::{Endpoint, ListenOptions, ReplicaSet, Role, Server, Settings, Topology};
 use cenote_check::EventGuard;
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerEvent};
 use cenote_core::connect::ServerKind;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Event, PoolOptions};
+use cenote_endpoint::{Endpoint, ListenOptions, ReplicaSet, Role, Server, Settings, Topology};
 use cenote_tokio::PoolEvent;
 
 use crate::shells::{AnyClient, AnyConnection, Ears, Shell};

@@ -3,10 +3,10 @@
 use std::thread;
 
 use bson::rawdoc;
-use cenote::endpoint::Endpoint;
 use cenote::proxy::{End, Fate, FaultProxy};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::pool::CheckOutError;
+use cenote_endpoint::Endpoint;
 use cenote_mio::Pool;
 
 use crate::every_byte::{Case, Conversation, LANES};

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bson::rawdoc;
-use cenote::endpoint::Endpoint;
 use cenote::proxy::{End, Fate, FaultProxy};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::pool::CheckOutError;
+use cenote_endpoint::Endpoint;
 use cenote_tokio::Pool;
 use tokio::task::JoinSet;
 

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use cenote::endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, User};
 use cenote::proxy::FaultProxy;
 use cenote::soak::sockets;
 use cenote_check::EventGuard;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Event, Snapshot};
+use cenote_endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, User};
 
 /// More than anything has to wait for.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -7,7 +7,7 @@ use std::process::{self, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use cenote::endpoint::{Endpoint, ListenOptions, Settings};
+use cenote_endpoint::{Endpoint, ListenOptions, Settings};
 
 pub(crate) const ROLE: &str = "--serve";
 pub(crate) const TLS: &str = "tls";

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bson::{Document, doc};
-use cenote::endpoint::{Endpoint, ListenOptions, Settings, Topology, User};
+use cenote_endpoint::{Endpoint, ListenOptions, Settings, Topology, User};
 use mongodb::error::{Error, ErrorKind};
 use mongodb::event::EventHandler;
 use mongodb::event::cmap::CmapEvent;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bson::doc;
-use cenote::endpoint::{ReplicaSet, Topology};
+use cenote_endpoint::{ReplicaSet, Topology};
 use mongodb::Client;
 use mongodb::error::ErrorKind;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bson::doc;
-use cenote::endpoint::{LoadBalanced, Topology};
+use cenote_endpoint::{LoadBalanced, Topology};
 use mongodb::Client;
 use mongodb::event::cmap::CmapEvent;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use bson::{Document, doc};
-use cenote::endpoint::{Certificates, ListenOptions, ServerCertificate, Settings, TlsOptions};
-use cenote::endpoint::{Endpoint, Topology, User};
+use cenote_endpoint::{Certificates, ListenOptions, ServerCertificate, Settings, TlsOptions};
+use cenote_endpoint::{Endpoint, Topology, User};
 use mongodb::Client;
 use mongodb::error::ErrorKind;
 

@@ -1,6 +1,6 @@
 //! Monitors that listen instead of asking.
 
-use cenote::endpoint::{ReplicaSet, Server, Topology};
+use cenote_endpoint::{ReplicaSet, Server, Topology};
 use mongodb::event::EventHandler;
 use mongodb::event::sdam::SdamEvent;
 use mongodb::{Client, ServerType};

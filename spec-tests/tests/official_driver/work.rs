@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use bson::{Document, doc};
-use cenote::endpoint::Topology;
+use cenote_endpoint::Topology;
 use mongodb::Client;
 
 use crate::client::{birds, connect, secure};

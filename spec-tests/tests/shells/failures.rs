@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use cenote::endpoint::{
+use cenote_core::error::{ConnectionError, Kind, Stage};
+use cenote_endpoint::{
     Ending, Endpoint, Fault, ListenOptions, ScramFault, Script, ServerCertificate, Settings,
     TlsFault, TlsOptions, User,
 };
-use cenote_core::error::{ConnectionError, Kind, Stage};
 
 use crate::shell::{Shell, on_both_shells};
 use crate::world::{at, closed, ping, plain, pool, refusal, set, tls, with};
@@ -33,7 +33,7 @@ fn nobody_there(shell: Shell) {
     set(&endpoint, Script::new(Fault::Refuse));
     assert_eq!(verdict(&refusal(&pool)), (Stage::Tcp, false, true));
     assert_eq!(closed(&events, 1), ["error"]);
-    endpoint.with(cenote::endpoint::Server::clear_faults);
+    endpoint.with(cenote_endpoint::Server::clear_faults);
     assert!(ping(&pool), "the pool is as it was");
 }
 
@@ -57,7 +57,7 @@ fn a_server_that_stalls_stage_by_stage(shell: Shell) {
     };
     assert_eq!(refused("saslContinue"), (Stage::Authentication, true, false));
     assert_eq!(refused("isMaster"), (Stage::Hello, true, true));
-    endpoint.with(cenote::endpoint::Server::clear_faults);
+    endpoint.with(cenote_endpoint::Server::clear_faults);
     endpoint.set_tls_fault(Some(TlsFault::Stall));
     let (stalled, _) = crate::world::pool(shell, &uri);
     assert_eq!(verdict(&refusal(&stalled)), (Stage::TlsIo, true, true));

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote::endpoint::{Ending, Fault, Settings};
 use cenote_core::error::{ConnectionError, Kind, OperationError, Stage};
+use cenote_endpoint::{Ending, Fault, Settings};
 
 use crate::shell::{Shell, on_both_shells};
 use crate::world::{at, block_ping, closed, ping, plain, pool, set, tls, until_seen, with};
@@ -153,7 +153,7 @@ fn it_recovers_from_a_restart(shell: Shell) {
         })
         .collect();
     until_seen(&endpoint, 1000);
-    endpoint.with(cenote::endpoint::Server::restart);
+    endpoint.with(cenote_endpoint::Server::restart);
     let good: u32 = threads.into_iter().map(|thread| thread.join().expect("no panic")).sum();
     // Those that were under way failed, one for each connection at most, and the new ones did not.
     assert!((64 * 50 - 16..64 * 50).contains(&good), "{good}");

@@ -4,10 +4,10 @@ use std::thread;
 use std::time::Duration;
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote::endpoint::{Endpoint, Fault, Settings};
 use cenote_core::error::{ConnectionError, Kind, OperationError, Stage};
 use cenote_core::uri::Compressor;
 use cenote_core::wire::{Flags, Header, Ids, MessageLimit, MessageWriter, OpCode};
+use cenote_endpoint::{Endpoint, Fault, Settings};
 
 use crate::shell::{AnyConnection, Shell, on_both_shells};
 use crate::world::{at, closed, ping, plain, pool, set, tls, with};

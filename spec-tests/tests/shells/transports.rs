@@ -5,12 +5,12 @@ use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::thread;
 
 use bson::rawdoc;
-use cenote::endpoint::{
-    Certificates, Endpoint, ListenOptions, LoadBalanced, Mechanism, Place, Settings, Topology, User,
-};
 use cenote_core::error::Stage;
 use cenote_core::pool::Purpose;
 use cenote_core::uri::Compressor;
+use cenote_endpoint::{
+    Certificates, Endpoint, ListenOptions, LoadBalanced, Mechanism, Place, Settings, Topology, User,
+};
 
 use crate::shell::{Shell, on_both_shells};
 use crate::world::{ping, plain, pool, refusal, tls, with};

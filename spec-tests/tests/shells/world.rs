@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote::endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
 use cenote_check::EventGuard;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, Event};
+use cenote_endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
 
 use crate::shell::{AnyPool, Ear, Shell};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote::endpoint::{Script, Server};
+use cenote_endpoint::{Script, Server};
 use turmoil::Sim;
 
 use crate::endpoint::{Host, NAME};

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
 
-use cenote::endpoint::{ConnectionId, Output, Peer, Server, Settings};
+use cenote_endpoint::{ConnectionId, Output, Peer, Server, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use cenote::endpoint::{Ending, Fault};
 use cenote_core::pool::PoolOptions;
+use cenote_endpoint::{Ending, Fault};
 
 /// SplitMix64.
 #[derive(Clone, Debug)]

@@ -2,12 +2,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use cenote_endpoint::{Ending, Endpoint};
 use tokio::time::{Instant, sleep};
 
 use super::progress::Progress;
 use super::text;
 use super::timeline::{Incident, Timeline};
-use crate::endpoint::{Ending, Endpoint};
 use crate::proxy::FaultProxy;
 use crate::soak::chance::Chance;
 use crate::soak::trouble::Trouble;

@@ -24,6 +24,7 @@ use std::path::PathBuf;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::uri::UriError;
+use cenote_endpoint::StartError;
 use cenote_tokio::{BuildError, ClientBuildError, RecordingError};
 use thiserror::Error;
 
@@ -32,7 +33,6 @@ use self::summary::Summary;
 use super::endpoint::with_cause;
 use super::output::{self, SameFile};
 use super::replay::Unplayable;
-use crate::endpoint::StartError;
 
 pub use self::arguments::Arguments;
 

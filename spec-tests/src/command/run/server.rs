@@ -4,12 +4,12 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::Selector;
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::ConnectionString;
+use cenote_endpoint::Endpoint;
 use cenote_tokio::Pool;
 
 use super::Trouble;
 use super::arguments::{Plan, Target};
 use crate::command::signals::Signals;
-use crate::endpoint::Endpoint;
 use crate::proxy::FaultProxy;
 use crate::soak;
 use crate::soak::monitor::ping;

@@ -3,14 +3,14 @@
 use bson::rawdoc;
 use cenote_core::address::ServerAddress;
 use cenote_core::uri::ConnectionString;
+use cenote_endpoint::{
+    Certificates, Endpoint, ListenOptions, LoadBalanced, Settings, Topology, User,
+};
 
 use super::format::{File, Options, SERVICES};
 use super::log::Log;
 use crate::conform::logs::{Listening, Message};
 use crate::conform::{Foreign, Place};
-use crate::endpoint::{
-    Certificates, Endpoint, ListenOptions, LoadBalanced, Settings, Topology, User,
-};
 
 /// A server that does wrong what the file wants, for as long as this is there (TF-16).
 pub(super) enum Server {

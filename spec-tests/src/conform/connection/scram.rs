@@ -2,11 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use cenote_endpoint::scram::{ClientFirst, Credential, Exchange, Hash};
 use serde_json::{Map, Value};
 
 use super::script::{self, ClientsMessage};
-use crate::endpoint::auth::credential::{Credential, Hash};
-use crate::endpoint::auth::scram::{ClientFirst, Exchange};
 
 /// A server of one password.
 #[derive(Debug)]

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use cenote_core::wire::CompressorId;
+use cenote_endpoint::{ScramFault, ServerCertificate};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::value;
 use crate::conform::document::inner::wrong_at;
-use crate::endpoint::{ScramFault, ServerCertificate};
 
 /// Step by step.
 #[derive(Clone, Debug, Deserialize)]

@@ -7,13 +7,13 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use cenote_endpoint::Certificates;
 use socket2::{Domain, Socket, Type};
 
 use super::format::File;
 use super::peer::{Peer, Turn};
 use super::script::Script;
 use super::stream::Stream;
-use crate::endpoint::Certificates;
 
 /// All servers of a file, and what came of them.
 pub(super) struct Server {

@@ -4,10 +4,10 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
+use cenote_endpoint::Certificates;
 use rustls::{ServerConfig, ServerConnection, StreamOwned, crypto::ring};
 
 use super::script::{Certificate, Handshake};
-use crate::endpoint::Certificates;
 
 /// A connection, as bytes.
 pub(super) enum Stream {

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use bson::{Document, RawDocumentBuf, doc};
 use cenote_core::uri::ConnectionString;
+use cenote_endpoint::{
+    self as endpoint, Certificates, Endpoint, ListenOptions, LoadBalanced, ReplicaSet,
+    ScramSettings, Settings, User,
+};
 use serde_json::Value;
 
 use super::act::document;
 use super::format::{Data, Topology};
 use crate::blocking::Connection;
-use crate::endpoint::{
-    self, Certificates, Endpoint, ListenOptions, LoadBalanced, ReplicaSet, ScramSettings, Settings,
-    User,
-};
 
 /// The deployment of one test.
 pub(super) struct Venue {

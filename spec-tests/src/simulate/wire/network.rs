@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use cenote_endpoint::ConnectionId;
+
 use super::proxy::Proxy;
-use crate::endpoint::ConnectionId;
 
 /// One connection, as the network knows it: 1, 2, 3, …
 pub(super) type LinkId = u64;

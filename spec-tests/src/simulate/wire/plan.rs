@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use cenote_core::pool::PoolOptions;
 use cenote_core::wire::CompressorId;
+use cenote_endpoint::{
+    LoadBalanced, Mechanism, ReplicaSet, ScramSettings, Settings, Topology, User,
+};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::trouble::Trouble;
-use crate::endpoint::{
-    LoadBalanced, Mechanism, ReplicaSet, ScramSettings, Settings, Topology, User,
-};
 use crate::lockstep::Brief;
 use crate::simulate::chance::{Chance, Latency};
 use crate::simulate::habits::Habits;

@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use bson::{RawBsonRef, RawDocument};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::endpoint::auth::credential::Hash;
+use cenote_endpoint::scram::Hash;
 
 /// So many bytes of a secret are looked for first. What is shorter is somewhere by chance.
 const HEAD: usize = 8;

@@ -1,10 +1,10 @@
 //! Worlds on the wire: that they can be had again, and find what is planted.
 
 use cenote_core::trace::Replay;
+use cenote_endpoint::Mechanism;
 
 use super::world::World;
 use super::{Login, Plan, Trouble, live, live_through};
-use crate::endpoint::Mechanism;
 use crate::simulate::subject::Watch;
 use crate::simulate::{Drawn, Lived, NEVER, shrunk};
 

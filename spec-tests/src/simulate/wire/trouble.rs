@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bson::rawdoc;
+use cenote_endpoint::{Ending, Fault, Role, ScramFault, Script, Server, Topology};
 
-use crate::endpoint::{Ending, Fault, Role, ScramFault, Script, Server, Topology};
 use crate::simulate::chance::Chance;
 use crate::simulate::met::Encounter;
 
@@ -199,7 +199,7 @@ fn take_role(server: &mut Server, now: Duration, role: Role) {
         if set.role != role {
             server.set_topology(
                 now,
-                Topology::ReplicaSet(crate::endpoint::ReplicaSet { role, ..set }),
+                Topology::ReplicaSet(cenote_endpoint::ReplicaSet { role, ..set }),
             );
         }
     }

@@ -17,6 +17,7 @@ use std::time::Duration;
 use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions, ScramCache};
 use cenote_core::pool::{Action, Input, Instant};
 use cenote_core::uri::ConnectionString;
+use cenote_endpoint::Server;
 
 use self::callers::Use;
 use self::due::Due;
@@ -30,7 +31,6 @@ use super::talk::Kit;
 use super::trouble::Trouble;
 use super::witness::Witness;
 use crate::agenda::Agenda;
-use crate::endpoint::Server;
 use crate::simulate::books::Books;
 use crate::simulate::chance::{Chance, Latency};
 use crate::simulate::clock::Clock;

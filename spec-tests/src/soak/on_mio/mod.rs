@@ -11,6 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
+use cenote_endpoint::Endpoint;
 use cenote_mio::Pool;
 use tokio::runtime::{self, Runtime};
 
@@ -21,7 +22,6 @@ use super::trouble::{self, Troubles};
 use super::witness::Witness;
 use super::work::Tally;
 use super::{MONITOR, Outcome, PATIENCE, Plan, Who, pool, server, sockets};
-use crate::endpoint::Endpoint;
 
 /// What a thread needs that pings: there may be a thousand of them.
 const STACK: usize = 512 * 1024;

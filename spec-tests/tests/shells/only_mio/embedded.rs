@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
-use cenote::endpoint::{Endpoint, Fault, Settings};
 use cenote_core::error::{ConnectionError, Stage};
+use cenote_endpoint::{Endpoint, Fault, Settings};
 use cenote_mio::{MongoConnector, OperationError, Pool, PoolSource, PooledConnection};
 use mio::{Events, Interest, Poll, Token, Waker};
 

@@ -5,10 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
-use cenote::endpoint::{Endpoint, ListenOptions, Settings, User};
 use cenote_core::error::{ConnectionError, Kind, Stage};
 use cenote_core::pool::CheckOutError;
 use cenote_core::uri::ConnectionString;
+use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 use cenote_mio::{
     Builder, Connection, Connector, HandshakeReporter, Interrupter, MongoConnector, OperationError,
     Pool, Target,

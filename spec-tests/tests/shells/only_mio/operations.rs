@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
-use cenote::endpoint::Fault;
+use cenote_endpoint::Fault;
 use cenote_mio::OperationError;
 
 use super::world::{ping, pool};

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
-use cenote::endpoint::{Fault, Settings};
 use cenote_core::error::{ConnectionError, InterruptedError, Stage};
 use cenote_core::wire::{Flags, Frame, Ids, Message, MessageLimit, MessageWriter};
+use cenote_endpoint::{Fault, Settings};
 use cenote_mio::{OperationError, Pool, RawStream};
 
 use super::world::{ping, pool};
@@ -105,7 +105,7 @@ fn who_is_not_done_gives_it_back_broken() {
         assert_eq!(stream.done().unwrap_err().kind(), ErrorKind::NotConnected);
     }
     assert_eq!(closed(&events, 4), ["error"; 4]);
-    endpoint.with(cenote::endpoint::Server::clear_faults);
+    endpoint.with(cenote_endpoint::Server::clear_faults);
 
     // Nobody borrows what is to be answered yet.
     let mut connection = pool.check_out().unwrap();

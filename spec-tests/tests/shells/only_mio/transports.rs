@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use cenote::endpoint::{Settings, TlsFault};
 use cenote_core::error::Stage;
 use cenote_core::uri::ConnectionString;
+use cenote_endpoint::{Settings, TlsFault};
 use cenote_mio::{Builder, MongoConnector};
 
 use super::world::{judged, ping, refusal};

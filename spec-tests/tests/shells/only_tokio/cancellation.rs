@@ -9,9 +9,9 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bson::rawdoc;
-use cenote::endpoint::{Endpoint, Fault, Settings};
 use cenote_check::{Checker, Limits, Line};
 use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
+use cenote_endpoint::{Endpoint, Fault, Settings};
 use cenote_tokio::Pool;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -3,7 +3,7 @@
 use std::pin::pin;
 
 use bson::rawdoc;
-use cenote::endpoint::Endpoint;
+use cenote_endpoint::Endpoint;
 
 use super::world::{ping, pool};
 use crate::world::{block_ping, closed, plain};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote::endpoint::Fault;
 use cenote_core::wire::{Flags, Ids, MessageWriter};
+use cenote_endpoint::Fault;
 
 use super::world::pool;
 use crate::world::{at, plain, set};

@@ -4,15 +4,15 @@ use std::thread;
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote::endpoint::Settings;
 use cenote_core::pool::Status;
+use cenote_endpoint::Fault;
+use cenote_endpoint::Settings;
 use cenote_tokio::OperationError;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
 use super::world::{ping, pool};
 use crate::world::{at, plain, set, tls, with};
-use cenote::endpoint::Fault;
 
 /// How long until something is held to hang.
 const PATIENCE: Duration = Duration::from_secs(30);

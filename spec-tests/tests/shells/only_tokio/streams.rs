@@ -9,9 +9,9 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote::endpoint::{Fault, Settings};
 use cenote_core::error::{ConnectionError, InterruptedError, Stage};
 use cenote_core::wire::{Flags, Frame, Ids, Message, MessageLimit, MessageWriter};
+use cenote_endpoint::{Fault, Settings};
 use cenote_tokio::{
     Builder, Connector, HandshakeReporter, OperationError, Pool, PooledConnection, RawStream,
     Target,
@@ -93,7 +93,7 @@ async fn who_is_not_done_gives_it_back_broken() {
     stream.done().await.unwrap_err();
     drop(connection);
     assert_eq!(closed(&events, 0), ["error"; 3]);
-    endpoint.with(cenote::endpoint::Server::clear_faults);
+    endpoint.with(cenote_endpoint::Server::clear_faults);
     assert!(ping(&pool).await);
 }
 

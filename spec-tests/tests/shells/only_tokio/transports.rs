@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cenote::endpoint::{Settings, TlsFault};
+use cenote_endpoint::{Settings, TlsFault};
 
 use super::world::{ping, pool};
 use crate::world::{tls, with};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use cenote_core::error::{CommandError, ConnectionError, Stage};
+use cenote_endpoint::Refusal;
 
 use crate::conform::cmap::fail_point::{FailPoint, Hit};
-use crate::endpoint::Refusal;
 
 /// A server of which only the answer to hello matters. Every command that the specification calls
 /// part of the handshake is answered with it.

@@ -5,10 +5,10 @@ use cenote_core::error::ConnectionError;
 use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::pool::{Action, Event, Input, Instant, PoolOptions, PoolState};
 use cenote_core::trace::{JournalOptions, Replay};
+use cenote_endpoint::Mechanism;
+use cenote_endpoint::scram::Hash;
 
 use super::World;
-use crate::endpoint::Mechanism;
-use crate::endpoint::auth::credential::Hash;
 use crate::event_json;
 use crate::replay::record::Taping;
 use crate::simulate::wire::cause::{Why, Wired};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use cenote_core::pool::Instant;
+use cenote_endpoint::{Output, Peer};
 
 use super::World;
 use super::due::Due;
-use crate::endpoint::{Output, Peer};
 use crate::simulate::wire::network::{Far, LinkId, Packet, Side};
 use crate::simulate::wire::plan::PROXY_USER;
 use crate::simulate::wire::proxy::{CONNECTED, Proxy, REFUSED, Reaction};

@@ -6,10 +6,10 @@ use bson::rawdoc;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::Input;
 use cenote_core::wire::Flags;
+use cenote_endpoint::{LoadBalanced, Topology};
 
 use super::World;
 use super::due::Due;
-use crate::endpoint::{LoadBalanced, Topology};
 use crate::simulate::books::Place;
 use crate::simulate::met::Encounter;
 use crate::simulate::mistake::mistake;

@@ -1,0 +1,150 @@
+//! Who can log in.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use super::credential::{Credential, Hash, same};
+use crate::entropy::Entropy;
+use crate::settings::{Settings, SettingsError};
+use crate::user::{EXTERNAL, Mechanism, User};
+
+/// Who can log in, without their passwords.
+#[derive(Debug)]
+pub(in super::super) struct Users {
+    /// By database and name.
+    known: BTreeMap<(String, String), Known>,
+    enabled: Vec<Mechanism>,
+    any_certificate: bool,
+    spares_empty_exchange: bool,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    mechanisms: Vec<Mechanism>,
+    sha1: Option<Credential>,
+    sha256: Option<Credential>,
+    plain: Option<Fingerprint>,
+}
+
+/// Enough of a password to know it again.
+struct Fingerprint {
+    salt: [u8; 16],
+    hash: [u8; 32],
+}
+
+impl Users {
+    pub(in super::super) fn new(
+        settings: &Settings,
+        entropy: &mut Entropy,
+    ) -> Result<Self, SettingsError> {
+        let mut known = BTreeMap::new();
+        for user in &settings.users {
+            let name = (user.database.clone(), user.name.clone());
+            known.insert(name, Known::new(user, settings, entropy)?);
+        }
+        Ok(Self {
+            known,
+            enabled: settings.mechanisms.clone(),
+            any_certificate: settings.any_certificate,
+            spares_empty_exchange: settings.scram.skip_empty_exchange,
+        })
+    }
+
+    pub(in super::super) fn enabled(&self) -> &[Mechanism] {
+        &self.enabled
+    }
+
+    pub(in super::super) fn spares_empty_exchange(&self) -> bool {
+        self.spares_empty_exchange
+    }
+
+    /// How a user, named `database.name`, can log in; `None` if there is nobody of that name.
+    pub(in super::super) fn mechanisms(&self, user: &str) -> Option<Vec<&'static str>> {
+        let (database, name) = user.split_once('.')?;
+        let mechanisms = self.get(database, name)?.mechanisms.iter();
+        let enabled = mechanisms.filter(|mechanism| self.enabled.contains(mechanism));
+        Some(enabled.map(|mechanism| mechanism.name()).collect())
+    }
+
+    pub(super) fn credential(&self, database: &str, name: &str, hash: Hash) -> Option<&Credential> {
+        let known = self.get(database, name)?;
+        match hash {
+            Hash::Sha1 => known.sha1.as_ref(),
+            Hash::Sha256 => known.sha256.as_ref(),
+        }
+    }
+
+    /// Whether whoever has this certificate may log in.
+    pub(super) fn has_certificate(&self, subject: &str) -> bool {
+        let known = self.get(EXTERNAL, subject);
+        self.any_certificate
+            || known.is_some_and(|known| known.mechanisms.contains(&Mechanism::MongodbX509))
+    }
+
+    /// Whether this is a user's password for PLAIN.
+    pub(super) fn has_password(&self, database: &str, name: &str, password: &str) -> bool {
+        let known = self.get(database, name);
+        known.and_then(|known| known.plain.as_ref()).is_some_and(|plain| plain.is_of(password))
+    }
+
+    fn get(&self, database: &str, name: &str) -> Option<&Known> {
+        self.known.get(&(database.to_owned(), name.to_owned()))
+    }
+}
+
+impl Known {
+    fn new(user: &User, settings: &Settings, entropy: &mut Entropy) -> Result<Self, SettingsError> {
+        let mut known = Self { mechanisms: user.mechanisms.clone(), ..Self::default() };
+        for mechanism in &user.mechanisms {
+            match mechanism {
+                Mechanism::ScramSha1 => {
+                    let salt: [u8; 16] = entropy.bytes();
+                    let secret = Hash::Sha1.secret(&user.name, &user.password);
+                    let iterations = settings.scram.sha1_iterations;
+                    known.sha1 = Some(credential(user, Hash::Sha1, secret, &salt, iterations)?);
+                }
+                Mechanism::ScramSha256 => {
+                    let salt: [u8; 28] = entropy.bytes();
+                    let secret = Hash::Sha256.secret(&user.name, &user.password);
+                    let iterations = settings.scram.sha256_iterations;
+                    known.sha256 = Some(credential(user, Hash::Sha256, secret, &salt, iterations)?);
+                }
+                Mechanism::Plain => {
+                    known.plain = Some(Fingerprint::new(&user.password, entropy.bytes()));
+                }
+                Mechanism::MongodbX509 => {}
+            }
+        }
+        Ok(known)
+    }
+}
+
+fn credential(
+    user: &User,
+    hash: Hash,
+    secret: Option<Vec<u8>>,
+    salt: &[u8],
+    iterations: u32,
+) -> Result<Credential, SettingsError> {
+    let secret = secret.ok_or_else(|| SettingsError::Password { name: user.name.clone() })?;
+    Ok(Credential::new(hash, &secret, salt, iterations))
+}
+
+impl Fingerprint {
+    fn new(password: &str, salt: [u8; 16]) -> Self {
+        let hash = Sha256::new().chain_update(salt).chain_update(password).finalize().into();
+        Self { salt, hash }
+    }
+
+    fn is_of(&self, password: &str) -> bool {
+        same(&Self::new(password, self.salt).hash, &self.hash)
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fingerprint(…)")
+    }
+}

@@ -1,0 +1,262 @@
+//! A command: whether it runs, what goes wrong with it, and its reply.
+
+use std::time::Duration;
+
+use bson::raw::{RawArrayBuf, cstr};
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::wire::Ids;
+
+use super::{Connection, Hub, Turn};
+use crate::commands::{self, Answer, Context, Definition};
+use crate::fail_point::Verdict;
+use crate::fault::Fault;
+use crate::faults::Command;
+use crate::hello::{self, Wait};
+use crate::mangle;
+use crate::output::Output;
+use crate::refusal::{Refusal, code};
+use crate::replies::Envelope;
+use crate::request::{Form, Request};
+use crate::slow;
+use crate::world::World;
+
+/// A command on its way.
+#[derive(Debug)]
+pub(super) struct Job {
+    request: Request,
+    admitted: Result<&'static Definition, Refusal>,
+    verdict: Verdict,
+    fault: Option<Fault>,
+}
+
+/// A reply on its way.
+#[derive(Debug)]
+pub(super) struct Pending {
+    name: String,
+    form: Form,
+    /// The message that it answers: the request, or the reply before it (MS-09).
+    response_to: i32,
+    fault: Option<Fault>,
+}
+
+impl Connection {
+    /// A command came: who may run it is decided first, then faults, then fail points.
+    pub(super) fn serve(&mut self, hub: &mut Hub<'_>, request: Request) {
+        let known = commands::find(&request.name);
+        let statistics = &mut hub.world.statistics;
+        match known {
+            Some(known) => *statistics.commands.entry(known.name).or_default() += 1,
+            None => statistics.unknown_commands += 1,
+        }
+        if let Some(compressor) = request.form.compressor {
+            *statistics.compressed_commands.entry(compressor.id().name()).or_default() += 1;
+        }
+        if known.is_some_and(Definition::is_handshake) && !self.session.introduced {
+            self.session.app_name = hello::app_name_of(&request);
+        }
+        let fault = self.fault(hub, &request, known);
+        let context = self.context(hub, &request);
+        let admitted = commands::admit(known, &context);
+        let verdict = match admitted {
+            Ok(known) => self.verdict(hub, known, &request),
+            Err(_) => Verdict::default(),
+        };
+        let block = verdict.block;
+        let job = Job { request, admitted, verdict, fault };
+        match block {
+            Some(time) => self.block(hub, job, time),
+            None => self.finish(hub, job),
+        }
+    }
+
+    fn fault(
+        &mut self,
+        hub: &mut Hub<'_>,
+        request: &Request,
+        known: Option<&'static Definition>,
+    ) -> Option<Fault> {
+        let command = Command { name: &request.name, known };
+        let mut seen = std::mem::take(&mut self.session.seen);
+        let due = hub.world.faults.at_command(&self.session.suspect(), command, &mut seen);
+        self.session.seen = seen;
+        let fault = self.fault.take().or(due);
+        match fault {
+            Some(Fault::Scram(scram)) => {
+                self.session.scram_fault = Some(scram);
+                None
+            }
+            fault => fault,
+        }
+    }
+
+    fn verdict(&self, hub: &mut Hub<'_>, known: &Definition, request: &Request) -> Verdict {
+        let World { fail_point, entropy, .. } = &mut *hub.world;
+        let verdict = fail_point.judge(known, self.session.app_name.as_deref(), entropy);
+        let mut verdict = verdict.unwrap_or_default();
+        verdict.block = verdict.block.or_else(|| slow::time_of(request));
+        // A command that has less time than it has to wait fails when its own is up.
+        let time = request.whole("maxTimeMS").ok().flatten().filter(|time| *time > 0);
+        let time = time.and_then(|time| u64::try_from(time).ok()).map(Duration::from_millis);
+        if let (Some(block), Some(time)) = (verdict.block, time) {
+            if time < block {
+                let error = Some(code::MAX_TIME_MS_EXPIRED);
+                verdict = Verdict { block: Some(time), error, ..Verdict::default() };
+            }
+        }
+        verdict
+    }
+
+    fn block(&mut self, hub: &Hub<'_>, job: Job, time: Duration) {
+        self.turn = Turn::Blocked { until: hub.now.saturating_add(time), job: Box::new(job) };
+    }
+
+    /// The command runs, or does not, and is answered.
+    pub(super) fn finish(&mut self, hub: &mut Hub<'_>, job: Job) {
+        let Job { request, admitted, verdict, fault } = job;
+        if verdict.close {
+            return self.end(hub, Output::Close { id: self.id() });
+        }
+        let pending = Pending {
+            name: request.name.clone(),
+            form: request.form,
+            response_to: request.form.request_id,
+            fault,
+        };
+        let mut context = self.context(hub, &request);
+        let answer = match (admitted, failed(&verdict, &request)) {
+            (Err(refusal), _) | (Ok(_), Some(refusal)) => Err(refusal),
+            (Ok(definition), None) => commands::run(definition, &mut context),
+        };
+        match answer {
+            Ok(Answer::Reply(mut body)) => {
+                body.append(cstr!("ok"), 1.0);
+                if let Some(error) = &verdict.write_concern_error {
+                    add_write_concern_error(&mut body, error, verdict.labels.as_deref());
+                }
+                self.reply(hub, pending, &body, false);
+            }
+            Ok(Answer::Wait(wait)) => self.wait(hub, pending, wait),
+            Ok(Answer::Stream(body, wait)) => self.stream(hub, pending, body, wait),
+            Err(refusal) => {
+                let mut body = refusal.reply();
+                if refusal.is_not_primary() && hub.world.topology.is_replica_set() {
+                    let version = hub.world.topology.version(self.session.service);
+                    body.append(cstr!("topologyVersion"), version);
+                }
+                self.reply(hub, pending, &body, false);
+            }
+        }
+    }
+
+    fn context<'a>(&'a mut self, hub: &'a mut Hub<'_>, request: &'a Request) -> Context<'a> {
+        let Hub { now, world, .. } = hub;
+        Context { now: *now, world, session: &mut self.session, request }
+    }
+
+    /// Streams stand still for a moment at least, so that one without a wait ends in no time.
+    fn wait(&mut self, hub: &Hub<'_>, pending: Pending, wait: Wait) {
+        const LEAST: Duration = Duration::from_millis(10);
+        let longest = if wait.exhaust { wait.longest.max(LEAST) } else { wait.longest };
+        let until = hub.now.saturating_add(longest);
+        self.turn = Turn::Awaiting { until, wait, reply: Box::new(pending) };
+    }
+
+    /// A hello's reply, and with `exhaustAllowed` the wait for the next one.
+    pub(super) fn stream(
+        &mut self,
+        hub: &mut Hub<'_>,
+        pending: Pending,
+        mut body: RawDocumentBuf,
+        wait: Wait,
+    ) {
+        body.append(cstr!("ok"), 1.0);
+        let (name, form) = (pending.name.clone(), pending.form);
+        let sent = self.reply(hub, pending, &body, wait.exhaust);
+        if !wait.exhaust {
+            return;
+        }
+        let wait = Wait { counter: hub.world.topology.counter(), ..wait };
+        let next = Pending { name, form, response_to: sent, fault: None };
+        match std::mem::replace(&mut self.turn, Turn::Ready) {
+            Turn::Ready => self.wait(hub, next, wait),
+            Turn::Dripping { drip, .. } => {
+                self.wait(hub, next, wait);
+                let then = std::mem::replace(&mut self.turn, Turn::Ready);
+                self.turn = Turn::Dripping { drip, then: Box::new(then) };
+            }
+            turn @ (Turn::Blocked { .. } | Turn::Awaiting { .. } | Turn::Silent | Turn::Ended) => {
+                self.turn = turn;
+            }
+        }
+    }
+
+    /// Sends a reply, with what goes wrong with it, and gives its name.
+    fn reply(
+        &mut self,
+        hub: &mut Hub<'_>,
+        pending: Pending,
+        body: &RawDocument,
+        more_to_come: bool,
+    ) -> i32 {
+        let Pending { name, form, response_to, fault } = pending;
+        self.turn = Turn::Ready;
+        let request_id = hub.world.request_ids.next_id();
+        let ids = Ids { request_id, response_to };
+        let envelope = Envelope { ids, form, name: &name, more_to_come };
+        let mangled = if form.flags.more_to_come {
+            // Nobody waits for a reply (MS-08), but the connection may break.
+            fault.and_then(|fault| mangle::without_reply(&fault, &mut hub.world.entropy))
+        } else {
+            match mangle::reply(fault.as_ref(), &envelope, body, hub) {
+                Ok(mangled) => Some(mangled),
+                Err(error) => {
+                    self.hang_up(hub, &error);
+                    return request_id;
+                }
+            }
+        };
+        if let Some((bytes, after)) = mangled {
+            self.emit(hub, bytes, after);
+        }
+        request_id
+    }
+}
+
+/// What a fail point makes of a command that it lets not run.
+fn failed(verdict: &Verdict, request: &Request) -> Option<Refusal> {
+    let code = verdict.error?;
+    let mut refusal = Refusal::by_fail_point(code);
+    refusal.labels = match &verdict.labels {
+        Some(labels) => labels.clone(),
+        None if is_retryable_write(request) && refusal.is_retryable_write() => {
+            vec!["RetryableWriteError".to_owned()]
+        }
+        None if is_in_transaction(request) && refusal.is_transient() => {
+            vec!["TransientTransactionError".to_owned()]
+        }
+        None => Vec::new(),
+    };
+    Some(refusal)
+}
+
+/// A write that a session has numbered, outside of a transaction.
+fn is_retryable_write(request: &Request) -> bool {
+    let has = |key| matches!(request.get(key), Ok(Some(_)));
+    has("txnNumber") && !has("autocommit")
+}
+
+fn is_in_transaction(request: &Request) -> bool {
+    matches!(request.get("autocommit"), Ok(Some(_)))
+}
+
+fn add_write_concern_error(
+    body: &mut RawDocumentBuf,
+    error: &RawDocument,
+    labels: Option<&[String]>,
+) {
+    body.append(cstr!("writeConcernError"), error);
+    if let Some(labels) = labels {
+        let labels: RawArrayBuf = labels.iter().map(String::as_str).collect();
+        body.append(cstr!("errorLabels"), labels);
+    }
+}

@@ -1,0 +1,206 @@
+//! Where the endpoint listens, and what happens to those who come.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, UnixListener};
+use tokio::time::sleep;
+
+use super::connection;
+use super::host::Host;
+use super::socket::Socket;
+use super::tls::Tls;
+use super::tls_fault::{Faulty, TlsFault};
+use crate::Peer;
+
+/// How many connections the operating system keeps that nobody has accepted yet.
+const WAITING: u32 = 4096;
+
+/// How long to wait before trying again what the operating system refused for want of something.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// On 127.0.0.1; port 0 is any that is free.
+    Tcp {
+        /// The port.
+        port: u16,
+    },
+    /// On a UNIX domain socket, whose file must not be there yet and is removed at the end.
+    Unix {
+        /// Its file. Clients know it as a UNIX domain socket if its name ends in `.sock`.
+        path: PathBuf,
+    },
+}
+
+/// `host:port`, or the path of the socket.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { port } => write!(f, "{}:{port}", Ipv4Addr::LOCALHOST),
+            Self::Unix { path } => path.display().fmt(f),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// A place at which connections are refused, and which nobody else gets by chance.
+#[derive(Debug)]
+enum Reserved {
+    Tcp(TcpSocket),
+    Unix,
+}
+
+impl Place {
+    pub(super) fn listen(&self) -> io::Result<Listener> {
+        match self {
+            Self::Tcp { .. } => self.reserve()?.listen(self),
+            Self::Unix { path } => UnixListener::bind(path).map(Listener::Unix),
+        }
+    }
+
+    fn reserve(&self) -> io::Result<Reserved> {
+        match self {
+            Self::Tcp { port } => {
+                let socket = TcpSocket::new_v4()?;
+                socket.set_reuseaddr(true)?;
+                socket.bind(SocketAddr::from((Ipv4Addr::LOCALHOST, *port)))?;
+                Ok(Reserved::Tcp(socket))
+            }
+            Self::Unix { .. } => Ok(Reserved::Unix),
+        }
+    }
+
+    /// Nobody listens any more; the file of a UNIX domain socket goes.
+    pub(super) fn vacate(&self) {
+        match self {
+            Self::Tcp { .. } => {}
+            Self::Unix { path } => {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+impl Reserved {
+    fn listen(self, place: &Place) -> io::Result<Listener> {
+        match self {
+            Self::Tcp(socket) => socket.listen(WAITING).map(Listener::Tcp),
+            Self::Unix => place.listen(),
+        }
+    }
+}
+
+impl Listener {
+    /// The place with the port that the operating system chose.
+    pub(super) fn place(&self, asked: &Place) -> io::Result<Place> {
+        match self {
+            Self::Tcp(listener) => Ok(Place::Tcp { port: listener.local_addr()?.port() }),
+            Self::Unix(_) => Ok(asked.clone()),
+        }
+    }
+
+    async fn accept(&self) -> io::Result<(Socket, String)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, peer) = listener.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok((Socket::Tcp(stream), peer.to_string()))
+            }
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((Socket::Unix(stream), "anonymous unix socket".to_owned()))
+            }
+        }
+    }
+}
+
+/// Accepts connections while the server wants to listen, and refuses them while it does not.
+pub(super) async fn accept(
+    host: Arc<Host>,
+    place: Place,
+    mut listener: Listener,
+    tls: Option<Arc<Tls>>,
+) {
+    let mut listens = host.listens();
+    loop {
+        while *listens.borrow_and_update() {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((socket, address)) => {
+                        tokio::spawn(meet(Arc::clone(&host), tls.clone(), socket, address));
+                    }
+                    // The peer has gone already, or there are no file descriptors left.
+                    Err(_) => sleep(PAUSE).await,
+                },
+                _ = listens.changed() => {}
+            }
+        }
+        drop(listener);
+        place.vacate();
+        host.obeyed(false);
+        let mut reserved = again(|| place.reserve()).await;
+        while !*listens.borrow_and_update() {
+            let _ = listens.changed().await;
+        }
+        listener = loop {
+            match reserved.listen(&place) {
+                Ok(listener) => break listener,
+                Err(_) => reserved = again(|| place.reserve()).await,
+            }
+        };
+        host.obeyed(true);
+    }
+}
+
+/// Until it works: the place may still be another's.
+async fn again<R>(mut attempt: impl FnMut() -> io::Result<R>) -> R {
+    loop {
+        match attempt() {
+            Ok(result) => return result,
+            Err(_) => sleep(PAUSE).await,
+        }
+    }
+}
+
+/// One connection from its first byte to its last.
+async fn meet(host: Arc<Host>, tls: Option<Arc<Tls>>, mut socket: Socket, address: String) {
+    let Some(tls) = tls else {
+        let peer = Peer { address, certificate_subject: None };
+        return connection::serve(&host, peer, socket).await;
+    };
+    let fault = host.tls_fault();
+    match fault {
+        Some(TlsFault::Stall) => ignore(&mut socket).await,
+        Some(TlsFault::Garbage) => {
+            let _ = socket.read(&mut [0; 1024]).await;
+            let _ = socket.write_all(b"this is not the beginning of a TLS handshake\r\n").await;
+            let _ = socket.shutdown().await;
+        }
+        None | Some(TlsFault::CloseAfter { .. } | TlsFault::Drip { .. }) => {
+            let Ok((stream, subject)) = tls.accept(Faulty::new(socket, fault)).await else {
+                return;
+            };
+            let peer = Peer { address, certificate_subject: subject };
+            connection::serve(&host, peer, stream).await;
+        }
+    }
+}
+
+/// Reads until the peer gives up.
+async fn ignore(socket: &mut Socket) {
+    let mut bytes = [0; 1024];
+    while matches!(socket.read(&mut bytes).await, Ok(1..)) {}
+}

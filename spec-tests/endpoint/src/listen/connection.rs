@@ -1,0 +1,164 @@
+//! One connection: bytes to the server, its orders to the socket.
+
+use std::collections::VecDeque;
+use std::io;
+use std::ops::ControlFlow;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::host::{Host, Order};
+use super::socket::Transport;
+use crate::{ConnectionId, Peer};
+
+/// How many bytes may wait for a peer who does not read. Until it does, nothing is read from it:
+/// who sends without reading stalls itself and nobody else.
+const BACKLOG: usize = 1 << 20;
+
+/// Until it ends: by an order, by the peer, or because the socket failed.
+pub(super) async fn serve<T: Transport>(host: &Host, peer: Peer, transport: T) {
+    let (id, orders) = host.accepted(peer);
+    let (reader, writer) = tokio::io::split(transport);
+    let mut connection = Connection {
+        host,
+        id,
+        orders,
+        reader,
+        outgoing: Outgoing { writer, queue: VecDeque::new(), queued: 0, unflushed: false },
+        dismissed: false,
+        reads: true,
+        input: vec![0; 16 * 1024],
+    };
+    let end = loop {
+        match connection.step().await {
+            Ok(ControlFlow::Continue(())) => {}
+            Ok(ControlFlow::Break(end)) => break end,
+            Err(_) => break End::Lost,
+        }
+    };
+    host.closed(id);
+    let Connection { reader, outgoing, .. } = connection;
+    let mut transport = reader.unsplit(outgoing.writer);
+    match end {
+        End::Reset => {
+            let _ = transport.reset_when_dropped();
+        }
+        End::Closed => {
+            let _ = transport.shutdown().await;
+        }
+        End::Lost => {}
+    }
+}
+
+struct Connection<'a, T> {
+    host: &'a Host,
+    id: ConnectionId,
+    orders: UnboundedReceiver<Order>,
+    reader: ReadHalf<T>,
+    outgoing: Outgoing<T>,
+    /// No order comes any more.
+    dismissed: bool,
+    reads: bool,
+    input: Vec<u8>,
+}
+
+enum End {
+    /// All was sent that was to be sent.
+    Closed,
+    Reset,
+    /// The peer is gone.
+    Lost,
+}
+
+impl<T: Transport> Connection<'_, T> {
+    /// Whatever comes first: an order, room for what is to be sent, or bytes of the peer.
+    async fn step(&mut self) -> io::Result<ControlFlow<End>> {
+        let reads = self.reads && !self.dismissed && self.outgoing.queued < BACKLOG;
+        tokio::select! {
+            biased;
+            order = self.orders.recv(), if !self.dismissed => Ok(self.obey(order)),
+            sent = self.outgoing.progress(), if self.outgoing.is_busy() => sent,
+            read = self.reader.read(&mut self.input), if reads => match read? {
+                0 => Ok(ControlFlow::Break(End::Lost)),
+                count => {
+                    self.host.received(self.id, self.input.get(..count).unwrap_or_default());
+                    Ok(ControlFlow::Continue(()))
+                }
+            },
+            else => Ok(ControlFlow::Break(End::Lost)),
+        }
+    }
+
+    fn obey(&mut self, order: Option<Order>) -> ControlFlow<End> {
+        match order {
+            Some(Order::Send(bytes)) => self.outgoing.push(Item::Bytes { bytes, sent: 0 }),
+            Some(Order::HalfClose) => self.outgoing.push(Item::HalfClose),
+            Some(Order::Close) => self.outgoing.push(Item::Close),
+            Some(Order::Read(reads)) => self.reads = reads,
+            Some(Order::Reset) => return ControlFlow::Break(End::Reset),
+            // `Close` was the last order, and waits for its turn.
+            None => self.dismissed = true,
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What is to be sent, in order.
+struct Outgoing<T> {
+    writer: WriteHalf<T>,
+    queue: VecDeque<Item>,
+    /// Bytes in the queue.
+    queued: usize,
+    unflushed: bool,
+}
+
+enum Item {
+    Bytes { bytes: Vec<u8>, sent: usize },
+    HalfClose,
+    Close,
+}
+
+impl<T: Transport> Outgoing<T> {
+    fn push(&mut self, item: Item) {
+        if let Item::Bytes { bytes, .. } = &item {
+            self.queued += bytes.len();
+        }
+        self.queue.push_back(item);
+    }
+
+    fn is_busy(&self) -> bool {
+        self.unflushed || !self.queue.is_empty()
+    }
+
+    /// One write, flush or end. Dropped while it waits, it has done nothing yet.
+    async fn progress(&mut self) -> io::Result<ControlFlow<End>> {
+        match self.queue.front_mut() {
+            Some(Item::Bytes { bytes, sent }) => {
+                let rest = bytes.get(*sent..).unwrap_or_default();
+                let count = self.writer.write(rest).await?;
+                *sent += count;
+                self.queued -= count;
+                self.unflushed = true;
+                if *sent == bytes.len() {
+                    self.queue.pop_front();
+                } else if count == 0 {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+            }
+            None => {
+                self.writer.flush().await?;
+                self.unflushed = false;
+            }
+            Some(Item::HalfClose) => {
+                self.writer.shutdown().await?;
+                self.queue.pop_front();
+                self.unflushed = false;
+            }
+            Some(Item::Close) => {
+                self.writer.flush().await?;
+                return Ok(ControlFlow::Break(End::Closed));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}

@@ -1,7 +1,0 @@
-//! The endpoint on real sockets, as a client sees it that knows nothing of it.
-
-mod client;
-mod command;
-mod connections;
-mod sockets;
-mod tls;
