@@ -1,15 +1,7 @@
-//! Why a request failed, and why an input was refused.
+//! Why a request ended without a connection.
 
 use alloc::sync::Arc;
-use core::fmt;
 
-use thiserror::Error;
-
-use super::action::PoolTypes;
-use super::event::CheckOutFailedReason;
-use super::id::{ConnId, WaiterId};
-use super::input::Input;
-use super::options::InvalidOptions;
 use super::snapshot::Snapshot;
 
 /// Why a request ended without a connection (OUT-17).
@@ -53,100 +45,25 @@ impl<C> CheckOutError<C> {
     }
 }
 
-/// An input that the machine refused. Nothing changed and nothing was emitted.
-pub struct Misuse<S: PoolTypes> {
-    /// The input, so that no payload is lost with it.
-    pub input: Input<S>,
-    /// What is wrong with it.
-    pub reason: MisuseReason,
+/// Why a request ended without a connection (EV-22).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CheckOutFailedReason {
+    /// The pool was closed before or while the request waited.
+    PoolClosed,
+    /// The time allowed for waiting ran out.
+    Timeout,
+    /// The connection could not be established, the pool was paused or cleared, or the caller went
+    /// away (SI-10).
+    ConnectionError,
 }
 
-impl<S: PoolTypes> fmt::Debug for Misuse<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { input, reason } = self;
-        f.debug_struct("Misuse").field("input", &input.name()).field("reason", reason).finish()
+impl CheckOutFailedReason {
+    /// As events and test files spell it: `poolClosed`, `timeout`, `connectionError`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PoolClosed => "poolClosed",
+            Self::Timeout => "timeout",
+            Self::ConnectionError => "connectionError",
+        }
     }
-}
-
-impl<S: PoolTypes> fmt::Display for Misuse<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} refused: {}", self.input.name(), self.reason)
-    }
-}
-
-impl<S: PoolTypes> core::error::Error for Misuse<S> {}
-
-/// What is wrong with a refused input: always a mistake of the shell, never of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum MisuseReason {
-    /// Waiter ids must increase strictly.
-    #[error(
-        "waiter ids must increase, but {id} comes after {last}: count them under the pool's lock"
-    )]
-    WaiterIdNotIncreasing {
-        /// The id of the refused request.
-        id: WaiterId,
-        /// The last one accepted.
-        last: WaiterId,
-    },
-    /// The pool has never made such a connection (IN-02, ER-09).
-    #[error("this pool has never made a connection {id} (slot {})", id.slot())]
-    ForeignConnection {
-        /// As it was given.
-        id: ConnId,
-    },
-    /// The connection is not in use: it was checked in before, or has not been checked out (IN-09).
-    #[error("connection {id} is not checked out: was it checked in before?")]
-    NotInUse {
-        /// As it was given.
-        id: ConnId,
-    },
-    /// The connection is not being established: it was answered for before.
-    #[error("connection {id} is not being established: was it answered for before?")]
-    NotPending {
-        /// As it was given.
-        id: ConnId,
-    },
-    /// A connection lies in the pool only once it is established.
-    #[error("connection {id} is still being established: feed EstablishFailed instead")]
-    StillPending {
-        /// As it was given.
-        id: ConnId,
-    },
-    /// Hello is done once.
-    #[error("connection {id} has done its hello already")]
-    HandshakenTwice {
-        /// As it was given.
-        id: ConnId,
-    },
-    /// In load-balanced mode a connection belongs to a service from its hello on (LB-03, LB-12).
-    #[error(
-        "connection {id} of a load-balanced pool has no service: feed Handshaken with its serviceId first"
-    )]
-    ServiceMissing {
-        /// As it was given.
-        id: ConnId,
-    },
-    /// Without a load balancer there are no services.
-    #[error("connection {id} was given a service, but the pool is not load-balanced")]
-    ServiceUnexpected {
-        /// As it was given.
-        id: ConnId,
-    },
-    /// CLX-01.
-    #[error("a load-balanced pool is cleared by service: name the one that failed")]
-    ClearNeedsService,
-    /// CLX-01.
-    #[error("only a load-balanced pool is cleared by service: leave the service out")]
-    ClearTakesNoService,
-    /// SI-21.
-    #[error("a clear by service has no interrupt option: leave it false")]
-    ClearByServiceInterrupts,
-    /// The new options cannot be used.
-    #[error("the new options are invalid: {0}")]
-    InvalidOptions(#[from] InvalidOptions),
-    /// A pool is load-balanced for life.
-    #[error("a pool cannot change into or out of load-balanced mode: make another one")]
-    LoadBalancedIsFixed,
 }

@@ -118,26 +118,3 @@ impl CloseReason {
         }
     }
 }
-
-/// Why a request ended without a connection (EV-22).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CheckOutFailedReason {
-    /// The pool was closed before or while the request waited.
-    PoolClosed,
-    /// The time allowed for waiting ran out.
-    Timeout,
-    /// The connection could not be established, the pool was paused or cleared, or the caller went
-    /// away (SI-10).
-    ConnectionError,
-}
-
-impl CheckOutFailedReason {
-    /// As events and test files spell it: `poolClosed`, `timeout`, `connectionError`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PoolClosed => "poolClosed",
-            Self::Timeout => "timeout",
-            Self::ConnectionError => "connectionError",
-        }
-    }
-}

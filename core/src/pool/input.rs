@@ -2,10 +2,10 @@
 
 use alloc::boxed::Box;
 
-use super::action::PoolTypes;
 use super::id::{ConnId, ServiceId, WaiterId};
 use super::options::PoolOptions;
 use super::time::Instant;
+use super::types::PoolTypes;
 
 /// Something that happened. The machine decides what follows from it.
 ///

@@ -3,12 +3,13 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::action::PoolTypes;
-use super::connections::Doing;
 use super::input::Purpose;
-use super::lists::List;
 use super::options::Settings;
-use super::state::{PoolState, Status};
+use super::state::PoolState;
+use super::state::connections::Doing;
+use super::state::lists::List;
+use super::status::Status;
+use super::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
     /// The promises that are cheap to look at: they are kept in every build, after every input.

@@ -1,135 +1,108 @@
-//! Which inputs make sense in which state: the preconditions of every transition, in one place.
-//!
-//! They are looked at before anything changes, so that a refused input leaves no trace.
+//! An input that the machine refused, and why.
 
-use super::action::PoolTypes;
-use super::connections::{Connection, Doing};
-use super::error::MisuseReason;
-use super::id::{ConnId, ServiceId};
+use core::fmt;
+
+use thiserror::Error;
+
+use super::id::{ConnId, WaiterId};
 use super::input::Input;
-use super::options::{PoolOptions, Settings};
-use super::state::PoolState;
+use super::options::InvalidOptions;
+use super::types::PoolTypes;
 
-impl<S: PoolTypes> PoolState<S> {
-    #[inline(always)]
-    pub(crate) fn permit(&self, input: &Input<S>) -> Result<(), MisuseReason> {
-        match input {
-            Input::CheckOutRequested { id, .. } => match self.last_waiter {
-                Some(last) if *id <= last => {
-                    Err(MisuseReason::WaiterIdNotIncreasing { id: *id, last })
-                }
-                Some(_) | None => Ok(()),
-            },
-            Input::CheckedIn { id, .. } => self.permit_check_in(*id),
-            Input::Repurposed { id, .. } => self.permit_in_use(*id),
-            Input::Handshaken { id, service } => self.permit_handshaken(*id, *service),
-            Input::EstablishSucceeded { id, .. } => self.permit_established(*id),
-            Input::EstablishFailed { id, .. } => self.permit_answer(*id).map(drop),
-            Input::IdleClosedByPeer { id, .. } => self.permit_idle_closed(*id),
-            Input::Clear { interrupt, service, .. } => self.permit_clear(*interrupt, *service),
-            Input::SetOptions { options } => self.permit_options(options),
-            Input::CheckOutCancelled { .. }
-            | Input::Ready
-            | Input::Close
-            | Input::Timer
-            | Input::ResetAfterFork => Ok(()),
-        }
+/// An input that the machine refused. Nothing changed and nothing was emitted.
+pub struct Misuse<S: PoolTypes> {
+    /// The input, so that no payload is lost with it.
+    pub input: Input<S>,
+    /// What is wrong with it.
+    pub reason: MisuseReason,
+}
+
+impl<S: PoolTypes> fmt::Debug for Misuse<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { input, reason } = self;
+        f.debug_struct("Misuse").field("input", &input.name()).field("reason", reason).finish()
     }
+}
 
-    /// IN-02, IN-09. A connection from before a fork is no longer counted but may come back.
-    #[inline]
-    fn permit_check_in(&self, id: ConnId) -> Result<(), MisuseReason> {
-        if self.is_inherited(id) { Ok(()) } else { self.permit_in_use(id) }
+impl<S: PoolTypes> fmt::Display for Misuse<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} refused: {}", self.input.name(), self.reason)
     }
+}
 
-    #[inline]
-    fn permit_in_use(&self, id: ConnId) -> Result<(), MisuseReason> {
-        match self.known_or_closed(id)? {
-            Some(Connection { doing: Doing::InUse { .. }, .. }) => Ok(()),
-            Some(_) | None => Err(MisuseReason::NotInUse { id }),
-        }
-    }
+impl<S: PoolTypes> core::error::Error for Misuse<S> {}
 
-    fn permit_handshaken(
-        &self,
+/// What is wrong with a refused input: always a mistake of the shell, never of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum MisuseReason {
+    /// Waiter ids must increase strictly.
+    #[error(
+        "waiter ids must increase, but {id} comes after {last}: count them under the pool's lock"
+    )]
+    WaiterIdNotIncreasing {
+        /// The id of the refused request.
+        id: WaiterId,
+        /// The last one accepted.
+        last: WaiterId,
+    },
+    /// The pool has never made such a connection (IN-02, ER-09).
+    #[error("this pool has never made a connection {id} (slot {})", id.slot())]
+    ForeignConnection {
+        /// As it was given.
         id: ConnId,
-        service: Option<ServiceId>,
-    ) -> Result<(), MisuseReason> {
-        match (self.settings.load_balanced, service) {
-            (true, None) => return Err(MisuseReason::ServiceMissing { id }),
-            (false, Some(_)) => return Err(MisuseReason::ServiceUnexpected { id }),
-            (true, Some(_)) | (false, None) => {}
-        }
-        match self.permit_answer(id)? {
-            Some(Connection { doing: Doing::Pending { handshaken: true, .. }, .. }) => {
-                Err(MisuseReason::HandshakenTwice { id })
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    fn permit_established(&self, id: ConnId) -> Result<(), MisuseReason> {
-        match self.permit_answer(id)? {
-            Some(connection) if self.settings.load_balanced && connection.service.is_none() => {
-                Err(MisuseReason::ServiceMissing { id })
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// An answer is for a pending connection, or late for one that was aborted.
-    fn permit_answer(&self, id: ConnId) -> Result<Option<&Connection<S::Conn>>, MisuseReason> {
-        match self.known_or_closed(id)? {
-            Some(connection) if !matches!(connection.doing, Doing::Pending { .. }) => {
-                Err(MisuseReason::NotPending { id })
-            }
-            found => Ok(found),
-        }
-    }
-
-    fn permit_idle_closed(&self, id: ConnId) -> Result<(), MisuseReason> {
-        match self.known_or_closed(id)? {
-            Some(Connection { doing: Doing::Pending { .. }, .. }) => {
-                Err(MisuseReason::StillPending { id })
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// CLX-01, SI-21.
-    fn permit_clear(
-        &self,
-        interrupt: bool,
-        service: Option<ServiceId>,
-    ) -> Result<(), MisuseReason> {
-        match (self.settings.load_balanced, service) {
-            (true, None) => Err(MisuseReason::ClearNeedsService),
-            (false, Some(_)) => Err(MisuseReason::ClearTakesNoService),
-            (true, Some(_)) if interrupt => Err(MisuseReason::ClearByServiceInterrupts),
-            (true, Some(_)) | (false, None) => Ok(()),
-        }
-    }
-
-    fn permit_options(&self, options: &PoolOptions) -> Result<(), MisuseReason> {
-        if Settings::new(options)?.load_balanced != self.settings.load_balanced {
-            return Err(MisuseReason::LoadBalancedIsFixed);
-        }
-        Ok(())
-    }
-
-    /// The connection, or `None` when it was closed before; an id that was never given out is
-    /// foreign.
-    #[inline]
-    fn known_or_closed(&self, id: ConnId) -> Result<Option<&Connection<S::Conn>>, MisuseReason> {
-        let connection = self.connections.get(id);
-        if connection.is_none() && !(1..=self.connections.last_number()).contains(&id.number()) {
-            return Err(MisuseReason::ForeignConnection { id });
-        }
-        Ok(connection)
-    }
-
-    /// Whether a connection was made before a fork; all of those are closed.
-    pub(super) fn is_inherited(&self, id: ConnId) -> bool {
-        (1..=self.inherited).contains(&id.number())
-    }
+    },
+    /// The connection is not in use: it was checked in before, or has not been checked out (IN-09).
+    #[error("connection {id} is not checked out: was it checked in before?")]
+    NotInUse {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// The connection is not being established: it was answered for before.
+    #[error("connection {id} is not being established: was it answered for before?")]
+    NotPending {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// A connection lies in the pool only once it is established.
+    #[error("connection {id} is still being established: feed EstablishFailed instead")]
+    StillPending {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// Hello is done once.
+    #[error("connection {id} has done its hello already")]
+    HandshakenTwice {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// In load-balanced mode a connection belongs to a service from its hello on (LB-03, LB-12).
+    #[error(
+        "connection {id} of a load-balanced pool has no service: feed Handshaken with its serviceId first"
+    )]
+    ServiceMissing {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// Without a load balancer there are no services.
+    #[error("connection {id} was given a service, but the pool is not load-balanced")]
+    ServiceUnexpected {
+        /// As it was given.
+        id: ConnId,
+    },
+    /// CLX-01.
+    #[error("a load-balanced pool is cleared by service: name the one that failed")]
+    ClearNeedsService,
+    /// CLX-01.
+    #[error("only a load-balanced pool is cleared by service: leave the service out")]
+    ClearTakesNoService,
+    /// SI-21.
+    #[error("a clear by service has no interrupt option: leave it false")]
+    ClearByServiceInterrupts,
+    /// The new options cannot be used.
+    #[error("the new options are invalid: {0}")]
+    InvalidOptions(#[from] InvalidOptions),
+    /// A pool is load-balanced for life.
+    #[error("a pool cannot change into or out of load-balanced mode: make another one")]
+    LoadBalancedIsFixed,
 }

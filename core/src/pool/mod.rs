@@ -23,47 +23,41 @@
 //! clocks, threads, sockets or randomness, and has no hash maps, whose order is not deterministic.
 
 mod action;
-mod check_in;
-mod check_out;
 mod checkpoint;
-mod clear;
-mod close;
-mod connections;
-mod damage;
 mod deadline;
 mod error;
-mod establish;
 mod event;
-mod fingerprint;
 mod id;
 mod input;
+mod inspect;
 mod invariants;
-mod lists;
-mod maintain;
 mod misuse;
 mod options;
 mod queued;
-mod restore;
-mod service;
+mod sink;
 mod snapshot;
 mod state;
+mod status;
 mod time;
-mod wait_queue;
+mod transition;
+mod types;
 
-pub use action::{Action, ActionSink, Actions, NoPayload, PoolTypes, WithoutEvents};
+pub use action::Action;
 pub use checkpoint::{
-    ConnectionCheckpoint, ConnectionStateCheckpoint, PoolCheckpoint, RequestCheckpoint,
-    ServiceCheckpoint,
+    ConnectionCheckpoint, ConnectionStateCheckpoint, InvalidCheckpoint, PayloadSource,
+    PoolCheckpoint, RequestCheckpoint, ServiceCheckpoint,
 };
-pub use damage::InvalidCheckpoint;
 pub use deadline::{Deadline, DeadlineReason};
-pub use error::{CheckOutError, Misuse, MisuseReason};
-pub use event::{CheckOutFailedReason, CloseReason, Event};
+pub use error::{CheckOutError, CheckOutFailedReason};
+pub use event::{CloseReason, Event};
 pub use id::{ConnId, ServiceId, WaiterId};
 pub use input::{Health, Input, Purpose};
+pub use misuse::{Misuse, MisuseReason};
 pub use options::{InvalidOptions, Maintenance, PoolOptions, ReuseOrder};
 pub use queued::Queued;
-pub use restore::PayloadSource;
+pub use sink::{ActionSink, Actions, WithoutEvents};
 pub use snapshot::{ConnectionInfo, ConnectionState, Snapshot, WaiterInfo, WaitsFor};
-pub use state::{PoolState, Status};
+pub use state::PoolState;
+pub use status::Status;
 pub use time::Instant;
+pub use types::{NoPayload, PoolTypes};

@@ -3,12 +3,13 @@
 use alloc::collections::VecDeque;
 use core::fmt;
 
-use super::action::{Action, PoolTypes};
-use super::error::Misuse;
+use super::action::Action;
 use super::input::Input;
+use super::misuse::Misuse;
 use super::options::{InvalidOptions, PoolOptions};
 use super::state::PoolState;
 use super::time::Instant;
+use super::types::PoolTypes;
 
 /// A [`PoolState`] with a queue of actions in front of it.
 ///

@@ -1,16 +1,12 @@
-//! Looking at a pool: counts in one line, and on request each connection and each waiter.
+//! A pool at one moment, as plain data: the counts, each connection, each request.
 
 use core::fmt;
 use core::time::Duration;
 
-use super::action::PoolTypes;
-use super::connections::{Connection, Doing};
 use super::id::{ConnId, ServiceId, WaiterId};
 use super::input::Purpose;
-use super::lists::List;
-use super::state::{PoolState, Status};
+use super::status::Status;
 use super::time::Instant;
-use super::wait_queue::Summary;
 
 /// The counts, the state and the generation of a pool, at one moment.
 ///
@@ -73,16 +69,6 @@ impl fmt::Display for Snapshot {
             self.max_connecting,
             self.waiting
         )
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Paused => "paused",
-            Self::Ready => "ready",
-            Self::Closed => "closed",
-        })
     }
 }
 
@@ -153,106 +139,4 @@ pub enum WaitsFor {
     Connection,
     /// `maxConnecting` is reached: an establishment has to end, or a connection to come back.
     Permit,
-}
-
-impl<S: PoolTypes> PoolState<S> {
-    /// The counts, the state and the generation. Costs the same whatever the pool's size, and does
-    /// not allocate.
-    pub fn snapshot(&self) -> Snapshot {
-        let limit = self.options.max_pool_size.unwrap_or(self.settings.max_total);
-        let by = |purpose| self.purposes[purpose as usize];
-        Snapshot {
-            status: self.status,
-            generation: self.generation,
-            total: self.connections.total(),
-            available: self.connections.len(List::Available),
-            in_use: self.connections.in_use(),
-            pending: self.connections.len(List::Pending),
-            waiting: self.queue.len() as u64,
-            max_pool_size: (limit != 0).then_some(limit),
-            min_pool_size: self.settings.min_total,
-            max_connecting: self.settings.max_pending,
-            load_balanced: self.settings.load_balanced,
-            in_use_by_cursors: by(Purpose::Cursor),
-            in_use_by_transactions: by(Purpose::Transaction),
-            in_use_by_others: by(Purpose::Other),
-            connections_created: self.connections.last_number(),
-            clock_regressions: self.clock_regressions,
-        }
-    }
-
-    /// Each connection: pending ones in the order of creation, available ones from the oldest, those
-    /// in use from the one held longest.
-    pub fn connections(&self) -> impl Iterator<Item = ConnectionInfo> {
-        [List::Pending, List::Available, List::Overdue, List::InUse]
-            .into_iter()
-            .flat_map(|list| self.connections.iter(list))
-            .map(|(id, connection)| self.describe(id, connection))
-    }
-
-    /// Each request that has not had its outcome, in the order in which they came.
-    pub fn waiters(&self) -> impl Iterator<Item = WaiterInfo> {
-        let waits_for = if self.has_room() { WaitsFor::Permit } else { WaitsFor::Connection };
-        let owners = self.owners.iter().map(|(request, connection)| {
-            self.describe_request(&request.summary(), WaitsFor::Establishment(*connection))
-        });
-        let queued =
-            self.queue.iter().map(move |request| self.describe_request(&request, waits_for));
-        owners.chain(queued)
-    }
-
-    /// In load-balanced mode, each service with its generation and how many connections it has
-    /// (LB-01).
-    pub fn services(&self) -> impl Iterator<Item = (ServiceId, u64, u32)> {
-        self.services.iter()
-    }
-
-    /// The time of the last input.
-    pub const fn now(&self) -> Instant {
-        self.now
-    }
-
-    fn has_room(&self) -> bool {
-        self.connections.total() < self.settings.max_total
-    }
-
-    fn describe_request(&self, request: &Summary, waits_for: WaitsFor) -> WaiterInfo {
-        WaiterInfo {
-            id: request.id,
-            started: request.started,
-            age: self.now.saturating_since(request.started),
-            deadline: request.deadline,
-            purpose: request.purpose,
-            waits_for,
-        }
-    }
-
-    fn describe(&self, id: ConnId, connection: &Connection<S::Conn>) -> ConnectionInfo {
-        let (state, since) = match &connection.doing {
-            Doing::Pending { owner, handshaken } => {
-                let state = ConnectionState::Pending { owner: *owner, handshaken: *handshaken };
-                (state, connection.created)
-            }
-            Doing::Available { since, conn: _ } => (ConnectionState::Available, *since),
-            &Doing::InUse { since, purpose, interrupted } => {
-                (ConnectionState::InUse { purpose, interrupted }, since)
-            }
-        };
-        ConnectionInfo {
-            id,
-            state,
-            stale: self.outdated(connection),
-            service: connection.service,
-            created: connection.created,
-            since,
-            age: self.now.saturating_since(connection.created),
-        }
-    }
-}
-
-/// One line: the snapshot. PayloadSource are never shown.
-impl<S: PoolTypes> fmt::Debug for PoolState<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PoolState({})", self.snapshot())
-    }
 }

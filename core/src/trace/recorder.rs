@@ -82,7 +82,7 @@ where
         input: Input<S>,
         out: &mut impl ActionSink<S>,
     ) -> Result<(), Misuse<S>> {
-        if let Err(reason) = self.pool.permit(&input) {
+        if let Err(reason) = self.pool.validate(&input) {
             let misuse = Misuse { input, reason };
             self.refuse(now, &misuse);
             return Err(misuse);

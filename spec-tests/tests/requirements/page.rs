@@ -150,13 +150,13 @@ fn trouble_with_row(row: &str) -> Vec<String> {
 #[test]
 fn a_row_that_is_right_is_right() {
     for row in [
-        "| OP-02 | r | `core/src/pool/clear.rs` `clear` `ready` | `official: cmap-format/pool-ready` |",
+        "| OP-02 | r | `core/src/pool/transition/clear.rs` `clear` `ready` | `official: cmap-format/pool-ready` |",
         "| OP-02 | r | `core/src/lib.rs` `pool` | `spec-tests/scenarios/cmap/no-limit.json` |",
         "| LB-40 | r | client | – |",
         "| LB-40 | r | not applicable: why | – |",
         "| id | rule | code | test |",
         "|---|---|---|---|",
-        "| OP-02 | r | `core/src/lib.rs` `pool`, `core/src/pool/clear.rs` `clear` | `README.md` `pool` |",
+        "| OP-02 | r | `core/src/lib.rs` `pool`, `core/src/pool/transition/clear.rs` `clear` | `README.md` `pool` |",
     ] {
         assert_eq!(trouble_with_row(row), [""; 0], "{row}");
     }
@@ -164,7 +164,7 @@ fn a_row_that_is_right_is_right() {
 
 #[test]
 fn a_row_that_is_wrong_is_told_with_its_line() {
-    let code = "`core/src/pool/clear.rs` `clear`";
+    let code = "`core/src/pool/transition/clear.rs` `clear`";
     let test = "`spec-tests/tests/prose.rs` `fail_to_establish`";
     let row = |id: &str, code: &str, test: &str| format!("\n| {id} | r | {code} | {test} |");
     for (row, expected) in [
@@ -182,16 +182,17 @@ fn a_row_that_is_wrong_is_told_with_its_line() {
             "2: OP-02: test: cannot read core/tests/none.rs".to_owned(),
         ),
         (
-            row("OP-02", "`core/src/pool/clear.rs` `clear` `clea`", test),
-            "2: OP-02: code: core/src/pool/clear.rs has no clea".to_owned(),
+            row("OP-02", "`core/src/pool/transition/clear.rs` `clear` `clea`", test),
+            "2: OP-02: code: core/src/pool/transition/clear.rs has no clea".to_owned(),
         ),
         (
             row("OP-02", code, "`spec-tests/tests/prose.rs` `none`"),
             "2: OP-02: test: spec-tests/tests/prose.rs has no none".to_owned(),
         ),
         (
-            row("OP-02", "`core/src/pool/clear.rs`", test),
-            "2: OP-02: code: core/src/pool/clear.rs: say what to look for there".to_owned(),
+            row("OP-02", "`core/src/pool/transition/clear.rs`", test),
+            "2: OP-02: code: core/src/pool/transition/clear.rs: say what to look for there"
+                .to_owned(),
         ),
         (row("OP-02", "", test), "2: OP-02: code is missing".to_owned()),
         (row("OP-02", code, ""), "2: OP-02: test is missing".to_owned()),

@@ -1,19 +1,22 @@
 //! Ready and clear: the life of a generation (PRD-01 … PRD-06, CLR-01 … CLR-14, INT-01 … INT-13,
 //! CLB-01 … CLB-07).
 
-use super::action::{Action, ActionSink, PoolTypes};
-use super::connections::Doing;
-use super::error::CheckOutError;
-use super::event::{CloseReason, Event};
-use super::id::ServiceId;
-use super::lists::List;
-use super::state::{PoolState, Status, emit};
+use crate::pool::action::Action;
+use crate::pool::error::CheckOutError;
+use crate::pool::event::{CloseReason, Event};
+use crate::pool::id::ServiceId;
+use crate::pool::sink::{ActionSink, emit};
+use crate::pool::state::PoolState;
+use crate::pool::state::connections::Doing;
+use crate::pool::state::lists::List;
+use crate::pool::status::Status;
+use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
     /// Only a paused pool becomes ready (PRD-01, PRD-04), and says so before anything is created
     /// (PRD-03, T-01): the minimum is seen to after this. The generation stays, so that connections
     /// from before the clear stay stale (PRD-06).
-    pub(super) fn ready(&mut self, out: &mut impl ActionSink<S>) {
+    pub(in crate::pool) fn ready(&mut self, out: &mut impl ActionSink<S>) {
         if self.status != Status::Paused {
             return;
         }
@@ -27,7 +30,12 @@ impl<S: PoolTypes> PoolState<S> {
     /// that wait fail, oldest first (CLR-08, CLR-10); connections that are being established or
     /// used are interrupted, if asked for, in a paused pool, too (INT-12); and available ones, all
     /// stale by now, are closed at once (CLR-14).
-    pub(super) fn clear(&mut self, cause: S::Cause, interrupt: bool, out: &mut impl ActionSink<S>) {
+    pub(in crate::pool) fn clear(
+        &mut self,
+        cause: S::Cause,
+        interrupt: bool,
+        out: &mut impl ActionSink<S>,
+    ) {
         if self.status == Status::Closed {
             return;
         }
@@ -72,7 +80,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// A new generation of one service begins. The pool is not paused and nobody who waits fails
     /// (CLB-03 … CLB-05). Without a connection of that service nothing can be stale, and nothing is
     /// said (SI-17).
-    pub(super) fn clear_service(
+    pub(in crate::pool) fn clear_service(
         &mut self,
         cause: S::Cause,
         service: ServiceId,
@@ -86,26 +94,5 @@ impl<S: PoolTypes> PoolState<S> {
             interrupt_in_use_connections: false,
         });
         self.prune_stale(out);
-    }
-
-    /// Empties the wait queue, oldest first.
-    pub(super) fn fail_waiting(
-        &mut self,
-        error: &CheckOutError<S::Cause>,
-        out: &mut impl ActionSink<S>,
-    ) {
-        while let Some(request) = self.queue.pop() {
-            self.fail(request, error.clone(), out);
-        }
-    }
-
-    /// The run that a clear schedules at once (BG-05, BG-10), unless maintenance never runs (T-35).
-    pub(super) fn prune_stale(&mut self, out: &mut impl ActionSink<S>) {
-        if self.settings.pause_after_failure.is_some() {
-            self.close_available_where(
-                |pool, id| pool.outdated(pool.connections.known(id)).then_some(CloseReason::Stale),
-                out,
-            );
-        }
     }
 }

@@ -1,16 +1,20 @@
 //! The whole of a state but for its payloads, as plain data: from here a replay can begin.
 
+mod capture;
+mod fingerprint;
+mod restore;
+mod validate;
+
 use alloc::vec::Vec;
 
-use super::action::PoolTypes;
-use super::connections::{Connection, Doing};
 use super::id::{ConnId, ServiceId, WaiterId};
 use super::input::Purpose;
-use super::lists::List;
 use super::options::PoolOptions;
-use super::state::{PoolState, Status};
+use super::status::Status;
 use super::time::Instant;
-use super::wait_queue::Summary;
+
+pub use restore::PayloadSource;
+pub use validate::InvalidCheckpoint;
 
 /// Everything that a pool remembers, except payloads.
 ///
@@ -157,79 +161,5 @@ impl Default for PoolCheckpoint {
     }
 }
 
-impl<S: PoolTypes> PoolState<S> {
-    /// Everything but the payloads, as plain data. Costs as much as the pool is large, and
-    /// allocates as much.
-    pub fn checkpoint(&self) -> PoolCheckpoint {
-        let mut checkpoint = PoolCheckpoint::default();
-        self.checkpoint_into(&mut checkpoint);
-        checkpoint
-    }
-
-    /// The same into a checkpoint whose memory is used again: allocates only where the pool is larger
-    /// than it was.
-    pub fn checkpoint_into(&self, checkpoint: &mut PoolCheckpoint) {
-        checkpoint.options.clone_from(&self.options);
-        checkpoint.status = self.status;
-        checkpoint.generation = self.generation;
-        checkpoint.was_cleared = self.cleared_by.is_some();
-        checkpoint.populate_after = self.populate_after;
-        checkpoint.inherited = self.inherited;
-        checkpoint.last_waiter = self.last_waiter;
-        checkpoint.last_connection = self.connections.last_number();
-        checkpoint.now = self.now;
-        checkpoint.clock_regressions = self.clock_regressions;
-        checkpoint.services.clear();
-        checkpoint.services.extend(self.services.iter().map(|(id, generation, _)| {
-            ServiceCheckpoint {
-                id,
-                generation,
-                was_cleared: self.services.cleared_by(id).is_some(),
-            }
-        }));
-        checkpoint.connections.clear();
-        for list in List::ALL {
-            let connections = self.connections.iter(list);
-            checkpoint.connections.extend(connections.map(|(id, at)| checkpoint_of(id, list, at)));
-        }
-        checkpoint.free_slots.clear();
-        checkpoint.free_slots.extend(self.connections.free_slots());
-        checkpoint.requests.clear();
-        let owners = self.owners.iter();
-        checkpoint
-            .requests
-            .extend(owners.map(|(request, id)| request.summary().checkpoint(Some(*id))));
-        checkpoint.requests.extend(self.queue.iter().map(|request| request.checkpoint(None)));
-    }
-}
-
-fn checkpoint_of<C>(id: ConnId, list: List, connection: &Connection<C>) -> ConnectionCheckpoint {
-    let state = match &connection.doing {
-        Doing::Pending { owner: _, handshaken } => {
-            ConnectionStateCheckpoint::Pending { handshaken: *handshaken }
-        }
-        Doing::Available { since, conn: _ } => {
-            ConnectionStateCheckpoint::Available { since: *since }
-        }
-        &Doing::InUse { since, purpose, interrupted } => {
-            let reported = list == List::Overdue;
-            ConnectionStateCheckpoint::InUse { since, purpose, interrupted, reported }
-        }
-    };
-    ConnectionCheckpoint {
-        id,
-        generation: connection.generation,
-        service: connection.service,
-        created: connection.created,
-        expires: connection.expires,
-        expiry_met: connection.expiry_met,
-        state,
-    }
-}
-
-impl Summary {
-    const fn checkpoint(self, owns: Option<ConnId>) -> RequestCheckpoint {
-        let Self { id, started, deadline, deadline_is_callers, purpose } = self;
-        RequestCheckpoint { id, started, deadline, deadline_is_callers, purpose, owns }
-    }
-}
+#[cfg(test)]
+mod tests;

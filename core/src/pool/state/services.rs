@@ -2,11 +2,11 @@
 
 use alloc::collections::BTreeMap;
 
-use super::id::ServiceId;
+use crate::pool::id::ServiceId;
 
 /// CMAP's map from a service to its generation and the number of its connections.
 #[derive(Clone, Debug)]
-pub(super) struct Services<C> {
+pub(in crate::pool) struct Services<C> {
     map: BTreeMap<ServiceId, Service<C>>,
 }
 
@@ -19,13 +19,13 @@ struct Service<C> {
 }
 
 impl<C> Services<C> {
-    pub(super) const fn new() -> Self {
+    pub(in crate::pool) const fn new() -> Self {
         Self { map: BTreeMap::new() }
     }
 
     /// A connection has finished its hello with this service: counts it and tells the generation
     /// that it belongs to (LB-03).
-    pub(super) fn join(&mut self, id: ServiceId) -> u64 {
+    pub(in crate::pool) fn join(&mut self, id: ServiceId) -> u64 {
         let new = Service { generation: 0, connections: 0, cleared_by: None };
         let service = self.map.entry(id).or_insert(new);
         service.connections += 1;
@@ -33,12 +33,17 @@ impl<C> Services<C> {
     }
 
     /// Puts a service back as a checkpoint tells of it, still without connections.
-    pub(super) fn restore(&mut self, id: ServiceId, generation: u64, cleared_by: Option<C>) {
+    pub(in crate::pool) fn restore(
+        &mut self,
+        id: ServiceId,
+        generation: u64,
+        cleared_by: Option<C>,
+    ) {
         self.map.insert(id, Service { generation, connections: 0, cleared_by });
     }
 
     /// A connection of this service was closed. The last one takes the entry along (LB-02).
-    pub(super) fn leave(&mut self, id: ServiceId) {
+    pub(in crate::pool) fn leave(&mut self, id: ServiceId) {
         let service = self.map.get_mut(&id).expect("a connection that joined its service");
         assert!(service.connections > 0, "a service without connections has no entry");
         service.connections -= 1;
@@ -49,7 +54,7 @@ impl<C> Services<C> {
 
     /// Starts a new generation of this service (CLB-02). `false` when there is no such entry: then
     /// nothing can be stale (SI-17).
-    pub(super) fn clear(&mut self, id: ServiceId, cause: C) -> bool {
+    pub(in crate::pool) fn clear(&mut self, id: ServiceId, cause: C) -> bool {
         match self.map.get_mut(&id) {
             Some(service) => {
                 service.generation += 1;
@@ -62,17 +67,17 @@ impl<C> Services<C> {
 
     /// The present generation of a service that has connections.
     #[inline(never)]
-    pub(super) fn generation(&self, id: ServiceId) -> Option<u64> {
+    pub(in crate::pool) fn generation(&self, id: ServiceId) -> Option<u64> {
         self.map.get(&id).map(|service| service.generation)
     }
 
     /// What the most recent clear of a service was fed with.
-    pub(super) fn cleared_by(&self, id: ServiceId) -> Option<&C> {
+    pub(in crate::pool) fn cleared_by(&self, id: ServiceId) -> Option<&C> {
         self.map.get(&id)?.cleared_by.as_ref()
     }
 
     /// Each service with its generation and how many connections it has, in the order of ids.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (ServiceId, u64, u32)> {
+    pub(in crate::pool) fn iter(&self) -> impl Iterator<Item = (ServiceId, u64, u32)> {
         self.map.iter().map(|(&id, service)| (id, service.generation, service.connections))
     }
 }

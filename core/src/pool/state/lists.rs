@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 /// The lists; each connection is on one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum List {
+pub(in crate::pool) enum List {
     /// In the order of creation.
     Pending,
     /// In the order in which they became available.
@@ -21,7 +21,8 @@ pub(super) enum List {
 }
 
 impl List {
-    pub(super) const ALL: [Self; 4] = [Self::Pending, Self::Available, Self::InUse, Self::Overdue];
+    pub(in crate::pool) const ALL: [Self; 4] =
+        [Self::Pending, Self::Available, Self::InUse, Self::Overdue];
 
     /// Where its anchor lies in the table.
     const fn anchor(self) -> u32 {
@@ -39,7 +40,7 @@ struct Link {
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(super) struct Lists {
+pub(in crate::pool) struct Lists {
     /// First the anchors, then the slots.
     table: Vec<Link>,
     lens: [u32; List::ALL.len()],
@@ -53,7 +54,7 @@ const NONE: u32 = u32::MAX;
 const ANCHORS: u32 = List::ALL.len() as u32;
 
 impl Lists {
-    pub(super) fn new() -> Self {
+    pub(in crate::pool) fn new() -> Self {
         let alone = |list: List| Link { previous: list.anchor(), next: list.anchor(), list };
         Self { table: List::ALL.map(alone).to_vec(), lens: [0; List::ALL.len()], free: NONE }
     }
@@ -61,7 +62,7 @@ impl Lists {
     /// Lists with `slots` slots, of which those of `free`, the next to be used first, are on none,
     /// and the others are on the lists on which `listed` puts them, in this order. Each slot must
     /// be in one of the two, once.
-    pub(super) fn restore(
+    pub(in crate::pool) fn restore(
         slots: usize,
         listed: impl Iterator<Item = (u32, List)>,
         free: &[u32],
@@ -75,7 +76,7 @@ impl Lists {
     }
 
     /// Puts a slot that is on no list at the end of one.
-    pub(super) fn append(&mut self, slot: u32, list: List) {
+    pub(in crate::pool) fn append(&mut self, slot: u32, list: List) {
         let at = slot + ANCHORS;
         if at as usize >= self.table.len() {
             assert_eq!(at as usize, self.table.len(), "slots are taken into use one by one");
@@ -88,7 +89,7 @@ impl Lists {
     }
 
     /// Takes a slot from its list; it is free from now on.
-    pub(super) fn release(&mut self, slot: u32) {
+    pub(in crate::pool) fn release(&mut self, slot: u32) {
         self.detach(slot);
         self.push_free(slot);
     }
@@ -99,7 +100,7 @@ impl Lists {
     }
 
     /// The slots that are on no list, in the order in which they will be taken.
-    pub(super) fn free_slots(&self) -> impl Iterator<Item = u32> {
+    pub(in crate::pool) fn free_slots(&self) -> impl Iterator<Item = u32> {
         let place = |at: u32| (at != NONE).then_some(at);
         core::iter::successors(place(self.free), move |&at| place(self.table[at as usize].next))
             .map(|at| at - ANCHORS)
@@ -107,7 +108,7 @@ impl Lists {
 
     /// Takes a slot from its list and puts it at the end of another.
     #[inline(always)]
-    pub(super) fn transfer(&mut self, slot: u32, list: List) {
+    pub(in crate::pool) fn transfer(&mut self, slot: u32, list: List) {
         self.detach(slot);
         self.link(slot + ANCHORS, list);
     }
@@ -131,35 +132,35 @@ impl Lists {
 
     /// How many slots are on a list.
     #[inline]
-    pub(super) const fn len(&self, list: List) -> u32 {
+    pub(in crate::pool) const fn len(&self, list: List) -> u32 {
         self.lens[list as usize]
     }
 
     /// The first slot of a list.
     #[inline]
-    pub(super) fn first(&self, list: List) -> Option<u32> {
+    pub(in crate::pool) fn first(&self, list: List) -> Option<u32> {
         self.table[list as usize].next.checked_sub(ANCHORS)
     }
 
     /// The last slot of a list.
     #[inline]
-    pub(super) fn last(&self, list: List) -> Option<u32> {
+    pub(in crate::pool) fn last(&self, list: List) -> Option<u32> {
         self.table[list as usize].previous.checked_sub(ANCHORS)
     }
 
     /// The slot behind this one on its list.
     #[inline]
-    pub(super) fn next(&self, slot: u32) -> Option<u32> {
+    pub(in crate::pool) fn next(&self, slot: u32) -> Option<u32> {
         self.table[(slot + ANCHORS) as usize].next.checked_sub(ANCHORS)
     }
 
     /// The list that a slot is on.
-    pub(super) fn list_of(&self, slot: u32) -> List {
+    pub(in crate::pool) fn list_of(&self, slot: u32) -> List {
         self.table[(slot + ANCHORS) as usize].list
     }
 
     /// Walks every ring and recounts it.
-    pub(super) fn check_invariants(&self) {
+    pub(in crate::pool) fn check_invariants(&self) {
         for list in List::ALL {
             let (mut count, mut previous) = (0, list.anchor());
             for slot in core::iter::successors(self.first(list), |&slot| self.next(slot)) {

@@ -10,31 +10,31 @@ use core::cmp::Reverse;
 
 use slab::Slab;
 
-use super::checkpoint::ConnectionCheckpoint;
-use super::id::{ConnId, ServiceId, WaiterId};
-use super::input::Purpose;
 use super::lists::{List, Lists};
-use super::time::Instant;
+use crate::pool::checkpoint::ConnectionCheckpoint;
+use crate::pool::id::{ConnId, ServiceId, WaiterId};
+use crate::pool::input::Purpose;
+use crate::pool::time::Instant;
 
 /// One connection (CO-12).
 #[derive(Clone)]
-pub(super) struct Connection<C> {
+pub(in crate::pool) struct Connection<C> {
     number: u64,
     /// The pool's generation when it was created; in load-balanced mode its service's when hello
     /// was done (CO-09, LB-03).
-    pub(super) generation: u64,
-    pub(super) service: Option<ServiceId>,
-    pub(super) created: Instant,
+    pub(in crate::pool) generation: u64,
+    pub(in crate::pool) service: Option<ServiceId>,
+    pub(in crate::pool) created: Instant,
     /// The end of its lifetime, from establishment on.
-    pub(super) expires: Option<Instant>,
+    pub(in crate::pool) expires: Option<Instant>,
     /// Whether that end came while it was in use: then it is closed when it is checked in.
-    pub(super) expiry_met: bool,
-    pub(super) doing: Doing<C>,
+    pub(in crate::pool) expiry_met: bool,
+    pub(in crate::pool) doing: Doing<C>,
 }
 
 /// What a connection does at present (CO-13 … CO-15).
 #[derive(Clone)]
-pub(super) enum Doing<C> {
+pub(in crate::pool) enum Doing<C> {
     /// Being established, for the request that started it if that still wants it.
     Pending { owner: Option<WaiterId>, handshaken: bool },
     /// Waiting in the pool.
@@ -45,7 +45,7 @@ pub(super) enum Doing<C> {
 
 /// See the module.
 #[derive(Clone)]
-pub(super) struct Connections<C> {
+pub(in crate::pool) struct Connections<C> {
     slots: Slab<Connection<C>>,
     lists: Lists,
     last_number: u64,
@@ -55,7 +55,7 @@ pub(super) struct Connections<C> {
 }
 
 impl<C> Connections<C> {
-    pub(super) fn new() -> Self {
+    pub(in crate::pool) fn new() -> Self {
         Self {
             slots: Slab::new(),
             lists: Lists::new(),
@@ -66,7 +66,7 @@ impl<C> Connections<C> {
 
     /// Puts connections back into their slots, in the order in which `listed` names them for each
     /// list. Their slots and `free`, the next to be used first, must together be 0, 1, 2, …
-    pub(super) fn restore(
+    pub(in crate::pool) fn restore(
         last_number: u64,
         listed: Vec<(ConnId, List, Connection<C>)>,
         free: &[u32],
@@ -101,7 +101,7 @@ impl<C> Connections<C> {
     }
 
     /// Makes a pending connection with the next number (CC-01, CC-02).
-    pub(super) fn create(
+    pub(in crate::pool) fn create(
         &mut self,
         created: Instant,
         generation: u64,
@@ -125,19 +125,19 @@ impl<C> Connections<C> {
     /// Moves a connection to the end of the list that fits what it does from now on, and tells what
     /// it did before.
     #[inline(always)]
-    pub(super) fn set(&mut self, id: ConnId, doing: Doing<C>) -> Doing<C> {
+    pub(in crate::pool) fn set(&mut self, id: ConnId, doing: Doing<C>) -> Doing<C> {
         self.lists.transfer(id.slot(), doing.list());
         core::mem::replace(&mut self.known_mut(id).doing, doing)
     }
 
     /// Moves a connection that is in use to those that were reported.
-    pub(super) fn set_overdue(&mut self, id: ConnId) {
+    pub(in crate::pool) fn set_overdue(&mut self, id: ConnId) {
         assert_eq!(self.lists.list_of(id.slot()), List::InUse, "reported once");
         self.lists.transfer(id.slot(), List::Overdue);
     }
 
     /// Forgets a connection; its slot is free from now on (KX-03).
-    pub(super) fn remove(&mut self, id: ConnId) -> Connection<C> {
+    pub(in crate::pool) fn remove(&mut self, id: ConnId) -> Connection<C> {
         self.lists.release(id.slot());
         let removed = self.slots.remove(id.slot() as usize);
         assert_eq!(removed.number, id.number(), "a connection of this pool");
@@ -167,7 +167,7 @@ impl<C> Connections<C> {
     }
 
     /// Notes when a connection reaches the end of its lifetime.
-    pub(super) fn set_expiry(&mut self, id: ConnId, expires: Instant) {
+    pub(in crate::pool) fn set_expiry(&mut self, id: ConnId, expires: Instant) {
         self.known_mut(id).expires = Some(expires);
         self.expiries.push(Reverse((expires, id)));
         // It was pending while others went, so that it has not counted among the entries yet.
@@ -175,7 +175,10 @@ impl<C> Connections<C> {
     }
 
     /// Takes the next connection that reaches the end of its lifetime, if `due`.
-    pub(super) fn pop_expired(&mut self, due: impl FnOnce(Instant) -> bool) -> Option<ConnId> {
+    pub(in crate::pool) fn pop_expired(
+        &mut self,
+        due: impl FnOnce(Instant) -> bool,
+    ) -> Option<ConnId> {
         let &Reverse((expires, id)) = self.expiries.peek()?;
         if !due(expires) {
             return None;
@@ -187,19 +190,19 @@ impl<C> Connections<C> {
     }
 
     /// When the next connection reaches the end of its lifetime.
-    pub(super) fn next_expiry(&self) -> Option<Instant> {
+    pub(in crate::pool) fn next_expiry(&self) -> Option<Instant> {
         self.expiries.peek().map(|&Reverse((expires, _))| expires)
     }
 
     /// Looks a connection up; `None` when this id is not, or no longer, one of the pool's.
     #[inline]
-    pub(super) fn get(&self, id: ConnId) -> Option<&Connection<C>> {
+    pub(in crate::pool) fn get(&self, id: ConnId) -> Option<&Connection<C>> {
         self.slots.get(id.slot() as usize).filter(|connection| connection.number == id.number())
     }
 
     /// The connection of an id that is known to be the pool's.
     #[inline]
-    pub(super) fn known(&self, id: ConnId) -> &Connection<C> {
+    pub(in crate::pool) fn known(&self, id: ConnId) -> &Connection<C> {
         let connection = &self.slots[id.slot() as usize];
         debug_assert_eq!(connection.number, id.number(), "a connection of this pool");
         connection
@@ -207,55 +210,58 @@ impl<C> Connections<C> {
 
     /// The same, to change it; what it does is changed by [`set`](Self::set).
     #[inline]
-    pub(super) fn known_mut(&mut self, id: ConnId) -> &mut Connection<C> {
+    pub(in crate::pool) fn known_mut(&mut self, id: ConnId) -> &mut Connection<C> {
         let connection = &mut self.slots[id.slot() as usize];
         debug_assert_eq!(connection.number, id.number(), "a connection of this pool");
         connection
     }
 
     /// How many connections are on a list.
-    pub(super) const fn len(&self, list: List) -> u32 {
+    pub(in crate::pool) const fn len(&self, list: List) -> u32 {
         self.lists.len(list)
     }
 
     /// Pending, available and in use together (PS-20).
     #[inline]
-    pub(super) fn total(&self) -> u32 {
+    pub(in crate::pool) fn total(&self) -> u32 {
         self.slots.len() as u32
     }
 
     /// In use, whether reported or not.
-    pub(super) const fn in_use(&self) -> u32 {
+    pub(in crate::pool) const fn in_use(&self) -> u32 {
         self.len(List::InUse) + self.len(List::Overdue)
     }
 
     /// The number of the connection that was created last; 0 before the first.
-    pub(super) const fn last_number(&self) -> u64 {
+    pub(in crate::pool) const fn last_number(&self) -> u64 {
         self.last_number
     }
 
     /// The first of a list.
-    pub(super) fn first(&self, list: List) -> Option<ConnId> {
+    pub(in crate::pool) fn first(&self, list: List) -> Option<ConnId> {
         self.lists.first(list).map(|slot| self.id_at(slot))
     }
 
     /// The last of a list.
-    pub(super) fn last(&self, list: List) -> Option<ConnId> {
+    pub(in crate::pool) fn last(&self, list: List) -> Option<ConnId> {
         self.lists.last(list).map(|slot| self.id_at(slot))
     }
 
     /// The one behind `id` on its list.
-    pub(super) fn next(&self, id: ConnId) -> Option<ConnId> {
+    pub(in crate::pool) fn next(&self, id: ConnId) -> Option<ConnId> {
         self.lists.next(id.slot()).map(|slot| self.id_at(slot))
     }
 
     /// The slots without a connection, in the order in which they will be taken.
-    pub(super) fn free_slots(&self) -> impl Iterator<Item = u32> {
+    pub(in crate::pool) fn free_slots(&self) -> impl Iterator<Item = u32> {
         self.lists.free_slots()
     }
 
     /// Each connection of a list, in its order.
-    pub(super) fn iter(&self, list: List) -> impl Iterator<Item = (ConnId, &Connection<C>)> {
+    pub(in crate::pool) fn iter(
+        &self,
+        list: List,
+    ) -> impl Iterator<Item = (ConnId, &Connection<C>)> {
         core::iter::successors(self.first(list), |&id| self.next(id)).map(|id| (id, self.known(id)))
     }
 
@@ -265,7 +271,7 @@ impl<C> Connections<C> {
     }
 
     /// Recounts what is kept as a number or a link.
-    pub(super) fn check_invariants(&self) {
+    pub(in crate::pool) fn check_invariants(&self) {
         self.lists.check_invariants();
         for list in List::ALL {
             for (_, connection) in self.iter(list) {
@@ -292,7 +298,7 @@ impl<C> Connections<C> {
 
 impl<C> Connection<C> {
     /// A connection that a checkpoint tells of.
-    pub(super) const fn of(checkpoint: &ConnectionCheckpoint, doing: Doing<C>) -> Self {
+    pub(in crate::pool) const fn of(checkpoint: &ConnectionCheckpoint, doing: Doing<C>) -> Self {
         let &ConnectionCheckpoint {
             id,
             generation,

@@ -4,12 +4,12 @@ use alloc::vec::Vec;
 
 use thiserror::Error;
 
-use super::checkpoint::{ConnectionCheckpoint, ConnectionStateCheckpoint, PoolCheckpoint};
-use super::id::{ConnId, ServiceId, WaiterId};
-use super::lists::List;
-use super::options::{InvalidOptions, Settings};
-use super::service::Services;
-use super::time::Instant;
+use super::{ConnectionCheckpoint, ConnectionStateCheckpoint, PoolCheckpoint};
+use crate::pool::id::{ConnId, ServiceId, WaiterId};
+use crate::pool::options::{InvalidOptions, Settings};
+use crate::pool::state::lists::List;
+use crate::pool::state::services::Services;
+use crate::pool::time::Instant;
 
 /// Why no pool can be in the state that a checkpoint tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -8,41 +8,41 @@
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Reverse;
 
-use super::id::WaiterId;
-use super::input::Purpose;
-use super::time::Instant;
+use crate::pool::id::WaiterId;
+use crate::pool::input::Purpose;
+use crate::pool::time::Instant;
 
 /// A request to check out that has not had its outcome.
 #[derive(Clone, Debug)]
-pub(super) struct Request<W> {
-    pub(super) id: WaiterId,
-    pub(super) waiter: W,
-    pub(super) started: Instant,
+pub(in crate::pool) struct Request<W> {
+    pub(in crate::pool) id: WaiterId,
+    pub(in crate::pool) waiter: W,
+    pub(in crate::pool) started: Instant,
     /// When it stops waiting, whoever set the limit.
-    pub(super) deadline: Option<Instant>,
+    pub(in crate::pool) deadline: Option<Instant>,
     /// Whether the caller set it, so that it covers establishment, too (CS-02).
-    pub(super) deadline_is_callers: bool,
-    pub(super) purpose: Purpose,
+    pub(in crate::pool) deadline_is_callers: bool,
+    pub(in crate::pool) purpose: Purpose,
 }
 
 /// A request without its waiter.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Summary {
-    pub(super) id: WaiterId,
-    pub(super) started: Instant,
-    pub(super) deadline: Option<Instant>,
-    pub(super) deadline_is_callers: bool,
-    pub(super) purpose: Purpose,
+pub(in crate::pool) struct Summary {
+    pub(in crate::pool) id: WaiterId,
+    pub(in crate::pool) started: Instant,
+    pub(in crate::pool) deadline: Option<Instant>,
+    pub(in crate::pool) deadline_is_callers: bool,
+    pub(in crate::pool) purpose: Purpose,
 }
 
 impl<W> Request<W> {
-    pub(super) fn summary(&self) -> Summary {
+    pub(in crate::pool) fn summary(&self) -> Summary {
         let &Self { id, waiter: _, started, deadline, deadline_is_callers, purpose } = self;
         Summary { id, started, deadline, deadline_is_callers, purpose }
     }
 
     /// Whether it may wait no longer.
-    pub(super) fn is_due(&self, now: Instant) -> bool {
+    pub(in crate::pool) fn is_due(&self, now: Instant) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= now)
     }
 }
@@ -72,7 +72,7 @@ struct Waiting<W> {
 /// second structure: the earliest is that of the first request which has one. Only stragglers,
 /// whose deadline is before an earlier request's, are kept in a heap besides.
 #[derive(Clone, Debug)]
-pub(super) struct WaitQueue<W> {
+pub(in crate::pool) struct WaitQueue<W> {
     entries: VecDeque<Entry<W>>,
     waiting: usize,
     /// Index of the first entry whose deadline came in order, or the end.
@@ -83,7 +83,7 @@ pub(super) struct WaitQueue<W> {
 }
 
 impl<W> WaitQueue<W> {
-    pub(super) const fn new() -> Self {
+    pub(in crate::pool) const fn new() -> Self {
         Self {
             entries: VecDeque::new(),
             waiting: 0,
@@ -94,7 +94,7 @@ impl<W> WaitQueue<W> {
     }
 
     /// Puts a request behind all others. Its id must be the greatest so far.
-    pub(super) fn push(&mut self, request: Request<W>) {
+    pub(in crate::pool) fn push(&mut self, request: Request<W>) {
         let Request { id, waiter, started, deadline, deadline_is_callers, purpose } = request;
         assert!(self.entries.back().is_none_or(|last| last.id < id), "ids increase");
         let in_order = deadline.is_none() || deadline >= self.latest;
@@ -112,17 +112,20 @@ impl<W> WaitQueue<W> {
     }
 
     /// Takes the oldest request.
-    pub(super) fn pop(&mut self) -> Option<Request<W>> {
+    pub(in crate::pool) fn pop(&mut self) -> Option<Request<W>> {
         (!self.is_empty()).then(|| self.take(0))
     }
 
     /// Takes the request of this id, if it waits.
-    pub(super) fn remove(&mut self, id: WaiterId) -> Option<Request<W>> {
+    pub(in crate::pool) fn remove(&mut self, id: WaiterId) -> Option<Request<W>> {
         self.find(id).map(|index| self.take(index))
     }
 
     /// Takes the request with the earliest deadline, if that is `due`.
-    pub(super) fn pop_due(&mut self, due: impl FnOnce(Instant) -> bool) -> Option<Request<W>> {
+    pub(in crate::pool) fn pop_due(
+        &mut self,
+        due: impl FnOnce(Instant) -> bool,
+    ) -> Option<Request<W>> {
         let (deadline, id) = self.earliest()?;
         if !due(deadline) {
             return None;
@@ -134,28 +137,28 @@ impl<W> WaitQueue<W> {
     }
 
     #[inline]
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(in crate::pool) const fn is_empty(&self) -> bool {
         self.waiting == 0
     }
 
     /// How many requests wait.
-    pub(super) const fn len(&self) -> usize {
+    pub(in crate::pool) const fn len(&self) -> usize {
         self.waiting
     }
 
     /// Whether any request times out.
     #[inline]
-    pub(super) fn is_timed(&self) -> bool {
+    pub(in crate::pool) fn is_timed(&self) -> bool {
         !self.is_empty() && self.next_deadline().is_some()
     }
 
     /// When the next request times out.
-    pub(super) fn next_deadline(&self) -> Option<Instant> {
+    pub(in crate::pool) fn next_deadline(&self) -> Option<Instant> {
         self.earliest().map(|(deadline, _)| deadline)
     }
 
     /// Each request, oldest first.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Summary> {
+    pub(in crate::pool) fn iter(&self) -> impl Iterator<Item = Summary> {
         self.entries.iter().filter_map(|entry| {
             let &Waiting { started, deadline, deadline_is_callers, purpose, .. } =
                 entry.request.as_ref()?;
@@ -164,7 +167,7 @@ impl<W> WaitQueue<W> {
     }
 
     /// Recounts what is kept as a number.
-    pub(super) fn check_invariants(&self) {
+    pub(in crate::pool) fn check_invariants(&self) {
         let Self { entries, waiting, first_timed, latest, stragglers } = self;
         let requests = entries.iter().filter(|entry| entry.request.is_some()).count();
         assert_eq!(requests, *waiting, "who waits is counted");

@@ -2,9 +2,10 @@
 
 use std::prelude::v1::*;
 
+use super::validate::COUNT_MAX;
 use super::*;
 use crate::pool::invariants::tests::{SERVICE, at, balanced, busy, id, idle};
-use crate::pool::{ConnectionStateCheckpoint, ServiceCheckpoint, ServiceId, WaiterId};
+use crate::pool::{NoPayload, PoolState};
 
 type Pool = PoolState<NoPayload>;
 type Change = fn(&mut PoolCheckpoint);

@@ -1,19 +1,19 @@
 //! Checking out a connection (OUT-01 … OUT-23).
 
-use alloc::sync::Arc;
-
-use super::action::{Action, ActionSink, PoolTypes};
-use super::connections::Doing;
-use super::error::CheckOutError;
-use super::event::{CloseReason, Event};
-use super::id::{ConnId, WaiterId};
-use super::input::Purpose;
-use super::lists::List;
-use super::options::ReuseOrder;
-use super::snapshot::Snapshot;
-use super::state::{PoolState, Status, emit};
-use super::time::Instant;
-use super::wait_queue::Request;
+use crate::pool::action::Action;
+use crate::pool::error::CheckOutError;
+use crate::pool::event::Event;
+use crate::pool::id::{ConnId, WaiterId};
+use crate::pool::input::Purpose;
+use crate::pool::options::ReuseOrder;
+use crate::pool::sink::{ActionSink, emit};
+use crate::pool::state::PoolState;
+use crate::pool::state::connections::Doing;
+use crate::pool::state::lists::List;
+use crate::pool::state::wait_queue::Request;
+use crate::pool::status::Status;
+use crate::pool::time::Instant;
+use crate::pool::types::PoolTypes;
 
 /// What can serve the oldest request (OUT-04 … OUT-06).
 enum Source {
@@ -22,10 +22,10 @@ enum Source {
 }
 
 /// What is left of a request that has its connection.
-pub(super) struct Served<W> {
-    waiter: W,
-    started: Instant,
-    purpose: Purpose,
+pub(in crate::pool) struct Served<W> {
+    pub(in crate::pool) waiter: W,
+    pub(in crate::pool) started: Instant,
+    pub(in crate::pool) purpose: Purpose,
 }
 
 impl<W> From<Request<W>> for Served<W> {
@@ -39,7 +39,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// CheckOutStarted comes before any look at the state (T-06). A pool that is closed or paused
     /// fails the request; otherwise it is served, if no older one waits (T-19), or waits itself.
     #[inline(always)]
-    pub(super) fn check_out(
+    pub(in crate::pool) fn check_out(
         &mut self,
         id: WaiterId,
         waiter: S::Waiter,
@@ -78,7 +78,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// Serves waiting requests, oldest first, until the oldest cannot be served (WQ-07). Runs after
     /// every input: whatever freed a connection, a place or a permit is a reason (T-21, T-27).
     #[inline(never)]
-    pub(super) fn serve_requests(&mut self, out: &mut impl ActionSink<S>) {
+    pub(in crate::pool) fn serve_requests(&mut self, out: &mut impl ActionSink<S>) {
         while !self.queue.is_empty() {
             let Some(source) = self.find_source(out) else { break };
             let Some(request) = self.queue.pop() else { break };
@@ -112,19 +112,6 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// Stale before idle (KX-05). Only an available connection can be idle (CO-10).
-    #[inline]
-    pub(super) fn perished(&self, id: ConnId) -> Option<CloseReason> {
-        let connection = self.connections.known(id);
-        if self.outdated(connection) {
-            return Some(CloseReason::Stale);
-        }
-        let Doing::Available { since, .. } = connection.doing else { return None };
-        let idled_out =
-            self.settings.max_idle.is_some_and(|max_idle| self.now > since.after(max_idle));
-        (idled_out || self.outlived(connection)).then_some(CloseReason::Idle)
-    }
-
     /// Marks an available connection as in use and hands it over (OUT-15).
     #[inline(always)]
     fn check_out_available(
@@ -152,30 +139,15 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     #[inline]
-    pub(super) fn start_use(&mut self, id: ConnId, purpose: Purpose) -> Doing<S::Conn> {
+    pub(in crate::pool) fn start_use(&mut self, id: ConnId, purpose: Purpose) -> Doing<S::Conn> {
         self.purposes[purpose as usize] += 1;
         let since = self.now;
         self.connections.set(id, Doing::InUse { since, purpose, interrupted: false })
     }
 
-    #[inline(always)]
-    pub(super) fn deliver(
-        &mut self,
-        id: ConnId,
-        conn: S::Conn,
-        request: Served<S::Waiter>,
-        out: &mut impl ActionSink<S>,
-    ) {
-        emit(out, || Event::ConnectionCheckedOut {
-            connection_id: id.number(),
-            duration: self.now.saturating_since(request.started),
-        });
-        out.act(Action::Deliver { waiter: request.waiter, outcome: Ok((id, conn)) });
-    }
-
     /// The caller went away: its request leaves the queue, and a connection that was being made for
     /// it goes to whoever is next, or into the pool (SI-10, SI-11).
-    pub(super) fn cancel_check_out(&mut self, id: WaiterId, out: &mut impl ActionSink<S>) {
+    pub(in crate::pool) fn cancel_check_out(&mut self, id: WaiterId, out: &mut impl ActionSink<S>) {
         let snapshot = self.snapshot();
         let Some(request) = self.queue.remove(id).or_else(|| self.disown(id)) else { return };
         if request.is_due(self.now) {
@@ -190,70 +162,5 @@ impl<S: PoolTypes> PoolState<S> {
         let index = self.owners.binary_search_by_key(&id, |(request, _)| request.id).ok()?;
         let (_, connection) = self.owners[index];
         self.take_owner(connection)
-    }
-
-    /// Fails the requests that have waited for longer than they may, earliest deadline first
-    /// (WQ-05).
-    #[inline(never)]
-    pub(super) fn time_out_requests(&mut self, out: &mut impl ActionSink<S>) {
-        let now = self.now;
-        self.time_out_requests_if(|deadline| deadline < now, out);
-    }
-
-    /// The same for those that may wait no longer: their time ends with this instant, after
-    /// everything else that happened in it (SI-16).
-    pub(super) fn time_out_requests_now(&mut self, out: &mut impl ActionSink<S>) {
-        let now = self.now;
-        self.time_out_requests_if(|deadline| deadline <= now, out);
-    }
-
-    fn time_out_requests_if(
-        &mut self,
-        due: impl Fn(Instant) -> bool,
-        out: &mut impl ActionSink<S>,
-    ) {
-        if !self.queue.next_deadline().is_some_and(&due) {
-            return;
-        }
-        // Each is told how the pool was before any of them left.
-        let snapshot = Arc::new(self.snapshot());
-        while let Some(request) = self.queue.pop_due(&due) {
-            let snapshot = Arc::clone(&snapshot);
-            self.fail(request, CheckOutError::WaitQueueTimeout { snapshot }, out);
-        }
-    }
-
-    /// The snapshot is of the pool in which the request waited.
-    fn fail_timed_out(
-        &self,
-        request: Request<S::Waiter>,
-        snapshot: Snapshot,
-        out: &mut impl ActionSink<S>,
-    ) {
-        let snapshot = Arc::new(snapshot);
-        self.fail(request, CheckOutError::WaitQueueTimeout { snapshot }, out);
-    }
-
-    /// Paused, cleared while it waited, or given a connection that became stale on the way.
-    pub(super) fn fail_cleared(
-        &self,
-        request: Request<S::Waiter>,
-        cause: Option<S::Cause>,
-        out: &mut impl ActionSink<S>,
-    ) {
-        self.fail(request, CheckOutError::PoolCleared { cause }, out);
-    }
-
-    pub(super) fn fail(
-        &self,
-        request: Request<S::Waiter>,
-        error: CheckOutError<S::Cause>,
-        out: &mut impl ActionSink<S>,
-    ) {
-        emit(out, || Event::ConnectionCheckOutFailed {
-            error: error.clone(),
-            duration: self.now.saturating_since(request.started),
-        });
-        out.act(Action::Deliver { waiter: request.waiter, outcome: Err(error) });
     }
 }

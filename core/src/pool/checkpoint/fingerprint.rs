@@ -1,13 +1,13 @@
 //! One number for a whole state, to compare two runs by.
 
-use super::action::PoolTypes;
-use super::connections::{Connections, Doing};
-use super::id::{ConnId, ServiceId};
-use super::lists::List;
-use super::options::{PoolOptions, mix};
-use super::state::PoolState;
-use super::time::Instant;
-use super::wait_queue::Summary;
+use crate::pool::id::{ConnId, ServiceId};
+use crate::pool::options::{PoolOptions, mix};
+use crate::pool::state::PoolState;
+use crate::pool::state::connections::{Connections, Doing};
+use crate::pool::state::lists::List;
+use crate::pool::state::wait_queue::Summary;
+use crate::pool::time::Instant;
+use crate::pool::types::PoolTypes;
 
 /// Takes in numbers, in order.
 struct Digest(u64);

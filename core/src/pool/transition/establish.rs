@@ -1,26 +1,29 @@
 //! Creating and establishing connections (CC-01 … CC-03, ES-01 … ES-07, PO-01 … PO-13).
 
-use super::action::{Action, ActionSink, PoolTypes};
-use super::connections::{Connection, Doing};
-use super::error::CheckOutError;
-use super::event::{CloseReason, Event};
-use super::id::{ConnId, ServiceId, WaiterId};
-use super::lists::List;
-use super::state::{PoolState, Status, emit};
-use super::wait_queue::Request;
+use crate::pool::action::Action;
+use crate::pool::error::CheckOutError;
+use crate::pool::event::{CloseReason, Event};
+use crate::pool::id::{ConnId, ServiceId, WaiterId};
+use crate::pool::sink::{ActionSink, emit};
+use crate::pool::state::PoolState;
+use crate::pool::state::connections::{Connection, Doing};
+use crate::pool::state::lists::List;
+use crate::pool::state::wait_queue::Request;
+use crate::pool::status::Status;
+use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
     /// Whether one more connection is allowed: neither the total nor the number of pending ones is
     /// at its limit (PS-11, PS-12). Pending ones from before a clear count, too (T-16).
     #[inline]
-    pub(super) fn may_create(&self) -> bool {
+    pub(in crate::pool) fn may_create(&self) -> bool {
         self.status == Status::Ready
             && self.connections.total() < self.settings.max_total
             && self.connections.len(List::Pending) < self.settings.max_pending
     }
 
     /// Creates a pending connection: counted, numbered and announced, without any I/O yet (CC-02).
-    pub(super) fn create(
+    pub(in crate::pool) fn create(
         &mut self,
         owner: Option<WaiterId>,
         out: &mut impl ActionSink<S>,
@@ -35,7 +38,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// (PO-03, PO-05, PO-09). Runs after every input, and so after every establishment that made a
     /// permit free (T-36); after one that failed, only when the pause is over (T-37).
     #[inline(never)]
-    pub(super) fn populate(&mut self, out: &mut impl ActionSink<S>) {
+    pub(in crate::pool) fn populate(&mut self, out: &mut impl ActionSink<S>) {
         if self.populate_after.is_some_and(|pause_ends| self.now < pause_ends) {
             return;
         }
@@ -53,7 +56,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Whether there are too few connections and one more may be made ahead of need.
-    pub(super) fn wants_population(&self) -> bool {
+    pub(in crate::pool) fn wants_population(&self) -> bool {
         self.is_below_minimum()
             && self.settings.pause_after_failure.is_some()
             && self.may_create()
@@ -61,7 +64,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     #[inline]
-    pub(super) fn is_below_minimum(&self) -> bool {
+    pub(in crate::pool) fn is_below_minimum(&self) -> bool {
         self.connections.total() < self.settings.min_total
     }
 
@@ -77,7 +80,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// In load-balanced mode the connection takes its generation from its service, and is counted
     /// there, when hello is done (LB-03, T-61).
-    pub(super) fn handshaken(&mut self, id: ConnId, service: Option<ServiceId>) {
+    pub(in crate::pool) fn handshaken(&mut self, id: ConnId, service: Option<ServiceId>) {
         if self.connections.get(id).is_none() {
             return;
         }
@@ -94,7 +97,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// handed out, whatever the state of the pool is by now (SI-07, T-38, T-39). Otherwise it goes to
     /// the request that started it, or else into the pool, where the oldest request finds it before
     /// it could find the permit (PO-07, PO-10, T-12).
-    pub(super) fn establish_succeeded(
+    pub(in crate::pool) fn establish_succeeded(
         &mut self,
         id: ConnId,
         conn: S::Conn,
@@ -136,7 +139,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// ConnectionClosed, then CheckOutFailed (OUT-19, T-05), and the minimum waits for a while
     /// (T-37), unless the failure is old news: the connection was of an earlier generation. SDAM has
     /// had its say already (T-03).
-    pub(super) fn establish_failed(
+    pub(in crate::pool) fn establish_failed(
         &mut self,
         id: ConnId,
         cause: S::Cause,
@@ -156,34 +159,13 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// The server had reasons to refuse, so the minimum, if there is one, is left alone for a while
     /// (T-37).
-    pub(super) fn pause_population(&mut self) {
+    pub(in crate::pool) fn pause_population(&mut self) {
         let pause = self.settings.pause_after_failure.filter(|_| self.settings.min_total > 0);
         self.populate_after = pause.map(|pause| self.now.after(pause));
     }
 
-    /// Stops establishing every pending connection, oldest first, and fails the requests that own
-    /// them with `error` (INT-09, SI-06).
-    pub(super) fn abort_pending(
-        &mut self,
-        reason: impl Fn(&Self, ConnId) -> CloseReason,
-        error: Option<&S::Cause>,
-        outcome: &CheckOutError<S::Cause>,
-        out: &mut impl ActionSink<S>,
-    ) {
-        while let Some(id) = self.connections.first(List::Pending) {
-            let owner = self.take_owner(id);
-            let reason = reason(self, id);
-            self.remove(id, reason, error.cloned(), out);
-            out.act(Action::AbortEstablish { id });
-            if let Some(request) = owner {
-                self.fail(request, outcome.clone(), out);
-            }
-        }
-        assert!(self.owners.is_empty(), "an owner owns a pending connection");
-    }
-
     /// Takes the request that a pending connection belongs to.
-    pub(super) fn take_owner(&mut self, id: ConnId) -> Option<Request<S::Waiter>> {
+    pub(in crate::pool) fn take_owner(&mut self, id: ConnId) -> Option<Request<S::Waiter>> {
         let Doing::Pending { owner, .. } = &mut self.connections.known_mut(id).doing else {
             unreachable!("only pending connections are answered for")
         };
@@ -193,30 +175,12 @@ impl<S: PoolTypes> PoolState<S> {
         Some(request)
     }
 
-    /// CO-09: a connection is stale when its generation is not that of the pool, or of its service.
-    /// In load-balanced mode it belongs to no service before its hello is done, and nothing can
-    /// have made it stale (LB-04).
-    #[inline]
-    pub(super) fn outdated(&self, connection: &Connection<S::Conn>) -> bool {
-        let current = match connection.service {
-            Some(service) => self.services.generation(service),
-            None => Some(self.generation),
-        };
-        current != Some(connection.generation)
-    }
-
     /// The most recent clear of the pool, or of the connection's service (SI-19).
     fn made_stale_by(&self, id: ConnId) -> Option<S::Cause> {
         match self.connections.known(id).service {
             Some(service) => self.services.cleared_by(service).cloned(),
             None => self.cleared_by.clone(),
         }
-    }
-
-    /// Whether a connection has reached the end of its lifetime.
-    #[inline]
-    pub(super) fn outlived(&self, connection: &Connection<S::Conn>) -> bool {
-        connection.expires.is_some_and(|expires| self.now >= expires)
     }
 
     fn start_lifetime(&mut self, id: ConnId) {

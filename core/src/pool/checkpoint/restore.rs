@@ -1,21 +1,21 @@
-//! From a checkpoint back to a machine, if the checkpoint is that of a state that can be.
+//! From a checkpoint back to a machine, if a pool can be in that state.
 
 use alloc::vec::Vec;
 
-use super::action::{NoPayload, PoolTypes};
-use super::checkpoint::{
-    ConnectionCheckpoint, ConnectionStateCheckpoint, PoolCheckpoint, RequestCheckpoint,
+use super::validate::{COUNT_MAX, check_connection, check_counts, check_slots, follows, list_of};
+use super::{
+    ConnectionCheckpoint, ConnectionStateCheckpoint, InvalidCheckpoint, PoolCheckpoint,
+    RequestCheckpoint,
 };
-use super::connections::{Connection, Connections, Doing};
-use super::damage::{
-    COUNT_MAX, InvalidCheckpoint, check_connection, check_counts, check_slots, follows, list_of,
-};
-use super::id::{ConnId, ServiceId, WaiterId};
-use super::lists::List;
-use super::options::Settings;
-use super::service::Services;
-use super::state::{PoolState, Status};
-use super::wait_queue::{Request, WaitQueue};
+use crate::pool::id::{ConnId, ServiceId, WaiterId};
+use crate::pool::options::Settings;
+use crate::pool::state::PoolState;
+use crate::pool::state::connections::{Connection, Connections, Doing};
+use crate::pool::state::lists::List;
+use crate::pool::state::services::Services;
+use crate::pool::state::wait_queue::{Request, WaitQueue};
+use crate::pool::status::Status;
+use crate::pool::types::{NoPayload, PoolTypes};
 
 /// Where the payloads of a restored state come from: a checkpoint has none.
 pub trait PayloadSource<S: PoolTypes> {
@@ -235,6 +235,3 @@ fn restore_requests<S: PoolTypes>(
     }
     Ok((owners, queue))
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,15 +1,16 @@
 //! What a pool does for itself, and when: exact deadlines instead of a background thread's polling
 //! (BG-01 … BG-12).
 
-use super::action::{Action, ActionSink, PoolTypes};
-use super::connections::Doing;
-use super::deadline::{Deadline, DeadlineReason};
-use super::event::CloseReason;
-use super::id::ConnId;
-use super::lists::List;
-use super::options::{PoolOptions, Settings};
-use super::state::PoolState;
-use super::time::Instant;
+use crate::pool::action::Action;
+use crate::pool::deadline::{Deadline, DeadlineReason};
+use crate::pool::event::CloseReason;
+use crate::pool::id::ConnId;
+use crate::pool::sink::ActionSink;
+use crate::pool::state::PoolState;
+use crate::pool::state::connections::Doing;
+use crate::pool::state::lists::List;
+use crate::pool::time::Instant;
+use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
     /// When to feed `Timer`, and why; `None` while nothing is due, ever. May change with every
@@ -31,7 +32,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// One run: does what is due by now and ends (BG-07). Requests that are out of time fail, idle
     /// connections and those at the end of their lives are closed, long holders are reported; the
     /// minimum is seen to after that, so that pruning comes before populating (BG-11).
-    pub(super) fn run_maintenance(&mut self, out: &mut impl ActionSink<S>) {
+    pub(in crate::pool) fn run_maintenance(&mut self, out: &mut impl ActionSink<S>) {
         let now = self.now;
         self.time_out_requests_now(out);
         while self.next_idle_out().is_some_and(|at| at <= now) {
@@ -89,20 +90,6 @@ impl<S: PoolTypes> PoolState<S> {
         };
         self.connections.set_overdue(id);
         out.act(Action::ReportLeak { id, held: self.now.saturating_since(since) });
-    }
-
-    /// Applies other options. Maintenance that runs from now on begins with what is stale, which it
-    /// has left alone so far (BG-10). A smaller maximum closes what is available above it, oldest
-    /// first; a larger one is used by the requests that wait and by the minimum right after this.
-    pub(super) fn set_options(&mut self, options: PoolOptions, out: &mut impl ActionSink<S>) {
-        let settings = Settings::new(&options).expect("permitted only if valid");
-        (self.options, self.settings) = (options, settings);
-        self.prune_stale(out);
-        while self.has_surplus() {
-            let Some(id) = self.connections.first(List::Available) else { break };
-            let reason = self.perished(id).unwrap_or(CloseReason::Idle);
-            self.close_available(id, reason, None, out);
-        }
     }
 
     fn is_available(&self, id: ConnId) -> bool {

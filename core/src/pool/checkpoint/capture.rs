@@ -1,0 +1,89 @@
+//! From a machine to a checkpoint.
+
+use super::{
+    ConnectionCheckpoint, ConnectionStateCheckpoint, PoolCheckpoint, RequestCheckpoint,
+    ServiceCheckpoint,
+};
+use crate::pool::id::ConnId;
+use crate::pool::state::PoolState;
+use crate::pool::state::connections::{Connection, Doing};
+use crate::pool::state::lists::List;
+use crate::pool::state::wait_queue::Summary;
+use crate::pool::types::PoolTypes;
+
+impl<S: PoolTypes> PoolState<S> {
+    /// Everything but the payloads, as plain data. Costs as much as the pool is large, and
+    /// allocates as much.
+    pub fn checkpoint(&self) -> PoolCheckpoint {
+        let mut checkpoint = PoolCheckpoint::default();
+        self.checkpoint_into(&mut checkpoint);
+        checkpoint
+    }
+
+    /// The same into a checkpoint whose memory is used again: allocates only where the pool is larger
+    /// than it was.
+    pub fn checkpoint_into(&self, checkpoint: &mut PoolCheckpoint) {
+        checkpoint.options.clone_from(&self.options);
+        checkpoint.status = self.status;
+        checkpoint.generation = self.generation;
+        checkpoint.was_cleared = self.cleared_by.is_some();
+        checkpoint.populate_after = self.populate_after;
+        checkpoint.inherited = self.inherited;
+        checkpoint.last_waiter = self.last_waiter;
+        checkpoint.last_connection = self.connections.last_number();
+        checkpoint.now = self.now;
+        checkpoint.clock_regressions = self.clock_regressions;
+        checkpoint.services.clear();
+        checkpoint.services.extend(self.services.iter().map(|(id, generation, _)| {
+            ServiceCheckpoint {
+                id,
+                generation,
+                was_cleared: self.services.cleared_by(id).is_some(),
+            }
+        }));
+        checkpoint.connections.clear();
+        for list in List::ALL {
+            let connections = self.connections.iter(list);
+            checkpoint.connections.extend(connections.map(|(id, at)| checkpoint_of(id, list, at)));
+        }
+        checkpoint.free_slots.clear();
+        checkpoint.free_slots.extend(self.connections.free_slots());
+        checkpoint.requests.clear();
+        let owners = self.owners.iter();
+        checkpoint
+            .requests
+            .extend(owners.map(|(request, id)| request.summary().checkpoint(Some(*id))));
+        checkpoint.requests.extend(self.queue.iter().map(|request| request.checkpoint(None)));
+    }
+}
+
+fn checkpoint_of<C>(id: ConnId, list: List, connection: &Connection<C>) -> ConnectionCheckpoint {
+    let state = match &connection.doing {
+        Doing::Pending { owner: _, handshaken } => {
+            ConnectionStateCheckpoint::Pending { handshaken: *handshaken }
+        }
+        Doing::Available { since, conn: _ } => {
+            ConnectionStateCheckpoint::Available { since: *since }
+        }
+        &Doing::InUse { since, purpose, interrupted } => {
+            let reported = list == List::Overdue;
+            ConnectionStateCheckpoint::InUse { since, purpose, interrupted, reported }
+        }
+    };
+    ConnectionCheckpoint {
+        id,
+        generation: connection.generation,
+        service: connection.service,
+        created: connection.created,
+        expires: connection.expires,
+        expiry_met: connection.expiry_met,
+        state,
+    }
+}
+
+impl Summary {
+    const fn checkpoint(self, owns: Option<ConnId>) -> RequestCheckpoint {
+        let Self { id, started, deadline, deadline_is_callers, purpose } = self;
+        RequestCheckpoint { id, started, deadline, deadline_is_callers, purpose, owns }
+    }
+}

@@ -1,0 +1,148 @@
+//! Looking at a pool, which changes nothing.
+
+use core::fmt;
+
+use super::id::{ConnId, ServiceId};
+use super::input::Purpose;
+use super::options::PoolOptions;
+use super::snapshot::{ConnectionInfo, ConnectionState, Snapshot, WaiterInfo, WaitsFor};
+use super::state::PoolState;
+use super::state::connections::{Connection, Doing};
+use super::state::lists::List;
+use super::state::wait_queue::Summary;
+use super::time::Instant;
+use super::types::PoolTypes;
+
+impl<S: PoolTypes> PoolState<S> {
+    /// The counts, the state and the generation. Costs the same whatever the pool's size, and does
+    /// not allocate.
+    pub fn snapshot(&self) -> Snapshot {
+        let limit = self.options.max_pool_size.unwrap_or(self.settings.max_total);
+        let by = |purpose| self.purposes[purpose as usize];
+        Snapshot {
+            status: self.status,
+            generation: self.generation,
+            total: self.connections.total(),
+            available: self.connections.len(List::Available),
+            in_use: self.connections.in_use(),
+            pending: self.connections.len(List::Pending),
+            waiting: self.queue.len() as u64,
+            max_pool_size: (limit != 0).then_some(limit),
+            min_pool_size: self.settings.min_total,
+            max_connecting: self.settings.max_pending,
+            load_balanced: self.settings.load_balanced,
+            in_use_by_cursors: by(Purpose::Cursor),
+            in_use_by_transactions: by(Purpose::Transaction),
+            in_use_by_others: by(Purpose::Other),
+            connections_created: self.connections.last_number(),
+            clock_regressions: self.clock_regressions,
+        }
+    }
+
+    /// Each connection: pending ones in the order of creation, available ones from the oldest, those
+    /// in use from the one held longest.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionInfo> {
+        [List::Pending, List::Available, List::Overdue, List::InUse]
+            .into_iter()
+            .flat_map(|list| self.connections.iter(list))
+            .map(|(id, connection)| self.describe(id, connection))
+    }
+
+    /// Each request that has not had its outcome, in the order in which they came.
+    pub fn waiters(&self) -> impl Iterator<Item = WaiterInfo> {
+        let waits_for = if self.has_room() { WaitsFor::Permit } else { WaitsFor::Connection };
+        let owners = self.owners.iter().map(|(request, connection)| {
+            self.describe_request(&request.summary(), WaitsFor::Establishment(*connection))
+        });
+        let queued =
+            self.queue.iter().map(move |request| self.describe_request(&request, waits_for));
+        owners.chain(queued)
+    }
+
+    /// In load-balanced mode, each service with its generation and how many connections it has
+    /// (LB-01).
+    pub fn services(&self) -> impl Iterator<Item = (ServiceId, u64, u32)> {
+        self.services.iter()
+    }
+
+    /// The time of the last input.
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The options as they were set last.
+    pub const fn options(&self) -> &PoolOptions {
+        &self.options
+    }
+
+    /// Whether a connection is of an older generation than the pool or its service (CO-09); so is a
+    /// connection that the pool does not know any more.
+    ///
+    /// SDAM asks this, under the same lock as the `Clear` that may follow: errors of a stale
+    /// connection change nothing (SD-20, CLB-07, T-62).
+    pub fn is_stale(&self, id: ConnId) -> bool {
+        self.connections.get(id).is_none_or(|connection| self.outdated(connection))
+    }
+
+    /// The service that a connection of a load-balanced pool belongs to, from its hello on.
+    pub fn service_of(&self, id: ConnId) -> Option<ServiceId> {
+        self.connections.get(id)?.service
+    }
+
+    /// Whether the next input needs a fresh `now` even if nobody looks at events: some limit on time
+    /// is set or running. If not, the shell may pass the last `now` again and spare the clock, unless
+    /// the input brings a deadline or is `SetOptions`. An idle time that is set then counts from the
+    /// last fresh `now` before the connection came back.
+    #[inline]
+    pub fn needs_now(&self) -> bool {
+        self.settings.depends_on_time
+            || self.populate_after.is_some()
+            || !self.owners.is_empty()
+            || self.connections.next_expiry().is_some()
+            || self.queue.is_timed()
+    }
+
+    fn has_room(&self) -> bool {
+        self.connections.total() < self.settings.max_total
+    }
+
+    fn describe_request(&self, request: &Summary, waits_for: WaitsFor) -> WaiterInfo {
+        WaiterInfo {
+            id: request.id,
+            started: request.started,
+            age: self.now.saturating_since(request.started),
+            deadline: request.deadline,
+            purpose: request.purpose,
+            waits_for,
+        }
+    }
+
+    fn describe(&self, id: ConnId, connection: &Connection<S::Conn>) -> ConnectionInfo {
+        let (state, since) = match &connection.doing {
+            Doing::Pending { owner, handshaken } => {
+                let state = ConnectionState::Pending { owner: *owner, handshaken: *handshaken };
+                (state, connection.created)
+            }
+            Doing::Available { since, conn: _ } => (ConnectionState::Available, *since),
+            &Doing::InUse { since, purpose, interrupted } => {
+                (ConnectionState::InUse { purpose, interrupted }, since)
+            }
+        };
+        ConnectionInfo {
+            id,
+            state,
+            stale: self.outdated(connection),
+            service: connection.service,
+            created: connection.created,
+            since,
+            age: self.now.saturating_since(connection.created),
+        }
+    }
+}
+
+/// One line: the snapshot. PayloadSource are never shown.
+impl<S: PoolTypes> fmt::Debug for PoolState<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PoolState({})", self.snapshot())
+    }
+}

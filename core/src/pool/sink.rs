@@ -1,0 +1,126 @@
+//! Where actions go.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use smallvec::SmallVec;
+
+use super::action::Action;
+use super::event::Event;
+use super::types::PoolTypes;
+
+/// Where actions go.
+///
+/// `Vec`, `VecDeque`, `SmallVec` and closures are sinks. A shell behind a lock collects and
+/// performs them after unlocking; a shell on one thread may perform them in place.
+pub trait ActionSink<S: PoolTypes> {
+    /// Takes the next action of the stream.
+    fn act(&mut self, action: Action<S>);
+
+    /// Whether anybody would look at an `EmitEvent`. If not, the machine does not even build it.
+    /// No decision depends on the answer.
+    fn wants_events(&self) -> bool {
+        true
+    }
+}
+
+impl<S: PoolTypes> ActionSink<S> for Vec<Action<S>> {
+    fn act(&mut self, action: Action<S>) {
+        self.push(action);
+    }
+}
+
+impl<S: PoolTypes> ActionSink<S> for VecDeque<Action<S>> {
+    fn act(&mut self, action: Action<S>) {
+        self.push_back(action);
+    }
+}
+
+impl<S: PoolTypes, A: smallvec::Array<Item = Action<S>>> ActionSink<S> for SmallVec<A> {
+    fn act(&mut self, action: Action<S>) {
+        self.push(action);
+    }
+}
+
+impl<S: PoolTypes, F: FnMut(Action<S>)> ActionSink<S> for F {
+    fn act(&mut self, action: Action<S>) {
+        self(action);
+    }
+}
+
+/// A list of actions that needs no heap for what one input usually causes.
+pub type Actions<S> = SmallVec<[Action<S>; 4]>;
+
+/// A sink that passes everything on but has no use for events.
+///
+/// ```
+/// use cenote_core::pool::{NoPayload, Instant, PoolOptions, PoolState, WithoutEvents};
+///
+/// let mut actions = Vec::new();
+/// PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut WithoutEvents(&mut actions))?;
+/// assert!(actions.is_empty());
+/// # Ok::<(), cenote_core::pool::InvalidOptions>(())
+/// ```
+#[derive(Debug)]
+pub struct WithoutEvents<K>(pub K);
+
+impl<S: PoolTypes, K: ActionSink<S>> ActionSink<S> for WithoutEvents<&mut K> {
+    fn act(&mut self, action: Action<S>) {
+        self.0.act(action);
+    }
+
+    fn wants_events(&self) -> bool {
+        false
+    }
+}
+
+/// Emits an event, if anybody would look at it.
+#[inline(always)]
+pub(super) fn emit<S: PoolTypes>(
+    out: &mut impl ActionSink<S>,
+    event: impl FnOnce() -> Event<S::Cause>,
+) {
+    if out.wants_events() {
+        out.act(Action::EmitEvent(event()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+    use crate::pool::{Input, Instant, NoPayload, PoolOptions, PoolState};
+
+    fn names(actions: impl IntoIterator<Item = Action<NoPayload>>) -> Vec<&'static str> {
+        let name = |action| {
+            if let Action::EmitEvent(event) = action { event.name() } else { "an action" }
+        };
+        actions.into_iter().map(name).collect()
+    }
+
+    fn run(out: &mut impl ActionSink<NoPayload>) {
+        let options = PoolOptions::default().with_min_pool_size(1);
+        let mut pool = PoolState::<NoPayload>::new(Instant::ORIGIN, options, out).unwrap();
+        pool.handle(Instant::ORIGIN, Input::Ready, out).unwrap();
+    }
+
+    #[test]
+    fn all_sinks_take_the_same() {
+        let told =
+            ["ConnectionPoolCreated", "ConnectionPoolReady", "ConnectionCreated", "an action"];
+        let (mut list, mut queue, mut small, mut called) =
+            (Vec::new(), VecDeque::new(), Actions::<NoPayload>::new(), Vec::new());
+        run(&mut list);
+        run(&mut queue);
+        run(&mut small);
+        run(&mut |action| called.push(action));
+        assert_eq!(names(list), told);
+        assert_eq!(names(queue), told);
+        assert_eq!(names(small), told);
+        assert_eq!(names(called), told);
+        let mut without = Vec::new();
+        run(&mut WithoutEvents(&mut without));
+        assert_eq!(names(without), ["an action"]);
+    }
+}

@@ -1,0 +1,150 @@
+//! What a pool remembers.
+
+pub(in crate::pool) mod connections;
+pub(in crate::pool) mod lists;
+pub(in crate::pool) mod services;
+pub(in crate::pool) mod wait_queue;
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::event::Event;
+use super::id::{ConnId, WaiterId};
+use super::options::{InvalidOptions, PoolOptions, Settings};
+use super::sink::{ActionSink, emit};
+use super::status::Status;
+use super::time::Instant;
+use super::types::PoolTypes;
+use connections::Connections;
+use services::Services;
+use wait_queue::{Request, WaitQueue};
+
+/// MongoDB's connection pool as a state machine.
+///
+/// Inputs go in through [`handle`](Self::handle) with the time at which they happen; actions come
+/// out through a sink, in one ordered stream that is complete when `handle` returns. The same
+/// options, times and inputs always give the same actions, whatever the payloads are: there is no
+/// clock, no entropy, no I/O, no thread, no lock and no global inside.
+///
+/// * [`new`](Self::new) and [`handle`](Self::handle) take part in the life of the pool;
+/// * [`next_deadline`](Self::next_deadline) and [`needs_now`](Self::needs_now) tell what the shell
+///   has to provide;
+/// * [`snapshot`](Self::snapshot), [`connections`](Self::connections), [`waiters`](Self::waiters),
+///   [`services`](Self::services), [`is_stale`](Self::is_stale) and the like let one look;
+/// * [`fingerprint`](Self::fingerprint) and [`check_invariants`](Self::check_invariants) are for
+///   tests and replay.
+///
+/// Nothing here blocks. Once the pool has been as large and as busy as it gets, nothing allocates,
+/// except that requests which time out share one allocation for the snapshot in their error.
+pub struct PoolState<S: PoolTypes> {
+    pub(in crate::pool) options: PoolOptions,
+    pub(in crate::pool) settings: Settings,
+    pub(in crate::pool) status: Status,
+    /// Of the pool; in load-balanced mode it stays 0 but for forks, and services have their own.
+    pub(in crate::pool) generation: u64,
+    pub(in crate::pool) services: Services<S::Cause>,
+    pub(in crate::pool) connections: Connections<S::Conn>,
+    pub(in crate::pool) queue: WaitQueue<S::Waiter>,
+    /// The requests that own a pending connection, in the order in which they came.
+    pub(in crate::pool) owners: Vec<(Request<S::Waiter>, ConnId)>,
+    /// How many connections are in use for each purpose.
+    pub(in crate::pool) purposes: [u32; 3],
+    /// What the most recent clear of the whole pool was fed with (SI-19).
+    pub(in crate::pool) cleared_by: Option<S::Cause>,
+    /// Until when the minimum is left alone after a failed establishment (T-37).
+    pub(in crate::pool) populate_after: Option<Instant>,
+    /// Connections up to this number were inherited through a fork.
+    pub(in crate::pool) inherited: u64,
+    pub(in crate::pool) last_waiter: Option<WaiterId>,
+    pub(in crate::pool) now: Instant,
+    pub(in crate::pool) clock_regressions: u64,
+}
+
+impl<S: PoolTypes> PoolState<S> {
+    /// Makes a pool: paused, in generation 0, empty (PCR-02 … PCR-05), and emits
+    /// `ConnectionPoolCreated`.
+    ///
+    /// # Errors
+    ///
+    /// When no pool can work with these options; then nothing is emitted.
+    pub fn new(
+        now: Instant,
+        options: PoolOptions,
+        out: &mut impl ActionSink<S>,
+    ) -> Result<Self, InvalidOptions> {
+        let settings = Settings::new(&options)?;
+        emit(out, || Event::ConnectionPoolCreated { options: Box::new(options.clone()) });
+        Ok(Self {
+            options,
+            settings,
+            status: Status::Paused,
+            generation: 0,
+            services: Services::new(),
+            connections: Connections::new(),
+            queue: WaitQueue::new(),
+            owners: Vec::new(),
+            purposes: [0; 3],
+            cleared_by: None,
+            populate_after: None,
+            inherited: 0,
+            last_waiter: None,
+            now,
+            clock_regressions: 0,
+        })
+    }
+
+    /// Moves time forward, never back.
+    #[inline]
+    pub(in crate::pool) fn advance(&mut self, now: Instant) {
+        if now < self.now {
+            self.clock_regressions += 1;
+        } else {
+            self.now = now;
+        }
+    }
+}
+
+/// Where the payloads can be copied, as in exploration and simulation, so can the whole machine: the
+/// copy goes its own way from here on. By hand, so that it does not ask for `Clone` of the shell.
+impl<S: PoolTypes> Clone for PoolState<S>
+where
+    S::Conn: Clone,
+    S::Waiter: Clone,
+{
+    fn clone(&self) -> Self {
+        let Self {
+            options,
+            settings,
+            status,
+            generation,
+            services,
+            connections,
+            queue,
+            owners,
+            purposes,
+            cleared_by,
+            populate_after,
+            inherited,
+            last_waiter,
+            now,
+            clock_regressions,
+        } = self;
+        Self {
+            options: options.clone(),
+            settings: *settings,
+            status: *status,
+            generation: *generation,
+            services: services.clone(),
+            connections: connections.clone(),
+            queue: queue.clone(),
+            owners: owners.clone(),
+            purposes: *purposes,
+            cleared_by: cleared_by.clone(),
+            populate_after: *populate_after,
+            inherited: *inherited,
+            last_waiter: *last_waiter,
+            now: *now,
+            clock_regressions: *clock_regressions,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Closing a connection: when it may not be used any longer, and how it leaves the pool.
+
+use crate::pool::action::Action;
+use crate::pool::error::CheckOutError;
+use crate::pool::event::{CloseReason, Event};
+use crate::pool::id::ConnId;
+use crate::pool::sink::{ActionSink, emit};
+use crate::pool::state::PoolState;
+use crate::pool::state::connections::{Connection, Doing};
+use crate::pool::state::lists::List;
+use crate::pool::types::PoolTypes;
+
+impl<S: PoolTypes> PoolState<S> {
+    /// Closes a connection that lies in the pool, socket and all.
+    #[inline(never)]
+    pub(in crate::pool) fn close_available(
+        &mut self,
+        id: ConnId,
+        reason: CloseReason,
+        error: Option<S::Cause>,
+        out: &mut impl ActionSink<S>,
+    ) {
+        let Doing::Available { conn, .. } = self.remove(id, reason, error, out) else {
+            unreachable!("an available connection")
+        };
+        out.act(Action::CloseSocket { id, conn });
+    }
+
+    /// Closes every available connection that `unwanted` names, oldest first.
+    pub(in crate::pool) fn close_available_where(
+        &mut self,
+        unwanted: impl Fn(&Self, ConnId) -> Option<CloseReason>,
+        out: &mut impl ActionSink<S>,
+    ) {
+        let mut next = self.connections.first(List::Available);
+        while let Some(id) = next {
+            next = self.connections.next(id);
+            if let Some(reason) = unwanted(self, id) {
+                self.close_available(id, reason, None, out);
+            }
+        }
+    }
+
+    /// The run that a clear schedules at once (BG-05, BG-10), unless maintenance never runs (T-35).
+    pub(in crate::pool) fn prune_stale(&mut self, out: &mut impl ActionSink<S>) {
+        if self.settings.pause_after_failure.is_some() {
+            self.close_available_where(
+                |pool, id| pool.outdated(pool.connections.known(id)).then_some(CloseReason::Stale),
+                out,
+            );
+        }
+    }
+
+    /// A peer may close what lies in the pool; whoever holds a connection finds out himself
+    /// (SI-20). The minimum pauses, or a peer that takes connections and drops them at once would be
+    /// asked again and again (T-37).
+    pub(in crate::pool) fn idle_closed_by_peer(
+        &mut self,
+        id: ConnId,
+        cause: S::Cause,
+        out: &mut impl ActionSink<S>,
+    ) {
+        let Some(connection) = self.connections.get(id) else { return };
+        if matches!(connection.doing, Doing::Available { .. }) {
+            self.close_available(id, CloseReason::Error, Some(cause), out);
+            self.pause_population();
+        }
+    }
+
+    /// Stops establishing every pending connection, oldest first, and fails the requests that own
+    /// them with `error` (INT-09, SI-06).
+    pub(in crate::pool) fn abort_pending(
+        &mut self,
+        reason: impl Fn(&Self, ConnId) -> CloseReason,
+        error: Option<&S::Cause>,
+        outcome: &CheckOutError<S::Cause>,
+        out: &mut impl ActionSink<S>,
+    ) {
+        while let Some(id) = self.connections.first(List::Pending) {
+            let owner = self.take_owner(id);
+            let reason = reason(self, id);
+            self.remove(id, reason, error.cloned(), out);
+            out.act(Action::AbortEstablish { id });
+            if let Some(request) = owner {
+                self.fail(request, outcome.clone(), out);
+            }
+        }
+        assert!(self.owners.is_empty(), "an owner owns a pending connection");
+    }
+
+    /// Closing a connection, as far as the pool is concerned: it counts no longer, then
+    /// ConnectionClosed is emitted; the socket comes after that (KX-01, KX-03, T-11).
+    #[inline(never)]
+    pub(in crate::pool) fn remove(
+        &mut self,
+        id: ConnId,
+        reason: CloseReason,
+        error: Option<S::Cause>,
+        out: &mut impl ActionSink<S>,
+    ) -> Doing<S::Conn> {
+        let connection = self.connections.remove(id);
+        self.stop_use(&connection.doing);
+        if let Some(service) = connection.service {
+            self.services.leave(service);
+        }
+        emit(out, || Event::ConnectionClosed { connection_id: id.number(), reason, error });
+        connection.doing
+    }
+
+    /// Stale before idle (KX-05). Only an available connection can be idle (CO-10).
+    #[inline]
+    pub(in crate::pool) fn perished(&self, id: ConnId) -> Option<CloseReason> {
+        let connection = self.connections.known(id);
+        if self.outdated(connection) {
+            return Some(CloseReason::Stale);
+        }
+        let Doing::Available { since, .. } = connection.doing else { return None };
+        let idled_out =
+            self.settings.max_idle.is_some_and(|max_idle| self.now > since.after(max_idle));
+        (idled_out || self.outlived(connection)).then_some(CloseReason::Idle)
+    }
+
+    /// CO-09: a connection is stale when its generation is not that of the pool, or of its service.
+    /// In load-balanced mode it belongs to no service before its hello is done, and nothing can
+    /// have made it stale (LB-04).
+    #[inline]
+    pub(in crate::pool) fn outdated(&self, connection: &Connection<S::Conn>) -> bool {
+        let current = match connection.service {
+            Some(service) => self.services.generation(service),
+            None => Some(self.generation),
+        };
+        current != Some(connection.generation)
+    }
+
+    /// Whether a connection has reached the end of its lifetime.
+    #[inline]
+    pub(in crate::pool) fn outlived(&self, connection: &Connection<S::Conn>) -> bool {
+        connection.expires.is_some_and(|expires| self.now >= expires)
+    }
+
+    /// More connections than the maximum, since it shrank.
+    #[inline]
+    pub(in crate::pool) fn has_surplus(&self) -> bool {
+        self.connections.total() > self.settings.max_total
+    }
+}

@@ -1,0 +1,27 @@
+//! The end of a pool (PCL-01 … PCL-09).
+
+use crate::pool::error::CheckOutError;
+use crate::pool::event::{CloseReason, Event};
+use crate::pool::sink::{ActionSink, emit};
+use crate::pool::state::PoolState;
+use crate::pool::status::Status;
+use crate::pool::types::PoolTypes;
+
+impl<S: PoolTypes> PoolState<S> {
+    /// Closed for good; a second time it means nothing (SI-04). Requests fail in the order in which
+    /// they came, so those that own a pending connection, which is aborted, go before those that
+    /// wait (SI-05, SI-06, T-48, T-49). Then available connections are closed, and PoolClosed comes
+    /// after all of that (T-08). Connections in use are closed when they are checked in (PCL-02).
+    pub(in crate::pool) fn close(&mut self, out: &mut impl ActionSink<S>) {
+        if self.status == Status::Closed {
+            return;
+        }
+        self.status = Status::Closed;
+        self.populate_after = None;
+        let reason = |pool: &Self, id| pool.perished(id).unwrap_or(CloseReason::PoolClosed);
+        self.abort_pending(reason, None, &CheckOutError::PoolClosed, out);
+        self.fail_waiting(&CheckOutError::PoolClosed, out);
+        self.close_available_where(|pool, id| Some(reason(pool, id)), out);
+        emit(out, || Event::ConnectionPoolClosed);
+    }
+}

@@ -1,0 +1,108 @@
+//! What becomes of a request: a connection, or an error.
+
+use alloc::sync::Arc;
+
+use super::check_out::Served;
+use crate::pool::action::Action;
+use crate::pool::error::CheckOutError;
+use crate::pool::event::Event;
+use crate::pool::id::ConnId;
+use crate::pool::sink::{ActionSink, emit};
+use crate::pool::snapshot::Snapshot;
+use crate::pool::state::PoolState;
+use crate::pool::state::wait_queue::Request;
+use crate::pool::time::Instant;
+use crate::pool::types::PoolTypes;
+
+impl<S: PoolTypes> PoolState<S> {
+    #[inline(always)]
+    pub(in crate::pool) fn deliver(
+        &mut self,
+        id: ConnId,
+        conn: S::Conn,
+        request: Served<S::Waiter>,
+        out: &mut impl ActionSink<S>,
+    ) {
+        emit(out, || Event::ConnectionCheckedOut {
+            connection_id: id.number(),
+            duration: self.now.saturating_since(request.started),
+        });
+        out.act(Action::Deliver { waiter: request.waiter, outcome: Ok((id, conn)) });
+    }
+
+    pub(in crate::pool) fn fail(
+        &self,
+        request: Request<S::Waiter>,
+        error: CheckOutError<S::Cause>,
+        out: &mut impl ActionSink<S>,
+    ) {
+        emit(out, || Event::ConnectionCheckOutFailed {
+            error: error.clone(),
+            duration: self.now.saturating_since(request.started),
+        });
+        out.act(Action::Deliver { waiter: request.waiter, outcome: Err(error) });
+    }
+
+    /// Paused, cleared while it waited, or given a connection that became stale on the way.
+    pub(in crate::pool) fn fail_cleared(
+        &self,
+        request: Request<S::Waiter>,
+        cause: Option<S::Cause>,
+        out: &mut impl ActionSink<S>,
+    ) {
+        self.fail(request, CheckOutError::PoolCleared { cause }, out);
+    }
+
+    /// The snapshot is of the pool in which the request waited.
+    pub(in crate::pool) fn fail_timed_out(
+        &self,
+        request: Request<S::Waiter>,
+        snapshot: Snapshot,
+        out: &mut impl ActionSink<S>,
+    ) {
+        let snapshot = Arc::new(snapshot);
+        self.fail(request, CheckOutError::WaitQueueTimeout { snapshot }, out);
+    }
+
+    /// Empties the wait queue, oldest first.
+    pub(in crate::pool) fn fail_waiting(
+        &mut self,
+        error: &CheckOutError<S::Cause>,
+        out: &mut impl ActionSink<S>,
+    ) {
+        while let Some(request) = self.queue.pop() {
+            self.fail(request, error.clone(), out);
+        }
+    }
+
+    /// Fails the requests that have waited for longer than they may, earliest deadline first
+    /// (WQ-05).
+    #[inline(never)]
+    pub(in crate::pool) fn time_out_requests(&mut self, out: &mut impl ActionSink<S>) {
+        let now = self.now;
+        self.time_out_requests_if(|deadline| deadline < now, out);
+    }
+
+    /// The same for those that may wait no longer: their time ends with this instant, after
+    /// everything else that happened in it (SI-16).
+    pub(in crate::pool) fn time_out_requests_now(&mut self, out: &mut impl ActionSink<S>) {
+        let now = self.now;
+        self.time_out_requests_if(|deadline| deadline <= now, out);
+    }
+
+    fn time_out_requests_if(
+        &mut self,
+        due: impl Fn(Instant) -> bool,
+        out: &mut impl ActionSink<S>,
+    ) {
+        if !self.queue.next_deadline().is_some_and(&due) {
+            return;
+        }
+        // Each is told how the pool was before any of them left.
+        let snapshot = Arc::new(self.snapshot());
+        while let Some(request) = self.queue.pop_due(&due) {
+            let snapshot = Arc::clone(&snapshot);
+            self.fail(request, CheckOutError::WaitQueueTimeout { snapshot }, out);
+        }
+    }
+}
