@@ -1,9 +1,9 @@
-//! `cenote simulate`, as people and scripts use it, and worlds by the dozen.
+//! The command `cenote simulate`, and many simulated worlds.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
-use cenote::simulate::{Met, Plan, live, wire};
+use cenote::simulate::{Coverage, Plan, run, wire};
 use tempfile::TempDir;
 
 fn simulate(arguments: &[&str]) -> Output {
@@ -21,17 +21,17 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn worlds_are_lived_through_beside_the_model() {
+fn worlds_pass_beside_the_model() {
     let mut inputs = 0;
     for seed in 0..200 {
         let plan = Plan::new(seed, 1_000);
-        let lived = live(&plan, true).unwrap_or_else(|failure| panic!("{plan}\n{failure}"));
-        inputs += lived.inputs;
-        // Nobody asks for ever what is not to be had.
+        let report = run(&plan, true).unwrap_or_else(|failure| panic!("{plan}\n{failure}"));
+        inputs += report.inputs;
+        // Callers do not check out in a loop while there is no server.
         let few = u64::from(plan.callers) * 40 + 1_000;
-        assert!(lived.inputs < 1_000 + few, "{plan}\n{} inputs", lived.inputs);
+        assert!(report.inputs < 1_000 + few, "{plan}\n{} inputs", report.inputs);
     }
-    assert!(inputs > 200_000, "each of them has as many as it was told to have: {inputs}");
+    assert!(inputs > 200_000, "each world has the planned number of inputs: {inputs}");
 }
 
 #[test]
@@ -39,9 +39,9 @@ fn the_same_seed_is_the_same_world() {
     for seed in [0, 7, u64::MAX] {
         let [plan, again] = [0, 1].map(|_| Plan::new(seed, 500));
         assert_eq!(plan.to_string(), again.to_string());
-        let lived =
-            [live(&plan, true), live(&again, false)].map(|lived| lived.expect("nothing wrong"));
-        assert_eq!(lived[0], lived[1], "and nobody who watches changes it");
+        let reports =
+            [run(&plan, true), run(&again, false)].map(|report| report.expect("no violation"));
+        assert_eq!(reports[0], reports[1], "the model does not change the world");
     }
 }
 
@@ -58,7 +58,7 @@ fn seeds_and_parameters_come_first() {
 }
 
 #[test]
-fn machines_can_read_it() {
+fn json_can_be_parsed() {
     let output = simulate(&["--runs", "3", "--steps", "100", "--json", "--without-model"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&json["worlds"], &json["failure"]), (&3.into(), &serde_json::Value::Null));
@@ -79,15 +79,15 @@ fn bad_usage_is_one_line() {
     for (arguments, named) in refused {
         let output = simulate(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let said = text(&output.stderr);
-        assert_eq!(said.lines().count(), 1, "{said}");
-        assert!(said.contains(named), "{said}");
+        let message = text(&output.stderr);
+        assert_eq!(message.lines().count(), 1, "{message}");
+        assert!(message.contains(named), "{message}");
         assert_eq!(text(&output.stdout), "");
     }
 }
 
 #[test]
-fn the_other_kind_of_world_has_conversations() {
+fn worlds_on_the_wire_have_conversations() {
     let output = simulate(&["--wire", "--seed", "42", "--runs", "1", "--steps", "300"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let printed = text(&output.stdout);
@@ -98,19 +98,18 @@ fn the_other_kind_of_world_has_conversations() {
     assert!(lines.last().unwrap().ends_with("a second of CPU: nothing wrong"), "{printed}");
 }
 
-/// What is in nobody's plan, or never happens, is tried by nobody. The two kinds of worlds have
-/// different troubles.
+/// Every situation occurs, so that each is tested. The two kinds of worlds have different troubles.
 #[test]
-fn all_that_can_be_met_is_met() {
-    let (mut pool, mut conversations) = (Met::default(), Met::default());
+fn every_situation_occurs() {
+    let (mut direct, mut on_wire) = (Coverage::default(), Coverage::default());
     for seed in 0..80 {
-        pool.add(&live(&Plan::new(seed, 1_000), false).unwrap().met);
-        conversations.add(&wire::live(&wire::Plan::new(seed, 500), false).unwrap().met);
+        direct.add(&run(&Plan::new(seed, 1_000), false).unwrap().coverage);
+        on_wire.add(&wire::run(&wire::Plan::new(seed, 500), false).unwrap().coverage);
     }
     let only_on_wire = [
         "closes",
         "goes half-open",
-        "is cut off",
+        "network is cut",
         "drips",
         "restarts",
         "shuts down",
@@ -118,15 +117,15 @@ fn all_that_can_be_met_is_met() {
         "cuts replies",
         "fails commands",
     ];
-    assert_eq!(never(&pool), BTreeSet::from(only_on_wire), "{pool}");
+    assert_eq!(never(&direct), BTreeSet::from(only_on_wire), "{direct}");
     assert_eq!(
-        never(&conversations),
-        BTreeSet::from(["vanishes", "closes idle", "a use ends when something is due"]),
-        "{conversations}"
+        never(&on_wire),
+        BTreeSet::from(["vanishes", "closes idle", "use ends at a deadline"]),
+        "{on_wire}"
     );
 }
 
-fn never(met: &Met) -> BTreeSet<&'static str> {
-    let all = met.groups().flat_map(|(_, those)| those);
+fn never(coverage: &Coverage) -> BTreeSet<&'static str> {
+    let all = coverage.groups().flat_map(|(_, situations)| situations);
     all.filter(|(_, times)| *times == 0).map(|(name, _)| name).collect()
 }

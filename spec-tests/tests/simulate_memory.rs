@@ -1,7 +1,7 @@
-//! What the machine holds in the heap, judged after every input of worlds and of storms: it depends on
-//! how many connections and requests there were at one time, and not on how many there ever were.
+//! The pool's heap memory, checked after every input of simulated worlds and of loads: it depends on the largest
+//! number of connections and requests at one time, not on how many there ever were.
 //!
-//! Without the usual harness, whose threads allocate as well: the counts are the whole process's.
+//! Without the usual test harness, because its threads allocate as well and the counts are per process.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use cenote_core::pool::{
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 
-/// A connection is a slot of some hundred bytes, its links in a list and, where there are lifetimes, up
-/// to two entries of 24 bytes in a heap. A request is an entry of some hundred bytes, which may leave a gap
-/// of the same size behind, and up to two entries of 24 bytes in another heap. What they lie in grows by
-/// doubling, for a moment beside what it was before.
+/// Bytes for each connection and each request. A connection is a slot of some hundred bytes, with its links in a
+/// list and, with lifetimes, up to two heap entries of 24 bytes. A request is an entry of some hundred bytes, which
+/// may leave a tombstone of the same size, and up to two entries of 24 bytes in another heap. Containers grow by
+/// doubling, and for a moment the old one exists beside the new one.
 const EACH: usize = 768;
 
-/// Both heaps and the queue put up with 32 that are of no use any more; a service is in a map.
+/// Bytes regardless of their number: both heaps and the queue keep up to 32 obsolete entries; services are in a map.
 const ALWAYS: usize = 16 << 10;
 
 fn main() {
@@ -30,20 +30,22 @@ fn main() {
         let fed = inputs_of(&plan).unwrap_or_else(|failure| panic!("{plan}\n{failure}"));
         let mut judge = Judge::new(plan.options.clone());
         for (now, input) in fed {
-            // What is refused comes back, and counts as well.
+            // Refused inputs are returned, and count as well.
             judge.feed(now, input);
         }
         inputs += judge.fed;
     }
-    println!("{inputs} inputs of worlds: never more than {EACH} bytes for each that there was: ok");
+    println!(
+        "{inputs} inputs of worlds: never more than {EACH} bytes for each connection and request: ok"
+    );
     requests_behind_one_that_waits();
     connections_with_lifetimes();
     services_that_come_and_go();
 }
 
-/// The pool, and the most that there was at one time.
+/// The pool, and the largest numbers of connections and requests at one time.
 struct Judge {
-    // Counts from here on.
+    // Counts from its creation.
     _profiler: dhat::Profiler,
     pool: PoolState<Tagged>,
     most_connections: usize,
@@ -86,11 +88,11 @@ impl Judge {
         self.feed(at_nanos(at), Input::CheckOutRequested { id, waiter: number, deadline, purpose });
     }
 
-    /// Opens what the last input has asked for.
+    /// Establishes the connection that the last input started.
     fn open(&mut self, at: u64, by: Option<u8>) -> ConnId {
         let started = self.given.iter().find(|it| matches!(it, Action::StartEstablish { .. }));
         let Some(&Action::StartEstablish { id, .. }) = started else {
-            panic!("something is to be opened")
+            panic!("a connection is to be established")
         };
         self.feed(at_nanos(at), Input::Handshaken { id, service: by.map(service) });
         self.feed(at_nanos(at), Input::EstablishSucceeded { id, conn: 1 });
@@ -100,7 +102,7 @@ impl Judge {
 
 const MANY: u64 = 50_000;
 
-/// One is in front and stays there; behind it others come, with deadlines in any order, and go.
+/// One request stays in front; behind it, others with deadlines in any order come and are cancelled.
 fn requests_behind_one_that_waits() {
     let mut judge = Judge::new(PoolOptions::default().with_max_pool_size(1));
     judge.feed(Instant::ORIGIN, Input::Ready);
@@ -119,12 +121,12 @@ fn requests_behind_one_that_waits() {
             }
         }
     }
-    let first = judge.pool.waiters().next().expect("somebody waits");
+    let first = judge.pool.waiters().next().expect("a request waits");
     assert_eq!(first.id, WaiterId(2), "in front of all others");
     println!("{MANY} requests behind one that waits: ok");
 }
 
-/// One lives on, and the others are closed long before their end.
+/// One connection stays; the others are closed long before their lifetime ends.
 fn connections_with_lifetimes() {
     let options = PoolOptions::default().with_max_lifetime(Duration::from_secs(3_600));
     let mut judge = Judge::new(options);
@@ -141,7 +143,7 @@ fn connections_with_lifetimes() {
     println!("{MANY} connections beside one that lives on: ok");
 }
 
-/// Each has one connection and a clear, and is never heard of again.
+/// Each service has one connection and one clear.
 fn services_that_come_and_go() {
     let options = PoolOptions::default().with_load_balanced(true);
     let mut judge = Judge::new(options);

@@ -15,7 +15,7 @@ use super::output::{print, quoted, tell};
 use super::signals;
 use crate::lockstep::panic_message;
 use crate::replay::shrink::Property;
-use crate::simulate::{Drawn, Failure, Lived, Met};
+use crate::simulate::{Coverage, Failure, Report, SeededPlan};
 
 /// What `cenote simulate` can be told.
 #[derive(Debug, clap::Args)]
@@ -83,15 +83,15 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotSimulated> {
     }
     let (began, cpu_before) = (Instant::now(), cpu_time());
     let mut reached =
-        Reached { seed, worlds: 0, inputs: 0, met: Met::default(), began, cpu_before };
+        Reached { seed, worlds: 0, inputs: 0, coverage: Coverage::default(), began, cpu_before };
     for seed in seed..=last {
         if is_interrupted.load(Ordering::Relaxed) {
             break;
         }
         reached.seed = seed;
-        let plan = Drawn::new(seed, arguments.steps, arguments.wire);
-        match silently(|| plan.live(!arguments.without_model, &is_interrupted)) {
-            Ok(lived) => reached.add(&lived),
+        let plan = SeededPlan::new(seed, arguments.steps, arguments.wire);
+        match silently(|| plan.run(!arguments.without_model, &is_interrupted)) {
+            Ok(report) => reached.add(&report),
             Err(failure) => {
                 tell_failure(arguments, &plan, &failure, &reached)?;
                 return Ok(false);
@@ -120,17 +120,17 @@ struct Reached {
     seed: u64,
     worlds: u64,
     inputs: u64,
-    met: Met,
+    coverage: Coverage,
     began: Instant,
     /// Of this thread, where the operating system tells.
     cpu_before: Option<Duration>,
 }
 
 impl Reached {
-    fn add(&mut self, lived: &Lived) {
-        self.worlds += u64::from(lived.is_whole);
-        self.inputs += lived.inputs;
-        self.met.add(&lived.met);
+    fn add(&mut self, report: &Report) {
+        self.worlds += u64::from(report.is_whole);
+        self.inputs += report.inputs;
+        self.coverage.add(&report.coverage);
     }
 
     /// For a second of the processor's time, whoever else has it; otherwise for one of the clock on the
@@ -163,7 +163,7 @@ fn announce(arguments: &Arguments, last: u64) -> io::Result<()> {
     // Before the first world, whatever becomes of it.
     print(format_args!("seeds {seed} to {last}, {kind}{steps} inputs each, judged {judges}\n"))?;
     if runs == 1 {
-        print(format_args!("{}\n", Drawn::new(seed, steps, wire)))?;
+        print(format_args!("{}\n", SeededPlan::new(seed, steps, wire)))?;
     }
     Ok(())
 }
@@ -178,7 +178,7 @@ struct Trace {
 }
 
 /// The trace of a world that went wrong, if it goes wrong again.
-fn write_trace(arguments: &Arguments, plan: &Drawn) -> Result<Option<Trace>, NotSimulated> {
+fn write_trace(arguments: &Arguments, plan: &SeededPlan) -> Result<Option<Trace>, NotSimulated> {
     let kind = if arguments.wire { "wire" } else { "world" };
     let path = arguments.out.join(format!("{kind}-{}.bson", plan.seed()));
     let failed = |source| NotSimulated::File { path: path.clone(), source };
@@ -192,7 +192,7 @@ fn write_trace(arguments: &Arguments, plan: &Drawn) -> Result<Option<Trace>, Not
 /// What went wrong comes first: shrinking takes its time, and may fail.
 fn tell_failure(
     arguments: &Arguments,
-    plan: &Drawn,
+    plan: &SeededPlan,
     failure: &Failure,
     reached: &Reached,
 ) -> io::Result<()> {
@@ -213,7 +213,7 @@ fn tell_failure(
         });
         let failure = json!({
             "seed": plan.seed(),
-            "inputs": failure.fed,
+            "inputs": failure.inputs,
             "complaint": failure.complaint,
             "plan": plan.to_string(),
             "repeat": repeat,
@@ -240,10 +240,10 @@ fn tell_success(arguments: &Arguments, reached: &Reached, is_interrupted: bool) 
         let report = json(arguments, reached, &serde_json::Value::Null, is_interrupted);
         return print(format_args!("{report:#}\n"));
     }
-    let (Reached { seed, worlds, inputs, met, .. }, each) = (reached, reached.per_second());
+    let (Reached { seed, worlds, inputs, coverage, .. }, each) = (reached, reached.per_second());
     let ended =
         if is_interrupted { format!("interrupted at seed {seed}, after ") } else { String::new() };
-    print(format_args!("{met}\n"))?;
+    print(format_args!("{coverage}\n"))?;
     let line = format!("{worlds} worlds, {inputs} inputs, {each:.0} a second of CPU");
     print(format_args!("{ended}{line}: nothing wrong\n"))
 }
@@ -254,8 +254,11 @@ fn json(
     failure: &serde_json::Value,
     is_interrupted: bool,
 ) -> serde_json::Value {
-    let met: BTreeMap<_, BTreeMap<_, _>> =
-        reached.met.groups().map(|(group, those)| (group, those.into_iter().collect())).collect();
+    let coverage: BTreeMap<_, BTreeMap<_, _>> = reached
+        .coverage
+        .groups()
+        .map(|(group, situations)| (group, situations.into_iter().collect()))
+        .collect();
     let &Arguments { seed, runs, steps, wire, without_model, .. } = arguments;
     json!({
         "asked": {
@@ -266,13 +269,13 @@ fn json(
         "inputs": reached.inputs,
         "seconds": reached.began.elapsed().as_secs_f64(),
         "inputsPerSecond": reached.per_second(),
-        "met": met,
+        "coverage": coverage,
         "interrupted": is_interrupted,
         "failure": failure,
     })
 }
 
-fn command(arguments: &Arguments, plan: &Drawn) -> String {
+fn command(arguments: &Arguments, plan: &SeededPlan) -> String {
     let &Arguments { steps, wire, without_model, .. } = arguments;
     let wire = if wire { " --wire" } else { "" };
     let without = if without_model { " --without-model" } else { "" };

@@ -1,14 +1,14 @@
-//! Random runs by seed: what happens to pools that nobody has, so that there are traces of it.
+//! Random numbers and random runs of a pool, reproducible from a seed.
 
 use cenote_core::pool::{Input, Instant, NoPayload, PoolOptions, PoolState};
 
 use crate::fuzzing::decode_run;
 use crate::lockstep::{Ids, Payload, Step, Tagged, resolve};
 
-/// A random pool and what is to happen to it: legal, illegal, early, late and backwards in time.
+/// Random pool options and random inputs: valid and invalid, early, late and backwards in time.
 #[derive(Clone, Debug)]
 pub struct RandomRun {
-    /// Of the pool; usable.
+    /// The pool's options, which are valid.
     pub options: PoolOptions,
     steps: Vec<Step>,
     next: usize,
@@ -16,8 +16,7 @@ pub struct RandomRun {
 }
 
 impl RandomRun {
-    /// The run of a seed, with about so many steps. Seeds whose options no pool can work with are
-    /// passed over for the next that can.
+    /// The run of a seed, with about `steps` inputs. Invalid options are skipped and drawn again.
     pub fn new(seed: u64, steps: usize) -> Self {
         let mut numbers = SplitMix(seed);
         loop {
@@ -29,8 +28,7 @@ impl RandomRun {
         }
     }
 
-    /// What happens next to a pool without payloads, given the state that it is in; `None` at the
-    /// end.
+    /// The next input for a pool without payloads in its present state; `None` at the end.
     pub fn next_bare(
         &mut self,
         machine: &PoolState<NoPayload>,
@@ -38,8 +36,7 @@ impl RandomRun {
         self.next_input(machine, |_| ())
     }
 
-    /// The same for a pool with payloads. They are numbers that tell nothing, so that nothing can
-    /// depend on them.
+    /// The same for a pool with payloads, which are arbitrary numbers so that nothing can depend on them.
     pub fn next_tagged(&mut self, machine: &PoolState<Tagged>) -> Option<(Instant, Input<Tagged>)> {
         let salt = self.ids.clock.as_nanos() << 8;
         self.next_input(machine, |holder| holder.unwrap_or(0) ^ salt)
@@ -64,7 +61,7 @@ impl RandomRun {
     }
 }
 
-/// A small generator of numbers: SplitMix64.
+/// The generator SplitMix64. The same seed always gives the same numbers, in every version of Cenote.
 #[derive(Clone, Debug)]
 pub struct SplitMix(pub u64);
 
@@ -82,8 +79,32 @@ impl SplitMix {
         self.number().to_le_bytes()[3]
     }
 
-    /// The next number below a limit.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.number() % limit.max(1)
+    }
+
+    /// A number from `least` to `most`, both included.
+    pub fn between(&mut self, least: u64, most: u64) -> u64 {
+        least + self.below(most - least + 1)
+    }
+
+    /// `true` half of the time.
+    pub fn flip(&mut self) -> bool {
+        self.below(2) == 0
+    }
+
+    /// `true` once in `times` draws on average; never if `times` is 0.
+    pub fn one_in(&mut self, times: u64) -> bool {
+        times != 0 && self.below(times) == 0
+    }
+
+    /// One of the items; `None` if there are none.
+    pub fn pick<T: Clone>(&mut self, items: &[T]) -> Option<T> {
+        if items.is_empty() {
+            return None;
+        }
+        let index = self.below(items.len() as u64);
+        items.get(usize::try_from(index).ok()?).cloned()
     }
 }

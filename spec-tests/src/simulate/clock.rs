@@ -1,62 +1,62 @@
-//! A clock and a timer, and what may be wrong with them.
+//! A clock and a timer with faults.
 
 use std::time::Duration;
 
 use cenote_core::pool::Instant;
 
-use super::chance::Chance;
-use super::met::{Encounter, Met};
+use super::coverage::{Coverage, Situation};
 use super::plan::TimeFaults;
+use crate::replay::random::SplitMix;
 
-/// What a machine is told of the time.
+/// A state machine's clock and timer.
 #[derive(Debug)]
 pub(super) struct Clock {
-    /// What it showed last, where it stands still.
+    /// The time that it showed last.
     shown: Instant,
-    /// A deadline, and when the timer fires for it.
+    /// A deadline, and the time at which the timer fires for it.
     timer: Option<(Instant, Instant)>,
 }
 
 impl Clock {
-    /// What it shows; when it jumps, time has gone on.
+    /// The time that the clock shows. A jump advances `now`, too.
     pub(super) fn look(
         &mut self,
         now: &mut Instant,
         faults: TimeFaults,
-        chance: &mut Chance,
-        met: &mut Met,
+        random: &mut SplitMix,
+        coverage: &mut Coverage,
     ) -> Instant {
-        if chance.one_in(faults.jumps) {
-            met.count(Encounter::ClockJumps);
-            *now = *now + Duration::from_millis(chance.below(1_000));
+        if random.one_in(faults.jumps) {
+            coverage.count(Situation::ClockJumps);
+            *now = *now + Duration::from_millis(random.below(1_000));
         }
-        if chance.one_in(faults.runs_back) {
-            met.count(Encounter::ClockRunsBack);
-            let back = chance.below(10_000_000);
+        if random.one_in(faults.runs_back) {
+            coverage.count(Situation::ClockRunsBack);
+            let back = random.below(10_000_000);
             return Instant::from_nanos(now.as_nanos().saturating_sub(back));
         }
-        if chance.one_in(faults.stands_still) {
-            met.count(Encounter::ClockStandsStill);
+        if random.one_in(faults.stands_still) {
+            coverage.count(Situation::ClockStandsStill);
         } else {
             self.shown = *now;
         }
         self.shown
     }
 
-    /// It is right again.
+    /// Corrects the clock.
     pub(super) fn set(&mut self, now: Instant) -> Instant {
         self.shown = now;
         now
     }
 
-    /// When the timer fires for a deadline.
+    /// The time at which the timer fires for a deadline.
     pub(super) fn timer_fires_at(
         &mut self,
         due: Instant,
         now: Instant,
         faults: TimeFaults,
-        chance: &mut Chance,
-        met: &mut Met,
+        random: &mut SplitMix,
+        coverage: &mut Coverage,
     ) -> Instant {
         if let Some((deadline, fires)) = self.timer {
             if deadline == due {
@@ -65,28 +65,28 @@ impl Clock {
         }
         let mut fires = due.max(now);
         if let Some(lateness) = faults.timer_lateness {
-            fires = fires + chance.time(lateness);
+            fires = fires + random.time(lateness);
         }
         if let Some(tick) = faults.timer_tick {
             fires = next_tick(fires, tick);
         }
-        if chance.one_in(faults.timer_early) {
-            met.count(Encounter::TimerEarly);
+        if random.one_in(faults.timer_early) {
+            coverage.count(Situation::TimerEarly);
             fires = now;
         }
         self.timer = Some((due, fires));
         fires
     }
 
-    /// It is set anew.
+    /// The timer will be set again.
     pub(super) fn forget_timer(&mut self) {
         self.timer = None;
     }
 
-    /// It has fired.
-    pub(super) fn timer_fired(&mut self, met: &mut Met) {
+    /// The timer has fired.
+    pub(super) fn timer_fired(&mut self, coverage: &mut Coverage) {
         if self.timer.take().is_some_and(|(due, fires)| due < fires) {
-            met.count(Encounter::TimerLate);
+            coverage.count(Situation::TimerLate);
         }
     }
 }

@@ -1,28 +1,28 @@
-//! Worlds by seed: a pool among callers, a server and a monitor, in virtual time, with everything that
-//! can go wrong, judged at every step.
+//! Simulated worlds: a pool among callers, a server and a monitor, in virtual time, with every kind of fault,
+//! reproducible from a seed.
 //!
-//! A world has two parts. In the first there is trouble: the server refuses, stalls, resets, the
-//! callers go away, hold for ever or bring back what is broken, clocks stand still, run backwards and
-//! jump, timers come early and late, options change, the process forks, and whoever embeds the pool
-//! makes mistakes. Then all gets well, and what was asked for has to be answered, the minimum to be
-//! there and nothing to be pending, within bounded time. At the end the pool is closed, and nothing may
-//! be left.
+//! A world has two parts. First, faults occur: the server refuses, stalls and resets connections; callers
+//! cancel, leak connections and return broken ones; clocks stand still, run backwards and jump; timers fire
+//! early and late; options change; the process forks; the embedder misuses the API. Then all faults end, and
+//! within bounded time every request has to be answered, the pool has to reach its minimum size, and nothing
+//! may be pending. Finally the pool is closed, and nothing may be left.
 //!
-//! Judged after every input: the machine's own invariants; that each request has one outcome and each
-//! payload is in one place; that the sum of it all is what the pool says of itself; the rules of event
-//! streams ([`check`](cenote_check)); that nobody waits past his time and the timer leaves nothing due;
-//! that a refused input leaves no trace; and, if asked for, the reference model
-//! ([`model`](crate::model)), in every detail.
+//! Checked after every input: the pool's own invariants; that each request gets one outcome and each payload
+//! is in one place; that the sums match the pool's snapshot; the rules of event streams
+//! ([`check`](cenote_check)); that no request waits past its deadline and the timer leaves nothing due; that
+//! a refused input changes nothing; and, if requested, every detail against the reference model
+//! ([`model`](crate::model)).
 
-mod books;
-mod chance;
+mod accounting;
+mod caller_profile;
 mod clock;
-mod drawn;
-mod habits;
-mod met;
-mod mistake;
+mod coverage;
+mod direct;
+mod evidence;
+mod latency;
+mod misuse;
 mod plan;
-mod shrunk;
+mod seeded_plan;
 mod subject;
 pub mod wire;
 mod world;
@@ -33,89 +33,93 @@ use std::sync::atomic::AtomicBool;
 
 use cenote_core::pool::{Input, Instant};
 
-use self::subject::Watch;
-use self::world::World;
+use self::direct::Direct;
+use self::subject::Judges;
+use self::world::{Transport, World};
 use crate::lockstep::{Tagged, panic_message};
 
-pub use self::chance::Latency;
-pub use self::drawn::Drawn;
-pub use self::habits::Habits;
-pub use self::met::Met;
-pub use self::plan::{Plan, TimeFaults, Trouble};
-pub use self::shrunk::Evidence;
+pub use self::caller_profile::CallerProfile;
+pub use self::coverage::Coverage;
+pub use self::direct::{Parameters, Plan, Trouble};
+pub use self::evidence::Evidence;
+pub use self::latency::Latency;
+pub use self::plan::{Plan as PlanOf, TimeFaults};
+pub use self::seeded_plan::SeededPlan;
 
-/// What went wrong in a world.
+/// A violation in a world.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What, in words.
+    /// A description of the violation.
     pub complaint: String,
-    /// After how many inputs.
-    pub fed: u64,
+    /// The number of inputs before it.
+    pub inputs: u64,
 }
 
-/// What there was in a world in which nothing went wrong.
+/// What happened in a world without a violation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lived {
-    /// How many inputs.
+pub struct Report {
+    /// The number of inputs.
     pub inputs: u64,
-    /// What can go wrong, and did.
-    pub met: Met,
-    /// It came to its end, and nobody stopped it before.
+    /// The situations that occurred.
+    pub coverage: Coverage,
+    /// The world ran to its end and was not stopped before.
     pub is_whole: bool,
 }
 
-/// Nobody stops what has this flag.
-static NEVER: AtomicBool = AtomicBool::new(false);
+static NEVER_STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// All that the pool is told in a world in which nothing goes wrong, and when.
+/// All inputs of the pool in a world without a violation, with their times.
 ///
 /// # Errors
 ///
-/// As [`live`].
+/// As [`run`].
 pub fn inputs_of(plan: &Plan) -> Result<Vec<(Instant, Input<Tagged>)>, Failure> {
-    let watch = Watch { has_model: false, keeps_inputs: true };
-    let mut world = create(|| World::new(plan, watch, &NEVER))?;
-    live_through(&mut world)?;
+    let judges = Judges { has_model: false, keeps_inputs: true };
+    let mut world = create(|| World::<Direct>::new(plan, judges, &NEVER_STOPPED))?;
+    run_world(&mut world)?;
     Ok(world.subject.kept.take().unwrap_or_default())
 }
 
-/// Lives through a world, and says what there was in it.
+/// Runs a world without a network.
 ///
 /// # Errors
 ///
-/// The first thing that is wrong. A panic of the machine is told as one.
-pub fn live(plan: &Plan, has_model: bool) -> Result<Lived, Failure> {
-    live_until(plan, has_model, &NEVER)
+/// The first violation, or a panic of the pool.
+pub fn run(plan: &Plan, has_model: bool) -> Result<Report, Failure> {
+    run_until::<Direct>(plan, has_model, &NEVER_STOPPED)
 }
 
-fn live_until(plan: &Plan, has_model: bool, stop: &AtomicBool) -> Result<Lived, Failure> {
-    let watch = Watch { has_model, keeps_inputs: false };
-    live_through(&mut create(|| World::new(plan, watch, stop))?)
+fn run_until<T: Transport>(
+    plan: &PlanOf<T::Parameters>,
+    has_model: bool,
+    stop: &AtomicBool,
+) -> Result<Report, Failure> {
+    let judges = Judges { has_model, keeps_inputs: false };
+    run_world(&mut create(|| World::<T>::new(plan, judges, stop))?)
 }
 
-fn live_through(world: &mut World<'_>) -> Result<Lived, Failure> {
+fn run_world<T: Transport>(world: &mut World<'_, T>) -> Result<Report, Failure> {
     let outcome = caught(|| world.run());
-    let fed = world.subject.fed;
+    let inputs = T::inputs(world);
     match outcome {
-        Ok(is_whole) => Ok(Lived { inputs: fed, met: world.met.clone(), is_whole }),
-        Err(complaint) => Err(Failure { complaint, fed }),
+        Ok(is_whole) => Ok(Report { inputs, coverage: world.coverage.clone(), is_whole }),
+        Err(complaint) => Err(Failure { complaint, inputs }),
     }
 }
 
-/// A world in which nothing has happened yet.
 fn create<W>(world: impl FnOnce() -> Result<W, String>) -> Result<W, Failure> {
-    caught(world).map_err(|complaint| Failure { complaint, fed: 0 })
+    caught(world).map_err(|complaint| Failure { complaint, inputs: 0 })
 }
 
-/// A panic of a machine is a complaint.
+/// Turns a panic into a complaint.
 fn caught<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-        Err(format!("a machine panicked: {}", panic_message(panic.as_ref())))
+        Err(format!("a state machine panicked: {}", panic_message(panic.as_ref())))
     })
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "after {} inputs: {}", self.fed, self.complaint)
+        write!(f, "after {} inputs: {}", self.inputs, self.complaint)
     }
 }

@@ -1,4 +1,4 @@
-//! The pool, and those who watch it at every step.
+//! The pool under test, and the checks after every input.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,31 +8,31 @@ use cenote_core::pool::{
     PoolTypes, Snapshot, Status, WaiterId, WaiterInfo, WaitsFor,
 };
 
-use super::books::Books;
+use super::accounting::Accounting;
 use crate::lockstep::{self, Comparable, Story};
 use crate::model::Model;
 
 /// An input and when it was fed.
 pub(super) type Fed<S> = (Instant, Input<S>);
 
-/// See the module.
+/// The pool under test.
 pub(super) struct Subject<S: PoolTypes> {
     pool: PoolState<S>,
     model: Option<Model<S>>,
     story: Story,
-    /// Everything that was fed, if somebody wants to have it.
+    /// All inputs, if they are to be kept.
     pub(super) kept: Option<Vec<Fed<S>>>,
     pub(super) fed: u64,
-    /// There were other options: what was opened, told or failed under those goes by them.
+    /// The options were changed: the earlier ones still apply to what happened under them.
     had_others: bool,
 }
 
-/// The default (T-37), and longer than any that a plan draws.
+/// The default (T-37), and longer than any pause in a plan.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Who watches.
+/// What judges the pool.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Watch {
+pub(super) struct Judges {
     pub(super) has_model: bool,
     pub(super) keeps_inputs: bool,
 }
@@ -41,17 +41,17 @@ impl<S: Comparable> Subject<S>
 where
     S::Cause: fmt::Display,
 {
-    pub(super) fn new(options: &PoolOptions, watch: Watch) -> Result<Self, String> {
+    pub(super) fn new(options: &PoolOptions, judges: Judges) -> Result<Self, String> {
         let pool = PoolState::new(Instant::ORIGIN, options.clone(), &mut Vec::new());
         let mut subject = Self {
             pool: pool.map_err(|error| error.to_string())?,
             model: None,
             story: Story::default(),
-            kept: watch.keeps_inputs.then(Vec::new),
+            kept: judges.keeps_inputs.then(Vec::new),
             fed: 0,
             had_others: false,
         };
-        if watch.has_model {
+        if judges.has_model {
             let model = Model::new(Instant::ORIGIN, options.clone());
             subject.model = Some(model.map_err(|error| error.to_string())?.0);
         }
@@ -71,9 +71,9 @@ where
         self.pool.snapshot()
     }
 
-    /// Whether the pool has come to rest: the minimum is there, if it is looked after, and nothing is
-    /// being opened. Where one connection has been idle for too long before the last one is open, it
-    /// never does, and nobody can ask for that.
+    /// Whether the pool is at rest: it has its minimum size, if maintenance is on, and no connection is
+    /// pending. A pool never rests if its first connection reaches its idle time before the last one is
+    /// established; such a pool counts as resting.
     pub(super) fn is_at_rest(&self, opening: Duration) -> bool {
         let snapshot = self.snapshot();
         if self.pool.options().maintenance == Some(Maintenance::Never) {
@@ -90,49 +90,53 @@ where
         lasts(options.max_idle_time) && lasts(options.max_lifetime)
     }
 
-    /// Feeds what makes sense, and judges what comes of it.
+    /// Feeds a valid input, and checks the actions.
     pub(super) fn feed(&mut self, now: Instant, input: Input<S>) -> Result<Vec<Action<S>>, String> {
         self.keep(now, &input);
         let is_timer = matches!(input, Input::Timer);
         self.had_others |= matches!(input, Input::SetOptions { .. });
         let told = input.clone();
-        let actions = self.handle(now, input)?.ok_or("a refusal of what makes sense")?;
+        let actions = self.handle(now, input)?.ok_or("a valid input was refused")?;
         self.story.goes_on(&told, &actions, self.pool.now())?;
         if is_timer {
             self.expect_punctual()?;
         }
-        self.expect_alarms()?;
+        self.expect_armed_timer()?;
         Ok(actions)
     }
 
-    /// A request gets a connection: all that came before it, and are still without an answer, have a
-    /// connection opened for each of them (WQ-03). To be asked before the answer is in the books.
-    pub(super) fn expect_turn(&self, books: &Books, request: WaiterId) -> Result<(), String> {
-        let mut before = books.waiting_before(request).peekable();
+    /// Checks that a request may get a connection: each earlier request without an answer owns a pending
+    /// connection (WQ-03). To be called before the answer is accounted for.
+    pub(super) fn expect_turn(
+        &self,
+        accounting: &Accounting,
+        request: WaiterId,
+    ) -> Result<(), String> {
+        let mut before = accounting.waiting_before(request).peekable();
         if before.peek().is_none() {
             return Ok(());
         }
         let is_owner = |waiter: &WaiterInfo| matches!(waiter.waits_for, WaitsFor::Establishment(_));
         let mut owners = self.pool.waiters().take_while(is_owner).map(|waiter| waiter.id);
-        // Both in the order in which they came.
+        // Both are in arrival order.
         match before.find(|&older| !owners.any(|owner| owner == older)) {
             Some(older) => Err(format!("{request} is served before {older}, which came first")),
             None => Ok(()),
         }
     }
 
-    /// Feeds what makes no sense: it has to come back, and nothing may have happened.
+    /// Feeds an invalid input, which has to be refused without any change.
     pub(super) fn feed_misuse(&mut self, now: Instant, input: Input<S>) -> Result<(), String> {
         self.keep(now, &input);
         let before = self.pool.fingerprint();
         match self.handle(now, input)? {
             None if before == self.pool.fingerprint() => Ok(()),
-            None => Err("a refused input left a trace".to_owned()),
-            Some(actions) => Err(format!("what makes no sense was taken: {actions:?}")),
+            None => Err("a refused input changed the pool".to_owned()),
+            Some(actions) => Err(format!("an invalid input was accepted: {actions:?}")),
         }
     }
 
-    /// At the end of everything.
+    /// Checks the events once no more follow.
     pub(super) fn finish(&mut self) -> Result<(), String> {
         std::mem::take(&mut self.story).ends()
     }
@@ -144,7 +148,7 @@ where
         }
     }
 
-    /// `None` is a refusal.
+    /// Returns the actions, or `None` if the input was refused.
     fn handle(&mut self, now: Instant, input: Input<S>) -> Result<Option<Vec<Action<S>>>, String> {
         if let Some(model) = &mut self.model {
             return lockstep::judge(&mut self.pool, model, now, input);
@@ -160,17 +164,17 @@ where
         }
     }
 
-    /// Whatever time will do to this pool, the timer is set for it: nobody waits past his time, nothing
-    /// is held, idles or lives for too long, and a minimum that is not there is seen to.
-    fn expect_alarms(&self) -> Result<(), String> {
-        let alarm = self.pool.next_deadline().map(|deadline| deadline.at);
-        let is_set = |at: Instant| alarm.is_some_and(|alarm| alarm <= at);
+    /// Checks that the timer is armed for every deadline: of waiters, of leak detection, of idle times and
+    /// lifetimes, and of the minimum pool size.
+    fn expect_armed_timer(&self) -> Result<(), String> {
+        let armed = self.pool.next_deadline().map(|deadline| deadline.at);
+        let is_set = |at: Instant| armed.is_some_and(|armed| armed <= at);
         let mut queued = self
             .pool
             .waiters()
             .filter(|waiter| !matches!(waiter.waits_for, WaitsFor::Establishment(_)));
         if let Some(waiter) = queued.find(|waiter| !waiter.deadline.is_none_or(is_set)) {
-            return Err(format!("nobody will tell {} that its time is over", waiter.id));
+            return Err(format!("no timer is armed for the deadline of {}", waiter.id));
         }
         let limits = Limits::of(self.pool.options(), self.had_others);
         let is_forgotten = |connection: &ConnectionInfo| {
@@ -179,19 +183,19 @@ where
         };
         if limits.are_any() {
             if let Some(forgotten) = self.pool.connections().find(is_forgotten) {
-                return Err(format!("nobody will see that {} is over its time", forgotten.id));
+                return Err(format!("no timer is armed for the time limits of {}", forgotten.id));
             }
         }
         let snapshot = self.snapshot();
         let lacks = snapshot.status == Status::Ready && snapshot.total < snapshot.min_pool_size;
         let is_late = |pause: Duration| !is_set(self.pool.now() + pause);
         if lacks && snapshot.pending == 0 && limits.pause.is_some_and(is_late) {
-            return Err(format!("nobody sees to the minimum: {snapshot}"));
+            return Err(format!("no timer is armed for the minimum pool size: {snapshot}"));
         }
         Ok(())
     }
 
-    /// The timer has fired: nobody waits past his time, and nothing is due any more.
+    /// Checks after the timer fired that no waiter is overdue and nothing is due.
     fn expect_punctual(&self) -> Result<(), String> {
         let now = self.pool.now();
         let overdue = self.pool.waiters().find(|waiter| {
@@ -199,7 +203,7 @@ where
             is_queued && waiter.deadline.is_some_and(|deadline| deadline <= now)
         });
         if let Some(waiter) = overdue {
-            return Err(format!("{} still waits, whose time is over", waiter.id));
+            return Err(format!("{} still waits after its deadline", waiter.id));
         }
         match self.pool.next_deadline() {
             Some(deadline) if deadline.at <= now => {
@@ -210,17 +214,17 @@ where
     }
 }
 
-/// What a pool's options say of how long anything may take.
+/// The time limits in a pool's options.
 struct Limits {
     idle: Option<Duration>,
     life: Option<Duration>,
     held: Option<Duration>,
-    /// Until the minimum is seen to again, if it is.
+    /// The time until maintenance runs again, if it is on.
     pause: Option<Duration>,
 }
 
 impl Limits {
-    /// `had_others`: there are connections, reports and pauses that go by other options.
+    /// `had_others`: some connections, reports and pauses are subject to earlier options.
     fn of(options: &PoolOptions, had_others: bool) -> Self {
         // Zero is no limit (OP-05, OP-07).
         let limit = |time: Option<Duration>| time.filter(|time| !time.is_zero());
@@ -237,13 +241,13 @@ impl Limits {
         }
     }
 
-    /// Whether there are any for connections: looking at all of them takes its time.
+    /// Whether connections have any limits: checking all connections is slow.
     const fn are_any(&self) -> bool {
         self.idle.is_some() || self.life.is_some() || self.held.is_some()
     }
 
-    /// When a connection is to be closed or told of, at the latest. What has been held for too long by
-    /// now has been told of.
+    /// The latest times at which a connection is to be closed or reported. Leaks whose threshold has passed
+    /// were reported already.
     fn ends_of(&self, connection: &ConnectionInfo, now: Instant) -> [Option<Instant>; 2] {
         let &ConnectionInfo { state, since, created, .. } = connection;
         match state {

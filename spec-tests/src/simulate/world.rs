@@ -1,268 +1,369 @@
-//! A pool in the middle of callers, a server and a monitor, in virtual time.
+//! A pool among callers, a server and a monitor, in virtual time.
 
+mod anomalies;
 mod callers;
-mod due;
-mod server;
-mod strange;
+mod recovery;
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use cenote_core::pool::{Action, Event, Input, Instant, PoolTypes, ServiceId};
+use cenote_core::pool::{Action, ConnId, Health, Input, Instant, PoolTypes, WaiterId};
+use cenote_core::trace::Cause;
 
-use self::due::Due;
-use super::books::{Books, Place, Socket};
-use super::chance::{Chance, Latency};
+use super::accounting::{Accounting, Socket};
 use super::clock::Clock;
-use super::met::{Encounter, Met};
-use super::plan::{Plan, Trouble};
-use super::subject::{Subject, Watch};
+use super::coverage::{Coverage, Situation};
+use super::latency::Latency;
+use super::plan::Plan;
+use super::subject::{Judges, Subject};
 use crate::agenda::Agenda;
-use crate::lockstep::{self, Tagged};
+use crate::lockstep::Comparable;
+use crate::replay::random::SplitMix;
 
-/// See the module. First there is trouble, until the plan's inputs are used up; then all gets well,
-/// and has to be well within [`CALM`]; then the pool is closed, and nothing may be left.
-pub(super) struct World<'a> {
-    plan: &'a Plan,
-    chance: Chance,
-    pub(super) subject: Subject<Tagged>,
-    books: Books,
-    agenda: Agenda<Due>,
-    now: Instant,
+/// A world. Faults occur until the plan's inputs are used up; then they end, and the pool has to recover
+/// within [`Transport::RECOVERY`]; then the pool is closed, and nothing may be left.
+pub(super) struct World<'a, T: Transport> {
+    pub(super) plan: &'a Plan<T::Parameters>,
+    pub(super) random: SplitMix,
+    pub(super) subject: Subject<T::Types>,
+    pub(super) accounting: Accounting,
+    agenda: Agenda<Due<T::Due>>,
+    pub(super) now: Instant,
     clock: Clock,
-    pub(super) met: Met,
-    /// Somebody wants no more of it.
+    pub(super) coverage: Coverage,
     stop: &'a AtomicBool,
-    /// The services behind the load balancer: as many as the plan says, from this one on.
-    first_service: u8,
-    trouble: Option<Trouble>,
-    is_calm: bool,
-    is_closed: bool,
-    /// How many inputs there had been when one was fed last, and how often nothing was since.
-    last_fed: (u64, u32),
-    /// Which callers were served since all is well.
+    /// All faults have ended.
+    pub(super) is_recovering: bool,
+    pub(super) is_closed: bool,
+    /// The number of inputs after the previous step, and how many steps had no input since.
+    last_progress: (u64, u32),
+    /// Which callers got a connection since all faults ended.
     served: Vec<bool>,
-    /// Who waits for the pool to be ready.
-    patient: Vec<u32>,
+    pub(super) transport: T,
 }
 
-/// How long it may take until everything is well again: longer than any pause of a plan's.
-const CALM: Duration = Duration::from_secs(30);
+/// What differs between a world without a network ([`direct`](super::direct)) and one with virtual
+/// sockets ([`wire`](super::wire)): how connections are opened, what callers do with them, what marks the
+/// pool ready and clears it.
+pub(super) trait Transport: Sized {
+    /// The payload types of the pool.
+    type Types: Comparable + PoolTypes<Conn = u64, Waiter = u64, Cause: fmt::Display>;
+    /// What is particular in the plan.
+    type Parameters;
+    /// Scheduled events of the transport's own.
+    type Due: Ord;
+    /// Timers of the transport's own.
+    type Timer;
 
-/// Heartbeats and troubles without an input between, after which nothing more is to be expected.
-const STUCK: u32 = 1_000;
+    /// Distinguishes the world's random numbers from those that its plan was drawn from.
+    const SALT: u64;
+    /// How long recovery may take after all faults ended.
+    const RECOVERY: Duration;
+    /// How many steps without an input show that none will follow.
+    const STUCK: u32;
+    /// How many [`FAST`] delays it takes to establish a connection once all faults ended.
+    const OPENING: u32;
+    /// How many bursts of check-outs there are in a heartbeat interval.
+    const BURSTS: u64;
 
-/// How long anything takes when all is well.
-const QUICK: Duration = Duration::from_micros(100);
+    fn new(plan: &Plan<Self::Parameters>) -> Result<Self, String>;
+    fn has_troubles(parameters: &Self::Parameters) -> bool;
+    fn is_balanced(parameters: &Self::Parameters) -> bool;
+    /// The scale of callers' deadlines, and of the time until they cancel, and a factor for both.
+    fn patience(plan: &Plan<Self::Parameters>) -> ([Latency; 2], u32);
+    /// A cause as it stands in a trace.
+    fn traced(cause: <Self::Types as PoolTypes>::Cause) -> Cause;
+    /// What [`Plan::misuse_every`] counts, and a delay that is added.
+    fn misuse_unit(plan: &Plan<Self::Parameters>) -> (Latency, Duration);
 
-impl<'a> World<'a> {
-    pub(super) fn new(plan: &'a Plan, watch: Watch, stop: &'a AtomicBool) -> Result<Self, String> {
-        Ok(Self {
-            plan,
-            // Not the numbers that the plan was made of.
-            chance: Chance::new(plan.seed ^ 0x5eed),
-            subject: Subject::new(&plan.options, watch)?,
-            books: Books::default(),
-            agenda: Agenda::default(),
-            now: Instant::ORIGIN,
-            clock: Clock::default(),
-            met: Met::default(),
-            stop,
-            first_service: 0,
-            trouble: None,
-            is_calm: false,
-            is_closed: false,
-            last_fed: (0, 0),
-            served: vec![false; plan.callers as usize],
-            patient: Vec::new(),
-        })
+    /// The number of inputs that were fed to all state machines.
+    fn inputs(world: &World<'_, Self>) -> u64;
+    fn begin(world: &mut World<'_, Self>) -> Result<(), String>;
+    /// The next times of the transport's timers: the first one fires before the pool's timer if both are
+    /// due at the same time, the other one after it.
+    fn timers(_: &mut World<'_, Self>) -> [Option<(Instant, Self::Timer)>; 2] {
+        [None, None]
     }
-
-    /// Lives through it; `false` if somebody stopped it before its end.
-    ///
-    /// # Errors
-    ///
-    /// The first thing that is wrong, in words.
-    pub(super) fn run(&mut self) -> Result<bool, String> {
-        self.begin();
-        while self.subject.fed < self.plan.steps && !self.is_stuck() {
-            if self.stop.load(Ordering::Relaxed) {
-                return Ok(false);
-            }
-            self.step()?;
-        }
-        if !self.plan.ends_abruptly {
-            self.get_well()?;
-        }
-        self.end()?;
-        self.subject.finish().map(|()| true)
-    }
-
-    /// Everybody who has a connection keeps it, and everybody else waits without end.
-    fn is_stuck(&mut self) -> bool {
-        let is_new = self.last_fed.0 != self.subject.fed;
-        let idle = if is_new { 0 } else { self.last_fed.1 + 1 };
-        self.last_fed = (self.subject.fed, idle);
-        idle > STUCK
-    }
-
-    fn begin(&mut self) {
-        for caller in 0..self.plan.callers {
-            let after = self.think();
-            self.plan_in(after, Due::Ask { caller });
-        }
-        self.plan_in(Duration::ZERO, Due::Heartbeat);
-        if !self.plan.troubles.is_empty() {
-            let after = self.chance.time(self.plan.trouble_time);
-            self.plan_in(after, Due::Trouble);
-        }
-        self.plan_oddities();
-    }
-
-    /// Nothing goes wrong any more: everybody is served, the minimum is there, nothing is pending.
-    fn get_well(&mut self) -> Result<(), String> {
-        self.is_calm = true;
-        self.trouble = None;
-        self.finish_everything();
-        let deadline = self.now + CALM;
-        while !self.is_well() {
-            if self.now > deadline {
-                return Err(format!(
-                    "all has been well for {CALM:?}, and still: {}, {} wait, {} were not served",
-                    self.subject.snapshot(),
-                    self.books.waiting(),
-                    self.served.iter().filter(|&&served| !served).count(),
-                ));
-            }
-            self.step()?;
-        }
+    fn timer(world: &mut World<'_, Self>, timer: Self::Timer) -> Result<(), String>;
+    fn happen(world: &mut World<'_, Self>, due: Self::Due) -> Result<(), String>;
+    /// Checks what must hold after every step.
+    fn check(_: &World<'_, Self>) -> Result<(), String> {
         Ok(())
     }
 
-    fn is_well(&self) -> bool {
-        let is_quiet = self.subject.is_at_rest(QUICK) && self.books.waiting() == 0;
-        is_quiet && self.served.iter().all(|&served| served)
+    /// Whether the caller checks out now; if not, it will do so later.
+    fn may_ask(world: &mut World<'_, Self>, caller: u32) -> Result<bool, String>;
+    /// A caller has got this connection.
+    fn use_connection(world: &mut World<'_, Self>, connection: u64);
+    /// A caller is about to check in this connection. The server's errors are reported to SDAM first.
+    fn health(
+        world: &mut World<'_, Self>,
+        socket: &Socket,
+    ) -> Result<Health<<Self::Types as PoolTypes>::Cause>, String>;
+    /// The pool interrupts the use of this connection.
+    fn interrupt(world: &mut World<'_, Self>, connection: u64);
+
+    fn before_input(
+        _: &mut World<'_, Self>,
+        _at: Instant,
+        _input: &Input<Self::Types>,
+    ) -> Result<(), String> {
+        Ok(())
+    }
+    fn before_action(_: &mut World<'_, Self>, _action: &Action<Self::Types>) {}
+    fn open(world: &mut World<'_, Self>, id: ConnId, deadline: Option<Instant>);
+    fn abort(world: &mut World<'_, Self>, id: ConnId) -> Result<(), String>;
+    fn hang_up(_: &mut World<'_, Self>, _connection: u64) {}
+
+    /// Begins a trouble, or ends the present one.
+    fn change_trouble(world: &mut World<'_, Self>);
+    fn move_services(world: &mut World<'_, Self>);
+    fn before_fork(_: &mut World<'_, Self>) {}
+    fn after_fork(_: &mut World<'_, Self>) -> Result<(), String> {
+        Ok(())
+    }
+    /// Misuses a state machine, which has to refuse; `None` if there is no opportunity at present.
+    fn misuse(world: &mut World<'_, Self>) -> Option<Result<(), String>>;
+
+    /// Ends all faults.
+    fn begin_recovery(world: &mut World<'_, Self>) -> Result<(), String>;
+    /// Makes sure that no fault occurs from now on.
+    fn before_close(world: &mut World<'_, Self>) -> Result<(), String>;
+    fn after_close(_: &mut World<'_, Self>) -> Result<(), String> {
+        Ok(())
+    }
+    /// A connection that is being opened has to succeed or fail soon.
+    fn finish_opening(_: &mut World<'_, Self>, _connection: u64) {}
+    /// Whether the server is selectable.
+    fn sees_server(_: &World<'_, Self>) -> bool {
+        true
+    }
+    /// How long the server may stay unseen after all faults ended.
+    fn sight(_: &Plan<Self::Parameters>) -> Duration {
+        Duration::MAX
+    }
+    fn expect_no_socket(_: &World<'_, Self>) -> Result<(), String> {
+        Ok(())
+    }
+    fn finish(_: &mut World<'_, Self>) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A scheduled event. Connections are identified by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Due<D> {
+    /// A caller checks out a connection.
+    Ask { caller: u32 },
+    /// A caller cancels its check-out.
+    Cancel { request: WaiterId },
+    /// A caller checks in a connection.
+    Finish { connection: u64, use_number: u64 },
+    /// A connection changes its purpose.
+    Repurpose { connection: u64, use_number: u64 },
+    /// A trouble begins or ends.
+    Trouble,
+    /// Behind the load balancer, services disappear and others appear.
+    ServicesMove,
+    /// The application sets other options.
+    SetOptions,
+    /// The process forks; the world goes on in the child.
+    Fork,
+    /// The embedder misuses the API.
+    Misuse,
+    /// An event of the transport's own.
+    Transport(D),
+}
+
+impl<D> From<D> for Due<D> {
+    fn from(due: D) -> Self {
+        Self::Transport(due)
+    }
+}
+
+/// The delay of everything after all faults ended.
+pub(super) const FAST: Duration = Duration::from_micros(100);
+
+/// What the next step is.
+enum Turn<T> {
+    Agenda,
+    PoolTimer,
+    TransportTimer(T),
+}
+
+impl<'a, T: Transport> World<'a, T> {
+    pub(super) fn new(
+        plan: &'a Plan<T::Parameters>,
+        judges: Judges,
+        stop: &'a AtomicBool,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            plan,
+            random: SplitMix(plan.seed ^ T::SALT),
+            subject: Subject::new(&plan.options, judges)?,
+            accounting: Accounting::default(),
+            agenda: Agenda::default(),
+            now: Instant::ORIGIN,
+            clock: Clock::default(),
+            coverage: Coverage::default(),
+            stop,
+            is_recovering: false,
+            is_closed: false,
+            last_progress: (0, 0),
+            served: vec![false; plan.callers as usize],
+            transport: T::new(plan)?,
+        })
     }
 
-    /// The pool is closed, what is out comes home, and nothing is left.
-    fn end(&mut self) -> Result<(), String> {
-        self.is_calm = true;
-        self.is_closed = true;
-        self.feed(Input::Close)?;
-        if self.books.waiting() != 0 {
-            return Err(format!("{} wait for a closed pool", self.books.waiting()));
+    /// Runs the world; `false` if it was stopped before its end.
+    ///
+    /// # Errors
+    ///
+    /// The first violation.
+    pub(super) fn run(&mut self) -> Result<bool, String> {
+        self.begin()?;
+        while T::inputs(self) < self.plan.steps && !self.is_stuck() && self.step()? {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
         }
-        self.finish_everything();
-        let deadline = self.now + CALM;
-        while self.now < deadline && !self.books.is_empty() {
-            self.step()?;
+        if !self.plan.ends_abruptly {
+            self.recover()?;
         }
-        self.books.expect_nothing()?;
-        match self.subject.snapshot().total {
-            0 => Ok(()),
-            total => Err(format!("{total} connections are left in a closed pool")),
-        }
+        self.end()?;
+        self.subject.finish()?;
+        T::finish(self).map(|()| true)
     }
 
-    /// What happens next.
-    fn step(&mut self) -> Result<(), String> {
-        let timer = self.timer_fires_at();
-        let planned = self.agenda.next_time();
-        if let Some(at) = timer.filter(|&at| planned.is_none_or(|planned| at < planned)) {
-            self.now = self.now.max(at);
-            self.clock.timer_fired(&mut self.met);
-            return self.feed(Input::Timer);
+    /// All connections are held by callers that never return them, and all other callers wait.
+    fn is_stuck(&mut self) -> bool {
+        let inputs = T::inputs(self);
+        let idle = if inputs == self.last_progress.0 { self.last_progress.1 + 1 } else { 0 };
+        self.last_progress = (inputs, idle);
+        idle > T::STUCK
+    }
+
+    fn begin(&mut self) -> Result<(), String> {
+        for caller in 0..self.plan.callers {
+            let after = self.think_time();
+            self.plan_in(after, Due::Ask { caller });
         }
-        let Some((at, due)) = self.agenda.pop() else {
-            return Err("nothing will ever happen again".to_owned());
+        if T::has_troubles(&self.plan.transport) {
+            let after = self.random.time(self.plan.trouble_time);
+            self.plan_in(after, Due::Trouble);
+        }
+        self.plan_anomalies();
+        T::begin(self)
+    }
+
+    /// Does what is due next; `false` if nothing is.
+    fn step(&mut self) -> Result<bool, String> {
+        let planned = self.agenda.next_time().map(|at| (at, Turn::Agenda));
+        let pool = self.pool_timer().map(|at| (at, Turn::PoolTimer));
+        let [before, after] = T::timers(self).map(|timer| {
+            let (at, timer) = timer?;
+            Some((at, Turn::TransportTimer(timer)))
+        });
+        // At the same time, planned events come first.
+        let turns = [planned, before, pool, after];
+        let Some((at, turn)) = turns.into_iter().flatten().min_by_key(|(at, _)| *at) else {
+            return Ok(false);
         };
         self.now = self.now.max(at);
-        self.happen(due)
+        match turn {
+            Turn::Agenda => {
+                if let Some((_, due)) = self.agenda.pop() {
+                    self.happen(due)?;
+                }
+            }
+            Turn::PoolTimer => {
+                self.clock.timer_fired(&mut self.coverage);
+                self.feed(Input::Timer)?;
+            }
+            Turn::TransportTimer(timer) => T::timer(self, timer)?,
+        }
+        T::check(self).map(|()| true)
     }
 
-    fn happen(&mut self, due: Due) -> Result<(), String> {
+    fn happen(&mut self, due: Due<T::Due>) -> Result<(), String> {
         match due {
             Due::Ask { caller } => self.ask(caller),
-            Due::GiveUp { request } => self.give_up(request),
+            Due::Cancel { request } => self.cancel(request),
             Due::Finish { connection, use_number } => self.finish(connection, use_number),
-            Due::Greeted { connection } => self.greeted(connection),
             Due::Repurpose { connection, use_number } => self.repurpose(connection, use_number),
-            Due::Opened { connection } => self.opened(connection),
-            Due::OpeningTimesOut { connection } => self.opening_times_out(connection),
-            Due::Heartbeat => self.heartbeat(),
-            Due::Trouble => self.next_trouble(),
-            Due::PeerCloses { connection } => self.peer_closes(connection),
-            Due::ServicesMove => self.services_move(),
+            Due::Trouble => {
+                self.next_trouble();
+                Ok(())
+            }
+            Due::ServicesMove => {
+                self.services_move();
+                Ok(())
+            }
             Due::SetOptions => self.set_options(),
             Due::Fork => self.fork(),
             Due::Misuse => self.misuse(),
+            Due::Transport(due) => T::happen(self, due),
         }
     }
 
-    /// Feeds what makes sense, and does what comes of it.
-    fn feed(&mut self, input: Input<Tagged>) -> Result<(), String> {
-        let at = self.clock();
+    /// Feeds a valid input to the pool, and executes its actions.
+    pub(super) fn feed(&mut self, input: Input<T::Types>) -> Result<(), String> {
+        let at = self.look_at_clock();
+        T::before_input(self, at, &input)?;
         let is_timer = matches!(input, Input::Timer);
         let actions = self.subject.feed(at, input)?;
         if is_timer && actions.iter().filter(|action| is_due(action)).count() > 1 {
-            self.met.count(Encounter::TimersMerged);
+            self.coverage.count(Situation::TimersMerged);
         }
         for action in actions {
+            T::before_action(self, &action);
             self.act(action)?;
         }
-        self.books.compare(&self.subject.snapshot())
+        self.accounting.compare(&self.subject.snapshot())
     }
 
-    fn act(&mut self, action: Action<Tagged>) -> Result<(), String> {
+    fn act(&mut self, action: Action<T::Types>) -> Result<(), String> {
         match action {
             Action::StartEstablish { id, deadline, background: _ } => {
-                self.books.start(id)?;
-                self.open(id, deadline);
+                self.accounting.start(id)?;
+                T::open(self, id, deadline);
                 Ok(())
             }
             Action::AbortEstablish { id } => {
-                self.met.count(Encounter::Aborted);
-                self.books.abort(id)
+                self.coverage.count(Situation::Aborted);
+                self.accounting.abort(id)?;
+                T::abort(self, id)
             }
-            Action::Deliver { waiter, outcome } => self.delivered(waiter, &outcome),
-            Action::CloseSocket { id, conn } => self.books.close(id, conn),
+            Action::Deliver { waiter, outcome } => self.delivered(WaiterId(waiter), &outcome),
+            Action::CloseSocket { id, conn } => {
+                T::hang_up(self, id.number());
+                self.accounting.close(id, conn)
+            }
             Action::Interrupt { id } => self.interrupted(id),
             Action::ReportLeak { id, held: _ } => {
-                self.met.count(Encounter::LeakReport);
-                self.books.expect_used(id)
-            }
-            Action::EmitEvent(Event::ConnectionPoolReady) => {
-                self.call_the_patient();
-                Ok(())
+                self.coverage.count(Situation::LeakReport);
+                self.accounting.expect_used(id)
             }
             Action::EmitEvent(_) => Ok(()),
         }
     }
 
-    fn plan_in(&mut self, after: Duration, due: Due) {
-        self.agenda.plan(self.now + after, due);
+    pub(super) fn plan_in(&mut self, after: Duration, due: impl Into<Due<T::Due>>) {
+        self.agenda.plan(self.now + after, due.into());
     }
 
-    fn time(&mut self, latency: Latency) -> Duration {
-        if self.is_calm { QUICK } else { self.chance.time(latency) }
+    pub(super) fn time(&mut self, latency: Latency) -> Duration {
+        if self.is_recovering { FAST } else { self.random.time(latency) }
     }
 
-    /// Until a caller asks again: in a burst, when all others do.
-    fn think(&mut self) -> Duration {
-        if self.plan.habits.bursts && !self.is_calm {
-            let beat = u64::try_from(self.plan.heartbeat.as_nanos()).unwrap_or(u64::MAX);
-            return Duration::from_nanos(beat - self.now.as_nanos() % beat);
-        }
-        self.time(self.plan.think)
-    }
-
-    fn is_balanced(&self) -> bool {
-        self.plan.services != 0
+    pub(super) fn is_balanced(&self) -> bool {
+        T::is_balanced(&self.plan.transport)
     }
 }
 
-/// Something that only a timer has done.
-pub(super) fn is_due<S: PoolTypes>(action: &Action<S>) -> bool {
+/// Whether the action shows that a deadline has passed.
+fn is_due<S: PoolTypes>(action: &Action<S>) -> bool {
     match action {
         Action::Deliver { .. } | Action::CloseSocket { .. } | Action::ReportLeak { .. } => true,
         Action::StartEstablish { .. }
@@ -270,9 +371,4 @@ pub(super) fn is_due<S: PoolTypes>(action: &Action<S>) -> bool {
         | Action::Interrupt { .. }
         | Action::EmitEvent(_) => false,
     }
-}
-
-/// Which one answered.
-fn service_of(socket: Socket) -> Option<ServiceId> {
-    socket.service.map(lockstep::service)
 }

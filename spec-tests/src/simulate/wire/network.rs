@@ -1,5 +1,4 @@
-//! The way between clients and the server: what is sent takes its time, in whatever cut, and may be
-//! held up, lost or broken off.
+//! The network between the client and the server: packets are delayed, held up, lost or reset.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,47 +6,47 @@ use cenote_endpoint::ConnectionId;
 
 use super::proxy::Proxy;
 
-/// One connection, as the network knows it: 1, 2, 3, …
+/// The number of a connection in the network: 1, 2, 3, …
 pub(super) type LinkId = u64;
 
-/// An end of a link, and what comes there.
+/// An end of a link, at which packets arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Side {
-    /// The client's.
+pub(in crate::simulate) enum Side {
+    /// The client's end.
     Near,
-    /// The server's, or a proxy's.
+    /// The server's or the proxy's end.
     Far,
 }
 
-/// What goes one way.
+/// A packet in either direction.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Packet {
-    /// A client wants to connect; or the server lets it.
+    /// A request to connect, or its acceptance.
     Open,
     Bytes(Vec<u8>),
-    /// Nothing more comes from there.
+    /// The sender shut down its direction.
     End,
-    /// Nobody listens.
+    /// The server does not listen.
     Refusal,
-    /// The connection is broken.
+    /// The connection was reset.
     Reset,
 }
 
-/// Who is at the far end.
+/// What is at the far end.
 #[derive(Debug)]
 pub(super) enum Far {
-    /// Nobody has answered yet.
-    Nobody,
+    /// Not yet connected.
+    Unconnected,
     Proxy(Proxy),
     Server(ConnectionId),
-    /// It has ended there, and whoever goes on to send is told by a reset.
+    /// Closed; further packets are answered with a reset.
     Gone,
 }
 
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) far: Far,
-    /// The client has not hung up.
+    /// The client has not closed its end.
     is_held: bool,
     ways: [Way; 2],
 }
@@ -55,31 +54,30 @@ pub(super) struct Link {
 #[derive(Debug, Default)]
 struct Way {
     packets: VecDeque<Packet>,
-    /// How many were ever sent.
+    /// The number of packets that were ever sent.
     sent: u64,
-    /// Whatever is sent there vanishes, and nobody is told.
+    /// Packets are lost without notice.
     is_lossy: bool,
 }
 
-/// All links. When a packet arrives is for the world to say: in each direction in the order in which
-/// they were sent.
+/// All links. The world decides when a packet arrives; each direction keeps its order.
 #[derive(Debug, Default)]
 pub(super) struct Network {
     links: BTreeMap<LinkId, Link>,
     served: BTreeMap<ConnectionId, LinkId>,
     last: LinkId,
-    /// Nothing gets through, and nothing is lost.
+    /// Packets are held up, but not lost.
     pub(super) is_cut: bool,
-    /// What has arrived at the place of the cut.
+    /// Packets that arrived at the cut.
     held_up: Vec<(LinkId, Side)>,
 }
 
 impl Network {
-    /// A client begins to connect.
+    /// Adds a link for a client that connects.
     pub(super) fn open(&mut self) -> LinkId {
         self.last += 1;
         let ways = [Way::default(), Way::default()];
-        self.links.insert(self.last, Link { far: Far::Nobody, is_held: true, ways });
+        self.links.insert(self.last, Link { far: Far::Unconnected, is_held: true, ways });
         self.last
     }
 
@@ -87,7 +85,7 @@ impl Network {
         self.links.get_mut(&id)
     }
 
-    /// Sends a packet towards a side. Whether it will arrive at all.
+    /// Sends a packet towards a side. Returns whether it will arrive.
     pub(super) fn send(&mut self, id: LinkId, to: Side, packet: Packet) -> bool {
         let Some(link) = self.links.get_mut(&id) else { return false };
         let way = link.way_mut(to);
@@ -99,7 +97,7 @@ impl Network {
         true
     }
 
-    /// The next packet has arrived at a side; `None` if it was lost or is held up on the last mile.
+    /// The next packet at a side; `None` if it was lost or is held up.
     pub(super) fn arrive(&mut self, id: LinkId, at: Side) -> Option<Packet> {
         if self.is_cut {
             self.held_up.push((id, at));
@@ -110,20 +108,20 @@ impl Network {
         (!way.is_lossy).then_some(packet)
     }
 
-    /// The network is whole again: what was held up goes on, in the order in which it came.
-    pub(super) fn mend(&mut self) -> Vec<(LinkId, Side)> {
+    /// Ends the cut. Returns the packets that were held up, in order.
+    pub(super) fn reconnect(&mut self) -> Vec<(LinkId, Side)> {
         self.is_cut = false;
         std::mem::take(&mut self.held_up)
     }
 
-    /// From now on nothing arrives at that side any more, and nobody is told.
+    /// From now on, packets to that side are lost without notice.
     pub(super) fn lose(&mut self, id: LinkId, to: Side) {
         if let Some(link) = self.links.get_mut(&id) {
             link.way_mut(to).is_lossy = true;
         }
     }
 
-    /// The server has accepted the link.
+    /// The server accepts the link.
     pub(super) fn serve(&mut self, id: LinkId, connection: ConnectionId) {
         if let Some(link) = self.links.get_mut(&id) {
             link.far = Far::Server(connection);
@@ -131,12 +129,12 @@ impl Network {
         }
     }
 
-    /// Whose the server's connection is.
+    /// The link of a connection of the server.
     pub(super) fn link_of(&self, connection: ConnectionId) -> Option<LinkId> {
         self.served.get(&connection).copied()
     }
 
-    /// The client has dropped its end.
+    /// The client closes its end.
     pub(super) fn hang_up(&mut self, id: LinkId) {
         if let Some(link) = self.links.get_mut(&id) {
             link.is_held = false;
@@ -144,7 +142,7 @@ impl Network {
         self.forget_if_over(id);
     }
 
-    /// It has ended at the far end.
+    /// The far end is closed.
     pub(super) fn far_ended(&mut self, id: LinkId) {
         if let Some(link) = self.links.get_mut(&id) {
             if let Far::Server(connection) = link.far {
@@ -162,18 +160,18 @@ impl Network {
         }
     }
 
-    /// How many packets clients have ever sent on a link; `None` once it is forgotten.
+    /// The number of packets that the client ever sent on a link; `None` once it is forgotten.
     pub(super) fn sent(&self, id: LinkId) -> Option<u64> {
         let [_, to_far] = &self.links.get(&id)?.ways;
         Some(to_far.sent)
     }
 
-    /// Links that clients still hold.
+    /// Links that the client has not closed.
     pub(super) fn held(&self) -> impl Iterator<Item = LinkId> {
         self.links.iter().filter(|(_, link)| link.is_held).map(|(&id, _)| id)
     }
 
-    /// Connections that the server still has, though it could have heard that they are over.
+    /// Connections that the server still has although their end could have reached it.
     pub(super) fn forgotten(&self) -> impl Iterator<Item = LinkId> {
         let is_forgotten = |link: &Link| {
             let [_, to_far] = &link.ways;

@@ -1,90 +1,59 @@
-//! What such a world is like: drawn from its seed.
+//! The parameters of a world with a network, drawn from its seed.
 
 use std::fmt;
 use std::time::Duration;
 
 use cenote_core::pool::PoolOptions;
 use cenote_core::wire::CompressorId;
-use cenote_endpoint::{
-    LoadBalanced, Mechanism, ReplicaSet, ScramSettings, Settings, Topology, User,
-};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::trouble::Trouble;
-use crate::lockstep::Brief;
-use crate::simulate::chance::{Chance, Latency};
-use crate::simulate::habits::Habits;
+use crate::replay::random::SplitMix;
+use crate::simulate::caller_profile::CallerProfile;
+use crate::simulate::latency::Latency;
 use crate::simulate::plan::{
-    TimeFaults, draw_callers, draw_latency, draw_moves, draw_options, draw_time_faults,
-    milliseconds,
+    self, TimeFaults, draw_callers, draw_latency, draw_moves, draw_options, milliseconds,
+};
+use cenote_endpoint::{
+    LoadBalanced, Mechanism, ReplicaSet, ScramSettings, Settings, Topology, User,
 };
 
-/// Every parameter of a world whose connections are real conversations. Most of what can go wrong is
-/// left out of each one, because faults hide each other.
+/// The parameters of a world with a network.
+pub type Plan = plan::Plan<Parameters>;
+
+/// What is particular to a world with a network.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// Where all of it comes from.
-    pub seed: u64,
-    /// How many inputs the machines get before everything gets well again.
-    pub steps: u64,
-    /// Of the pool.
-    pub options: PoolOptions,
-    /// What may be set while it runs; none in most worlds.
-    pub other_options: Vec<PoolOptions>,
-    /// How many there are who use the pool, each with one connection at a time.
-    pub callers: u32,
-    /// What a caller does between two check-outs.
-    pub think: Latency,
-    /// What a caller does between two commands.
-    pub work: Latency,
-    /// What callers are like.
-    pub habits: Habits,
-    /// What the server is part of.
+pub struct Parameters {
+    /// What kind of server the endpoint is.
     pub topology: Topology,
-    /// How clients log in; `None`: not at all.
+    /// How clients log in; `None`: without authentication.
     pub login: Option<Login>,
-    /// What the server agrees to, and the client offers.
+    /// The compressors that the client offers and the server supports.
     pub compressors: Vec<CompressorId>,
-    /// Connections go through a proxy, which asks who is there.
+    /// Connections go through a SOCKS5 proxy with authentication.
     pub has_proxy: bool,
     /// How long a packet takes.
     pub latency: Latency,
-    /// Packets are cut at chance into pieces of at most so many bytes; 0: not at all.
+    /// Data is cut into packets of at most this many bytes; 0: not at all.
     pub pieces: u64,
-    /// `connectTimeoutMS`.
-    pub connect_timeout: Duration,
     /// `socketTimeoutMS`.
     pub socket_timeout: Duration,
-    /// `heartbeatFrequencyMS`.
-    pub heartbeat: Duration,
     /// `serverMonitoringMode`.
     pub monitoring: &'static str,
-    /// What happens to the server and the network.
+    /// The troubles of the server and the network.
     pub troubles: Vec<Trouble>,
-    /// How long a trouble lasts, and how long it is quiet between two.
-    pub trouble_time: Latency,
-    /// What is wrong with time, as the machines are told of it.
-    pub time: TimeFaults,
-    /// Whoever embeds the machines makes a mistake each time that so many packets may take; 0: none.
-    pub misuse_every: u64,
-    /// How often routers go and others come; `None`: never.
-    pub services_move_every: Option<Duration>,
-    /// How often the process forks; `None`: never.
-    pub fork_every: Option<Duration>,
-    /// The pool is closed while everything is in flight, and not when all is calm.
-    pub ends_abruptly: bool,
 }
 
 /// How clients log in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Login {
-    /// What the server's user has.
+    /// The mechanism of the server's user.
     pub mechanism: Mechanism,
-    /// The connection string says so, and does not leave it to hello.
+    /// The connection string names the mechanism and does not leave the choice to hello.
     pub is_named: bool,
 }
 
-/// Everything that must not be shown, of this seed.
+/// The passwords of a world, which must not be visible anywhere.
 pub(super) struct Passwords {
     pub(super) user: String,
     pub(super) proxy: String,
@@ -97,88 +66,105 @@ const HOST: &str = "db.example.com:27017";
 impl Plan {
     /// The world of a seed.
     pub fn new(seed: u64, steps: u64) -> Self {
-        // Not the numbers of the other kind of world.
-        let chance = &mut Chance::new(seed ^ 0x0003_171e);
-        // Worlds are what they were before there was this to be drawn.
-        let later = &mut Chance::new(seed ^ 0x0003_1a7e5);
-        let topology = draw_topology(chance);
+        // Other numbers than those of the other kind of world.
+        let random = &mut SplitMix(seed ^ 0x0003_171e);
+        // A second generator, so that parameters that were added later leave the others as they were.
+        let later = &mut SplitMix(seed ^ 0x0003_1a7e5);
+        let topology = draw_topology(random);
         let services = u8::from(matches!(topology, Topology::LoadBalanced(_)));
         let changes = if later.one_in(4) { 3 } else { 0 };
+        let other_options =
+            (0..changes).map(|_| slow_down(draw_options(later, services))).collect();
+        let options = slow_down(draw_options(random, services));
+        let callers = draw_callers(random);
+        let (think, work) = (draw_latency(random, 200_000), draw_latency(random, 50_000));
+        let profile = CallerProfile::draw(random, true);
+        let login = draw_login(random);
+        let compressors = draw_compressors(random);
+        let has_proxy = random.one_in(4);
+        let latency = draw_latency(random, 10_000);
+        let pieces = if random.one_in(4) { random.between(1, 64) } else { 0 };
+        let connect_timeout = milliseconds(random, 50, 1_000);
+        let socket_timeout = milliseconds(random, 50, 1_000);
+        let heartbeat = milliseconds(random, 500, 2_000);
+        let monitoring = random.pick(&["auto", "stream", "poll"]).unwrap_or("auto");
+        let troubles = Trouble::ALL.into_iter().filter(|_| random.one_in(4)).collect();
         Self {
             seed,
             steps,
-            other_options: (0..changes).map(|_| slow_down(draw_options(later, services))).collect(),
-            options: slow_down(draw_options(chance, services)),
-            callers: draw_callers(chance),
-            think: draw_latency(chance, 200_000),
-            work: draw_latency(chance, 50_000),
-            habits: Habits::draw(chance, true),
-            topology,
-            login: draw_login(chance),
-            compressors: draw_compressors(chance),
-            has_proxy: chance.one_in(4),
-            latency: draw_latency(chance, 10_000),
-            pieces: if chance.one_in(4) { chance.between(1, 64) } else { 0 },
-            connect_timeout: milliseconds(chance, 50, 1_000),
-            socket_timeout: milliseconds(chance, 50, 1_000),
-            heartbeat: milliseconds(chance, 500, 2_000),
-            monitoring: chance.pick(&["auto", "stream", "poll"]).unwrap_or("auto"),
-            troubles: Trouble::ALL.into_iter().filter(|_| chance.one_in(4)).collect(),
-            trouble_time: Latency::Even(milliseconds(chance, 10, 1_000)),
-            time: draw_time_faults(chance).with_tick(later),
+            options,
+            other_options,
+            callers,
+            think,
+            work,
+            profile,
+            connect_timeout,
+            heartbeat,
+            trouble_time: Latency::Uniform(milliseconds(random, 10, 1_000)),
+            time: TimeFaults::draw(random, later),
             misuse_every: if later.one_in(4) { later.between(5, 50) } else { 0 },
             services_move_every: draw_moves(later, services, 5_000),
             fork_every: later.one_in(6).then(|| milliseconds(later, 500, 5_000)),
-            ends_abruptly: chance.one_in(4),
+            ends_abruptly: random.one_in(4),
+            transport: Parameters {
+                topology,
+                login,
+                compressors,
+                has_proxy,
+                latency,
+                pieces,
+                socket_timeout,
+                monitoring,
+                troubles,
+            },
         }
     }
 
-    pub(super) fn is_balanced(&self) -> bool {
-        matches!(self.topology, Topology::LoadBalanced(_))
-    }
-
     pub(super) fn passwords(&self) -> Passwords {
-        let mut chance = Chance::new(self.seed ^ 0x5ec2e7);
-        // With everything that a connection string has to encode.
-        let user = format!("open:{:016x}@/sesame%", chance.number());
-        let proxy = format!("let me:{:016x}&in=", chance.number());
+        let mut random = SplitMix(self.seed ^ 0x5ec2e7);
+        // With all characters that a connection string has to encode.
+        let user = format!("open:{:016x}@/sesame%", random.number());
+        let proxy = format!("let me:{:016x}&in=", random.number());
         Passwords { user, proxy }
     }
 
-    /// What an application would be configured with.
+    /// The client's connection string.
     pub(super) fn uri(&self) -> String {
         let encode = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
         let Passwords { user: password, proxy } = self.passwords();
-        let user = self.login.map_or(String::new(), |_| format!("{USER}:{}@", encode(&password)));
+        let user = self
+            .transport
+            .login
+            .map_or(String::new(), |_| format!("{USER}:{}@", encode(&password)));
         let mut uri = format!(
             "mongodb://{user}{HOST}/?connectTimeoutMS={}&socketTimeoutMS={}\
              &heartbeatFrequencyMS={}&serverMonitoringMode={}&appName=world",
             self.connect_timeout.as_millis(),
-            self.socket_timeout.as_millis(),
+            self.transport.socket_timeout.as_millis(),
             self.heartbeat.as_millis(),
-            self.monitoring
+            self.transport.monitoring
         );
-        if let Some(Login { mechanism, is_named: true }) = self.login {
+        if let Some(Login { mechanism, is_named: true }) = self.transport.login {
             uri += &format!("&authMechanism={}", mechanism.name());
         }
-        if !self.compressors.is_empty() {
-            let names: Vec<_> = self.compressors.iter().map(|it| it.name()).collect();
+        if !self.transport.compressors.is_empty() {
+            let names: Vec<_> = self.transport.compressors.iter().map(|it| it.name()).collect();
             uri += &format!("&compressors={}", names.join(","));
         }
-        if self.has_proxy {
+        if self.transport.has_proxy {
             let (user, password) = (PROXY_USER, encode(&proxy));
             uri += &format!("&proxyHost=proxy&proxyUsername={user}&proxyPassword={password}");
         }
-        if self.is_balanced() {
+        if matches!(self.transport.topology, Topology::LoadBalanced(_)) {
             uri += "&loadBalanced=true";
         }
         uri
     }
 
-    /// The server that it finds.
+    /// The server's settings.
     pub(super) fn settings(&self) -> Settings {
         let password = self.passwords().user;
-        let user = self.login.map(|login| match login.mechanism {
+        let user = self.transport.login.map(|login| match login.mechanism {
             Mechanism::Plain => User::plain(USER, &password),
             mechanism
             @ (Mechanism::ScramSha1 | Mechanism::ScramSha256 | Mechanism::MongodbX509) => {
@@ -187,11 +173,11 @@ impl Plan {
         });
         Settings {
             address: HOST.to_owned(),
-            topology: self.topology.clone(),
-            auth: self.login.is_some(),
+            topology: self.transport.topology.clone(),
+            auth: self.transport.login.is_some(),
             users: user.into_iter().collect(),
-            compressors: self.compressors.clone(),
-            // The least that clients accept (AU-33).
+            compressors: self.transport.compressors.clone(),
+            // The minimum that clients accept (AU-33).
             scram: ScramSettings {
                 sha1_iterations: 4096,
                 sha256_iterations: 4096,
@@ -202,8 +188,8 @@ impl Plan {
     }
 }
 
-/// A conversation takes its time, and with it all that a pool waits for: what is opened for the minimum
-/// is not to be too old before the last of it is there.
+/// Scales time limits to the latency of a network: the first connection of the minimum pool size must not
+/// expire before the last one is established.
 fn slow_down(options: PoolOptions) -> PoolOptions {
     let slower = |time: Option<Duration>, times: u32| time.map(|time| time * times);
     let mut options = options;
@@ -214,50 +200,43 @@ fn slow_down(options: PoolOptions) -> PoolOptions {
     options
 }
 
-fn draw_topology(chance: &mut Chance) -> Topology {
-    match chance.below(8) {
+fn draw_topology(random: &mut SplitMix) -> Topology {
+    match random.below(8) {
         0 => Topology::Standalone,
         1 => Topology::Mongos,
         2 | 3 => {
-            let services = usize::try_from(chance.between(1, 4)).unwrap_or(1);
+            let services = usize::try_from(random.between(1, 4)).unwrap_or(1);
             Topology::LoadBalanced(LoadBalanced { services })
         }
         _ => Topology::ReplicaSet(ReplicaSet::primary("rs")),
     }
 }
 
-fn draw_login(chance: &mut Chance) -> Option<Login> {
-    let (mechanism, is_named) = match chance.below(6) {
+fn draw_login(random: &mut SplitMix) -> Option<Login> {
+    let (mechanism, is_named) = match random.below(6) {
         0 | 1 => return None,
-        2 => (Mechanism::ScramSha1, chance.flip()),
+        2 => (Mechanism::ScramSha1, random.flip()),
         3 => (Mechanism::Plain, true),
-        _ => (Mechanism::ScramSha256, chance.flip()),
+        _ => (Mechanism::ScramSha256, random.flip()),
     };
     Some(Login { mechanism, is_named })
 }
 
-fn draw_compressors(chance: &mut Chance) -> Vec<CompressorId> {
+fn draw_compressors(random: &mut SplitMix) -> Vec<CompressorId> {
     let all = [CompressorId::Snappy, CompressorId::Zlib, CompressorId::Zstd];
-    all.into_iter().filter(|_| chance.one_in(4)).collect()
+    all.into_iter().filter(|_| random.one_in(4)).collect()
 }
 
-/// Everything, a line each: printed before the world begins. No password is in it.
+/// Every parameter, one per line, without passwords.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { callers, think, work, habits, pieces, latency, .. } = self;
+        let Parameters { topology, login, compressors, has_proxy, .. } = &self.transport;
+        let Parameters { latency, pieces, socket_timeout, monitoring, .. } = &self.transport;
         writeln!(f, "seed {}, on the wire, {} inputs, then the end", self.seed, self.steps)?;
-        writeln!(f, "  pool            {}", Brief(&self.options))?;
-        for options in &self.other_options {
-            writeln!(f, "  or              {}", Brief(options))?;
-        }
-        writeln!(f, "  callers         {callers}; think {think}; work {work}")?;
-        writeln!(f, "  one in so many  {habits:?}")?;
-        write!(f, "  server          {:?}", self.topology)?;
-        match self.services_move_every {
-            Some(every) => writeln!(f, ", which come and go every {every:?}")?,
-            None => writeln!(f)?,
-        }
-        match self.login {
+        self.write_beginning(f)?;
+        write!(f, "  server          {topology:?}")?;
+        self.write_moves(f)?;
+        match login {
             Some(Login { mechanism, is_named: true }) => {
                 writeln!(f, "  login           {}", mechanism.name())?;
             }
@@ -266,24 +245,16 @@ impl fmt::Display for Plan {
             }
             None => writeln!(f, "  login           none")?,
         }
-        writeln!(f, "  compressors     {:?}", self.compressors)?;
-        writeln!(f, "  proxy           {}", if self.has_proxy { "with a login" } else { "none" })?;
+        writeln!(f, "  compressors     {compressors:?}")?;
+        writeln!(f, "  proxy           {}", if *has_proxy { "with a login" } else { "none" })?;
         write!(f, "  network         {latency}")?;
         if *pieces != 0 {
-            write!(f, ", in pieces of up to {pieces} bytes")?;
+            write!(f, ", in packets of up to {pieces} bytes")?;
         }
         writeln!(f)?;
-        let Self { connect_timeout, socket_timeout, heartbeat, monitoring, .. } = self;
+        let Self { connect_timeout, heartbeat, .. } = self;
         writeln!(f, "  timeouts        connect {connect_timeout:?}, socket {socket_timeout:?}")?;
         writeln!(f, "  monitor         {monitoring}, every {heartbeat:?}")?;
-        writeln!(f, "  troubles        {:?}, each {}", self.troubles, self.trouble_time)?;
-        writeln!(f, "  time            {:?}", self.time)?;
-        writeln!(f, "  misuse          every {} times the network (0: never)", self.misuse_every)?;
-        writeln!(f, "  forks           {:?}", self.fork_every)?;
-        write!(
-            f,
-            "  ends            {}",
-            if self.ends_abruptly { "abruptly" } else { "once all is well" }
-        )
+        self.write_faults(f, &self.transport.troubles, "packet")
     }
 }

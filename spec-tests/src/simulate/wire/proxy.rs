@@ -1,4 +1,4 @@
-//! A SOCKS5 proxy as a machine: what is at the other end of a connection that goes through one.
+//! A SOCKS5 proxy as a state machine: the peer of a connection through a proxy.
 
 const VERSION: u8 = 5;
 const NO_LOGIN: u8 = 0;
@@ -7,72 +7,73 @@ const LOGIN: u8 = 2;
 /// The proxy's end of one connection.
 #[derive(Debug, Default)]
 pub(super) struct Proxy {
-    heard: Vec<u8>,
-    /// Messages that were answered.
+    received: Vec<u8>,
+    /// The number of messages that were answered.
     answered: u8,
 }
 
-/// What a proxy does with what it heard.
+/// What the proxy does with received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reaction {
-    /// There is more to come.
+    /// The message is incomplete.
     Wait,
-    Say(&'static [u8]),
-    /// It connects to the server, and says how that went.
+    /// Replies.
+    Reply(&'static [u8]),
+    /// Connects to the server, and replies with the result.
     Connect,
-    /// It says this and hangs up.
+    /// Replies and closes the connection.
     Refuse(&'static [u8]),
 }
 
-/// The server was reached: with an address that nobody needs.
+/// The reply if the server was reached, with an address that clients ignore.
 pub(super) const CONNECTED: &[u8] = &[VERSION, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-/// The server was not.
+/// The reply if the server was not reached.
 pub(super) const REFUSED: &[u8] = &[VERSION, 5, 0, 1, 0, 0, 0, 0, 0, 0];
 
 impl Proxy {
-    /// Clients send nothing before the last answer has come, so that all that is heard is one message.
-    pub(super) fn hear(&mut self, bytes: &[u8], login: Option<(&str, &str)>) -> Reaction {
-        self.heard.extend_from_slice(bytes);
+    /// Processes bytes. Clients send nothing before the last answer, so all bytes belong to one message.
+    pub(super) fn receive(&mut self, bytes: &[u8], login: Option<(&str, &str)>) -> Reaction {
+        self.received.extend_from_slice(bytes);
         let Some(length) = self.length(login.is_some()) else { return Reaction::Wait };
-        if self.heard.len() < length {
+        if self.received.len() < length {
             return Reaction::Wait;
         }
-        let message = std::mem::take(&mut self.heard);
+        let message = std::mem::take(&mut self.received);
         self.answered += 1;
         match (self.answered, login) {
-            (1, None) if message.contains(&NO_LOGIN) => Reaction::Say(&[VERSION, NO_LOGIN]),
-            (1, Some(_)) if message.contains(&LOGIN) => Reaction::Say(&[VERSION, LOGIN]),
+            (1, None) if message.contains(&NO_LOGIN) => Reaction::Reply(&[VERSION, NO_LOGIN]),
+            (1, Some(_)) if message.contains(&LOGIN) => Reaction::Reply(&[VERSION, LOGIN]),
             (1, _) => Reaction::Refuse(&[VERSION, 0xff]),
             (2, Some((user, password))) => {
-                let is_known = message == said(user, password);
-                if is_known { Reaction::Say(&[1, 0]) } else { Reaction::Refuse(&[1, 1]) }
+                let is_known = message == login_message(user, password);
+                if is_known { Reaction::Reply(&[1, 0]) } else { Reaction::Refuse(&[1, 1]) }
             }
             _ => Reaction::Connect,
         }
     }
 
-    /// Of the message that is being heard, once that can be known.
+    /// The length of the present message, once it is known.
     fn length(&self, has_login: bool) -> Option<usize> {
-        let byte = |at: usize| self.heard.get(at).map(|&byte| usize::from(byte));
+        let byte = |at: usize| self.received.get(at).map(|&byte| usize::from(byte));
         match self.answered {
             0 => Some(2 + byte(1)?),
             1 if has_login => {
                 let user = byte(1)?;
                 Some(3 + user + byte(2 + user)?)
             }
-            // A name, because the server has one.
+            // The server's address is a name.
             _ => Some(7 + byte(4)?),
         }
     }
 }
 
-fn said(user: &str, password: &str) -> Vec<u8> {
+fn login_message(user: &str, password: &str) -> Vec<u8> {
     let length = |text: &str| u8::try_from(text.len()).unwrap_or(u8::MAX);
-    let mut said = vec![1, length(user)];
-    said.extend_from_slice(user.as_bytes());
-    said.push(length(password));
-    said.extend_from_slice(password.as_bytes());
-    said
+    let mut message = vec![1, length(user)];
+    message.extend_from_slice(user.as_bytes());
+    message.push(length(password));
+    message.extend_from_slice(password.as_bytes());
+    message
 }
 
 #[cfg(test)]
@@ -87,7 +88,7 @@ mod tests {
         ConnectionString::parse(&uri).unwrap().proxy.unwrap()
     }
 
-    /// The whole way, a byte at a time.
+    /// The whole handshake, one byte at a time.
     fn go(
         client: &ProxyOptions,
         login: Option<(&str, &str)>,
@@ -103,11 +104,11 @@ mod tests {
                     let mut last = Reaction::Wait;
                     for byte in bytes.as_slice() {
                         assert_eq!(last, Reaction::Wait, "one message at a time");
-                        last = proxy.hear(&[*byte], login);
+                        last = proxy.receive(&[*byte], login);
                     }
                     answer = match last {
                         Reaction::Wait => panic!("a whole message"),
-                        Reaction::Say(answer) | Reaction::Refuse(answer) => answer,
+                        Reaction::Reply(answer) | Reaction::Refuse(answer) => answer,
                         Reaction::Connect => verdict,
                     };
                 }
@@ -118,17 +119,17 @@ mod tests {
     }
 
     #[test]
-    fn clients_get_through_and_are_refused() {
-        let (nobody, somebody) =
+    fn clients_are_accepted_and_refused() {
+        let (anonymous, with_login) =
             (options(""), options("&proxyUsername=me&proxyPassword=open%20sesame"));
         let login = Some(("me", "open sesame"));
-        assert_eq!(go(&nobody, None, CONNECTED), Ok(()));
-        assert_eq!(go(&somebody, None, CONNECTED), Ok(()));
-        assert_eq!(go(&somebody, login, CONNECTED), Ok(()));
+        assert_eq!(go(&anonymous, None, CONNECTED), Ok(()));
+        assert_eq!(go(&with_login, None, CONNECTED), Ok(()));
+        assert_eq!(go(&with_login, login, CONNECTED), Ok(()));
         for (client, login, verdict) in [
-            (&nobody, login, CONNECTED),
-            (&somebody, Some(("me", "wrong")), CONNECTED),
-            (&somebody, login, REFUSED),
+            (&anonymous, login, CONNECTED),
+            (&with_login, Some(("me", "wrong")), CONNECTED),
+            (&with_login, login, REFUSED),
         ] {
             let refusal = go(client, login, verdict).unwrap_err();
             assert!(refusal.starts_with("SOCKS5 proxy: "), "{refusal}");

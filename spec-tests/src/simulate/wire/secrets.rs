@@ -1,9 +1,9 @@
-//! What must be shown nowhere, and whether it was.
+//! The secrets of a world, and the search for them.
 //!
 //! Passwords are known from the start. Nonces, proofs, salts and signatures are collected from the
 //! messages of every login, on both sides, and keys are computed as soon as there is a salt for them.
-//! Each is looked for in the forms in which it could slip into a text: as it is, in hexadecimal, as a
-//! list of numbers, in Base64, and percent-encoded.
+//! Each is searched for in every form in which it could leak into a text: plain, in hexadecimal, as a list of
+//! numbers, in Base64, and percent-encoded.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,37 +14,37 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use cenote_endpoint::scram::Hash;
 
-/// So many bytes of a secret are looked for first. What is shorter is somewhere by chance.
+/// The number of bytes that are compared first. Shorter secrets would be found by chance.
 const HEAD: usize = 8;
 
-/// Nobody hashes more often than this, in these worlds.
+/// Keys are computed for at most this many iterations.
 const MOST_ITERATIONS: u32 = 20_000;
 
-/// See the module.
+/// All known secrets.
 #[derive(Default)]
 pub(super) struct Secrets {
     /// By their first bytes.
     forms: HashMap<[u8; HEAD], Vec<Form>>,
     filter: Filter,
-    /// What is salted in logins, and how.
+    /// The prepared password, and the hash of its mechanism.
     password: Option<(Hash, Vec<u8>)>,
-    /// Salts, and how often is hashed with them, whose keys are known.
+    /// Salts and iteration counts whose keys are known.
     salts: HashSet<(Vec<u8>, u32)>,
-    /// The text that is looked through, without its white space.
+    /// The text that is searched, without white space.
     flat: Vec<u8>,
     /// The payload that was kept last.
     #[cfg(test)]
     pub(super) last: Vec<u8>,
 }
 
-/// One way in which a secret could be shown.
+/// One form of a secret.
 struct Form {
     bytes: Box<[u8]>,
     what: &'static str,
 }
 
 impl Secrets {
-    /// This is one.
+    /// Adds a secret.
     pub(super) fn keep(&mut self, what: &'static str, secret: &[u8]) {
         let decimal: Vec<_> = secret.iter().map(ToString::to_string).collect();
         let hexadecimal: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -59,14 +59,14 @@ impl Secrets {
         }
     }
 
-    /// Logins are with this one.
+    /// Adds the password of logins, and later the keys derived from it.
     pub(super) fn keep_password(&mut self, hash: Hash, user: &str, password: &str) {
         let Some(secret) = hash.secret(user, password) else { return };
-        self.keep("what a password is prepared to", &secret);
+        self.keep("a prepared password", &secret);
         self.password = Some((hash, secret));
     }
 
-    /// All payloads of a login in a command or a reply, and what they are made of.
+    /// Adds the payloads of a login in a command or a reply, and their parts.
     pub(super) fn keep_payloads(&mut self, message: &RawDocument) {
         self.keep_payload(message);
         if let Ok(Some(RawBsonRef::Document(inner))) = message.get("speculativeAuthenticate") {
@@ -85,7 +85,7 @@ impl Secrets {
             self.keep_keys(salt, iterations);
         }
         for part in parts() {
-            // The rest is names and numbers.
+            // Other parts are names and numbers.
             if let [b'r' | b's' | b'p' | b'v', b'=', value @ ..] = part {
                 let what = match part {
                     [b'r', ..] => "the nonce of a login",
@@ -94,7 +94,7 @@ impl Secrets {
                     _ => "the server's signature",
                 };
                 self.keep(what, value);
-                // All but nonces are Base64 of what was computed with.
+                // All but nonces are in Base64.
                 if let Ok(bytes) = STANDARD.decode(value) {
                     self.keep(what, &bytes);
                 }
@@ -106,7 +106,7 @@ impl Secrets {
         let Some((hash, secret)) = &self.password else { return };
         let iterations = std::str::from_utf8(iterations).ok().and_then(|text| text.parse().ok());
         let (Ok(salt), Some(iterations)) = (STANDARD.decode(salt), iterations) else { return };
-        // A server that cheats may say any number.
+        // A misbehaving server may send any number.
         if iterations > MOST_ITERATIONS || !self.salts.insert((salt.clone(), iterations)) {
             return;
         }
@@ -124,19 +124,19 @@ impl Secrets {
         }
     }
 
-    /// What a text shows, however it was broken into lines.
+    /// The secret that a text contains, regardless of line breaks.
     pub(super) fn found_in(&mut self, text: &str) -> Option<&'static str> {
         self.flat.clear();
         self.flat.extend(text.bytes().filter(|byte| !byte.is_ascii_whitespace()));
         self.found_in_bytes(&self.flat)
     }
 
-    /// What a file shows.
+    /// The secret that a file contains.
     pub(super) fn found_in_bytes(&self, bytes: &[u8]) -> Option<&'static str> {
         (0..bytes.len()).find_map(|start| {
             let rest = bytes.get(start..)?;
             let head = rest.first_chunk::<HEAD>()?;
-            if !self.filter.may_know(*head) {
+            if !self.filter.may_contain(*head) {
                 return None;
             }
             let form = self.forms.get(head)?.iter().find(|form| rest.starts_with(&form.bytes))?;
@@ -145,7 +145,7 @@ impl Secrets {
     }
 }
 
-/// Says of most heads at once that nothing begins so.
+/// A filter that quickly rejects most heads.
 struct Filter(Box<[u64; 1024]>);
 
 impl Filter {
@@ -156,7 +156,7 @@ impl Filter {
         }
     }
 
-    fn may_know(&self, head: [u8; HEAD]) -> bool {
+    fn may_contain(&self, head: [u8; HEAD]) -> bool {
         let (word, bit) = Self::place(head);
         self.0.get(word).is_some_and(|word| word & bit != 0)
     }
@@ -217,7 +217,7 @@ mod tests {
 
     /// The example of RFC 7677.
     #[test]
-    fn keys_are_found_that_nobody_sent() {
+    fn computed_keys_are_found() {
         let mut secrets = Secrets::default();
         secrets.keep_password(Hash::Sha256, "user", "pencil");
         let bytes = b"r=rOprNGfwEbeRWgbNEkqO,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096".to_vec();

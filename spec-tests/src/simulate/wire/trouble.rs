@@ -1,49 +1,49 @@
-//! What can happen to a server and to the way there.
+//! What can go wrong with the server and the network.
 
 use std::time::Duration;
 
 use bson::rawdoc;
+
+use crate::replay::random::SplitMix;
+use crate::simulate::coverage::Situation;
 use cenote_endpoint::{Ending, Fault, Role, ScramFault, Script, Server, Topology};
 
-use crate::simulate::chance::Chance;
-use crate::simulate::met::Encounter;
-
-/// One trouble, which begins and ends.
+/// A temporary fault of the server or the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
-    /// Nobody listens.
+    /// The server does not listen.
     Refuses,
-    /// Nobody is answered, on whatever connection.
+    /// The server answers on no connection.
     Stalls,
     /// Every packet takes ten times as long.
     IsSlow,
-    /// All connections are reset, and some that are opened.
+    /// All connections are reset, and some new ones.
     Resets,
-    /// All connections are closed in good order.
+    /// All connections are closed orderly.
     Closes,
-    /// Some connections are dead in one direction or both, and nobody is told.
+    /// Some connections lose all packets in one direction or both, without notice.
     GoesHalfOpen,
-    /// The network is cut in two, and whole again later.
+    /// The network is cut, and reconnected later.
     IsCutOff,
-    /// Replies come in small pieces.
+    /// Replies arrive in small pieces.
     Drips,
-    /// The process dies and is started again at once.
+    /// The process crashes and is restarted at once.
     Restarts,
-    /// The process ends, and another one comes later.
+    /// The process ends, and is restarted later.
     ShutsDown,
     /// The server shuts down its own direction of some connections.
     HalfCloses,
-    /// Replies end in the middle.
+    /// Replies are truncated.
     Cuts,
-    /// Replies are no messages, or the wrong ones.
+    /// Replies are invalid or wrong messages.
     TalksNonsense,
-    /// Logins go wrong.
+    /// Logins fail.
     RefusesLogins,
     /// Connections are closed as soon as they are accepted, or before hello is answered.
     IsOverloaded,
-    /// A primary is none any more, or recovers.
+    /// The primary steps down, or recovers.
     StepsDown,
-    /// Commands fail, or are late.
+    /// Commands fail or are delayed.
     FailsCommands,
 }
 
@@ -69,30 +69,30 @@ impl Trouble {
         Self::FailsCommands,
     ];
 
-    pub(super) const fn encounter(self) -> Encounter {
+    pub(super) const fn situation(self) -> Situation {
         match self {
-            Self::Refuses => Encounter::Refuses,
-            Self::Stalls => Encounter::Stalls,
-            Self::IsSlow => Encounter::IsSlow,
-            Self::Resets => Encounter::Resets,
-            Self::Closes => Encounter::Closes,
-            Self::GoesHalfOpen => Encounter::GoesHalfOpen,
-            Self::IsCutOff => Encounter::IsCutOff,
-            Self::Drips => Encounter::Drips,
-            Self::Restarts => Encounter::Restarts,
-            Self::ShutsDown => Encounter::ShutsDown,
-            Self::HalfCloses => Encounter::HalfCloses,
-            Self::Cuts => Encounter::Cuts,
-            Self::TalksNonsense => Encounter::TalksNonsense,
-            Self::RefusesLogins => Encounter::RefusesLogins,
-            Self::IsOverloaded => Encounter::IsOverloaded,
-            Self::StepsDown => Encounter::StepsDown,
-            Self::FailsCommands => Encounter::FailsCommands,
+            Self::Refuses => Situation::Refuses,
+            Self::Stalls => Situation::Stalls,
+            Self::IsSlow => Situation::IsSlow,
+            Self::Resets => Situation::Resets,
+            Self::Closes => Situation::Closes,
+            Self::GoesHalfOpen => Situation::GoesHalfOpen,
+            Self::IsCutOff => Situation::IsCutOff,
+            Self::Drips => Situation::Drips,
+            Self::Restarts => Situation::Restarts,
+            Self::ShutsDown => Situation::ShutsDown,
+            Self::HalfCloses => Situation::HalfCloses,
+            Self::Cuts => Situation::Cuts,
+            Self::TalksNonsense => Situation::TalksNonsense,
+            Self::RefusesLogins => Situation::RefusesLogins,
+            Self::IsOverloaded => Situation::IsOverloaded,
+            Self::StepsDown => Situation::StepsDown,
+            Self::FailsCommands => Situation::FailsCommands,
         }
     }
 
-    /// What the server has of it; the rest is the network's.
-    pub(super) fn begin(self, server: &mut Server, now: Duration, chance: &mut Chance) {
+    /// Applies the server's part of the trouble; the rest is the network's.
+    pub(super) fn begin(self, server: &mut Server, now: Duration, random: &mut SplitMix) {
         let mut set = |script: Script| {
             server.set_fault(now, script);
         };
@@ -103,50 +103,50 @@ impl Trouble {
                 server.break_connections(now, Ending::Stall, None);
             }
             Self::Resets => {
-                set(Script::new(Fault::Reset).times(chance.below(8)));
+                set(Script::new(Fault::Reset).times(random.below(8)));
                 server.break_connections(now, Ending::Reset, None);
             }
             Self::Closes => server.break_connections(now, Ending::Close, None),
             Self::Drips => {
-                let every = Duration::from_micros(chance.between(1, 2_000));
-                let bytes = usize::try_from(chance.between(1, 40)).unwrap_or(1);
+                let every = Duration::from_micros(random.between(1, 2_000));
+                let bytes = usize::try_from(random.between(1, 40)).unwrap_or(1);
                 set(Script::new(Fault::Drip { bytes, every }));
             }
             Self::Restarts => server.restart(now),
             Self::ShutsDown => server.shut_down(now),
-            Self::HalfCloses => set(often(Fault::HalfClose, chance)),
+            Self::HalfCloses => set(often(Fault::HalfClose, random)),
             Self::Cuts => {
-                let then = chance.pick(&[Ending::Close, Ending::Reset, Ending::Stall]);
+                let then = random.pick(&[Ending::Close, Ending::Reset, Ending::Stall]);
                 let then = then.unwrap_or(Ending::Close);
-                let bytes = usize::try_from(chance.below(300)).unwrap_or_default();
-                set(often(Fault::Cut { bytes, then }, chance));
+                let bytes = usize::try_from(random.below(300)).unwrap_or_default();
+                set(often(Fault::Cut { bytes, then }, random));
             }
             Self::TalksNonsense => {
-                let fault = nonsense(chance);
-                set(often(fault, chance));
+                let fault = nonsense(random);
+                set(often(fault, random));
             }
-            Self::RefusesLogins => set(Script::new(Fault::Scram(cheat(chance)))),
+            Self::RefusesLogins => set(Script::new(Fault::Scram(scram_fault(random)))),
             Self::IsOverloaded => {
-                let fault = if chance.flip() { Fault::Close } else { Fault::Reset };
+                let fault = if random.flip() { Fault::Close } else { Fault::Reset };
                 let script = Script::new(fault);
-                let early = chance.flip();
+                let early = random.flip();
                 set(if early { script.at_accept() } else { script.at_command("isMaster", 0) });
             }
             Self::StepsDown => {
-                let role = if chance.flip() { Role::Secondary } else { Role::Other };
+                let role = if random.flip() { Role::Secondary } else { Role::Other };
                 take_role(server, now, role);
             }
-            Self::FailsCommands => fail_commands(server, chance),
+            Self::FailsCommands => fail_commands(server, random),
             Self::IsSlow | Self::GoesHalfOpen | Self::IsCutOff => {}
         }
     }
 
-    /// The server is as it should be again. What happened to connections stays so.
+    /// Repairs the server. Broken connections stay broken.
     pub(super) fn end(self, server: &mut Server, now: Duration) {
         server.clear_faults(now);
         let off =
             server.set_fail_point(&rawdoc! { "configureFailPoint": "failCommand", "mode": "off" });
-        debug_assert!(off.is_ok(), "it can always be switched off");
+        debug_assert!(off.is_ok(), "a fail point can always be switched off");
         if self == Self::ShutsDown {
             server.restart(now);
         }
@@ -154,20 +154,20 @@ impl Trouble {
     }
 }
 
-/// Of single replies, some or all.
-fn often(fault: Fault, chance: &mut Chance) -> Script {
+/// A fault of some or all replies.
+fn often(fault: Fault, random: &mut SplitMix) -> Script {
     let script = Script::new(fault);
-    let command = chance.pick(&["ping", "isMaster", "saslStart", "saslContinue"]);
-    let script = match command.filter(|_| chance.flip()) {
+    let command = random.pick(&["ping", "isMaster", "saslStart", "saslContinue"]);
+    let script = match command.filter(|_| random.flip()) {
         Some(command) => script.at_command(command, 0),
         None => script,
     };
-    if chance.flip() { script.times(chance.between(1, 8)) } else { script }
+    if random.flip() { script.times(random.between(1, 8)) } else { script }
 }
 
-fn nonsense(chance: &mut Chance) -> Fault {
-    match chance.below(10) {
-        0 => Fault::Garbage { bytes: usize::try_from(chance.between(1, 200)).unwrap_or(1) },
+fn nonsense(random: &mut SplitMix) -> Fault {
+    match random.below(10) {
+        0 => Fault::Garbage { bytes: usize::try_from(random.between(1, 200)).unwrap_or(1) },
         1 => Fault::Length { value: -1 },
         2 => Fault::Length { value: i32::MAX },
         3 => Fault::Length { value: 17 },
@@ -180,7 +180,7 @@ fn nonsense(chance: &mut Chance) -> Fault {
     }
 }
 
-fn cheat(chance: &mut Chance) -> ScramFault {
+fn scram_fault(random: &mut SplitMix) -> ScramFault {
     let all = [
         ScramFault::WrongSignature,
         ScramFault::Iterations(4095),
@@ -190,10 +190,10 @@ fn cheat(chance: &mut Chance) -> ScramFault {
         ScramFault::NoSignature,
         ScramFault::Error,
     ];
-    chance.pick(&all).unwrap_or(ScramFault::Error)
+    random.pick(&all).unwrap_or(ScramFault::Error)
 }
 
-/// Nothing happens outside of a replica set.
+/// Changes the role in a replica set; does nothing with another topology.
 fn take_role(server: &mut Server, now: Duration, role: Role) {
     if let Topology::ReplicaSet(set) = server.topology().clone() {
         if set.role != role {
@@ -205,18 +205,18 @@ fn take_role(server: &mut Server, now: Duration, role: Role) {
     }
 }
 
-/// Codes that say that the server changes its state, that it has too much to do, that the login was
-/// refused, and one that says nothing of the server.
-fn fail_commands(server: &mut Server, chance: &mut Chance) {
-    let code = chance.pick(&[91, 189, 10107, 11600, 13436, 462, 18, 59]).unwrap_or(91);
-    let command = chance.pick(&["ping", "isMaster", "hello", "saslStart", "saslContinue"]);
+/// The error codes mean that the server changes its state, is overloaded, or refused the login; one is
+/// unrelated to the server.
+fn fail_commands(server: &mut Server, random: &mut SplitMix) {
+    let code = random.pick(&[91, 189, 10107, 11600, 13436, 462, 18, 59]).unwrap_or(91);
+    let command = random.pick(&["ping", "isMaster", "hello", "saslStart", "saslContinue"]);
     let command = command.unwrap_or("ping");
     let mut data = rawdoc! { "failCommands": [command] };
-    match chance.below(4) {
+    match random.below(4) {
         0 => data.append(bson::raw::cstr!("closeConnection"), true),
         1 => {
             data.append(bson::raw::cstr!("blockConnection"), true);
-            data.append(bson::raw::cstr!("blockTimeMS"), chance.between(1, 500) as i64);
+            data.append(bson::raw::cstr!("blockTimeMS"), random.between(1, 500) as i64);
         }
         2 => {
             data.append(bson::raw::cstr!("errorCode"), code);
@@ -227,7 +227,7 @@ fn fail_commands(server: &mut Server, chance: &mut Chance) {
         }
         _ => data.append(bson::raw::cstr!("errorCode"), code),
     }
-    let share = 1.0 / chance.between(1, 4) as f64;
+    let share = 1.0 / random.between(1, 4) as f64;
     let mode = rawdoc! { "activationProbability": share };
     let command = rawdoc! { "configureFailPoint": "failCommand", "mode": mode, "data": data };
     let set = server.set_fail_point(&command);

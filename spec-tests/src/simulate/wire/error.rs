@@ -1,4 +1,4 @@
-//! The shell of these worlds: why something failed is what a shell on real sockets would say.
+//! The pool's payload types in these worlds. Causes are real errors, as on real sockets.
 
 use std::fmt;
 
@@ -6,48 +6,48 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::PoolTypes;
 use cenote_core::trace::{Cause, CauseSummary, TraceCause};
 
-/// PayloadSource are numbers, as in [`Tagged`](crate::lockstep::Tagged); causes are real.
+/// Payloads are numbers, as in [`Tagged`](crate::lockstep::Tagged); causes are real errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::simulate) enum Wired {}
+pub(in crate::simulate) enum WireTypes {}
 
-impl PoolTypes for Wired {
+impl PoolTypes for WireTypes {
     type Conn = u64;
     type Waiter = u64;
-    type Cause = Why;
+    type Cause = NumberedError;
 }
 
-/// An error that can be told from all others, so that one which is mixed up is seen.
+/// An error with a number, by which it is compared, so that mixed-up errors are noticed.
 #[derive(Clone, Debug)]
-pub(in crate::simulate) struct Why {
+pub(in crate::simulate) struct NumberedError {
     number: u64,
     error: ConnectionError,
 }
 
-impl Why {
+impl NumberedError {
     pub(super) const fn new(number: u64, error: ConnectionError) -> Self {
         Self { number, error }
     }
 
-    /// As a trace tells it.
+    /// The cause as it stands in a trace.
     pub(in crate::simulate) fn traced(&self) -> Cause {
         let text = Some(self.error.reason().into());
         Cause { summary: self.error.summary(), text }
     }
 }
 
-impl PartialEq for Why {
+impl PartialEq for NumberedError {
     fn eq(&self, other: &Self) -> bool {
         self.number == other.number
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for NumberedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl TraceCause for Why {
+impl TraceCause for NumberedError {
     fn summary(&self) -> CauseSummary {
         self.error.summary()
     }

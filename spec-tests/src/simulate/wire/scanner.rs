@@ -1,4 +1,4 @@
-//! Who looks at everything that can be seen of a world, for secrets.
+//! Searches everything that is visible of a world for secrets.
 
 use std::error::Error;
 use std::fmt::{Debug, Write as _};
@@ -7,51 +7,51 @@ use cenote_core::error::ConnectionError;
 
 use super::secrets::Secrets;
 
-/// See the module.
+/// Searches texts for secrets, and keeps the first finding.
 #[derive(Default)]
-pub(super) struct Witness {
+pub(super) struct Scanner {
     pub(super) secrets: Secrets,
-    /// Fed to the pool's machine, the monitor's and those that establish connections.
+    /// The number of inputs of all state machines: the pool, the monitor, establishing connections.
     pub(super) inputs: u64,
-    /// The first secret that was shown, and where.
+    /// The first secret that was visible, and where.
     found: Option<String>,
     text: String,
-    /// What a connection showed before its reply was taken.
+    /// The `Debug` output of a connection before its reply was processed.
     connection: String,
 }
 
 const A_CONNECTION: &str = "a connection";
 
-impl Witness {
-    /// Looks at whatever can be printed with `{:?}`.
-    pub(super) fn look_at(&mut self, what: &str, shown: &impl Debug) {
+impl Scanner {
+    /// Scans `Debug` output.
+    pub(super) fn scan(&mut self, what: &str, value: &impl Debug) {
         self.text.clear();
-        // Into memory, which does not fail.
-        let _ = write!(self.text, "{shown:?}");
+        // Writing to memory does not fail.
+        let _ = write!(self.text, "{value:?}");
         self.search(what);
     }
 
-    /// Looks at a connection, and keeps what it showed.
-    pub(super) fn look_at_connection(&mut self, shown: &impl Debug) {
-        self.look_at(A_CONNECTION, shown);
+    /// Scans a connection, and keeps its `Debug` output.
+    pub(super) fn scan_connection(&mut self, value: &impl Debug) {
+        self.scan(A_CONNECTION, value);
         self.connection.clone_from(&self.text);
     }
 
-    /// Looks at what the connection showed once more: the reply that it had by then has told secrets.
-    pub(super) fn look_at_connection_again(&mut self) {
+    /// Scans that output again, now that the reply has revealed more secrets.
+    pub(super) fn scan_connection_again(&mut self) {
         self.text.clone_from(&self.connection);
         self.search(A_CONNECTION);
     }
 
-    /// Looks at a line.
-    pub(super) fn read(&mut self, what: &str, line: &str) {
+    /// Scans a text.
+    pub(super) fn scan_text(&mut self, what: &str, line: &str) {
         self.text.clear();
         self.text.push_str(line);
         self.search(what);
     }
 
-    /// Looks at an error, and at all that is behind it.
-    pub(super) fn look_at_error(&mut self, error: &ConnectionError) {
+    /// Scans an error and its sources.
+    pub(super) fn scan_error(&mut self, error: &ConnectionError) {
         self.text.clear();
         let _ = write!(self.text, "{error} {error:?} {}", error.reason());
         let mut source = error.source();
@@ -62,14 +62,14 @@ impl Witness {
         self.search("an error");
     }
 
-    /// Looks at a file.
-    pub(super) fn look_at_bytes(&mut self, what: &str, bytes: &[u8]) {
+    /// Scans a file.
+    pub(super) fn scan_bytes(&mut self, what: &str, bytes: &[u8]) {
         if let Some(secret) = self.secrets.found_in_bytes(bytes) {
             self.found.get_or_insert_with(|| format!("{secret} is in {what}"));
         }
     }
 
-    /// The verdict on all that was seen so far.
+    /// Fails if a secret was visible so far.
     pub(super) fn verdict(&self) -> Result<(), String> {
         match &self.found {
             Some(found) => Err(found.clone()),

@@ -1,4 +1,4 @@
-//! From a stream to a connection that can be used: as the machines have it.
+//! From a connected stream to an established connection.
 
 use std::sync::Arc;
 
@@ -6,81 +6,85 @@ use cenote_core::connect::{ConnectionDescription, Establish, ProxyStep, Step};
 use cenote_core::error::ConnectionError;
 use cenote_core::wire::{Compressor, CompressorId, Flags, MessageLimit, ZlibLevel};
 
-use super::{Kit, Phase, Said, Talk};
-use crate::simulate::wire::witness::Witness;
+use super::{Client, Conversation, Output, Phase};
+use crate::simulate::wire::scanner::Scanner;
 
-impl Talk {
-    pub(super) fn introduce(&self) -> Result<Phase, ConnectionError> {
+impl Conversation {
+    pub(super) fn begin_hello(&self) -> Result<Phase, ConnectionError> {
         let establish = Establish::new(Arc::clone(&self.options), self.nonces.clone())?;
         Ok(Phase::Establishing(Box::new(establish)))
     }
 
-    pub(super) fn go_through_proxy(&mut self, kit: &mut Kit, witness: &mut Witness) -> Vec<Said> {
-        let mut said = Vec::new();
+    pub(super) fn go_through_proxy(
+        &mut self,
+        client: &mut Client,
+        scanner: &mut Scanner,
+    ) -> Vec<Output> {
+        let mut outputs = Vec::new();
         while let Phase::Proxy(socks5) = &mut self.phase {
             let step = socks5.next_step();
-            witness.look_at("a step through a proxy", &step);
+            scanner.scan("a step through a proxy", &step);
             match step {
-                Ok(ProxyStep::Send(bytes)) => said.push(Said::Send(bytes.as_slice().to_vec())),
+                Ok(ProxyStep::Send(bytes)) => outputs.push(Output::Send(bytes.as_slice().to_vec())),
                 Ok(ProxyStep::Receive) => break,
                 Ok(ProxyStep::Connected) => {
-                    let next = self.introduce();
-                    said.extend(self.begin(next, kit, witness));
+                    let next = self.begin_hello();
+                    outputs.extend(self.begin(next, client, scanner));
                 }
-                Err(error) => said.extend(self.fail(error)),
+                Err(error) => outputs.extend(self.fail(error)),
             }
         }
-        said
+        outputs
     }
 
-    pub(super) fn establish(&mut self, kit: &mut Kit, witness: &mut Witness) -> Vec<Said> {
-        let mut said = Vec::new();
+    pub(super) fn establish(&mut self, client: &mut Client, scanner: &mut Scanner) -> Vec<Output> {
+        let mut outputs = Vec::new();
         while let Phase::Establishing(establish) = &mut self.phase {
             let step = establish.next_step();
             if let Ok(Step::Send(command)) = &step {
-                witness.secrets.keep_payloads(command.body());
+                scanner.secrets.keep_payloads(command.body());
             }
-            witness.look_at("a step of a conversation", &step);
+            scanner.scan("a step of a conversation", &step);
             match step {
                 Ok(Step::Send(command)) => {
                     match self.channel.begin(command.body(), None, Flags::NONE) {
                         Ok(()) => {
-                            said.push(Said::Send(self.channel.outgoing().to_vec()));
+                            outputs.push(Output::Send(self.channel.outgoing().to_vec()));
                             self.channel.written();
-                            self.asked = kit.now;
+                            self.sent = client.now;
                         }
                         Err(error) => establish.garbled(&error.to_string()),
                     }
                 }
                 Ok(Step::Receive) => match self.channel.reply() {
                     Ok(Some(reply)) => {
-                        witness.inputs += 1;
-                        witness.secrets.keep_payloads(&reply);
-                        witness.look_at_connection_again();
-                        self.round_trip = kit.now.saturating_since(self.asked);
-                        establish.reply(&reply, &mut kit.scram);
+                        scanner.inputs += 1;
+                        scanner.secrets.keep_payloads(&reply);
+                        scanner.scan_connection_again();
+                        self.round_trip = client.now.saturating_since(self.sent);
+                        establish.reply(&reply, &mut client.scram);
                     }
                     Ok(None) => break,
                     Err(error) => establish.garbled(&error.to_string()),
                 },
                 Ok(Step::Derive(derivation)) => {
                     let keys = derivation.run();
-                    witness.look_at("derived keys", &keys);
-                    establish.derived(keys, &mut kit.scram);
-                    witness.look_at("the keys that are kept", &kit.scram);
+                    scanner.scan("derived keys", &keys);
+                    establish.derived(keys, &mut client.scram);
+                    scanner.scan("the keys that are kept", &client.scram);
                 }
                 Ok(Step::Handshaken(description)) => {
                     self.agree(&description);
-                    said.push(Said::Handshaken(description));
+                    outputs.push(Output::Handshaken(description));
                 }
                 Ok(Step::Done(hello)) => {
                     self.phase = Phase::Open;
-                    said.push(Said::Opened { hello, round_trip: self.round_trip });
+                    outputs.push(Output::Opened { hello, round_trip: self.round_trip });
                 }
-                Err(error) => said.extend(self.fail(error)),
+                Err(error) => outputs.extend(self.fail(error)),
             }
         }
-        said
+        outputs
     }
 
     fn agree(&mut self, description: &ConnectionDescription) {

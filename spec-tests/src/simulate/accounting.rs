@@ -1,14 +1,14 @@
-//! What a shell knows: every request and every socket, each of them in one place. What the pool says
-//! and does has to fit, or something was lost or doubled.
+//! What a shell knows of a pool: every request and every socket, each of them in one state. The pool's
+//! actions and snapshots have to agree, or something was lost or duplicated.
 
 use std::collections::BTreeMap;
 
 use cenote_core::pool::{ConnId, Snapshot, WaiterId};
 
-/// See the module. Every method that takes the pool's word says what does not fit.
+/// All requests and sockets. Methods return an error if an action of the pool contradicts them.
 #[derive(Debug, Default)]
-pub(super) struct Books {
-    /// Who asked and has no answer yet.
+pub(super) struct Accounting {
+    /// The callers of requests without an answer.
     requests: BTreeMap<WaiterId, u32>,
     sockets: BTreeMap<u64, Socket>,
     last_request: u64,
@@ -19,38 +19,44 @@ pub(super) struct Books {
     used: u32,
 }
 
-/// One connection, wherever it is.
+/// A connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Socket {
     pub(super) id: ConnId,
-    pub(super) place: Place,
-    /// Tells its payload from all others; 0 until it is open.
+    pub(super) state: SocketState,
+    /// Its payload, which no other connection has; 0 until it is established.
     pub(super) tag: u64,
-    /// The peer is gone, whether anybody has noticed or not.
+    /// The peer is gone, whether the shell has noticed or not.
     pub(super) is_dead: bool,
-    /// Which one answered, behind a load balancer.
+    /// The service that replied to hello, behind a load balancer.
     pub(super) service: Option<u8>,
-    /// How often it was handed out: what was planned for an earlier use does not concern this one.
+    /// How often it was checked out: events that were scheduled for an earlier use are ignored.
     pub(super) use_number: u64,
 }
 
-/// Where a connection is.
+/// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// On its way to the server.
+pub(super) enum SocketState {
+    /// Being established; `is_greeted` once the server replied to hello.
     Opening { is_greeted: bool },
-    /// The pool has given it up, and its answer may still come.
+    /// The pool aborted it, but its answer may still come.
     Aborted,
-    /// With the pool.
+    /// In the pool.
     Idle,
-    /// With a caller.
+    /// Checked out.
     Used { caller: u32 },
-    /// With a caller, and of the process that this one was forked from.
+    /// Checked out in the parent process, before the fork.
     Inherited { caller: u32 },
 }
 
-impl Books {
-    /// A request with the next number.
+impl Socket {
+    pub(super) fn is_used(&self, use_number: u64) -> bool {
+        matches!(self.state, SocketState::Used { .. }) && self.use_number == use_number
+    }
+}
+
+impl Accounting {
+    /// Adds a request with the next number.
     pub(super) fn ask(&mut self, caller: u32) -> WaiterId {
         self.last_request += 1;
         let id = WaiterId(self.last_request);
@@ -70,7 +76,7 @@ impl Books {
         self.requests.contains_key(&request)
     }
 
-    /// Who asked before somebody and has no answer yet, in that order.
+    /// The requests that came before this one and have no answer, in order.
     pub(super) fn waiting_before(&self, request: WaiterId) -> impl Iterator<Item = WaiterId> {
         self.requests.range(..request).map(|(&id, _)| id)
     }
@@ -95,134 +101,138 @@ impl Books {
         self.sockets.values_mut()
     }
 
-    /// The pool has a connection opened.
+    /// The pool starts to establish a connection.
     pub(super) fn start(&mut self, id: ConnId) -> Result<(), String> {
         if id.number() != self.last_connection + 1 {
-            return Err(format!("{id} is opened after c{}", self.last_connection));
+            return Err(format!("{id} is established after c{}", self.last_connection));
         }
         self.last_connection += 1;
         self.opening += 1;
-        let place = Place::Opening { is_greeted: false };
-        let socket = Socket { id, place, tag: 0, is_dead: false, service: None, use_number: 0 };
+        let state = SocketState::Opening { is_greeted: false };
+        let socket = Socket { id, state, tag: 0, is_dead: false, service: None, use_number: 0 };
         self.sockets.insert(id.number(), socket);
         Ok(())
     }
 
-    /// The pool does not want a connection any more that is being opened.
+    /// The pool aborts a connection that is being established.
     pub(super) fn abort(&mut self, id: ConnId) -> Result<(), String> {
         match self.sockets.get_mut(&id.number()) {
-            Some(socket) if matches!(socket.place, Place::Opening { .. }) => {
-                socket.place = Place::Aborted;
+            Some(socket) if matches!(socket.state, SocketState::Opening { .. }) => {
+                socket.state = SocketState::Aborted;
                 self.opening -= 1;
                 Ok(())
             }
-            other => Err(format!("{id} is given up, which is {other:?}")),
+            other => Err(format!("{id} is aborted, but it is {other:?}")),
         }
     }
 
-    /// A connection is open; its payload goes to the pool.
+    /// A connection is established. Returns the payload for the pool.
     pub(super) fn open(&mut self, number: u64) -> Option<u64> {
         let socket = self.sockets.get_mut(&number)?;
-        match socket.place {
-            Place::Opening { .. } => self.opening -= 1,
-            // The pool gives its payload back at once.
-            Place::Aborted => {}
-            Place::Idle | Place::Used { .. } | Place::Inherited { .. } => return None,
+        match socket.state {
+            SocketState::Opening { .. } => self.opening -= 1,
+            // The pool returns the payload at once.
+            SocketState::Aborted => {}
+            SocketState::Idle | SocketState::Used { .. } | SocketState::Inherited { .. } => {
+                return None;
+            }
         }
         self.last_tag += 1;
         socket.tag = self.last_tag;
-        socket.place = Place::Idle;
+        socket.state = SocketState::Idle;
         self.idle += 1;
         Some(socket.tag)
     }
 
-    /// A connection could not be opened, or its end was ordered before.
+    /// A connection could not be established, or was aborted.
     pub(super) fn drop_unopened(&mut self, number: u64) {
         if let Some(socket) = self.sockets.remove(&number) {
-            if matches!(socket.place, Place::Opening { .. }) {
+            if matches!(socket.state, SocketState::Opening { .. }) {
                 self.opening -= 1;
             }
         }
     }
 
-    /// A caller brings a connection back; its payload goes to the pool.
+    /// A caller checks in a connection. Returns its payload for the pool.
     pub(super) fn give_back(&mut self, number: u64) -> Option<(ConnId, u64)> {
         let socket = self.sockets.get_mut(&number)?;
-        match socket.place {
-            Place::Used { .. } => self.used -= 1,
-            Place::Inherited { .. } => {}
-            Place::Opening { .. } | Place::Aborted | Place::Idle => return None,
+        match socket.state {
+            SocketState::Used { .. } => self.used -= 1,
+            SocketState::Inherited { .. } => {}
+            SocketState::Opening { .. } | SocketState::Aborted | SocketState::Idle => return None,
         }
-        socket.place = Place::Idle;
+        socket.state = SocketState::Idle;
         self.idle += 1;
         Some((socket.id, socket.tag))
     }
 
-    /// The pool answers a request with a connection. Gives who asked.
+    /// The pool answers a request with a connection. Returns the caller.
     pub(super) fn deliver(&mut self, to: WaiterId, id: ConnId, tag: u64) -> Result<u32, String> {
         let caller = self.answer(to)?;
         match self.sockets.get_mut(&id.number()) {
-            Some(socket) if socket.place == Place::Idle && socket.tag == tag => {
-                socket.place = Place::Used { caller };
+            Some(socket) if socket.state == SocketState::Idle && socket.tag == tag => {
+                socket.state = SocketState::Used { caller };
                 socket.use_number += 1;
                 self.idle -= 1;
                 self.used += 1;
                 Ok(caller)
             }
-            other => Err(format!("{id} is handed out with payload {tag}, which is {other:?}")),
+            other => Err(format!("{id} is delivered with payload {tag}, but it is {other:?}")),
         }
     }
 
-    /// The pool answers a request. Gives who asked.
+    /// The pool answers a request. Returns the caller.
     pub(super) fn answer(&mut self, request: WaiterId) -> Result<u32, String> {
         let caller = self.requests.remove(&request);
-        caller.ok_or_else(|| format!("{request} is answered, which does not wait"))
+        caller.ok_or_else(|| format!("{request} is answered, but does not wait"))
     }
 
-    /// The pool gives a payload back to be closed.
+    /// The pool returns a payload to be closed.
     pub(super) fn close(&mut self, id: ConnId, tag: u64) -> Result<(), String> {
         match self.sockets.remove(&id.number()) {
-            Some(socket) if socket.place == Place::Idle && socket.tag == tag => {
+            Some(socket) if socket.state == SocketState::Idle && socket.tag == tag => {
                 self.idle -= 1;
                 Ok(())
             }
-            other => Err(format!("{id} is closed with payload {tag}, which is {other:?}")),
+            other => Err(format!("{id} is closed with payload {tag}, but it is {other:?}")),
         }
     }
 
-    /// Something is said of a connection that must be in use.
+    /// An action is about a connection that must be in use.
     pub(super) fn expect_used(&self, id: ConnId) -> Result<(), String> {
         match self.sockets.get(&id.number()) {
-            Some(Socket { place: Place::Used { .. }, .. }) => Ok(()),
-            other => Err(format!("{id} is said to be in use, which is {other:?}")),
+            Some(Socket { state: SocketState::Used { .. }, .. }) => Ok(()),
+            other => Err(format!("{id} should be in use, but it is {other:?}")),
         }
     }
 
-    /// This is a child process now: what is in use is the parent's.
+    /// From now on this is a child process: connections in use belong to the parent.
     pub(super) fn fork(&mut self) {
         for socket in self.sockets.values_mut() {
-            if let Place::Used { caller } = socket.place {
-                socket.place = Place::Inherited { caller };
+            if let SocketState::Used { caller } = socket.state {
+                socket.state = SocketState::Inherited { caller };
             }
         }
         self.used = 0;
     }
 
-    /// The sum of everything is what the pool says of itself.
+    /// Compares the sums with the pool's snapshot.
     pub(super) fn compare(&self, snapshot: &Snapshot) -> Result<(), String> {
         let mine = (self.opening, self.idle, self.used);
         let theirs = (snapshot.pending, snapshot.available, snapshot.in_use);
         if mine == theirs && snapshot.connections_created == self.last_connection {
             return Ok(());
         }
-        Err(format!("{mine:?} are opening, idle and in use, and the pool says: {snapshot}"))
+        Err(format!(
+            "{mine:?} are pending, available and in use, but the pool's snapshot is: {snapshot}"
+        ))
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.requests.is_empty() && self.sockets.is_empty()
     }
 
-    /// After the end: nothing is anywhere.
+    /// Checks that no request and no socket is left.
     pub(super) fn expect_nothing(&self) -> Result<(), String> {
         if self.is_empty() {
             return Ok(());

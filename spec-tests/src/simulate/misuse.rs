@@ -1,4 +1,4 @@
-//! Mistakes of whoever embeds a pool: inputs that make no sense, each of which has to be refused.
+//! Misuse of the pool by its embedder: invalid inputs, each of which has to be refused.
 
 use std::time::Duration;
 
@@ -6,54 +6,53 @@ use cenote_core::pool::{
     ConnId, Health, Input, InvalidOptions, Maintenance, PoolOptions, PoolTypes, Purpose, WaiterId,
 };
 
-use super::books::{Books, Place};
-use super::chance::Chance;
+use super::accounting::{Accounting, SocketState};
 use crate::lockstep;
+use crate::replay::random::SplitMix;
 
-/// What a mistake is made with.
-struct Hand<'a, F> {
-    books: &'a Books,
+/// What an invalid input is made of.
+struct Context<'a, F> {
+    accounting: &'a Accounting,
     is_balanced: bool,
-    chance: &'a mut Chance,
+    random: &'a mut SplitMix,
     cause: F,
 }
 
-/// One of them, if there is something that it can be made with at present. `cause` is why something
-/// is said to have failed.
-pub(super) fn mistake<S: PoolTypes<Conn = u64, Waiter = u64>>(
-    books: &Books,
+/// An invalid input, if one is possible in the present state. `cause` creates the cause of a failure.
+pub(super) fn misuse<S: PoolTypes<Conn = u64, Waiter = u64>>(
+    accounting: &Accounting,
     is_balanced: bool,
-    chance: &mut Chance,
+    random: &mut SplitMix,
     cause: impl FnOnce() -> S::Cause,
 ) -> Option<Input<S>> {
-    let kind = chance.below(14);
-    let mut hand = Hand { books, is_balanced, chance, cause };
+    let kind = random.below(14);
+    let mut context = Context { accounting, is_balanced, random, cause };
     match kind {
-        0 => hand.check_in_of(is_idle),
-        1 => hand.check_in_of(is_opening),
-        2 => hand.check_in_of_nobody(),
-        3 => hand.success_of(|place| is_idle(place) || is_used(place)),
-        4 => hand.failure_of(|place| is_idle(place) || is_used(place)),
-        5 => hand.request_under_old_id(),
-        6 => Some(hand.foreign_clear()),
-        7 => hand.interrupt_of_service(),
+        0 => context.check_in_of(is_idle),
+        1 => context.check_in_of(is_opening),
+        2 => context.check_in_of_unknown(),
+        3 => context.success_of(|state| is_idle(state) || is_used(state)),
+        4 => context.failure_of(|state| is_idle(state) || is_used(state)),
+        5 => context.request_under_old_id(),
+        6 => Some(context.foreign_clear()),
+        7 => context.interrupt_of_service(),
         8 => Some(Input::SetOptions { options: Box::new(unusable_options()) }),
-        9 => Some(hand.other_kind_of_pool()),
-        10 => hand.unknown_service(),
-        11 => hand.hello_twice(),
-        12 => hand.end_of_opening(),
-        _ => hand.purpose_of(|place| is_idle(place) || is_opening(place)),
+        9 => Some(context.other_kind_of_pool()),
+        10 => context.unknown_service(),
+        11 => context.hello_twice(),
+        12 => context.end_of_opening(),
+        _ => context.purpose_of(|state| is_idle(state) || is_opening(state)),
     }
 }
 
-impl<F> Hand<'_, F> {
-    fn some(&mut self, wanted: impl Fn(Place) -> bool) -> Option<ConnId> {
-        let those: Vec<_> =
-            self.books.sockets().filter(|it| wanted(it.place)).map(|it| it.id).collect();
-        self.chance.pick(&those)
+impl<F> Context<'_, F> {
+    fn some(&mut self, wanted: impl Fn(SocketState) -> bool) -> Option<ConnId> {
+        let ids: Vec<_> =
+            self.accounting.sockets().filter(|it| wanted(it.state)).map(|it| it.id).collect();
+        self.random.pick(&ids)
     }
 
-    fn check_in_of<S>(&mut self, wanted: impl Fn(Place) -> bool) -> Option<Input<S>>
+    fn check_in_of<S>(&mut self, wanted: impl Fn(SocketState) -> bool) -> Option<Input<S>>
     where
         S: PoolTypes<Conn = u64>,
     {
@@ -61,16 +60,16 @@ impl<F> Hand<'_, F> {
         Some(Input::CheckedIn { id, conn: u64::MAX, health: Health::Healthy })
     }
 
-    fn check_in_of_nobody<S>(self) -> Option<Input<S>>
+    fn check_in_of_unknown<S>(self) -> Option<Input<S>>
     where
         S: PoolTypes<Conn = u64>,
         F: FnOnce() -> S::Cause,
     {
-        let id = ConnId::from_parts(self.books.last_connection() + 1, 0);
+        let id = ConnId::from_parts(self.accounting.last_connection() + 1, 0);
         Some(Input::CheckedIn { id, conn: u64::MAX, health: Health::Errored((self.cause)()) })
     }
 
-    fn success_of<S>(&mut self, wanted: impl Fn(Place) -> bool) -> Option<Input<S>>
+    fn success_of<S>(&mut self, wanted: impl Fn(SocketState) -> bool) -> Option<Input<S>>
     where
         S: PoolTypes<Conn = u64>,
     {
@@ -78,7 +77,7 @@ impl<F> Hand<'_, F> {
         Some(Input::EstablishSucceeded { id, conn: u64::MAX })
     }
 
-    fn failure_of<S>(mut self, wanted: impl Fn(Place) -> bool) -> Option<Input<S>>
+    fn failure_of<S>(mut self, wanted: impl Fn(SocketState) -> bool) -> Option<Input<S>>
     where
         S: PoolTypes,
         F: FnOnce() -> S::Cause,
@@ -88,13 +87,13 @@ impl<F> Hand<'_, F> {
     }
 
     fn request_under_old_id<S: PoolTypes<Waiter = u64>>(&self) -> Option<Input<S>> {
-        let id = self.books.last_request();
+        let id = self.accounting.last_request();
         let purpose = Purpose::Other;
         let request = Input::CheckOutRequested { id, waiter: u64::MAX, deadline: None, purpose };
         (id != WaiterId(0)).then_some(request)
     }
 
-    /// The one kind of clear that this kind of pool does not know.
+    /// The kind of clear that this kind of pool does not support.
     fn foreign_clear<S>(self) -> Input<S>
     where
         S: PoolTypes,
@@ -119,18 +118,18 @@ impl<F> Hand<'_, F> {
     }
 
     fn unknown_service<S: PoolTypes>(&mut self) -> Option<Input<S>> {
-        let id = self.some(|place| place == Place::Opening { is_greeted: false })?;
+        let id = self.some(|state| state == SocketState::Opening { is_greeted: false })?;
         let service = (!self.is_balanced).then(|| lockstep::service(1));
         Some(Input::Handshaken { id, service })
     }
 
     fn hello_twice<S: PoolTypes>(&mut self) -> Option<Input<S>> {
-        let id = self.some(|place| place == Place::Opening { is_greeted: true })?;
+        let id = self.some(|state| state == SocketState::Opening { is_greeted: true })?;
         let service = self.is_balanced.then(|| lockstep::service(1));
         Some(Input::Handshaken { id, service })
     }
 
-    /// What is not open yet cannot be closed while it is idle.
+    /// A pending connection cannot be closed as an idle one.
     fn end_of_opening<S>(mut self) -> Option<Input<S>>
     where
         S: PoolTypes,
@@ -140,22 +139,25 @@ impl<F> Hand<'_, F> {
         Some(Input::IdleClosedByPeer { id, cause: (self.cause)() })
     }
 
-    fn purpose_of<S: PoolTypes>(&mut self, wanted: impl Fn(Place) -> bool) -> Option<Input<S>> {
+    fn purpose_of<S: PoolTypes>(
+        &mut self,
+        wanted: impl Fn(SocketState) -> bool,
+    ) -> Option<Input<S>> {
         let id = self.some(wanted)?;
         Some(Input::Repurposed { id, purpose: Purpose::Cursor })
     }
 }
 
-fn is_idle(place: Place) -> bool {
-    place == Place::Idle
+fn is_idle(state: SocketState) -> bool {
+    state == SocketState::Idle
 }
 
-fn is_used(place: Place) -> bool {
-    matches!(place, Place::Used { .. })
+fn is_used(state: SocketState) -> bool {
+    matches!(state, SocketState::Used { .. })
 }
 
-fn is_opening(place: Place) -> bool {
-    matches!(place, Place::Opening { .. })
+fn is_opening(state: SocketState) -> bool {
+    matches!(state, SocketState::Opening { .. })
 }
 
 fn unusable_options() -> PoolOptions {

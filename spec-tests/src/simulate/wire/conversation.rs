@@ -1,5 +1,4 @@
-//! The client's end of one link, as a shell has it: through a proxy, hello, authentication, and then
-//! commands.
+//! A client's conversation on one link, as a shell has it: proxy, hello, authentication, then commands.
 
 mod establishing;
 
@@ -17,19 +16,19 @@ use cenote_core::pool::Instant;
 use cenote_core::uri::ProxyOptions;
 use cenote_core::wire::{Channel, Flags, WireError};
 
-use super::witness::Witness;
+use super::scanner::Scanner;
 
-/// See the module.
+/// The conversation on one link.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(super) struct Conversation {
     channel: Channel,
     phase: Phase,
     options: Arc<EstablishOptions>,
-    /// Of what goes wrong once it is open.
+    /// The stage of errors once it is established.
     stage: Stage,
     nonces: [Nonce; 2],
-    /// When hello was sent, and how long its reply took.
-    asked: Instant,
+    /// When the last message was sent, and how long its reply took.
+    sent: Instant,
     round_trip: Duration,
 }
 
@@ -39,24 +38,24 @@ enum Phase {
     Proxy(Socks5),
     Establishing(Box<Establish>),
     Open,
-    /// It has failed; with what, if nobody was told because nobody was at it.
+    /// It has failed; with the error, if the error was not reported because no command was under way.
     Over(Option<ConnectionError>),
 }
 
 /// What all connections of a client share.
 #[derive(Debug)]
-pub(super) struct Kit {
+pub(super) struct Client {
     pub(super) address: ServerAddress,
     pub(super) proxy: Option<ProxyOptions>,
     pub(super) scram: ScramCache,
     pub(super) now: Instant,
 }
 
-/// What a talk wants done.
+/// What is to be done, or has happened.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum Output {
     Send(Vec<u8>),
-    /// Hello is answered.
+    /// The server replied to hello.
     Handshaken(Box<ConnectionDescription>),
     Opened {
         hello: Box<ConnectionDescription>,
@@ -66,26 +65,25 @@ pub(super) enum Said {
         body: RawDocumentBuf,
         more_to_come: bool,
     },
-    /// The connection is of no use any more.
+    /// The connection is broken.
     Failed(ConnectionError),
-    /// Something came, or it ended, while nobody waited for anything.
-    Stirred(ConnectionError),
+    /// Data or the end arrived while no reply was awaited.
+    Unexpected(ConnectionError),
 }
 
-/// How a stream breaks.
+/// How a stream ends.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Break {
-    /// Nobody listens.
+pub(super) enum StreamEnd {
+    /// The server does not listen.
     Refused,
     End,
     Reset,
-    /// It takes longer than this.
+    /// A timeout of this duration is over.
     TimedOut(Duration),
 }
 
-impl Talk {
-    /// Nobody has answered yet. Monitors are more lenient
-    /// (`docs/decisions/0008-what-monitors-accept.md`).
+impl Conversation {
+    /// Starts to connect. Monitors are more lenient (`docs/decisions/0008-what-monitors-accept.md`).
     pub(super) fn new(
         options: Arc<EstablishOptions>,
         nonces: [Nonce; 2],
@@ -96,16 +94,16 @@ impl Talk {
         } else {
             (Channel::new(), Stage::Operation)
         };
-        let (asked, round_trip) = (Instant::ORIGIN, Duration::ZERO);
-        Self { channel, phase: Phase::Connecting, options, stage, nonces, asked, round_trip }
+        let (sent, round_trip) = (Instant::ORIGIN, Duration::ZERO);
+        Self { channel, phase: Phase::Connecting, options, stage, nonces, sent, round_trip }
     }
 
-    /// Whether the next one may use it (CO-19).
+    /// Whether the connection may be used again (CO-19).
     pub(super) fn is_reusable(&self) -> bool {
         matches!(self.phase, Phase::Open) && self.channel.is_reusable()
     }
 
-    /// It is neither open nor broken.
+    /// Whether the connection is still being established.
     pub(super) const fn is_opening(&self) -> bool {
         match self.phase {
             Phase::Connecting | Phase::Proxy(_) | Phase::Establishing(_) => true,
@@ -121,70 +119,77 @@ impl Talk {
         self.is_open() && self.channel.awaits_reply()
     }
 
-    /// The other end has answered.
-    pub(super) fn connected(&mut self, kit: &mut Kit, witness: &mut Witness) -> Vec<Said> {
+    /// The stream is connected.
+    pub(super) fn connected(&mut self, client: &mut Client, scanner: &mut Scanner) -> Vec<Output> {
         let Phase::Connecting = self.phase else { return Vec::new() };
-        let next = match &kit.proxy {
-            Some(proxy) => Socks5::new(&kit.address, proxy.credential.as_ref()).map(Phase::Proxy),
-            None => self.introduce(),
+        let next = match &client.proxy {
+            Some(proxy) => {
+                Socks5::new(&client.address, proxy.credential.as_ref()).map(Phase::Proxy)
+            }
+            None => self.begin_hello(),
         };
-        self.begin(next, kit, witness)
+        self.begin(next, client, scanner)
     }
 
-    /// Bytes came, in whatever cut.
+    /// Bytes arrived.
     pub(super) fn received(
         &mut self,
         bytes: &[u8],
-        kit: &mut Kit,
-        witness: &mut Witness,
-    ) -> Vec<Said> {
+        client: &mut Client,
+        scanner: &mut Scanner,
+    ) -> Vec<Output> {
         if let Phase::Proxy(socks5) = &mut self.phase {
-            // A server says nothing before it is asked: all of it is the proxy's.
+            // A server sends nothing before hello: all bytes are the proxy's.
             socks5.received(bytes);
-            return self.go_on(kit, witness);
+            return self.advance(client, scanner);
         }
-        self.fill(bytes);
+        self.buffer(bytes);
         if self.is_open() && !self.channel.awaits_reply() {
-            return vec![Said::Stirred(ConnectionError::protocol(
+            return vec![Output::Unexpected(ConnectionError::protocol(
                 self.stage,
-                "bytes that nobody asked for",
+                "unexpected bytes",
             ))];
         }
-        self.go_on(kit, witness)
+        self.advance(client, scanner)
     }
 
-    /// The stream breaks, or takes too long.
-    pub(super) fn broke(&mut self, how: Break, kit: &mut Kit, witness: &mut Witness) -> Vec<Said> {
+    /// The stream ended, or a timeout is over.
+    pub(super) fn broke(
+        &mut self,
+        how: StreamEnd,
+        client: &mut Client,
+        scanner: &mut Scanner,
+    ) -> Vec<Output> {
         match &mut self.phase {
-            Phase::Connecting => self.fail(how.at(connecting(kit))),
+            Phase::Connecting => self.fail(how.at(connecting(client))),
             Phase::Proxy(_) => self.fail(how.at(Stage::Proxy)),
             Phase::Establishing(establish) => {
                 match (how, self.channel.end()) {
-                    (Break::TimedOut(after), _) => establish.timed_out(after),
-                    (Break::End, Err(error)) => establish.failed(error),
-                    (Break::End, Ok(())) => establish.failed("closed by the peer"),
-                    (Break::Refused | Break::Reset, _) => establish.failed(how.error()),
+                    (StreamEnd::TimedOut(after), _) => establish.timed_out(after),
+                    (StreamEnd::End, Err(error)) => establish.failed(error),
+                    (StreamEnd::End, Ok(())) => establish.failed("closed by the peer"),
+                    (StreamEnd::Refused | StreamEnd::Reset, _) => establish.failed(how.error()),
                 }
-                self.go_on(kit, witness)
+                self.advance(client, scanner)
             }
             Phase::Open => {
                 let awaited = self.channel.awaits_reply();
                 let error = match (how, self.channel.end()) {
-                    (Break::End, Err(error)) => ConnectionError::network(self.stage, error),
+                    (StreamEnd::End, Err(error)) => ConnectionError::network(self.stage, error),
                     _ => how.at(self.stage),
                 };
                 if awaited {
                     return self.fail(error);
                 }
                 self.phase = Phase::Over(Some(error.clone()));
-                vec![Said::Stirred(error)]
+                vec![Output::Unexpected(error)]
             }
             Phase::Over(_) => Vec::new(),
         }
     }
 
-    /// Asks something; a reply or a failure follows.
-    pub(super) fn ask(
+    /// Sends a command. A reply or a failure follows.
+    pub(super) fn send(
         &mut self,
         command: &RawDocument,
         database: Option<&str>,
@@ -194,7 +199,7 @@ impl Talk {
             Phase::Open => {}
             Phase::Over(Some(error)) => return Err(error.clone()),
             Phase::Connecting | Phase::Proxy(_) | Phase::Establishing(_) | Phase::Over(None) => {
-                let reason = "asked before it is open, or after its end";
+                let reason = "the connection is not established, or has failed";
                 return Err(ConnectionError::configuration(self.stage, reason));
             }
         }
@@ -208,58 +213,58 @@ impl Talk {
     fn begin(
         &mut self,
         next: Result<Phase, ConnectionError>,
-        kit: &mut Kit,
-        witness: &mut Witness,
-    ) -> Vec<Said> {
+        client: &mut Client,
+        scanner: &mut Scanner,
+    ) -> Vec<Output> {
         match next {
             Ok(phase) => {
                 self.phase = phase;
-                self.go_on(kit, witness)
+                self.advance(client, scanner)
             }
             Err(error) => self.fail(error),
         }
     }
 
-    fn fail(&mut self, error: ConnectionError) -> Vec<Said> {
+    fn fail(&mut self, error: ConnectionError) -> Vec<Output> {
         self.phase = Phase::Over(None);
-        vec![Said::Failed(error)]
+        vec![Output::Failed(error)]
     }
 
-    /// Until something has to come from outside.
-    fn go_on(&mut self, kit: &mut Kit, witness: &mut Witness) -> Vec<Said> {
-        witness.look_at_connection(self);
+    /// Continues until input is needed.
+    fn advance(&mut self, client: &mut Client, scanner: &mut Scanner) -> Vec<Output> {
+        scanner.scan_connection(self);
         match &self.phase {
-            Phase::Proxy(_) => self.go_through_proxy(kit, witness),
-            Phase::Establishing(_) => self.establish(kit, witness),
+            Phase::Proxy(_) => self.go_through_proxy(client, scanner),
+            Phase::Establishing(_) => self.establish(client, scanner),
             Phase::Open => self.read_replies(),
             Phase::Connecting | Phase::Over(_) => Vec::new(),
         }
     }
 
-    fn read_replies(&mut self) -> Vec<Said> {
-        let mut said = Vec::new();
+    fn read_replies(&mut self) -> Vec<Output> {
+        let mut outputs = Vec::new();
         while self.awaits_reply() {
             match self.channel.reply_message() {
                 Ok(Some(reply)) => {
                     let more_to_come = reply.flags().more_to_come;
-                    said.push(Said::Reply { body: reply.body().to_owned(), more_to_come });
+                    outputs.push(Output::Reply { body: reply.body().to_owned(), more_to_come });
                 }
                 Ok(None) => break,
                 Err(error) => {
                     let error = ConnectionError::protocol(self.stage, &error.to_string());
-                    said.extend(self.fail(error));
+                    outputs.extend(self.fail(error));
                 }
             }
         }
-        said
+        outputs
     }
 
-    fn fill(&mut self, bytes: &[u8]) {
+    fn buffer(&mut self, bytes: &[u8]) {
         let mut bytes = bytes;
         while !bytes.is_empty() {
             let spare = self.channel.spare();
             let count = spare.len().min(bytes.len());
-            // After an error there is no room, and nobody reads on.
+            // After an error there is no room, and the rest is not read.
             let (Some(room), Some((now, later))) = (
                 spare.get_mut(..count).filter(|room| !room.is_empty()),
                 bytes.split_at_checked(count),
@@ -273,16 +278,16 @@ impl Talk {
     }
 }
 
-/// What a shell connects to first.
-const fn connecting(kit: &Kit) -> Stage {
-    if kit.proxy.is_some() { Stage::Proxy } else { Stage::Tcp }
+/// The stage in which a shell connects.
+const fn connecting(client: &Client) -> Stage {
+    if client.proxy.is_some() { Stage::Proxy } else { Stage::Tcp }
 }
 
 fn refused(stage: Stage, error: &WireError) -> ConnectionError {
     ConnectionError::configuration(stage, &error.to_string())
 }
 
-impl Break {
+impl StreamEnd {
     fn error(self) -> io::Error {
         match self {
             Self::Refused => ErrorKind::ConnectionRefused.into(),

@@ -1,0 +1,257 @@
+//! Counts the situations that occur in worlds, to show which faults were tested.
+
+use std::fmt;
+
+use cenote_core::pool::{CheckOutError, Purpose};
+
+use super::caller_profile::Request;
+
+/// A situation that can occur in a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Situation {
+    // Troubles that began.
+    Refuses,
+    Stalls,
+    IsSlow,
+    Resets,
+    Vanishes,
+    TalksNonsense,
+    RefusesLogins,
+    IsOverloaded,
+    ClosesIdle,
+    StepsDown,
+    Closes,
+    GoesHalfOpen,
+    IsCutOff,
+    Drips,
+    Restarts,
+    ShutsDown,
+    HalfCloses,
+    Cuts,
+    FailsCommands,
+    ServicesMove,
+    // Connections.
+    OpeningFailed,
+    OpeningTimedOut,
+    LoginFailed,
+    Aborted,
+    LateAnswer,
+    BrokenInUse,
+    SilentInUse,
+    ClosedIdle,
+    Interrupted,
+    LeakReport,
+    // Callers.
+    OwnDeadline,
+    DeadlinePassed,
+    Cancelled,
+    CancelledTooLate,
+    Burst,
+    Leaks,
+    ReturnsBroken,
+    Pins,
+    WaitedTooLong,
+    Cleared,
+    // Clock and timers.
+    ClockStandsStill,
+    ClockRunsBack,
+    ClockJumps,
+    TimerLate,
+    TimerEarly,
+    TimersMerged,
+    Coincidence,
+    // The embedder.
+    OptionsChange,
+    Fork,
+    InheritedComesBack,
+    Mistake,
+}
+
+/// All situations and their names, in the order of reports.
+const GROUPS: [(&str, &[(Situation, &str)]); 5] = [
+    (
+        "troubles",
+        &[
+            (Situation::Refuses, "refuses"),
+            (Situation::Stalls, "stalls"),
+            (Situation::IsSlow, "is slow"),
+            (Situation::Resets, "resets"),
+            (Situation::Vanishes, "vanishes"),
+            (Situation::TalksNonsense, "talks nonsense"),
+            (Situation::RefusesLogins, "refuses logins"),
+            (Situation::IsOverloaded, "is overloaded"),
+            (Situation::ClosesIdle, "closes idle"),
+            (Situation::StepsDown, "steps down"),
+            (Situation::Closes, "closes"),
+            (Situation::GoesHalfOpen, "goes half-open"),
+            (Situation::IsCutOff, "network is cut"),
+            (Situation::Drips, "drips"),
+            (Situation::Restarts, "restarts"),
+            (Situation::ShutsDown, "shuts down"),
+            (Situation::HalfCloses, "half-closes"),
+            (Situation::Cuts, "cuts replies"),
+            (Situation::FailsCommands, "fails commands"),
+            (Situation::ServicesMove, "services change"),
+        ],
+    ),
+    (
+        "connections",
+        &[
+            (Situation::OpeningFailed, "not established"),
+            (Situation::OpeningTimedOut, "not established in time"),
+            (Situation::LoginFailed, "login failed"),
+            (Situation::Aborted, "aborted"),
+            (Situation::LateAnswer, "answered after that"),
+            (Situation::BrokenInUse, "broken in use"),
+            (Situation::SilentInUse, "silent in use"),
+            (Situation::ClosedIdle, "closed by the peer while idle"),
+            (Situation::Interrupted, "interrupted"),
+            (Situation::LeakReport, "reported as leaked"),
+        ],
+    ),
+    (
+        "callers",
+        &[
+            (Situation::OwnDeadline, "own deadline"),
+            (Situation::DeadlinePassed, "own deadline in the past"),
+            (Situation::Cancelled, "cancelled"),
+            (Situation::CancelledTooLate, "cancelled too late"),
+            (Situation::Burst, "in a burst"),
+            (Situation::Leaks, "leak a connection"),
+            (Situation::ReturnsBroken, "return a broken connection"),
+            (Situation::Pins, "pin"),
+            (Situation::WaitedTooLong, "wait queue timeout"),
+            (Situation::Cleared, "pool cleared"),
+        ],
+    ),
+    (
+        "time",
+        &[
+            (Situation::ClockStandsStill, "clock stands still"),
+            (Situation::ClockRunsBack, "clock runs back"),
+            (Situation::ClockJumps, "clock jumps"),
+            (Situation::TimerLate, "timer late"),
+            (Situation::TimerEarly, "timer early"),
+            (Situation::TimersMerged, "several deadlines in one timer"),
+            (Situation::Coincidence, "use ends at a deadline"),
+        ],
+    ),
+    (
+        "embedders",
+        &[
+            (Situation::OptionsChange, "options change"),
+            (Situation::Fork, "forks"),
+            (Situation::InheritedComesBack, "parent's connection returned"),
+            (Situation::Mistake, "misuse"),
+        ],
+    ),
+];
+
+const COUNT: usize = Situation::Mistake as usize + 1;
+
+/// How often each situation occurred.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Coverage([u64; COUNT]);
+
+impl Coverage {
+    /// Counts one occurrence.
+    pub(super) fn count(&mut self, what: Situation) {
+        if let Some(count) = self.0.get_mut(what as usize) {
+            *count += 1;
+        }
+    }
+
+    /// Counts the parameters of a check-out.
+    pub(super) fn count_request(&mut self, request: &Request) {
+        for (is_so, what) in [
+            (request.allowed.is_some(), Situation::OwnDeadline),
+            (request.is_late, Situation::DeadlinePassed),
+            (request.purpose != Purpose::Other, Situation::Pins),
+        ] {
+            if is_so {
+                self.count(what);
+            }
+        }
+    }
+
+    /// Counts a failed check-out.
+    pub(super) fn count_error<C>(&mut self, error: &CheckOutError<C>) {
+        match error {
+            CheckOutError::WaitQueueTimeout { .. } => self.count(Situation::WaitedTooLong),
+            CheckOutError::PoolCleared { .. } => self.count(Situation::Cleared),
+            CheckOutError::Cancelled
+            | CheckOutError::PoolClosed
+            | CheckOutError::EstablishFailed { .. } => {}
+        }
+    }
+
+    /// Adds the counts of another world.
+    pub fn add(&mut self, other: &Self) {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count += more;
+        }
+    }
+
+    /// All situations by group, each with its count.
+    pub fn groups(&self) -> impl Iterator<Item = (&'static str, Vec<(&'static str, u64)>)> {
+        let times = |what: Situation| self.0.get(what as usize).copied().unwrap_or_default();
+        GROUPS.into_iter().map(move |(group, those)| {
+            (group, those.iter().map(|&(what, name)| (name, times(what))).collect())
+        })
+    }
+}
+
+impl Default for Coverage {
+    fn default() -> Self {
+        Self([0; COUNT])
+    }
+}
+
+/// The length of lines, as far as possible.
+const WIDTH: usize = 100;
+
+/// A paragraph for each group, without situations that did not occur.
+impl fmt::Display for Coverage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (group, those) in self.groups() {
+            let mut line = format!("{group:<15}");
+            let occurred = those.into_iter().filter(|(_, times)| *times != 0);
+            for (index, (name, times)) in occurred.enumerate() {
+                let item = format!(" {name} {times}");
+                line.push_str(if index == 0 { "" } else { "," });
+                if line.len() + item.len() >= WIDTH {
+                    writeln!(f, "{line}")?;
+                    line = " ".repeat(15);
+                }
+                line.push_str(&item);
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COUNT, Coverage, GROUPS, Situation};
+
+    #[test]
+    fn each_situation_is_in_one_group() {
+        let mut places: Vec<_> =
+            GROUPS.iter().flat_map(|(_, those)| *those).map(|(what, _)| *what as usize).collect();
+        places.sort_unstable();
+        assert_eq!(places, (0..COUNT).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn counts_are_added_and_reported() {
+        let (mut coverage, mut other) = (Coverage::default(), Coverage::default());
+        coverage.count(Situation::Fork);
+        other.count(Situation::Fork);
+        other.count(Situation::Stalls);
+        coverage.add(&other);
+        let text = coverage.to_string();
+        assert!(text.contains("troubles        stalls 1\n"), "{text}");
+        assert!(text.contains("embedders       forks 2\n"), "{text}");
+    }
+}

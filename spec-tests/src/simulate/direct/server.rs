@@ -1,0 +1,191 @@
+//! The server and its monitor.
+
+use std::time::Duration;
+
+use cenote_core::pool::{Input, ServiceId, Status};
+
+use super::{Due, Socket, SocketState, Trouble, World, service_of};
+use crate::lockstep;
+use crate::simulate::coverage::Situation;
+use crate::simulate::latency::Latency;
+use crate::simulate::world;
+
+impl World<'_> {
+    /// The server replies to hello. Behind a load balancer, the pool has to be told which service it is.
+    pub(super) fn greeted(&mut self, connection: u64) -> Result<(), String> {
+        let is_heard = !matches!(
+            self.transport.trouble,
+            Some(
+                Trouble::Refuses | Trouble::Resets | Trouble::TalksNonsense | Trouble::IsOverloaded
+            )
+        );
+        if !is_heard {
+            return Ok(());
+        }
+        self.greet(connection)
+    }
+
+    /// The connection is established, or fails.
+    pub(super) fn opened(&mut self, connection: u64) -> Result<(), String> {
+        let Some(socket) = self.accounting.socket(connection) else { return Ok(()) };
+        let is_wanted = match socket.state {
+            SocketState::Opening { .. } => true,
+            SocketState::Aborted => false,
+            SocketState::Idle | SocketState::Used { .. } | SocketState::Inherited { .. } => {
+                return Ok(());
+            }
+        };
+        // A shell that aborts at once never answers; a slower one does.
+        if !is_wanted && (self.is_recovering || self.random.flip()) {
+            self.accounting.drop_unopened(connection);
+            return Ok(());
+        }
+        if !is_wanted {
+            self.coverage.count(Situation::LateAnswer);
+        }
+        if let Some(trouble) = self.transport.trouble.filter(|trouble| trouble.prevents_opening()) {
+            let is_login = trouble == Trouble::RefusesLogins;
+            let (login, other) = (Situation::LoginFailed, Situation::OpeningFailed);
+            self.coverage.count(if is_login { login } else { other });
+            return self.fail_to_open(connection, trouble != Trouble::IsOverloaded);
+        }
+        self.greet(connection)?;
+        let Some(conn) = self.accounting.open(connection) else { return Ok(()) };
+        self.feed(Input::EstablishSucceeded { id: socket.id, conn })?;
+        self.expect_gone_unless(is_wanted, connection)
+    }
+
+    pub(super) fn opening_times_out(&mut self, connection: u64) -> Result<(), String> {
+        match self.accounting.socket(connection).map(|socket| socket.state) {
+            Some(SocketState::Opening { .. }) => {
+                self.coverage.count(Situation::OpeningTimedOut);
+                self.fail_to_open(connection, true)
+            }
+            Some(SocketState::Aborted) => {
+                self.accounting.drop_unopened(connection);
+                Ok(())
+            }
+            Some(SocketState::Idle | SocketState::Used { .. } | SocketState::Inherited { .. })
+            | None => Ok(()),
+        }
+    }
+
+    /// Monitors mark pools ready and clear them. Behind a load balancer there is no monitor, and the
+    /// application marks the pool ready.
+    pub(super) fn heartbeat(&mut self) -> Result<(), String> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let after = self.time(Latency::Fixed(self.plan.heartbeat));
+        self.plan_in(after, Due::Heartbeat);
+        let is_gone = self.transport.trouble.is_some_and(Trouble::prevents_opening);
+        let status = self.subject.snapshot().status;
+        match status {
+            Status::Paused if !is_gone => self.feed(Input::Ready),
+            // Each failed check clears the pool, even if it is paused already (CLR-07).
+            Status::Ready | Status::Paused if is_gone && !self.is_balanced() => {
+                let interrupt =
+                    self.transport.trouble == Some(Trouble::Stalls) || self.random.flip();
+                self.clear(None, interrupt)
+            }
+            Status::Paused | Status::Ready | Status::Closed => Ok(()),
+        }
+    }
+
+    /// The shell notices that the peer has closed an idle connection.
+    pub(super) fn peer_closes(&mut self, connection: u64) -> Result<(), String> {
+        let Some(socket) = self.accounting.socket(connection) else { return Ok(()) };
+        match socket.state {
+            SocketState::Idle | SocketState::Used { .. } => {
+                if socket.state == SocketState::Idle {
+                    self.coverage.count(Situation::ClosedIdle);
+                }
+                let cause = self.now.as_nanos();
+                self.feed(Input::IdleClosedByPeer { id: socket.id, cause })
+            }
+            SocketState::Opening { .. } | SocketState::Aborted | SocketState::Inherited { .. } => {
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn clear(
+        &mut self,
+        service: Option<ServiceId>,
+        interrupt: bool,
+    ) -> Result<(), String> {
+        if self.is_balanced() != service.is_some() {
+            return Ok(());
+        }
+        let interrupt = interrupt && service.is_none();
+        self.feed(Input::Clear { cause: self.now.as_nanos(), interrupt, service })
+    }
+
+    fn greet(&mut self, connection: u64) -> Result<(), String> {
+        let services = u64::from(self.plan.transport.services);
+        let index = (services != 0).then(|| {
+            let index = u8::try_from(self.random.below(services.max(1))).unwrap_or_default();
+            self.transport.first_service.wrapping_add(index)
+        });
+        let Some(socket) = self.accounting.socket_mut(connection) else { return Ok(()) };
+        if socket.state != (SocketState::Opening { is_greeted: false }) {
+            return Ok(());
+        }
+        socket.state = SocketState::Opening { is_greeted: true };
+        socket.service = index;
+        let id = socket.id;
+        self.feed(Input::Handshaken { id, service: index.map(lockstep::service) })
+    }
+
+    /// SDAM sees the error first and may clear the pool; behind a load balancer, only a known service.
+    fn fail_to_open(&mut self, connection: u64, clears: bool) -> Result<(), String> {
+        let Some(socket) = self.accounting.socket(connection) else { return Ok(()) };
+        let is_open = matches!(socket.state, SocketState::Opening { .. });
+        if is_open && clears && !self.is_recovering && !self.subject.pool().is_stale(socket.id) {
+            self.clear(service_of(&socket), false)?;
+        }
+        // The clear may have aborted it; then this answer is too late, and makes no difference.
+        self.accounting.drop_unopened(connection);
+        self.feed(Input::EstablishFailed { id: socket.id, cause: self.now.as_nanos() })
+    }
+
+    fn expect_gone_unless(&self, is_wanted: bool, connection: u64) -> Result<(), String> {
+        match self.accounting.socket(connection) {
+            Some(Socket { id, .. }) if !is_wanted => {
+                Err(format!("{id} was aborted, and its payload is kept"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    pub(super) fn reset_connections(&mut self) {
+        let all: Vec<_> = self.accounting.sockets().copied().collect();
+        for socket in all {
+            let connection = socket.id.number();
+            if let Some(socket) = self.accounting.socket_mut(connection) {
+                socket.is_dead = true;
+            }
+            match socket.state {
+                SocketState::Idle => self.plan_in(Duration::ZERO, Due::PeerCloses { connection }),
+                SocketState::Used { .. } | SocketState::Inherited { .. } => {
+                    let due = world::Due::Finish { connection, use_number: socket.use_number };
+                    self.plan_in(Duration::ZERO, due);
+                }
+                SocketState::Opening { .. } | SocketState::Aborted => {
+                    self.plan_in(Duration::ZERO, Due::Opened { connection });
+                }
+            }
+        }
+    }
+
+    /// The server closes all idle connections; the shell notices some of it late.
+    pub(super) fn close_idle(&mut self) {
+        let all: Vec<_> = self.accounting.sockets().copied().collect();
+        for socket in all {
+            if socket.state == SocketState::Idle {
+                let after = self.random.time(self.plan.work);
+                self.plan_in(after, Due::PeerCloses { connection: socket.id.number() });
+            }
+        }
+    }
+}

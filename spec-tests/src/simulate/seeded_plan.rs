@@ -1,0 +1,71 @@
+//! A world of either kind.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::AtomicBool;
+
+use super::evidence::{self, Evidence};
+use super::{Failure, Report, direct, wire};
+
+/// A world of either kind, with the parameters that were drawn from its seed.
+#[derive(Clone, Debug)]
+pub enum SeededPlan {
+    /// The pool without a network.
+    Direct(Box<direct::Plan>),
+    /// Connections over virtual sockets.
+    Wire(Box<wire::Plan>),
+}
+
+impl SeededPlan {
+    /// The world of a seed.
+    pub fn new(seed: u64, steps: u64, is_on_wire: bool) -> Self {
+        if is_on_wire {
+            Self::Wire(Box::new(wire::Plan::new(seed, steps)))
+        } else {
+            Self::Direct(Box::new(direct::Plan::new(seed, steps)))
+        }
+    }
+
+    /// The seed of all random numbers in this world.
+    pub const fn seed(&self) -> u64 {
+        match self {
+            Self::Direct(plan) => plan.seed,
+            Self::Wire(plan) => plan.seed,
+        }
+    }
+
+    /// Runs the world to its end, or until `stop` is set.
+    ///
+    /// # Errors
+    ///
+    /// The first violation.
+    pub fn run(&self, has_model: bool, stop: &AtomicBool) -> Result<Report, Failure> {
+        match self {
+            Self::Direct(plan) => super::run_until::<direct::Direct>(plan, has_model, stop),
+            Self::Wire(plan) => super::run_until::<wire::Wire>(plan, has_model, stop),
+        }
+    }
+
+    /// Runs the world again, records every input of the pool, and shrinks the recording; `None` if
+    /// nothing fails this time.
+    ///
+    /// # Errors
+    ///
+    /// I/O errors of writing the trace to memory, which do not occur in practice.
+    pub fn evidence(&self, has_model: bool) -> io::Result<Option<Evidence>> {
+        match self {
+            Self::Direct(plan) => evidence::evidence::<direct::Direct>(plan, has_model),
+            Self::Wire(plan) => evidence::evidence::<wire::Wire>(plan, has_model),
+        }
+    }
+}
+
+/// Every parameter, one per line.
+impl fmt::Display for SeededPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Direct(plan) => plan.fmt(f),
+            Self::Wire(plan) => plan.fmt(f),
+        }
+    }
+}
