@@ -29,7 +29,7 @@ const TIMED: &str = "pool max=1 connecting=1 wait=50ms idle=50ms held=50ms";
 const BALANCED: &str = "pool balanced";
 /// Connection 1 in use, 2 pending for b, c waits.
 const BUSY: &str = "out a; established 1; out b c";
-/// Connection 1 pending for nobody.
+/// Connection 1 pending for no request.
 const ORPHAN: &str = "out x; cancel x";
 const IDLE: &str = "out a; established 1; in 1";
 
@@ -55,8 +55,8 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
             row("it has had its outcome", SMALL, BUSY, "cancel a"),
         ],
         Kind::CheckedIn => vec![
-            row("healthy, nobody waits", SMALL, "out a; established 1", "in 1"),
-            row("healthy, somebody waits", SMALL, BUSY, "in 1"),
+            row("healthy, no request waits", SMALL, "out a; established 1", "in 1"),
+            row("healthy, a request waits", SMALL, BUSY, "in 1"),
             row("healthy, but stale", SMALL, "out a; established 1; clear old; ready", "in 1"),
             row(
                 "healthy, but interrupted",
@@ -76,8 +76,8 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
                 "out a; established 1; out b; established 2; options max=1",
                 "in 1",
             ),
-            row("errored, nobody waits", SMALL, "out a; established 1", "in 1 error=reset"),
-            row("errored, somebody waits", SMALL, BUSY, "in 1 error=reset"),
+            row("errored, no request waits", SMALL, "out a; established 1", "in 1 error=reset"),
+            row("errored, a request waits", SMALL, BUSY, "in 1 error=reset"),
         ],
         Kind::Repurposed => vec![row("in use", SMALL, "out a; established 1", "purpose 1 cursor")],
         Kind::Handshaken => vec![
@@ -86,16 +86,21 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
         ],
         Kind::EstablishSucceeded => vec![
             row("for its request", SMALL, "out a", "established 1"),
-            row("for nobody", SMALL, ORPHAN, "established 1"),
-            row("for nobody, somebody waits", SMALL, "out x y; cancel x", "established 1"),
+            row("for no request", SMALL, ORPHAN, "established 1"),
+            row("for no request, another waits", SMALL, "out x y; cancel x", "established 1"),
             row(
-                "for nobody, minimum not reached",
+                "for no request, minimum not reached",
                 "pool max=2 min=2 connecting=1",
                 "",
                 "established 1",
             ),
             row("stale, for its request", SMALL, "out a; clear old; ready", "established 1"),
-            row("stale, for nobody", SMALL, "out x; cancel x; clear old; ready", "established 1"),
+            row(
+                "stale, for no request",
+                SMALL,
+                "out x; cancel x; clear old; ready",
+                "established 1",
+            ),
             row(
                 "aborted by an interrupt",
                 SMALL,
@@ -105,8 +110,8 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
         ],
         Kind::EstablishFailed => vec![
             row("for its request", SMALL, "out a", "failed 1 refused"),
-            row("for its request, somebody waits", SMALL, "out a b", "failed 1 refused"),
-            row("for nobody, minimum not reached", MINIMUM, "", "failed 1 refused"),
+            row("for its request, another waits", SMALL, "out a b", "failed 1 refused"),
+            row("for no request, minimum not reached", MINIMUM, "", "failed 1 refused"),
             row(
                 "aborted by an interrupt",
                 SMALL,
@@ -160,7 +165,7 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
         ],
         Kind::SetOptions => vec![
             row(
-                "larger maximum, somebody waits",
+                "larger maximum, a request waits",
                 "pool max=1",
                 "out a; established 1; out b",
                 "options max=2",

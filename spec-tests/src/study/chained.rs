@@ -39,7 +39,7 @@ fn setup(habits: Habits, slow: Duration) -> Setup {
 pub(super) fn run(seed: u64) -> Findings {
     let head = [
         "opening",
-        "who has a connection opened",
+        "a request that starts a connection",
         "half of the waits",
         "90 %",
         "99 %",

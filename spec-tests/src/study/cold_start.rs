@@ -43,11 +43,11 @@ pub(super) fn run(seed: u64) -> Findings {
     for clients in [1, 50] {
         let head = [
             "maxConnecting",
-            "half of the callers had an answer",
+            "half of the callers served",
             "99 %",
             "all",
             "connections opened",
-            "a connection for each of so many callers",
+            "callers per connection",
         ];
         let mut table = Table::new(head);
         let (mut half, mut last) = (Vec::new(), Vec::new());
