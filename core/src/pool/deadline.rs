@@ -30,6 +30,17 @@ pub enum DeadlineReason {
     LeakDetection,
 }
 
+impl DeadlineReason {
+    /// In the order in which one `Timer` does what is due.
+    pub(super) const ALL: [Self; 5] = [
+        Self::WaitQueueTimeout,
+        Self::IdleTime,
+        Self::Lifetime,
+        Self::Populate,
+        Self::LeakDetection,
+    ];
+}
+
 impl fmt::Display for DeadlineReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -7,9 +7,9 @@ use super::input::Purpose;
 use super::options::PoolOptions;
 use super::snapshot::{ConnectionInfo, ConnectionState, Snapshot, WaiterInfo, WaitsFor};
 use super::state::PoolState;
-use super::state::connections::{Connection, Doing};
+use super::state::connections::{ConnState, Connection};
 use super::state::lists::List;
-use super::state::wait_queue::Summary;
+use super::state::request::Request;
 use super::time::Instant;
 use super::types::PoolTypes;
 
@@ -18,7 +18,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// not allocate.
     pub fn snapshot(&self) -> Snapshot {
         let limit = self.options.max_pool_size.unwrap_or(self.settings.max_total);
-        let by = |purpose| self.purposes[purpose as usize];
+        let by = |purpose| self.connections.in_use_for(purpose);
         Snapshot {
             status: self.status,
             generation: self.generation,
@@ -52,7 +52,7 @@ impl<S: PoolTypes> PoolState<S> {
     pub fn waiters(&self) -> impl Iterator<Item = WaiterInfo> {
         let waits_for = if self.has_room() { WaitsFor::Permit } else { WaitsFor::Connection };
         let owners = self.owners.iter().map(|(request, connection)| {
-            self.describe_request(&request.summary(), WaitsFor::Establishment(*connection))
+            self.describe_request(&request.without_waiter(), WaitsFor::Establishment(*connection))
         });
         let queued =
             self.queue.iter().map(move |request| self.describe_request(&request, waits_for));
@@ -106,7 +106,7 @@ impl<S: PoolTypes> PoolState<S> {
         self.connections.total() < self.settings.max_total
     }
 
-    fn describe_request(&self, request: &Summary, waits_for: WaitsFor) -> WaiterInfo {
+    fn describe_request(&self, request: &Request<()>, waits_for: WaitsFor) -> WaiterInfo {
         WaiterInfo {
             id: request.id,
             started: request.started,
@@ -118,14 +118,13 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     fn describe(&self, id: ConnId, connection: &Connection<S::Conn>) -> ConnectionInfo {
-        let (state, since) = match &connection.doing {
-            Doing::Pending { owner, handshaken } => {
-                let state = ConnectionState::Pending { owner: *owner, handshaken: *handshaken };
-                (state, connection.created)
+        let state = match connection.state {
+            ConnState::Pending { owner, handshaken } => {
+                ConnectionState::Pending { owner, handshaken }
             }
-            Doing::Available { since, conn: _ } => (ConnectionState::Available, *since),
-            &Doing::InUse { since, purpose, interrupted } => {
-                (ConnectionState::InUse { purpose, interrupted }, since)
+            ConnState::Available { .. } => ConnectionState::Available,
+            ConnState::InUse { purpose, interrupted, .. } => {
+                ConnectionState::InUse { purpose, interrupted }
             }
         };
         ConnectionInfo {
@@ -134,7 +133,7 @@ impl<S: PoolTypes> PoolState<S> {
             stale: self.outdated(connection),
             service: connection.service,
             created: connection.created,
-            since,
+            since: connection.since(),
             age: self.now.saturating_since(connection.created),
         }
     }

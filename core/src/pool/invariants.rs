@@ -1,108 +1,186 @@
-//! What must hold after every input.
+//! What must hold after every input, and of every checkpoint: one list of checks for both.
 
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 
-use super::input::Purpose;
+use super::checkpoint::InvalidCheckpoint;
+use super::id::ConnId;
 use super::options::Settings;
-use super::state::PoolState;
-use super::state::connections::Doing;
+use super::state::connections::{ConnState, Connection};
 use super::state::lists::List;
+use super::state::{PoolState, Verdict, ensure};
 use super::status::Status;
 use super::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
-    /// The promises that are cheap to look at: they are kept in every build, after every input.
+    /// The promises that are cheap to check: kept in every build, after every input.
     #[inline]
     pub(super) fn check_promises(&self) {
-        if self.queue.is_empty() {
-            return;
+        if let Err(problem) = self.verify_promises() {
+            panic!("{problem}: {self:?}");
         }
-        // No lost wake-up: if the oldest request waits, nothing could serve it (WQ-07).
-        assert_eq!(self.status, Status::Ready, "only a ready pool lets requests wait");
-        assert_eq!(self.connections.len(List::Available), 0, "a request waits beside a connection");
-        assert!(!self.may_create(), "a request waits although a connection could be made");
     }
 
-    /// Recomputes everything that the machine keeps as a number, a link or an order (PS-22). Costs
-    /// as much as the pool is large; for tests, fuzzing and simulation.
+    /// Recomputes everything that the machine keeps as a number, a link or an order. Costs as much
+    /// as the pool is large; for tests, fuzzing and simulation.
     ///
     /// # Panics
     ///
     /// When something does not hold, which is a defect of the machine.
     pub fn check_invariants(&self) {
-        self.check_promises();
-        self.connections.check_invariants();
-        self.queue.check_invariants();
-        self.check_status();
-        self.check_owners();
-        self.check_purposes();
-        self.check_services();
-        assert_eq!(Settings::new(&self.options), Ok(self.settings), "settings follow options");
-        assert!(self.inherited <= self.connections.last_number(), "inherited ones were made");
+        if let Err(problem) = self.verify() {
+            panic!("{problem}: {self:?}");
+        }
     }
 
-    fn check_status(&self) {
+    /// All that must hold: the first check that fails.
+    pub(super) fn verify(&self) -> Result<(), InvalidCheckpoint> {
+        let pool = InvalidCheckpoint::Contradiction;
+        self.connections.verify().map_err(pool)?;
+        let were_made = self.inherited <= self.connections.last_number();
+        ensure(were_made, "more connections were inherited than made").map_err(pool)?;
+        self.verify_connections()?;
+        self.connections.verify_expiries().map_err(pool)?;
+        self.queue.verify().map_err(pool)?;
+        self.verify_requests()?;
+        self.verify_status().map_err(pool)?;
+        self.verify_promises().map_err(pool)?;
+        self.verify_owners().map_err(pool)?;
+        self.verify_services()?;
+        let follow = Settings::new(&self.options) == Ok(self.settings);
+        ensure(follow, "settings follow options").map_err(pool)
+    }
+
+    /// No lost wake-up: if the oldest request waits, nothing could serve it.
+    // WQ-07
+    #[inline]
+    fn verify_promises(&self) -> Verdict {
+        if self.queue.is_empty() {
+            return Ok(());
+        }
+        ensure(self.status == Status::Ready, "requests wait only in a ready pool")?;
+        let available = self.connections.len(List::Available);
+        ensure(available == 0, "a request waits although a connection is available")?;
+        ensure(!self.may_create(), "a request waits although a connection could be made")
+    }
+
+    fn verify_connections(&self) -> Result<(), InvalidCheckpoint> {
+        for list in List::ALL {
+            let mut previous = None;
+            for (id, connection) in self.connections.iter(list) {
+                let verdict = self.verify_connection(id, connection, list, previous);
+                verdict.map_err(|problem| InvalidCheckpoint::Connection { id, problem })?;
+                previous = Some(connection);
+            }
+        }
+        Ok(())
+    }
+
+    fn verify_connection(
+        &self,
+        id: ConnId,
+        connection: &Connection<S::Conn>,
+        list: List,
+        previous: Option<&Connection<S::Conn>>,
+    ) -> Verdict {
+        let &Connection { generation, service, created, expires, expiry_met, .. } = connection;
+        let numbers = self.inherited + 1..=self.connections.last_number();
+        ensure(numbers.contains(&id.number()), "has a number that was not given out")?;
+        let (is_pending, is_in_use, is_handshaken) = match connection.state {
+            ConnState::Pending { handshaken, .. } => (true, false, handshaken),
+            ConnState::Available { .. } => (false, false, true),
+            ConnState::InUse { .. } => (false, true, true),
+        };
+        ensure(
+            service.is_some() == (is_handshaken && self.settings.load_balanced),
+            "belongs to a service if and only if there is a load balancer and hello is done",
+        )?;
+        let current = match service {
+            Some(service) => {
+                let known = self.services.generation(service);
+                known.ok_or("belongs to a service that is not there")?
+            }
+            None => self.generation,
+        };
+        ensure(generation <= current, "is of a generation that has not begun")?;
+        ensure(!is_pending || expires.is_none(), "has an end of life before it is established")?;
+        ensure(!expiry_met || expires.is_some(), "has met the end of a life that has none")?;
+        ensure(!expiry_met || is_in_use, "has met the end of its life and is not in use")?;
+        let since = connection.since();
+        ensure(
+            created <= since && since <= self.now,
+            "is in its state from before or after its time",
+        )?;
+        let is_in_order = previous.is_none_or(|previous| match list {
+            List::Pending => previous.number < id.number(),
+            List::Available | List::InUse | List::Overdue => previous.since() <= since,
+        });
+        ensure(is_in_order, "is not in the order of time")
+    }
+
+    fn verify_requests(&self) -> Result<(), InvalidCheckpoint> {
+        let owners = self.owners.iter().map(|(request, _)| request.without_waiter());
+        for request in owners.chain(self.queue.iter()) {
+            let verdict = ensure(Some(request.id) <= self.last_waiter, "has an id above the last")
+                .and(ensure(request.started <= self.now, "has not begun to wait yet"));
+            verdict.map_err(|problem| InvalidCheckpoint::Request { id: request.id, problem })?;
+        }
+        Ok(())
+    }
+
+    fn verify_status(&self) -> Verdict {
         let available = self.connections.len(List::Available);
         let runs_maintenance = self.settings.pause_after_failure.is_some();
         match self.status {
             Status::Ready => {}
             Status::Paused => {
-                let current = self.connections().filter(|connection| !connection.stale).count();
-                assert_eq!(current, 0, "a paused pool has nothing of its present generation");
-                assert!(!runs_maintenance || available == 0, "stale connections go at once");
+                let is_stale = self.connections().all(|connection| connection.stale);
+                ensure(is_stale, "a paused pool has nothing of its present generation")?;
+                let is_pruned = !runs_maintenance || available == 0;
+                ensure(is_pruned, "a paused pool has closed what was available")?;
             }
             Status::Closed => {
-                assert_eq!(available, 0, "a closed pool offers nothing");
-                assert_eq!(self.connections.len(List::Pending), 0, "and makes nothing");
+                ensure(available == 0, "a closed pool has no available connection")?;
+                let pending = self.connections.len(List::Pending);
+                ensure(pending == 0, "a closed pool has no pending connection")?;
             }
         }
-        assert!(available == 0 || !self.has_surplus(), "surplus is not kept available");
+        ensure(available == 0 || !self.has_surplus(), "surplus is not kept available")
     }
 
-    fn check_owners(&self) {
-        let listed: Vec<_> = self.owners.iter().map(|(request, id)| (request.id, *id)).collect();
-        assert!(listed.is_sorted(), "owners are in the order of requests");
-        let mut owned: Vec<_> = self
-            .connections
-            .iter(List::Pending)
-            .filter_map(|(id, connection)| match connection.doing {
-                Doing::Pending { owner, .. } => owner.map(|owner| (owner, id)),
-                Doing::Available { .. } | Doing::InUse { .. } => None,
-            })
-            .collect();
-        owned.sort_unstable();
-        assert_eq!(owned, listed, "an owner and its connection know each other");
+    fn verify_owners(&self) -> Verdict {
+        let is_sorted = self.owners.is_sorted_by(|(a, _), (b, _)| a.id < b.id);
+        ensure(is_sorted, "owners are in the order of requests")?;
+        let mut owned = 0;
+        for (id, connection) in self.connections.iter(List::Pending) {
+            if let ConnState::Pending { owner: Some(owner), .. } = connection.state {
+                let found = self.owners.binary_search_by_key(&owner, |(request, _)| request.id);
+                let is_known = found.is_ok_and(|index| self.owners[index].1 == id);
+                ensure(is_known, "an owner and its connection know each other")?;
+                owned += 1;
+            }
+        }
+        ensure(owned == self.owners.len(), "an owner and its connection know each other")?;
         let oldest_waiting = self.queue.iter().next().map(|request| request.id);
-        let youngest_owner = listed.last().map(|&(id, _)| id);
-        assert!(
-            oldest_waiting.is_none() || youngest_owner < oldest_waiting,
-            "who was served came before who waits"
-        );
+        let youngest_owner = self.owners.last().map(|(request, _)| request.id);
+        let is_fifo = oldest_waiting.is_none() || youngest_owner < oldest_waiting;
+        ensure(is_fifo, "owners came before the requests that wait")
     }
 
-    fn check_purposes(&self) {
-        let mut purposes = [0; 3];
-        for list in [List::InUse, List::Overdue] {
-            for (_, connection) in self.connections.iter(list) {
-                if let Doing::InUse { purpose, .. } = connection.doing {
-                    purposes[purpose as usize] += 1;
-                }
-            }
-        }
-        assert_eq!(purposes, self.purposes, "each use counts for one purpose");
-        let _: [u32; Purpose::Transaction as usize + 1] = purposes;
-    }
-
-    fn check_services(&self) {
+    fn verify_services(&self) -> Result<(), InvalidCheckpoint> {
         let mut counted = BTreeMap::new();
         let all = List::ALL.into_iter().flat_map(|list| self.connections.iter(list));
         for service in all.filter_map(|(_, connection)| connection.service) {
             *counted.entry(service).or_insert(0) += 1;
         }
-        let kept = self.services.iter().map(|(id, _, connections)| (id, connections)).collect();
-        assert_eq!(counted, kept, "services count their connections, and go with the last");
-        assert!(self.settings.load_balanced || counted.is_empty(), "no services without balancer");
+        for (id, _, connections) in self.services.iter() {
+            let problem = match counted.remove(&id) {
+                None => "has no connections, so it is forgotten",
+                Some(found) if found != connections => "does not count its connections",
+                Some(_) => continue,
+            };
+            return Err(InvalidCheckpoint::Service { id, problem });
+        }
+        Ok(())
     }
 }
 

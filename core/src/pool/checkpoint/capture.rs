@@ -6,9 +6,9 @@ use super::{
 };
 use crate::pool::id::ConnId;
 use crate::pool::state::PoolState;
-use crate::pool::state::connections::{Connection, Doing};
+use crate::pool::state::connections::{ConnState, Connection};
 use crate::pool::state::lists::List;
-use crate::pool::state::wait_queue::Summary;
+use crate::pool::state::request::Request;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
@@ -50,22 +50,24 @@ impl<S: PoolTypes> PoolState<S> {
         checkpoint.free_slots.extend(self.connections.free_slots());
         checkpoint.requests.clear();
         let owners = self.owners.iter();
+        checkpoint.requests.extend(
+            owners.map(|(request, id)| checkpoint_of_request(&request.without_waiter(), Some(*id))),
+        );
         checkpoint
             .requests
-            .extend(owners.map(|(request, id)| request.summary().checkpoint(Some(*id))));
-        checkpoint.requests.extend(self.queue.iter().map(|request| request.checkpoint(None)));
+            .extend(self.queue.iter().map(|request| checkpoint_of_request(&request, None)));
     }
 }
 
 fn checkpoint_of<C>(id: ConnId, list: List, connection: &Connection<C>) -> ConnectionCheckpoint {
-    let state = match &connection.doing {
-        Doing::Pending { owner: _, handshaken } => {
+    let state = match &connection.state {
+        ConnState::Pending { owner: _, handshaken } => {
             ConnectionStateCheckpoint::Pending { handshaken: *handshaken }
         }
-        Doing::Available { since, conn: _ } => {
+        ConnState::Available { since, conn: _ } => {
             ConnectionStateCheckpoint::Available { since: *since }
         }
-        &Doing::InUse { since, purpose, interrupted } => {
+        &ConnState::InUse { since, purpose, interrupted } => {
             let reported = list == List::Overdue;
             ConnectionStateCheckpoint::InUse { since, purpose, interrupted, reported }
         }
@@ -81,9 +83,7 @@ fn checkpoint_of<C>(id: ConnId, list: List, connection: &Connection<C>) -> Conne
     }
 }
 
-impl Summary {
-    const fn checkpoint(self, owns: Option<ConnId>) -> RequestCheckpoint {
-        let Self { id, started, deadline, deadline_is_callers, purpose } = self;
-        RequestCheckpoint { id, started, deadline, deadline_is_callers, purpose, owns }
-    }
+const fn checkpoint_of_request(request: &Request<()>, owns: Option<ConnId>) -> RequestCheckpoint {
+    let &Request { id, started, deadline, deadline_is_callers, purpose, .. } = request;
+    RequestCheckpoint { id, started, deadline, deadline_is_callers, purpose, owns }
 }

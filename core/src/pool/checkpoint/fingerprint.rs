@@ -3,9 +3,9 @@
 use crate::pool::id::{ConnId, ServiceId};
 use crate::pool::options::{PoolOptions, mix};
 use crate::pool::state::PoolState;
-use crate::pool::state::connections::{Connections, Doing};
+use crate::pool::state::connections::{ConnState, Connections};
 use crate::pool::state::lists::List;
-use crate::pool::state::wait_queue::Summary;
+use crate::pool::state::request::Request;
 use crate::pool::time::Instant;
 use crate::pool::types::PoolTypes;
 
@@ -50,7 +50,6 @@ impl<S: PoolTypes> PoolState<S> {
             connections,
             queue,
             owners,
-            purposes: _,
             cleared_by,
             populate_after,
             inherited,
@@ -74,7 +73,7 @@ impl<S: PoolTypes> PoolState<S> {
             digest.add(u64::from(services.cleared_by(id).is_some()));
         }
         add_connections(&mut digest, connections);
-        let owners = owners.iter().map(|(request, _)| request.summary());
+        let owners = owners.iter().map(|(request, _)| request.without_waiter());
         for request in owners.chain(queue.iter()) {
             add_request(&mut digest, &request);
         }
@@ -93,19 +92,19 @@ fn add_connections<C>(digest: &mut Digest, connections: &Connections<C>) {
             digest.add_service(connection.service);
             digest.add_time(Some(connection.created));
             digest.add_time(connection.expires);
-            add_doing(digest, &connection.doing);
+            add_state(digest, &connection.state);
         }
     }
 }
 
-fn add_doing<C>(digest: &mut Digest, doing: &Doing<C>) {
-    match doing {
-        Doing::Pending { owner, handshaken } => {
+fn add_state<C>(digest: &mut Digest, state: &ConnState<C>) {
+    match state {
+        ConnState::Pending { owner, handshaken } => {
             digest.add(u64::from(*handshaken));
             digest.add(owner.map_or(0, |owner| owner.0.wrapping_add(1)));
         }
-        Doing::Available { since, conn: _ } => digest.add_time(Some(*since)),
-        Doing::InUse { since, purpose, interrupted } => {
+        ConnState::Available { since, conn: _ } => digest.add_time(Some(*since)),
+        ConnState::InUse { since, purpose, interrupted } => {
             digest.add_time(Some(*since));
             digest.add(*purpose as u64);
             digest.add(u64::from(*interrupted));
@@ -113,8 +112,8 @@ fn add_doing<C>(digest: &mut Digest, doing: &Doing<C>) {
     }
 }
 
-fn add_request(digest: &mut Digest, request: &Summary) {
-    let &Summary { id, started, deadline, deadline_is_callers, purpose } = request;
+fn add_request(digest: &mut Digest, request: &Request<()>) {
+    let &Request { id, started, deadline, deadline_is_callers, purpose, .. } = request;
     digest.add(id.0);
     digest.add_time(Some(started));
     digest.add_time(deadline);

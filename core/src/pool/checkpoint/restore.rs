@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::validate::{COUNT_MAX, check_connection, check_counts, check_slots, follows, list_of};
+use super::validate::{COUNT_MAX, check_counts, check_slots};
 use super::{
     ConnectionCheckpoint, ConnectionStateCheckpoint, InvalidCheckpoint, PoolCheckpoint,
     RequestCheckpoint,
@@ -10,11 +10,11 @@ use super::{
 use crate::pool::id::{ConnId, ServiceId, WaiterId};
 use crate::pool::options::Settings;
 use crate::pool::state::PoolState;
-use crate::pool::state::connections::{Connection, Connections, Doing};
+use crate::pool::state::connections::{ConnState, Connection, Connections};
 use crate::pool::state::lists::List;
+use crate::pool::state::request::Request;
 use crate::pool::state::services::Services;
-use crate::pool::state::wait_queue::{Request, WaitQueue};
-use crate::pool::status::Status;
+use crate::pool::state::wait_queue::WaitQueue;
 use crate::pool::types::{NoPayload, PoolTypes};
 
 /// Where the payloads of a restored state come from: a checkpoint has none.
@@ -47,10 +47,15 @@ impl<S: PoolTypes> PoolState<S> {
     ) -> Result<Self, InvalidCheckpoint> {
         let settings = Settings::new(&checkpoint.options)?;
         check_counts(checkpoint)?;
+        check_slots(checkpoint)?;
         let mut services = restore_services(checkpoint, payloads)?;
-        let connections = restore_connections(checkpoint, &settings, &mut services, payloads)?;
+        let mut connections = restore_connections(checkpoint, &mut services, payloads)?;
         let (owners, queue) = restore_requests(checkpoint, payloads)?;
-        let mut pool = Self {
+        for (request, id) in &owners {
+            let owns = connections.restore_owner(*id, request.id);
+            owns.map_err(|problem| InvalidCheckpoint::Request { id: request.id, problem })?;
+        }
+        let pool = Self {
             options: checkpoint.options.clone(),
             settings,
             status: checkpoint.status,
@@ -58,8 +63,7 @@ impl<S: PoolTypes> PoolState<S> {
             services,
             connections,
             queue,
-            owners: Vec::new(),
-            purposes: [0; 3],
+            owners,
             cleared_by: checkpoint.was_cleared.then(|| payloads.cause(None)),
             populate_after: checkpoint.populate_after,
             inherited: checkpoint.inherited,
@@ -67,70 +71,8 @@ impl<S: PoolTypes> PoolState<S> {
             now: checkpoint.now,
             clock_regressions: checkpoint.clock_regressions,
         };
-        pool.take_in_owners(owners)?;
-        pool.count_purposes();
-        pool.check_consistency()?;
+        pool.verify()?;
         Ok(pool)
-    }
-
-    /// An owner and its connection know each other.
-    fn take_in_owners(
-        &mut self,
-        owners: Vec<(Request<S::Waiter>, ConnId)>,
-    ) -> Result<(), InvalidCheckpoint> {
-        for (request, id) in &owners {
-            let problem = |problem| InvalidCheckpoint::Request { id: request.id, problem };
-            if self.connections.get(*id).is_none() {
-                return Err(problem("owns a connection that is not there"));
-            }
-            match &mut self.connections.known_mut(*id).doing {
-                Doing::Pending { owner: owner @ None, .. } => *owner = Some(request.id),
-                Doing::Pending { owner: Some(_), .. } => {
-                    return Err(problem("owns a connection that another owns, too"));
-                }
-                Doing::Available { .. } | Doing::InUse { .. } => {
-                    return Err(problem("owns a connection that is not pending"));
-                }
-            }
-        }
-        self.owners = owners;
-        Ok(())
-    }
-
-    fn count_purposes(&mut self) {
-        for list in [List::InUse, List::Overdue] {
-            for (_, connection) in self.connections.iter(list) {
-                if let Doing::InUse { purpose, .. } = connection.doing {
-                    self.purposes[purpose as usize] += 1;
-                }
-            }
-        }
-    }
-
-    /// What [`check_invariants`](Self::check_invariants) promises of the parts together.
-    fn check_consistency(&self) -> Result<(), InvalidCheckpoint> {
-        let available = self.connections.len(List::Available);
-        let pending = self.connections.len(List::Pending);
-        let must = |holds, otherwise| {
-            if holds { Ok(()) } else { Err(InvalidCheckpoint::Contradiction(otherwise)) }
-        };
-        match self.status {
-            Status::Ready => {}
-            Status::Paused => {
-                let current = self.connections().any(|connection| !connection.stale);
-                must(!current, "a paused pool has nothing of its present generation")?;
-                let prunes = self.settings.pause_after_failure.is_some();
-                must(!prunes || available == 0, "a paused pool has closed what was available")?;
-            }
-            Status::Closed => {
-                must(available + pending == 0, "a closed pool offers and makes nothing")?;
-            }
-        }
-        must(available == 0 || !self.has_surplus(), "surplus is not kept available")?;
-        let waits = !self.queue.is_empty();
-        must(!waits || self.status == Status::Ready, "only in a ready pool requests wait")?;
-        must(!waits || available == 0, "a request waits beside an available connection")?;
-        must(!waits || !self.may_create(), "a request waits although a connection could be made")
     }
 }
 
@@ -157,48 +99,47 @@ fn restore_services<S: PoolTypes>(
 
 fn restore_connections<S: PoolTypes>(
     checkpoint: &PoolCheckpoint,
-    settings: &Settings,
     services: &mut Services<S::Cause>,
     payloads: &mut impl PayloadSource<S>,
 ) -> Result<Connections<S::Conn>, InvalidCheckpoint> {
-    check_slots(checkpoint)?;
     let mut listed = Vec::with_capacity(checkpoint.connections.len());
-    let mut previous: Option<(usize, &ConnectionCheckpoint)> = None;
+    let mut last = List::Pending;
     for connection in &checkpoint.connections {
-        let problem = |problem| InvalidCheckpoint::Connection { id: connection.id, problem };
-        let list = list_of(connection.state);
-        check_connection(checkpoint, settings, services, connection).map_err(problem)?;
-        let place = (list as usize, connection);
-        if previous.is_some_and(|previous| !follows(previous, place)) {
-            return Err(problem("is not in the order of time"));
+        let &ConnectionCheckpoint { id, generation, service, created, expires, expiry_met, .. } =
+            connection;
+        let (list, state) = restore_state(connection, payloads);
+        if (list as usize) < last as usize {
+            let problem = "is not in the order of time";
+            return Err(InvalidCheckpoint::Connection { id, problem });
         }
-        previous = Some(place);
-        if let Some(service) = connection.service {
+        last = list;
+        // A service that is not there is found when the whole is verified.
+        if let Some(service) = service.filter(|&service| services.generation(service).is_some()) {
             services.join(service);
         }
-        let doing = restore_doing(connection, payloads);
-        listed.push((connection.id, list, Connection::of(connection, doing)));
-    }
-    if let Some((id, _, _)) = services.iter().find(|&(_, _, connections)| connections == 0) {
-        let problem = "has no connections, so it is forgotten";
-        return Err(InvalidCheckpoint::Service { id, problem });
+        let number = id.number();
+        let connection =
+            Connection { number, generation, service, created, expires, expiry_met, state };
+        listed.push((id.slot(), list, connection));
     }
     Ok(Connections::restore(checkpoint.last_connection, listed, &checkpoint.free_slots))
 }
 
-fn restore_doing<S: PoolTypes>(
+fn restore_state<S: PoolTypes>(
     connection: &ConnectionCheckpoint,
     payloads: &mut impl PayloadSource<S>,
-) -> Doing<S::Conn> {
+) -> (List, ConnState<S::Conn>) {
     match connection.state {
         ConnectionStateCheckpoint::Pending { handshaken } => {
-            Doing::Pending { owner: None, handshaken }
+            (List::Pending, ConnState::Pending { owner: None, handshaken })
         }
         ConnectionStateCheckpoint::Available { since } => {
-            Doing::Available { conn: payloads.conn(connection.id), since }
+            let conn = payloads.conn(connection.id);
+            (List::Available, ConnState::Available { conn, since })
         }
-        ConnectionStateCheckpoint::InUse { since, purpose, interrupted, reported: _ } => {
-            Doing::InUse { since, purpose, interrupted }
+        ConnectionStateCheckpoint::InUse { since, purpose, interrupted, reported } => {
+            let list = if reported { List::Overdue } else { List::InUse };
+            (list, ConnState::InUse { since, purpose, interrupted })
         }
     }
 }
@@ -218,15 +159,9 @@ fn restore_requests<S: PoolTypes>(
         if last >= Some(id) {
             return problem("is not in the order of ids");
         }
-        if Some(id) > checkpoint.last_waiter {
-            return problem("has an id above the last");
-        }
-        if started > checkpoint.now {
-            return problem("has not begun to wait yet");
-        }
         last = Some(id);
-        let waiter = payloads.waiter(id);
-        let request = Request { id, waiter, started, deadline, deadline_is_callers, purpose };
+        let limit = (deadline, deadline_is_callers);
+        let request = Request::new(id, payloads.waiter(id), started, limit, purpose);
         match owns {
             Some(connection) if queue.is_empty() => owners.push((request, connection)),
             Some(_) => return problem("was served before one that came earlier"),

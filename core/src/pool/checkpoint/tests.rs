@@ -97,7 +97,7 @@ fn slots() {
 fn connections() {
     let given_out = "has a number that was not given out";
     let after = "has not begun";
-    let time = "since before or after its time";
+    let time = "from before or after its time";
     refused(
         &idle(),
         &[
@@ -181,7 +181,7 @@ fn services() {
             (|it| it.connections[0].service = None, balancer),
             (
                 |it| it.connections[0].service = Some(ServiceId([9; 12])),
-                "a service that is not told",
+                "a service that is not there",
             ),
             (|it| it.connections[0].generation = 1, "has not begun"),
             (
@@ -221,11 +221,11 @@ fn requests() {
             (|it| it.requests[2].id = it.requests[1].id, order),
             (|it| it.last_waiter = Some(WaiterId(6)), "has an id above the last"),
             (|it| it.requests[3].started = at(10), "has not begun to wait yet"),
-            (|it| it.requests[1].owns = Some(id(3)), "owns a connection that another owns, too"),
+            (|it| it.requests[1].owns = Some(id(3)), "owns a connection that has another owner"),
             (|it| it.requests[0].owns = Some(id(2)), "owns a connection that is not pending"),
             (
                 |it| it.requests[0].owns = Some(ConnId::from_parts(1, 2)),
-                "owns a connection that is not there",
+                "owns a connection that does not exist",
             ),
             (
                 |it| (it.requests[0].owns, it.requests[1].owns) = (None, Some(id(3))),
@@ -247,7 +247,7 @@ fn requests() {
 #[test]
 fn parts_that_do_not_go_together() {
     let paused = "a paused pool has nothing of its present generation";
-    let closed = "a closed pool offers and makes nothing";
+    let closed = "a closed pool has no available connection";
     refused(
         &idle(),
         &[
@@ -260,11 +260,11 @@ fn parts_that_do_not_go_together() {
             (|it| it.options.max_pool_size = Some(1), "surplus is not kept available"),
         ],
     );
-    let waits = "only in a ready pool requests wait";
+    let waits = "requests wait only in a ready pool";
     refused(
         &busy(),
         &[
-            (|it| it.status = Status::Closed, closed),
+            (|it| it.status = Status::Closed, "a closed pool has no pending connection"),
             (|it| (it.status, it.generation) = (Status::Paused, 1), waits),
             (
                 |it| (it.options.max_pool_size, it.options.max_connecting) = (Some(4), Some(2)),

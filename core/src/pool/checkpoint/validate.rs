@@ -1,15 +1,13 @@
-//! What a checkpoint must be like to be that of a state that can be.
+//! Why a checkpoint is refused, and what is checked before a pool is built from one: the rest is
+//! checked by what the pool verifies of itself.
 
 use alloc::vec::Vec;
 
 use thiserror::Error;
 
-use super::{ConnectionCheckpoint, ConnectionStateCheckpoint, PoolCheckpoint};
+use super::PoolCheckpoint;
 use crate::pool::id::{ConnId, ServiceId, WaiterId};
 use crate::pool::options::{InvalidOptions, Settings};
-use crate::pool::state::lists::List;
-use crate::pool::state::services::Services;
-use crate::pool::time::Instant;
 
 /// Why no pool can be in the state that a checkpoint tells of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -74,9 +72,6 @@ pub(super) fn check_counts(checkpoint: &PoolCheckpoint) -> Result<(), InvalidChe
     if let Some((what, got)) = too_large {
         return Err(InvalidCheckpoint::Count { what, got });
     }
-    if checkpoint.inherited > checkpoint.last_connection {
-        return Err(InvalidCheckpoint::Contradiction("more connections were inherited than made"));
-    }
     Ok(())
 }
 
@@ -104,77 +99,6 @@ pub(super) fn check_slots(checkpoint: &PoolCheckpoint) -> Result<(), InvalidChec
             Err(InvalidCheckpoint::Connection { id: pair[1], problem: "is told of more than once" })
         }
         None => Ok(()),
-    }
-}
-
-pub(super) fn check_connection<C>(
-    checkpoint: &PoolCheckpoint,
-    settings: &Settings,
-    services: &Services<C>,
-    connection: &ConnectionCheckpoint,
-) -> Result<(), &'static str> {
-    let &ConnectionCheckpoint { id, generation, service, created, expires, expiry_met, state } =
-        connection;
-    let must = |holds, otherwise| if holds { Ok(()) } else { Err(otherwise) };
-    let numbers = checkpoint.inherited + 1..=checkpoint.last_connection;
-    must(numbers.contains(&id.number()), "has a number that was not given out")?;
-    let pending = matches!(state, ConnectionStateCheckpoint::Pending { .. });
-    let needs_service = match state {
-        ConnectionStateCheckpoint::Pending { handshaken } => handshaken,
-        ConnectionStateCheckpoint::Available { .. } | ConnectionStateCheckpoint::InUse { .. } => {
-            true
-        }
-    };
-    must(
-        service.is_some() == (needs_service && settings.load_balanced),
-        "belongs to a service if and only if there is a load balancer and hello is done",
-    )?;
-    let current = match service {
-        Some(service) => {
-            services.generation(service).ok_or("belongs to a service that is not told")?
-        }
-        None => checkpoint.generation,
-    };
-    must(generation <= current, "is of a generation that has not begun")?;
-    must(!pending || expires.is_none(), "has an end of life before it is established")?;
-    must(!expiry_met || expires.is_some(), "has met the end of a life that has none")?;
-    must(
-        !expiry_met || matches!(state, ConnectionStateCheckpoint::InUse { .. }),
-        "has met the end of its life and is not in use",
-    )?;
-    let since = since(connection);
-    must(
-        created <= since && since <= checkpoint.now,
-        "does what it does since before or after its time",
-    )
-}
-
-pub(super) fn follows(
-    (list_before, before): (usize, &ConnectionCheckpoint),
-    (list, connection): (usize, &ConnectionCheckpoint),
-) -> bool {
-    let in_order = if list == List::Pending as usize {
-        before.id.number() < connection.id.number()
-    } else {
-        since(before) <= since(connection)
-    };
-    list_before < list || (list_before == list && in_order)
-}
-
-const fn since(connection: &ConnectionCheckpoint) -> Instant {
-    match connection.state {
-        ConnectionStateCheckpoint::Pending { .. } => connection.created,
-        ConnectionStateCheckpoint::Available { since }
-        | ConnectionStateCheckpoint::InUse { since, .. } => since,
-    }
-}
-
-pub(super) const fn list_of(state: ConnectionStateCheckpoint) -> List {
-    match state {
-        ConnectionStateCheckpoint::Pending { .. } => List::Pending,
-        ConnectionStateCheckpoint::Available { .. } => List::Available,
-        ConnectionStateCheckpoint::InUse { reported: false, .. } => List::InUse,
-        ConnectionStateCheckpoint::InUse { reported: true, .. } => List::Overdue,
     }
 }
 

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::prelude::v1::*;
 
 use super::*;
-use crate::pool::{Health, Input, Instant, NoPayload, PoolOptions, ServiceId, WaiterId};
+use crate::pool::{Health, Input, Instant, NoPayload, PoolOptions, Purpose, ServiceId, WaiterId};
 
 type Pool = PoolState<NoPayload>;
 
@@ -79,25 +79,22 @@ fn made(number: u64) -> Input<NoPayload> {
 }
 
 /// Nothing is closed here, so that slots are taken into use in order.
-pub(in crate::pool) fn id(number: u64) -> crate::pool::ConnId {
-    crate::pool::ConnId::from_parts(number, u32::try_from(number - 1).expect("few"))
+pub(in crate::pool) fn id(number: u64) -> ConnId {
+    ConnId::from_parts(number, u32::try_from(number - 1).expect("few"))
 }
 
 #[test]
 fn promises_can_be_broken() {
-    let lets_wait = "only a ready pool lets requests wait";
-    assert_found(busy(), |it| it.status = Status::Paused, lets_wait);
+    let lets_wait = "requests wait only in a ready pool";
+    assert_found(busy(), |it| (it.status, it.generation) = (Status::Paused, 1), lets_wait);
     let could_make = "although a connection could be made";
     assert_found(
         busy(),
         |it| (it.settings.max_total, it.settings.max_pending) = (9, 9),
         could_make,
     );
-    let beside = "a request waits beside a connection";
-    let come_back = |it: &mut Pool| {
-        let doing = Doing::Available { conn: (), since: Instant::ORIGIN };
-        it.connections.set(id(2), doing);
-    };
+    let beside = "a request waits although a connection is available";
+    let come_back = |it: &mut Pool| it.connections.make_available(id(2), (), at(0));
     assert_found(busy(), come_back, beside);
 }
 
@@ -105,14 +102,22 @@ fn promises_can_be_broken() {
 fn a_status_can_be_wrong() {
     let of_its_own = "a paused pool has nothing of its present generation";
     assert_found(idle(), |it| it.status = Status::Paused, of_its_own);
-    let at_once = "stale connections go at once";
+    let at_once = "a paused pool has closed what was available";
     assert_found(idle(), |it| (it.status, it.generation) = (Status::Paused, 1), at_once);
-    assert_found(idle(), |it| it.status = Status::Closed, "a closed pool offers nothing");
+    assert_found(
+        idle(),
+        |it| it.status = Status::Closed,
+        "a closed pool has no available connection",
+    );
     let mut making = busy();
     for number in 4..=7 {
         feed(&mut making, 9, [Input::CheckOutCancelled { id: WaiterId(number) }]);
     }
-    assert_found(making, |it| it.status = Status::Closed, "and makes nothing");
+    assert_found(
+        making,
+        |it| it.status = Status::Closed,
+        "a closed pool has no pending connection",
+    );
     assert_found(idle(), |it| it.settings.max_total = 1, "surplus is not kept available");
 }
 
@@ -120,11 +125,12 @@ fn a_status_can_be_wrong() {
 fn owners_can_be_wrong() {
     let each_other = "an owner and its connection know each other";
     assert_found(busy(), |it| it.owners.truncate(0), each_other);
-    let came_before = "who was served came before who waits";
+    let came_before = "owners came before the requests that wait";
     let late = |it: &mut Pool| {
         it.owners[0].0.id = WaiterId(9);
-        let doing = Doing::Pending { owner: Some(WaiterId(9)), handshaken: false };
-        it.connections.set(id(3), doing);
+        it.last_waiter = Some(WaiterId(9));
+        it.connections.take_owner(id(3));
+        it.connections.restore_owner(id(3), WaiterId(9)).expect("it has none");
     };
     assert_found(busy(), late, came_before);
     let in_order = "owners are in the order of requests";
@@ -138,13 +144,11 @@ fn owners_can_be_wrong() {
 
 #[test]
 fn counts_can_be_wrong() {
-    let for_one = "each use counts for one purpose";
-    assert_found(busy(), |it| it.purposes[Purpose::Cursor as usize] = 1, for_one);
-    assert_found(busy(), |it| it.purposes[Purpose::Other as usize] = 1, for_one);
-    let go_with_the_last = "services count their connections";
-    assert_found(balanced(), |it| _ = it.services.join(SERVICE), go_with_the_last);
-    assert_found(balanced(), |it| it.services.leave(SERVICE), go_with_the_last);
-    let without_balancer = "no services without balancer";
+    let miscounted = "does not count its connections";
+    assert_found(balanced(), |it| _ = it.services.join(SERVICE), miscounted);
+    let not_there = "belongs to a service that is not there";
+    assert_found(balanced(), |it| it.services.leave(SERVICE), not_there);
+    let without_balancer = "if and only if there is a load balancer";
     let plain = |it: &mut Pool| {
         it.settings.load_balanced = false;
         it.options.load_balanced = Some(false);
@@ -152,5 +156,5 @@ fn counts_can_be_wrong() {
     assert_found(balanced(), plain, without_balancer);
     let follow = "settings follow options";
     assert_found(idle(), |it| it.options.max_pool_size = Some(7), follow);
-    assert_found(idle(), |it| it.inherited = 3, "inherited ones were made");
+    assert_found(idle(), |it| it.inherited = 3, "more connections were inherited than made");
 }

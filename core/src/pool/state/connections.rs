@@ -1,8 +1,9 @@
-//! The connections of a pool: where each of them lies, and how many there are of each kind.
+//! The connections of a pool: the state of each, and how many there are in each state.
 //!
-//! A connection lives in a slot of a slab and is on exactly one list, by what it does at present.
-//! Each list is in order of time, so that the oldest is always first: moving a connection costs a
-//! constant, and pruning costs what is pruned.
+//! A connection lives in a slot of a slab and is on exactly one list, that of its state. Each list
+//! is in order of time, so that the oldest is first: moving a connection costs a constant, and
+//! pruning costs what is pruned. Only this module writes to a connection, which keeps its state, its
+//! list and the counts in step.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;
@@ -11,17 +12,17 @@ use core::cmp::Reverse;
 use slab::Slab;
 
 use super::lists::{List, Lists};
-use crate::pool::checkpoint::ConnectionCheckpoint;
+use super::{Verdict, ensure};
 use crate::pool::id::{ConnId, ServiceId, WaiterId};
 use crate::pool::input::Purpose;
 use crate::pool::time::Instant;
 
-/// One connection (CO-12).
+/// One connection.
 #[derive(Clone)]
 pub(in crate::pool) struct Connection<C> {
-    number: u64,
+    pub(in crate::pool) number: u64,
     /// The pool's generation when it was created; in load-balanced mode its service's when hello
-    /// was done (CO-09, LB-03).
+    /// was done.
     pub(in crate::pool) generation: u64,
     pub(in crate::pool) service: Option<ServiceId>,
     pub(in crate::pool) created: Instant,
@@ -29,12 +30,12 @@ pub(in crate::pool) struct Connection<C> {
     pub(in crate::pool) expires: Option<Instant>,
     /// Whether that end came while it was in use: then it is closed when it is checked in.
     pub(in crate::pool) expiry_met: bool,
-    pub(in crate::pool) doing: Doing<C>,
+    pub(in crate::pool) state: ConnState<C>,
 }
 
-/// What a connection does at present (CO-13 … CO-15).
+/// The state of a connection.
 #[derive(Clone)]
-pub(in crate::pool) enum Doing<C> {
+pub(in crate::pool) enum ConnState<C> {
     /// Being established, for the request that started it if that still wants it.
     Pending { owner: Option<WaiterId>, handshaken: bool },
     /// Waiting in the pool.
@@ -49,10 +50,14 @@ pub(in crate::pool) struct Connections<C> {
     slots: Slab<Connection<C>>,
     lists: Lists,
     last_number: u64,
-    /// When connections that have a lifetime reach its end; those of closed connections go when
+    /// When connections that have a lifetime reach its end. Entries of closed connections go when
     /// they would be next, or when they become the majority.
     expiries: BinaryHeap<Reverse<(Instant, ConnId)>>,
+    /// How many connections are in use for each purpose.
+    purposes: [u32; PURPOSES],
 }
+
+const PURPOSES: usize = Purpose::Transaction as usize + 1;
 
 impl<C> Connections<C> {
     pub(in crate::pool) fn new() -> Self {
@@ -61,6 +66,7 @@ impl<C> Connections<C> {
             lists: Lists::new(),
             last_number: 0,
             expiries: BinaryHeap::new(),
+            purposes: [0; PURPOSES],
         }
     }
 
@@ -68,23 +74,25 @@ impl<C> Connections<C> {
     /// list. Their slots and `free`, the next to be used first, must together be 0, 1, 2, …
     pub(in crate::pool) fn restore(
         last_number: u64,
-        listed: Vec<(ConnId, List, Connection<C>)>,
+        listed: Vec<(u32, List, Connection<C>)>,
         free: &[u32],
     ) -> Self {
         let count = listed.len() + free.len();
-        let places = listed.iter().map(|&(id, list, _)| (id.slot(), list));
+        let places = listed.iter().map(|&(slot, list, _)| (slot, list));
         let mut connections = Self {
             slots: Slab::with_capacity(count),
             lists: Lists::restore(count, places, free),
             last_number,
             expiries: BinaryHeap::new(),
+            purposes: [0; PURPOSES],
         };
         let mut by_slot = listed;
-        by_slot.sort_unstable_by_key(|(id, _, _)| id.slot());
+        by_slot.sort_unstable_by_key(|&(slot, _, _)| slot);
         let mut waiting = by_slot.into_iter().peekable();
         for slot in 0..count {
-            let taken = waiting.next_if(|(id, _, _)| id.slot() as usize == slot);
+            let taken = waiting.next_if(|&(taken, _, _)| taken as usize == slot);
             let connection = taken.map_or_else(Connection::placeholder, |(_, _, taken)| taken);
+            connections.count_use(&connection.state);
             connections.slots.insert(connection);
         }
         for &slot in free.iter().rev() {
@@ -100,7 +108,7 @@ impl<C> Connections<C> {
         connections
     }
 
-    /// Makes a pending connection with the next number (CC-01, CC-02).
+    /// Makes a pending connection with the next number.
     pub(in crate::pool) fn create(
         &mut self,
         created: Instant,
@@ -116,62 +124,109 @@ impl<C> Connections<C> {
             created,
             expires: None,
             expiry_met: false,
-            doing: Doing::Pending { owner, handshaken: false },
+            state: ConnState::Pending { owner, handshaken: false },
         }));
         self.lists.append(slot, List::Pending);
         ConnId::from_parts(number, slot)
     }
 
-    /// Moves a connection to the end of the list that fits what it does from now on, and tells what
-    /// it did before.
-    #[inline(always)]
-    pub(in crate::pool) fn set(&mut self, id: ConnId, doing: Doing<C>) -> Doing<C> {
-        self.lists.transfer(id.slot(), doing.list());
-        core::mem::replace(&mut self.known_mut(id).doing, doing)
+    /// Hello is done. With a service, the connection belongs to it and to its generation.
+    pub(in crate::pool) fn set_handshaken(
+        &mut self,
+        id: ConnId,
+        service: Option<(ServiceId, u64)>,
+    ) {
+        let connection = self.known_mut(id);
+        if let Some((service, generation)) = service {
+            (connection.service, connection.generation) = (Some(service), generation);
+        }
+        if let ConnState::Pending { handshaken, .. } = &mut connection.state {
+            *handshaken = true;
+        }
     }
 
-    /// Moves a connection that is in use to those that were reported.
+    /// Separates a pending connection from the request that owns it.
+    pub(in crate::pool) fn take_owner(&mut self, id: ConnId) -> Option<WaiterId> {
+        match &mut self.known_mut(id).state {
+            ConnState::Pending { owner, .. } => owner.take(),
+            ConnState::Available { .. } | ConnState::InUse { .. } => None,
+        }
+    }
+
+    /// Gives a pending connection to a request, in a pool that is being restored.
+    pub(in crate::pool) fn restore_owner(&mut self, id: ConnId, request: WaiterId) -> Verdict {
+        ensure(self.get(id).is_some(), "owns a connection that does not exist")?;
+        let ConnState::Pending { owner, .. } = &mut self.known_mut(id).state else {
+            return Err("owns a connection that is not pending");
+        };
+        ensure(owner.is_none(), "owns a connection that has another owner")?;
+        *owner = Some(request);
+        Ok(())
+    }
+
+    /// A pending connection that is established, or one in use, is available from now on.
+    #[inline(always)]
+    pub(in crate::pool) fn make_available(&mut self, id: ConnId, conn: C, since: Instant) {
+        let was = self.set(id, ConnState::Available { conn, since });
+        self.discount_use(&was);
+    }
+
+    /// An available connection, which hands out its payload, or a pending one that is established
+    /// is in use from now on.
+    #[inline(always)]
+    pub(in crate::pool) fn start_use(
+        &mut self,
+        id: ConnId,
+        since: Instant,
+        purpose: Purpose,
+    ) -> Option<C> {
+        self.purposes[purpose as usize] += 1;
+        match self.set(id, ConnState::InUse { since, purpose, interrupted: false }) {
+            ConnState::Available { conn, .. } => Some(conn),
+            ConnState::Pending { .. } => None,
+            ConnState::InUse { .. } => unreachable!("a use begins once"),
+        }
+    }
+
+    /// A connection in use serves another purpose from now on.
+    pub(in crate::pool) fn repurpose(&mut self, id: ConnId, to: Purpose) {
+        if let ConnState::InUse { purpose, .. } = &mut self.known_mut(id).state {
+            let from = core::mem::replace(purpose, to);
+            self.purposes[from as usize] -= 1;
+            self.purposes[to as usize] += 1;
+        }
+    }
+
+    /// Marks a connection in use as interrupted; `false` if it was before.
+    pub(in crate::pool) fn interrupt(&mut self, id: ConnId) -> bool {
+        match &mut self.known_mut(id).state {
+            ConnState::InUse { interrupted, .. } => !core::mem::replace(interrupted, true),
+            ConnState::Pending { .. } | ConnState::Available { .. } => false,
+        }
+    }
+
+    /// Moves a connection in use to those that were reported as held too long.
     pub(in crate::pool) fn set_overdue(&mut self, id: ConnId) {
         assert_eq!(self.lists.list_of(id.slot()), List::InUse, "reported once");
         self.lists.transfer(id.slot(), List::Overdue);
     }
 
-    /// Forgets a connection; its slot is free from now on (KX-03).
+    /// Forgets a connection; its slot is free from now on.
     pub(in crate::pool) fn remove(&mut self, id: ConnId) -> Connection<C> {
         self.lists.release(id.slot());
         let removed = self.slots.remove(id.slot() as usize);
         assert_eq!(removed.number, id.number(), "a connection of this pool");
-        self.settle_expiries();
+        self.discount_use(&removed.state);
+        self.sweep_expiries();
         removed
     }
 
-    /// The earliest expiry is always one of a connection that exists: a closed one is no reason to
-    /// be woken.
-    fn settle_expiries(&mut self) {
-        while let Some(&Reverse((_, id))) = self.expiries.peek() {
-            if self.get(id).is_some() {
-                break;
-            }
-            self.expiries.pop();
-        }
-        if self.expiries.len() > self.expiries_at_most() {
-            let mut expiries = core::mem::take(&mut self.expiries);
-            expiries.retain(|&Reverse((_, id))| self.get(id).is_some());
-            self.expiries = expiries;
-        }
-    }
-
-    /// Each connection has one, and as many again may be of those that were closed.
-    fn expiries_at_most(&self) -> usize {
-        2 * self.slots.len() + Self::EXPIRIES_TOLERATED
-    }
-
-    /// Notes when a connection reaches the end of its lifetime.
+    /// Sets when a connection reaches the end of its lifetime.
     pub(in crate::pool) fn set_expiry(&mut self, id: ConnId, expires: Instant) {
         self.known_mut(id).expires = Some(expires);
         self.expiries.push(Reverse((expires, id)));
-        // It was pending while others went, so that it has not counted among the entries yet.
-        self.settle_expiries();
+        // While it was pending it had no entry, and others may have been closed.
+        self.sweep_expiries();
     }
 
     /// Takes the next connection that reaches the end of its lifetime, if `due`.
@@ -185,7 +240,7 @@ impl<C> Connections<C> {
         }
         self.expiries.pop();
         self.known_mut(id).expiry_met = true;
-        self.settle_expiries();
+        self.sweep_expiries();
         Some(id)
     }
 
@@ -208,20 +263,12 @@ impl<C> Connections<C> {
         connection
     }
 
-    /// The same, to change it; what it does is changed by [`set`](Self::set).
-    #[inline]
-    pub(in crate::pool) fn known_mut(&mut self, id: ConnId) -> &mut Connection<C> {
-        let connection = &mut self.slots[id.slot() as usize];
-        debug_assert_eq!(connection.number, id.number(), "a connection of this pool");
-        connection
-    }
-
     /// How many connections are on a list.
     pub(in crate::pool) const fn len(&self, list: List) -> u32 {
         self.lists.len(list)
     }
 
-    /// Pending, available and in use together (PS-20).
+    /// Pending, available and in use together.
     #[inline]
     pub(in crate::pool) fn total(&self) -> u32 {
         self.slots.len() as u32
@@ -232,6 +279,11 @@ impl<C> Connections<C> {
         self.len(List::InUse) + self.len(List::Overdue)
     }
 
+    /// How many are in use for a purpose.
+    pub(in crate::pool) const fn in_use_for(&self, purpose: Purpose) -> u32 {
+        self.purposes[purpose as usize]
+    }
+
     /// The number of the connection that was created last; 0 before the first.
     pub(in crate::pool) const fn last_number(&self) -> u64 {
         self.last_number
@@ -240,6 +292,11 @@ impl<C> Connections<C> {
     /// The first of a list.
     pub(in crate::pool) fn first(&self, list: List) -> Option<ConnId> {
         self.lists.first(list).map(|slot| self.id_at(slot))
+    }
+
+    /// Since when the first of a list has been in its state.
+    pub(in crate::pool) fn oldest_since(&self, list: List) -> Option<Instant> {
+        self.lists.first(list).map(|slot| self.slots[slot as usize].since())
     }
 
     /// The last of a list.
@@ -265,50 +322,101 @@ impl<C> Connections<C> {
         core::iter::successors(self.first(list), |&id| self.next(id)).map(|id| (id, self.known(id)))
     }
 
+    /// Recounts what is kept as a number or a link.
+    pub(in crate::pool) fn verify(&self) -> Verdict {
+        self.lists.verify()?;
+        let mut purposes = [0; PURPOSES];
+        for list in List::ALL {
+            for (_, connection) in self.iter(list) {
+                let state = &connection.state;
+                ensure(state.may_be_on(list), "a connection is on the list of its state")?;
+                if let ConnState::InUse { purpose, .. } = state {
+                    purposes[*purpose as usize] += 1;
+                }
+            }
+        }
+        let on_lists = List::ALL.iter().map(|&list| self.len(list)).sum::<u32>();
+        ensure(on_lists == self.total(), "each connection is on a list")?;
+        ensure(purposes == self.purposes, "each use is counted for one purpose")?;
+        let free = self.lists.free_slots().next().unwrap_or(self.total());
+        let vacant = slot_number(self.slots.vacant_key());
+        ensure(vacant == free, "the slab takes the slot that the lists name")
+    }
+
+    /// The same for the ends of lifetimes, once connections are known to have right numbers.
+    pub(in crate::pool) fn verify_expiries(&self) -> Verdict {
+        let next = self.expiries.peek().map(|&Reverse((_, id))| id);
+        let exists = next.is_none_or(|id| self.get(id).is_some());
+        ensure(exists, "the next expiry is that of a connection")?;
+        let is_bounded = self.expiries.len() <= self.expiries_at_most();
+        ensure(is_bounded, "expiries of closed connections are bounded")
+    }
+
+    /// Moves a connection to the end of the list of its new state; returns the state before.
+    #[inline(always)]
+    fn set(&mut self, id: ConnId, state: ConnState<C>) -> ConnState<C> {
+        self.lists.transfer(id.slot(), state.list());
+        core::mem::replace(&mut self.known_mut(id).state, state)
+    }
+
+    #[inline]
+    fn known_mut(&mut self, id: ConnId) -> &mut Connection<C> {
+        let connection = &mut self.slots[id.slot() as usize];
+        debug_assert_eq!(connection.number, id.number(), "a connection of this pool");
+        connection
+    }
+
+    fn count_use(&mut self, state: &ConnState<C>) {
+        if let ConnState::InUse { purpose, .. } = state {
+            self.purposes[*purpose as usize] += 1;
+        }
+    }
+
+    #[inline]
+    fn discount_use(&mut self, was: &ConnState<C>) {
+        if let ConnState::InUse { purpose, .. } = was {
+            let count = &mut self.purposes[*purpose as usize];
+            *count = count.checked_sub(1).expect("counted when the use began");
+        }
+    }
+
+    /// Makes the earliest expiry one of a connection that exists: a closed one is no reason to be
+    /// woken.
+    fn sweep_expiries(&mut self) {
+        while let Some(&Reverse((_, id))) = self.expiries.peek() {
+            if self.get(id).is_some() {
+                break;
+            }
+            self.expiries.pop();
+        }
+        if self.expiries.len() > self.expiries_at_most() {
+            let mut expiries = core::mem::take(&mut self.expiries);
+            expiries.retain(|&Reverse((_, id))| self.get(id).is_some());
+            self.expiries = expiries;
+        }
+    }
+
+    /// Each connection has one, and as many again may be of those that were closed.
+    fn expiries_at_most(&self) -> usize {
+        2 * self.slots.len() + Self::EXPIRIES_TOLERATED
+    }
+
     #[inline]
     fn id_at(&self, slot: u32) -> ConnId {
         ConnId::from_parts(self.slots[slot as usize].number, slot)
     }
 
-    /// Recounts what is kept as a number or a link.
-    pub(in crate::pool) fn check_invariants(&self) {
-        self.lists.check_invariants();
-        for list in List::ALL {
-            for (_, connection) in self.iter(list) {
-                assert!(connection.doing.may_be_on(list), "on the list that fits");
-                assert!((1..=self.last_number).contains(&connection.number), "a number given out");
-            }
-        }
-        let on_lists = List::ALL.iter().map(|&list| self.len(list)).sum::<u32>();
-        assert_eq!(on_lists, self.total(), "each connection is on a list");
-        let free = self.lists.free_slots().next().unwrap_or(self.total());
-        assert_eq!(
-            slot_number(self.slots.vacant_key()),
-            free,
-            "the slab takes what the lists name"
-        );
-        let next = self.expiries.peek().map(|&Reverse((_, id))| id);
-        assert!(next.is_none_or(|id| self.get(id).is_some()), "only who exists can expire");
-        assert!(self.expiries.len() <= self.expiries_at_most(), "what is closed is forgotten");
-    }
-
-    /// So few entries of closed connections are not worth a sweep.
+    /// Fewer entries of closed connections are not worth a sweep.
     const EXPIRIES_TOLERATED: usize = 32;
 }
 
 impl<C> Connection<C> {
-    /// A connection that a checkpoint tells of.
-    pub(in crate::pool) const fn of(checkpoint: &ConnectionCheckpoint, doing: Doing<C>) -> Self {
-        let &ConnectionCheckpoint {
-            id,
-            generation,
-            service,
-            created,
-            expires,
-            expiry_met,
-            state: _,
-        } = checkpoint;
-        Self { number: id.number(), generation, service, created, expires, expiry_met, doing }
+    /// Since when it has been in its state.
+    pub(in crate::pool) const fn since(&self) -> Instant {
+        match self.state {
+            ConnState::Pending { .. } => self.created,
+            ConnState::Available { since, .. } | ConnState::InUse { since, .. } => since,
+        }
     }
 
     /// Keeps a slot until it is freed.
@@ -320,12 +428,12 @@ impl<C> Connection<C> {
             created: Instant::ORIGIN,
             expires: None,
             expiry_met: false,
-            doing: Doing::Pending { owner: None, handshaken: false },
+            state: ConnState::Pending { owner: None, handshaken: false },
         }
     }
 }
 
-impl<C> Doing<C> {
+impl<C> ConnState<C> {
     const fn list(&self) -> List {
         match self {
             Self::Pending { .. } => List::Pending,
@@ -350,25 +458,36 @@ mod tests {
 
     #[test]
     fn a_connection_can_be_on_a_list_that_does_not_fit() {
-        let fits = "on the list that fits";
+        let fits = "a connection is on the list of its state";
         assert_found(busy(), |it| it.connections.lists.transfer(0, List::Pending), fits);
         assert_found(busy(), |it| it.connections.lists.transfer(2, List::Overdue), fits);
         assert_found(idle(), |it| it.connections.lists.transfer(0, List::Overdue), fits);
     }
 
     #[test]
+    fn uses_can_be_counted_wrong() {
+        let for_one = "each use is counted for one purpose";
+        let cursor = Purpose::Cursor as usize;
+        assert_found(busy(), |it| it.connections.purposes[cursor] = 1, for_one);
+        assert_found(busy(), |it| it.connections.purposes[Purpose::Other as usize] = 1, for_one);
+    }
+
+    #[test]
     fn connections_can_be_counted_wrong() {
-        let given_out = "a number given out";
+        let given_out = "has a number that was not given out";
         assert_found(idle(), |it| it.connections.last_number = 1, given_out);
         assert_found(idle(), |it| it.connections.slots[0].number = 0, given_out);
         let on_a_list = "each connection is on a list";
         assert_found(idle(), |it| it.connections.lists.release(1), on_a_list);
     }
 
-    /// As a world of services that come and go had it: those that are pending count as connections
-    /// while others are closed, and bring their entries later.
+    fn verify(connections: &Connections<()>) {
+        assert_eq!(connections.verify().and(connections.verify_expiries()), Ok(()));
+    }
+
+    /// Pending connections count while others are closed, and add their expiries later.
     #[test]
-    fn entries_are_bounded_when_pending_connections_bring_theirs() {
+    fn expiries_are_bounded_when_pending_connections_add_theirs() {
         let mut connections = Connections::<()>::new();
         let open = |connections: &mut Connections<()>, expires| {
             let id = connections.create(Instant::ORIGIN, 0, None);
@@ -383,34 +502,34 @@ mod tests {
             }
             let closed = open(&mut connections, 2);
             connections.remove(closed);
-            connections.check_invariants();
+            verify(&connections);
         }
         connections.set_expiry(pending.expect("it was made"), Instant::from_nanos(2));
-        connections.check_invariants();
+        verify(&connections);
     }
 
     #[test]
-    fn what_has_gone_can_be_remembered() {
+    fn too_many_expiries_can_be_kept() {
         let gone = Reverse((Instant::ORIGIN, id(9)));
-        let exists = "only who exists can expire";
+        let exists = "the next expiry is that of a connection";
         assert_found(idle(), |it| it.connections.expiries.push(gone), exists);
 
         let late = |number| Reverse((Instant::from_nanos(u64::MAX - 1), id(number)));
         // The two that exist have an entry each.
         let mut pool = idle();
         pool.connections.expiries.extend((10..10 + 2 + 32).map(late));
-        let forgotten = "what is closed is forgotten";
+        let forgotten = "expiries of closed connections are bounded";
         assert_found(pool, |it| it.connections.expiries.push(late(9)), forgotten);
     }
 
     #[test]
-    fn ends_of_connections_that_have_gone_are_forgotten_in_time() {
+    fn expiries_of_closed_connections_are_swept() {
         let mut connections = Connections::<()>::new();
         let id = connections.create(Instant::ORIGIN, 0, None);
         connections.set_expiry(id, Instant::from_nanos(1));
         let gone = |number| Reverse((Instant::from_nanos(2), ConnId::from_parts(number, 0)));
         connections.expiries.extend((100..200).map(gone));
-        connections.settle_expiries();
+        connections.sweep_expiries();
         assert_eq!(connections.expiries.len(), 1);
     }
 }

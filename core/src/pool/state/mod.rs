@@ -2,6 +2,7 @@
 
 pub(in crate::pool) mod connections;
 pub(in crate::pool) mod lists;
+pub(in crate::pool) mod request;
 pub(in crate::pool) mod services;
 pub(in crate::pool) mod wait_queue;
 
@@ -16,8 +17,9 @@ use super::status::Status;
 use super::time::Instant;
 use super::types::PoolTypes;
 use connections::Connections;
+use request::Request;
 use services::Services;
-use wait_queue::{Request, WaitQueue};
+use wait_queue::WaitQueue;
 
 /// MongoDB's connection pool as a state machine.
 ///
@@ -47,8 +49,6 @@ pub struct PoolState<S: PoolTypes> {
     pub(in crate::pool) queue: WaitQueue<S::Waiter>,
     /// The requests that own a pending connection, in the order in which they came.
     pub(in crate::pool) owners: Vec<(Request<S::Waiter>, ConnId)>,
-    /// How many connections are in use for each purpose.
-    pub(in crate::pool) purposes: [u32; 3],
     /// What the most recent clear of the whole pool was fed with (SI-19).
     pub(in crate::pool) cleared_by: Option<S::Cause>,
     /// Until when the minimum is left alone after a failed establishment (T-37).
@@ -83,7 +83,6 @@ impl<S: PoolTypes> PoolState<S> {
             connections: Connections::new(),
             queue: WaitQueue::new(),
             owners: Vec::new(),
-            purposes: [0; 3],
             cleared_by: None,
             populate_after: None,
             inherited: 0,
@@ -121,7 +120,6 @@ where
             connections,
             queue,
             owners,
-            purposes,
             cleared_by,
             populate_after,
             inherited,
@@ -138,7 +136,6 @@ where
             connections: connections.clone(),
             queue: queue.clone(),
             owners: owners.clone(),
-            purposes: *purposes,
             cleared_by: cleared_by.clone(),
             populate_after: *populate_after,
             inherited: *inherited,
@@ -147,4 +144,11 @@ where
             clock_regressions: *clock_regressions,
         }
     }
+}
+
+/// Whether something that must hold does; if not, what it is.
+pub(in crate::pool) type Verdict = Result<(), &'static str>;
+
+pub(in crate::pool) const fn ensure(holds: bool, otherwise: &'static str) -> Verdict {
+    if holds { Ok(()) } else { Err(otherwise) }
 }

@@ -3,10 +3,10 @@
 use crate::pool::action::Action;
 use crate::pool::event::{CloseReason, Event};
 use crate::pool::id::ConnId;
-use crate::pool::input::{Health, Purpose};
+use crate::pool::input::Health;
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
-use crate::pool::state::connections::Doing;
+use crate::pool::state::connections::ConnState;
 use crate::pool::status::Status;
 use crate::pool::types::PoolTypes;
 
@@ -50,7 +50,7 @@ impl<S: PoolTypes> PoolState<S> {
         if let Health::Errored(cause) = health {
             return Some((CloseReason::Error, Some(cause)));
         }
-        if matches!(connection.doing, Doing::InUse { interrupted: true, .. }) {
+        if matches!(connection.state, ConnState::InUse { interrupted: true, .. }) {
             // Whatever the shell believes, its socket was broken (SI-12).
             return Some((CloseReason::Error, self.cleared_by.clone()));
         }
@@ -70,26 +70,6 @@ impl<S: PoolTypes> PoolState<S> {
     #[inline(always)]
     pub(in crate::pool) fn make_available(&mut self, id: ConnId, conn: S::Conn) {
         assert_eq!(self.status, Status::Ready, "only a ready pool has connections to offer");
-        let was = self.connections.set(id, Doing::Available { conn, since: self.now });
-        self.stop_use(&was);
-    }
-
-    /// A purpose counts while the connection is in use (LB-06).
-    #[inline]
-    pub(in crate::pool) fn stop_use(&mut self, was: &Doing<S::Conn>) {
-        if let Doing::InUse { purpose, .. } = was {
-            let count = &mut self.purposes[*purpose as usize];
-            *count = count.checked_sub(1).expect("counted when the use began");
-        }
-    }
-
-    pub(in crate::pool) fn repurpose(&mut self, id: ConnId, to: Purpose) {
-        let connection = self.connections.known_mut(id);
-        let Doing::InUse { purpose, .. } = &mut connection.doing else {
-            unreachable!("permitted only in use")
-        };
-        let from = core::mem::replace(purpose, to);
-        self.purposes[from as usize] -= 1;
-        self.purposes[to as usize] += 1;
+        self.connections.make_available(id, conn, self.now);
     }
 }

@@ -8,9 +8,8 @@ use crate::pool::input::Purpose;
 use crate::pool::options::ReuseOrder;
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
-use crate::pool::state::connections::Doing;
 use crate::pool::state::lists::List;
-use crate::pool::state::wait_queue::Request;
+use crate::pool::state::request::Request;
 use crate::pool::status::Status;
 use crate::pool::time::Instant;
 use crate::pool::types::PoolTypes;
@@ -19,20 +18,6 @@ use crate::pool::types::PoolTypes;
 enum Source {
     Available(ConnId),
     NewConnection,
-}
-
-/// What is left of a request that has its connection.
-pub(in crate::pool) struct Served<W> {
-    pub(in crate::pool) waiter: W,
-    pub(in crate::pool) started: Instant,
-    pub(in crate::pool) purpose: Purpose,
-}
-
-impl<W> From<Request<W>> for Served<W> {
-    fn from(request: Request<W>) -> Self {
-        let Request { waiter, started, purpose, .. } = request;
-        Self { waiter, started, purpose }
-    }
 }
 
 impl<S: PoolTypes> PoolState<S> {
@@ -54,16 +39,10 @@ impl<S: PoolTypes> PoolState<S> {
         let started = self.now;
         // Before there is a request to speak of, which is what most check-outs are spared.
         if let Some(Source::Available(id)) = source {
-            return self.check_out_available(id, Served { waiter, started, purpose }, out);
+            return self.check_out_available(id, waiter, started, purpose, out);
         }
-        let request = Request {
-            id,
-            waiter,
-            started,
-            deadline: deadline.or_else(|| self.settings.max_wait.map(|max| started.after(max))),
-            deadline_is_callers: deadline.is_some(),
-            purpose,
-        };
+        let limit = deadline.or_else(|| self.settings.max_wait.map(|max| started.after(max)));
+        let request = Request::new(id, waiter, started, (limit, deadline.is_some()), purpose);
         match self.status {
             Status::Closed => self.fail(request, CheckOutError::PoolClosed, out),
             Status::Paused => self.fail_cleared(request, self.cleared_by.clone(), out),
@@ -83,7 +62,10 @@ impl<S: PoolTypes> PoolState<S> {
             let Some(source) = self.find_source(out) else { break };
             let Some(request) = self.queue.pop() else { break };
             match source {
-                Source::Available(id) => self.check_out_available(id, request.into(), out),
+                Source::Available(id) => {
+                    let Request { waiter, started, purpose, .. } = request;
+                    self.check_out_available(id, waiter, started, purpose, out);
+                }
                 Source::NewConnection => self.establish_for(request, out),
             }
         }
@@ -117,12 +99,13 @@ impl<S: PoolTypes> PoolState<S> {
     fn check_out_available(
         &mut self,
         id: ConnId,
-        request: Served<S::Waiter>,
+        waiter: S::Waiter,
+        started: Instant,
+        purpose: Purpose,
         out: &mut impl ActionSink<S>,
     ) {
-        let doing = self.start_use(id, request.purpose);
-        let Doing::Available { conn, .. } = doing else { unreachable!("an available connection") };
-        self.deliver(id, conn, request, out);
+        let conn = self.connections.start_use(id, self.now, purpose);
+        self.deliver(id, conn.expect("an available connection"), waiter, started, out);
     }
 
     /// Starts a connection that belongs to the request. The request has left the queue, so that the
@@ -136,13 +119,6 @@ impl<S: PoolTypes> PoolState<S> {
         assert!(self.owners.last().is_none_or(|(last, _)| last.id < request.id), "FIFO");
         self.owners.push((request, id));
         out.act(Action::StartEstablish { id, deadline, background: false });
-    }
-
-    #[inline]
-    pub(in crate::pool) fn start_use(&mut self, id: ConnId, purpose: Purpose) -> Doing<S::Conn> {
-        self.purposes[purpose as usize] += 1;
-        let since = self.now;
-        self.connections.set(id, Doing::InUse { since, purpose, interrupted: false })
     }
 
     /// The caller went away: its request leaves the queue, and a connection that was being made for

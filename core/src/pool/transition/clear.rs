@@ -7,7 +7,6 @@ use crate::pool::event::{CloseReason, Event};
 use crate::pool::id::ServiceId;
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
-use crate::pool::state::connections::Doing;
 use crate::pool::state::lists::List;
 use crate::pool::status::Status;
 use crate::pool::types::PoolTypes;
@@ -66,11 +65,7 @@ impl<S: PoolTypes> PoolState<S> {
             let mut next = self.connections.first(list);
             while let Some(id) = next {
                 next = self.connections.next(id);
-                let Doing::InUse { interrupted, .. } = &mut self.connections.known_mut(id).doing
-                else {
-                    unreachable!("a connection in use")
-                };
-                if !core::mem::replace(interrupted, true) {
+                if self.connections.interrupt(id) {
                     out.act(Action::Interrupt { id });
                 }
             }

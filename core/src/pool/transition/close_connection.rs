@@ -6,7 +6,7 @@ use crate::pool::event::{CloseReason, Event};
 use crate::pool::id::ConnId;
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
-use crate::pool::state::connections::{Connection, Doing};
+use crate::pool::state::connections::{ConnState, Connection};
 use crate::pool::state::lists::List;
 use crate::pool::types::PoolTypes;
 
@@ -20,7 +20,7 @@ impl<S: PoolTypes> PoolState<S> {
         error: Option<S::Cause>,
         out: &mut impl ActionSink<S>,
     ) {
-        let Doing::Available { conn, .. } = self.remove(id, reason, error, out) else {
+        let ConnState::Available { conn, .. } = self.remove(id, reason, error, out) else {
             unreachable!("an available connection")
         };
         out.act(Action::CloseSocket { id, conn });
@@ -61,7 +61,7 @@ impl<S: PoolTypes> PoolState<S> {
         out: &mut impl ActionSink<S>,
     ) {
         let Some(connection) = self.connections.get(id) else { return };
-        if matches!(connection.doing, Doing::Available { .. }) {
+        if matches!(connection.state, ConnState::Available { .. }) {
             self.close_available(id, CloseReason::Error, Some(cause), out);
             self.pause_population();
         }
@@ -97,14 +97,13 @@ impl<S: PoolTypes> PoolState<S> {
         reason: CloseReason,
         error: Option<S::Cause>,
         out: &mut impl ActionSink<S>,
-    ) -> Doing<S::Conn> {
+    ) -> ConnState<S::Conn> {
         let connection = self.connections.remove(id);
-        self.stop_use(&connection.doing);
         if let Some(service) = connection.service {
             self.services.leave(service);
         }
         emit(out, || Event::ConnectionClosed { connection_id: id.number(), reason, error });
-        connection.doing
+        connection.state
     }
 
     /// Stale before idle (KX-05). Only an available connection can be idle (CO-10).
@@ -114,7 +113,7 @@ impl<S: PoolTypes> PoolState<S> {
         if self.outdated(connection) {
             return Some(CloseReason::Stale);
         }
-        let Doing::Available { since, .. } = connection.doing else { return None };
+        let ConnState::Available { since, .. } = connection.state else { return None };
         let idled_out =
             self.settings.max_idle.is_some_and(|max_idle| self.now > since.after(max_idle));
         (idled_out || self.outlived(connection)).then_some(CloseReason::Idle)

@@ -6,9 +6,9 @@ use crate::pool::event::{CloseReason, Event};
 use crate::pool::id::{ConnId, ServiceId, WaiterId};
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
-use crate::pool::state::connections::{Connection, Doing};
+use crate::pool::state::connections::{ConnState, Connection};
 use crate::pool::state::lists::List;
-use crate::pool::state::wait_queue::Request;
+use crate::pool::state::request::Request;
 use crate::pool::status::Status;
 use crate::pool::types::PoolTypes;
 
@@ -72,7 +72,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// will never be of use (SI-07), so it does not hold up the next.
     fn populating(&self) -> usize {
         let useful = |connection: &Connection<S::Conn>| {
-            matches!(connection.doing, Doing::Pending { owner: None, .. })
+            matches!(connection.state, ConnState::Pending { owner: None, .. })
                 && !self.outdated(connection)
         };
         self.connections.iter(List::Pending).filter(|(_, connection)| useful(connection)).count()
@@ -84,13 +84,8 @@ impl<S: PoolTypes> PoolState<S> {
         if self.connections.get(id).is_none() {
             return;
         }
-        let generation = service.map(|service| self.services.join(service));
-        let connection = self.connections.known_mut(id);
-        connection.service = service;
-        connection.generation = generation.unwrap_or(connection.generation);
-        if let Doing::Pending { handshaken, .. } = &mut connection.doing {
-            *handshaken = true;
-        }
+        let service = service.map(|service| (service, self.services.join(service)));
+        self.connections.set_handshaken(id, service);
     }
 
     /// ConnectionReady comes first (ES-07, T-10). A connection that became stale on the way is never
@@ -125,8 +120,9 @@ impl<S: PoolTypes> PoolState<S> {
         self.start_lifetime(id);
         match owner {
             Some(request) => {
-                self.start_use(id, request.purpose);
-                self.deliver(id, conn, request.into(), out);
+                let Request { waiter, started, purpose, .. } = request;
+                self.connections.start_use(id, self.now, purpose);
+                self.deliver(id, conn, waiter, started, out);
             }
             None if self.has_surplus() => {
                 self.remove(id, CloseReason::Idle, None, out);
@@ -166,10 +162,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Takes the request that a pending connection belongs to.
     pub(in crate::pool) fn take_owner(&mut self, id: ConnId) -> Option<Request<S::Waiter>> {
-        let Doing::Pending { owner, .. } = &mut self.connections.known_mut(id).doing else {
-            unreachable!("only pending connections are answered for")
-        };
-        let owner = owner.take()?;
+        let owner = self.connections.take_owner(id)?;
         let index = self.owners.binary_search_by_key(&owner, |(request, _)| request.id);
         let (request, _) = self.owners.remove(index.expect("an owner is listed"));
         Some(request)

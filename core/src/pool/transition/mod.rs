@@ -76,7 +76,7 @@ impl<S: PoolTypes> PoolState<S> {
                 unreachable!("handled before the rarer ones")
             }
             Input::CheckOutCancelled { id } => self.cancel_check_out(id, out),
-            Input::Repurposed { id, purpose } => self.repurpose(id, purpose),
+            Input::Repurposed { id, purpose } => self.connections.repurpose(id, purpose),
             Input::Handshaken { id, service } => self.handshaken(id, service),
             Input::EstablishSucceeded { id, conn } => self.establish_succeeded(id, conn, out),
             Input::EstablishFailed { id, cause } => self.establish_failed(id, cause, out),

@@ -2,7 +2,6 @@
 
 use alloc::sync::Arc;
 
-use super::check_out::Served;
 use crate::pool::action::Action;
 use crate::pool::error::CheckOutError;
 use crate::pool::event::Event;
@@ -10,7 +9,7 @@ use crate::pool::id::ConnId;
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::snapshot::Snapshot;
 use crate::pool::state::PoolState;
-use crate::pool::state::wait_queue::Request;
+use crate::pool::state::request::Request;
 use crate::pool::time::Instant;
 use crate::pool::types::PoolTypes;
 
@@ -20,14 +19,15 @@ impl<S: PoolTypes> PoolState<S> {
         &mut self,
         id: ConnId,
         conn: S::Conn,
-        request: Served<S::Waiter>,
+        waiter: S::Waiter,
+        started: Instant,
         out: &mut impl ActionSink<S>,
     ) {
         emit(out, || Event::ConnectionCheckedOut {
             connection_id: id.number(),
-            duration: self.now.saturating_since(request.started),
+            duration: self.now.saturating_since(started),
         });
-        out.act(Action::Deliver { waiter: request.waiter, outcome: Ok((id, conn)) });
+        out.act(Action::Deliver { waiter, outcome: Ok((id, conn)) });
     }
 
     pub(in crate::pool) fn fail(

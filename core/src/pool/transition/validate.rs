@@ -7,7 +7,7 @@ use crate::pool::input::Input;
 use crate::pool::misuse::MisuseReason;
 use crate::pool::options::{PoolOptions, Settings};
 use crate::pool::state::PoolState;
-use crate::pool::state::connections::{Connection, Doing};
+use crate::pool::state::connections::{ConnState, Connection};
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
@@ -45,7 +45,7 @@ impl<S: PoolTypes> PoolState<S> {
     #[inline]
     fn validate_in_use(&self, id: ConnId) -> Result<(), MisuseReason> {
         match self.known_or_closed(id)? {
-            Some(Connection { doing: Doing::InUse { .. }, .. }) => Ok(()),
+            Some(Connection { state: ConnState::InUse { .. }, .. }) => Ok(()),
             Some(_) | None => Err(MisuseReason::NotInUse { id }),
         }
     }
@@ -61,7 +61,7 @@ impl<S: PoolTypes> PoolState<S> {
             (true, Some(_)) | (false, None) => {}
         }
         match self.validate_answer(id)? {
-            Some(Connection { doing: Doing::Pending { handshaken: true, .. }, .. }) => {
+            Some(Connection { state: ConnState::Pending { handshaken: true, .. }, .. }) => {
                 Err(MisuseReason::HandshakenTwice { id })
             }
             Some(_) | None => Ok(()),
@@ -80,7 +80,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// An answer is for a pending connection, or late for one that was aborted.
     fn validate_answer(&self, id: ConnId) -> Result<Option<&Connection<S::Conn>>, MisuseReason> {
         match self.known_or_closed(id)? {
-            Some(connection) if !matches!(connection.doing, Doing::Pending { .. }) => {
+            Some(connection) if !matches!(connection.state, ConnState::Pending { .. }) => {
                 Err(MisuseReason::NotPending { id })
             }
             found => Ok(found),
@@ -89,7 +89,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     fn validate_idle_closed(&self, id: ConnId) -> Result<(), MisuseReason> {
         match self.known_or_closed(id)? {
-            Some(Connection { doing: Doing::Pending { .. }, .. }) => {
+            Some(Connection { state: ConnState::Pending { .. }, .. }) => {
                 Err(MisuseReason::StillPending { id })
             }
             Some(_) | None => Ok(()),
