@@ -1,23 +1,25 @@
-//! A shell on plain threads and TCP in little more than a hundred lines, and a demonstration of it:
+//! A shell on plain threads and TCP in little more than a hundred lines, with a demonstration:
 //! `cargo run -p cenote-core --example blocking`.
 //!
-//! Everything that a shell owes the machine is here: a clock read under the lock, one outbox that
+//! It has everything that a shell owes the machine: a clock read under the lock, an outbox that
 //! keeps the order of actions, a timer, sockets and waiters. The peer is an echo server in the same
-//! process; a driver would say hello and authenticate where this connects.
+//! process; a driver would say hello and authenticate where this one connects. Panics of the
+//! subscriber are contained: otherwise every action behind the event would be lost.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "shells have these")]
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Result as IoResult, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SendError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, CheckOutError, ConnId, Health, Input, Instant, InvalidOptions, PoolOptions, PoolState,
-    PoolTypes, Purpose, WaiterId,
+    Action, CheckOutError, ConnId, Event, Health, Input, Instant, InvalidOptions, PoolOptions,
+    PoolState, PoolTypes, Purpose, Snapshot, WaiterId,
 };
 
 /// What this shell brings: TCP streams, channels, and errors as text.
@@ -30,9 +32,11 @@ impl PoolTypes for Threads {
 }
 
 type Outcome = Result<(ConnId, TcpStream), CheckOutError<String>>;
+type Subscriber = fn(Instant, &Event<String>);
 
 struct Pool {
     address: SocketAddr,
+    subscriber: Subscriber,
     origin: std::time::Instant,
     inner: Mutex<Inner>,
     changed: Condvar,
@@ -43,19 +47,24 @@ struct Inner {
     outbox: VecDeque<Action<Threads>>,
     draining: bool,
     last_waiter: u64,
-    /// A second handle to each socket, to break it while somebody else uses it.
+    /// A second handle to each socket, to break it while a caller uses it.
     sockets: BTreeMap<ConnId, TcpStream>,
 }
 
 impl Pool {
-    fn new(address: SocketAddr, options: PoolOptions) -> Result<Arc<Self>, InvalidOptions> {
+    fn new(
+        address: SocketAddr,
+        options: PoolOptions,
+        subscriber: Subscriber,
+    ) -> Result<Arc<Self>, InvalidOptions> {
         let mut outbox = VecDeque::new();
         let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
         let sockets = BTreeMap::new();
         let inner = Inner { state, outbox, draining: false, last_waiter: 0, sockets };
         let origin = std::time::Instant::now();
         let changed = Condvar::new();
-        let pool = Arc::new(Self { address, origin, inner: Mutex::new(inner), changed });
+        let inner = Mutex::new(inner);
+        let pool = Arc::new(Self { address, subscriber, origin, inner, changed });
         let timer = Arc::clone(&pool);
         thread::spawn(move || timer.run_timer());
         Ok(pool)
@@ -71,8 +80,9 @@ impl Pool {
         outcome.recv().expect("every request has exactly one outcome")
     }
 
-    /// Feeds one input. Whoever finds nobody performing actions performs them, one after the other
-    /// and without the lock, until the outbox is empty: so their order is the machine's.
+    /// Feeds one input. Unless another thread is performing actions, this one performs them, one
+    /// after the other and without the lock, until the outbox is empty: so their order is the
+    /// machine's.
     fn feed(self: &Arc<Self>, input: impl FnOnce(&mut Inner) -> Input<Threads>) {
         let mut inner = self.lock();
         let input = input(&mut inner);
@@ -108,7 +118,12 @@ impl Pool {
                     let _already_broken = socket.shutdown(Shutdown::Both);
                 }
             }
-            Action::EmitEvent(event) => println!("{:>12} {}", self.now().to_string(), event.name()),
+            Action::EmitEvent(event) => {
+                let call = AssertUnwindSafe(|| (self.subscriber)(self.now(), &event));
+                if catch_unwind(call).is_err() {
+                    eprintln!("the subscriber panicked at {}", event.name());
+                }
+            }
             Action::ReportLeak { id, held } => {
                 println!("{id} is held for {held:?}: a leak?");
             }
@@ -155,9 +170,16 @@ impl Pool {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let used = demonstrate(|now, event| println!("{:>12} {}", now.to_string(), event.name()))?;
+    println!("{used}");
+    Ok(())
+}
+
+/// Eight threads share two connections; returns the pool as it was before it was closed.
+fn demonstrate(subscriber: Subscriber) -> Result<Snapshot, Box<dyn std::error::Error>> {
     let server = TcpListener::bind("127.0.0.1:0")?;
     let options = PoolOptions::default().with_max_pool_size(2).with_min_pool_size(1);
-    let pool = Pool::new(server.local_addr()?, options)?;
+    let pool = Pool::new(server.local_addr()?, options, subscriber)?;
     thread::spawn(move || server.incoming().for_each(|conn| drop(thread::spawn(|| echo(conn)))));
 
     pool.feed(|_| Input::Ready);
@@ -165,13 +187,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for worker in workers {
         worker.join().expect("a worker that did not panic");
     }
-    println!("{}", pool.lock().state.snapshot());
+    let used = pool.lock().state.snapshot();
     pool.feed(|_| Input::Close);
-    assert_eq!(pool.lock().state.snapshot().total, 0, "everything came home");
-    Ok(())
+    assert_eq!(pool.lock().state.snapshot().total, 0, "every connection was closed");
+    Ok(used)
 }
 
-/// Somebody who needs a connection three times.
+/// A caller that needs a connection three times.
 fn user(pool: &Arc<Pool>) -> impl FnOnce() + Send + use<> {
     let pool = Arc::clone(pool);
     move || {
@@ -198,4 +220,22 @@ fn echo(conn: IoResult<TcpStream>) -> IoResult<()> {
         conn.write_all(&message)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The pool goes on: every caller gets its connections, and the pool closes.
+    #[test]
+    fn it_survives_a_subscriber_that_panics() {
+        let (done, outcome) = channel();
+        thread::spawn(move || {
+            let used = demonstrate(|_, event| panic!("at {}", event.name()));
+            done.send(used.map_err(|error| error.to_string()))
+        });
+        let used = outcome.recv_timeout(Duration::from_secs(60)).expect("it does not hang");
+        let used = used.expect("a server on this machine");
+        assert!((1..=2).contains(&used.available) && used.waiting == 0, "{used}");
+    }
 }
