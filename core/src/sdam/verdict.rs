@@ -1,5 +1,6 @@
 use super::{StateChange, TopologyVersion};
 use crate::error::{CommandError, ConnectionError, Stage};
+use crate::pool::{Input, PoolTypes, ServiceId};
 
 /// What SDAM has to know besides the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,32 @@ pub enum PoolVerdict {
     },
     /// Behind a load balancer: clear what belongs to the service of the failed connection.
     ClearService,
+}
+
+impl PoolVerdict {
+    /// The input for the pool, if there is anything to do. `service` is that of the failed
+    /// connection ([`PoolState::service_of`](crate::pool::PoolState::service_of)), and only counts
+    /// behind a load balancer.
+    ///
+    /// ```
+    /// use cenote_core::pool::{Input, NoPayload};
+    /// use cenote_core::sdam::PoolVerdict;
+    ///
+    /// let clear = PoolVerdict::Clear { interrupt: true }.into_input::<NoPayload>((), None);
+    /// assert_eq!(clear, Some(Input::Clear { cause: (), interrupt: true, service: None }));
+    /// assert_eq!(PoolVerdict::Keep.into_input::<NoPayload>((), None), None);
+    /// ```
+    pub fn into_input<S: PoolTypes>(
+        self,
+        cause: S::Cause,
+        service: Option<ServiceId>,
+    ) -> Option<Input<S>> {
+        match self {
+            Self::Keep => None,
+            Self::Clear { interrupt } => Some(Input::Clear { cause, interrupt, service: None }),
+            Self::ClearService => Some(Input::Clear { cause, interrupt: false, service }),
+        }
+    }
 }
 
 /// What an error does to the monitor of the server.
