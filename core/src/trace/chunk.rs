@@ -5,13 +5,13 @@ use core::fmt;
 
 use crate::pool::{PoolCheckpoint, PoolState, PoolTypes};
 
-use super::tape::{Context, Tape};
+use super::input_log::{Context, InputLog};
 
 /// A stretch of recorded inputs in the compact form of memory; [`TraceWriter`](super::TraceWriter)
 /// turns it into documents. Plain data without payloads: it may go to another thread.
 #[derive(Clone)]
 pub struct Chunk {
-    pub(super) tape: Tape,
+    pub(super) log: InputLog,
     /// The state in which it begins, if it does not go on where the one before it ended.
     pub(super) start: Option<Box<Start>>,
 }
@@ -26,17 +26,17 @@ pub(super) struct Start {
 
 impl Chunk {
     pub(super) fn with_capacity(bytes: usize) -> Self {
-        Self { tape: Tape::with_capacity(bytes), start: None }
+        Self { log: InputLog::with_capacity(bytes), start: None }
     }
 
     /// How many inputs are in it.
     pub fn inputs(&self) -> u64 {
-        self.tape.inputs
+        self.log.inputs
     }
 
     /// Whether it says nothing at all.
     pub(super) fn is_blank(&self) -> bool {
-        self.start.is_none() && self.tape.written().is_empty()
+        self.start.is_none() && self.log.written().is_empty()
     }
 
     /// Begins again, in the state that the pool is in. The memory of the checkpoint is used again.
@@ -44,7 +44,7 @@ impl Chunk {
         let start = self.start.get_or_insert_default();
         pool.checkpoint_into(&mut start.checkpoint);
         start.lost = lost;
-        self.tape.restart(Context {
+        self.log.restart(Context {
             now: start.checkpoint.now.as_nanos(),
             waiter: start.checkpoint.last_waiter.map_or(0, |id| id.0),
             allowed: 0,
@@ -54,15 +54,15 @@ impl Chunk {
     /// Goes on where another ended.
     pub(super) fn follow(&mut self, before: &Self) {
         self.start = None;
-        self.tape.restart(before.tape.context);
+        self.log.restart(before.log.context);
     }
 }
 
 impl fmt::Debug for Chunk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tape, start } = self;
-        let bytes = tape.written().len();
-        write!(f, "Chunk({} inputs in {bytes} bytes, ", tape.inputs)?;
+        let Self { log, start } = self;
+        let bytes = log.written().len();
+        write!(f, "Chunk({} inputs in {bytes} bytes, ", log.inputs)?;
         f.write_str(if start.is_some() { "from a state)" } else { "going on)" })
     }
 }

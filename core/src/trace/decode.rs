@@ -15,7 +15,7 @@ use super::action::{ActionName, ActionRecord};
 use super::cause::{Cause, CauseKind, CauseLabels, CauseSummary, stage_name};
 use super::encode::{reuse_order_name, status_name};
 use super::fields::{Fields, Found, absent, wrong};
-use super::shell::Traced;
+use super::traced::Traced;
 
 /// An input: the key behind its time says which. `cause` finds a cause by its number.
 pub(super) fn input(

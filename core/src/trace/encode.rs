@@ -10,7 +10,7 @@ use crate::pool::{
 use super::action::ActionRecord;
 use super::cause::{Cause, stage_name};
 use super::document::Document;
-use super::shell::Traced;
+use super::traced::Traced;
 
 /// An input, as `out`, `in` and so on. Causes are told by their number.
 pub(super) fn input(document: &mut Document<'_>, input: &Input<Traced>, cause: Option<u64>) {

@@ -8,7 +8,7 @@ use crate::pool::{Input, Instant, PoolState, PoolTypes};
 
 use super::cause::TraceCause;
 use super::chunk::Chunk;
-use super::restored::fingerprint_of;
+use super::traced::fingerprint_of;
 use super::writer::{TraceInfo, TraceWriter};
 
 /// A bounded recording of what happened last, from a state in which a replay can begin.
@@ -36,12 +36,12 @@ impl FlightRecorder {
     /// Records an input that will not be refused, if it is one that happens all the time and there is
     /// room; otherwise nothing is changed.
     #[inline(always)]
-    pub(super) fn permitted_if_usual<S: PoolTypes>(
+    pub(super) fn record_valid_if_compact<S: PoolTypes>(
         &mut self,
         now: Instant,
         input: &Input<S>,
     ) -> bool {
-        self.present.tape.permitted_if_usual(now, input)
+        self.present.log.record_valid_if_compact(now, input)
     }
 
     pub(super) fn record<S: PoolTypes>(
@@ -52,17 +52,17 @@ impl FlightRecorder {
     ) where
         S::Cause: TraceCause,
     {
-        if self.present.tape.input_if_usual(now, input) {
+        if self.present.log.record_if_compact(now, input) {
             return;
         }
-        if !self.present.tape.has_room() {
+        if !self.present.log.has_room() {
             self.turn_over(pool);
         }
-        self.present.tape.input(now, input);
+        self.present.log.record(now, input);
     }
 
     pub(super) fn refused(&mut self) {
-        self.present.tape.refused();
+        self.present.log.mark_refused();
     }
 
     #[cold]

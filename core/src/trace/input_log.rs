@@ -1,10 +1,10 @@
 //! Inputs in memory, a few bytes each: what recording costs under the pool's lock.
 //!
-//! What happens all the time has a form of its own, of a fixed length: a check-out in six bytes and
-//! a check-in in twelve, written at once. Any other record is three bytes of head (what it is, and how long four numbers are), the four numbers,
-//! low bytes first and without leading zeros, and for some a service. Times and the ids of requests
-//! are told as differences to those before. Nothing here allocates: memory is set aside once, and
-//! whatever has no room is for the next tape.
+//! Most check-outs and check-ins have a compact form of fixed length, six bytes and twelve, which is
+//! written at once. Any other record has the general form: three bytes of head (what it is, and how
+//! long four numbers are), the four numbers, low bytes first and without leading zeros, and for some
+//! a service. Times and the ids of requests are differences to those before. Nothing here
+//! allocates: memory is set aside once, and a record that has no room goes into the next log.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,7 @@ use crate::pool::{ConnId, Health, Input, Instant, PoolOptions, PoolTypes, Purpos
 
 use super::action::ActionRecord;
 use super::cause::{CauseSummary, TraceCause};
-use super::texts::Texts;
+use super::string_table::StringTable;
 
 /// What the differences are to.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,8 +25,8 @@ pub(super) struct Context {
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(super) struct Tape {
-    /// As the tape began.
+pub(super) struct InputLog {
+    /// As the log began.
     pub(super) start: Context,
     /// As the next record finds it.
     pub(super) context: Context,
@@ -36,8 +36,8 @@ pub(super) struct Tape {
     last: usize,
     pub(super) inputs: u64,
     /// Whether actions are written down, too.
-    pub(super) tells_actions: bool,
-    pub(super) texts: Texts,
+    pub(super) has_actions: bool,
+    pub(super) texts: StringTable,
     pub(super) options: Vec<PoolOptions>,
 }
 
@@ -60,8 +60,8 @@ pub(super) enum Tag {
     SetOptions,
     /// Also an action: the flag says so.
     Fingerprint,
-    /// Both usual forms: the flag says which.
-    Usual,
+    /// Both compact forms: the flag says which.
+    Compact,
 }
 
 impl Tag {
@@ -81,39 +81,40 @@ impl Tag {
         Self::Clear,
         Self::SetOptions,
         Self::Fingerprint,
-        Self::Usual,
+        Self::Compact,
     ];
 }
 
-/// In the high four bits of the first byte, by tag. An input that was refused has the highest.
+/// In the high four bits of the first byte. Their meaning depends on the tag, which the names begin
+/// with; an input that was refused has the highest.
 pub(super) const REFUSED: u8 = 0x80;
 /// Two bits of a purpose.
 pub(super) const PURPOSE: u8 = 0x30;
-pub(super) const HAS_DEADLINE: u8 = 0x40;
-pub(super) const ERRORED: u8 = 0x10;
+pub(super) const CHECK_OUT_HAS_DEADLINE: u8 = 0x40;
+pub(super) const CHECK_IN_ERRORED: u8 = 0x10;
 pub(super) const HAS_SERVICE: u8 = 0x10;
-pub(super) const INTERRUPTS: u8 = 0x20;
-/// Set in a usual check-in, not in a usual check-out.
-pub(super) const COMES_BACK: u8 = 0x10;
-/// A usual check-out has a deadline, as long after it as that of the one before.
-pub(super) const SAME_DEADLINE: u8 = 0x20;
+pub(super) const CLEAR_INTERRUPTS: u8 = 0x20;
+/// With the tag `Compact`: a check-in, not a check-out.
+pub(super) const COMPACT_IS_CHECK_IN: u8 = 0x10;
+/// With the tag `Compact`: the check-out has a deadline, as long after it as that of the one before.
+pub(super) const COMPACT_HAS_DEADLINE: u8 = 0x20;
 /// What begins like a fingerprint is an action.
 pub(super) const IS_ACTION: u8 = 0x40;
-pub(super) const HAS_CONNECTION: u8 = 0x10;
-pub(super) const HAS_NANOS: u8 = 0x20;
+pub(super) const ACTION_HAS_CONNECTION: u8 = 0x10;
+pub(super) const ACTION_HAS_NANOS: u8 = 0x20;
 
 /// Head, numbers and service.
 const RECORD_MAX: usize = 3 + 4 * 8 + 12;
-/// A usual form: a byte of head, five of time (18 minutes), and for a check-in four of a number
+/// A compact form: a byte of head, five of time (18 minutes), and for a check-in four of a number
 /// and two of a slot.
-pub(super) const USUAL_CHECK_OUT: usize = 6;
-pub(super) const USUAL_CHECK_IN: usize = 12;
-pub(super) const USUAL_TIME_BITS: u32 = 40;
+pub(super) const COMPACT_CHECK_OUT_BYTES: usize = 6;
+pub(super) const COMPACT_CHECK_IN_BYTES: usize = 12;
+pub(super) const COMPACT_TIME_BITS: u32 = 40;
 /// As much as is written at once; what is not used is overwritten.
-const USUAL_ROOM: usize = 16;
-/// Texts have an eighth of a tape.
+const COMPACT_ROOM: usize = 16;
+/// Texts have an eighth of a log.
 const TEXTS_SHARE: usize = 8;
-/// Sets of options that a tape can hold.
+/// Sets of options that a log can hold.
 const OPTIONS_MAX: usize = 16;
 
 /// What goes into a record: a tag with its flags, the time, and three numbers.
@@ -125,8 +126,8 @@ struct Record {
     service: Option<ServiceId>,
 }
 
-impl Tape {
-    /// A tape of so many bytes, which are set aside now, besides 4 KiB for what is rare.
+impl InputLog {
+    /// A log of so many bytes, which are set aside now, besides 4 KiB for what is rare.
     pub(super) fn with_capacity(bytes: usize) -> Self {
         let bytes = bytes.max(4 * RECORD_MAX);
         Self {
@@ -136,8 +137,8 @@ impl Tape {
             len: 0,
             last: 0,
             inputs: 0,
-            tells_actions: false,
-            texts: Texts::with_capacity((bytes / TEXTS_SHARE).max(Texts::TEXT_MAX)),
+            has_actions: false,
+            texts: StringTable::with_capacity((bytes / TEXTS_SHARE).max(StringTable::TEXT_MAX)),
             options: Vec::with_capacity(OPTIONS_MAX),
         }
     }
@@ -161,55 +162,61 @@ impl Tape {
         self.len + RECORD_MAX <= self.bytes.len() && self.options.len() < OPTIONS_MAX
     }
 
-    /// Writes an input down, before it is handled, if it has a usual form and there is room;
+    /// Records an input, before it is handled, if it has a compact form and there is room;
     /// otherwise nothing is changed.
-    pub(super) fn input_if_usual<S: PoolTypes>(&mut self, now: Instant, input: &Input<S>) -> bool {
+    pub(super) fn record_if_compact<S: PoolTypes>(
+        &mut self,
+        now: Instant,
+        input: &Input<S>,
+    ) -> bool {
         let last = self.len;
-        let is_usual = self.permitted_if_usual(now, input);
-        if is_usual {
+        let is_compact = self.record_valid_if_compact(now, input);
+        if is_compact {
             self.last = last;
         }
-        is_usual
+        is_compact
     }
 
-    /// The same for an input that will not be [refused](Self::refused). A handful of instructions:
+    /// The same for an input that will not be [refused](Self::mark_refused). A handful of instructions:
     /// this is what a flight recorder costs.
     #[inline(always)]
-    #[expect(clippy::wildcard_enum_match_arm, reason = "what is not usual is named in `input`")]
-    pub(super) fn permitted_if_usual<S: PoolTypes>(
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`record` names every other")]
+    pub(super) fn record_valid_if_compact<S: PoolTypes>(
         &mut self,
         now: Instant,
         input: &Input<S>,
     ) -> bool {
         let now = now.as_nanos();
         let time = now.wrapping_sub(self.context.now);
-        if time >= 1 << USUAL_TIME_BITS {
+        if time >= 1 << COMPACT_TIME_BITS {
             return false;
         }
-        let Some(place) = self.bytes.get_mut(self.len..self.len + USUAL_ROOM) else { return false };
-        let Ok(place) = <&mut [u8; USUAL_ROOM]>::try_from(place) else { return false };
-        let begin = time << 8 | Tag::Usual as u64;
+        let Some(place) = self.bytes.get_mut(self.len..self.len + COMPACT_ROOM) else {
+            return false;
+        };
+        let Ok(place) = <&mut [u8; COMPACT_ROOM]>::try_from(place) else { return false };
+        let begin = time << 8 | Tag::Compact as u64;
         let length = match input {
             Input::CheckOutRequested { id, waiter: _, deadline, purpose: Purpose::Other } => {
                 let same = |deadline: &Instant| {
                     deadline.as_nanos().wrapping_sub(now) == self.context.allowed
                 };
-                let has_usual = deadline.as_ref().is_none_or(same);
-                if id.0 != self.context.waiter.wrapping_add(1) || !has_usual {
+                let has_same = deadline.as_ref().is_none_or(same);
+                if id.0 != self.context.waiter.wrapping_add(1) || !has_same {
                     return false;
                 }
                 self.context.waiter = id.0;
-                let flag = if deadline.is_some() { SAME_DEADLINE } else { 0 };
+                let flag = if deadline.is_some() { COMPACT_HAS_DEADLINE } else { 0 };
                 write(begin | u64::from(flag), place, 0);
-                USUAL_CHECK_OUT
+                COMPACT_CHECK_OUT_BYTES
             }
             Input::CheckedIn { id, conn: _, health: Health::Healthy } => {
                 if id.number() > u32::MAX.into() || id.slot() > u16::MAX.into() {
                     return false;
                 }
-                write(begin | u64::from(COMES_BACK), place, 0);
-                write(id.number() | u64::from(id.slot()) << 32, place, USUAL_CHECK_OUT);
-                USUAL_CHECK_IN
+                write(begin | u64::from(COMPACT_IS_CHECK_IN), place, 0);
+                write(id.number() | u64::from(id.slot()) << 32, place, COMPACT_CHECK_OUT_BYTES);
+                COMPACT_CHECK_IN_BYTES
             }
             _ => return false,
         };
@@ -219,9 +226,9 @@ impl Tape {
         true
     }
 
-    /// Writes an input down, before it is handled. There must be room.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the rarer ones are named there")]
-    pub(super) fn input<S: PoolTypes>(&mut self, now: Instant, input: &Input<S>)
+    /// Records an input, before it is handled. There must be room.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "`encode_general` names every variant")]
+    pub(super) fn record<S: PoolTypes>(&mut self, now: Instant, input: &Input<S>)
     where
         S::Cause: TraceCause,
     {
@@ -237,7 +244,7 @@ impl Tape {
                 let mut head = Tag::CheckOutRequested as u8 | (*purpose as u8) << 4;
                 let mut allowed = 0;
                 if let Some(deadline) = deadline {
-                    head |= HAS_DEADLINE;
+                    head |= CHECK_OUT_HAS_DEADLINE;
                     let after = deadline.as_nanos().wrapping_sub(now);
                     allowed = zigzag(after.wrapping_sub(self.context.allowed));
                     self.context.allowed = after;
@@ -247,34 +254,34 @@ impl Tape {
             Input::CheckedIn { id, conn: _, health: Health::Healthy } => {
                 self.put(Record { time, ..about(Tag::CheckedIn, *id) });
             }
-            rarer => self.rarer(time, rarer),
+            other => self.encode_general(time, other),
         }
     }
 
     /// The input that was written last was refused.
-    pub(super) fn refused(&mut self) {
+    pub(super) fn mark_refused(&mut self) {
         if let Some(head) = self.bytes.get_mut(self.last) {
             *head |= REFUSED;
         }
     }
 
-    /// Writes a fingerprint down. There must be room.
-    pub(super) fn fingerprint(&mut self, fingerprint: u64) {
+    /// Records a fingerprint. There must be room.
+    pub(super) fn record_fingerprint(&mut self, fingerprint: u64) {
         let numbers = [fingerprint, 0, 0];
         self.put(Record { head: Tag::Fingerprint as u8, numbers, ..Record::default() });
     }
 
-    /// Writes an action down. There must be room.
-    pub(super) fn action(&mut self, action: &ActionRecord) {
+    /// Records an action. There must be room.
+    pub(super) fn record_action(&mut self, action: &ActionRecord) {
         let &ActionRecord { name, connection, nanos, detail } = action;
         let detail = ActionRecord::DETAILS.iter().position(|&known| Some(known) == detail);
         let time = name as u64 | detail.map_or(0, |index| index as u64 + 1) << 4;
         let mut head = Tag::Fingerprint as u8 | IS_ACTION;
         if connection.is_some() {
-            head |= HAS_CONNECTION;
+            head |= ACTION_HAS_CONNECTION;
         }
         if nanos.is_some() {
-            head |= HAS_NANOS;
+            head |= ACTION_HAS_NANOS;
         }
         let (number, slot) = connection.map_or((0, 0), |id| (id.number(), u64::from(id.slot())));
         let numbers = [number, slot, nanos.unwrap_or(0)];
@@ -282,7 +289,7 @@ impl Tape {
     }
 
     #[inline(never)]
-    fn rarer<S: PoolTypes>(&mut self, time: u64, input: &Input<S>)
+    fn encode_general<S: PoolTypes>(&mut self, time: u64, input: &Input<S>)
     where
         S::Cause: TraceCause,
     {
@@ -293,7 +300,7 @@ impl Tape {
                 Health::Healthy => about(Tag::CheckedIn, *id),
                 Health::Errored(cause) => {
                     let record = self.failed(Tag::CheckedIn, *id, cause);
-                    Record { head: record.head | ERRORED, ..record }
+                    Record { head: record.head | CHECK_IN_ERRORED, ..record }
                 }
             },
             Input::Repurposed { id, purpose } => {
@@ -310,7 +317,7 @@ impl Tape {
             Input::ResetAfterFork => plain(Tag::ResetAfterFork),
             Input::Clear { cause, interrupt, service } => {
                 let numbers = [self.cause(cause), 0, 0];
-                let interrupt = if *interrupt { INTERRUPTS } else { 0 };
+                let interrupt = if *interrupt { CLEAR_INTERRUPTS } else { 0 };
                 let head = Tag::Clear as u8 | interrupt;
                 served(Record { head, numbers, ..Record::default() }, *service)
             }
@@ -364,7 +371,7 @@ impl Tape {
 
 /// Eight bytes at once. What is not used of them is overwritten by the next.
 #[inline(always)]
-fn write(number: u64, place: &mut [u8; USUAL_ROOM], at: usize) {
+fn write(number: u64, place: &mut [u8; COMPACT_ROOM], at: usize) {
     if let Some(bytes) = place.get_mut(at..at + 8) {
         bytes.copy_from_slice(&number.to_le_bytes());
     }
@@ -422,51 +429,51 @@ mod tests {
     use super::*;
     use crate::error::Stage;
     use crate::trace::cause::{Cause, CauseKind, CauseLabels, CauseSummary};
-    use crate::trace::shell::Traced;
-    use crate::trace::tape_read::Entry;
+    use crate::trace::input_log_entries::Entry;
+    use crate::trace::traced::Traced;
 
-    fn back(tape: &Tape) -> Vec<Input<Traced>> {
-        let inputs = tape.entries().map(|entry| match entry {
+    fn back(log: &InputLog) -> Vec<Input<Traced>> {
+        let inputs = log.entries().map(|entry| match entry {
             Entry::Input { input, .. } => input,
             Entry::Fingerprint(_) | Entry::Action(_) => panic!("there are inputs only"),
         });
         inputs.collect()
     }
 
-    /// Numbers of 32 bits and slots of 16 have room in the short form of a check-in.
+    /// Numbers of 32 bits and slots of 16 have room in the compact form of a check-in.
     #[test]
-    fn what_is_too_large_for_the_usual_form_has_another() {
+    fn ids_too_large_for_the_compact_form_have_the_general_one() {
         let ids = [(u32::MAX.into(), u16::MAX.into()), (1 << 32, 1), (1, 1 << 16)]
             .map(|(number, slot)| ConnId::from_parts(number, slot));
         let inputs =
             ids.map(|id| Input::<Traced>::CheckedIn { id, conn: (), health: Health::Healthy });
-        let mut tape = Tape::with_capacity(1000);
-        let usual = inputs.each_ref().map(|input| {
-            let is_usual = tape.input_if_usual(Instant::ORIGIN, input);
-            if !is_usual {
-                tape.input(Instant::ORIGIN, input);
+        let mut log = InputLog::with_capacity(1000);
+        let compact = inputs.each_ref().map(|input| {
+            let is_compact = log.record_if_compact(Instant::ORIGIN, input);
+            if !is_compact {
+                log.record(Instant::ORIGIN, input);
             }
-            is_usual
+            is_compact
         });
-        assert_eq!(usual, [true, false, false]);
-        assert_eq!(back(&tape), inputs);
+        assert_eq!(compact, [true, false, false]);
+        assert_eq!(back(&log), inputs);
     }
 
     #[test]
     fn the_smallest_tape_has_room_for_four_records() {
         let id = ConnId::from_parts(u64::MAX, u32::MAX);
         let input = Input::<Traced>::Handshaken { id, service: Some(ServiceId([7; 12])) };
-        let mut tape = Tape::with_capacity(0);
+        let mut log = InputLog::with_capacity(0);
         for _ in 0..4 {
-            assert!(tape.has_room());
-            tape.input(Instant::from_nanos(u64::MAX), &input);
+            assert!(log.has_room());
+            log.record(Instant::from_nanos(u64::MAX), &input);
         }
-        assert_eq!(back(&tape), vec![input; 4]);
+        assert_eq!(back(&log), vec![input; 4]);
     }
 
     #[test]
     fn all_of_a_cause_comes_back() {
-        let mut tape = Tape::with_capacity(16 << 10);
+        let mut log = InputLog::with_capacity(16 << 10);
         let mut inputs = Vec::new();
         for (stage, kind) in Stage::ALL.into_iter().zip(CauseKind::ALL.into_iter().cycle()) {
             let labels = CauseLabels { retryable: true, ..CauseLabels::default() };
@@ -476,8 +483,8 @@ mod tests {
             inputs.push(Input::<Traced>::EstablishFailed { id, cause });
         }
         for input in &inputs {
-            tape.input(Instant::ORIGIN, input);
+            log.record(Instant::ORIGIN, input);
         }
-        assert_eq!(back(&tape), inputs);
+        assert_eq!(back(&log), inputs);
     }
 }

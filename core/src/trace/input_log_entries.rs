@@ -1,4 +1,4 @@
-//! Reading a tape back: outside the pool's lock, when there is time.
+//! Reading a log back: outside the pool's lock, when there is time.
 
 use alloc::boxed::Box;
 
@@ -6,14 +6,15 @@ use crate::pool::{ConnId, Health, Input, Instant, ServiceId, WaiterId};
 
 use super::action::{ActionName, ActionRecord};
 use super::cause::{Cause, CauseSummary};
-use super::shell::Traced;
-use super::tape::{
-    COMES_BACK, Context, ERRORED, HAS_CONNECTION, HAS_DEADLINE, HAS_NANOS, HAS_SERVICE, INTERRUPTS,
-    IS_ACTION, REFUSED, SAME_DEADLINE, Tag, Tape, USUAL_CHECK_IN, USUAL_CHECK_OUT, USUAL_TIME_BITS,
-    purpose_of, unzigzag,
+use super::input_log::{
+    ACTION_HAS_CONNECTION, ACTION_HAS_NANOS, CHECK_IN_ERRORED, CHECK_OUT_HAS_DEADLINE,
+    CLEAR_INTERRUPTS, COMPACT_CHECK_IN_BYTES, COMPACT_CHECK_OUT_BYTES, COMPACT_HAS_DEADLINE,
+    COMPACT_IS_CHECK_IN, COMPACT_TIME_BITS, Context, HAS_SERVICE, IS_ACTION, InputLog, REFUSED,
+    Tag, purpose_of, unzigzag,
 };
+use super::traced::Traced;
 
-/// One record of a tape.
+/// One record of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Entry {
     Input { now: Instant, input: Input<Traced>, refused: bool },
@@ -21,16 +22,16 @@ pub(super) enum Entry {
     Action(ActionRecord),
 }
 
-/// Goes through a tape from front to back.
+/// Goes through a log from front to back.
 pub(super) struct Entries<'a> {
-    tape: &'a Tape,
+    log: &'a InputLog,
     rest: &'a [u8],
     context: Context,
 }
 
-impl Tape {
+impl InputLog {
     pub(super) fn entries(&self) -> Entries<'_> {
-        Entries { tape: self, rest: self.written(), context: self.start }
+        Entries { log: self, rest: self.written(), context: self.start }
     }
 }
 
@@ -40,8 +41,8 @@ impl Iterator for Entries<'_> {
     fn next(&mut self) -> Option<Entry> {
         let [head, ..] = *self.take(1)? else { return None };
         let tag = *Tag::ALL.get(usize::from(head & 0xF))?;
-        if tag == Tag::Usual {
-            return self.usual(head);
+        if tag == Tag::Compact {
+            return self.compact(head);
         }
         let [low, high] = *self.take(2)? else { return None };
         let mut numbers = [0; 4];
@@ -72,20 +73,21 @@ impl<'a> Entries<'a> {
         Some(taken)
     }
 
-    fn usual(&mut self, head: u8) -> Option<Entry> {
-        let comes_back = head & COMES_BACK != 0;
-        let length = if comes_back { USUAL_CHECK_IN } else { USUAL_CHECK_OUT };
+    fn compact(&mut self, head: u8) -> Option<Entry> {
+        let is_check_in = head & COMPACT_IS_CHECK_IN != 0;
+        let length = if is_check_in { COMPACT_CHECK_IN_BYTES } else { COMPACT_CHECK_OUT_BYTES };
         let mut bytes = [0; 16];
         bytes.get_mut(1..length)?.copy_from_slice(self.take(length - 1)?);
         let record = u128::from_le_bytes(bytes) >> 8;
-        let time = record & ((1 << USUAL_TIME_BITS) - 1);
+        let time = record & ((1 << COMPACT_TIME_BITS) - 1);
         self.context.now = self.context.now.wrapping_add(time as u64);
-        let input = if comes_back {
-            let id = record >> USUAL_TIME_BITS;
+        let input = if is_check_in {
+            let id = record >> COMPACT_TIME_BITS;
             let id = ConnId::from_parts((id & 0xFFFF_FFFF) as u64, (id >> 32) as u32);
             Input::CheckedIn { id, conn: (), health: Health::Healthy }
         } else {
-            let deadline = if head & SAME_DEADLINE != 0 { HAS_DEADLINE } else { 0 };
+            let deadline =
+                if head & COMPACT_HAS_DEADLINE != 0 { CHECK_OUT_HAS_DEADLINE } else { 0 };
             self.check_out(deadline, 0, 0)
         };
         let now = Instant::from_nanos(self.context.now);
@@ -103,7 +105,7 @@ impl<'a> Entries<'a> {
             Tag::CheckOutRequested => self.check_out(head, a, b),
             Tag::CheckOutCancelled => Input::CheckOutCancelled { id: WaiterId(a) },
             Tag::CheckedIn => {
-                let errored = head & ERRORED != 0;
+                let errored = head & CHECK_IN_ERRORED != 0;
                 let health = if errored { Health::Errored(self.cause(c)) } else { Health::Healthy };
                 Input::CheckedIn { id, conn: (), health }
             }
@@ -118,21 +120,21 @@ impl<'a> Entries<'a> {
             Tag::ResetAfterFork => Input::ResetAfterFork,
             Tag::Clear => Input::Clear {
                 cause: self.cause(a),
-                interrupt: head & INTERRUPTS != 0,
+                interrupt: head & CLEAR_INTERRUPTS != 0,
                 service: self.service(head)?,
             },
             Tag::SetOptions => {
-                let options = self.tape.options.get(usize::try_from(a).ok()?)?;
+                let options = self.log.options.get(usize::try_from(a).ok()?)?;
                 Input::SetOptions { options: Box::new(options.clone()) }
             }
-            Tag::Fingerprint | Tag::Usual => return None,
+            Tag::Fingerprint | Tag::Compact => return None,
         })
     }
 
     fn check_out(&mut self, head: u8, gap: u64, allowed: u64) -> Input<Traced> {
         let id = self.context.waiter.wrapping_add(1).wrapping_add(gap);
         self.context.waiter = id;
-        let deadline = (head & HAS_DEADLINE != 0).then(|| {
+        let deadline = (head & CHECK_OUT_HAS_DEADLINE != 0).then(|| {
             self.context.allowed = self.context.allowed.wrapping_add(unzigzag(allowed));
             Instant::from_nanos(self.context.now.wrapping_add(self.context.allowed))
         });
@@ -142,11 +144,11 @@ impl<'a> Entries<'a> {
 
     fn cause(&self, number: u64) -> Cause {
         let summary = CauseSummary::from_code(number & ((1 << CauseSummary::CODE_BITS) - 1));
-        let text = self.tape.texts.get(number >> CauseSummary::CODE_BITS);
+        let text = self.log.texts.get(number >> CauseSummary::CODE_BITS);
         Cause { summary, text: text.map(Into::into) }
     }
 
-    /// Only there when the head says so; cut short only on a tape that is damaged.
+    /// Only there when the head says so; cut short only on a log that is damaged.
     #[expect(clippy::option_option, reason = "whether there is one is part of the record")]
     fn service(&mut self, head: u8) -> Option<Option<ServiceId>> {
         if head & HAS_SERVICE == 0 {
@@ -161,8 +163,8 @@ fn action(head: u8, code: u64, id: ConnId, nanos: u64) -> Option<Entry> {
     let detail = ((code >> 4) as usize).checked_sub(1);
     Some(Entry::Action(ActionRecord {
         name,
-        connection: (head & HAS_CONNECTION != 0).then_some(id),
-        nanos: (head & HAS_NANOS != 0).then_some(nanos),
+        connection: (head & ACTION_HAS_CONNECTION != 0).then_some(id),
+        nanos: (head & ACTION_HAS_NANOS != 0).then_some(nanos),
         detail: detail.and_then(|index| ActionRecord::DETAILS.get(index).copied()),
     }))
 }

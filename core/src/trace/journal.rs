@@ -73,7 +73,7 @@ impl Journal {
     pub(super) fn new<S: PoolTypes>(options: JournalOptions, pool: &PoolState<S>) -> Self {
         let mut present = Chunk::with_capacity(options.chunk_bytes);
         present.restart(pool, 0);
-        present.tape.tells_actions = options.actions;
+        present.log.has_actions = options.actions;
         let (full, spare) = (VecDeque::new(), Vec::new());
         Self { options, present, full, spare, since_fingerprint: 0 }
     }
@@ -91,9 +91,9 @@ impl Journal {
     ) where
         S::Cause: TraceCause,
     {
-        if !self.present.tape.input_if_usual(now, input) {
+        if !self.present.log.record_if_compact(now, input) {
             self.make_room(pool);
-            self.present.tape.input(now, input);
+            self.present.log.record(now, input);
         }
     }
 
@@ -106,14 +106,14 @@ impl Journal {
         actions: &[ActionRecord],
     ) {
         if refused {
-            self.present.tape.refused();
+            self.present.log.mark_refused();
         }
         for action in actions {
             if self.make_room(pool) {
                 // The step to which it belongs is not in the trace any more.
                 return;
             }
-            self.present.tape.action(action);
+            self.present.log.record_action(action);
         }
         self.since_fingerprint += 1;
         if self.since_fingerprint >= self.options.fingerprint_every {
@@ -150,7 +150,7 @@ impl Journal {
     /// had to go.
     #[inline]
     fn make_room<S: PoolTypes>(&mut self, pool: &PoolState<S>) -> bool {
-        !self.present.tape.has_room() && self.turn_over(pool)
+        !self.present.log.has_room() && self.turn_over(pool)
     }
 
     #[cold]
@@ -170,7 +170,7 @@ impl Journal {
         let mut next =
             self.spare.pop().unwrap_or_else(|| Chunk::with_capacity(self.options.chunk_bytes));
         next.follow(&self.present);
-        next.tape.tells_actions = self.options.actions;
+        next.log.has_actions = self.options.actions;
         self.full.push_back(core::mem::replace(&mut self.present, next));
     }
 
@@ -188,7 +188,7 @@ impl Journal {
     fn fingerprint<S: PoolTypes>(&mut self, pool: &PoolState<S>) {
         self.since_fingerprint = 0;
         self.make_room(pool);
-        self.present.tape.fingerprint(pool.fingerprint());
+        self.present.log.record_fingerprint(pool.fingerprint());
     }
 }
 
@@ -220,12 +220,12 @@ mod tests {
             journal.take().expect("a full one")
         };
         let chunk = full(&mut journal);
-        let place = chunk.tape.written().as_ptr();
+        let place = chunk.log.written().as_ptr();
         journal.give_back(chunk);
         assert_eq!(journal.spare_chunks(), 1);
         let other = full(&mut journal);
         assert_eq!(journal.spare_chunks(), 0);
-        assert_eq!(journal.present.tape.written().as_ptr(), place);
+        assert_eq!(journal.present.log.written().as_ptr(), place);
         journal.give_back(other);
         // Of the many that wait while writing does not keep up, not all are kept for ever.
         let many: Vec<_> = (0..2 * SPARE_MAX).map(|_| full(&mut journal)).collect();

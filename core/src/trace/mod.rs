@@ -26,16 +26,15 @@ mod encode;
 mod error;
 mod fields;
 mod flight;
+mod input_log;
+mod input_log_entries;
 mod journal;
 mod reader;
 mod recorder;
+mod recording;
 mod replay;
-mod restored;
-mod shell;
-mod tape;
-mod tape_read;
-mod tapes;
-mod texts;
+mod string_table;
+mod traced;
 mod writer;
 
 pub use action::{ActionName, ActionRecord};
@@ -47,7 +46,7 @@ pub use journal::JournalOptions;
 pub use reader::TraceHeader;
 pub use recorder::Recorder;
 pub use replay::{Replay, Step};
-pub use shell::Traced;
+pub use traced::Traced;
 pub use writer::{TraceInfo, TraceWriter};
 
 /// The `format` in the header of a trace.

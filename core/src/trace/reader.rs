@@ -16,7 +16,7 @@ use super::decode;
 use super::documents::Documents;
 use super::error::{TraceError, TraceProblem};
 use super::fields::{Fields, Found, absent, shown, wrong};
-use super::shell::Traced;
+use super::traced::Traced;
 use super::writer::CAUSES_MAX;
 use super::{FORMAT, VERSION};
 

@@ -9,7 +9,7 @@ use super::cause::TraceCause;
 use super::chunk::Chunk;
 use super::flight::{FlightRecorder, FlightRecording};
 use super::journal::{Journal, JournalOptions};
-use super::tapes::Tapes;
+use super::recording::Recording;
 
 /// A [`PoolState`] with a recorder around it: the same [`handle`](Self::handle), and to look at
 /// it is the pool.
@@ -39,7 +39,7 @@ use super::tapes::Tapes;
 /// ```
 pub struct Recorder<S: PoolTypes> {
     pool: PoolState<S>,
-    tapes: Tapes,
+    recording: Recording,
 }
 
 impl<S: PoolTypes> Recorder<S>
@@ -48,7 +48,7 @@ where
 {
     /// Around a pool, new or not; records nothing yet.
     pub const fn new(pool: PoolState<S>) -> Self {
-        Self { pool, tapes: Tapes::Nothing }
+        Self { pool, recording: Recording::Nothing }
     }
 
     /// Keeps the last inputs in so many bytes, which are set aside now (at least a few hundred);
@@ -57,7 +57,7 @@ where
     #[must_use]
     pub fn with_flight_recorder(mut self, bytes: usize) -> Self {
         let flight = FlightRecorder::new(bytes, &self.pool);
-        self.tapes.set_flight(flight);
+        self.recording.set_flight(flight);
         self
     }
 
@@ -65,7 +65,7 @@ where
     #[must_use]
     pub fn with_journal(mut self, options: JournalOptions) -> Self {
         let journal = Journal::new(options, &self.pool);
-        self.tapes.set_journal(journal);
+        self.recording.set_journal(journal);
         self
     }
 
@@ -87,13 +87,13 @@ where
             self.refuse(now, &misuse);
             return Err(misuse);
         }
-        if let Tapes::Flight(flight) = &mut self.tapes {
-            if !flight.permitted_if_usual(now, &input) {
-                self.tapes.proceed(&mut self.pool, now, input, out);
+        if let Recording::Flight(flight) = &mut self.recording {
+            if !flight.record_valid_if_compact(now, &input) {
+                self.recording.proceed(&mut self.pool, now, input, out);
                 return Ok(());
             }
         } else if self.is_journaled() {
-            self.tapes.proceed(&mut self.pool, now, input, out);
+            self.recording.proceed(&mut self.pool, now, input, out);
             return Ok(());
         }
         // In this place only, so that a pool that is not recorded is as cheap as one without a
@@ -105,46 +105,46 @@ where
     /// Whether anything is recorded: there is a flight recorder or a journal.
     #[inline]
     pub const fn is_recording(&self) -> bool {
-        !matches!(self.tapes, Tapes::Nothing)
+        !matches!(self.recording, Recording::Nothing)
     }
 
     /// Whether everything is recorded: there is a journal.
     pub const fn is_journaled(&self) -> bool {
-        matches!(self.tapes, Tapes::Journal(_))
+        matches!(self.recording, Recording::Journal(_))
     }
 
     /// A copy of what the flight recorder holds; `None` if there is none.
     pub fn flight_recording(&self) -> Option<FlightRecording> {
-        let flight = self.tapes.flight()?;
+        let flight = self.recording.flight()?;
         Some(flight.copy(&self.pool))
     }
 
     /// Whether a chunk of the journal is full and wants to be taken.
     #[inline]
     pub fn has_full_chunk(&self) -> bool {
-        match &self.tapes {
-            Tapes::Journal(journaled) => journaled.journal.is_due(),
-            Tapes::Nothing | Tapes::Flight(_) => false,
+        match &self.recording {
+            Recording::Journal(both) => both.journal.is_due(),
+            Recording::Nothing | Recording::Flight(_) => false,
         }
     }
 
     /// The oldest full chunk of the journal, if there is one. Chunks must be written in this order.
     pub fn take_chunk(&mut self) -> Option<Chunk> {
-        self.tapes.journal_mut()?.take()
+        self.recording.journal_mut()?.take()
     }
 
     /// Makes what the journal holds a full chunk, with a fingerprint at its end: before a trace
     /// ends, and now and then, so that not much is missing if the process ends. Does nothing when
     /// nothing happened since the last one.
     pub fn flush(&mut self) {
-        if let Some(journal) = self.tapes.journal_mut() {
+        if let Some(journal) = self.recording.journal_mut() {
             journal.flush(&self.pool);
         }
     }
 
     /// Gives the memory of a chunk that was written back, to be used again.
     pub fn give_back(&mut self, chunk: Chunk) {
-        if let Some(journal) = self.tapes.journal_mut() {
+        if let Some(journal) = self.recording.journal_mut() {
             journal.give_back(chunk);
         }
     }
@@ -152,7 +152,7 @@ where
     /// Ends the journal, when nobody will take its chunks any more: what it holds is gone. A flight
     /// recorder goes on.
     pub fn end_journal(&mut self) {
-        self.tapes.end_journal();
+        self.recording.end_journal();
     }
 
     /// Ends the recording.
@@ -163,7 +163,7 @@ where
     #[cold]
     #[inline(never)]
     fn refuse(&mut self, now: Instant, Misuse { input, reason: _ }: &Misuse<S>) {
-        self.tapes.refuse(&self.pool, now, input);
+        self.recording.refuse(&self.pool, now, input);
     }
 }
 
@@ -180,10 +180,10 @@ where
     S::Cause: TraceCause,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pool, tapes } = self;
+        let Self { pool, recording } = self;
         f.debug_struct("Recorder")
             .field("pool", pool)
-            .field("flight_recorder", &tapes.flight().is_some())
+            .field("flight_recorder", &recording.flight().is_some())
             .field("journal", &self.is_journaled())
             .finish()
     }
@@ -231,9 +231,9 @@ pub(super) mod tests {
         both.end_journal();
         assert_eq!(told(&both), (true, false), "a flight recorder goes on");
         assert!(both.take_chunk().is_none() && both.flight_recording().is_some());
-        let mut journaled = recorder().with_journal(JournalOptions::default());
-        journaled.end_journal();
-        assert_eq!(told(&journaled), (false, false));
+        let mut both = recorder().with_journal(JournalOptions::default());
+        both.end_journal();
+        assert_eq!(told(&both), (false, false));
     }
 
     /// A pool that nobody uses has no growing trace.
@@ -276,7 +276,7 @@ pub(super) mod tests {
         recorder.flush();
         let chunk = recorder.take_chunk().expect("a full one");
         recorder.give_back(chunk);
-        assert_eq!(recorder.tapes.journal_mut().map(|it| it.spare_chunks()), Some(1));
+        assert_eq!(recorder.recording.journal_mut().map(|it| it.spare_chunks()), Some(1));
     }
 
     #[test]

@@ -11,33 +11,33 @@ use super::flight::FlightRecorder;
 use super::journal::Journal;
 
 /// What is recorded. Boxed, so that a pool that is not recorded is as small as ever.
-pub(super) enum Tapes {
+pub(super) enum Recording {
     Nothing,
     /// The last inputs.
     Flight(Box<FlightRecorder>),
     /// All of them, and perhaps the last ones besides.
-    Journal(Box<Journaled>),
+    Journal(Box<JournalAndFlight>),
 }
 
-pub(super) struct Journaled {
+pub(super) struct JournalAndFlight {
     pub(super) journal: Journal,
     flight: Option<Box<FlightRecorder>>,
     /// What came of the present input, if that is recorded.
     actions: Vec<ActionRecord>,
 }
 
-impl Tapes {
+impl Recording {
     pub(super) fn set_flight(&mut self, flight: FlightRecorder) {
         let flight = Box::new(flight);
         match self {
             Self::Nothing | Self::Flight(_) => *self = Self::Flight(flight),
-            Self::Journal(journaled) => journaled.flight = Some(flight),
+            Self::Journal(both) => both.flight = Some(flight),
         }
     }
 
     pub(super) fn set_journal(&mut self, journal: Journal) {
         let flight = self.take_flight();
-        *self = Self::Journal(Box::new(Journaled { journal, flight, actions: Vec::new() }));
+        *self = Self::Journal(Box::new(JournalAndFlight { journal, flight, actions: Vec::new() }));
     }
 
     /// A flight recorder goes on.
@@ -49,14 +49,14 @@ impl Tapes {
         match self {
             Self::Nothing => None,
             Self::Flight(flight) => Some(flight),
-            Self::Journal(journaled) => journaled.flight.as_deref(),
+            Self::Journal(both) => both.flight.as_deref(),
         }
     }
 
     pub(super) fn journal_mut(&mut self) -> Option<&mut Journal> {
         match self {
             Self::Nothing | Self::Flight(_) => None,
-            Self::Journal(journaled) => Some(&mut journaled.journal),
+            Self::Journal(both) => Some(&mut both.journal),
         }
     }
 
@@ -78,15 +78,15 @@ impl Tapes {
                 flight.record(pool, now, &input);
                 pool.proceed(now, input, out);
             }
-            Self::Journal(journaled) => {
-                let Journaled { journal, flight, actions } = &mut **journaled;
+            Self::Journal(both) => {
+                let JournalAndFlight { journal, flight, actions } = &mut **both;
                 if let Some(flight) = flight {
                     flight.record(pool, now, &input);
                 }
                 journal.record(pool, now, &input);
                 actions.clear();
                 let wanted = journal.wants_actions();
-                pool.proceed(now, input, &mut Overhearing { out, actions, wanted });
+                pool.proceed(now, input, &mut RecordingSink { out, actions, wanted });
                 journal.handled(pool, false, actions);
             }
         }
@@ -104,8 +104,8 @@ impl Tapes {
         let (flight, journal) = match self {
             Self::Nothing => (None, None),
             Self::Flight(flight) => (Some(flight), None),
-            Self::Journal(journaled) => {
-                let Journaled { journal, flight, .. } = &mut **journaled;
+            Self::Journal(both) => {
+                let JournalAndFlight { journal, flight, .. } = &mut **both;
                 (flight.as_mut(), Some(journal))
             }
         };
@@ -123,19 +123,19 @@ impl Tapes {
         match core::mem::replace(self, Self::Nothing) {
             Self::Nothing => None,
             Self::Flight(flight) => Some(flight),
-            Self::Journal(journaled) => journaled.flight,
+            Self::Journal(both) => both.flight,
         }
     }
 }
 
 /// Passes everything on and takes note of it, if that is wanted.
-struct Overhearing<'a, K> {
+struct RecordingSink<'a, K> {
     out: &'a mut K,
     actions: &'a mut Vec<ActionRecord>,
     wanted: bool,
 }
 
-impl<S: PoolTypes, K: ActionSink<S>> ActionSink<S> for Overhearing<'_, K> {
+impl<S: PoolTypes, K: ActionSink<S>> ActionSink<S> for RecordingSink<'_, K> {
     fn act(&mut self, action: Action<S>) {
         if self.wanted {
             self.actions.extend(ActionRecord::of(&action));

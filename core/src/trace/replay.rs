@@ -10,8 +10,8 @@ use crate::pool::{Action, ActionSink, Input, Instant, Misuse, PoolState, Without
 use super::action::ActionRecord;
 use super::error::{ActionDifference, TraceError, TraceProblem};
 use super::reader::{Reader, Record, TraceHeader};
-use super::restored::restored;
-use super::shell::Traced;
+use super::traced::Traced;
+use super::traced::restored;
 
 /// One input of a trace.
 #[derive(Clone, Debug, PartialEq)]

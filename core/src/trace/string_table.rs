@@ -7,16 +7,16 @@ use core::fmt;
 /// A bounded set of short texts, numbered from 1. Does not allocate after its creation: a text for
 /// which there is no room is left out.
 #[derive(Clone, Debug)]
-pub(super) struct Texts {
+pub(super) struct StringTable {
     all: String,
     /// Where each ends, and its hash.
     ends: Vec<(u32, u32)>,
 }
 
-impl Texts {
+impl StringTable {
     /// Bytes of one text, at most.
     pub(super) const TEXT_MAX: usize = 256;
-    /// Texts, at most.
+    /// StringTable, at most.
     const COUNT_MAX: usize = 255;
 
     pub(super) fn with_capacity(bytes: usize) -> Self {
@@ -99,23 +99,23 @@ fn hash(bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::Texts;
+    use super::StringTable;
     use alloc::string::ToString as _;
 
-    fn number(texts: &mut Texts, text: &str) -> u64 {
+    fn number(texts: &mut StringTable, text: &str) -> u64 {
         texts.number(|out| out.write_str(text))
     }
 
     #[test]
     fn the_same_text_has_one_number() {
-        let mut texts = Texts::with_capacity(1024);
+        let mut texts = StringTable::with_capacity(1024);
         assert_eq!(["a", "b", "a", "", "b"].map(|text| number(&mut texts, text)), [1, 2, 1, 0, 2]);
         assert_eq!([1, 2, 3].map(|number| texts.get(number)), [Some("a"), Some("b"), None]);
     }
 
     #[test]
     fn long_texts_are_cut_and_what_has_no_room_is_left_out() {
-        let mut texts = Texts::with_capacity(300);
+        let mut texts = StringTable::with_capacity(300);
         let long = "é".repeat(200);
         assert_eq!(number(&mut texts, &long), 1);
         assert_eq!(texts.get(1), Some("é".repeat(128).as_str()));
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_where_the_room_ends() {
-        let mut texts = Texts::with_capacity(100);
+        let mut texts = StringTable::with_capacity(100);
         let room = texts.all.capacity();
         assert_eq!(number(&mut texts, &"a".repeat(70)), 1);
         assert_eq!(number(&mut texts, &"b".repeat(70)), 2);

@@ -1,6 +1,9 @@
 //! The shell of a replay: nothing but what a trace tells.
 
-use crate::pool::{ConnId, PayloadSource, PoolTypes, ServiceId, WaiterId};
+use crate::pool::{
+    ConnId, InvalidCheckpoint, NoPayload, PayloadSource, PoolCheckpoint, PoolState, PoolTypes,
+    ServiceId, WaiterId,
+};
 
 use super::cause::Cause;
 
@@ -32,4 +35,17 @@ impl PayloadSource<Traced> for FromTrace {
     fn cause(&mut self, _: Option<ServiceId>) -> Cause {
         Cause::before_the_trace()
     }
+}
+
+/// The machine of a replay.
+pub(super) fn restored(
+    checkpoint: &PoolCheckpoint,
+) -> Result<PoolState<Traced>, InvalidCheckpoint> {
+    PoolState::restore(checkpoint, &mut FromTrace)
+}
+
+/// The fingerprint of a state that was taken from a pool.
+pub(super) fn fingerprint_of(checkpoint: &PoolCheckpoint) -> Option<u64> {
+    let pool = PoolState::<NoPayload>::restore(checkpoint, &mut ()).ok()?;
+    Some(pool.fingerprint())
 }

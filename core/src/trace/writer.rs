@@ -13,8 +13,8 @@ use super::cause::{Cause, CauseSummary, Disclosure};
 use super::chunk::{Chunk, Start};
 use super::document::Document;
 use super::encode;
-use super::shell::Traced;
-use super::tape_read::Entry;
+use super::input_log_entries::Entry;
+use super::traced::Traced;
 use super::{FORMAT, VERSION};
 
 /// What the header of a trace says besides what is recorded.
@@ -78,7 +78,7 @@ pub struct TraceWriter<W> {
     /// Of the last input, to tell when it ran backwards.
     now: Instant,
     /// Whether actions are told, and those of the last input.
-    tells_actions: bool,
+    has_actions: bool,
     actions: Vec<ActionRecord>,
     causes: BTreeMap<CauseKey, u64>,
     next_cause: u64,
@@ -96,7 +96,7 @@ impl<W: io::Write> TraceWriter<W> {
             begun: false,
             inputs: 0,
             now: Instant::ORIGIN,
-            tells_actions: false,
+            has_actions: false,
             actions: Vec::new(),
             causes: BTreeMap::new(),
             next_cause: 0,
@@ -112,7 +112,7 @@ impl<W: io::Write> TraceWriter<W> {
     pub fn write(&mut self, chunk: &Chunk) -> io::Result<()> {
         match &chunk.start {
             Some(start) => {
-                self.tells_actions = chunk.tape.tells_actions;
+                self.has_actions = chunk.log.has_actions;
                 self.start(start)?;
             }
             None if self.begun => {}
@@ -126,7 +126,7 @@ impl<W: io::Write> TraceWriter<W> {
 
     /// What is in a chunk, which begins where the one before it ended.
     pub(super) fn go_on(&mut self, chunk: &Chunk) -> io::Result<()> {
-        for entry in chunk.tape.entries() {
+        for entry in chunk.log.entries() {
             match entry {
                 Entry::Input { now, input, refused } => self.input(now, &input, refused)?,
                 Entry::Fingerprint(fingerprint) => self.fingerprint(fingerprint)?,
@@ -142,7 +142,7 @@ impl<W: io::Write> TraceWriter<W> {
     ///
     /// Those of the sink.
     pub fn input(&mut self, now: Instant, input: &Input<Traced>, refused: bool) -> io::Result<()> {
-        self.settle_actions();
+        self.flush_actions();
         let cause = encode::cause_of(input).map(|cause| self.cause(cause));
         let backwards = now < self.now;
         self.now = now;
@@ -171,7 +171,7 @@ impl<W: io::Write> TraceWriter<W> {
     ///
     /// Those of the sink.
     pub fn fingerprint(&mut self, fingerprint: u64) -> io::Result<()> {
-        self.settle_actions();
+        self.flush_actions();
         let mut document = Document::new(&mut self.buffer);
         document.long("fp", fingerprint as i64).number("n", self.inputs);
         document.end();
@@ -184,7 +184,7 @@ impl<W: io::Write> TraceWriter<W> {
     ///
     /// Those of the sink.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.settle_actions();
+        self.flush_actions();
         self.pass_on(0)?;
         self.sink.flush()
     }
@@ -195,7 +195,7 @@ impl<W: io::Write> TraceWriter<W> {
     ///
     /// Those of the sink.
     pub fn finish(mut self) -> io::Result<W> {
-        self.settle_actions();
+        self.flush_actions();
         let mut document = Document::new(&mut self.buffer);
         document.number("end", self.inputs);
         document.end();
@@ -204,7 +204,7 @@ impl<W: io::Write> TraceWriter<W> {
     }
 
     fn start(&mut self, start: &Start) -> io::Result<()> {
-        self.settle_actions();
+        self.flush_actions();
         let checkpoint = &start.checkpoint;
         self.now = checkpoint.now;
         let mut document = Document::new(&mut self.buffer);
@@ -212,7 +212,7 @@ impl<W: io::Write> TraceWriter<W> {
             document.number("lost", start.lost);
         } else {
             header(&mut document, &self.info);
-            document.flag("actions", self.tells_actions);
+            document.flag("actions", self.has_actions);
         }
         document.long("t", checkpoint.now.as_nanos() as i64);
         document.document("options", |nested| encode::options(nested, &checkpoint.options));
@@ -272,7 +272,7 @@ impl<W: io::Write> TraceWriter<W> {
     }
 
     /// Writes what the last input brought about.
-    fn settle_actions(&mut self) {
+    fn flush_actions(&mut self) {
         for actions in self.actions.chunks(ACTIONS_MAX) {
             let mut document = Document::new(&mut self.buffer);
             document.array("acts", |array| {

@@ -47,7 +47,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// [`handle`](Self::handle), once the input is known to be [valid](Self::validate).
     #[inline(always)]
-    #[expect(clippy::wildcard_enum_match_arm, reason = "handle_rarer names every variant")]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "handle_other names every variant")]
     pub(crate) fn proceed(&mut self, now: Instant, input: Input<S>, out: &mut impl ActionSink<S>) {
         self.advance(now);
         if !self.queue.is_empty() {
@@ -58,7 +58,7 @@ impl<S: PoolTypes> PoolState<S> {
                 self.check_out(id, waiter, deadline, purpose, out);
             }
             Input::CheckedIn { id, conn, health } => self.check_in(id, conn, health, out),
-            rarer => self.handle_rarer(rarer, out),
+            other => self.handle_other(other, out),
         }
         if !self.queue.is_empty() {
             self.serve_requests(out);
@@ -70,10 +70,10 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// The inputs that are not part of every operation, apart, so that the others stay small.
     #[inline(never)]
-    fn handle_rarer(&mut self, input: Input<S>, out: &mut impl ActionSink<S>) {
+    fn handle_other(&mut self, input: Input<S>, out: &mut impl ActionSink<S>) {
         match input {
             Input::CheckOutRequested { .. } | Input::CheckedIn { .. } => {
-                unreachable!("handled before the rarer ones")
+                unreachable!("handled in `proceed`")
             }
             Input::CheckOutCancelled { id } => self.cancel_check_out(id, out),
             Input::Repurposed { id, purpose } => self.connections.repurpose(id, purpose),
