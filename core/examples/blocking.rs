@@ -127,7 +127,8 @@ impl Pool {
             Action::ReportLeak { id, held } => {
                 println!("{id} is held for {held:?}: a leak?");
             }
-            // The thread that connects finds out when it answers: its socket comes back to be closed.
+            // The thread that connects finds out when it answers: its socket comes back to be
+            // closed.
             Action::AbortEstablish { id: _ } => {}
         }
     }

@@ -8,7 +8,7 @@ use thiserror::Error;
 /// The address of one server, as a connection string or a server's own reply gives it.
 ///
 /// Equal addresses are equal values: host names are in lower case and IPv6 addresses in their
-/// canonical form (OP-48). The path of a UNIX socket keeps its case.
+/// canonical form. The path of a UNIX socket keeps its case.
 ///
 /// ```
 /// use cenote_core::address::ServerAddress;
@@ -35,7 +35,7 @@ pub enum ServerAddress {
     },
 }
 
-/// Why a text is not an address of a server (OP-46, OP-47).
+/// Why a text is not an address of a server.
 ///
 /// No message repeats the text: a connection string that is cut in the wrong place has part of a
 /// password where a host should be.
@@ -66,7 +66,7 @@ pub enum AddressError {
 }
 
 impl ServerAddress {
-    /// The port of a server whose address names none (OP-47).
+    /// The port of a server whose address names none.
     pub const DEFAULT_PORT: u16 = 27017;
     /// How many characters a host name may have.
     pub const MAX_HOST_LENGTH: usize = 253;

@@ -51,7 +51,7 @@ fn a_cause_is_kept_and_shared_by_all_clones() {
     assert!(error.source().is_some());
 }
 
-/// T-45, T-46: what happens to one connection is another question than what happens to the pool.
+// T-45, T-46: what happens to one connection is another question than what happens to the pool.
 #[test]
 fn a_connection_survives_refusals_in_use_and_what_was_not_sent() {
     let shutdown = refusal(&rawdoc! { "ok": 0, "code": 11600 });
@@ -69,7 +69,7 @@ fn a_connection_survives_refusals_in_use_and_what_was_not_sent() {
     assert!(!late.leaves_connection_healthy());
 }
 
-/// ER-21: the client's retryWrites decides, and only while the connection is being established.
+// ER-21: the client's retryWrites decides, and only while the connection is being established.
 #[test]
 fn retryable_writes_are_labelled_while_establishing() {
     let error = ConnectionError::network(Stage::Authentication, "end of stream");
@@ -97,8 +97,8 @@ fn labels_of_the_server_are_passed_on_each_once() {
     assert_eq!(labels(&error, true), ["RetryableWriteError", "Own"]);
 }
 
-/// SD-30: a failed write concern counts, failed documents do not, and the command's own failure
-/// comes before both.
+// SD-30: a failed write concern counts, failed documents do not, and the command's own failure
+// comes before both.
 #[test]
 fn the_parts_of_a_reply_that_count() {
     let write_concern = rawdoc! { "ok": 1, "writeConcernError": { "code": 91, "errmsg": "bye" }, "errorLabels": ["L"] };
@@ -149,7 +149,7 @@ fn a_field_of_the_wrong_type_counts_as_absent() {
     assert_eq!(CommandError::from_reply(&not_a_document), None);
 }
 
-/// SD-30: the message is a last resort, and a recovering node mentions its master too.
+// SD-30: the message is a last resort, and a recovering node mentions its master too.
 #[test]
 fn the_code_decides_and_the_message_only_without_one() {
     use StateChange::{NodeIsRecovering, NodeIsShuttingDown, NotWritablePrimary};
@@ -176,7 +176,7 @@ fn the_code_decides_and_the_message_only_without_one() {
     assert_eq!(of_message(""), None);
 }
 
-/// SD-20 and T-62: whoever belongs to another generation has no say, behind balancers neither.
+// SD-20 and T-62: an error of another generation changes nothing, behind load balancers neither.
 #[test]
 fn an_error_of_another_generation_changes_nothing() {
     for load_balanced in [false, true] {
@@ -188,8 +188,8 @@ fn an_error_of_another_generation_changes_nothing() {
     }
 }
 
-/// SD-21: only an error with a newer version of the same process is news; one that names
-/// another process, or none, is taken for news.
+// SD-21: only an error with a newer version of the same process is news; one that names
+// another process, or none, is taken for news.
 #[test]
 fn an_error_with_a_known_topology_version_changes_nothing() {
     let version = |process: u8, counter| TopologyVersion {
@@ -226,7 +226,7 @@ fn only_a_change_of_state_leaves_its_version_behind() {
     assert_eq!(judged.server, ServerVerdict::Unknown { topology_version: None });
 }
 
-/// SD-40, SD-41: unlike an application's connection, a monitor's never gets off lightly.
+// SD-40, SD-41: unlike an application's connection, a monitor's never gets off lightly.
 #[test]
 fn a_failed_check_always_clears_and_a_timeout_interrupts() {
     for stage in Stage::ALL {

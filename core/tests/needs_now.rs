@@ -32,11 +32,11 @@ fn a_pool_without_limits_does_not_need_the_time() {
     let mut pool = pool(PoolOptions::default().with_max_pool_size(1));
     assert!(!pool.needs_now());
     feed(&mut pool, [Input::Ready, ask(1, None)]);
-    assert!(pool.needs_now(), "an establishment for somebody has a deadline or may get one");
+    assert!(pool.needs_now(), "an establishment for a request has a deadline or may get one");
     feed(&mut pool, [MADE]);
     assert!(!pool.needs_now());
     feed(&mut pool, [ask(2, None)]);
-    assert!(!pool.needs_now(), "who waits without limit does not care");
+    assert!(!pool.needs_now(), "a request without a limit does not depend on time");
     feed(&mut pool, [BACK]);
     feed(&mut pool, [BACK]);
     assert!(!pool.needs_now());
@@ -63,7 +63,7 @@ fn limits_that_run_need_it() {
     let mut waits = pool(PoolOptions::default().with_max_pool_size(1));
     feed(&mut waits, [Input::Ready, ask(1, None), MADE]);
     feed(&mut waits, [ask(2, Some(Instant::from_nanos(9)))]);
-    assert!(waits.needs_now(), "somebody waits until then");
+    assert!(waits.needs_now(), "a request waits until then");
     feed(&mut waits, [Input::CheckOutCancelled { id: WaiterId(2) }]);
     assert!(!waits.needs_now());
 

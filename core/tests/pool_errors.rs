@@ -1,5 +1,5 @@
 //! What an application sees when a check-out fails: names, texts, labels, and what may be tried
-//! again (ER-01 … ER-25).
+//! again.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ fn a_timeout_shows_the_pool_that_it_happened_in() {
     );
 }
 
-/// ER-06, CF-49.
+// ER-06, CF-49
 #[test]
 fn behind_a_load_balancer_a_timeout_says_what_connections_are_in_use_for() {
     let message = timed_out(true).message().to_string();
@@ -146,7 +146,7 @@ fn behind_a_load_balancer_a_timeout_says_what_connections_are_in_use_for() {
     );
 }
 
-/// ER-10, ER-12, ER-22, SI-18.
+// ER-10, ER-12, ER-22, SI-18
 #[test]
 fn what_may_be_tried_again_and_what_is_a_timeout() {
     let slow = || ConnectionError::timeout(Stage::Hello, Duration::from_millis(250));
@@ -169,7 +169,7 @@ fn what_may_be_tried_again_and_what_is_a_timeout() {
     }
 }
 
-/// ER-20, ER-21, ER-30.
+// ER-20, ER-21, ER-30
 #[test]
 fn labels_are_of_the_operation_that_failed() {
     let labels = |error: &PoolError, retry_writes| -> Vec<String> {
@@ -204,7 +204,7 @@ fn the_cause_is_the_source() {
     assert!(error(CheckOutError::PoolClosed).source().is_none());
 }
 
-/// ER-07, INT-06, INT-07.
+// ER-07, INT-06, INT-07
 #[test]
 fn an_interrupted_operation_may_be_tried_again() {
     let error = InterruptedError::new(address());

@@ -29,7 +29,7 @@ fn maintenance_that_is_switched_on_closes_what_is_stale() {
         pool.handle(now, input).unwrap();
     }
     while pool.poll_action().is_some() {}
-    assert_eq!(pool.state().snapshot().available, 1, "nobody has tidied up");
+    assert_eq!(pool.state().snapshot().available, 1, "nothing was pruned");
 
     pool.handle(now, Input::SetOptions { options: Box::default() }).unwrap();
     pool.state().check_invariants();

@@ -1,4 +1,4 @@
-//! What is printed while somebody looks for a mistake says at least what it is. That it shows no
+//! What is printed during debugging says at least what it is. That it shows no
 //! secret is for `connect/secrecy.rs` to say.
 
 #![cfg(feature = "std")]
@@ -38,7 +38,7 @@ fn shows(value: &dyn Debug, parts: &[&str]) {
 
 #[test]
 fn messages() {
-    let body: RawDocumentBuf = rawdoc! { "ping": 1, "comment": "nobody's business" };
+    let body: RawDocumentBuf = rawdoc! { "ping": 1, "comment": "private" };
     let mut bytes = Vec::new();
     MessageWriter::new(&mut bytes, Ids::request(7), Flags::NONE, &body)
         .finish(MessageLimit::DEFAULT)
@@ -95,7 +95,7 @@ fn what_a_pool_refuses() {
     let (id, health) = (ConnId::from_parts(3, 1), Health::Healthy);
     let back = Input::CheckedIn { id, conn: (), health };
     let mut pool = pool.expect("options");
-    let misuse = pool.handle(Instant::ORIGIN, back, &mut |_| {}).expect_err("nobody has it");
+    let misuse = pool.handle(Instant::ORIGIN, back, &mut |_| {}).expect_err("it is not in use");
     shows(&misuse, &["Misuse", "CheckedIn", "ForeignConnection"]);
     let reason = "CheckedIn refused: this pool has never made a connection c3 (slot 1)";
     assert_eq!(misuse.to_string(), reason);

@@ -60,7 +60,7 @@ fn a_host_may_have_253_characters() {
     assert_eq!(ServerAddress::tcp(&(longest + "x"), 1), Err(AddressError::TooLong));
 }
 
-/// OP-26: of 128 bytes.
+// OP-26: of 128 bytes.
 const LONGEST_NAME: &str = "appname=\
     0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\
     0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -334,14 +334,14 @@ fn credentials_are_read() {
     }
 }
 
-/// CM-04.
+// CM-04
 #[test]
 fn compressors_have_the_numbers_of_the_wire() {
     let all = [Compressor::Snappy, Compressor::Zlib, Compressor::Zstd];
     assert_eq!(all.map(Compressor::id), [1, 2, 3]);
 }
 
-/// OP-49.
+// OP-49
 #[test]
 fn a_database_alone_is_no_credential() {
     let parsed = parse("mongodb://db/shop");

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 /// Stands wherever a secret stands.
 const MARK: &str = "hunter2hunter2";
 
-/// All that anybody can see of the outcome.
+/// Everything that is visible of the outcome.
 fn shown(outcome: &Result<ConnectionString, UriError>) -> String {
     match outcome {
         Ok(parsed) => {

@@ -35,8 +35,8 @@ pub enum SelectionError {
         /// Each server, and what it is or why it is Unknown.
         servers: String,
     },
-    /// Every server that could be meant fails for a reason that waiting does not mend: a certificate
-    /// that is refused, a replica set of another name, a server of another protocol.
+    /// Every server that could be meant fails for a reason that waiting does not mend: a
+    /// certificate that is refused, a replica set of another name, a server of another protocol.
     #[error("there is no {selector}, and none can be expected: {servers}")]
     Hopeless {
         /// What was wanted.
@@ -56,8 +56,8 @@ pub enum SelectionError {
 }
 
 impl ClientError {
-    /// The labels that a driver would raise the error with, each once. `retry_writes` is whether the
-    /// operation is a write that may be sent twice (ER-20, ER-21).
+    /// The labels that a driver would raise the error with, each once. `retry_writes` is whether
+    /// the operation is a write that may be sent twice.
     #[must_use]
     pub fn labels(&self, retry_writes: bool) -> Vec<&str> {
         match self {

@@ -13,7 +13,7 @@ pub struct ServerEvent {
 }
 
 impl Event {
-    /// Whether somebody who waits for a server should look again: a check has ended, or something
+    /// Whether callers that wait for a server should look again: a check has ended, or something
     /// else is known of the server.
     #[must_use]
     pub const fn is_news(&self) -> bool {

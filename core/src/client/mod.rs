@@ -1,15 +1,15 @@
-//! What a client of several servers decides, whatever runs it: which servers there are, which of them
-//! is meant, what becomes of whoever waits for one.
+//! What a client of several servers decides, whatever runs it: which servers there are, which of
+//! them is meant, what becomes of callers that wait for one.
 //!
 //! ```text
 //!   connection string ──▶ ClientSettings   the hosts, each once; how long is waited
 //!   what is wanted    ──▶ Selector         by what a server was last seen as
-//!   what is known     ──▶ choose           one of those that fit, or nobody
+//!   what is known     ──▶ choose           one of those that fit, or none
 //!                         SelectionError   and why, with every server in it
 //! ```
 //!
-//! A shell keeps a [pool](crate::pool) and a [monitor](crate::monitor) for each host, and calls these:
-//! nothing here has a lock, a socket or a clock. Both shells' `Client` is that.
+//! A shell keeps a [pool](crate::pool) and a [monitor](crate::monitor) for each host, and calls
+//! these: nothing here has a lock, a socket or a clock. Both shells' `Client` is that.
 
 mod error;
 mod event;

@@ -16,7 +16,7 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// What is always there, and fits whatever is asked for (LB-40).
+    /// What is always there, and fits whatever is asked for.
     pub const LOAD_BALANCER: Self =
         Self { kind: Some(ServerKind::LoadBalancer), since: Instant::ORIGIN, is_direct: true };
 
@@ -25,10 +25,10 @@ impl Candidate {
     }
 }
 
-/// One of those that fit. Of several primaries, which there are for a moment when one was elected and
-/// the other has not been asked since, it is the one that became it last; of other servers the one
-/// whose pool has least to do. `seen` and `load` look at a server; the second is asked only where
-/// there is a choice, and may have to lock.
+/// One of those that fit. Of several primaries, which there are for a moment when one was elected
+/// and the other has not been asked since, it is the one that became it last; of other servers the
+/// one whose pool has least to do. `seen` and `load` look at a server; the second is asked only
+/// where there is a choice, and may have to lock.
 pub fn choose<S: Copy>(
     selector: &Selector,
     servers: impl Iterator<Item = S>,

@@ -12,17 +12,17 @@ pub struct ClientSettings {
     hosts: Vec<ServerAddress>,
     /// Where each of them is among the hosts, in the order of addresses.
     by_address: Vec<usize>,
-    /// Whether monitors watch them: not behind a load balancer (LB-08, LB-40).
+    /// Whether monitors watch them: not behind a load balancer.
     pub is_watched: bool,
-    /// `serverSelectionTimeoutMS`: how long a server is waited for; default 30 s (OP-21).
+    /// `serverSelectionTimeoutMS`: how long a server is waited for; default 30 s.
     pub selection_timeout: Duration,
-    /// `timeoutMS`: how long a server and a connection together are waited for; `None`, the default,
-    /// and zero are without limit (CS-01, CS-02).
+    /// `timeoutMS`: how long a server and a connection together are waited for; `None`, the
+    /// default, and zero are without limit.
     pub operation_timeout: Option<Duration>,
 }
 
 impl ClientSettings {
-    /// `serverSelectionTimeoutMS` where the connection string has none (OP-21).
+    /// `serverSelectionTimeoutMS` where the connection string has none.
     const SELECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
     /// As a connection string says.
@@ -42,9 +42,9 @@ impl ClientSettings {
     }
 }
 
-/// Whom they are about.
+/// The servers they are about.
 impl ClientSettings {
-    /// A server each, in the order of the text, and none twice (SD-07).
+    /// A server each, in the order of the text, and none twice.
     #[must_use]
     pub fn hosts(&self) -> &[ServerAddress] {
         &self.hosts
@@ -93,7 +93,7 @@ mod tests {
         ClientSettings::new(&ConnectionString::parse(uri).unwrap())
     }
 
-    /// SD-07.
+    // SD-07
     #[test]
     fn a_host_that_is_named_twice_is_one() {
         let settings = of("mongodb://b:1,a:1,B:1,a:2,a:1");
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(settings.places(&Selector::Any), 0..5);
     }
 
-    /// OP-21, CS-01, LB-08.
+    // OP-21, CS-01, LB-08
     #[test]
     fn what_is_not_said_has_its_default() {
         let settings = of("mongodb://db");

@@ -15,14 +15,14 @@ pub struct ServerStatus {
     pub address: Arc<ServerAddress>,
     /// What it was last seen as; `None` is Unknown. A load balancer is always one.
     pub kind: Option<ServerKind>,
-    /// What it said, or why it is Unknown. Empty for a load balancer, which nobody watches.
+    /// What it said, or why it is Unknown. Empty for a load balancer, which has no monitor.
     pub description: Arc<ServerDescription>,
     /// The state and the counts of its pool.
     pub pool: Snapshot,
 }
 
 impl ServerStatus {
-    /// `description` is the monitor's; `None` for a load balancer, which has none (LB-40).
+    /// `description` is the monitor's; `None` for a load balancer, which has none.
     #[must_use]
     pub fn new(
         address: Arc<ServerAddress>,
@@ -63,8 +63,8 @@ impl fmt::Display for Seen<'_> {
     }
 }
 
-/// As in `db.example.com:27017: RSPrimary of rs0 [ready  gen 0 | …]`; where the server does not work,
-/// with what may be done about it.
+/// As in `db.example.com:27017: RSPrimary of rs0 [ready  gen 0 | …]`; where the server does not
+/// work, with what may be done about it.
 impl fmt::Display for ServerStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} [{}]", Seen(self), self.pool)

@@ -11,7 +11,7 @@ use super::{
 use crate::error::{ConnectionError, Stage};
 use crate::uri::{Credential, Mechanism, Secret};
 
-/// One conversation in which the client proves who it is. Each ends after at most three replies.
+/// One authentication conversation. Each ends after at most three replies.
 pub(super) struct Authentication {
     source: String,
     method: Method,
@@ -31,8 +31,8 @@ pub(super) enum Progress {
     Authenticated,
 }
 
-/// Says whether a credential can be used, before anything is sent (AU-07). One that was read from
-/// a connection string has been looked at already; its fields can have been changed since.
+/// Says whether a credential can be used, before anything is sent. One that was read from a
+/// connection string has been looked at already; its fields can have been changed since.
 pub(super) fn check(credential: &Credential) -> Result<(), ConnectionError> {
     match credential.mechanism {
         None => user_and_password(credential, Mechanism::ScramSha256).map(drop)?,
@@ -56,7 +56,7 @@ pub(super) fn check(credential: &Credential) -> Result<(), ConnectionError> {
     }
 }
 
-/// AU-46.
+// AU-46
 fn check_x509(credential: &Credential) -> Result<(), ConnectionError> {
     if credential.password.is_some() {
         return Err(configuration("MONGODB-X509 takes no password"));
@@ -122,7 +122,7 @@ impl Authentication {
         }
     }
 
-    /// The first command as hello carries it: SCRAM's has to name its database (HS-44).
+    /// The first command as hello carries it: SCRAM's has to name its database.
     pub(super) fn speculative(&self) -> RawDocumentBuf {
         let first = match &self.method {
             Method::Scram { .. } => self.first().with(cstr!("db"), self.source()),
@@ -147,7 +147,7 @@ impl Authentication {
         }
     }
 
-    /// A reply inside the one to hello: it has the same fields without `ok` (HS-45).
+    /// A reply inside the one to hello: it has the same fields without `ok`.
     ///
     /// # Errors
     ///
@@ -179,7 +179,7 @@ impl Authentication {
         }
     }
 
-    /// What somebody has to compute before the conversation goes on.
+    /// What has to be computed before the conversation goes on.
     pub(super) const fn derivation(&self) -> Option<&KeyDerivation> {
         match &self.method {
             Method::Scram { scram, .. } => scram.derivation(),
@@ -213,7 +213,8 @@ fn progress(conversation: i32, step: ScramStep, source: &str) -> Progress {
     }
 }
 
-/// AU-45. The certificate has shown who this is; the name is sent only if the user gave one.
+/// The certificate identifies the user; the name is sent only if it was given.
+// AU-45
 fn x509_command(username: Option<&str>) -> Draft {
     let room = username.map_or(0, str::len);
     let draft = Draft::new(cstr!("authenticate"), room)
@@ -224,7 +225,7 @@ fn x509_command(username: Option<&str>) -> Draft {
     }
 }
 
-/// AU-50: nobody else is acted for, so that the first part is empty.
+/// The authorization identity, the first part, is empty.
 fn plain_payload(credential: &Credential) -> Result<Zeroizing<Vec<u8>>, ConnectionError> {
     let (username, password) = user_and_password(credential, Mechanism::Plain)?;
     let password = password.expose();
@@ -240,7 +241,7 @@ fn plain_payload(credential: &Credential) -> Result<Zeroizing<Vec<u8>>, Connecti
     Ok(payload)
 }
 
-/// AU-38, AU-51.
+// AU-38, AU-51
 fn user_and_password(
     credential: &Credential,
     mechanism: Mechanism,

@@ -9,9 +9,8 @@ use super::{
 use crate::error::ConnectionError;
 
 /// What a monitor says on a connection after its first hello, which is an
-/// [`Establish`](super::Establish) with the options
-/// [`for_monitor`](EstablishOptions::for_monitor): hello again, without who the client is and what it
-/// can do (HS-08).
+/// [`Establish`](super::Establish) with the options [`for_monitor`](EstablishOptions::for_monitor):
+/// hello again, without the metadata and the abilities of the client.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,7 +38,7 @@ use crate::error::ConnectionError;
 /// ```
 impl Command {
     /// Asks how the server is, to be answered at once. `last` is what the last hello on this
-    /// connection was answered: with `helloOk` it is asked by the new name (HS-07).
+    /// connection was answered: with `helloOk` it is asked by the new name.
     ///
     /// Also for the connection that measures round-trip times.
     #[must_use]
@@ -49,7 +48,7 @@ impl Command {
 
     /// Asks how the server is, to be answered when that changes, and after `max_await`
     /// (`heartbeatFrequencyMS`) if it does not; whole milliseconds count. To be sent with
-    /// `exhaustAllowed`, whereupon the server goes on answering by itself (MS-09, MS-10).
+    /// `exhaustAllowed`, whereupon the server goes on answering by itself.
     ///
     /// `None` when the server does not count its changes (`topologyVersion`): then it can only be
     /// asked by [`check`](Self::check), from time to time.

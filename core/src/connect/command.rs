@@ -7,9 +7,9 @@ use super::ServerApi;
 
 /// A command to send, as the only document of a message.
 ///
-/// It may hold a password or a proof, so that `Debug` shows its name alone (AU-60) and the body is
+/// It may hold a password or a proof, so that `Debug` shows its name alone and the body is
 /// overwritten when it is dropped. Copies of the body are the embedder's to overwrite. None of
-/// these commands may be compressed (CM-10).
+/// these commands may be compressed.
 pub struct Command {
     name: &'static str,
     body: Zeroizing<Vec<u8>>,
@@ -67,7 +67,7 @@ impl Draft {
         self.document
     }
 
-    /// Names the database and, if the user declared one, the API's version (HS-12).
+    /// Names the database and, if the user declared one, the API's version.
     pub(super) fn send_to(self, database: &str, api: Option<ServerApi>) -> Command {
         let mut draft = self.with(cstr!("$db"), database);
         if let Some(ServerApi { strict, deprecation_errors }) = api {

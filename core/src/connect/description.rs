@@ -4,13 +4,13 @@ use crate::pool::ServiceId;
 use crate::sdam::TopologyVersion;
 use crate::uri::{Compressor, Mechanism};
 
-/// What is at the other end of a connection, as its hello said (HS-11).
+/// What is at the other end of a connection, as its hello said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionDescription {
     /// What the server is.
     pub kind: ServerKind,
-    /// `helloOk`: whether monitors may use `hello` instead of its old name (HS-07).
+    /// `helloOk`: whether monitors may use `hello` instead of its old name.
     pub hello_ok: bool,
     /// `minWireVersion`; 0 when the server does not say.
     ///
@@ -29,11 +29,11 @@ pub struct ConnectionDescription {
     /// `connectionId`: how the server's log calls this connection.
     pub connection_id: Option<i64>,
     /// `serviceId`: the service behind the load balancer; always there with `loadBalanced`, and
-    /// never without (LB-12).
+    /// never without.
     pub service_id: Option<ServiceId>,
     /// `topologyVersion`: how much the server knew of its own state.
     pub topology_version: Option<TopologyVersion>,
-    /// With what to compress; `None` is not at all, which is no error (CM-05, CM-06).
+    /// With what to compress; `None` is not at all, which is no error.
     pub compressor: Option<Compressor>,
     /// How the connection was authenticated; `None` until then, and if it never is.
     pub mechanism: Option<Mechanism>,
@@ -50,7 +50,7 @@ pub enum ServerKind {
     RsPrimary,
     /// A secondary.
     RsSecondary,
-    /// An arbiter. It knows no users, so that nobody authenticates there (AU-02).
+    /// An arbiter. It has no users, so connections to it do not authenticate.
     RsArbiter,
     /// Another member: hidden, starting, recovering.
     RsOther,
@@ -76,7 +76,7 @@ impl ServerKind {
         }
     }
 
-    /// Whether it serves data (SD-01).
+    /// Whether it serves data.
     #[must_use]
     pub const fn is_data_bearing(self) -> bool {
         match self {

@@ -21,7 +21,7 @@ use bson::raw::{RawDocumentBuf, cstr};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// The operating system as `uname -s` calls it; `None` becomes `unknown` (HS-22).
+    /// The operating system as `uname -s` calls it; `None` becomes `unknown`.
     pub os_type: Option<String>,
     /// What the operating system calls itself in full.
     pub os_name: Option<String>,
@@ -31,12 +31,12 @@ pub struct Environment {
     pub os_version: Option<String>,
     /// Those of [`VARIABLES`](Self::VARIABLES) that are set. An empty value counts as none.
     pub variables: BTreeMap<String, String>,
-    /// Whether there is a file `/.dockerenv` (HS-26).
+    /// Whether there is a file `/.dockerenv`.
     pub has_dockerenv: bool,
 }
 
 impl Environment {
-    /// The environment variables that tell where the client runs (HS-24 to HS-26).
+    /// The environment variables that tell where the client runs.
     pub const VARIABLES: [&str; 13] = [
         "AWS_EXECUTION_ENV",
         "AWS_LAMBDA_RUNTIME_API",
@@ -54,7 +54,7 @@ impl Environment {
     ];
 
     /// Whether this process is a function on a platform that freezes it between two calls, so that
-    /// nobody would read what a server streams (SM-02).
+    /// a streamed reply would not be read.
     #[must_use]
     pub fn is_faas(&self) -> bool {
         service(self).is_some()
@@ -77,7 +77,7 @@ pub(super) struct Surroundings {
     kubernetes: bool,
 }
 
-/// A service that runs functions, and what it says of this one (HS-24, HS-25).
+/// A service that runs functions, and what it says of this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Function {
     name: &'static str,
@@ -103,7 +103,7 @@ impl Surroundings {
         };
     }
 
-    /// `None` when there is nothing to say (HS-26).
+    /// `None` when there is nothing to say.
     pub(super) fn to_document(&self) -> Option<RawDocumentBuf> {
         let mut document = RawDocumentBuf::new();
         if let Some(function) = &self.function {

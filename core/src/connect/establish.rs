@@ -72,11 +72,11 @@ pub enum Step {
     /// Wait for the reply: nothing else is to be done until [`Establish::reply`],
     /// [`Establish::failed`] or [`Establish::timed_out`].
     Receive,
-    /// [Run](KeyDerivation::run) this, wherever a millisecond or more of computing is in nobody's way,
-    /// and feed what comes out to [`Establish::derived`]. Only where the [`ScramCache`] did not know
-    /// it. Asked again, the same again.
+    /// [Run](KeyDerivation::run) this, where a millisecond or more of computing blocks nothing
+    /// else, and feed what comes out to [`Establish::derived`]. Only where the [`ScramCache`] did
+    /// not know it. Asked again, the same again.
     Derive(KeyDerivation),
-    /// Hello is answered. Tell the pool, which may want to know the service, and go on (LB-03).
+    /// Hello is answered. Tell the pool, which may want to know the service, and go on.
     Handshaken(Box<ConnectionDescription>),
     /// The connection can be used. Asked again, the same again.
     Done(Box<ConnectionDescription>),
@@ -171,10 +171,10 @@ impl Establish {
     pub fn derived(&mut self, keys: DerivedKeys, cache: &mut ScramCache) {
         let progress = match &mut self.phase {
             Phase::Authentication { conversation, .. } => conversation.derived(&keys),
-            // Nobody asks any more.
+            // The conversation is over.
             Phase::Failed(_) => return,
             Phase::Hello { .. } | Phase::Done(_) => {
-                let reason = "keys were derived that nobody asked for";
+                let reason = "keys were derived without a request";
                 Err(ConnectionError::configuration(self.stage(), reason))
             }
         };
@@ -201,7 +201,7 @@ impl Establish {
     }
 
     /// Whose fault a failure would be now. Everything up to the reply to hello is hello, also an
-    /// authentication that began in it (T-57).
+    /// authentication that began in it.
     #[must_use]
     pub fn stage(&self) -> Stage {
         match &self.phase {
@@ -221,7 +221,7 @@ impl fmt::Debug for Establish {
 
 impl Establish {
     /// The first failure counts. What was learnt before it is still told: behind a load balancer
-    /// the pool must know which service failed (LB-21).
+    /// the pool must know which service failed.
     fn fail(&mut self, error: ConnectionError) {
         self.steps.retain(|step| matches!(step, Step::Handshaken(_)));
         if !matches!(self.phase, Phase::Failed(_)) {
@@ -269,8 +269,8 @@ impl Establish {
         }
     }
 
-    /// Goes on with what hello began, or begins anew: when the server did not take part (HS-45), or
-    /// when it was the wrong mechanism (HS-47).
+    /// Goes on with what hello began, or begins anew: when the server did not take part, or when it
+    /// was the wrong mechanism.
     fn authenticate(
         &mut self,
         credential: &Credential,
@@ -319,7 +319,7 @@ impl Establish {
     }
 }
 
-/// The conversation to begin in hello, if the mechanism allows it (HS-42 to HS-44).
+/// The conversation to begin in hello, if the mechanism allows it.
 fn speculation(
     options: &EstablishOptions,
     credential: &Credential,

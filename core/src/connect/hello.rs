@@ -6,10 +6,10 @@ use super::{
 };
 use crate::uri::{Credential, Mechanism};
 
-/// The first command on every connection (HS-01), `speculative` with it (HS-42).
+/// The first command on every connection, `speculative` with it.
 ///
-/// It is called `hello` where the server is known to know that: behind a load balancer, or when
-/// an API version was declared (HS-03).
+/// It is called `hello` where the server is known to know that: behind a load balancer, or when an
+/// API version was declared.
 pub(super) fn hello(options: &EstablishOptions, speculative: Option<&RawDocumentBuf>) -> Command {
     let user = options.credential.as_ref().and_then(asked_for);
     let compression = compression(options);
@@ -38,8 +38,8 @@ pub(super) fn hello(options: &EstablishOptions, speculative: Option<&RawDocument
     draft.send_to("admin", options.server_api)
 }
 
-/// Which mechanism hello speculates with: the best one where it is still to be negotiated (HS-43),
-/// and none for PLAIN, which would send the password before anything is known (HS-44).
+/// Which mechanism hello speculates with: the best one where it is still to be negotiated, and none
+/// for PLAIN, which would send the password before anything is known.
 pub(super) fn speculates_with(credential: &Credential) -> Option<Mechanism> {
     match credential.mechanism.unwrap_or(Mechanism::ScramSha256) {
         mechanism @ (Mechanism::ScramSha1 | Mechanism::ScramSha256 | Mechanism::MongodbX509) => {
@@ -55,7 +55,7 @@ fn compression(options: &EstablishOptions) -> RawArrayBuf {
     options.compressors.iter().map(|compressor| compressor.name()).collect()
 }
 
-/// Whose mechanisms to ask for, if none was given (AU-10).
+/// Whose mechanisms to ask for, if none was given.
 fn asked_for(credential: &Credential) -> Option<String> {
     match (credential.mechanism, credential.username.as_deref()) {
         (None, Some(username)) => Some(format!("{}.{username}", credential.source)),

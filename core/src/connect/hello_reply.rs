@@ -10,7 +10,7 @@ use crate::sdam::TopologyVersion;
 use crate::uri::{Compressor, Mechanism};
 
 /// Why a connection fails when the server was to be behind a load balancer and does not know of
-/// one (LB-12).
+/// one.
 pub const LOAD_BALANCING_UNSUPPORTED: &str = "Driver attempted to initialize in load balancing \
                                               mode, but the server does not support this mode.";
 
@@ -42,7 +42,7 @@ const FIELDS: [&str; 21] = [
 /// A server's answer to hello, in both its shapes.
 pub(super) struct HelloReply<'a> {
     pub(super) description: ConnectionDescription,
-    /// The answer to the speculative command, if the server took part (HS-45).
+    /// The answer to the speculative command, if the server took part.
     pub(super) speculative: Option<&'a RawDocument>,
     /// Whether the user can authenticate with SCRAM-SHA-256.
     pub(super) offers_scram_sha_256: bool,
@@ -150,7 +150,7 @@ fn topology_version(reply: &Fields<'_>) -> Field<Option<TopologyVersion>> {
     Ok(version.and_then(TopologyVersion::from_document))
 }
 
-/// The first of ours that is among theirs (CM-05); names that nobody knows do not matter.
+/// The first of ours that is among theirs; unknown names do not matter.
 fn compressor(reply: &Fields<'_>, ours: &[Compressor]) -> Field<Option<Compressor>> {
     let Some(theirs) = field::array(reply, "compression")? else { return Ok(None) };
     let has = |ours: &Compressor| {
@@ -159,7 +159,7 @@ fn compressor(reply: &Fields<'_>, ours: &[Compressor]) -> Field<Option<Compresso
     Ok(ours.iter().copied().find(has))
 }
 
-/// What else is in the list is not looked at, nor whether it is a list (HS-46).
+/// What else is in the list is not looked at, nor whether it is a list.
 fn offers(reply: &Fields<'_>, mechanism: Mechanism) -> bool {
     let list = field::any(reply, "saslSupportedMechs").and_then(RawBsonRef::as_array);
     let mut names = list.into_iter().flatten().flatten();

@@ -3,7 +3,7 @@ use thiserror::Error;
 
 use super::{Environment, environment::Surroundings};
 
-/// What a server is told of the client that connects (HS-20 to HS-29).
+/// What a server is told of the client that connects.
 ///
 /// The driver's name and version are this crate's; a driver or library around it adds its own.
 ///
@@ -24,7 +24,7 @@ pub struct ClientMetadata {
     fields: Fields,
 }
 
-/// What a driver or library that embeds this one calls itself (HS-29).
+/// What a driver or library that embeds this one calls itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverInfo {
     name: String,
@@ -36,19 +36,19 @@ pub struct DriverInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum MetadataError {
-    /// HS-20, OP-26.
+    /// The application name is too long.
     #[error("the name of the application has {length} bytes, of which {max} are allowed", max = ClientMetadata::MAX_APP_NAME)]
     AppNameTooLong {
         /// Its length in bytes.
         length: usize,
     },
-    /// HS-29.
+    /// A driver's name, version or platform contains the delimiter.
     #[error("the {field} of a driver contains `|`, which separates several")]
     Delimiter {
         /// `name`, `version` or `platform`.
         field: &'static str,
     },
-    /// HS-29.
+    /// A driver has no name.
     #[error("a driver without a name cannot be added")]
     NameMissing,
 }
@@ -69,7 +69,7 @@ struct Fields {
 const DELIMITER: char = '|';
 
 impl ClientMetadata {
-    /// The most that a server takes: the length of the whole document, in bytes (HS-27).
+    /// The most that a server takes: the length of the whole document, in bytes.
     pub const MAX_LENGTH: usize = 512;
     /// The longest name of an application, in bytes.
     pub const MAX_APP_NAME: usize = 128;
@@ -92,7 +92,7 @@ impl ClientMetadata {
     }
 
     /// Adds a driver or library to those that are there, unless it is one of them; says whether it
-    /// was new. What is there already is never replaced (HS-29).
+    /// was new. What is there already is never replaced.
     pub fn append(&mut self, driver: DriverInfo) -> bool {
         let is_new = !self.appended.contains(&driver);
         if is_new {
@@ -103,8 +103,8 @@ impl ClientMetadata {
     }
 
     /// The document for hello, at most [`MAX_LENGTH`](Self::MAX_LENGTH) bytes: what does not fit is
-    /// left out in the order that HS-28 says. Should that not be enough, the ends of the driver's
-    /// versions, of its names and of the operating system's type go, too.
+    /// left out in the order that the specification gives. Should that not be enough, the ends of
+    /// the driver's versions, of its names and of the operating system's type go, too.
     #[must_use]
     pub fn to_document(&self) -> RawDocumentBuf {
         let mut fields = self.fields.clone();

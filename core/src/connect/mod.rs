@@ -1,11 +1,11 @@
 //! Establishing a connection, without I/O: hello, authentication, and the way through a proxy.
 //!
-//! [`Establish`] is a machine that is fed replies and gives commands. It speaks documents: whoever
-//! embeds it frames them as messages ([`Command::body`] goes out, a reply's body comes in) and
-//! keeps the time. In this order:
+//! [`Establish`] is a machine that is fed replies and gives commands. It speaks documents: the
+//! embedder frames them as messages ([`Command::body`] goes out, a reply's body comes in) and keeps
+//! the time. In this order:
 //!
 //! 1. [`Socks5`], if there is a proxy: bytes in, bytes out, before TLS.
-//! 2. Hello: who the client is ([`ClientMetadata`]), what it can do, and, to save a round trip,
+//! 2. Hello: what the client is ([`ClientMetadata`]), what it can do, and, to save a round trip,
 //!    the first command of the authentication.
 //! 3. [`Step::Handshaken`]: what the server is. The pool is told before authentication begins.
 //! 4. SCRAM-SHA-256, SCRAM-SHA-1, X.509 or PLAIN, if there is a credential.

@@ -3,7 +3,7 @@ use core::fmt;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use zeroize::Zeroizing;
 
-/// Text that nobody has used before, for one SCRAM conversation (AU-35).
+/// A text that was never used before, for one SCRAM conversation.
 ///
 /// The embedder takes it from a cryptographically secure source; the machine has no source of its
 /// own. `Debug` does not show it.

@@ -20,23 +20,22 @@ use crate::uri::{Compressor, ConnectionString, Credential};
 #[non_exhaustive]
 pub struct EstablishOptions {
     /// What the server is told of the client: [`ClientMetadata::to_document`], at most 512 bytes.
-    /// Metadata that was added later counts for connections that are opened later (HS-30).
+    /// Metadata that was added later counts for connections that are opened later.
     pub client: RawDocumentBuf,
-    /// The compressors to offer, the preferred one first; default none, which is said, too (CM-01,
-    /// CM-02).
+    /// The compressors to offer, the preferred one first; default none, which is said, too.
     pub compressors: Vec<Compressor>,
-    /// Whether the server is behind a load balancer; default `false` (LB-10).
+    /// Whether the server is behind a load balancer; default `false`.
     pub load_balanced: bool,
-    /// The version of the server's API that the user declared; default none (HS-12).
+    /// The version of the server's API that the user declared; default none.
     pub server_api: Option<ServerApi>,
-    /// As whom to authenticate; `None` is not at all, as monitors do (AU-01).
+    /// The credential; `None` is no authentication, as for monitors.
     pub credential: Option<Credential>,
     /// How many iterations of PBKDF2 a server may ask for; default [`MAX_ITERATIONS`]. It bounds
     /// the time that one reply can cost.
     pub max_scram_iterations: u32,
 }
 
-/// Version 1 of the server's API, and how strictly it holds (HS-12).
+/// Version 1 of the server's API, and how strictly it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerApi {
     /// `apiStrict`: refuse what is not part of it; `None` leaves it to the server.
@@ -70,14 +69,14 @@ impl EstablishOptions {
         }
     }
 
-    /// The same for the connections of a monitor: nobody authenticates there or asks how to
-    /// (SD-51, AU-01), and of what a monitor sends nothing may be compressed (CM-10).
+    /// The same for the connections of a monitor: they do not authenticate or ask how to, and of
+    /// what a monitor sends nothing may be compressed.
     #[must_use]
     pub fn for_monitor(&self) -> Self {
         Self { credential: None, compressors: Vec::new(), ..self.clone() }
     }
 
-    /// Whether any server that can be meant knows `hello` by that name (HS-03).
+    /// Whether any server that can be meant knows `hello` by that name.
     pub(super) const fn speaks_hello(&self) -> bool {
         self.load_balanced || self.server_api.is_some()
     }

@@ -1,4 +1,4 @@
-//! SASL in MongoDB's commands: `saslStart` and `saslContinue` (AU-20).
+//! SASL in MongoDB's commands: `saslStart` and `saslContinue`.
 
 use bson::raw::{RawBinaryRef, RawDocument, cstr};
 use bson::spec::BinarySubtype;
@@ -28,7 +28,7 @@ impl<'a> SaslReply<'a> {
     }
 }
 
-/// SCRAM asks to be spared an empty exchange at the end (AU-21). There is room for the name of the
+/// SCRAM asks to be spared an empty exchange at the end. There is room for the name of the
 /// database, which is still to come.
 pub(super) fn start(mechanism: Mechanism, payload: &[u8], database: &str) -> Draft {
     let draft = Draft::new(cstr!("saslStart"), payload.len() + database.len())

@@ -1,20 +1,22 @@
 use super::{ConnectionError, Kind, Stage};
 
 impl ConnectionError {
-    /// What whoever runs the application may do about it, as part of a sentence; `None` where the
-    /// reason says so itself, or nobody can tell. For people who look at a server that does not work.
+    /// What the operator of the application can do about it, as part of a sentence; `None` where
+    /// the reason says so itself, or there is no advice. For people that diagnose a server.
     #[must_use]
     pub fn advice(&self) -> Option<&'static str> {
         match (self.stage(), self.kind()) {
             // It names the option.
             (_, Kind::Configuration) => None,
-            (Stage::Dns, _) => Some("check the name of the host, and who resolves it"),
+            (Stage::Dns, _) => Some("check the host name and the resolver"),
             (Stage::Tcp, Kind::NetworkTimeout { .. }) => {
                 Some("check host and port, and what lies between")
             }
             (Stage::Tcp, _) => Some("check host and port, and whether the server runs"),
-            (Stage::Proxy, _) => Some("check proxyHost, proxyPort and who may use it"),
-            (Stage::TlsIo, _) => Some("if nobody speaks TLS there, leave tls=true out"),
+            (Stage::Proxy, _) => {
+                Some("check proxyHost, proxyPort and whether the proxy permits it")
+            }
+            (Stage::TlsIo, _) => Some("if the server does not speak TLS, leave tls=true out"),
             (Stage::TlsCertificate, _) => Some(
                 "the certificate has to be valid now, for this host, and of an authority in tlsCAFile",
             ),

@@ -13,7 +13,7 @@ use crate::sdam::TopologyVersion;
 pub struct CommandError {
     /// Where in the reply the error stands.
     pub part: ReplyPart,
-    /// The number of the error. It decides alone what the error means, if there is one (SD-30).
+    /// The number of the error. It decides alone what the error means, if there is one.
     pub code: Option<i32>,
     /// The code's name, for people only: names change between server versions.
     pub code_name: Option<String>,
@@ -33,15 +33,15 @@ pub enum ReplyPart {
     /// The command failed (`ok: 0`).
     Command,
     /// The command succeeded and its write concern was not met (`writeConcernError`). The
-    /// application gets its reply; SDAM looks at the error all the same (SD-30).
+    /// application gets its reply; SDAM looks at the error all the same.
     WriteConcern,
 }
 
 impl CommandError {
     /// Finds the error in a reply; `None` when the command succeeded.
     ///
-    /// `writeConcernError` counts, `writeErrors` do not: those are about single documents and
-    /// say nothing about the server (SD-30). A reply without a usable `ok` did not succeed.
+    /// `writeConcernError` counts, `writeErrors` do not: those are about single documents and say
+    /// nothing about the server. A reply without a usable `ok` did not succeed.
     #[must_use]
     pub fn from_reply(reply: &RawDocument) -> Option<Self> {
         if !is_ok(reply) {
@@ -57,7 +57,7 @@ impl CommandError {
         self.labels.iter().any(|own| own == label)
     }
 
-    /// Whether the code is one after which a read may be tried again (ER-22).
+    /// Whether the code is one after which a read may be tried again.
     #[must_use]
     pub fn has_retryable_code(&self) -> bool {
         self.code.is_some_and(|code| RETRYABLE_CODES.contains(&code))
@@ -135,7 +135,7 @@ fn text(document: &RawDocument, key: &str) -> Option<String> {
 }
 
 /// A damaged document reads like one that ends before the damage: whether it is well formed is
-/// for the wire layer to say, before anybody looks for errors in it.
+/// for the wire layer to say, before it is searched for errors.
 fn field<'a>(document: &'a RawDocument, key: &str) -> Option<RawBsonRef<'a>> {
     document.get(key).ok().flatten()
 }

@@ -11,8 +11,8 @@ pub type BoxError = Box<dyn core::error::Error + Send + Sync>;
 
 /// Why a connection could not be established, or failed in use.
 ///
-/// Cheap to clone: the failure that clears a pool fails everyone who waited for it. Shown, it is
-/// one line of bounded length that names the stage and the reason. It holds what the shell and
+/// Cheap to clone: the failure that clears a pool fails every request that waited for it. Shown, it
+/// is one line of bounded length that names the stage and the reason. It holds what the shell and
 /// the server put into it and nothing else: no address, no credential, no payload.
 #[derive(Clone, Debug)]
 pub struct ConnectionError {
@@ -30,14 +30,14 @@ pub enum Kind {
         /// How long this side waited.
         after: Duration,
     },
-    /// The server replied, and the reply is an error. Never a network error (ER-36).
+    /// The server replied, and the reply is an error. Never a network error.
     Command(CommandError),
     /// The other side answered something that must not be accepted: a malformed message, a
     /// certificate that does not verify, a wrong server signature.
     Protocol,
-    /// This side cannot go on with what it was told: no such authentication mechanism, a
-    /// server that does not support load balancing (LB-12), a key that cannot be read, a message
-    /// that must not be sent.
+    /// This side cannot go on with what it was told: no such authentication mechanism, a server
+    /// that does not support load balancing, a key that cannot be read, a message that must not be
+    /// sent.
     Configuration,
 }
 
@@ -62,8 +62,8 @@ impl ConnectionError {
         Self::new(stage, Kind::Network, &reason, Some(source))
     }
 
-    /// A limit that this side set ran out after that time: `connectTimeoutMS`, `socketTimeoutMS`
-    /// or the caller's own deadline, which makes no difference to the labels (SI-18).
+    /// A limit that this side set ran out after that time: `connectTimeoutMS`, `socketTimeoutMS` or
+    /// the caller's own deadline, which makes no difference to the labels.
     #[must_use]
     pub fn timeout(stage: Stage, after: Duration) -> Self {
         let reason = format!("timed out after {after:?}");
@@ -83,8 +83,8 @@ impl ConnectionError {
         Self::new(stage, Kind::Protocol, reason, None)
     }
 
-    /// TLS refused the server: its certificate, its name, or what it can speak (ER-32). Bytes
-    /// that did not arrive are [`network`](Self::network) at [`Stage::TlsIo`] instead (ER-33).
+    /// TLS refused the server: its certificate, its name, or what it can speak. Bytes that did not
+    /// arrive are [`network`](Self::network) at [`Stage::TlsIo`] instead.
     #[must_use]
     pub fn certificate(source: impl Into<BoxError>) -> Self {
         let source = source.into();
@@ -150,14 +150,13 @@ impl ConnectionError {
         matches!(self.kind(), Kind::NetworkTimeout { .. })
     }
 
-    /// The labels for the operation that failed on this account, each once (T-59).
+    /// The labels for the operation that failed on this account, each once.
     ///
     /// * `SystemOverloadedError` and `RetryableError` on network errors and timeouts of the TCP
-    ///   connect, the bytes of the TLS handshake and hello (ER-30, ER-33); on no other (ER-31,
-    ///   ER-32, ER-36).
+    ///   connect, the bytes of the TLS handshake and hello; on no other.
     /// * `RetryableWriteError` on any network error or timeout while establishing, when the
-    ///   client has `retry_writes` (ER-21). On an established connection only the driver knows
-    ///   whether the command was a retryable write, so there the label is the driver's.
+    ///   client has `retry_writes`. On an established connection only the driver knows   whether
+    ///   the command was a retryable write, so there the label is the driver's.
     /// * Whatever labels the server sent.
     pub fn labels(&self, retry_writes: bool) -> impl Iterator<Item = &str> {
         // The three sources cannot overlap: a network error has no reply to take labels from.
@@ -169,16 +168,15 @@ impl ConnectionError {
         overload.iter().copied().chain(from_server.iter().map(String::as_str)).chain(for_writes)
     }
 
-    /// Whether the error says that the server may have too much to do: SDAM then does nothing
-    /// (ER-34).
+    /// Whether the error says that the server may have too much to do: SDAM then does nothing.
     #[must_use]
     pub fn is_overload(&self) -> bool {
         self.labels(false).any(|label| label == label::SYSTEM_OVERLOADED_ERROR)
     }
 
     /// Whether an operation that may safely run twice is worth another attempt: after a network
-    /// error, after a code that promises better, or when the server says so (ER-22). Refused
-    /// certificates, passwords and settings will be refused again.
+    /// error, after a code that promises better, or when the server says so. Refused certificates,
+    /// passwords and settings will be refused again.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.kind() {
@@ -191,9 +189,9 @@ impl ConnectionError {
     }
 
     /// Whether the connection can serve the next request: after a complete reply, which a refusal
-    /// is (T-45), and when nothing was sent, because this side could not. After a timeout it may
-    /// still carry the late reply of somebody else's request, so it is closed although the pool is
-    /// not cleared (T-46).
+    /// is, and when nothing was sent, because this side could not. After a timeout it may still
+    /// carry the late reply of another request, so it is closed although the pool is not
+    /// cleared.
     #[must_use]
     pub fn leaves_connection_healthy(&self) -> bool {
         match self.kind() {

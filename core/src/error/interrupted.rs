@@ -4,9 +4,8 @@ use thiserror::Error;
 
 use crate::address::ServerAddress;
 
-/// What an operation fails with when a clear of its pool broke its connection (ER-07, INT-06,
-/// INT-07). The shell makes it when it carries out
-/// [`Action::Interrupt`](crate::pool::Action::Interrupt).
+/// What an operation fails with when a clear of its pool broke its connection. The shell makes it
+/// when it carries out [`Action::Interrupt`](crate::pool::Action::Interrupt).
 ///
 /// To the specification it is a PoolClearedError. It is a type of its own because the operation had
 /// its connection: the command may have reached the server. Like [`PoolError`](super::PoolError) it
@@ -30,7 +29,7 @@ pub struct InterruptedError {
 }
 
 impl InterruptedError {
-    /// The type's name in the specification (INT-07).
+    /// The type's name in the specification.
     pub const NAME: &'static str = "PoolClearedError";
 
     /// A connection to `address` was broken while an operation used it.
@@ -45,7 +44,7 @@ impl InterruptedError {
         &self.address
     }
 
-    /// Whether an operation that may safely run twice is worth another attempt: always (INT-06).
+    /// Whether an operation that may safely run twice is worth another attempt: always.
     ///
     /// There is no such function for labels. `RetryableWriteError` belongs on the operation if it
     /// was a retryable write and `TransientTransactionError` if it was part of a transaction; only

@@ -6,8 +6,8 @@
 //! `docs/errors.md` prints the whole table.
 //!
 //! Errors of the pool itself (closed, cleared, wait-queue timeout: [`PoolError`]; connection broken
-//! by a clear: [`InterruptedError`]) are other types on purpose: they must never reach SDAM (ER-11),
-//! and what is not a [`ConnectionError`] cannot.
+//! by a clear: [`InterruptedError`]) are other types on purpose: they must never reach SDAM, and
+//! what is not a [`ConnectionError`] cannot.
 
 mod advice;
 mod command;

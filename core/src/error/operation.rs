@@ -8,7 +8,7 @@ pub enum OperationError {
     /// The connection failed, or the server refused.
     #[error(transparent)]
     Connection(#[from] ConnectionError),
-    /// The pool was cleared with an interrupt while the operation ran (ER-07).
+    /// The pool was cleared with an interrupt while the operation ran.
     #[error(transparent)]
     Interrupted(#[from] InterruptedError),
 }

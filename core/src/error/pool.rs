@@ -5,11 +5,11 @@ use super::{ConnectionError, label};
 use crate::address::ServerAddress;
 use crate::pool::{CheckOutError, Snapshot};
 
-/// Why a check-out failed, as an application gets to see it (ER-01 to ER-06).
+/// Why a check-out failed, as an application gets to see it.
 ///
 /// The pool's own [`CheckOutError`] together with the address of the pool, which the machine does
-/// not know. `C` is what the shell feeds as the cause of a failure; with [`ConnectionError`], labels
-/// and the question whether to try again are answered, too.
+/// not know. `C` is what the shell feeds as the cause of a failure; with [`ConnectionError`],
+/// labels and the question whether to try again are answered, too.
 ///
 /// `Display` is the [`message`](Self::message), and after a wait-queue timeout also what the pool
 /// looked like at that moment:
@@ -18,8 +18,8 @@ use crate::pool::{CheckOutError, Snapshot};
 /// Timed out while checking out a connection from connection pool [ready  gen 0 | total 1/1 min 0 | idle 0 | in use 1 | pending 0/2 | waiting 3]
 /// ```
 ///
-/// It must never be fed to SDAM: it tells nothing about the server that SDAM has not been told
-/// (ER-11, T-60). [`crate::sdam`] takes a [`ConnectionError`] only, so it cannot be:
+/// It must never be fed to SDAM: it tells nothing about the server that SDAM has not been told.
+/// [`crate::sdam`] takes a [`ConnectionError`] only, so it cannot be:
 ///
 /// ```compile_fail,E0308
 /// use cenote_core::{error::PoolError, sdam};
@@ -64,8 +64,8 @@ impl<C> PoolError<C> {
         &self.error
     }
 
-    /// The type's name in the specification and in the official test files (ER-02 to ER-04). For
-    /// what the specification has no name for: `ConnectionError` and `CheckOutCancelledError`.
+    /// The type's name in the specification and in the official test files. For what the
+    /// specification has no name for: `ConnectionError` and `CheckOutCancelledError`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self.error {
@@ -80,7 +80,7 @@ impl<C> PoolError<C> {
 
 impl<C: fmt::Display> PoolError<C> {
     /// What the specification has the error say, with a small "connection" as in the official test
-    /// files (ER-05, CF-13).
+    /// files.
     pub fn message(&self) -> impl fmt::Display {
         Self::message_of(&self.error, &self.address)
     }
@@ -106,10 +106,10 @@ impl<C: fmt::Display> PoolError<C> {
 
 impl PoolError {
     /// Whether an operation that may safely run twice is worth another attempt: after the pool was
-    /// cleared (ER-03, ER-22), and after a failed establishment that says so itself.
+    /// cleared, and after a failed establishment that says so itself.
     ///
     /// A retry loop that meets a cleared pool leaves SDAM alone and keeps the first such error, to
-    /// raise it if the later attempts fail, too (ER-23).
+    /// raise it if the later attempts fail, too.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match &self.error {
@@ -123,8 +123,8 @@ impl PoolError {
 
     /// Whether a limit of this side ran out: in the queue, or during the establishment of the
     /// connection that was started for this request. A driver with `timeoutMS` then raises its
-    /// timeout error around this one (ER-12, SI-18). A pool that a timeout cleared has not timed
-    /// out for those who came later (ER-10).
+    /// timeout error around this one. A pool that a timeout cleared has not timed out for requests
+    /// that came later.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         match &self.error {
@@ -138,13 +138,13 @@ impl PoolError {
 
     /// The labels for the operation that wanted the connection, each once.
     ///
-    /// * `RetryableWriteError` when the pool was cleared and the client has `retry_writes` (ER-20).
-    /// * Those of the [cause](ConnectionError::labels) when the establishment failed (ER-21, ER-30).
+    /// * `RetryableWriteError` when the pool was cleared and the client has `retry_writes`.
+    /// * Those of the [cause](ConnectionError::labels) when the establishment failed.
     /// * None otherwise. The cause of a clear passes none on: its labels are about another
     ///   operation.
     ///
-    /// `TransientTransactionError` (ER-24) is left to the driver, which knows whether the operation
-    /// belongs to a transaction and is not its commit: it adds the label if
+    /// `TransientTransactionError` is left to the driver, which knows whether the operation belongs
+    /// to a transaction and is not its commit: it adds the label if
     /// [`is_retryable`](Self::is_retryable) on a cleared pool, and on network errors.
     pub fn labels(&self, retry_writes: bool) -> impl Iterator<Item = &str> {
         let (own, cause) = match &self.error {
@@ -182,7 +182,7 @@ impl<C: core::error::Error + 'static> core::error::Error for PoolError<C> {
 }
 
 /// The message, for a timeout the pool that it happened in, and for a connection that could not be
-/// made to whom.
+/// made, and to which server.
 struct Explanation<'a, C>(Message<'a, C>);
 
 impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {
@@ -232,8 +232,8 @@ impl<C: fmt::Display> fmt::Display for Message<'_, C> {
     }
 }
 
-/// ER-06, LB-06: cursors and transactions keep their connections there, so they are the first to
-/// ask when none is left. 0 is how the option spells that there is no limit.
+/// Cursors and transactions keep their connections there, so they are the first to ask when none is
+/// left. 0 is how the option spells that there is no limit.
 fn timed_out_behind_a_load_balancer(
     snapshot: &Snapshot,
     f: &mut fmt::Formatter<'_>,

@@ -12,11 +12,11 @@ pub enum Stage {
     Tcp,
     /// Reaching a SOCKS5 proxy, logging in there, and its answer about the server.
     Proxy,
-    /// Bytes during the TLS handshake: an end of stream, a reset, silence (ER-33).
+    /// Bytes during the TLS handshake: an end of stream, a reset, silence.
     TlsIo,
-    /// What TLS decides: a certificate, a host name, a version, a cipher (ER-32).
+    /// What TLS decides: a certificate, a host name, a version, a cipher.
     TlsCertificate,
-    /// The first command and its reply, speculative authentication included (T-57).
+    /// The first command and its reply, speculative authentication included.
     Hello,
     /// The authentication commands after hello.
     Authentication,
@@ -44,15 +44,15 @@ impl Stage {
         self < Self::Operation
     }
 
-    /// Whether hello was still to be answered. Behind a load balancer nobody knows yet which
-    /// service is at the other end, so SDAM has nothing to act on (LB-20).
+    /// Whether hello was still to be answered. Behind a load balancer it is not known yet which
+    /// service is at the other end, so SDAM has nothing to act on.
     #[must_use]
     pub fn is_before_hello_ends(self) -> bool {
         self <= Self::Hello
     }
 
-    /// Whether a server with too much to do looks like a network failure at this stage (ER-30 to
-    /// ER-33). A name, a certificate, a proxy and a password say nothing about load.
+    /// Whether a server with too much to do looks like a network failure at this stage. A name, a
+    /// certificate, a proxy and a password say nothing about load.
     #[must_use]
     pub(super) fn can_be_overload(self) -> bool {
         match self {

@@ -1,7 +1,8 @@
-//! What a pool writes to the log, as values: shells hand them to a logging framework, or print them.
+//! What a pool writes to the log, as values: shells hand them to a logging framework, or print
+//! them.
 //!
-//! Each event has one message, at the moment of the event (LG-01, LG-02, T-72); what is not told
-//! as an event is not logged (LG-38). So a shell that logs each event as it carries out
+//! Each event has one message, at the moment of the event; what is not told as an event is not
+//! logged. So a shell that logs each event as it carries out
 //! [`EmitEvent`](crate::pool::Action::EmitEvent) has nothing else to remember:
 //!
 //! ```
@@ -26,11 +27,11 @@
 //!
 //! `docs/logging.md` shows an example of each record.
 //!
-//! No secret can get into a record (LG-56): it holds the address, numbers, the options of the pool,
-//! fixed texts, and what the `Display` of an error says. A [`PoolError`](crate::error::PoolError)
-//! adds nothing to its cause but the address, and a
-//! [`ConnectionError`](crate::error::ConnectionError) says what the shell and the server put into
-//! it, on one line. A shell with causes of its own answers for what they show.
+//! No secret can get into a record: it holds the address, numbers, the options of the pool, fixed
+//! texts, and what the `Display` of an error says. A [`PoolError`](crate::error::PoolError) adds
+//! nothing to its cause but the address, and a [`ConnectionError`](crate::error::ConnectionError)
+//! says what the shell and the server put into it, on one line. A shell with causes of its own
+//! answers for what they show.
 
 mod record;
 mod settings;

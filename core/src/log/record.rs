@@ -9,14 +9,15 @@ use crate::address::ServerAddress;
 use crate::error::PoolError;
 use crate::pool::{CheckOutFailedReason, CloseReason, Event, PoolOptions};
 
-/// One message of a pool to the log (LG-20 to LG-30).
+/// One message of a pool to the log.
 ///
 /// A framework with structure takes [`message`](Self::message) and [`fields`](Self::fields), all
 /// others take `Display`: one line, in the words of the specification. Fields that do not apply are
-/// absent from both (LG-07, LG-37). An IPv6 address stands in brackets in the line and without them
-/// in `serverHost`.
+/// absent from both. An IPv6 address stands in brackets in the line and without them in
+/// `serverHost`.
 ///
-/// Making one allocates for what has to be written out, a service or an error, and for nothing else.
+/// Making one allocates for what has to be written out, a service or an error, and for nothing
+/// else.
 #[derive(Clone)]
 pub struct LogRecord<'a> {
     template: &'static Template,
@@ -27,10 +28,10 @@ pub struct LogRecord<'a> {
 type Field<'a> = (&'static str, LogValue<'a>);
 
 impl<'a> LogRecord<'a> {
-    /// How severe all messages of pools are (LG-01), those that tell of failures included: whoever
-    /// failed has been told (LG-51).
+    /// The severity of all messages of pools. Failures are no exception, because the caller gets
+    /// them as errors.
     pub const SEVERITY: Severity = Severity::Debug;
-    /// The component that pools belong to (LG-01).
+    /// The component that pools belong to.
     pub const COMPONENT: &'static str = "connection";
 
     /// The message about an event of the pool of `address`.
@@ -93,7 +94,7 @@ impl<'a> LogRecord<'a> {
     }
 
     /// The keys and values, in the order of the specification: `serverHost` and `serverPort` first,
-    /// the latter except for UNIX sockets (LG-03, LG-04, T-70).
+    /// the latter except for UNIX sockets.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &LogValue<'a>)> {
         self.fields.iter().map(|(key, value)| (*key, value))
     }
@@ -120,7 +121,7 @@ impl<'a> LogRecord<'a> {
         self.with(key::DRIVER_CONNECTION_ID, LogValue::whole(connection_id))
     }
 
-    /// Those that were set, and CMAP's own only (LG-20).
+    /// Those that were set, and CMAP's own only.
     fn with_options(self, options: &PoolOptions) -> Self {
         let size = |size: u32| LogValue::Int(size.into());
         let time = LogValue::option_in_ms;
@@ -169,7 +170,8 @@ fn text<'a>(text: impl Into<Cow<'a, str>>) -> LogValue<'a> {
     LogValue::Text(text.into())
 }
 
-/// LG-31.
+/// The text of a reason, as the specification words it.
+// LG-31
 const fn why_closed(reason: CloseReason) -> &'static str {
     match reason {
         CloseReason::Error => "An error occurred while using the connection",
@@ -181,7 +183,8 @@ const fn why_closed(reason: CloseReason) -> &'static str {
     }
 }
 
-/// LG-32.
+/// The text of a reason, as the specification words it.
+// LG-32
 const fn why_not_checked_out(reason: CheckOutFailedReason) -> &'static str {
     match reason {
         CheckOutFailedReason::PoolClosed => "Connection pool was closed",

@@ -2,7 +2,7 @@ use core::fmt;
 
 /// How records are made.
 ///
-/// What a program sets beats what its environment says (LG-54): a shell reads the variable only where
+/// What a program sets beats what its environment says: a shell reads the variable only where
 /// nothing was set. To have it the other way round, ask the environment last, with
 /// [`with_variable`](Self::with_variable):
 ///
@@ -17,27 +17,27 @@ use core::fmt;
 #[non_exhaustive]
 pub struct LogSettings {
     /// How long the text of an error may be, which can have a server's reply in it; the rest is cut
-    /// off and `...` put in its place, which does not count (LG-48, LG-50). In Unicode scalar
-    /// values (`char`s); default 1000.
+    /// off and `...` put in its place, which does not count. In Unicode scalar values (`char`s);
+    /// default 1000.
     pub max_document_length: usize,
 }
 
 impl LogSettings {
-    /// The default of [`max_document_length`](Self::max_document_length) (LG-48).
+    /// The default of [`max_document_length`](Self::max_document_length).
     pub const DEFAULT_MAX_DOCUMENT_LENGTH: usize = 1000;
     /// The name of the environment variable that a shell reads for
     /// [`from_variable`](Self::from_variable). The core reads none.
     pub const VARIABLE: &'static str = "MONGODB_LOG_MAX_DOCUMENT_LENGTH";
 
     /// The settings that go with the value of [`VARIABLE`](Self::VARIABLE). What is not a whole
-    /// number counts as not set and is no error (LG-44, LG-48).
+    /// number counts as not set and is no error.
     #[must_use]
     pub fn from_variable(value: Option<&str>) -> Self {
         Self::default().with_variable(value)
     }
 
     /// These settings, but for what the value of [`VARIABLE`](Self::VARIABLE) says, if it is valid:
-    /// so the environment beats the program (LG-54).
+    /// so the environment beats the program.
     #[must_use]
     pub fn with_variable(self, value: Option<&str>) -> Self {
         // `usize` itself would also read `+1`.
@@ -55,8 +55,8 @@ impl LogSettings {
         self
     }
 
-    /// What `shown` shows, as far as there is room for it. Takes no more memory than that, and stops
-    /// listening when it is full (LG-52).
+    /// What `shown` shows, as far as there is room for it. Takes no more memory than that, and
+    /// stops listening when it is full.
     pub(super) fn cut(self, shown: impl fmt::Display) -> String {
         use fmt::Write as _;
 

@@ -1,6 +1,6 @@
 use core::fmt;
 
-/// How severe a message is, from the most to the least severe (LG-45). A greater one is less severe.
+/// How severe a message is, from the most to the least severe. A greater one is less severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// 0.
@@ -23,7 +23,7 @@ pub enum Severity {
     Trace,
 }
 
-/// From which severity on messages are wanted (LG-42).
+/// From which severity on messages are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Threshold {
     /// None at all, which is the default.
@@ -47,7 +47,7 @@ impl Severity {
         Self::Trace,
     ];
 
-    /// As the values of variables spell it, in lower case (LG-45).
+    /// As the values of variables spell it, in lower case.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -64,8 +64,7 @@ impl Severity {
     }
 
     /// What stands for this severity in a framework that has only the `available` ones: itself, or
-    /// else the next less severe one, or else the next more severe one (LG-46). `None` if there are
-    /// none.
+    /// else the next less severe one, or else the next more severe one. `None` if there are none.
     ///
     /// ```
     /// use cenote_core::log::Severity::{Critical, Error, Info, Notice, Trace, Warn};
@@ -87,14 +86,14 @@ impl Threshold {
     pub const VARIABLES: [&'static str; 2] = ["MONGODB_LOG_CONNECTION", "MONGODB_LOG_ALL"];
 
     /// What the values of [`VARIABLES`](Self::VARIABLES) ask for: the component's own counts before
-    /// the one for all (LG-42). One that is not valid counts as not set and is no error (LG-44).
+    /// the one for all. One that is not valid counts as not set and is no error.
     #[must_use]
     pub fn from_variables(own: Option<&str>, all: Option<&str>) -> Self {
         let valid = |value: Option<&str>| value.and_then(Self::parse);
         valid(own).or_else(|| valid(all)).unwrap_or_default()
     }
 
-    /// Reads `off` or the name of a severity, in any case (LG-45).
+    /// Reads `off` or the name of a severity, in any case.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.eq_ignore_ascii_case("off") {
@@ -104,7 +103,7 @@ impl Threshold {
         Severity::ALL.into_iter().find(named).map(Self::From)
     }
 
-    /// Whether messages of this severity are wanted. To be asked before a record is made (LG-52).
+    /// Whether messages of this severity are wanted. To be asked before a record is made.
     #[must_use]
     pub fn admits(self, severity: Severity) -> bool {
         match self {

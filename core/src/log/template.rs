@@ -1,4 +1,4 @@
-//! The eleven messages, word for word (LG-20 … LG-30).
+//! The eleven messages, word for word.
 
 /// How one message reads: its name, its first words around the address, and its fields.
 pub(super) struct Template {
@@ -6,7 +6,7 @@ pub(super) struct Template {
     pub(super) message: &'static str,
     pub(super) before_address: &'static str,
     pub(super) after_address: &'static str,
-    /// A piece whose field is absent is left out (LG-07, LG-37).
+    /// A piece whose field is absent is left out.
     pub(super) pieces: &'static [Piece],
 }
 
@@ -21,7 +21,7 @@ pub(super) enum Piece {
 pub(super) const FIRST_OPTION: &str = " using options ";
 pub(super) const NEXT_OPTION: &str = ", ";
 
-/// The keys of fields (LG-05).
+/// The keys of fields.
 pub(super) mod key {
     pub(in crate::log) const SERVER_HOST: &str = "serverHost";
     pub(in crate::log) const SERVER_PORT: &str = "serverPort";

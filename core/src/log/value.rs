@@ -9,7 +9,7 @@ use crate::pool::ServiceId;
 pub enum LogValue<'a> {
     /// A whole number: a port, an id, a size.
     Int(i64),
-    /// Milliseconds that need not be whole (LG-09).
+    /// Milliseconds that need not be whole.
     Double(f64),
     /// A host, a service, a reason, an error.
     Text(Cow<'a, str>),
@@ -26,8 +26,8 @@ impl LogValue<'_> {
         Self::Double(duration.as_nanos() as f64 / NANOS_PER_MS)
     }
 
-    /// An option in milliseconds: an integer as the specification has it (LG-20), unless a part of
-    /// a millisecond was set, which must not look like 0 (LG-06).
+    /// An option in milliseconds: an integer as the specification has it, unless a part of a
+    /// millisecond was set, which must not look like 0.
     pub(super) fn option_in_ms(duration: Duration) -> Self {
         if duration.subsec_nanos() % 1_000_000 == 0 {
             Self::whole(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
@@ -36,7 +36,7 @@ impl LogValue<'_> {
         }
     }
 
-    /// Twenty-four hexadecimal digits (LG-22).
+    /// Twenty-four hexadecimal digits.
     pub(super) fn service(id: ServiceId) -> Self {
         Self::Text(Cow::Owned(id.to_string()))
     }

@@ -31,8 +31,8 @@ pub enum Line {
 #[derive(Debug)]
 pub enum Action {
     /// Connect, TLS, hello with the options of the [monitor](super::Monitor::establish_options);
-    /// within `connectTimeoutMS`, which is the embedder's to keep, because it knows the stage
-    /// (SD-52). Then answer with [`Input::Opened`](super::Input::Opened) or
+    /// within `connectTimeoutMS`, which is the embedder's to keep, because it knows the stage. Then
+    /// answer with [`Input::Opened`](super::Input::Opened) or
     /// [`Input::Failed`](super::Input::Failed), unless `Close` comes first.
     Open {
         /// A new one.
@@ -40,14 +40,14 @@ pub enum Action {
         /// What for.
         line: Line,
     },
-    /// Write this as one message, uncompressed (CM-10), and feed each reply as
+    /// Write this as one message, uncompressed, and feed each reply as
     /// [`Input::Replied`](super::Input::Replied). How long that may take is the machine's to say.
     Send {
         /// One that is open.
         socket: SocketId,
         /// The document of the message.
         command: Command,
-        /// Its flags: with `exhaustAllowed`, replies go on until one has no `moreToCome` (MS-09).
+        /// Its flags: with `exhaustAllowed`, replies go on until one has no `moreToCome`.
         flags: Flags,
     },
     /// Drop the socket, whatever it does, and stop opening it. Exactly one for each `Open`, after
@@ -56,13 +56,13 @@ pub enum Action {
         /// Not to be heard of again.
         socket: SocketId,
     },
-    /// Mark the pool ready (SD-02).
+    /// Mark the pool ready.
     MarkReady,
-    /// Clear the pool (SD-40).
+    /// Clear the pool.
     ClearPool {
         /// Why the check failed.
         cause: ConnectionError,
-        /// Whether connections in use are broken off: after a timeout (SD-41).
+        /// Whether connections in use are broken off: after a timeout.
         interrupt: bool,
     },
     /// Tell the subscribers, in this place of the order.

@@ -6,8 +6,9 @@ use crate::error::ConnectionError;
 use crate::sdam::{Check, ServerVerdict, Verdict};
 
 impl Monitor {
-    /// The description first (SD-06); the pool is the embedder's to clear, who knows whose connection
-    /// it was (SD-20).
+    /// The description first; the embedder clears the pool, because it knows whose connection it
+    /// was.
+    // SD-06, SD-20
     pub(super) fn application_failed(
         &mut self,
         error: &ConnectionError,

@@ -38,7 +38,8 @@ pub(super) struct Beat {
 
 /// Beginning and ending.
 impl Monitor {
-    /// The start is told before the socket is opened (SM-12).
+    /// The start is told before the socket is opened.
+    // SM-12
     pub(super) fn begin_check(&mut self, out: &mut impl ActionSink) {
         let Check::Waiting { connected, .. } = &mut self.check else { return };
         self.is_requested = false;
@@ -84,8 +85,9 @@ impl Monitor {
         }
     }
 
-    /// SD-40. After a network error, a server that was known is asked again at once (SM-06); one that
+    /// After a network error, a server that was known is asked again at once; one that
     /// refuses, or was Unknown before, has time.
+    // SM-06
     pub(super) fn check_failed(&mut self, error: &ConnectionError, out: &mut impl ActionSink) {
         let was_known = self.description.is_known();
         if !self.end_with(error, out) {
@@ -106,8 +108,9 @@ impl Monitor {
         }
     }
 
-    /// SD-28: breaks a check off that hangs on the same broken network. It says nothing of its own,
-    /// and the next one is not hurried (SD-27).
+    /// Breaks a check off that hangs on the same broken network. It says nothing of its own, and
+    /// the next one is not hurried.
+    // SD-27, SD-28
     pub(super) fn cancel_check(&mut self, error: &ConnectionError, out: &mut impl ActionSink) {
         let reason = format!("cancelled: a connection of the application failed: {error}");
         if !self.end_with(&ConnectionError::network(Stage::Hello, reason), out) {
@@ -140,7 +143,7 @@ impl Monitor {
                 };
                 Some(Deadline { at: *since + pause, reason: DeadlineReason::Check })
             }
-            // How long that may take is for whoever opens it to say, who knows the stage.
+            // How long that may take is limited by the shell, which knows the stage.
             Check::Opening { .. } => None,
             Check::Asking { beat, .. } => {
                 let timeout = self.options.reply_timeout(beat.awaited)?;
@@ -201,7 +204,8 @@ impl Monitor {
         }
     }
 
-    /// SM-11: what is older than what is known is ignored. SD-02, SD-03: then the pool is ready.
+    /// What is older than what is known is ignored; otherwise the pool becomes ready.
+    // SM-11
     fn learn(&mut self, hello: &Arc<ConnectionDescription>, out: &mut impl ActionSink) {
         let new = hello.topology_version.as_ref();
         if self.topology_version().is_some_and(|known| known.makes_description_stale(new)) {
@@ -256,7 +260,8 @@ impl Monitor {
         true
     }
 
-    /// Nobody was asking: whether it was the server or only this connection, a check will tell.
+    /// No check was under way: whether it was the server or only this connection, a check will
+    /// tell.
     fn idle_socket_failed(&mut self, out: &mut impl ActionSink) {
         self.close_check_socket(out);
         self.is_requested = true;

@@ -18,7 +18,7 @@ pub struct Deadline {
 pub enum DeadlineReason {
     /// The next check.
     Check,
-    /// The reply to a check is overdue (SD-52).
+    /// The reply to a check is overdue.
     CheckTimeout,
     /// The next round-trip time.
     RoundTrip,

@@ -17,8 +17,8 @@ pub struct ServerDescription {
     pub hello: Option<Arc<ConnectionDescription>>,
     /// Why it is Unknown; `None` also before the first check has ended.
     pub error: Option<ConnectionError>,
-    /// How much is known of its state: what is older is ignored (SD-21). An Unknown server has one
-    /// when it was the server that told of a change.
+    /// How much is known of its state: what is older is ignored. An Unknown server has one when it
+    /// was the server that told of a change.
     pub topology_version: Option<TopologyVersion>,
     /// How long it takes to answer, by the time of the last check.
     pub round_trip: Option<RoundTrip>,
@@ -45,7 +45,7 @@ impl ServerDescription {
         self.hello.is_some()
     }
 
-    /// Whether it serves data: its pool is ready then (SD-01, SD-03).
+    /// Whether it serves data: its pool is ready then.
     #[must_use]
     pub fn is_data_bearing(&self) -> bool {
         self.kind().is_some_and(ServerKind::is_data_bearing)

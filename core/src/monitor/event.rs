@@ -10,7 +10,7 @@ use crate::error::ConnectionError;
 /// What happened to the watched server. The address is the embedder's to add.
 ///
 /// Each start of a heartbeat has one end, unless the monitor is closed in between. Nothing is told
-/// of round-trip times (EV-29).
+/// of round-trip times.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// A check begins, before its socket is opened; or the next streamed reply is waited for.
@@ -27,7 +27,7 @@ pub enum Event {
         /// What the server said. If it is older than what is known, it changes nothing.
         hello: Arc<ConnectionDescription>,
     },
-    /// A check failed, or was cancelled because an application's connection had failed (SD-28).
+    /// A check failed, or was cancelled because an application's connection had failed.
     ServerHeartbeatFailed {
         /// As it started.
         awaited: bool,

@@ -39,11 +39,11 @@ pub enum Input {
         /// Why.
         error: ConnectionError,
     },
-    /// Somebody needs a server and finds none: check as soon as the floor of 500 ms between two
-    /// checks allows (SM-05).
+    /// A caller needs a server and finds none: check as soon as the floor of 500 ms between two
+    /// checks allows.
     RequestCheck,
     /// A connection of the application failed, and this is what SDAM makes of it. What it says of
-    /// the pool is the embedder's to do, under the same lock (SD-05).
+    /// the pool is the embedder's to do, under the same lock.
     ApplicationFailed {
         /// Why.
         error: ConnectionError,

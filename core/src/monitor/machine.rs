@@ -17,7 +17,8 @@ use crate::sdam::TopologyVersion;
 /// Watches one server: when it is checked, what is known of it, and what that means for its pool.
 ///
 /// As with the pool, the same options, times and inputs always give the same actions. Nothing here
-/// blocks or panics, whatever is fed. What a check allocates is the command and what the server said.
+/// blocks or panics, whatever is fed. What a check allocates is the command and what the server
+/// said.
 #[derive(Debug)]
 pub struct Monitor {
     pub(super) options: MonitorOptions,
@@ -26,7 +27,7 @@ pub struct Monitor {
     pub(super) check: Check,
     pub(super) measure: Measure,
     pub(super) round_trips: RoundTrips,
-    /// Somebody wants a check and has not had it.
+    /// A check was requested and has not begun.
     pub(super) is_requested: bool,
     pub(super) last_socket: SocketId,
     pub(super) now: Instant,
@@ -37,7 +38,7 @@ pub struct Monitor {
 #[derive(Debug)]
 pub(super) struct Connected {
     pub(super) socket: SocketId,
-    /// What hello was answered last on it: how to ask again (HS-07).
+    /// What hello was answered last on it: how to ask again.
     pub(super) last: Arc<ConnectionDescription>,
 }
 
@@ -45,7 +46,7 @@ impl Monitor {
     /// Begins to watch: the first check starts at once.
     ///
     /// `establish` is what hello says, [for monitors](EstablishOptions::for_monitor): without a
-    /// credential (SD-51).
+    /// credential.
     ///
     /// # Errors
     ///
@@ -76,8 +77,8 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// Takes one input and emits what follows from it, all of it, in order. If `now` runs backwards,
-    /// the last one counts.
+    /// Takes one input and emits what follows from it, all of it, in order. If `now` runs
+    /// backwards, the last one counts.
     ///
     /// # Errors
     ///
@@ -124,8 +125,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// When to feed [`Input::Timer`], and why; `None` when nothing will ever be due: it is closed, or
-    /// waits for a server without limit.
+    /// When to feed [`Input::Timer`], and why; `None` when nothing will ever be due: it is closed,
+    /// or waits for a server without limit.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Deadline> {
         if self.is_closed {
@@ -140,7 +141,8 @@ impl Monitor {
         &self.description
     }
 
-    /// How much is known of its state: what [`sdam::verdict`](crate::sdam::verdict()) wants to know.
+    /// How much is known of its state: what [`sdam::verdict`](crate::sdam::verdict()) wants to
+    /// know.
     #[must_use]
     pub fn topology_version(&self) -> Option<TopologyVersion> {
         self.description.topology_version
@@ -172,7 +174,7 @@ impl Monitor {
         self.last_socket
     }
 
-    /// SD-06: the description comes before what happens to the pool, and is told before that.
+    /// The description comes before what happens to the pool, and is told before that.
     pub(super) fn describe(&mut self, new: ServerDescription, out: &mut impl ActionSink) {
         let new = Arc::new(new);
         let previous = std::mem::replace(&mut self.description, Arc::clone(&new));

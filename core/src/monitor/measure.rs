@@ -1,6 +1,6 @@
-//! Round-trip times on a socket of their own, while checks are streamed (SM-07).
+//! Round-trip times on a socket of their own, while checks are streamed.
 //!
-//! Whatever happens here changes nothing that is known of the server (SD-42), and is told to nobody.
+//! Nothing that happens here changes the description of the server or emits an event.
 
 use core::time::Duration;
 

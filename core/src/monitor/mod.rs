@@ -11,10 +11,10 @@
 //!   actions: Open, Send, Close, MarkReady, ClearPool, EmitEvent
 //! ```
 //!
-//! [`Monitor`] watches one server for one pool. It reads no clock and owns no socket: whoever embeds
-//! it opens two at most, which are not the pool's (SD-50), passes replies in, carries actions out in
-//! their order, and feeds [`Input::Timer`] when [`Monitor::next_deadline`] says so. It knows no other
-//! servers; discovery and selection are the driver's.
+//! [`Monitor`] watches one server for one pool. It reads no clock and owns no socket: the shell
+//! that embeds it opens two at most, which are not the pool's, passes replies in, carries actions
+//! out in their order, and feeds [`Input::Timer`] when [`Monitor::next_deadline`] says so. It knows
+//! no other servers; discovery and selection are the driver's.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -70,11 +70,11 @@
 //!
 //! # Under one lock
 //!
-//! The description and the pool change together (SD-04, SD-05): [`Action::MarkReady`] and
-//! [`Action::ClearPool`] are fed to the pool before anybody else gets at this machine. When an
-//! application's connection fails, ask [`sdam::verdict`](crate::sdam::verdict()) with the present
-//! [`topology_version`](Monitor::topology_version), feed [`Input::ApplicationFailed`], and clear the
-//! pool as the verdict says, all under that lock.
+//! The description and the pool change together: [`Action::MarkReady`] and [`Action::ClearPool`]
+//! are fed to the pool before another thread reaches this machine. When an application's connection
+//! fails, ask [`sdam::verdict`](crate::sdam::verdict()) with the present
+//! [`topology_version`](Monitor::topology_version), feed [`Input::ApplicationFailed`], and clear
+//! the pool as the verdict says, all under that lock.
 
 mod action;
 mod application;

@@ -11,22 +11,21 @@ use crate::uri::{ConnectionString, ServerMonitoringMode};
 #[non_exhaustive]
 pub struct MonitorOptions {
     /// `heartbeatFrequencyMS`: the pause between two checks, and how long a server that streams may
-    /// say nothing; at least 500 ms, default 10 s (OP-22).
+    /// say nothing; at least 500 ms, default 10 s.
     pub heartbeat_frequency: Duration,
     /// `connectTimeoutMS`: how long a reply may take; for streamed replies `heartbeat_frequency` is
-    /// added. Default 10 s; zero is without limit (SD-52).
+    /// added. Default 10 s; zero is without limit.
     pub connect_timeout: Duration,
-    /// `serverMonitoringMode`: whether servers are to stream; default is where that is of use
-    /// (OP-30).
+    /// `serverMonitoringMode`: whether servers are to stream; default is where that is of use.
     pub mode: ServerMonitoringMode,
     /// Whether this process is a function on a platform that freezes it between two calls; default
     /// no. [`Environment::is_faas`](crate::connect::Environment::is_faas) finds out. Then
-    /// `ServerMonitoringMode::Auto` means polling (SM-02).
+    /// `ServerMonitoringMode::Auto` means polling.
     pub is_faas: bool,
     /// `replicaSet`: what the server's set must be called; default is any name, or none.
     pub set_name: Option<String>,
     /// `directConnection`: the server is meant itself, whatever it is, so that its pool is ready
-    /// also if it holds no data or serves nobody (SD-03). Default no.
+    /// also if it holds no data or serves no operations. Default no.
     pub is_direct: bool,
 }
 
@@ -34,7 +33,7 @@ pub struct MonitorOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidMonitorOptions {
-    /// OP-22.
+    /// `heartbeatFrequencyMS` is too small.
     #[error(
         "heartbeatFrequencyMS is {given:?}, which is less than {least:?}: servers are not asked more \
          often",
@@ -44,19 +43,19 @@ pub enum InvalidMonitorOptions {
         /// As it was set.
         given: Duration,
     },
-    /// LB-40.
+    /// Load balancers have no monitors.
     #[error("there is nothing to watch behind a load balancer: mark its pool ready at once")]
     LoadBalanced,
 }
 
 impl MonitorOptions {
-    /// The least pause between two checks, whoever asks for one (SM-05).
+    /// The least pause between two checks, whether or not one is requested.
     pub const MIN_HEARTBEAT_FREQUENCY: Duration = Duration::from_millis(500);
-    /// `heartbeatFrequencyMS` and `connectTimeoutMS` where nothing is said (OP-18, OP-22).
+    /// `heartbeatFrequencyMS` and `connectTimeoutMS` where nothing is said.
     const DEFAULT: Duration = Duration::from_secs(10);
 
-    /// As a connection string says. What it cannot know is whether this is a function on a platform:
-    /// `is_faas`.
+    /// As a connection string says. What it cannot know is whether this is a function on a
+    /// platform: `is_faas`.
     #[must_use]
     pub fn new(uri: &ConnectionString, is_faas: bool) -> Self {
         let default = Self::default();
@@ -86,7 +85,7 @@ impl MonitorOptions {
         Ok(())
     }
 
-    /// SM-02.
+    // SM-02
     pub(super) const fn may_stream(&self) -> bool {
         match self.mode {
             ServerMonitoringMode::Stream => true,
@@ -95,7 +94,7 @@ impl MonitorOptions {
         }
     }
 
-    /// How long a reply may take; `None` is without limit (SD-52).
+    /// How long a reply may take; `None` is without limit.
     pub(super) fn reply_timeout(&self, awaited: bool) -> Option<Duration> {
         if self.connect_timeout.is_zero() {
             return None;

@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 /// How long a server takes to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// The exponentially weighted moving average: a new time counts one fifth (SM-09).
+    /// The exponentially weighted moving average: a new time counts one fifth.
     pub average: Duration,
-    /// The least of the last ten; zero until there are two (SM-10).
+    /// The least of the last ten; zero until there are two.
     pub minimum: Duration,
 }
 
@@ -65,7 +65,7 @@ mod tests {
         trips.get()
     }
 
-    /// SM-09.
+    // SM-09
     #[test]
     fn a_new_time_counts_one_fifth() {
         assert_eq!(of(&[]), None);
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(of(&[10, 20, 2]).unwrap().average, MS * 10);
     }
 
-    /// SM-10.
+    // SM-10
     #[test]
     fn the_least_of_the_last_ten_once_there_are_two() {
         assert_eq!(of(&[7]).unwrap().minimum, Duration::ZERO);

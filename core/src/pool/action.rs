@@ -11,19 +11,18 @@ use super::types::PoolTypes;
 /// What the shell is to do, or may tell others.
 ///
 /// The order of actions is part of the contract: CMAP makes the order of events normative, across
-/// kinds (T-01 … T-10), and a shell that carries actions out in the order in which it received
-/// them keeps it.
+/// kinds, and a shell that carries actions out in the order in which it received them keeps it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<S: PoolTypes> {
     /// Connect, say hello, negotiate, authenticate; then answer with `EstablishSucceeded` or
-    /// `EstablishFailed`, exactly once, unless `AbortEstablish` comes first (ES-02).
+    /// `EstablishFailed`, exactly once, unless `AbortEstablish` comes first.
     StartEstablish {
         /// The connection that has just been created.
         id: ConnId,
-        /// The deadline that the caller gave with its request, if any (CS-03, CS-05). The shell
-        /// applies `connectTimeoutMS` besides.
+        /// The deadline that the caller gave with its request, if any. The shell applies
+        /// `connectTimeoutMS` besides.
         deadline: Option<Instant>,
-        /// Whether nobody waits for this connection: it is made to reach `minPoolSize` (CS-08).
+        /// Whether no request waits for this connection: it is made to reach `minPoolSize`.
         background: bool,
     },
     /// Stop establishing and drop whatever there is of the socket. No answer is owed; one that is
@@ -39,8 +38,8 @@ pub enum Action<S: PoolTypes> {
         /// The connection, now in use, or why there is none.
         outcome: Result<(ConnId, S::Conn), CheckOutError<S::Cause>>,
     },
-    /// Tear the socket down, without blocking (KX-02). The payload moves to the shell: it cannot be
-    /// closed twice and cannot leak.
+    /// Tear the socket down, without blocking. The payload moves to the shell: it cannot be closed
+    /// twice and cannot leak.
     CloseSocket {
         /// A connection that is closed by now, as far as the pool is concerned.
         id: ConnId,
@@ -48,7 +47,7 @@ pub enum Action<S: PoolTypes> {
         conn: S::Conn,
     },
     /// Break what a checked-out connection is doing, now, and let the operation on it fail with a
-    /// retryable error (INT-02, INT-06). The connection still has to be checked in.
+    /// retryable error. The connection still has to be checked in.
     Interrupt {
         /// A connection in use.
         id: ConnId,
@@ -61,6 +60,6 @@ pub enum Action<S: PoolTypes> {
         /// For how long by now.
         held: Duration,
     },
-    /// Tell the subscribers, in this place of the order (EV-01).
+    /// Tell the subscribers, in this place of the order.
     EmitEvent(Event<S::Cause>),
 }

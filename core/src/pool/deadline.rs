@@ -6,7 +6,7 @@ use super::time::Instant;
 
 /// When to feed `Timer` next, and why.
 ///
-/// Absolute, so that it does not age while somebody holds it.
+/// Absolute, so that it does not age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Deadline {
     /// Feed `Timer` at this point or soon after.
@@ -18,13 +18,13 @@ pub struct Deadline {
 /// What is due at a [`Deadline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DeadlineReason {
-    /// A request has waited for as long as it may (WQ-05).
+    /// A request has waited for as long as it may.
     WaitQueueTimeout,
-    /// A connection has been available for longer than `maxIdleTimeMS` (CO-10).
+    /// A connection has been available for longer than `maxIdleTimeMS`.
     IdleTime,
     /// A connection reaches the end of its lifetime.
     Lifetime,
-    /// The pause after a failed establishment ends, and the minimum is not reached (T-37).
+    /// The pause after a failed establishment ends, and the minimum is not reached.
     Populate,
     /// A connection has been in use for suspiciously long.
     LeakDetection,

@@ -4,23 +4,22 @@ use alloc::sync::Arc;
 
 use super::snapshot::Snapshot;
 
-/// Why a request ended without a connection (OUT-17).
+/// Why a request ended without a connection.
 ///
 /// The address of the pool, which the messages of the specification name, is the shell's to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutError<C> {
-    /// PoolClosedError: the pool was closed before or while the request waited (ER-02).
+    /// PoolClosedError: the pool was closed before or while the request waited.
     PoolClosed,
-    /// PoolClearedError: the pool was paused or got cleared (ER-03). Retryable; says nothing about
-    /// the server that SDAM does not know already (ER-11).
+    /// PoolClearedError: the pool was paused or got cleared. Retryable; says nothing about the
+    /// server that SDAM does not know already.
     PoolCleared {
-        /// What the most recent clear was fed with (SI-19); `None` when the pool has never been
-        /// ready (ER-08).
+        /// What the most recent clear was fed with; `None` when the pool has never been ready.
         cause: Option<C>,
     },
-    /// WaitQueueTimeoutError: the time allowed for waiting ran out (ER-04).
+    /// WaitQueueTimeoutError: the time allowed for waiting ran out.
     WaitQueueTimeout {
-        /// The pool at that moment, before those who time out together left the queue.
+        /// The pool at that moment, before the requests that time out together left the queue.
         snapshot: Arc<Snapshot>,
     },
     /// The connection that was started for this request could not be established.
@@ -28,12 +27,12 @@ pub enum CheckOutError<C> {
         /// As the shell fed it.
         cause: C,
     },
-    /// The caller went away (SI-10).
+    /// The caller went away.
     Cancelled,
 }
 
 impl<C> CheckOutError<C> {
-    /// The coarse reason that `ConnectionCheckOutFailed` gives (EV-22).
+    /// The coarse reason that `ConnectionCheckOutFailed` gives.
     pub const fn reason(&self) -> CheckOutFailedReason {
         match self {
             Self::PoolClosed => CheckOutFailedReason::PoolClosed,
@@ -45,7 +44,7 @@ impl<C> CheckOutError<C> {
     }
 }
 
-/// Why a request ended without a connection (EV-22).
+/// Why a request ended without a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CheckOutFailedReason {
     /// The pool was closed before or while the request waited.
@@ -53,7 +52,7 @@ pub enum CheckOutFailedReason {
     /// The time allowed for waiting ran out.
     Timeout,
     /// The connection could not be established, the pool was paused or cleared, or the caller went
-    /// away (SI-10).
+    /// away.
     ConnectionError,
 }
 

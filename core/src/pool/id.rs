@@ -17,9 +17,9 @@ impl fmt::Display for WaiterId {
 
 /// Names one connection of a pool; chosen by the machine.
 ///
-/// The number is CMAP's connection id: 1, 2, 3, … in the order of creation, never used twice
-/// (CO-05, CO-06). The slot is where the machine keeps the connection; a slot is used again once
-/// its connection is closed, and the number then tells an old id from the present one.
+/// The number is CMAP's connection id: 1, 2, 3, … in the order of creation, never used twice. The
+/// slot is where the machine keeps the connection; a slot is used again once its connection is
+/// closed, and the number then tells an old id from the present one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId {
     number: u64,
@@ -29,13 +29,13 @@ pub struct ConnId {
 impl ConnId {
     /// Puts an id together from its parts, as a trace or a test does.
     ///
-    /// A number that the pool never gave out is refused as misuse wherever it is used. With a number
-    /// that was given out but another slot, the id counts as that of a closed connection.
+    /// A number that the pool never gave out is refused as misuse wherever it is used. With a
+    /// number that was given out but another slot, the id counts as that of a closed connection.
     pub const fn from_parts(number: u64, slot: u32) -> Self {
         Self { number, slot }
     }
 
-    /// CMAP's connection id, from 1 (CO-05).
+    /// CMAP's connection id, from 1.
     pub const fn number(self) -> u64 {
         self.number
     }
@@ -53,7 +53,7 @@ impl fmt::Display for ConnId {
 }
 
 /// Names one service behind a load balancer: the ObjectId of the `serviceId` that it puts into its
-/// hello reply (LB-01, LB-12).
+/// hello reply.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServiceId(pub [u8; 12]);
 
@@ -63,7 +63,7 @@ impl fmt::Debug for ServiceId {
     }
 }
 
-/// Twenty-four hexadecimal digits, as log messages want it (LG-22).
+/// Twenty-four hexadecimal digits, as log messages want it.
 impl fmt::Display for ServiceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

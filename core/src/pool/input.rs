@@ -12,28 +12,28 @@ use super::types::PoolTypes;
 /// Contract of order for shells: a failure is shown to SDAM first, which may feed `Clear`, and only
 /// then fed as `EstablishFailed` or as `CheckedIn` with [`Health::Errored`]. That gives the order
 /// that the official files ask for: `ConnectionPoolCleared`, then `ConnectionClosed`, then
-/// `ConnectionCheckOutFailed` (T-02, T-03, T-09).
+/// `ConnectionCheckOutFailed`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input<S: PoolTypes> {
-    /// Somebody wants a connection (OUT-02).
+    /// A caller wants a connection.
     CheckOutRequested {
         /// Greater than every id before it in this pool.
         id: WaiterId,
         /// Comes back with the outcome.
         waiter: S::Waiter,
-        /// When the caller gives up: the whole operation's deadline (CS-02). With it
-        /// `waitQueueTimeoutMS` does not apply (CS-07). A deadline that is not after `now` asks for
-        /// an idle connection or nothing.
+        /// When the caller gives up: the whole operation's deadline. With it `waitQueueTimeoutMS`
+        /// does not apply. A deadline that is not after `now` asks for an idle connection or
+        /// nothing.
         deadline: Option<Instant>,
-        /// What the connection is for, counted in load-balanced mode (LB-06).
+        /// What the connection is for, counted in load-balanced mode.
         purpose: Purpose,
     },
-    /// The caller went away. Does nothing when its request has had its outcome already (T-25).
+    /// The caller went away. Does nothing when its request has had its outcome already.
     CheckOutCancelled {
         /// The request.
         id: WaiterId,
     },
-    /// A connection comes back (IN-01).
+    /// A connection comes back.
     CheckedIn {
         /// A connection in use.
         id: ConnId,
@@ -42,8 +42,8 @@ pub enum Input<S: PoolTypes> {
         /// Whether it may be used again.
         health: Health<S::Cause>,
     },
-    /// A connection in use serves another purpose from now on: a cursor or a transaction was
-    /// pinned to it, or let go of it (LB-06, LB-30).
+    /// A connection in use serves another purpose from now on: a cursor or a transaction was pinned
+    /// to it, or let go of it.
     Repurposed {
         /// A connection in use.
         id: ConnId,
@@ -51,58 +51,57 @@ pub enum Input<S: PoolTypes> {
         purpose: Purpose,
     },
     /// Hello is done, authentication is not. Required in load-balanced mode, where the connection
-    /// takes its generation from its service at this moment (LB-03); optional otherwise.
+    /// takes its generation from its service at this moment; optional otherwise.
     Handshaken {
         /// A pending connection.
         id: ConnId,
         /// The `serviceId` of the hello reply: in load-balanced mode always, otherwise never.
         service: Option<ServiceId>,
     },
-    /// A connection finished handshake and authentication (ES-02).
+    /// A connection finished handshake and authentication.
     EstablishSucceeded {
         /// The connection. If it was aborted meanwhile, its payload comes back as `CloseSocket`.
         id: ConnId,
         /// Its payload.
         conn: S::Conn,
     },
-    /// A connection could not be established (ES-03). SDAM has already seen the error.
+    /// A connection could not be established. SDAM has already seen the error.
     EstablishFailed {
         /// The connection. If it was aborted meanwhile, nothing happens.
         id: ConnId,
         /// Why.
         cause: S::Cause,
     },
-    /// The peer closed a connection that lay in the pool (SI-20). Does nothing when the connection
-    /// is in use or closed by now: whoever holds it will find out.
+    /// The peer closed a connection that lay in the pool. Does nothing when the connection is in
+    /// use or closed by now: its user will notice.
     IdleClosedByPeer {
         /// The connection.
         id: ConnId,
         /// What was seen.
         cause: S::Cause,
     },
-    /// The server can be used: a check succeeded, or a load balancer was installed (PRD-05, LB-08).
+    /// The server can be used: a check succeeded, or a load balancer was installed.
     Ready,
-    /// The pool is closed, for good (PCL-04).
+    /// The pool is closed, for good.
     Close,
     /// Time has come for whatever [`PoolState::next_deadline`](super::PoolState::next_deadline)
     /// named. Early, late or twice does no harm.
     Timer,
-    /// This process is a child of the one that made the connections (FK-01, FK-04). A new
-    /// generation starts with nothing in it and the state stays as it is, because no monitor would
-    /// make a child's pool ready again (T-74).
+    /// This process is a child of the one that made the connections. A new generation starts with
+    /// nothing in it and the state stays as it is, because no monitor would make a child's pool
+    /// ready again.
     ///
     /// Sockets and waiters belong to the parent: the shell drops what it is handed without a byte
-    /// to a peer and without waking anybody. A connection that was in use and is checked in later
-    /// comes back as `CloseSocket`, without events.
+    /// to a peer and without waking a thread or task. A connection that was in use and is checked
+    /// in later comes back as `CloseSocket`, without events.
     ResetAfterFork,
-    /// Every connection so far is suspect (CLR-01, CLB-01).
+    /// Every connection so far is suspect.
     Clear {
-        /// The error that led to it; it is told to the requests that fail because of it (ER-03).
+        /// The error that led to it; it is told to the requests that fail because of it.
         cause: S::Cause,
-        /// Also break connections that are in use or being established (INT-01).
+        /// Also break connections that are in use or being established.
         interrupt: bool,
-        /// In load-balanced mode, the service whose connections are suspect; otherwise `None`
-        /// (CLX-01).
+        /// In load-balanced mode, the service whose connections are suspect; otherwise `None`.
         service: Option<ServiceId>,
     },
     /// The options change while the pool runs.
@@ -144,12 +143,12 @@ pub enum Health<C> {
     /// It may be used again.
     Healthy,
     /// It met an error after which it must not be used again: a network error, a timeout of the
-    /// driver, an unread reply, a breach of the protocol (CO-11, CO-19).
+    /// driver, an unread reply, a breach of the protocol.
     Errored(C),
 }
 
 /// What a checked-out connection is used for; load-balanced pools tell these apart in the message
-/// of a wait-queue timeout (LB-06, ER-06).
+/// of a wait-queue timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Purpose {
     /// One operation, from check-out to check-in.

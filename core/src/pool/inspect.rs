@@ -39,8 +39,8 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// Each connection: pending ones in the order of creation, available ones from the oldest, those
-    /// in use from the one held longest.
+    /// Each connection: pending ones in the order of creation, available ones from the oldest,
+    /// those in use from the one held longest.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionInfo> {
         [List::Pending, List::Available, List::Overdue, List::InUse]
             .into_iter()
@@ -59,8 +59,7 @@ impl<S: PoolTypes> PoolState<S> {
         owners.chain(queued)
     }
 
-    /// In load-balanced mode, each service with its generation and how many connections it has
-    /// (LB-01).
+    /// In load-balanced mode, each service with its generation and how many connections it has.
     pub fn services(&self) -> impl Iterator<Item = (ServiceId, u64, u32)> {
         self.services.iter()
     }
@@ -75,11 +74,11 @@ impl<S: PoolTypes> PoolState<S> {
         &self.options
     }
 
-    /// Whether a connection is of an older generation than the pool or its service (CO-09); so is a
+    /// Whether a connection is of an older generation than the pool or its service; so is a
     /// connection that the pool does not know any more.
     ///
     /// SDAM asks this, under the same lock as the `Clear` that may follow: errors of a stale
-    /// connection change nothing (SD-20, CLB-07, T-62).
+    /// connection change nothing.
     pub fn is_stale(&self, id: ConnId) -> bool {
         self.connections.get(id).is_none_or(|connection| self.outdated(connection))
     }
@@ -89,10 +88,10 @@ impl<S: PoolTypes> PoolState<S> {
         self.connections.get(id)?.service
     }
 
-    /// Whether the next input needs a fresh `now` even if nobody looks at events: some limit on time
-    /// is set or running. If not, the shell may pass the last `now` again and spare the clock, unless
-    /// the input brings a deadline or is `SetOptions`. An idle time that is set then counts from the
-    /// last fresh `now` before the connection came back.
+    /// Whether the next input needs a fresh `now` even if events are not used: some limit on time
+    /// is set or running. If not, the shell may pass the last `now` again and spare the clock,
+    /// unless the input brings a deadline or is `SetOptions`. An idle time that is set then counts
+    /// from the last fresh `now` before the connection came back.
     #[inline]
     pub fn needs_now(&self) -> bool {
         self.settings.depends_on_time

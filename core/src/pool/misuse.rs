@@ -46,13 +46,13 @@ pub enum MisuseReason {
         /// The last one accepted.
         last: WaiterId,
     },
-    /// The pool has never made such a connection (IN-02, ER-09).
+    /// The pool has never made such a connection.
     #[error("this pool has never made a connection {id} (slot {})", id.slot())]
     ForeignConnection {
         /// As it was given.
         id: ConnId,
     },
-    /// The connection is not in use: it was checked in before, or has not been checked out (IN-09).
+    /// The connection is not in use: it was checked in before, or has not been checked out.
     #[error("connection {id} is not checked out: was it checked in before?")]
     NotInUse {
         /// As it was given.
@@ -76,7 +76,7 @@ pub enum MisuseReason {
         /// As it was given.
         id: ConnId,
     },
-    /// In load-balanced mode a connection belongs to a service from its hello on (LB-03, LB-12).
+    /// In load-balanced mode a connection belongs to a service from its hello on.
     #[error(
         "connection {id} of a load-balanced pool has no service: feed Handshaken with its serviceId first"
     )]
@@ -90,13 +90,13 @@ pub enum MisuseReason {
         /// As it was given.
         id: ConnId,
     },
-    /// CLX-01.
+    /// A clear of a load-balanced pool names no service.
     #[error("a load-balanced pool is cleared by service: name the one that failed")]
     ClearNeedsService,
-    /// CLX-01.
+    /// A clear names a service, but the pool is not load-balanced.
     #[error("only a load-balanced pool is cleared by service: leave the service out")]
     ClearTakesNoService,
-    /// SI-21.
+    /// A clear by service asks for interrupts.
     #[error("a clear by service has no interrupt option: leave it false")]
     ClearByServiceInterrupts,
     /// The new options cannot be used.

@@ -11,13 +11,13 @@
 //!      │  service (generations │   close     the end; a fork
 //!      │  behind a balancer)   │   maintain  deadlines, pruning, options
 //!      └───────────┬───────────┘
-//!                  │              after every input: serve who waits, keep up the minimum
+//!                  │              after every input: serve requests, keep up the minimum
 //!                  ▼
 //!              actions: StartEstablish, Deliver, CloseSocket, Interrupt, EmitEvent, …
 //! ```
 //!
 //! Each transition is a short function that reads like the paragraph of the specification that it
-//! implements; the ids in the comments (`OUT-05`, `T-12`, …) are those of `docs/audit/requirements.md`.
+//! implements; rule ids in comments are those of `docs/audit/requirements.md`.
 //!
 //! What is deliberately absent: this module knows nothing of the rest of the crate, of `std`, of
 //! clocks, threads, sockets or randomness, and has no hash maps, whose order is not deterministic.

@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use super::time::nanos;
 
-/// The options of a pool (OP-02 … OP-08). `None` means "not set": the default applies, and the
-/// option appears neither in `ConnectionPoolCreated` nor in the log (EV-24, LG-20).
+/// The options of a pool. `None` means "not set": the default applies, and the option appears
+/// neither in `ConnectionPoolCreated` nor in the log.
 ///
 /// ```
 /// use cenote_core::pool::PoolOptions;
@@ -24,37 +24,37 @@ use super::time::nanos;
 #[non_exhaustive]
 pub struct PoolOptions {
     /// `maxPoolSize`: how many connections there may be at once, being established, available and
-    /// in use together. 0 means no limit; default 100 (OP-02).
+    /// in use together. 0 means no limit; default 100.
     pub max_pool_size: Option<u32>,
     /// `minPoolSize`: up to how many connections are made ahead of need. Default 0; not more than
-    /// the maximum (OP-03). One input starts as many of them as `maxConnecting` allows.
+    /// the maximum. One input starts as many of them as `maxConnecting` allows.
     pub min_pool_size: Option<u32>,
     /// `maxIdleTimeMS`: a connection that was available for longer is closed. 0 means never, which
-    /// is the default (OP-05).
+    /// is the default.
     pub max_idle_time: Option<Duration>,
-    /// `maxConnecting`: how many connections may be in establishment at once; at least 1,
-    /// default 2 (OP-06).
+    /// `maxConnecting`: how many connections may be in establishment at once; at least 1, default
+    /// 2.
     pub max_connecting: Option<u32>,
-    /// `waitQueueTimeoutMS`: how long a request without a deadline of its own waits for an available
-    /// connection or for leave to establish one. 0 means without limit, which is the default
-    /// (OP-07, OP-08).
+    /// `waitQueueTimeoutMS`: how long a request without a deadline of its own waits for an
+    /// available connection or for leave to establish one. 0 means without limit, which is the
+    /// default.
     pub wait_queue_timeout: Option<Duration>,
     /// Whether the pool stands in front of a load balancer: generations are kept for each service,
-    /// and a clear concerns one service (LB-01). Default `false`.
+    /// and a clear concerns one service. Default `false`.
     pub load_balanced: Option<bool>,
-    /// When the pool looks after itself: closes stale and idle connections and keeps up the minimum.
-    /// Default [`Maintenance::PauseAfterFailure`] with 1 s (BG-01 … BG-08).
+    /// When the pool looks after itself: closes stale and idle connections and keeps up the
+    /// minimum. Default [`Maintenance::PauseAfterFailure`] with 1 s.
     pub maintenance: Option<Maintenance>,
-    /// Which available connection is handed out first. Default
-    /// [`ReuseOrder::MostRecentlyUsed`] (SI-14).
+    /// Which available connection is handed out first. Default [`ReuseOrder::MostRecentlyUsed`].
     pub reuse_order: Option<ReuseOrder>,
     /// A connection is closed when it has existed for about as long: at once if it is available,
     /// otherwise when it is checked in; the reason given is `idle`. Each connection lives up to a
     /// tenth shorter, by chance from [`jitter_seed`](Self::jitter_seed), so that they do not all go
     /// together. 0 means for ever, which is the default. No part of CMAP.
     pub max_lifetime: Option<Duration>,
-    /// The seed of that chance; default 0. The machine has no other source of it; the shells draw one
-    /// for each pool whose lifetimes are limited, so that pools do not lose theirs together either.
+    /// The seed of that chance; default 0. The machine has no other source of it; the shells draw
+    /// one for each pool whose lifetimes are limited, so that pools do not lose theirs together
+    /// either.
     pub jitter_seed: Option<u64>,
     /// A connection that has been in use for this long is reported once as perhaps leaked. 0 means
     /// never, which is the default. No part of CMAP.
@@ -65,14 +65,14 @@ pub struct PoolOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Maintenance {
     /// At once, whenever there is something to do; but after a failed establishment the minimum is
-    /// left alone for this long, because the server had reasons to refuse (T-37, SI-13). Not 0.
+    /// left alone for this long, because the server had reasons to refuse. Not 0.
     PauseAfterFailure(Duration),
     /// Never: perished connections are closed when a check-out meets them, the minimum is not kept
-    /// up (BG-09, T-35).
+    /// up.
     Never,
 }
 
-/// Which available connection is handed out first (AV-04).
+/// Which available connection is handed out first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReuseOrder {
     /// The one that came back last: few sockets stay busy and the others can idle out.
@@ -86,7 +86,7 @@ pub enum ReuseOrder {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidOptions {
-    /// SI-22.
+    /// The minimum is above the maximum.
     #[error(
         "minPoolSize is {min} but maxPoolSize is {max}: lower the minimum or raise the maximum"
     )]
@@ -96,10 +96,10 @@ pub enum InvalidOptions {
         /// As it was set, or the default.
         max: u32,
     },
-    /// OP-06.
+    /// `maxConnecting` is 0.
     #[error("maxConnecting is 0, so nothing could ever connect: set at least 1")]
     NoConnecting,
-    /// TF-14.
+    /// The pause after a failed establishment is 0.
     #[error("the pause after a failed establishment is 0: set a duration, or Maintenance::Never")]
     NoPause,
 }
@@ -116,9 +116,9 @@ macro_rules! setters {
 }
 
 impl PoolOptions {
-    /// The default of `maxPoolSize` (OP-02).
+    /// The default of `maxPoolSize`.
     pub const DEFAULT_MAX_POOL_SIZE: u32 = 100;
-    /// The default of `maxConnecting` (OP-06).
+    /// The default of `maxConnecting`.
     pub const DEFAULT_MAX_CONNECTING: u32 = 2;
     /// The default pause after a failed establishment.
     pub const DEFAULT_PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
@@ -229,10 +229,10 @@ impl Settings {
             || self.max_held.is_some()
     }
 
-    /// How many connections may be made ahead of need at once: the minimum leaves one permit to those
-    /// who ask for a connection, if there is more than one. If it took them all, a request could
-    /// neither start its own nor get the first that is ready without the next request finding a
-    /// free permit and opening one connection too many (X-12).
+    /// How many connections may be made ahead of need at once: the minimum leaves one permit to
+    /// check-outs, if there is more than one. If it took them all, a request
+    /// could neither start its own nor get the first that is ready without the next request finding
+    /// a free permit and opening one connection too many.
     pub(super) const fn max_populating(&self) -> usize {
         if self.max_pending > 1 { self.max_pending as usize - 1 } else { 1 }
     }
@@ -245,7 +245,7 @@ impl Settings {
     }
 }
 
-/// Zero switches a limit off (OP-05, OP-07).
+/// Zero switches a limit off.
 fn limit(duration: Option<Duration>) -> Option<u64> {
     duration.map(nanos).filter(|&nanos| nanos != 0)
 }

@@ -1,4 +1,4 @@
-//! For those who would rather pull actions than be handed them.
+//! A pool whose actions are pulled instead of pushed.
 
 use alloc::collections::VecDeque;
 use core::fmt;

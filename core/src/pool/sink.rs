@@ -17,7 +17,7 @@ pub trait ActionSink<S: PoolTypes> {
     /// Takes the next action of the stream.
     fn act(&mut self, action: Action<S>);
 
-    /// Whether anybody would look at an `EmitEvent`. If not, the machine does not even build it.
+    /// Whether there is a use for `EmitEvent`. If not, events are not even built.
     /// No decision depends on the answer.
     fn wants_events(&self) -> bool {
         true
@@ -74,7 +74,7 @@ impl<S: PoolTypes, K: ActionSink<S>> ActionSink<S> for WithoutEvents<&mut K> {
     }
 }
 
-/// Emits an event, if anybody would look at it.
+/// Emits an event, if the sink has a use for it.
 #[inline(always)]
 pub(super) fn emit<S: PoolTypes>(
     out: &mut impl ActionSink<S>,

@@ -18,11 +18,11 @@ use super::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The state (PS-15 … PS-17).
+    /// The state.
     pub status: Status,
     /// The pool's generation; services have their own in load-balanced mode.
     pub generation: u64,
-    /// Pending, available and in use together (PS-20).
+    /// Pending, available and in use together.
     pub total: u32,
     /// Available connections: `db.client.connection.count` with state `idle`.
     pub available: u32,
@@ -40,11 +40,11 @@ pub struct Snapshot {
     pub max_connecting: u32,
     /// Whether the pool is in load-balanced mode.
     pub load_balanced: bool,
-    /// Connections in use by cursors (LB-06).
+    /// Connections in use by cursors.
     pub in_use_by_cursors: u32,
-    /// Connections in use by transactions (LB-06).
+    /// Connections in use by transactions.
     pub in_use_by_transactions: u32,
-    /// Connections in use by anything else (LB-06).
+    /// Connections in use by anything else.
     pub in_use_by_others: u32,
     /// How many connections there have ever been.
     pub connections_created: u64,
@@ -91,7 +91,7 @@ pub struct ConnectionInfo {
     pub age: Duration,
 }
 
-/// What a connection does (CO-13 … CO-15).
+/// What a connection does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionState {
     /// Being established.
@@ -135,7 +135,7 @@ pub struct WaiterInfo {
 pub enum WaitsFor {
     /// The connection that was started for it.
     Establishment(ConnId),
-    /// `maxPoolSize` is reached: somebody has to check a connection in.
+    /// `maxPoolSize` is reached: a connection has to be checked in.
     Connection,
     /// `maxConnecting` is reached: an establishment has to end, or a connection to come back.
     Permit,

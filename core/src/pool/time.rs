@@ -4,7 +4,7 @@ use core::fmt;
 use core::num::NonZeroU64;
 use core::time::Duration;
 
-/// A point in time, in nanoseconds since an origin that the shell chooses (DU-01).
+/// A point in time, in nanoseconds since an origin that the shell chooses.
 ///
 /// The machine never reads a clock. A shell usually takes the creation of the pool as the origin
 /// and a monotonic clock; a simulation takes 0 and counts. One `u64` of nanoseconds reaches 584

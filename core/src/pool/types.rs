@@ -4,7 +4,7 @@
 pub trait PoolTypes {
     /// An established connection: a socket and what belongs to it.
     type Conn;
-    /// Whoever waits for a connection: a waker, a channel, a thread's parking place.
+    /// What wakes a caller that waits: a waker, a channel, a parked thread.
     type Waiter;
     /// Why something failed. One cause can fail many requests, so it must be cheap to clone.
     type Cause: Clone;

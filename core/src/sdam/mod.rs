@@ -3,7 +3,7 @@
 //! No topology lives here. A driver keeps its own descriptions of servers; when an application's
 //! connection fails it asks [`verdict()`], when a monitor's check fails it asks
 //! [`monitor_verdict`], and carries out the [`Verdict`] under the lock of its topology: the
-//! description first, then the pool (SD-05, SD-06).
+//! description first, then the pool.
 //!
 //! Order matters towards the pool too: the verdict's `Clear` is fed before the failed
 //! connection's own input, so that `PoolCleared` comes before the `ConnectionClosed` it explains.

@@ -5,17 +5,18 @@ use crate::error::CommandError;
 pub enum StateChange {
     /// It is a secondary now, or steps down.
     NotWritablePrimary,
-    /// It is between two states and serves nobody for the moment.
+    /// It is between two states and serves no operation for the moment.
     NodeIsRecovering,
-    /// It goes away, and its connections with it: the one case that clears the pool (SD-29).
+    /// It goes away, and its connections with it: the one case that clears the pool.
     NodeIsShuttingDown,
 }
 
 impl StateChange {
     /// Classifies a server's error; `None` when it says nothing about the server's state.
     ///
-    /// The code decides alone. Only where there is none does the message count, as replies of
-    /// very old servers and proxies have it (SD-30).
+    /// The code decides alone. Only where there is none does the message count, as replies of very
+    /// old servers and proxies have it.
+    // SD-30
     #[must_use]
     pub fn of(error: &CommandError) -> Option<Self> {
         error.code.map_or_else(|| Self::of_message(&error.message), Self::of_code)

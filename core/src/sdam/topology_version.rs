@@ -25,8 +25,9 @@ impl TopologyVersion {
         Some(Self { process_id, counter })
     }
 
-    /// Whether a server described with this version already knew what an error with `error`
-    /// tells (SD-21). Equal is known: a change of state would have raised the counter.
+    /// Whether a server described with this version already knew what an error with `error` tells.
+    /// Equal is known: a change of state would have raised the counter.
+    // SD-21
     #[must_use]
     pub fn makes_error_stale(&self, error: Option<&Self>) -> bool {
         self.is_same_process(error).is_some_and(|error| self.counter >= error.counter)

@@ -8,7 +8,7 @@ pub struct Context {
     /// Whether the client was told `loadBalanced=true`.
     pub load_balanced: bool,
     /// Whether the failed connection has the generation that its pool has now, or behind a load
-    /// balancer the generation of its service (SD-20). Compare before the pool is cleared.
+    /// balancer the generation of its service. Compare before the pool is cleared.
     pub current_generation: bool,
     /// The topology version in the server's current description.
     pub topology_version: Option<TopologyVersion>,
@@ -18,7 +18,7 @@ pub struct Context {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Verdict {
-    /// What becomes of the server's description. To be done first (SD-06).
+    /// What becomes of the server's description. To be done first.
     pub server: ServerVerdict,
     /// What becomes of the server's pool.
     pub pool: PoolVerdict,
@@ -48,7 +48,7 @@ pub enum PoolVerdict {
     Keep,
     /// Clear the pool.
     Clear {
-        /// Break the connections in use as well: only after a monitor's timeout (SD-41).
+        /// Break the connections in use as well: only after a monitor's timeout.
         interrupt: bool,
     },
     /// Behind a load balancer: clear what belongs to the service of the failed connection.
@@ -84,22 +84,23 @@ impl PoolVerdict {
 /// What an error does to the monitor of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Check {
-    /// Nothing: the next check comes when it is due (SD-27).
+    /// Nothing: the next check comes when it is due.
     #[default]
     Keep,
-    /// Check at once: the server answers, and this side is wrong about it (SD-29).
+    /// Check at once: the server answers, and this side is wrong about it.
     Request,
-    /// Cancel the check in progress and close the monitor's connection: it hangs on the same
-    /// broken network (SD-28).
+    /// Cancel the check in progress and close the monitor's connection: it hangs on the same broken
+    /// network.
     Cancel,
 }
 
 /// Judges the failure of an application's connection, in use or still being established;
-/// connections that the pool opens by itself count the same (T-65).
+/// connections that the pool opens by itself count the same.
 ///
-/// In this order: an error of another generation or an older topology version changes nothing
-/// (SD-20, SD-21), nor does one that may be overload (ER-34). Behind a load balancer the server
-/// is never Unknown (LB-22), and before hello ends nothing happens at all (LB-20).
+/// In this order: an error of another generation or an older topology version changes nothing, nor
+/// does one that may be overload. Behind a load balancer the server is never Unknown, and before
+/// hello ends nothing happens at all.
+// T-65, SD-20, SD-21, ER-34, LB-22, LB-20
 pub fn verdict(context: &Context, error: &ConnectionError) -> Verdict {
     if is_stale(context, error) || error.is_overload() {
         return Verdict::default();
@@ -114,10 +115,11 @@ pub fn verdict(context: &Context, error: &ConnectionError) -> Verdict {
 }
 
 /// Judges a failed check of the server by its monitor: the server is Unknown and its pool is
-/// cleared, after a timeout together with the connections in use (SD-40, SD-41).
+/// cleared, after a timeout together with the connections in use.
 ///
 /// Labels do not matter here, whatever the stage. Errors of the connection that only measures
-/// round-trip times must not be brought here (SD-42).
+/// round-trip times must not be brought here.
+// SD-40, SD-41, SD-42
 pub fn monitor_verdict(error: &ConnectionError) -> Verdict {
     Verdict {
         server: ServerVerdict::Unknown { topology_version: None },
@@ -134,8 +136,9 @@ fn is_stale(context: &Context, error: &ConnectionError) -> bool {
     !context.current_generation || current.makes_error_stale(reported)
 }
 
-/// There is no monitor and no other description than "load balancer"; only the connections of
-/// one service can be dropped (LB-20 to LB-22).
+/// There is no monitor and no other description than "load balancer"; only the connections of one
+/// service can be dropped.
+// LB-20, LB-22
 fn load_balanced_verdict(error: &ConnectionError) -> Verdict {
     let stage = error.stage();
     let clears = !stage.is_before_hello_ends()
@@ -145,7 +148,8 @@ fn load_balanced_verdict(error: &ConnectionError) -> Verdict {
 }
 
 /// Every unlabelled failure to establish a connection, whatever its kind, tells that new
-/// connections cannot be had (ER-35, SD-23, SD-24).
+/// connections cannot be had.
+// ER-35, SD-23, SD-24
 fn establishment_verdict(error: &ConnectionError) -> Verdict {
     Verdict {
         server: ServerVerdict::Unknown { topology_version: reported_version(error) },
@@ -154,7 +158,8 @@ fn establishment_verdict(error: &ConnectionError) -> Verdict {
     }
 }
 
-/// A timeout may be a slow operation (SD-25), and most refusals are about the operation.
+/// A timeout may be a slow operation, and most refusals are about the operation.
+// SD-25
 fn operation_verdict(error: &ConnectionError) -> Verdict {
     let changed = state_change(error).is_some();
     if !changed && !breaks_connections(error) {
@@ -169,7 +174,8 @@ fn operation_verdict(error: &ConnectionError) -> Verdict {
 }
 
 /// Whether an error in use is a sign that the other connections are broken too: a network error
-/// other than a timeout (SD-25, SD-26), or a server that shuts down (SD-29).
+/// other than a timeout, or a server that shuts down.
+// SD-25, SD-26, SD-29
 fn breaks_connections(error: &ConnectionError) -> bool {
     let is_network_failure = error.is_network_error() && !error.is_timeout();
     is_network_failure || state_change(error) == Some(StateChange::NodeIsShuttingDown)

@@ -5,7 +5,7 @@ use core::fmt;
 use crate::pool::{Action, CheckOutError, ConnId, Instant, PoolTypes};
 
 /// What an action says, without payloads. Events are not among them: whether they are built
-/// depends on who listens, and they follow from the same decisions.
+/// depends on the subscribers, and they follow from the same decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActionRecord {
     /// Which action.
@@ -60,8 +60,8 @@ impl ActionName {
 }
 
 impl ActionRecord {
-    /// What [`detail`](Self::detail) can be: nobody waits for the connection that is established,
-    /// or why a request failed.
+    /// What [`detail`](Self::detail) can be: no request waits for the connection that is
+    /// established, or why a request failed.
     pub const DETAILS: [&'static str; 7] = [
         "background",
         "poolClosed",

@@ -14,8 +14,8 @@ pub trait TraceCause {
     /// What the cause is, without its text. Called under the pool's lock: cheap.
     fn summary(&self) -> CauseSummary;
 
-    /// The text, in one line, without credentials and payloads. StringTable of more than 256 bytes are
-    /// cut. Called under the pool's lock.
+    /// The text, in one line, without credentials and payloads. StringTable of more than 256 bytes
+    /// are cut. Called under the pool's lock.
     ///
     /// # Errors
     ///

@@ -104,7 +104,7 @@ impl<R: Read> Documents<R> {
 pub(super) fn what_is_wrong(document: &[u8]) -> TraceProblem {
     match check_document(document, 0) {
         Err(WireError::Bson { offset, problem }) => TraceProblem::Bson { offset, problem },
-        // Well-formed to everybody else: only texts are not looked at there.
+        // Other readers take it as well-formed: they do not look at texts.
         Ok(_) | Err(_) => wrong("text", "is not UTF-8"),
     }
 }

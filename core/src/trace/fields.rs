@@ -13,8 +13,8 @@ use super::error::TraceProblem;
 /// What a field is, or what is wrong with it.
 pub(super) type Found<T> = Result<T, TraceProblem>;
 
-/// All fields, found in one pass. Whoever comes twice counts the first time; what is not asked for
-/// is passed over, so that later versions may say more.
+/// All fields, found in one pass. Of fields with the same name the first counts; what is not asked
+/// for is passed over, so that later versions may say more.
 pub(super) struct Fields<'a>(SmallVec<[(&'a str, RawBsonRef<'a>); 8]>);
 
 impl<'a> Fields<'a> {

@@ -15,8 +15,8 @@ use super::writer::{TraceInfo, TraceWriter};
 ///
 /// It has two halves. When one is full, the other is begun anew with the state that the pool is in
 /// at that moment, so that there is always at least one whole half to look back on. A warm
-/// check-out and check-in take about fourteen bytes and nothing allocates, except that the checkpoint
-/// of a state grows with the pool the first time that the pool is so large.
+/// check-out and check-in take about fourteen bytes and nothing allocates, except that the
+/// checkpoint of a state grows with the pool the first time that the pool is so large.
 pub(super) struct FlightRecorder {
     present: Chunk,
     past: Chunk,
@@ -33,8 +33,8 @@ impl FlightRecorder {
         Self { present, past, has_past: false }
     }
 
-    /// Records an input that will not be refused, if it is one that happens all the time and there is
-    /// room; otherwise nothing is changed.
+    /// Records an input that will not be refused, if it is one that happens all the time and there
+    /// is room; otherwise nothing is changed.
     #[inline(always)]
     pub(super) fn record_valid_if_compact<S: PoolTypes>(
         &mut self,

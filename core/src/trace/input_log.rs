@@ -1,9 +1,9 @@
 //! Inputs in memory, a few bytes each: what recording costs under the pool's lock.
 //!
-//! Most check-outs and check-ins have a compact form of fixed length, six bytes and twelve, which is
-//! written at once. Any other record has the general form: three bytes of head (what it is, and how
-//! long four numbers are), the four numbers, low bytes first and without leading zeros, and for some
-//! a service. Times and the ids of requests are differences to those before. Nothing here
+//! Most check-outs and check-ins have a compact form of fixed length, six bytes and twelve, which
+//! is written at once. Any other record has the general form: three bytes of head (what it is, and
+//! how long four numbers are), the four numbers, low bytes first and without leading zeros, and for
+//! some a service. Times and the ids of requests are differences to those before. Nothing here
 //! allocates: memory is set aside once, and a record that has no room goes into the next log.
 
 use alloc::vec::Vec;
@@ -96,7 +96,8 @@ pub(super) const HAS_SERVICE: u8 = 0x10;
 pub(super) const CLEAR_INTERRUPTS: u8 = 0x20;
 /// With the tag `Compact`: a check-in, not a check-out.
 pub(super) const COMPACT_IS_CHECK_IN: u8 = 0x10;
-/// With the tag `Compact`: the check-out has a deadline, as long after it as that of the one before.
+/// With the tag `Compact`: the check-out has a deadline, as long after it as that of the one
+/// before.
 pub(super) const COMPACT_HAS_DEADLINE: u8 = 0x20;
 /// What begins like a fingerprint is an action.
 pub(super) const IS_ACTION: u8 = 0x40;
@@ -177,8 +178,8 @@ impl InputLog {
         is_compact
     }
 
-    /// The same for an input that will not be [refused](Self::mark_refused). A handful of instructions:
-    /// this is what a flight recorder costs.
+    /// The same for an input that will not be [refused](Self::mark_refused). A handful of
+    /// instructions: this is what a flight recorder costs.
     #[inline(always)]
     #[expect(clippy::wildcard_enum_match_arm, reason = "`record` names every other")]
     pub(super) fn record_valid_if_compact<S: PoolTypes>(

@@ -130,7 +130,7 @@ impl Journal {
     }
 
     /// Makes what there is a full chunk, with a fingerprint at its end, if there is anything new: a
-    /// pool that nobody uses has no growing trace.
+    /// pool that is not used has no growing trace.
     pub(super) fn flush<S: PoolTypes>(&mut self, pool: &PoolState<S>) {
         let is_told = self.since_fingerprint == 0 && self.present.is_blank();
         if is_told {

@@ -16,7 +16,7 @@ use super::recording::Recording;
 ///
 /// What it records, if anything: the last inputs in a bounded memory, as a
 /// [flight recorder](Self::with_flight_recorder); or all of them in a [journal](Self::with_journal)
-/// whose chunks somebody writes into a file. Both at once, if asked for. Neither looks at a clock
+/// whose chunks the shell writes into a file. Both at once, if asked for. Neither looks at a clock
 /// or writes anything: this stays under the pool's lock, and [`TraceWriter`](super::TraceWriter)
 /// does the rest without it.
 ///
@@ -52,8 +52,8 @@ where
     }
 
     /// Keeps the last inputs in so many bytes, which are set aside now (at least a few hundred);
-    /// besides, it needs an eighth more for texts, and room for two checkpoints of the pool's state.
-    /// Recording begins in the state that the pool is in.
+    /// besides, it needs an eighth more for texts, and room for two checkpoints of the pool's
+    /// state. Recording begins in the state that the pool is in.
     #[must_use]
     pub fn with_flight_recorder(mut self, bytes: usize) -> Self {
         let flight = FlightRecorder::new(bytes, &self.pool);
@@ -61,7 +61,7 @@ where
         self
     }
 
-    /// Records everything from now on, in chunks that somebody has to [take](Self::take_chunk).
+    /// Records everything from now on, in chunks that the shell has to [take](Self::take_chunk).
     #[must_use]
     pub fn with_journal(mut self, options: JournalOptions) -> Self {
         let journal = Journal::new(options, &self.pool);
@@ -149,8 +149,8 @@ where
         }
     }
 
-    /// Ends the journal, when nobody will take its chunks any more: what it holds is gone. A flight
-    /// recorder goes on.
+    /// Ends the journal, when its chunks will not be taken any more: what it holds is gone. A
+    /// flight recorder goes on.
     pub fn end_journal(&mut self) {
         self.recording.end_journal();
     }
@@ -236,7 +236,7 @@ pub(super) mod tests {
         assert_eq!(told(&both), (false, false));
     }
 
-    /// A pool that nobody uses has no growing trace.
+    /// A pool that is not used has no growing trace.
     #[test]
     fn what_was_told_is_not_told_again() {
         let mut recorder = recorder().with_journal(JournalOptions::default());

@@ -33,7 +33,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// A step of no file: for whoever holds the inputs of a trace and shows them.
+    /// A step of no file, for programs that hold the inputs of a trace and show them.
     pub const fn new(number: u64, at: Instant, input: Input<Traced>, refused: bool) -> Self {
         Self { number, byte: 0, at, input, refused, lost_before: None }
     }
@@ -152,14 +152,14 @@ impl<R: Read> Replay<R> {
         }
     }
 
-    /// Takes all steps that are left, with nobody looking, and says how many there were in all.
+    /// Takes all remaining steps without a sink, and returns how many there were in all.
     ///
     /// # Errors
     ///
     /// As [`step`](Self::step).
     pub fn verify(&mut self) -> Result<u64, TraceError> {
-        let mut nobody = |_: Action<Traced>| {};
-        while self.step(&mut WithoutEvents(&mut nobody))?.is_some() {}
+        let mut ignore = |_: Action<Traced>| {};
+        while self.step(&mut WithoutEvents(&mut ignore))?.is_some() {}
         Ok(self.steps())
     }
 

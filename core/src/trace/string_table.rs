@@ -92,7 +92,7 @@ impl fmt::Write for Bounded<'_> {
     }
 }
 
-/// FNV-1a: enough to tell few texts apart quickly; whoever collides is compared.
+/// FNV-1a: enough to tell few texts apart quickly; texts that collide are compared.
 fn hash(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

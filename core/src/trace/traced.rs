@@ -11,7 +11,7 @@ use super::cause::Cause;
 /// causes are what was recorded of them.
 ///
 /// The machine never looks into payloads, so what it does with these is what it does on
-/// [`NoPayload`](crate::pool::NoPayload) and what it did in the recorded pool.
+/// [`NoPayload`] and what it did in the recorded pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Traced {}
 

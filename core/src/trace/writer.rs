@@ -21,7 +21,7 @@ use super::{FORMAT, VERSION};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TraceInfo {
-    /// Of the server, `host:port`; empty when that is nobody's business.
+    /// Of the server, `host:port`; empty when it is to stay out of the trace.
     pub address: String,
     /// The program that recorded, as in `cenote-tokio 0.1.0`.
     pub program: String,
@@ -136,7 +136,7 @@ impl<W: io::Write> TraceWriter<W> {
         Ok(())
     }
 
-    /// Writes an input, without any recorder: for whoever makes traces.
+    /// Writes an input, without any recorder: for programs that make traces.
     ///
     /// # Errors
     ///
@@ -155,8 +155,8 @@ impl<W: io::Write> TraceWriter<W> {
         self.pass_on(BUFFER)
     }
 
-    /// Begins a trace in the state that a checkpoint tells of, without any recorder. A second time it
-    /// goes on from there, after so many inputs that are not told.
+    /// Begins a trace in the state that a checkpoint tells of, without any recorder. A second time
+    /// it goes on from there, after so many inputs that are not told.
     ///
     /// # Errors
     ///

@@ -10,19 +10,18 @@ use super::{
     split::Userinfo,
 };
 
-/// As whom, and how, each connection of a pool authenticates (AU-01, AU-05).
+/// The user as which each connection of a pool authenticates, and the mechanism.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Credential {
     /// The user; every mechanism but X.509, AWS and OIDC has one.
     pub username: Option<String>,
-    /// The password. `None` and an empty one are different things (OP-45).
+    /// The password. `None` and an empty one are different things.
     pub password: Option<Secret>,
-    /// `authSource`, or what the mechanism takes in its place: the database that knows the user
-    /// (AU-38, AU-51).
+    /// `authSource`, or what the mechanism takes in its place: the database that knows the user.
     pub source: String,
     /// `authMechanism`; `None`, and `DEFAULT` in the connection string, is the strongest SCRAM that
-    /// the server offers (AU-10, AU-11).
+    /// the server offers.
     pub mechanism: Option<Mechanism>,
     /// `authMechanismProperties` by name, with the mechanism's defaults. All of them are kept
     /// secret, because the token of a session is among them.
@@ -31,8 +30,8 @@ pub struct Credential {
 
 const PROPERTIES: &str = "authMechanismProperties";
 
-/// The credential that a connection string holds: there is one if an `@` or a mechanism is
-/// written, not because of a database or `authSource` alone (AU-06).
+/// The credential that a connection string holds: there is one if an `@` or a mechanism is written,
+/// not because of a database or `authSource` alone.
 pub(super) fn read(
     query: &mut Query,
     userinfo: Option<Userinfo>,
@@ -118,7 +117,7 @@ fn choose_source(
     Ok(source.or(database).unwrap_or(demands.default_source).to_owned())
 }
 
-/// The properties that are written, or `None` if they are not pairs and therefore ignored (OP-51).
+/// The properties that are written, or `None` if they are not pairs and therefore ignored.
 fn read_properties(
     query: &mut Query,
     demands: &Demands,
@@ -145,9 +144,9 @@ fn read_properties(
 }
 
 impl Credential {
-    /// A credential of a mechanism, with nothing but its source; the rest is to be set. For a driver
-    /// that has its own way to be configured. Whether it is complete is looked at when a connection
-    /// is established ([`Establish::new`](crate::connect::Establish::new)).
+    /// A credential of a mechanism, with nothing but its source; the rest is to be set. For a
+    /// driver that has its own way to be configured. Whether it is complete is looked at when a
+    /// connection is established ([`Establish::new`](crate::connect::Establish::new)).
     ///
     /// ```
     /// use cenote_core::uri::{Credential, Secret};
@@ -167,7 +166,7 @@ impl Credential {
         }
     }
 
-    /// What a mechanism's properties have to be, together and with the user (AU-07).
+    /// What a mechanism's properties have to be, together and with the user.
     fn check_properties(&mut self) -> Result<(), CredentialProblem> {
         match self.mechanism {
             Some(Mechanism::Gssapi) => self.check_gssapi(),

@@ -12,7 +12,7 @@ use crate::{address::AddressError, pool::InvalidOptions};
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UriError {
-    /// OP-34.
+    /// The scheme is not `mongodb://`.
     #[error("the connection string does not begin with `mongodb://`: write that first")]
     Scheme,
     /// SRV and TXT records are for the caller to look up.
@@ -21,10 +21,10 @@ pub enum UriError {
          and pass the `mongodb://` string that results, with `tls=true`"
     )]
     Srv,
-    /// OP-34.
+    /// There is no host.
     #[error("there is no host behind `mongodb://`: write at least one")]
     NoHost,
-    /// OP-46, OP-47.
+    /// A host or port is invalid.
     #[error("host {position}: {error}")]
     Host {
         /// Which one, counted from 1.
@@ -32,12 +32,12 @@ pub enum UriError {
         /// What is wrong with it.
         error: AddressError,
     },
-    /// A `/` or `?` stands before the last `@`, outside the options (OP-45, OP-46).
+    /// A `/` or `?` stands before the last `@`, outside the options.
     #[error(
         "a `/` or `?` stands before the `@`: in a user name or password write them as %2F and %3F"
     )]
     UserinfoCut,
-    /// OP-45.
+    /// The user name or password holds a character that must be escaped.
     #[error(
         "the user name or password holds an unescaped `{character}`: write it as %{code:02X}",
         code = u32::from(*character)
@@ -46,7 +46,7 @@ pub enum UriError {
         /// One of `:`, `@`, `#`, `[` and `]`.
         character: char,
     },
-    /// OP-40, OP-45, OP-33.
+    /// A percent-encoding is invalid.
     #[error(
         "{place}: a `%` must be followed by two hexadecimal digits, and what they stand for must \
          be UTF-8: write a plain `%` as %25"
@@ -55,25 +55,25 @@ pub enum UriError {
         /// Where it stands.
         place: Place,
     },
-    /// OP-49.
+    /// The database name holds a forbidden character.
     #[error("the database name holds the character {character:?}, which no database name may hold")]
     Database {
         /// One of `/`, `\`, space, `"`, `$` and NUL.
         character: char,
     },
-    /// OP-40.
+    /// An option is not a pair of name and value.
     #[error("option {position} is not of the form `name=value`: write a name, `=` and a value")]
     NotAPair {
         /// Which one, counted from 1.
         position: usize,
     },
-    /// OP-53.
+    /// The option is only for `mongodb+srv://`.
     #[error("{option} is for `mongodb+srv://` only: remove it")]
     SrvOnly {
         /// The option.
         option: &'static str,
     },
-    /// Two options that exclude each other (OP-24, TL-03).
+    /// Two options that exclude each other.
     #[error("{first} and {second} exclude each other: remove one of them")]
     Conflict {
         /// The one, with its value if that matters.
@@ -81,7 +81,7 @@ pub enum UriError {
         /// The other.
         second: &'static str,
     },
-    /// OP-24, OP-25.
+    /// The option needs exactly one host.
     #[error("{option}=true needs exactly one host, but there are {hosts}: remove it or the others")]
     SeveralHosts {
         /// The option.
@@ -89,35 +89,35 @@ pub enum UriError {
         /// How many there are.
         hosts: usize,
     },
-    /// TL-04.
+    /// `tls` and `ssl` differ.
     #[error("tls and ssl are two names of one option and have different values: keep one")]
     TlsDisagrees,
-    /// SX-08.
+    /// A proxy option is given twice.
     #[error("{option} is given more than once: keep one")]
     ProxyRepeated {
         /// The option.
         option: &'static str,
     },
-    /// SX-02.
+    /// A proxy option is given without `proxyHost`.
     #[error("{option} is given without a proxy's host: set proxyHost, or remove it")]
     ProxyHostMissing {
         /// The option.
         option: &'static str,
     },
-    /// SX-02.
+    /// Only one of the proxy's user name and password is given.
     #[error("only one of proxyUsername and proxyPassword is given: give both or neither")]
     ProxyCredentialHalf,
-    /// OP-03, OP-04.
+    /// The pool options are invalid.
     #[error(transparent)]
     Pool(#[from] InvalidOptions),
-    /// OP-54.
+    /// `authSource` is empty.
     #[error("authSource is empty: write a database, or remove it")]
     AuthSourceEmpty,
-    /// To choose another mechanism instead would not be what was asked for (AU-08).
+    /// To choose another mechanism instead would not be what was asked for.
     #[error("authMechanism is not one of {known}: write one of them, or remove it",
         known = Mechanism::NAMES.join(", "))]
     UnknownMechanism,
-    /// AU-07.
+    /// The credential does not fit its mechanism.
     #[error("{}: {problem}", mechanism.map_or("the default authentication", Mechanism::name))]
     Credential {
         /// The mechanism; `None` is the default one.
@@ -155,26 +155,26 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a mechanism cannot work with what the connection string gives it (AU-07).
+/// Why a mechanism cannot work with what the connection string gives it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CredentialProblem {
-    /// AU-38, AU-51.
+    /// The mechanism needs a user name.
     #[error("a user name is missing: write `user:password@` before the hosts")]
     UsernameMissing,
-    /// AU-38, AU-51.
+    /// The mechanism needs a password.
     #[error("a password is missing: write `user:password@` before the hosts")]
     PasswordMissing,
     /// This mechanism, or its environment, has no user name.
     #[error("there is no use for a user name: remove it")]
     UsernameGiven,
-    /// AU-46.
+    /// The mechanism takes no password.
     #[error("there is no use for a password: remove it")]
     PasswordGiven,
-    /// AU-46.
+    /// The users of this mechanism are in `$external`.
     #[error("authSource must be `$external`: write that, or remove it")]
     SourceNotExternal,
-    /// AU-07.
+    /// The mechanism has no such property.
     #[error(
         "entry {position} of authMechanismProperties is none of its properties ({}): remove it",
         if known.is_empty() { "it has none".to_owned() } else { known.join(", ") }

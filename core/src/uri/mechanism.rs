@@ -1,4 +1,4 @@
-/// A way to prove who one is (AU-08). What is asked for by name is used, or nothing is.
+/// An authentication mechanism. One that is named is used; there is no fallback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mechanism {
     /// `SCRAM-SHA-1`.
@@ -25,7 +25,7 @@ pub(super) enum Presence {
     Forbidden,
 }
 
-/// What a mechanism asks of a credential (AU-38, AU-46, AU-51).
+/// What a mechanism asks of a credential.
 pub(super) struct Demands {
     pub(super) username: Presence,
     pub(super) password: Presence,
@@ -80,7 +80,7 @@ impl Mechanism {
 }
 
 impl Demands {
-    /// `None` is the mechanism that is negotiated with the server (AU-10).
+    /// `None` is the mechanism that is negotiated with the server.
     pub(super) const fn of(mechanism: Option<Mechanism>) -> Self {
         use Presence::{Forbidden, Optional, Required};
         let Some(mechanism) = mechanism else {

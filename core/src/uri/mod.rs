@@ -5,16 +5,16 @@
 //!
 //! * What is not well formed, contradicts itself or lacks what it needs is an error, a
 //!   [`UriError`]. An option that is unknown, or whose value it cannot have, is ignored with a
-//!   [`UriWarning`] (OP-35, OP-36); warnings are collected and never printed.
+//!   [`UriWarning`]; warnings are collected and never printed.
 //! * A field that is an [`Option`] says whether the option was written. Defaults are up to those
-//!   who use it; the documentation of each field names them.
+//!   that use it; the documentation of each field names them.
 //! * Secrets are of type [`Secret`]. No error and no warning repeats a value, and none has the
 //!   password in it, even if the password is what made the connection string invalid.
 //!
-//! Decisions where the specifications leave a choice: the first of several equal options counts
-//! (OP-42); `;` does not separate options and `+` is no space (OP-50); zone identifiers of IPv6
-//! addresses are refused; an unknown `authMechanism` and an empty `proxyHost` are errors, because to
-//! ignore them would connect in another way than was asked for.
+//! Decisions where the specifications leave a choice: the first of several equal options counts;
+//! `;` does not separate options and `+` is no space; zone identifiers of IPv6 addresses are
+//! refused; an unknown `authMechanism` and an empty `proxyHost` are errors, because to ignore them
+//! would connect in another way than was asked for.
 
 mod credential;
 mod error;
@@ -68,16 +68,15 @@ pub use self::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionString {
-    /// The hosts in the order of the text; at least one (OP-34, OP-46).
+    /// The hosts in the order of the text; at least one.
     pub hosts: Vec<ServerAddress>,
-    /// The database behind the slash. It does not turn authentication on (OP-49).
+    /// The database behind the slash. It does not turn authentication on.
     pub database: Option<String>,
-    /// As whom to authenticate; `None` is not at all.
+    /// The credential; `None` is no authentication.
     pub credential: Option<Credential>,
-    /// `appname`: what the application calls itself, at most 128 bytes (OP-26).
+    /// `appname`: what the application calls itself, at most 128 bytes.
     pub app_name: Option<String>,
-    /// The options of each host's pool (OP-12, OP-13). They have been validated, and
-    /// `loadBalanced` is among them.
+    /// The options of each host's pool. They have been validated, and `loadBalanced` is among them.
     pub pool: PoolOptions,
     /// Which servers there are, and how one is chosen.
     pub topology: TopologyOptions,
@@ -150,7 +149,7 @@ impl FromStr for ConnectionString {
     }
 }
 
-/// OP-53.
+// OP-53
 fn refuse_srv_options(query: &Query) -> Result<(), UriError> {
     match ["srvServiceName", "srvMaxHosts"].into_iter().find(|name| query.count(name) > 0) {
         Some(option) => Err(UriError::SrvOnly { option }),
@@ -158,7 +157,7 @@ fn refuse_srv_options(query: &Query) -> Result<(), UriError> {
     }
 }
 
-/// OP-24 and OP-25.
+// OP-24, OP-25
 fn check_topology(topology: &TopologyOptions, hosts: usize) -> Result<(), UriError> {
     let load_balanced = topology.load_balanced == Some(true);
     let direct = topology.direct_connection == Some(true);

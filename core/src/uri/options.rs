@@ -9,12 +9,11 @@ use crate::pool::PoolOptions;
 pub struct TopologyOptions {
     /// `replicaSet`: the name of the replica set that the hosts belong to.
     pub replica_set: Option<String>,
-    /// `directConnection`: whether to talk to the one host alone, without looking for others
-    /// (OP-25).
+    /// `directConnection`: whether to talk to the one host alone, without looking for others.
     pub direct_connection: Option<bool>,
-    /// `loadBalanced`: whether the one host is a load balancer; default `false` (OP-23).
+    /// `loadBalanced`: whether the one host is a load balancer; default `false`.
     pub load_balanced: Option<bool>,
-    /// `serverSelectionTimeoutMS`: how long to look for a suitable server; at least 1 ms (OP-21).
+    /// `serverSelectionTimeoutMS`: how long to look for a suitable server; at least 1 ms.
     pub server_selection_timeout: Option<Duration>,
     /// `localThresholdMS`: how much slower than the fastest a server may be; default 15 ms.
     pub local_threshold: Option<Duration>,
@@ -26,13 +25,13 @@ pub struct TopologyOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MonitoringOptions {
-    /// `heartbeatFrequencyMS`: the pause between two checks; at least 500 ms, default 10 s (OP-22).
+    /// `heartbeatFrequencyMS`: the pause between two checks; at least 500 ms, default 10 s.
     pub heartbeat_frequency: Option<Duration>,
-    /// `serverMonitoringMode`; default [`ServerMonitoringMode::Auto`] (OP-30).
+    /// `serverMonitoringMode`; default [`ServerMonitoringMode::Auto`].
     pub server_monitoring_mode: Option<ServerMonitoringMode>,
 }
 
-/// How a monitor learns of changes (OP-30).
+/// How a monitor learns of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ServerMonitoringMode {
     /// Streaming where it is of use, polling in environments that freeze the process.
@@ -48,13 +47,13 @@ pub enum ServerMonitoringMode {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimeoutOptions {
-    /// `connectTimeoutMS`: one TCP connect, and each check of a monitor; default 10 s (OP-18).
+    /// `connectTimeoutMS`: one TCP connect, and each check of a monitor; default 10 s.
     pub connect: Option<Duration>,
-    /// `socketTimeoutMS`: one read or write of an application; default without limit. Deprecated
-    /// in favour of `timeoutMS` (OP-19).
+    /// `socketTimeoutMS`: one read or write of an application; default without limit. Deprecated in
+    /// favour of `timeoutMS`.
     pub socket: Option<Duration>,
     /// `timeoutMS`: a whole operation. Unset is not the same as zero: it leaves the older timeouts
-    /// in force (OP-20).
+    /// in force.
     pub operation: Option<Duration>,
 }
 
@@ -62,13 +61,13 @@ pub struct TimeoutOptions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompressionOptions {
-    /// `compressors`: those that the client offers, the preferred one first; default none (OP-27).
+    /// `compressors`: those that the client offers, the preferred one first; default none.
     pub compressors: Option<Vec<Compressor>>,
-    /// `zlibCompressionLevel`: −1 (zlib's own choice, the default), 0 (none) to 9 (best) (OP-28).
+    /// `zlibCompressionLevel`: −1 (zlib's own choice, the default), 0 (none) to 9 (best).
     pub zlib_compression_level: Option<i32>,
 }
 
-/// A way to compress messages (CM-04).
+/// A way to compress messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Compressor {
     /// Snappy.
@@ -83,19 +82,17 @@ pub enum Compressor {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryOptions {
-    /// `retryReads`; default `true` (OP-31).
+    /// `retryReads`; default `true`.
     pub retry_reads: Option<bool>,
-    /// `retryWrites`; default `true` (OP-31).
+    /// `retryWrites`; default `true`.
     pub retry_writes: Option<bool>,
-    /// `maxAdaptiveRetries`: how often a command is sent again to an overloaded server; default 2
-    /// (OP-29).
+    /// `maxAdaptiveRetries`: how often a command is sent again to an overloaded server; default 2.
     pub max_adaptive_retries: Option<u32>,
-    /// `enableOverloadRetargeting`: whether an overloaded server is avoided then; default `false`
-    /// (OP-29).
+    /// `enableOverloadRetargeting`: whether an overloaded server is avoided then; default `false`.
     pub enable_overload_retargeting: Option<bool>,
 }
 
-/// The longest `appname`, in bytes (OP-26).
+/// The longest `appname`, in bytes.
 pub(super) const APP_NAME_MAX: usize = 128;
 
 impl TopologyOptions {
@@ -203,7 +200,7 @@ impl RetryOptions {
     }
 }
 
-/// The options that a connection string has for a pool (OP-13, OP-37); the others stay unset.
+/// The options that a connection string has for a pool; the others stay unset.
 pub(super) fn pool(query: &mut Query, topology: &TopologyOptions) -> PoolOptions {
     let max = super::query::INTEGER_MAX;
     PoolOptions {

@@ -1,6 +1,6 @@
 use super::{Secret, UriError, query::Query};
 
-/// The SOCKS5 proxy that connections go through (SX-01).
+/// The SOCKS5 proxy that connections go through.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProxyOptions {
@@ -8,11 +8,11 @@ pub struct ProxyOptions {
     pub host: String,
     /// `proxyPort`: 1 to 65535, default [`DEFAULT_PORT`](Self::DEFAULT_PORT).
     pub port: Option<u16>,
-    /// `proxyUsername` and `proxyPassword`, which come together and are not empty (SX-02).
+    /// `proxyUsername` and `proxyPassword`, which come together and are not empty.
     pub credential: Option<ProxyCredential>,
 }
 
-/// Who the proxy shall believe to serve (SX-03).
+/// The credential for the proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxyCredential {
     /// `proxyUsername`.

@@ -7,10 +7,10 @@ use super::{
     split::{Parts, decode},
 };
 
-/// The options that nobody has asked for yet, and the warnings so far.
+/// The options that have not been read yet, and the warnings so far.
 ///
 /// Each group of options takes its own by name; what is left in the end is unknown. The first of
-/// several equal names counts (OP-42).
+/// several equal names counts.
 pub(super) struct Query {
     pairs: Vec<Pair>,
     /// With the position of the option, so that they can be put in the order of the text.
@@ -28,7 +28,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Names are compared without regard to the case of ASCII letters (OP-39).
+    /// Names are compared without regard to the case of ASCII letters.
     fn is(&self, name: &str) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
@@ -82,7 +82,7 @@ impl Query {
         self.pairs.iter().filter(|pair| pair.is(name)).count()
     }
 
-    /// Lets an old name stand for a new one (OP-43), unless the new one is given too.
+    /// Lets an old name stand for a new one, unless the new one is given too.
     pub(super) fn rename(&mut self, old: &'static str, new: &'static str) {
         let superseded = self.count(new) > 0;
         for mut pair in self.take_all(old) {
@@ -96,7 +96,7 @@ impl Query {
         }
     }
 
-    /// A boolean (OP-41).
+    /// A boolean.
     pub(super) fn boolean(&mut self, name: &'static str) -> Option<bool> {
         let pair = self.take(name)?;
         self.boolean_of(name, &pair)
@@ -132,7 +132,7 @@ impl Query {
         value.and_then(|value| T::try_from(value).ok())
     }
 
-    /// A number of milliseconds of at least `min`; 32 bits, as all numbers but one (OP-33).
+    /// A number of milliseconds of at least `min`; 32 bits, as all numbers but one.
     pub(super) fn millis(&mut self, name: &'static str, min: u32) -> Option<Duration> {
         let millis = self.integer(name, min..=INTEGER_MAX)?;
         Some(Duration::from_millis(millis.into()))
@@ -157,7 +157,7 @@ impl Query {
         Some(pair.text().to_owned())
     }
 
-    /// A text that nobody may see; it may be empty.
+    /// A secret text; it may be empty.
     pub(super) fn secret(&mut self, name: &'static str) -> Option<Pair> {
         let secrets = self.pairs.iter().filter(|pair| pair.is(name));
         self.secrets.extend(secrets.map(|pair| pair.position));
@@ -191,7 +191,7 @@ impl Query {
         self.warnings.push((position, warning));
     }
 
-    /// All warnings in the order of the text; what nobody took is unknown (OP-35).
+    /// All warnings in the order of the text; options that were not read are unknown.
     pub(super) fn finish(mut self) -> Vec<UriWarning> {
         for pair in std::mem::take(&mut self.pairs) {
             let shown = self.shown(&pair);
@@ -217,7 +217,7 @@ impl Query {
     }
 }
 
-/// The largest value of an integer option (OP-33).
+/// The largest value of an integer option.
 pub(super) const INTEGER_MAX: u32 = i32::MAX.unsigned_abs();
 
 /// No option's name is longer than 40 characters.

@@ -14,7 +14,7 @@ use super::{
 pub struct ReadWriteOptions {
     /// `readConcernLevel`: any name, for the server to judge.
     pub read_concern_level: Option<String>,
-    /// `w`: who has to have a write.
+    /// `w`: which members must have a write.
     pub write_concern: Option<WriteConcern>,
     /// `wTimeoutMS`: how long to wait for them; 0 is without limit.
     pub write_timeout: Option<Duration>,
@@ -29,7 +29,7 @@ pub struct ReadWriteOptions {
     pub max_staleness: Option<Duration>,
 }
 
-/// Who has to have a write before it counts as done.
+/// Which members must have a write before it counts as done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteConcern {
     /// So many members; 0 asks for no acknowledgement.

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// The text itself. Whoever calls this answers for where it goes.
+    /// The text itself. The caller is responsible for where it goes.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

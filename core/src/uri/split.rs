@@ -1,4 +1,4 @@
-//! Cuts a connection string into its parts, and decodes them (OP-44, OP-45).
+//! Cuts a connection string into its parts, and decodes them.
 
 use std::str::from_utf8;
 
@@ -79,7 +79,7 @@ impl<'a> Parts<'a> {
         hosts
     }
 
-    /// The database, if one is named (OP-49).
+    /// The database, if one is named.
     pub(super) fn database(&self) -> Result<Option<String>, UriError> {
         let database = decode(self.database, Place::Database)?;
         if let Some(character) = database.chars().find(|&c| "/\\ \"$\0".contains(c)) {

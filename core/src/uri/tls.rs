@@ -1,24 +1,24 @@
 use super::{Secret, UriError, query::Query};
 
-/// Whether and how connections are encrypted (TL-01, TL-02). All defaults are the safe side.
+/// Whether and how connections are encrypted. All defaults are the safe side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TlsOptions {
-    /// `tls`, or `ssl`, its other name (TL-04). See [`enabled`](Self::enabled).
+    /// `tls`, or `ssl`, its other name. See [`enabled`](Self::enabled).
     pub tls: Option<bool>,
     /// `tlsCAFile`: the certificates to trust, a PEM file.
     pub ca_file: Option<String>,
-    /// `tlsCertificateKeyFile`: the client's own certificate and key, a PEM file (TL-11).
+    /// `tlsCertificateKeyFile`: the client's own certificate and key, a PEM file.
     pub certificate_key_file: Option<String>,
     /// `tlsCertificateKeyFilePassword`: opens that key.
     pub certificate_key_file_password: Option<Secret>,
-    /// `tlsAllowInvalidCertificates`: whether certificates that nobody vouches for are accepted;
+    /// `tlsAllowInvalidCertificates`: whether certificates without a trusted issuer are accepted;
     /// default `false`.
     pub allow_invalid_certificates: Option<bool>,
     /// `tlsAllowInvalidHostnames`: whether certificates for other hosts are accepted; default
     /// `false`.
     pub allow_invalid_hostnames: Option<bool>,
-    /// `tlsInsecure`: whether to relax all that can be relaxed (TL-05); default `false`.
+    /// `tlsInsecure`: whether to relax all that can be relaxed; default `false`.
     pub insecure: Option<bool>,
     /// `tlsDisableOCSPEndpointCheck`: whether to leave OCSP responders alone; default `false`.
     pub disable_ocsp_endpoint_check: Option<bool>,
@@ -28,7 +28,7 @@ pub struct TlsOptions {
 
 impl TlsOptions {
     /// Whether connections are encrypted: as `tls` says, and without it when any other option of
-    /// TLS is set, because nobody sets one of those to send plain text (TL-01).
+    /// TLS is set, because none of those makes sense for plain text.
     #[must_use]
     pub fn enabled(&self) -> bool {
         self.tls.unwrap_or(*self != Self::default())
@@ -57,7 +57,7 @@ const ANY_HOSTNAME: &str = "tlsAllowInvalidHostnames";
 const NO_OCSP: &str = "tlsDisableOCSPEndpointCheck";
 const NO_REVOCATION: &str = "tlsDisableCertificateRevocationCheck";
 
-/// Options of which only one may be present, whatever the values (TL-03).
+/// Options of which only one may be present, whatever the values.
 const CONFLICTS: [(&str, &str); 7] = [
     (INSECURE, ANY_CERTIFICATE),
     (INSECURE, ANY_HOSTNAME),
@@ -77,7 +77,7 @@ fn refuse_conflicts(query: &Query) -> Result<(), UriError> {
     Ok(())
 }
 
-/// `tls` and `ssl`, as often as they come, have to agree (TL-04).
+/// `tls` and `ssl`, as often as they come, have to agree.
 fn switch(query: &mut Query) -> Result<Option<bool>, UriError> {
     let mut agreed = None;
     for name in ["tls", "ssl"] {

@@ -1,9 +1,8 @@
 use std::fmt;
 
-/// Something in a connection string that did not make it invalid, but was not done either
-/// (OP-35, OP-36).
+/// Something in a connection string that did not make it invalid, but was not done either.
 ///
-/// The parser prints nothing; whoever holds the result decides where warnings go. They name the
+/// The parser prints nothing; the caller decides where warnings go. They name the
 /// option, what is wrong with it and what became of it, and never repeat a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UriWarning {
@@ -15,24 +14,24 @@ pub struct UriWarning {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Problem {
-    /// No option has this name (OP-35). It is ignored.
+    /// No option has this name. It is ignored.
     Unknown,
-    /// The value is not one that the option can have (OP-36, OP-38). The option is ignored.
+    /// The value is not one that the option can have. The option is ignored.
     Invalid(Expected),
-    /// One entry of a list is not known (OP-27). The entry is left out.
+    /// One entry of a list is not known. The entry is left out.
     UnknownEntry {
         /// Which one, counted from 1.
         position: usize,
         /// Those that are.
         known: &'static [&'static str],
     },
-    /// The option is given more than once (OP-42). The first one counts.
+    /// The option is given more than once. The first one counts.
     Repeated,
-    /// An old name of another option (OP-43). It is applied as that one.
+    /// An old name of another option. It is applied as that one.
     Renamed(&'static str),
-    /// An old name of another option that is given too (OP-43). It is ignored.
+    /// An old name of another option that is given too. It is ignored.
     Superseded(&'static str),
-    /// A spelling of a boolean other than `true` and `false` (OP-41). It is read as this.
+    /// A spelling of a boolean other than `true` and `false`. It is read as this.
     LegacyBoolean(bool),
     /// Nothing stands between two `&`. It is skipped.
     EmptyPair,
@@ -60,7 +59,7 @@ pub enum Expected {
         /// `usize::MAX` is no limit.
         max_bytes: usize,
     },
-    /// `name:value` pairs, separated by commas; no value holds a comma (OP-51).
+    /// `name:value` pairs, separated by commas; no value holds a comma.
     Pairs,
     /// A number of members, or the name of a write concern.
     WriteConcern,

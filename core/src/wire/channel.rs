@@ -17,10 +17,10 @@ const SMALL: usize = 4096;
 /// The messages of one connection, without its stream: what is to be written, what was read, and
 /// whose turn it is. A client's side, which sends one request at a time.
 ///
-/// A request is [begun](Self::begin); then its [bytes](Self::outgoing) go out, all of them, and it is
-/// [written](Self::written). What comes in is put where there is [room](Self::spare) for it, until
-/// there is a [reply](Self::reply). If anything is refused that came from the other side, or only a
-/// part of a request was written, the connection has perished, and is not
+/// A request is [begun](Self::begin); then its [bytes](Self::outgoing) go out, all of them, and it
+/// is [written](Self::written). What comes in is put where there is [room](Self::spare) for it,
+/// until there is a [reply](Self::reply). If anything is refused that came from the other side, or
+/// only a part of a request was written, the connection has perished, and is not
 /// [reusable](Self::is_reusable).
 ///
 /// Its buffers are used again. What only a large message needed is given back after it.
@@ -57,7 +57,7 @@ pub struct Channel {
     requests: RequestIds,
     limit: MessageLimit,
     compressor: Option<Compressor>,
-    /// May hold what proves who the client is, and is overwritten after that (AU-31, AU-50).
+    /// May hold credentials, and is overwritten after use.
     outgoing: Zeroizing<Vec<u8>>,
     compressed: Vec<u8>,
     scratch: Vec<u8>,
@@ -102,7 +102,7 @@ impl Channel {
         }
     }
 
-    /// What hello has settled (CO-20, CM-05).
+    /// What hello has settled.
     pub fn agree(&mut self, limit: MessageLimit, compressor: Option<Compressor>) {
         self.limit = limit;
         self.framer.set_limit(limit);
@@ -115,12 +115,12 @@ impl Channel {
         self.limit
     }
 
-    /// A number for a request that somebody writes himself.
+    /// A number for a request that the caller writes by itself.
     pub fn next_request_id(&mut self) -> i32 {
         self.requests.next_id()
     }
 
-    /// Whether the connection may go back to its pool: nothing is under way (CO-19).
+    /// Whether the connection may go back to its pool: nothing is under way.
     #[must_use]
     pub fn is_reusable(&self) -> bool {
         self.exchange.is_reusable() && self.framer.is_empty()
@@ -138,13 +138,14 @@ impl Channel {
         self.exchange.awaits_reply()
     }
 
-    /// Begins a request. `database` is `None` for a command that names its own, and may hold a secret:
-    /// its bytes are overwritten when they are written. Allocates as much as the command is long.
+    /// Begins a request. `database` is `None` for a command that names its own, and may hold a
+    /// secret: its bytes are overwritten when they are written. Allocates as much as the command is
+    /// long.
     ///
     /// # Errors
     ///
-    /// A command that is too large or names a database, or a request that is not over. No byte is to
-    /// be written then.
+    /// A command that is too large or names a database, or a request that is not over. No byte is
+    /// to be written then.
     pub fn begin(
         &mut self,
         command: &RawDocument,
@@ -178,8 +179,8 @@ impl Channel {
         self.begin_outgoing(outgoing, false)
     }
 
-    /// As [`begin_message`](Self::begin_message) without a copy, for who writes all of it at once: gives
-    /// the bytes that are to be written.
+    /// As [`begin_message`](Self::begin_message) without a copy, for callers that write all of it
+    /// at once: gives the bytes that are to be written.
     ///
     /// # Errors
     ///
@@ -242,7 +243,7 @@ impl Channel {
     pub fn reply(&mut self) -> Result<Option<RawDocumentBuf>, WireError> {
         let Some(frame) = self.framer.next_frame()? else { return Ok(None) };
         let reply = Message::parse(decompress(frame, self.limit, &mut self.scratch)?)?;
-        // Nobody here allows a second reply, so that this one is the last.
+        // No caller here allows a second reply, so this one is the last.
         let _ = self.exchange.reply(reply.header(), reply.flags())?;
         let body = reply.body().to_owned();
         self.release();
@@ -262,7 +263,7 @@ impl Channel {
         Ok(Some(reply))
     }
 
-    /// The connection belongs to somebody else's messages, of which nothing is known here until it is
+    /// The connection carries messages of the caller, of which nothing is known here until it is
     /// [taken back](Exchange::take_back).
     ///
     /// # Errors
@@ -277,7 +278,7 @@ impl Channel {
         Ok(&mut self.exchange)
     }
 
-    /// No byte of what was begun is written, and none will be: its time was over before (CS-11). The
+    /// No byte of what was begun is written, and none will be: its time was over before. The
     /// connection is as it was.
     ///
     /// # Panics
@@ -306,8 +307,9 @@ impl Channel {
         Ok(())
     }
 
-    /// Puts the message into its buffer, if it is one to be compressed, and says whether it is. CM-10:
-    /// not what holds a secret, nor what comes before anything is agreed.
+    /// Compresses the message into its buffer, if it may be, and returns whether it was. Messages
+    /// with secrets are not, nor is any before a compressor is agreed.
+    // CM-10
     fn prepare(&mut self, message: &[u8]) -> Result<bool, WireError> {
         let message = Frame::new(message, self.limit)?;
         let flags = message.flags()?;
@@ -331,7 +333,7 @@ impl Channel {
         Ok(whole)
     }
 
-    /// Nothing is to be written any more, and a secret does not lie about (AU-31, AU-50).
+    /// Nothing is to be written any more, and a secret does not lie about.
     fn forget_begun(&mut self) {
         if mem::take(&mut self.begun) == (Begun::Plain { is_secret: true }) {
             self.outgoing.zeroize();

@@ -12,17 +12,17 @@ const PREFIX: usize = HEADER_LENGTH + 4 + 4 + 1;
 
 impl Compressor {
     /// Writes `message`, which must be a whole one, as an OP_COMPRESSED to the end of `buffer` and
-    /// gives its length in bytes (CM-07). Whether it *may* be compressed is
+    /// gives its length in bytes. Whether it *may* be compressed is
     /// [`may_compress`](super::may_compress)'s to say.
     ///
     /// A message that compression makes larger is sent so all the same: once agreed, every message
-    /// that may be compressed is (CM-09).
+    /// that may be compressed is.
     ///
     /// # Errors
     ///
     /// [`WireError::NestedCompression`] for one that is compressed already,
-    /// [`WireError::MessageTooLarge`] when the result exceeds the limit (MS-03),
-    /// [`WireError::Compress`]; after each the buffer is as it was.
+    /// [`WireError::MessageTooLarge`] when the result exceeds the limit, [`WireError::Compress`];
+    /// after each the buffer is as it was.
     pub fn compress(
         self,
         message: Frame<'_>,
@@ -76,8 +76,8 @@ impl Compressor {
     }
 }
 
-/// What an OP_COMPRESSED holds; any other message as it is, for a reply may be compressed or not
-/// as the server likes, with any compressor (CM-08).
+/// What an OP_COMPRESSED holds; any other message as it is, for a reply may be compressed or not as
+/// the server likes, with any compressor.
 ///
 /// `scratch` is where the message is put together again, with a header as if it had come
 /// uncompressed; what it held before is gone. It never grows beyond the size that the message says,
@@ -86,7 +86,7 @@ impl Compressor {
 ///
 /// # Errors
 ///
-/// [`WireError::UncompressedSize`] (CM-13), [`WireError::UncompressedMismatch`],
+/// [`WireError::UncompressedSize`], [`WireError::UncompressedMismatch`],
 /// [`WireError::UnknownCompressor`], [`WireError::CompressorNotBuilt`],
 /// [`WireError::NestedCompression`], [`WireError::UnknownOpCode`], [`WireError::Corrupt`],
 /// [`WireError::Cut`].

@@ -2,11 +2,11 @@ use core::fmt;
 
 use super::WireError;
 
-/// A compressor, by its number in a message (CM-04).
+/// A compressor, by its number in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum CompressorId {
-    /// 0: the message as it is. For tests of the protocol; nobody negotiates it.
+    /// 0: the message as it is. For tests of the protocol; it is never negotiated.
     Noop = 0,
     /// 1.
     Snappy = 1,
@@ -16,7 +16,7 @@ pub enum CompressorId {
     Zstd = 3,
 }
 
-/// How hard zlib tries (CM-11): -1 is its own choice (6), 0 nothing, 1 fast, 9 best.
+/// How hard zlib tries: -1 is its own choice (6), 0 nothing, 1 fast, 9 best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZlibLevel(i8);
 
@@ -63,7 +63,7 @@ impl CompressorId {
         }
     }
 
-    /// The compressor of that name, in small letters; `None` for any other (CM-03, CM-12).
+    /// The compressor of that name, in small letters; `None` for any other.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|id| id.name() == name)
@@ -137,8 +137,8 @@ impl Compressor {
 }
 
 /// Whether the message of that command may be compressed: not when it can hold a secret, and not
-/// before both sides have agreed (CM-10). The letters' case does not matter: `isMaster` has two
-/// spellings, and no server runs the others in another one.
+/// before both sides have agreed. The letters' case does not matter: `isMaster` has two spellings,
+/// and no server runs the others in another one.
 ///
 /// ```
 /// use cenote_core::wire::may_compress;

@@ -6,7 +6,7 @@ use super::{BsonProblem, WireError};
 /// How deep documents may be nested in a message, itself counted: what servers take, at most.
 ///
 /// Documents that a server stores are limited to 180 levels, so that a reply around them stays
-/// within this. It keeps whoever turns a document into a tree from running out of stack.
+/// within this. It keeps code that turns a document into a tree from running out of stack.
 pub const MAX_DEPTH: usize = 200;
 
 /// Length and terminator.

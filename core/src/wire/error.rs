@@ -29,7 +29,7 @@ pub enum WireError {
         /// Its length; `None` when the stream ended within the header.
         expected: Option<u32>,
     },
-    /// A header says a length that no message has here (CM-13, MS-15).
+    /// A header says a length that no message has here.
     #[error("a message length of {got} is not between 16 and {max} bytes")]
     MessageLength {
         /// As the header says.
@@ -45,7 +45,7 @@ pub enum WireError {
         /// How many there are.
         got: usize,
     },
-    /// What was written is too large for the other side (MS-03).
+    /// What was written is too large for the other side.
     #[error("the message to send has {got} bytes, but the other side takes only {max}")]
     MessageTooLarge {
         /// Bytes of the message.
@@ -67,13 +67,13 @@ pub enum WireError {
         /// As the header says.
         got: OpCode,
     },
-    /// Required flags that nobody knows (MS-07).
+    /// Required flags that are unknown.
     #[error("required flag bits {bits:#06x} are unknown")]
     UnknownFlags {
         /// Only the unknown ones.
         bits: u32,
     },
-    /// MS-05.
+    /// A section of unknown kind.
     #[error("section kind {kind} at byte {offset} is unknown")]
     UnknownSectionKind {
         /// As the section says.
@@ -81,16 +81,16 @@ pub enum WireError {
         /// Where the section begins.
         offset: usize,
     },
-    /// An OP_MSG without a section of kind 0 (MS-04).
+    /// An OP_MSG without a section of kind 0.
     #[error("the message has no body section")]
     NoBody,
-    /// An OP_MSG with two sections of kind 0 (MS-04).
+    /// An OP_MSG with two sections of kind 0.
     #[error("a second body section begins at byte {offset}")]
     SecondBody {
         /// Where the second one begins.
         offset: usize,
     },
-    /// Two document sequences with one name (MS-04).
+    /// Two document sequences with one name.
     #[error("the document sequence {identifier:?} comes twice")]
     DuplicateSequence {
         /// The name.
@@ -120,7 +120,7 @@ pub enum WireError {
         /// What is wrong with it.
         problem: BsonProblem,
     },
-    /// The message was damaged on its way, or its checksum is wrong (MS-14).
+    /// The message was damaged on its way, or its checksum is wrong.
     #[error("the checksum says {expected:#010x}, but the message has {got:#010x}")]
     Checksum {
         /// As the message says.
@@ -144,7 +144,7 @@ pub enum WireError {
         /// As counted.
         got: usize,
     },
-    /// A compressor id from the reserved range (CM-04).
+    /// A compressor id from the reserved range.
     #[error("compressor {id} is unknown")]
     UnknownCompressor {
         /// As the message says.
@@ -156,7 +156,7 @@ pub enum WireError {
         /// Which one.
         id: CompressorId,
     },
-    /// zlib's levels are -1 to 9 (CM-11).
+    /// zlib's levels are -1 to 9.
     #[error("a zlib compression level of {got} is not between -1 and 9")]
     ZlibLevel {
         /// As it was given.
@@ -165,7 +165,7 @@ pub enum WireError {
     /// A compressed message may not hold a compressed message.
     #[error("a compressed message holds another compressed message")]
     NestedCompression,
-    /// `uncompressedSize` is negative, or more than a message may have (CM-13).
+    /// `uncompressedSize` is negative, or more than a message may have.
     #[error("an uncompressed size of {got} is not between 0 and {max} bytes")]
     UncompressedSize {
         /// As the message says.
@@ -199,7 +199,7 @@ pub enum WireError {
         /// In the compressor's words.
         reason: String,
     },
-    /// A reply to something else than what was asked last (MS-09, MS-15).
+    /// A reply to something else than what was asked last.
     #[error("expected a reply to message {expected}, got one to {got}")]
     ResponseTo {
         /// The only one that makes sense.
@@ -213,19 +213,19 @@ pub enum WireError {
         /// As the header says.
         response_to: i32,
     },
-    /// A reply announces another one, but the request did not allow that (MS-10).
+    /// A reply announces another one, but the request did not allow that.
     #[error("the reply announces another one, which the request did not allow")]
     ExhaustNotAllowed,
-    /// A request while replies to the last one are still to come, or after an error (MS-09).
+    /// A request while replies to the last one are still to come, or after an error.
     #[error("a request cannot be sent now: the last exchange is not complete")]
     NotYourTurn,
-    /// A reply was to be received that nobody asked for, or whose request allowed none.
+    /// A reply was to be received without a request, or whose request allowed none.
     #[error("no reply is due: nothing was asked, or all of it was answered")]
     NothingDue,
-    /// A command has a name, which is its first key (MS-11).
+    /// A command has a name, which is its first key.
     #[error("the command has no name: its document is empty")]
     EmptyCommand,
-    /// `$db` is for [`MessageWriter::command`](super::MessageWriter::command) to add (MS-11).
+    /// `$db` is for [`MessageWriter::command`](super::MessageWriter::command) to add.
     #[error("the command has a $db already")]
     DatabaseTwice,
 }
@@ -235,7 +235,7 @@ pub enum WireError {
 pub enum Amount {
     /// So many bytes.
     Bytes(u64),
-    /// More than it says. Nobody looked how much.
+    /// More than it says; how much is not known.
     More,
     /// Not what it says: the compressed bytes are too few to stand for so much.
     Impossible,

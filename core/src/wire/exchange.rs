@@ -24,16 +24,15 @@ impl RequestIds {
 
 /// Whose turn it is on one connection: a request, its reply, and any more replies that it allowed.
 ///
-/// Feed it every request before its first byte is written and every reply that was read. It
-/// refuses what the protocol does, and knows whether the connection may go back to its pool
-/// (CO-19): only [`is_reusable`](Self::is_reusable), with an [empty
-/// framer](super::Framer::is_empty), is healthy. An operation that is given up in the middle
-/// leaves it as it is, which is not reusable.
+/// Feed it every request before its first byte is written and every reply that was read. It refuses
+/// what the protocol does, and knows whether the connection may go back to its pool: only
+/// [`is_reusable`](Self::is_reusable), with an [empty framer](super::Framer::is_empty), is healthy.
+/// An operation that is given up in the middle leaves it as it is, which is not reusable.
 ///
 /// ```
 /// use cenote_core::wire::{Exchange, Flags, WireError};
 ///
-/// // An unacknowledged write: no reply will come (MS-08).
+/// // An unacknowledged write: no reply will come.
 /// let mut exchange = Exchange::default();
 /// exchange.begin_request(1, Flags::MORE_TO_COME)?;
 /// assert!(!exchange.is_reusable());
@@ -60,7 +59,7 @@ pub struct Exchange {
 pub enum Progress {
     /// It was: the next request may be sent.
     Complete,
-    /// Another one follows: read on, and send nothing (MS-09).
+    /// Another one follows: read on, and send nothing.
     MoreToCome,
 }
 
@@ -72,7 +71,7 @@ enum Turn {
     Writing { request_id: i32, flags: Flags },
     /// A reply to that message must come next, which is the request or the reply before.
     Theirs { expected: i32, request_id: i32, exhaust: bool },
-    /// Somebody sends and receives past this exchange.
+    /// The caller sends and receives past this exchange.
     Lent,
     /// The other side broke the protocol.
     Broken,
@@ -80,15 +79,15 @@ enum Turn {
 
 impl Exchange {
     /// One that also accepts a stream whose replies all answer the request, and not each the one
-    /// before. Servers that are not MongoDB's own send such streams to monitors, where nothing can be
-    /// mistaken for it: there is one request on the connection. Everybody else is strict (MS-09,
-    /// `docs/decisions/0008-what-monitors-accept.md`).
+    /// before. Servers that are not MongoDB's own send such streams to monitors, where nothing can
+    /// be mistaken for it: there is one request on the connection. All others are strict:
+    /// `docs/decisions/0008-what-monitors-accept.md`.
     #[must_use]
     pub fn lenient() -> Self {
         Self { is_lenient: true, ..Self::default() }
     }
 
-    /// A request is about to be written. From now on nobody else can use the connection.
+    /// A request is about to be written. From now on the connection has no other use.
     ///
     /// # Errors
     ///
@@ -118,8 +117,8 @@ impl Exchange {
         };
     }
 
-    /// No byte of the request has been written, and none will be: its time was over before (CS-11). All
-    /// is as before it was begun.
+    /// No byte of the request has been written, and none will be: its time was over before. All is
+    /// as before it was begun.
     ///
     /// # Panics
     ///
@@ -130,7 +129,7 @@ impl Exchange {
     }
 
     /// A reply was read. It must answer the request, or, after one with `moreToCome`, the reply
-    /// before it (MS-09, MS-15). For an OP_REPLY the flags are [`Flags::NONE`].
+    /// before it. For an OP_REPLY the flags are [`Flags::NONE`].
     ///
     /// # Errors
     ///
@@ -148,8 +147,8 @@ impl Exchange {
         outcome
     }
 
-    /// From now on bytes go past this exchange, which cannot know what they mean: until whoever
-    /// sends them has [given the connection back](Self::take_back), nobody else can use it.
+    /// From now on bytes go past this exchange, which cannot know what they mean: until the caller
+    /// that sends them has [given the connection back](Self::take_back), it has no other use.
     ///
     /// # Errors
     ///
@@ -163,8 +162,8 @@ impl Exchange {
         Ok(())
     }
 
-    /// Whoever was [lent](Self::lend) the connection says that nothing is under way and nothing
-    /// unread.
+    /// The caller that was [lent](Self::lend) the connection says that nothing is under way and
+    /// nothing unread.
     ///
     /// # Panics
     ///
@@ -174,7 +173,7 @@ impl Exchange {
         self.turn = Turn::Ours;
     }
 
-    /// Nothing is under way, nothing is unread, nothing was wrong (CO-19).
+    /// Nothing is under way, nothing is unread, nothing was wrong.
     #[must_use]
     pub fn is_reusable(&self) -> bool {
         self.turn == Turn::Ours
@@ -265,7 +264,7 @@ mod tests {
         }
     }
 
-    /// MS-09, for monitors.
+    // MS-09, for monitors
     #[test]
     fn a_lenient_one_accepts_streams_that_answer_the_request() {
         let mut exchange = Exchange::lenient();

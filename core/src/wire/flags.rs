@@ -1,22 +1,20 @@
 use super::WireError;
 
-/// The flag bits of an OP_MSG (MS-06).
+/// The flag bits of an OP_MSG.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {
-    /// Bit 0: the message ends with a CRC-32C of all that comes before it (MS-14).
+    /// Bit 0: the message ends with a CRC-32C of all that comes before it.
     pub checksum_present: bool,
-    /// Bit 1. On a request: no reply will come (MS-08). On a reply: another one follows without a
-    /// request (MS-09).
+    /// Bit 1. On a request: no reply will come. On a reply: another one follows without a request.
     pub more_to_come: bool,
-    /// Bit 16, on requests: replies may have `more_to_come`. Only getMore and hello may set it
-    /// (MS-10).
+    /// Bit 16, on requests: replies may have `more_to_come`. Only getMore and hello may set it.
     pub exhaust_allowed: bool,
 }
 
 const CHECKSUM_PRESENT: u32 = 1 << 0;
 const MORE_TO_COME: u32 = 1 << 1;
 const EXHAUST_ALLOWED: u32 = 1 << 16;
-/// The half of the bits that a reader has to understand (MS-07).
+/// The half of the bits that a reader has to understand.
 const REQUIRED: u32 = 0xFFFF;
 
 impl Flags {
@@ -24,20 +22,20 @@ impl Flags {
     pub const NONE: Self =
         Self { checksum_present: false, more_to_come: false, exhaust_allowed: false };
 
-    /// A request without a reply: an unacknowledged write, which also says `w: 0` (MS-08).
+    /// A request without a reply: an unacknowledged write, which also says `w: 0`.
     pub const MORE_TO_COME: Self = Self { more_to_come: true, ..Self::NONE };
 
-    /// A request that allows more replies than one (MS-10).
+    /// A request that allows more replies than one.
     pub const EXHAUST_ALLOWED: Self = Self { exhaust_allowed: true, ..Self::NONE };
 
     /// Ends the message with a checksum.
     pub const CHECKSUM_PRESENT: Self = Self { checksum_present: true, ..Self::NONE };
 
-    /// Reads the bits. Unknown ones among the upper sixteen are optional and get lost (MS-07).
+    /// Reads the bits. Unknown ones among the upper sixteen are optional and get lost.
     ///
     /// # Errors
     ///
-    /// [`WireError::UnknownFlags`] for unknown ones among the lower sixteen (MS-07).
+    /// [`WireError::UnknownFlags`] for unknown ones among the lower sixteen.
     pub const fn from_bits(bits: u32) -> Result<Self, WireError> {
         let unknown = bits & REQUIRED & !(CHECKSUM_PRESENT | MORE_TO_COME);
         if unknown != 0 {
@@ -50,7 +48,7 @@ impl Flags {
         })
     }
 
-    /// The bits, unused ones zero (MS-07).
+    /// The bits, unused ones zero.
     #[must_use]
     pub const fn bits(self) -> u32 {
         let Self { checksum_present, more_to_come, exhaust_allowed } = self;

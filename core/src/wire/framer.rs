@@ -49,8 +49,8 @@ impl<'a> Frame<'a> {
         Flags::from_bits(Reader::new(self.bytes, HEADER_LENGTH).u32("flagBits")?)
     }
 
-    /// The name of the command in an OP_MSG: the first key of its body (MS-11). `None` when there
-    /// is none. Checks nothing else, and allocates nothing.
+    /// The name of the command in an OP_MSG: the first key of its body. `None` when there is none.
+    /// Checks nothing else, and allocates nothing.
     #[must_use]
     pub fn command_name(&self) -> Option<&'a str> {
         const FLAGS: usize = 4;
@@ -118,7 +118,7 @@ impl Framer {
         Self { buffer: Vec::new(), received: 0..0, limit, failed: None }
     }
 
-    /// From the next message on: what the hello reply says (CO-20).
+    /// From the next message on: what the hello reply says.
     pub fn set_limit(&mut self, limit: MessageLimit) {
         self.limit = limit;
     }
@@ -174,8 +174,8 @@ impl Framer {
         Ok(Some(Frame { header, bytes: &self.buffer[start..][..length] }))
     }
 
-    /// As [`next_frame`](Self::next_frame), for whoever keeps the message. A small one is copied; a
-    /// larger one takes the buffer with it, as it is, and the framer begins a new one.
+    /// As [`next_frame`](Self::next_frame), for callers that keep the message. A small one is
+    /// copied; a larger one takes the buffer with it, as it is, and the framer begins a new one.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl Framer {
     }
 
     /// Nothing is here that was not taken. A connection at rest must be so: more bytes than
-    /// messages asked for are somebody else's reply (CO-19).
+    /// messages asked for are the reply to another request.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.received.is_empty() && self.failed.is_none()

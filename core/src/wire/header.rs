@@ -3,10 +3,10 @@ use core::fmt;
 use super::WireError;
 use super::reader::Reader;
 
-/// Bytes of the header that every message begins with (MS-02).
+/// Bytes of the header that every message begins with.
 pub const HEADER_LENGTH: usize = 16;
 
-/// What every message begins with: its length, its names, and what it is (MS-02).
+/// What every message begins with: its length, its names, and what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Bytes of the whole message, this header included: 16 at least.
@@ -20,7 +20,7 @@ pub struct Header {
 /// The two names in a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ids {
-    /// Chosen by whoever sends the message: see [`RequestIds`](super::RequestIds).
+    /// Chosen by the sender: see [`RequestIds`](super::RequestIds).
     pub request_id: i32,
     /// The `request_id` of the message that this one answers; 0 in a request.
     pub response_to: i32,
@@ -36,12 +36,12 @@ pub enum OpCode {
     Query,
     /// `OP_COMPRESSED`, 2012: any other message, made smaller.
     Compressed,
-    /// `OP_MSG`, 2013: everything else (MS-01).
+    /// `OP_MSG`, 2013: everything else.
     Msg,
 }
 
 /// The most bytes that a message may have: `maxMessageSizeBytes` of the connection's own hello
-/// reply (CO-20, MS-03).
+/// reply.
 ///
 /// ```
 /// use cenote_core::wire::MessageLimit;
@@ -54,12 +54,13 @@ pub enum OpCode {
 pub struct MessageLimit(u32);
 
 impl Header {
-    /// Reads the first 16 bytes of a message. Any length from 16 to `limit` and any known opcode
-    /// is accepted (CM-13, MS-15); nothing is allocated.
+    /// Reads the first 16 bytes of a message. Any length from 16 to `limit` and any known opcode is
+    /// accepted; nothing is allocated.
     ///
     /// # Errors
     ///
-    /// [`WireError::Cut`] on fewer bytes, [`WireError::MessageLength`], [`WireError::UnknownOpCode`].
+    /// [`WireError::Cut`] on fewer bytes, [`WireError::MessageLength`],
+    /// [`WireError::UnknownOpCode`].
     pub fn parse(bytes: &[u8], limit: MessageLimit) -> Result<Self, WireError> {
         let mut reader = Reader::new(bytes, 0);
         let message_length = limit.check(reader.i32("messageLength")?)?;

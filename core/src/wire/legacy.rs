@@ -1,5 +1,5 @@
 //! The two messages from before OP_MSG, as far as a hello from an old client needs them. Cenote's
-//! own clients never send one (CF-22); its endpoint answers them.
+//! own clients never send one; its endpoint answers them.
 
 use core::fmt;
 

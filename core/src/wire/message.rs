@@ -25,9 +25,9 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a message and checks everything in it: flags (MS-07), checksum (MS-14), sections
-    /// (MS-04, MS-05) and each document, as [`check_document`](super::check_document) does. Takes
-    /// one pass (two with a checksum); allocates only for more than four document sequences.
+    /// Reads a message and checks everything in it: flags, checksum, sections and each document, as
+    /// [`check_document`](super::check_document) does. Takes one pass (two with a checksum);
+    /// allocates only for more than four document sequences.
     ///
     /// # Errors
     ///
@@ -87,13 +87,13 @@ impl<'a> Message<'a> {
         self.sequences().find(|sequence| sequence.identifier() == identifier)
     }
 
-    /// The name of the command: its first key (MS-11). `None` when there is none, or no UTF-8.
+    /// The name of the command: its first key. `None` when there is none, or no UTF-8.
     #[must_use]
     pub fn command_name(&self) -> Option<&'a str> {
         command_name(self.body)
     }
 
-    /// The `$db` of a command (MS-11); `None` when it is missing or no string.
+    /// The `$db` of a command; `None` when it is missing or no string.
     #[must_use]
     pub fn database(&self) -> Option<&'a str> {
         self.body.get("$db").ok().flatten().and_then(RawBsonRef::as_str)

@@ -4,14 +4,14 @@
 //! * [`decompress`] undoes OP_COMPRESSED, [`Compressor::compress`] does it.
 //! * [`Message`] reads an OP_MSG without copying it, [`MessageBuf`] keeps one, [`MessageWriter`]
 //!   writes one.
-//! * [`Query`] and [`Reply`] are the two older messages, which nobody but a legacy hello needs.
+//! * [`Query`] and [`Reply`] are the two older messages, which only a legacy hello needs.
 //! * [`Exchange`] knows whose turn it is, and whether a connection may go back to its pool.
 //! * [`Channel`] is all of that together, for one connection of a client.
 //!
 //! Everything here expects the worst of the other side. A message is checked as a whole before
 //! anything of it is shown, memory follows the bytes that came and not those that were announced,
 //! nothing recurses, and each refusal is a [`WireError`] that says what was wrong and where. After
-//! one the stream has no trustworthy boundaries any more: the connection has perished (MS-15).
+//! one the stream has no trustworthy boundaries any more: the connection has perished.
 //!
 //! # A command and its reply
 //!

@@ -8,7 +8,7 @@ pub(super) const BODY: u8 = 0;
 pub(super) const SEQUENCE: u8 = 1;
 
 /// A section of kind 1: documents that belong into the command's field of that name, side by side
-/// instead of within it (MS-12).
+/// instead of within it.
 #[derive(Clone, Debug)]
 pub struct DocumentSequence<'a> {
     identifier: &'a str,
@@ -28,7 +28,7 @@ pub struct Documents<'a> {
 }
 
 impl<'a> DocumentSequence<'a> {
-    /// The field that the documents belong to: `documents`, `updates` or `deletes` (CF-40).
+    /// The field that the documents belong to: `documents`, `updates` or `deletes`.
     #[must_use]
     pub fn identifier(&self) -> &'a str {
         self.identifier

@@ -43,8 +43,8 @@ impl<'b> MessageWriter<'b> {
         writer
     }
 
-    /// Begins a message with this command and appends `$db`, which every command must have
-    /// (MS-11). The caller's document stays as it is (MS-13).
+    /// Begins a message with this command and appends `$db`, which every command must have. The
+    /// caller's document stays as it is.
     ///
     /// # Errors
     ///
@@ -63,9 +63,8 @@ impl<'b> MessageWriter<'b> {
         Ok(writer)
     }
 
-    /// Adds a section of kind 1 with these documents. Identifiers must differ (MS-04), which only
-    /// the reader checks; `documents` for insert, `updates` for update, `deletes` for delete
-    /// (MS-12).
+    /// Adds a section of kind 1 with these documents. Identifiers must differ, which only the
+    /// reader checks; `documents` for insert, `updates` for update, `deletes` for delete.
     ///
     /// # Errors
     ///
@@ -100,7 +99,7 @@ impl<'b> MessageWriter<'b> {
     ///
     /// # Errors
     ///
-    /// [`WireError::MessageTooLarge`] above the limit (MS-03); the buffer is as it was before.
+    /// [`WireError::MessageTooLarge`] above the limit; the buffer is as it was before.
     pub fn finish(mut self, limit: MessageLimit) -> Result<usize, WireError> {
         let got = self.message_length();
         let refused = WireError::MessageTooLarge { got, max: limit.bytes() };

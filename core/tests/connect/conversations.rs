@@ -20,7 +20,7 @@ pub(crate) fn names(commands: &[Document]) -> Vec<&str> {
     commands.iter().filter_map(|command| command.keys().next()).map(String::as_str).collect()
 }
 
-/// AU-20 to AU-22, AU-37, HS-45.
+// AU-20 to AU-22, AU-37, HS-45
 #[test]
 fn scram_in_all_its_lengths() {
     for mechanism in SCRAM {
@@ -43,7 +43,7 @@ fn scram_in_all_its_lengths() {
     }
 }
 
-/// AU-10, AU-11, HS-43, HS-47.
+// AU-10, AU-11, HS-43, HS-47
 #[test]
 fn without_a_mechanism_the_server_is_asked() {
     let uri = "mongodb://user:pencil@db";
@@ -67,7 +67,7 @@ fn without_a_mechanism_the_server_is_asked() {
     }
 }
 
-/// HS-47: a conversation that was dropped is not gone on with, and no nonce is used twice.
+// HS-47: a conversation that was dropped is not gone on with, and no nonce is used twice.
 #[test]
 fn what_was_speculated_in_vain_is_dropped() {
     let mut server = Server::new(Mechanism::ScramSha1);
@@ -82,7 +82,7 @@ fn what_was_speculated_in_vain_is_dropped() {
     assert_ne!(speculative.get("payload"), outcome.commands[1].get("payload"));
 }
 
-/// AU-36.
+// AU-36
 #[test]
 fn a_result_is_computed_once() {
     let mut cache = ScramCache::default();
@@ -98,7 +98,7 @@ fn a_result_is_computed_once() {
     }
 }
 
-/// AU-12, ER-31: a refusal after hello is authentication's.
+// AU-12, ER-31: a refusal after hello is authentication's.
 #[test]
 fn a_wrong_password_is_refused_by_the_server() {
     for mechanism in SCRAM {
@@ -110,7 +110,7 @@ fn a_wrong_password_is_refused_by_the_server() {
     }
 }
 
-/// AU-45 to AU-47.
+// AU-45 to AU-47
 #[test]
 fn x509() {
     let cases = [
@@ -140,7 +140,7 @@ fn x509() {
     }
 }
 
-/// AU-50, AU-51, CF-47: and never within hello (HS-44).
+// AU-50, AU-51, CF-47: and never within hello (HS-44).
 #[test]
 fn plain() {
     let databases = [("", "$external"), ("/shop", "shop"), ("/shop?authSource=ldap", "ldap")];
@@ -175,7 +175,7 @@ fn plain() {
     }
 }
 
-/// AU-30, AU-37: names are not prepared, and cannot end an attribute.
+// AU-30, AU-37: names are not prepared, and cannot end an attribute.
 #[test]
 fn names_are_escaped_and_otherwise_left_alone() {
     let uri = "mongodb://%E2%85%A8%2C%3D%C2%AD:pencil@db/?authMechanism=SCRAM-SHA-256";
@@ -188,7 +188,7 @@ fn names_are_escaped_and_otherwise_left_alone() {
     assert!(payload.starts_with(expected.as_bytes()), "{}", String::from_utf8_lossy(payload));
 }
 
-/// AU-32, AU-40.
+// AU-32, AU-40
 #[test]
 fn passwords_are_prepared_for_sha_256() {
     // All of them are `pencil` after SASLprep: a soft hyphen goes, a wide letter becomes narrow.
@@ -200,7 +200,7 @@ fn passwords_are_prepared_for_sha_256() {
     assert!(play(uri, Server::new(Mechanism::ScramSha1)).result.is_err(), "not for SHA-1 (AU-31)");
 }
 
-/// Whoever derives keys does so for all who wait for the same, and without a lock (AU-36).
+// Keys are derived once for all conversations that wait for the same, and without a lock (AU-36).
 #[test]
 fn what_somebody_derived_serves_all() {
     let mut cache = ScramCache::default();
@@ -240,7 +240,7 @@ fn everything_can_go_to_another_thread() {
     goes::<ProxyStep>();
 }
 
-/// AU-02: an arbiter knows no users.
+// AU-02: an arbiter knows no users.
 #[test]
 fn nobody_authenticates_at_an_arbiter() {
     let mut server = Server::new(Mechanism::ScramSha256);
@@ -251,7 +251,7 @@ fn nobody_authenticates_at_an_arbiter() {
     assert_eq!((description.kind, description.mechanism), (ServerKind::RsArbiter, None));
 }
 
-/// LB-21: the pool learns of the service before the failure that concerns it.
+// LB-21: the pool learns of the service before the failure that concerns it.
 #[test]
 fn the_service_is_known_when_authentication_fails() {
     let service = ObjectId::from_bytes([5; 12]);

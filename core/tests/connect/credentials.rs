@@ -10,7 +10,7 @@ use cenote_core::uri::{Compressor, Credential, Mechanism, Secret};
 use crate::conversations::{names, play};
 use crate::server::{Server, converse, nonces, options};
 
-/// AU-07, AU-55: before anything is sent.
+// AU-07, AU-55: before anything is sent.
 #[test]
 fn what_is_not_spoken_is_a_configuration_error() {
     let cases = [
@@ -40,7 +40,7 @@ fn what_is_not_spoken_is_a_configuration_error() {
     }
 }
 
-/// AU-07, AU-38, AU-46: a credential need not come from a connection string.
+// AU-07, AU-38, AU-46: a credential need not come from a connection string.
 #[test]
 fn a_credential_that_cannot_be_used() {
     let password = || Some(Secret::from("pencil".to_owned()));
@@ -72,7 +72,7 @@ fn a_credential_that_cannot_be_used() {
     }
 }
 
-/// HS-43, AU-11: what only one mechanism cannot take is a matter for when that one is chosen.
+// HS-43, AU-11: what only one mechanism cannot take is a matter for when that one is chosen.
 #[test]
 fn a_password_that_cannot_be_prepared_is_one_for_sha_1() {
     let uri = "mongodb://user:%07@db";

@@ -29,7 +29,7 @@ fn read(uri: &str, reply: &Document) -> Result<ConnectionDescription, Connection
     outcome.result
 }
 
-/// HS-02 to HS-05, HS-10, CM-02, CF-23 to CF-25.
+// HS-02 to HS-05, HS-10, CM-02, CF-23 to CF-25
 #[test]
 fn the_old_name_and_everything_else() {
     let options = options("mongodb://db");
@@ -41,7 +41,7 @@ fn the_old_name_and_everything_else() {
     assert_eq!(hello(options), expected);
 }
 
-/// HS-03, LB-10, LB-11.
+// HS-03, LB-10, LB-11
 #[test]
 fn the_new_name_behind_a_load_balancer() {
     let hello = hello(options("mongodb://db/?loadBalanced=true"));
@@ -50,7 +50,7 @@ fn the_new_name_behind_a_load_balancer() {
     assert!(!hello.contains_key("helloOk"));
 }
 
-/// HS-12: on each command.
+// HS-12: on each command.
 #[test]
 fn a_declared_api_is_declared_every_time() {
     let mut options = options("mongodb://user:pencil@db/?authMechanism=SCRAM-SHA-256");
@@ -68,7 +68,7 @@ fn a_declared_api_is_declared_every_time() {
     }
 }
 
-/// CM-01, CM-03, CM-05, CM-06, CF-26.
+// CM-01, CM-03, CM-05, CM-06, CF-26
 #[test]
 fn the_first_compressor_of_ours_that_they_have() {
     let cases = [
@@ -89,7 +89,7 @@ fn the_first_compressor_of_ours_that_they_have() {
     }
 }
 
-/// HS-11: everything that is kept.
+// HS-11: everything that is kept.
 #[test]
 fn a_full_reply() {
     let process_id = ObjectId::from_bytes([3; 12]);
@@ -124,7 +124,7 @@ fn an_empty_reply_has_the_defaults() {
     assert!(!description.hello_ok);
 }
 
-/// HS-11: in both shapes.
+// HS-11: in both shapes.
 #[test]
 fn kinds_of_servers() {
     let kinds = [
@@ -148,7 +148,7 @@ fn kinds_of_servers() {
     }
 }
 
-/// LB-12, LB-20.
+// LB-12, LB-20
 #[test]
 fn behind_a_load_balancer_there_is_a_service() {
     let uri = "mongodb://db/?loadBalanced=true";
@@ -168,7 +168,7 @@ fn behind_a_load_balancer_there_is_a_service() {
     assert_eq!(error.to_string(), "hello: `serviceId` in the reply is not an ObjectId");
 }
 
-/// ER-36, T-58: a refusal is not a network error.
+// ER-36, T-58: a refusal is not a network error.
 #[test]
 fn a_refused_hello() {
     for code in [91, 11600, 18] {
@@ -191,7 +191,7 @@ fn a_reply_that_says_nothing() {
     }
 }
 
-/// SD-51, AU-01, CM-10: whatever the client is configured to do.
+// SD-51, AU-01, CM-10: whatever the client is configured to do.
 #[test]
 fn a_monitor_does_not_authenticate() {
     let options = options("mongodb://user:pencil@db/?compressors=zlib").for_monitor();
@@ -203,7 +203,7 @@ fn a_monitor_does_not_authenticate() {
     assert_eq!(hello(options), expected);
 }
 
-/// HS-07, HS-08.
+// HS-07, HS-08
 #[test]
 fn a_monitor_asks_again() {
     let process_id = ObjectId::from_bytes([3; 12]);

@@ -19,7 +19,7 @@ fn document(environment: &Environment) -> Document {
     Document::try_from(client.to_document()).expect("a document of ours")
 }
 
-/// HS-20 to HS-23.
+// HS-20 to HS-23
 #[test]
 fn what_is_always_there() {
     let version = env!("CARGO_PKG_VERSION");
@@ -46,7 +46,7 @@ fn what_is_always_there() {
     assert_eq!(document.get_document("os").ok(), Some(&os));
 }
 
-/// HS-24 to HS-26, HS-48.
+// HS-24 to HS-26, HS-48
 #[test]
 fn where_it_runs() {
     let lambda = ("AWS_EXECUTION_ENV", "AWS_Lambda_java8");
@@ -100,7 +100,7 @@ fn where_it_runs() {
     assert_eq!(document(&docker).get_document("env").ok(), Some(&expected));
 }
 
-/// HS-29.
+// HS-29
 #[test]
 fn drivers_are_appended_once() {
     let mut client = ClientMetadata::new(None, &Environment::default()).unwrap();
@@ -123,7 +123,7 @@ fn drivers_are_appended_once() {
     assert_eq!(document.get_str("platform").ok(), Some("Rust|Library Platform"));
 }
 
-/// HS-30: connections that are being established are not told.
+// HS-30: connections that are being established are not told.
 #[test]
 fn later_metadata_is_for_later_connections() {
     let mut client = ClientMetadata::new(None, &Environment::default()).unwrap();
@@ -136,7 +136,7 @@ fn later_metadata_is_for_later_connections() {
     assert_eq!([name(&before), name(&after)], ["cenote", "cenote|orm"]);
 }
 
-/// HS-20, HS-29.
+// HS-20, HS-29
 #[test]
 fn what_cannot_be_said() {
     let new = ClientMetadata::new(Some(&"ü".repeat(65)), &Environment::default());
@@ -153,7 +153,7 @@ fn what_cannot_be_said() {
     }
 }
 
-/// HS-28, one step after the other.
+// HS-28, one step after the other.
 #[test]
 fn what_does_not_fit_is_left_out_in_order() {
     let lambda = |region: usize, os_name: usize| Environment {
@@ -186,7 +186,7 @@ fn what_does_not_fit_is_left_out_in_order() {
 }
 
 proptest! {
-    /// HS-27.
+    // HS-27
     #[test]
     fn it_always_fits(
         app in ".{0,32}", texts in prop::collection::vec(".{0,400}", 6), faas in any::<bool>(),

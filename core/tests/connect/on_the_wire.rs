@@ -169,7 +169,7 @@ fn deep(levels: usize) -> Vec<u8> {
     (0..levels).fold(rawdoc! {}, |inner, _| rawdoc! { "d": inner }).into_bytes()
 }
 
-/// CM-13, MS-05, MS-07, MS-09, MS-15: in hello, and after it.
+// CM-13, MS-05, MS-07, MS-09, MS-15: in hello, and after it.
 #[test]
 fn damaged_messages() {
     for (which, stage) in [(0, Stage::Hello), (1, Stage::Authentication)] {
@@ -183,7 +183,7 @@ fn damaged_messages() {
     }
 }
 
-/// CM-13: announced as almost as much as a message may have.
+// CM-13: announced as almost as much as a message may have.
 #[cfg(feature = "zlib")]
 #[test]
 fn a_boast() {
@@ -192,7 +192,7 @@ fn a_boast() {
     assert_eq!(error.to_string(), "hello: zlib cannot read the message: it ends too early");
 }
 
-/// ER-30, ER-31: what is not whole did not come.
+// ER-30, ER-31: what is not whole did not come.
 #[test]
 fn a_reply_that_is_cut() {
     for (which, stage, labels) in [(0, Stage::Hello, 3), (1, Stage::Authentication, 1)] {

@@ -49,7 +49,7 @@ fn replace(document: &mut Document, from: &str, to: &str) {
     set_payload(document, &text);
 }
 
-/// AU-33, AU-37.
+// AU-33, AU-37
 #[test]
 fn lies_in_the_first_reply() {
     const LIES: [(Lie, &str); 28] = [
@@ -145,7 +145,7 @@ fn lies_in_the_first_reply() {
     }
 }
 
-/// AU-22, AU-37.
+// AU-22, AU-37
 #[test]
 fn lies_in_the_second_reply() {
     const LIES: [(Lie, &str); 9] = [
@@ -182,7 +182,7 @@ fn lies_in_the_second_reply() {
     }
 }
 
-/// A server that asks for an empty message has to be content with it (AU-22).
+// A server that asks for an empty message has to be content with it (AU-22).
 #[test]
 fn a_conversation_ends() {
     let goes_on: Lie = |it| drop(it.insert("done", false));
@@ -192,7 +192,7 @@ fn a_conversation_ends() {
     assert_eq!(error_of(2, nothing, true).reason(), reason);
 }
 
-/// Only inside hello a reply has no `ok` of its own (HS-45).
+// Only inside hello a reply has no `ok` of its own (HS-45).
 #[test]
 fn a_reply_to_authentication_succeeds_or_fails() {
     let cases = [
@@ -234,8 +234,8 @@ fn fewer_iterations_may_be_too_many() {
     assert!(!taken.contains("iterations"), "{taken}");
 }
 
-/// ER-30, ER-31, T-57: the labels follow from how far the connection had come, and an
-/// authentication that began in hello is hello until that has been answered.
+// ER-30, ER-31, T-57: the labels follow from how far the connection had come, and an
+// authentication that began in hello is hello until that has been answered.
 #[test]
 fn a_connection_that_breaks() {
     let overloaded = ["SystemOverloadedError", "RetryableError"];
@@ -292,7 +292,7 @@ fn challenged(server: &mut Server) -> Establish {
             Step::Receive | Step::Done(_) => break,
         }
     }
-    panic!("nobody was asked for keys");
+    panic!("no keys were asked for");
 }
 
 /// A pool that mixes its connections up is told so, and the password stays its own.
@@ -327,7 +327,7 @@ fn keys_of_another_conversation_are_refused() {
     let mut early = establish("mongodb://db");
     early.derived(keys, &mut cache);
     let error = early.next_step().unwrap_err();
-    assert_eq!(error.to_string(), "hello: keys were derived that nobody asked for");
+    assert_eq!(error.to_string(), "hello: keys were derived without a request");
 }
 
 /// While keys are derived nothing is under way.
@@ -370,7 +370,7 @@ fn garbage_has_a_stage() {
     assert_eq!(error.labels(true).count(), 0);
 }
 
-/// AU-50: one command, one reply.
+// AU-50: one command, one reply.
 #[test]
 fn plain_does_not_go_on() {
     let uri = "mongodb://user:pencil@db/?authMechanism=PLAIN";

@@ -39,7 +39,7 @@ fn look(value: &impl Debug) {
     check(&shown(value));
 }
 
-/// What shows nothing at all has nothing to hide, and helps nobody.
+/// A `Debug` that shows nothing hides everything, and is of no use.
 fn shown(value: &impl Debug) -> String {
     let short = format!("{value:?}");
     assert!(!short.is_empty());

@@ -122,7 +122,7 @@ impl Server {
         let mut reply = match name {
             "saslStart" => self.start(command),
             "saslContinue" => self.go_on(command),
-            other => panic!("nobody expects {other}"),
+            other => panic!("unexpected: {other}"),
         };
         if !reply.contains_key("ok") {
             reply.insert("ok", 1);

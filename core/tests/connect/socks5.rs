@@ -49,7 +49,7 @@ fn play(
     }
 }
 
-/// SX-03, SX-04.
+// SX-03, SX-04
 #[test]
 fn names_and_addresses() {
     let cases: [(&str, &[u8]); 3] = [
@@ -101,7 +101,7 @@ fn answers_of_all_lengths() {
 /// Whether there is a login, what the proxy answers, and what is wrong with it.
 type Case<'a> = (bool, &'a [&'a [u8]], (Kind, &'a str));
 
-/// SX-06.
+// SX-06
 #[test]
 fn refusals_and_nonsense() {
     let credential = credential("user", "pencil");
@@ -140,12 +140,12 @@ fn refusals_and_nonsense() {
 #[test]
 fn what_does_not_fit_into_the_protocol() {
     let long = "x".repeat(256);
-    let nobody = ProxyCredential { username: String::new(), ..credential("u", "p") };
+    let nameless = ProxyCredential { username: String::new(), ..credential("u", "p") };
     let cases = [
         ("/run/mongodb-27017.sock", None, "a UNIX socket cannot be reached through a proxy"),
         ("db", Some(credential(&long, "p")), "the proxy's user name is not 1 to 255 bytes long"),
         ("db", Some(credential("u", &long)), "the proxy's password is not 1 to 255 bytes long"),
-        ("db", Some(nobody), "the proxy's user name is not 1 to 255 bytes long"),
+        ("db", Some(nameless), "the proxy's user name is not 1 to 255 bytes long"),
     ];
     for (address, credential, reason) in cases {
         let error = Socks5::new(&server(address), credential.as_ref()).unwrap_err();

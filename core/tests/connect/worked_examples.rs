@@ -1,4 +1,4 @@
-//! The conversations that RFC 7677 and MongoDB's authentication specification print (AU-39).
+//! The conversations that RFC 7677 and MongoDB's authentication specification print.
 
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ fn without_speculation() {
     }
 }
 
-/// HS-44.
+// HS-44
 #[test]
 fn with_speculation() {
     for example in &EXAMPLES {

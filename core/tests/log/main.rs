@@ -1,4 +1,4 @@
-//! All eleven log messages, to the letter: keys, their order, values and the line (LG-01 … LG-38).
+//! All eleven log messages, to the letter: keys, their order, values and the line.
 
 mod page;
 mod rows;

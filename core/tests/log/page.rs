@@ -1,7 +1,8 @@
 //! Holds `docs/logging.md` to the code.
 //!
 //! How: the page is generated from the table of examples and compared with the file. After a wanted
-//! change, `CENOTE_BLESS=1 cargo test -p cenote-core` rewrites the file, and the diff is the review.
+//! change, `CENOTE_BLESS=1 cargo test -p cenote-core` rewrites the file, and the diff is the
+//! review.
 
 use std::fmt::Write as _;
 use std::path::Path;

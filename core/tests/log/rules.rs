@@ -20,7 +20,7 @@ fn not_checked_out<C: std::fmt::Display>(error: CheckOutError<C>, settings: LogS
     record.field("error").map(ToString::to_string).unwrap_or_default()
 }
 
-/// LG-33: also when nothing failed, because the pool was never ready (ER-08).
+// LG-33: also when nothing failed, because the pool was never ready (ER-08).
 #[test]
 fn a_pool_that_was_never_ready_says_so() {
     let error = CheckOutError::<&str>::PoolCleared { cause: None };
@@ -30,7 +30,7 @@ fn a_pool_that_was_never_ready_says_so() {
     );
 }
 
-/// LG-08: there is no larger number of 64 bits with a sign.
+// LG-08: there is no larger number of 64 bits with a sign.
 #[test]
 fn ids_beyond_the_largest_are_shown_as_that() {
     let event = Event::<&str>::ConnectionCheckedIn { connection_id: u64::MAX };
@@ -39,7 +39,7 @@ fn ids_beyond_the_largest_are_shown_as_that() {
     assert_eq!(record.field("driverConnectionId"), Some(&LogValue::Int(i64::MAX)));
 }
 
-/// LG-48, LG-50: every text of an error is cut, fixed texts are not.
+// LG-48, LG-50: every text of an error is cut, fixed texts are not.
 #[test]
 fn errors_are_cut_at_the_length_that_is_set() {
     let settings = LogSettings::default().with_max_document_length(4);
@@ -64,7 +64,7 @@ fn errors_are_cut_at_the_length_that_is_set() {
     assert_eq!(shown, format!("{}...", &long[..1000]));
 }
 
-/// LG-56.
+// LG-56
 #[test]
 fn no_record_has_a_secret_of_the_connection_string() {
     let uri = "mongodb://app:s3cret@db1.example.com/?maxPoolSize=20&authMechanism=PLAIN&tls=true";

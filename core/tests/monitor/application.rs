@@ -32,8 +32,8 @@ fn refused(code: i32, counter: Option<i64>) -> ConnectionError {
     ConnectionError::command(Stage::Operation, reply)
 }
 
-/// SD-28: a network error cancels the check that hangs on the same network, closes its connection, and
-/// the next check is not hurried (SD-27) until somebody asks.
+// SD-28: a network error cancels the check that hangs on the same network, closes its connection,
+// and the next check is not hurried (SD-27) until one is requested.
 #[test]
 fn a_network_error_cancels_the_check() {
     let mut world = World::new();
@@ -53,7 +53,7 @@ fn a_network_error_cancels_the_check() {
     assert_eq!(world.kind(), Some(ServerKind::RsPrimary));
 }
 
-/// SD-28: between two checks only the connection is closed.
+// SD-28: between two checks only the connection is closed.
 #[test]
 fn a_network_error_between_two_checks() {
     let mut world = World::new();
@@ -65,7 +65,7 @@ fn a_network_error_between_two_checks() {
     assert_eq!(world.done(), ["started", "open 2"]);
 }
 
-/// SD-29: a change of state asks for a check, and what is as old as the change does not undo it.
+// SD-29: a change of state asks for a check, and what is as old as the change does not undo it.
 #[test]
 fn a_change_of_state() {
     let mut world = World::new();
@@ -92,7 +92,7 @@ fn a_change_of_state() {
     assert_eq!(world.kind(), Some(ServerKind::RsSecondary));
 }
 
-/// SD-21, SD-25: stale errors and timeouts change nothing.
+// SD-21, SD-25: stale errors and timeouts change nothing.
 #[test]
 fn what_changes_nothing() {
     let mut world = World::new();

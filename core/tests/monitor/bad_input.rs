@@ -48,7 +48,7 @@ fn time_does_not_run_backwards() {
     assert_eq!(world.monitor.next_deadline().unwrap().at.as_nanos(), 11_000_000_000);
 }
 
-/// SM-13: closed is closed.
+// SM-13: closed is closed.
 #[test]
 fn nothing_comes_after_the_close() {
     let mut world = World::new();
@@ -63,7 +63,7 @@ fn nothing_comes_after_the_close() {
     assert!(world.done().is_empty());
 }
 
-/// OP-22, LB-40.
+// OP-22, LB-40
 #[test]
 fn what_cannot_be_watched() {
     let mut options = MonitorOptions::default();
@@ -82,7 +82,7 @@ fn what_cannot_be_watched() {
     assert!(actions.is_empty());
 }
 
-/// OP-18, OP-22, OP-30.
+// OP-18, OP-22, OP-30
 #[test]
 fn options_of_a_connection_string() {
     let uri = "mongodb://db/?heartbeatFrequencyMS=700&connectTimeoutMS=20&serverMonitoringMode=poll\

@@ -7,7 +7,7 @@ use cenote_core::monitor::{Action, DeadlineReason, MonitorOptions};
 
 use crate::world::{MS, SECOND, World, primary, refusal, reset, standalone};
 
-/// SD-40, SM-06: a server that was not known before is not asked again at once.
+// SD-40, SM-06: a server that was not known before is not asked again at once.
 #[test]
 fn a_server_that_cannot_be_reached() {
     let mut world = World::new();
@@ -29,8 +29,8 @@ fn a_server_that_cannot_be_reached() {
     assert_eq!(world.done(), ["failed after 0ns", "close 2", "clear"]);
 }
 
-/// SM-06: one lost connection is no lost server, if it is there at the second attempt; and there is
-/// only one.
+// SM-06: one lost connection is no lost server, if it is there at the second attempt; and there is
+// only one.
 #[test]
 fn a_known_server_is_asked_again_at_once_and_once() {
     let mut world = World::new();
@@ -51,7 +51,8 @@ fn a_known_server_is_asked_again_at_once_and_once() {
     assert_eq!(world.kind(), Some(ServerKind::Standalone));
 }
 
-/// SD-41, SD-52: a reply that was asked for has connectTimeoutMS; then connections in use are broken.
+// SD-41, SD-52: a reply that was asked for has connectTimeoutMS; then connections in use are
+// broken.
 #[test]
 fn a_server_that_hangs() {
     let mut options = MonitorOptions::default();
@@ -70,7 +71,7 @@ fn a_server_that_hangs() {
     assert_eq!(world.kind(), None);
 }
 
-/// SD-41: also while it is opened, which is for the embedder to time.
+// SD-41: also while it is opened, which is for the embedder to time.
 #[test]
 fn a_connect_that_times_out() {
     let mut world = World::new();
@@ -78,7 +79,7 @@ fn a_connect_that_times_out() {
     assert!(world.done().contains(&"clear and interrupt".to_owned()));
 }
 
-/// SD-40: what the server refuses, and what is no hello, fails the check without a second attempt.
+// SD-40: what the server refuses, and what is no hello, fails the check without a second attempt.
 #[test]
 fn replies_that_are_none() {
     for reply in [refusal(), rawdoc! { "ok": 1, "setName": 7 }, rawdoc! {}] {
@@ -119,7 +120,7 @@ fn another_replica_set() {
     assert!(!world.done().contains(&"ready".to_owned()));
 }
 
-/// SD-03: whoever serves nobody has no ready pool, unless it is meant itself.
+// SD-03: a server that serves no operations has no ready pool, except with a direct connection.
 #[test]
 fn whose_pool_is_ready() {
     let replies = [

@@ -6,7 +6,7 @@ use cenote_core::uri::ServerMonitoringMode;
 
 use crate::world::{MS, SECOND, World, primary, standalone};
 
-/// SM-12, SD-01, SD-02: the first check is the hello of a new socket, and makes the pool ready.
+// SM-12, SD-01, SD-02: the first check is the hello of a new socket, and makes the pool ready.
 #[test]
 fn the_first_check_is_the_hello_of_a_new_socket() {
     let mut world = World::new();
@@ -19,7 +19,7 @@ fn the_first_check_is_the_hello_of_a_new_socket() {
     assert_eq!(world.done(), ["succeeded after 3ms", changed, "ready"]);
 }
 
-/// SM-03: a server that does not count its changes is asked at intervals, and answers at once.
+// SM-03: a server that does not count its changes is asked at intervals, and answers at once.
 #[test]
 fn a_server_that_cannot_stream_is_asked_every_ten_seconds() {
     let mut world = World::new();
@@ -37,7 +37,7 @@ fn a_server_that_cannot_stream_is_asked_every_ten_seconds() {
     assert_eq!(world.until_due().at, answered + SECOND * 10);
 }
 
-/// SM-02.
+// SM-02
 #[test]
 fn whether_there_is_streaming() {
     use ServerMonitoringMode::{Auto, Poll, Stream};
@@ -61,7 +61,7 @@ fn whether_there_is_streaming() {
     }
 }
 
-/// SM-05: a check that is asked for comes at once, but 500 ms after the last one at the earliest.
+// SM-05: a check that is asked for comes at once, but 500 ms after the last one at the earliest.
 #[test]
 fn a_requested_check_keeps_the_floor() {
     let mut world = World::new();
@@ -87,7 +87,7 @@ fn a_requested_check_keeps_the_floor() {
     assert_eq!(world.done(), ["started", "send 1: hello"], "the floor is passed: at once");
 }
 
-/// SM-05: a request during a check is answered by it, unless it fails.
+// SM-05: a request during a check is answered by it, unless it fails.
 #[test]
 fn a_request_during_a_check_is_answered_by_it_or_kept() {
     let mut world = World::new();
@@ -103,7 +103,7 @@ fn a_request_during_a_check_is_answered_by_it_or_kept() {
     assert_eq!(due.at, world.now + MS * 500);
 }
 
-/// OP-22: the frequency is the user's, from 500 ms on.
+// OP-22: the frequency is the user's, from 500 ms on.
 #[test]
 fn the_frequency_is_as_set() {
     let mut options = MonitorOptions::default();
@@ -114,7 +114,7 @@ fn the_frequency_is_as_set() {
     assert_eq!(world.until_due().at.as_nanos(), 500_000_000);
 }
 
-/// A socket that breaks while nobody asks is replaced soon, and says nothing of the server by itself.
+/// A socket that breaks between checks is replaced soon, and says nothing of the server by itself.
 #[test]
 fn an_idle_socket_that_breaks() {
     let mut world = World::new();

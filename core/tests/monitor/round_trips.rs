@@ -12,7 +12,7 @@ fn round_trip(world: &World) -> (Duration, Duration) {
     (average, minimum)
 }
 
-/// SM-08: checks that are asked for tell the time, and the hello of a new socket does.
+// SM-08: checks that are asked for tell the time, and the hello of a new socket does.
 #[test]
 fn polling_measures_by_itself() {
     let mut options = MonitorOptions::default();
@@ -29,7 +29,7 @@ fn polling_measures_by_itself() {
     assert_eq!(world.monitor.description().round_trip, world.monitor.round_trip());
 }
 
-/// SM-07, SM-08: what streams is measured on a second socket, every ten seconds.
+// SM-07, SM-08: what streams is measured on a second socket, every ten seconds.
 #[test]
 fn streaming_has_a_second_socket() {
     let mut world = World::new();
@@ -43,7 +43,7 @@ fn streaming_has_a_second_socket() {
     world.done();
     let due = world.until_due();
     assert_eq!((due.at, due.reason), (opened + SECOND * 10, DeadlineReason::RoundTrip));
-    assert_eq!(world.done(), ["send 2: hello"], "EV-29: nobody is told");
+    assert_eq!(world.done(), ["send 2: hello"], "EV-29: there is no event");
     world.wait(MS * 11);
     // SM-08: whatever it says.
     world.replied(2, &refusal(), false);
@@ -68,7 +68,7 @@ fn a_measurement_that_is_overdue_is_made() {
     assert_eq!(world.done(), ["send 2: hello"]);
 }
 
-/// SD-42: a socket that fails there changes nothing but to be replaced in time.
+// SD-42: a socket that fails there changes nothing but to be replaced in time.
 #[test]
 fn a_second_socket_that_fails() {
     let mut world = World::new();
@@ -83,7 +83,7 @@ fn a_second_socket_that_fails() {
     assert_eq!(world.done(), ["open 3 to measure"]);
 }
 
-/// SM-09: what was measured before a failure does not count any more.
+// SM-09: what was measured before a failure does not count any more.
 #[test]
 fn a_failed_check_forgets_times() {
     let mut world = World::new();

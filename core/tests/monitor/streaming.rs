@@ -5,7 +5,7 @@ use cenote_core::monitor::{Action, DeadlineReason, Input, MonitorOptions};
 
 use crate::world::{MS, SECOND, World, primary, refusal, secondary, standalone};
 
-/// SM-03, SM-04: hello with the topology version, replies that go on, and no pause between.
+// SM-03, SM-04: hello with the topology version, replies that go on, and no pause between.
 #[test]
 fn a_server_that_counts_its_changes_streams() {
     let mut world = World::new();
@@ -42,7 +42,7 @@ fn a_server_that_counts_its_changes_streams() {
     assert_eq!(world.done()[..4], expected);
 }
 
-/// SD-52: what a streamed reply may take is connectTimeoutMS and heartbeatFrequencyMS.
+// SD-52: what a streamed reply may take is connectTimeoutMS and heartbeatFrequencyMS.
 #[test]
 fn a_stream_that_falls_silent() {
     let mut world = World::new();
@@ -68,7 +68,7 @@ fn a_stream_that_falls_silent() {
     assert_eq!(world.done(), expected);
 }
 
-/// SD-52: without limit stays without limit, also for streams.
+// SD-52: without limit stays without limit, also for streams.
 #[test]
 fn zero_is_without_limit() {
     let mut options = MonitorOptions::default();
@@ -84,7 +84,7 @@ fn zero_is_without_limit() {
     assert_eq!(world.monitor.next_deadline(), None);
 }
 
-/// SM-11: news that is older than what is known changes nothing, and makes nothing ready.
+// SM-11: news that is older than what is known changes nothing, and makes nothing ready.
 #[test]
 fn old_news_is_ignored() {
     let mut world = World::new();
@@ -111,7 +111,7 @@ fn back_to_polling() {
     assert_eq!(world.done(), ["started", "send 1: hello"]);
 }
 
-/// SM-05: what streams is not hurried by requests.
+// SM-05: what streams is not hurried by requests.
 #[test]
 fn a_request_changes_nothing_for_a_stream() {
     let mut world = World::new();
@@ -122,7 +122,7 @@ fn a_request_changes_nothing_for_a_stream() {
     assert!(world.done().is_empty());
 }
 
-/// SD-40: a refusal ends the stream, clears without an interrupt, and is not asked again at once.
+// SD-40: a refusal ends the stream, clears without an interrupt, and is not asked again at once.
 #[test]
 fn a_stream_that_ends_with_a_refusal() {
     let mut world = World::new();

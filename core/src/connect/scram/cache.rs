@@ -6,9 +6,9 @@ use super::{
 };
 
 /// What was computed for one password and is worth keeping: PBKDF2 is slow on purpose, and every
-/// connection of a pool would run it again (AU-36).
+/// connection of a pool would run it again.
 ///
-/// It belongs to whoever owns the connections of one client. It is small, forgets what was not used
+/// It belongs to the owner of the connections of one client. It is small, forgets what was not used
 /// for the longest time, never shows what is in it and overwrites it when it is dropped.
 ///
 /// It is asked and told in passing, so that a lock around it is held for moments only: what takes
@@ -97,7 +97,7 @@ mod tests {
         cache.entries.iter().any(|entry| entry.keys.are_of(&derivation(salt)))
     }
 
-    /// AU-36: everything that a result depends on counts.
+    /// Everything that a result depends on counts.
     #[test]
     fn each_question_has_its_own_answer() {
         let mut cache = ScramCache::default();

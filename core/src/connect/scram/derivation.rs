@@ -3,11 +3,11 @@ use std::sync::Arc;
 
 use super::hash::{Hash, Keys, SecretBytes};
 
-/// The slow part of SCRAM: PBKDF2, as often as the server asks for (AU-31, AU-32).
+/// The slow part of SCRAM: PBKDF2, as often as the server asks for.
 ///
 /// It is a millisecond or two with what servers ask for today, and a tenth of a second with
 /// [`MAX_ITERATIONS`](crate::connect::MAX_ITERATIONS), all of it computing. Where it runs is up to
-/// whoever has it: on a thread of its own where others would have to wait for it.
+/// its holder: on a thread of its own where others would have to wait for it.
 ///
 /// It has what the password comes to, which it does not show, and overwrites when it is dropped.
 #[derive(Clone)]
@@ -18,8 +18,9 @@ pub struct KeyDerivation {
     pub(super) iterations: u32,
 }
 
-/// What a [`KeyDerivation`] comes to, for [`Establish::derived`](crate::connect::Establish::derived).
-/// A clone shares it; it is not shown, and overwritten when the last one is dropped.
+/// What a [`KeyDerivation`] comes to, for
+/// [`Establish::derived`](crate::connect::Establish::derived). A clone shares it; it is not shown,
+/// and overwritten when the last one is dropped.
 #[derive(Clone)]
 pub struct DerivedKeys {
     inner: Arc<Inner>,
@@ -51,7 +52,8 @@ impl DerivedKeys {
         &self.inner.keys
     }
 
-    /// The secret of this process is compared with itself: nobody learns from how long it takes.
+    /// The secret of this process is compared with itself: its duration is not observable from
+    /// outside.
     pub(super) fn are_of(&self, derivation: &KeyDerivation) -> bool {
         let KeyDerivation { hash, secret, salt, iterations } = &self.inner.derivation;
         *hash == derivation.hash

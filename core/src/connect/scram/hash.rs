@@ -27,7 +27,7 @@ pub(super) struct Keys {
 }
 
 impl Hash {
-    /// The password as PBKDF2 takes it (AU-31, AU-32); `None` if SASLprep does not allow it.
+    /// The password as PBKDF2 takes it; `None` if SASLprep does not allow it.
     pub(super) fn secret(self, username: &str, password: &str) -> Option<SecretBytes> {
         match self {
             Self::Sha1 => Some(password_digest(username, password)),
@@ -78,7 +78,7 @@ impl Hash {
 }
 
 impl Keys {
-    /// What only who has the client's key can make; it does not give the key away.
+    /// A proof that only the client's key can make; it does not reveal the key.
     pub(super) fn client_proof(&self, signed: &[u8]) -> SecretBytes {
         let stored = self.hash.digest(&self.client);
         let signature = self.hash.hmac(&stored, signed);

@@ -1,4 +1,4 @@
-//! SCRAM, RFC 5802 and RFC 7677, as MongoDB speaks it (AU-30 to AU-39).
+//! SCRAM, RFC 5802 and RFC 7677, as MongoDB speaks it.
 
 mod cache;
 mod derivation;
@@ -20,8 +20,8 @@ use self::{
 use super::{Nonce, sasl::SaslReply};
 use crate::uri::{Mechanism, Secret};
 
-/// How many iterations of PBKDF2 a server must ask for at least: fewer would let whoever listens
-/// guess passwords too fast (AU-33).
+/// How many iterations of PBKDF2 a server must ask for at least: fewer would let an eavesdropper
+/// guess passwords too fast.
 pub const MIN_ITERATIONS: u32 = 4096;
 
 /// How many iterations a server may ask for, unless
@@ -59,7 +59,7 @@ pub(super) enum ScramError {
 /// What follows a reply.
 pub(super) enum ScramStep {
     Send(Zeroizing<Vec<u8>>),
-    /// Somebody has to [derive](KeyDerivation::run) keys.
+    /// The caller has to [derive](KeyDerivation::run) keys.
     Derive,
     Done,
 }
@@ -79,20 +79,20 @@ pub(super) struct Scram {
 enum State {
     /// Our first message is under way.
     First,
-    /// The server has said how keys are derived, and nobody has done so yet.
+    /// The server has said how keys are derived, and that is still to be done.
     Challenged { derivation: KeyDerivation, unproven: Zeroizing<String>, signed: Zeroizing<String> },
     /// Our proof is under way; this is what the server must sign, and with which key.
     Proof { keys: Keys, signed: Zeroizing<String> },
-    /// The server has proved itself and insists on an empty message (AU-22).
+    /// The server has proved itself and insists on an empty message.
     Proven,
 }
 
-/// No channel binding (AU-34); encoded, it is the `c=biws` of the final message.
+/// No channel binding; encoded, it is the `c=biws` of the final message.
 const HEADER: &str = "n,,";
 
 impl Scram {
     /// A password that SASLprep does not allow matters only when it is asked for: until then the
-    /// server may say that it wants SCRAM-SHA-1, which takes it (HS-43, AU-11).
+    /// server may say that it wants SCRAM-SHA-1, which takes it.
     pub(super) fn new(
         mechanism: ScramMechanism,
         username: &str,
@@ -164,7 +164,7 @@ impl Scram {
         }
     }
 
-    /// What somebody has to do before this goes on.
+    /// What the caller has to do before this goes on.
     pub(super) const fn derivation(&self) -> Option<&KeyDerivation> {
         match &self.state {
             State::Challenged { derivation, .. } => Some(derivation),

@@ -5,7 +5,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::hash::SecretBytes;
 
-/// The password as SCRAM-SHA-256 takes it (AU-32); `None` if it has what SASLprep prohibits.
+/// The password as SCRAM-SHA-256 takes it; `None` if it has what SASLprep prohibits.
 ///
 /// `stringprep` has the tables, and a function for the whole, which grows texts of its own on the
 /// way and does not overwrite them. Here the text is written once, to where there is room for all
@@ -77,7 +77,7 @@ mod tests {
         saslprep(password).map(|bytes| String::from_utf8(bytes.to_vec()).expect("characters"))
     }
 
-    /// The examples of RFC 4013, section 3, and AU-40.
+    // The examples of RFC 4013, section 3 (AU-40).
     #[test]
     fn examples() {
         let examples = [

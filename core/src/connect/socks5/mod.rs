@@ -16,9 +16,9 @@ use crate::uri::ProxyCredential;
 ///
 /// The embedder connects to the proxy, asks for the [next step](Self::next_step) until it is
 /// [`ProxyStep::Connected`] or an error, and goes on with TLS or hello as if the proxy were the
-/// server (SX-05). When the connection to the proxy fails, or time runs out, the error is the
-/// embedder's to make, at [`Stage::Proxy`](crate::error::Stage::Proxy). The machine never needs more than 262 bytes of memory
-/// for what it reads.
+/// server. When the connection to the proxy fails, or time runs out, the error is the embedder's to
+/// make, at [`Stage::Proxy`](crate::error::Stage::Proxy). The machine never needs more than 262
+/// bytes of memory for what it reads.
 ///
 /// ```
 /// use cenote_core::connect::{ProxyStep, Socks5};
@@ -74,12 +74,13 @@ enum Phase {
 
 impl Socks5 {
     /// A machine for one connection through a proxy. The server's name goes to the proxy as it is,
-    /// to be resolved there (SX-04).
+    /// to be resolved there.
     ///
     /// # Errors
     ///
-    /// A configuration error at [`Stage::Proxy`](crate::error::Stage::Proxy) when the server is a UNIX socket, or its name, the
-    /// user name or the password does not fit into the protocol: 1 to 255 bytes each.
+    /// A configuration error at [`Stage::Proxy`](crate::error::Stage::Proxy) when the server is a
+    /// UNIX socket, or its name, the user name or the password does not fit into the protocol: 1 to
+    /// 255 bytes each.
     pub fn new(
         server: &ServerAddress,
         credential: Option<&ProxyCredential>,
@@ -102,8 +103,8 @@ impl Socks5 {
     ///
     /// # Errors
     ///
-    /// Why the connection has to be closed: a network error when the proxy says no (SX-06), a
-    /// protocol error when it says what SOCKS5 does not know. Asked again, the same again.
+    /// Why the connection has to be closed: a network error when the proxy says no, a protocol
+    /// error when it says what SOCKS5 does not know. Asked again, the same again.
     pub fn next_step(&mut self) -> Result<ProxyStep, ConnectionError> {
         match (&self.phase, self.outbox.take()) {
             (Phase::Failed(error), _) => Err(error.clone()),
@@ -225,7 +226,7 @@ impl fmt::Debug for Socks5 {
 }
 
 impl ProxyBytes {
-    /// The bytes. Whoever calls this answers for where they go.
+    /// The bytes. The caller is responsible for where they go.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.0

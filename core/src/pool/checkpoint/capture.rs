@@ -20,8 +20,8 @@ impl<S: PoolTypes> PoolState<S> {
         checkpoint
     }
 
-    /// The same into a checkpoint whose memory is used again: allocates only where the pool is larger
-    /// than it was.
+    /// The same into a checkpoint whose memory is used again: allocates only where the pool is
+    /// larger than it was.
     pub fn checkpoint_into(&self, checkpoint: &mut PoolCheckpoint) {
         checkpoint.options.clone_from(&self.options);
         checkpoint.status = self.status;

@@ -18,9 +18,9 @@ pub use validate::InvalidCheckpoint;
 
 /// Everything that a pool remembers, except payloads.
 ///
-/// Taken with [`PoolState::checkpoint`] or [`PoolState::checkpoint_into`], turned back into a machine with
-/// [`PoolState::restore`]. The restored machine has the same
-/// [fingerprint](PoolState::fingerprint), and the same inputs have the same consequences.
+/// Taken with [`checkpoint`] or [`checkpoint_into`], turned back into a
+/// machine with [`restore`]. The restored machine has the same
+/// [fingerprint], and the same inputs have the same consequences.
 ///
 /// ```
 /// use cenote_core::pool::{NoPayload, Input, Instant, PoolOptions, PoolState};
@@ -31,18 +31,23 @@ pub use validate::InvalidCheckpoint;
 /// assert_eq!(restored.fingerprint(), pool.fingerprint());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// [`checkpoint`]: super::PoolState::checkpoint
+/// [`checkpoint_into`]: super::PoolState::checkpoint_into
+/// [`restore`]: super::PoolState::restore
+/// [fingerprint]: super::PoolState::fingerprint
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolCheckpoint {
     /// The options as they were set last.
     pub options: PoolOptions,
-    /// The state (PS-15 … PS-17).
+    /// The state.
     pub status: Status,
     /// The pool's generation.
     pub generation: u64,
     /// Whether the pool as a whole was ever cleared. What with is a payload.
     pub was_cleared: bool,
-    /// Until when the minimum is left alone after a failed establishment (T-37).
+    /// Until when the minimum is left alone after a failed establishment.
     pub populate_after: Option<Instant>,
     /// Connections up to this number were inherited through a fork.
     pub inherited: u64,
@@ -96,7 +101,7 @@ pub struct ConnectionCheckpoint {
     pub state: ConnectionStateCheckpoint,
 }
 
-/// What a connection does, in a [`PoolCheckpoint`] (CO-13 … CO-15).
+/// What a connection does, in a [`PoolCheckpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionStateCheckpoint {
     /// Being established; the request that owns it, if there is one, names it.
@@ -131,7 +136,7 @@ pub struct RequestCheckpoint {
     pub started: Instant,
     /// When it stops waiting, if it does.
     pub deadline: Option<Instant>,
-    /// Whether its caller set that deadline, so that it covers establishment, too (CS-02).
+    /// Whether its caller set that deadline, so that it covers establishment, too.
     pub deadline_is_callers: bool,
     /// What it was asked for.
     pub purpose: Purpose,
@@ -139,7 +144,8 @@ pub struct RequestCheckpoint {
     pub owns: Option<ConnId>,
 }
 
-/// An empty checkpoint, to be filled by [`PoolState::checkpoint_into`]: that of no pool in particular.
+/// An empty checkpoint of no pool in particular, for
+/// [`checkpoint_into`](super::PoolState::checkpoint_into).
 impl Default for PoolCheckpoint {
     fn default() -> Self {
         Self {

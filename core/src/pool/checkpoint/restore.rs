@@ -21,7 +21,7 @@ use crate::pool::types::{NoPayload, PoolTypes};
 pub trait PayloadSource<S: PoolTypes> {
     /// The socket of a connection that lies in the pool.
     fn conn(&mut self, id: ConnId) -> S::Conn;
-    /// Whoever made a request that has no outcome yet.
+    /// The waiter of a request without an outcome.
     fn waiter(&mut self, id: WaiterId) -> S::Waiter;
     /// What the pool, or a service, was cleared with last.
     fn cause(&mut self, service: Option<ServiceId>) -> S::Cause;

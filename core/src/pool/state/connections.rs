@@ -2,8 +2,8 @@
 //!
 //! A connection lives in a slot of a slab and is on exactly one list, that of its state. Each list
 //! is in order of time, so that the oldest is first: moving a connection costs a constant, and
-//! pruning costs what is pruned. Only this module writes to a connection, which keeps its state, its
-//! list and the counts in step.
+//! pruning costs what is pruned. Only this module writes to a connection, which keeps its state,
+//! its list and the counts in step.
 
 use alloc::collections::BinaryHeap;
 use alloc::vec::Vec;

@@ -49,9 +49,9 @@ pub struct PoolState<S: PoolTypes> {
     pub(in crate::pool) queue: WaitQueue<S::Waiter>,
     /// The requests that own a pending connection, in the order in which they came.
     pub(in crate::pool) owners: Vec<(Request<S::Waiter>, ConnId)>,
-    /// What the most recent clear of the whole pool was fed with (SI-19).
+    /// What the most recent clear of the whole pool was fed with.
     pub(in crate::pool) cleared_by: Option<S::Cause>,
-    /// Until when the minimum is left alone after a failed establishment (T-37).
+    /// Until when the minimum is left alone after a failed establishment.
     pub(in crate::pool) populate_after: Option<Instant>,
     /// Connections up to this number were inherited through a fork.
     pub(in crate::pool) inherited: u64,
@@ -61,8 +61,7 @@ pub struct PoolState<S: PoolTypes> {
 }
 
 impl<S: PoolTypes> PoolState<S> {
-    /// Makes a pool: paused, in generation 0, empty (PCR-02 … PCR-05), and emits
-    /// `ConnectionPoolCreated`.
+    /// Makes a pool: paused, in generation 0, empty, and emits `ConnectionPoolCreated`.
     ///
     /// # Errors
     ///
@@ -103,8 +102,9 @@ impl<S: PoolTypes> PoolState<S> {
     }
 }
 
-/// Where the payloads can be copied, as in exploration and simulation, so can the whole machine: the
-/// copy goes its own way from here on. By hand, so that it does not ask for `Clone` of the shell.
+/// Where the payloads can be copied, as in exploration and simulation, so can the whole machine:
+/// the copy goes its own way from here on. By hand, so that it does not ask for `Clone` of the
+/// shell.
 impl<S: PoolTypes> Clone for PoolState<S>
 where
     S::Conn: Clone,

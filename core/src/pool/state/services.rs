@@ -1,4 +1,4 @@
-//! Generations by service, in load-balanced mode (LB-01 … LB-04).
+//! Generations by service, in load-balanced mode.
 
 use alloc::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ impl<C> Services<C> {
     }
 
     /// A connection has finished its hello with this service: counts it and tells the generation
-    /// that it belongs to (LB-03).
+    /// that it belongs to.
     pub(in crate::pool) fn join(&mut self, id: ServiceId) -> u64 {
         let new = Service { generation: 0, connections: 0, cleared_by: None };
         let service = self.map.entry(id).or_insert(new);
@@ -42,7 +42,7 @@ impl<C> Services<C> {
         self.map.insert(id, Service { generation, connections: 0, cleared_by });
     }
 
-    /// A connection of this service was closed. The last one takes the entry along (LB-02).
+    /// A connection of this service was closed. The last one takes the entry along.
     pub(in crate::pool) fn leave(&mut self, id: ServiceId) {
         let service = self.map.get_mut(&id).expect("a connection that joined its service");
         assert!(service.connections > 0, "a service without connections has no entry");
@@ -52,8 +52,8 @@ impl<C> Services<C> {
         }
     }
 
-    /// Starts a new generation of this service (CLB-02). `false` when there is no such entry: then
-    /// nothing can be stale (SI-17).
+    /// Starts a new generation of this service. `false` when there is no such entry: then nothing
+    /// can be stale.
     pub(in crate::pool) fn clear(&mut self, id: ServiceId, cause: C) -> bool {
         match self.map.get_mut(&id) {
             Some(service) => {

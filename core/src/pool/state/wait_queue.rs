@@ -2,8 +2,8 @@
 //!
 //! Requests stand in the order of their ids. Serving takes from the front, and so does timing out
 //! when deadlines come in order. Cancelling finds its request by binary search and leaves a
-//! tombstone, which goes when it reaches the front or when tombstones become the majority. So
-//! the cost of enqueueing, serving and cancelling does not depend on the length of the queue, except
+//! tombstone, which goes when it reaches the front or when tombstones become the majority. So the
+//! cost of enqueueing, serving and cancelling does not depend on the length of the queue, except
 //! for the search.
 
 use alloc::collections::{BinaryHeap, VecDeque};
@@ -230,8 +230,8 @@ mod tests {
     use super::*;
     use crate::pool::invariants::tests::{assert_found, busy, idle};
 
-    /// Requests 4, 6 and 7 wait, with a tombstone where 5 was. The deadline of 4 is in order, that of 7
-    /// is not.
+    /// Requests 4, 6 and 7 wait, with a tombstone where 5 was. The deadline of 4 is in order, that
+    /// of 7 is not.
     #[test]
     fn a_queue_can_be_wrong() {
         assert_found(busy(), |it| it.queue.waiting = 2, "waiting requests are counted");

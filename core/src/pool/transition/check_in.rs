@@ -1,4 +1,4 @@
-//! Checking in a connection (IN-01 … IN-09).
+//! Checking in a connection.
 
 use crate::pool::action::Action;
 use crate::pool::event::{CloseReason, Event};
@@ -11,9 +11,10 @@ use crate::pool::status::Status;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
-    /// CheckedIn comes first, whatever follows (T-07). Then the connection is closed if it has
-    /// perished or the pool is closed; otherwise it is available, and the oldest request is served
-    /// with it at once (OUT-22).
+    /// CheckedIn comes first, whatever follows. Then the connection is closed if it has perished or
+    /// the pool is closed; otherwise it is available, and the oldest request is served with it at
+    /// once.
+    // T-07, OUT-22
     #[inline(always)]
     pub(in crate::pool) fn check_in(
         &mut self,
@@ -38,8 +39,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Why a connection in use cannot go back into the pool, if so: errored before stale before
-    /// idle before closed (KX-05, T-45), and surplus last. How long it was in use does not count
-    /// (IN-07).
+    /// idle before closed, and surplus last. How long it was in use does not count.
+    // KX-05, T-45, IN-07
     #[inline(always)]
     fn unfit(
         &self,
@@ -66,7 +67,9 @@ impl<S: PoolTypes> PoolState<S> {
         self.has_surplus().then_some((CloseReason::Idle, None))
     }
 
-    /// AV-03; the idle time starts here (T-53).
+    /// The idle time starts here.
+    // AV-03
+    // T-53
     #[inline(always)]
     pub(in crate::pool) fn make_available(&mut self, id: ConnId, conn: S::Conn) {
         assert_eq!(self.status, Status::Ready, "only a ready pool has connections to offer");

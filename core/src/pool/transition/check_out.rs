@@ -1,4 +1,4 @@
-//! Checking out a connection (OUT-01 … OUT-23).
+//! Checking out a connection.
 
 use crate::pool::action::Action;
 use crate::pool::error::CheckOutError;
@@ -14,15 +14,16 @@ use crate::pool::status::Status;
 use crate::pool::time::Instant;
 use crate::pool::types::PoolTypes;
 
-/// What can serve the oldest request (OUT-04 … OUT-06).
+/// What can serve the oldest request.
 enum Source {
     Available(ConnId),
     NewConnection,
 }
 
 impl<S: PoolTypes> PoolState<S> {
-    /// CheckOutStarted comes before any look at the state (T-06). A pool that is closed or paused
-    /// fails the request; otherwise it is served, if no older one waits (T-19), or waits itself.
+    /// CheckOutStarted comes before any look at the state. A pool that is closed or paused fails
+    /// the request; otherwise it is served, if no older one waits, or waits itself.
+    // T-06, T-19
     #[inline(always)]
     pub(in crate::pool) fn check_out(
         &mut self,
@@ -54,8 +55,9 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// Serves waiting requests, oldest first, until the oldest cannot be served (WQ-07). Runs after
-    /// every input: whatever freed a connection, a place or a permit is a reason (T-21, T-27).
+    /// Serves waiting requests, oldest first, until the oldest cannot be served. Runs after every
+    /// input: whatever freed a connection, a place or a permit is a reason.
+    // WQ-07, T-21, T-27
     #[inline(never)]
     pub(in crate::pool) fn serve_requests(&mut self, out: &mut impl ActionSink<S>) {
         while !self.queue.is_empty() {
@@ -72,9 +74,10 @@ impl<S: PoolTypes> PoolState<S> {
         self.check_promises();
     }
 
-    /// Walks the available connections for one that has not perished and closes those that have
-    /// (OUT-05). If there is none, a new one may be created unless the total or the number of
-    /// pending ones is at its limit (OUT-06, OUT-07).
+    /// Walks the available connections for one that has not perished and closes those that have. If
+    /// there is none, a new one may be created unless the total or the number of pending ones is at
+    /// its limit.
+    // OUT-05, OUT-06, OUT-07
     #[inline(always)]
     fn find_source(&mut self, out: &mut impl ActionSink<S>) -> Option<Source> {
         while let Some(id) = self.first_choice() {
@@ -94,7 +97,8 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// Marks an available connection as in use and hands it over (OUT-15).
+    /// Marks an available connection as in use and hands it over.
+    // OUT-15
     #[inline(always)]
     fn check_out_available(
         &mut self,
@@ -109,8 +113,9 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Starts a connection that belongs to the request. The request has left the queue, so that the
-    /// next one can be looked at (WQ-13), and is limited by nothing but its caller's own deadline from
-    /// now on (T-23).
+    /// next one can be looked at, and is limited by nothing but its caller's own deadline from now
+    /// on.
+    // WQ-13, T-23
     #[inline(never)]
     fn establish_for(&mut self, mut request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
         let deadline = request.deadline.filter(|_| request.deadline_is_callers);
@@ -122,7 +127,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// The caller went away: its request leaves the queue, and a connection that was being made for
-    /// it goes to whoever is next, or into the pool (SI-10, SI-11).
+    /// it goes to the next request, or into the pool.
+    // SI-10, SI-11
     pub(in crate::pool) fn cancel_check_out(&mut self, id: WaiterId, out: &mut impl ActionSink<S>) {
         let snapshot = self.snapshot();
         let Some(request) = self.queue.remove(id).or_else(|| self.disown(id)) else { return };

@@ -1,5 +1,4 @@
-//! Ready and clear: the life of a generation (PRD-01 … PRD-06, CLR-01 … CLR-14, INT-01 … INT-13,
-//! CLB-01 … CLB-07).
+//! Ready and clear: the life of a generation.
 
 use crate::pool::action::Action;
 use crate::pool::error::CheckOutError;
@@ -12,9 +11,10 @@ use crate::pool::status::Status;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
-    /// Only a paused pool becomes ready (PRD-01, PRD-04), and says so before anything is created
-    /// (PRD-03, T-01): the minimum is seen to after this. The generation stays, so that connections
-    /// from before the clear stay stale (PRD-06).
+    /// Only a paused pool becomes ready, and says so before anything is created: the minimum is
+    /// seen to after this. The generation stays, so that connections from before the clear stay
+    /// stale.
+    // PRD-01, PRD-04, PRD-03, T-01, PRD-06
     pub(in crate::pool) fn ready(&mut self, out: &mut impl ActionSink<S>) {
         if self.status != Status::Paused {
             return;
@@ -24,11 +24,11 @@ impl<S: PoolTypes> PoolState<S> {
         emit(out, || Event::ConnectionPoolReady);
     }
 
-    /// A new generation begins, even in a paused pool (CLR-07), and the pool is paused. Then, in
-    /// this order (T-02): PoolCleared, unless the pool was paused already (CLR-06); the requests
-    /// that wait fail, oldest first (CLR-08, CLR-10); connections that are being established or
-    /// used are interrupted, if asked for, in a paused pool, too (INT-12); and available ones, all
-    /// stale by now, are closed at once (CLR-14).
+    /// A new generation begins, even in a paused pool, and the pool is paused. Then, in this order:
+    /// PoolCleared, unless the pool was paused already; the requests that wait fail, oldest first;
+    /// connections that are being established or used are interrupted, if asked for, in a paused
+    /// pool, too; and available ones, all stale by now, are closed at once.
+    // CLR-07, T-02, CLR-06, CLR-08, CLR-10, INT-12, CLR-14
     pub(in crate::pool) fn clear(
         &mut self,
         cause: S::Cause,
@@ -56,8 +56,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Everything that exists is of the generation before this clear or older, so it is all
-    /// interrupted (INT-05): pending connections are closed at once (INT-09), those in use when they
-    /// are checked in (SI-12, T-42).
+    /// interrupted: pending connections are closed at once, those in use when they are checked in.
+    // INT-05, INT-09, SI-12, T-42
     fn interrupt(&mut self, failure: &CheckOutError<S::Cause>, out: &mut impl ActionSink<S>) {
         let cause = self.cleared_by.clone();
         self.abort_pending(|_, _| CloseReason::Error, cause.as_ref(), failure, out);
@@ -72,9 +72,9 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// A new generation of one service begins. The pool is not paused and nobody who waits fails
-    /// (CLB-03 … CLB-05). Without a connection of that service nothing can be stale, and nothing is
-    /// said (SI-17).
+    /// A new generation of one service begins. The pool is not paused and no waiting request fails.
+    /// Without a connection of that service nothing can be stale, and nothing is said.
+    // CLB-03, CLB-05, SI-17
     pub(in crate::pool) fn clear_service(
         &mut self,
         cause: S::Cause,

@@ -41,7 +41,8 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// The run that a clear schedules at once (BG-05, BG-10), unless maintenance never runs (T-35).
+    /// The run that a clear schedules at once, unless maintenance never runs.
+    // BG-05, BG-10, T-35
     pub(in crate::pool) fn prune_stale(&mut self, out: &mut impl ActionSink<S>) {
         if self.settings.pause_after_failure.is_some() {
             self.close_available_where(
@@ -51,9 +52,10 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// A peer may close what lies in the pool; whoever holds a connection finds out himself
-    /// (SI-20). The minimum pauses, or a peer that takes connections and drops them at once would be
-    /// asked again and again (T-37).
+    /// A peer may close an available connection; the user of one in use notices by itself. The
+    /// minimum pauses, or a peer that takes connections and drops them at once would be asked again
+    /// and again.
+    // SI-20, T-37
     pub(in crate::pool) fn idle_closed_by_peer(
         &mut self,
         id: ConnId,
@@ -68,7 +70,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Stops establishing every pending connection, oldest first, and fails the requests that own
-    /// them with `error` (INT-09, SI-06).
+    /// them with `error`.
+    // INT-09, SI-06
     pub(in crate::pool) fn abort_pending(
         &mut self,
         reason: impl Fn(&Self, ConnId) -> CloseReason,
@@ -89,7 +92,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Closing a connection, as far as the pool is concerned: it counts no longer, then
-    /// ConnectionClosed is emitted; the socket comes after that (KX-01, KX-03, T-11).
+    /// ConnectionClosed is emitted; the socket comes after that.
+    // KX-01, KX-03, T-11
     #[inline(never)]
     pub(in crate::pool) fn remove(
         &mut self,
@@ -106,7 +110,8 @@ impl<S: PoolTypes> PoolState<S> {
         connection.state
     }
 
-    /// Stale before idle (KX-05). Only an available connection can be idle (CO-10).
+    /// Stale before idle. Only an available connection can be idle.
+    // KX-05, CO-10
     #[inline]
     pub(in crate::pool) fn perished(&self, id: ConnId) -> Option<CloseReason> {
         let connection = self.connections.known(id);
@@ -119,9 +124,10 @@ impl<S: PoolTypes> PoolState<S> {
         (idled_out || self.outlived(connection)).then_some(CloseReason::Idle)
     }
 
-    /// CO-09: a connection is stale when its generation is not that of the pool, or of its service.
-    /// In load-balanced mode it belongs to no service before its hello is done, and nothing can
-    /// have made it stale (LB-04).
+    /// A connection is stale when its generation is not that of the pool, or of its service. In
+    /// load-balanced mode it belongs to no service before its hello is done, and nothing can have
+    /// made it stale.
+    // LB-04, CO-09
     #[inline]
     pub(in crate::pool) fn outdated(&self, connection: &Connection<S::Conn>) -> bool {
         let current = match connection.service {

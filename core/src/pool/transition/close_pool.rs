@@ -1,4 +1,4 @@
-//! The end of a pool (PCL-01 … PCL-09).
+//! The end of a pool.
 
 use crate::pool::error::CheckOutError;
 use crate::pool::event::{CloseReason, Event};
@@ -8,10 +8,11 @@ use crate::pool::status::Status;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
-    /// Closed for good; a second time it means nothing (SI-04). Requests fail in the order in which
-    /// they came, so those that own a pending connection, which is aborted, go before those that
-    /// wait (SI-05, SI-06, T-48, T-49). Then available connections are closed, and PoolClosed comes
-    /// after all of that (T-08). Connections in use are closed when they are checked in (PCL-02).
+    /// Closed for good; a second time it means nothing. Requests fail in the order in which they
+    /// came, so those that own a pending connection, which is aborted, go before those that wait.
+    /// Then available connections are closed, and PoolClosed comes after all of that. Connections
+    /// in use are closed when they are checked in.
+    // SI-04, SI-05, SI-06, T-48, T-49, T-08, PCL-02
     pub(in crate::pool) fn close(&mut self, out: &mut impl ActionSink<S>) {
         if self.status == Status::Closed {
             return;

@@ -1,4 +1,4 @@
-//! Creating and establishing connections (CC-01 … CC-03, ES-01 … ES-07, PO-01 … PO-13).
+//! Creating and establishing connections.
 
 use crate::pool::action::Action;
 use crate::pool::error::CheckOutError;
@@ -14,7 +14,8 @@ use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
     /// Whether one more connection is allowed: neither the total nor the number of pending ones is
-    /// at its limit (PS-11, PS-12). Pending ones from before a clear count, too (T-16).
+    /// at its limit. Pending ones from before a clear count, too.
+    // PS-11, PS-12, T-16
     #[inline]
     pub(in crate::pool) fn may_create(&self) -> bool {
         self.status == Status::Ready
@@ -22,7 +23,8 @@ impl<S: PoolTypes> PoolState<S> {
             && self.connections.len(List::Pending) < self.settings.max_pending
     }
 
-    /// Creates a pending connection: counted, numbered and announced, without any I/O yet (CC-02).
+    /// Creates a pending connection: counted, numbered and announced, without any I/O yet.
+    // CC-02
     pub(in crate::pool) fn create(
         &mut self,
         owner: Option<WaiterId>,
@@ -34,9 +36,10 @@ impl<S: PoolTypes> PoolState<S> {
         id
     }
 
-    /// Creates connections ahead of need while there are fewer than the minimum and the pool is ready
-    /// (PO-03, PO-05, PO-09). Runs after every input, and so after every establishment that made a
-    /// permit free (T-36); after one that failed, only when the pause is over (T-37).
+    /// Creates connections ahead of need while there are fewer than the minimum and the pool is
+    /// ready. Runs after every input, and so after every establishment that made a permit free;
+    /// after one that failed, only when the pause is over.
+    // PO-03, PO-05, PO-09, T-36, T-37
     #[inline(never)]
     pub(in crate::pool) fn populate(&mut self, out: &mut impl ActionSink<S>) {
         if self.populate_after.is_some_and(|pause_ends| self.now < pause_ends) {
@@ -68,8 +71,9 @@ impl<S: PoolTypes> PoolState<S> {
         self.connections.total() < self.settings.min_total
     }
 
-    /// How many connections are being made that nobody waits for. One that became stale meanwhile
-    /// will never be of use (SI-07), so it does not hold up the next.
+    /// How many connections are being made ahead of need. One that became stale meanwhile
+    /// will never be of use, so it does not hold up the next.
+    // SI-07
     fn populating(&self) -> usize {
         let useful = |connection: &Connection<S::Conn>| {
             matches!(connection.state, ConnState::Pending { owner: None, .. })
@@ -79,7 +83,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// In load-balanced mode the connection takes its generation from its service, and is counted
-    /// there, when hello is done (LB-03, T-61).
+    /// there, when hello is done.
+    // LB-03, T-61
     pub(in crate::pool) fn handshaken(&mut self, id: ConnId, service: Option<ServiceId>) {
         if self.connections.get(id).is_none() {
             return;
@@ -88,10 +93,10 @@ impl<S: PoolTypes> PoolState<S> {
         self.connections.set_handshaken(id, service);
     }
 
-    /// ConnectionReady comes first (ES-07, T-10). A connection that became stale on the way is never
-    /// handed out, whatever the state of the pool is by now (SI-07, T-38, T-39). Otherwise it goes to
-    /// the request that started it, or else into the pool, where the oldest request finds it before
-    /// it could find the permit (PO-07, PO-10, T-12).
+    /// ConnectionReady comes first. A connection that became stale on the way is never handed out,
+    /// whatever the state of the pool is by now. Otherwise it goes to the request that started it,
+    /// or else into the pool, where the oldest request finds it before it could find the permit.
+    // ES-07, T-10, SI-07, T-38, T-39, PO-07, PO-10, T-12
     pub(in crate::pool) fn establish_succeeded(
         &mut self,
         id: ConnId,
@@ -132,9 +137,9 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// ConnectionClosed, then CheckOutFailed (OUT-19, T-05), and the minimum waits for a while
-    /// (T-37), unless the failure is old news: the connection was of an earlier generation. SDAM has
-    /// had its say already (T-03).
+    /// ConnectionClosed, then CheckOutFailed, and the minimum waits for a while, unless the failure
+    /// is old news: the connection was of an earlier generation. SDAM has had its say already.
+    // OUT-19, T-05, T-37, T-03
     pub(in crate::pool) fn establish_failed(
         &mut self,
         id: ConnId,
@@ -153,8 +158,9 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// The server had reasons to refuse, so the minimum, if there is one, is left alone for a while
-    /// (T-37).
+    /// The server had reasons to refuse, so the minimum, if there is one, is left alone for a
+    /// while.
+    // T-37
     pub(in crate::pool) fn pause_population(&mut self) {
         let pause = self.settings.pause_after_failure.filter(|_| self.settings.min_total > 0);
         self.populate_after = pause.map(|pause| self.now.after(pause));
@@ -168,7 +174,8 @@ impl<S: PoolTypes> PoolState<S> {
         Some(request)
     }
 
-    /// The most recent clear of the pool, or of the connection's service (SI-19).
+    /// The most recent clear of the pool, or of the connection's service.
+    // SI-19
     fn made_stale_by(&self, id: ConnId) -> Option<S::Cause> {
         match self.connections.known(id).service {
             Some(service) => self.services.cleared_by(service).cloned(),

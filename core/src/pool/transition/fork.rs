@@ -1,4 +1,4 @@
-//! The end of what a child process inherited (FK-01, FK-04).
+//! The end of what a child process inherited.
 
 use crate::pool::error::CheckOutError;
 use crate::pool::event::CloseReason;
@@ -10,8 +10,9 @@ use crate::pool::types::PoolTypes;
 impl<S: PoolTypes> PoolState<S> {
     /// In a child process nothing that was inherited may be used: a new generation starts with
     /// nothing in it, and the pool stays as ready as it was, because no monitor would make it ready
-    /// again (T-74). Everything is reported as closed, so that the sum of events stays true;
-    /// connections in use may yet be checked in, which no longer counts.
+    /// again. Everything is reported as closed, so that the sum of events stays true; connections
+    /// in use may yet be checked in, which no longer counts.
+    // T-74
     pub(in crate::pool) fn reset_after_fork(&mut self, out: &mut impl ActionSink<S>) {
         self.generation += 1;
         self.populate_after = None;

@@ -1,5 +1,4 @@
-//! What a pool does for itself, and when: exact deadlines instead of a background thread's polling
-//! (BG-01 … BG-12).
+//! What a pool does for itself, and when: exact deadlines instead of a background thread's polling.
 
 use crate::pool::action::Action;
 use crate::pool::deadline::{Deadline, DeadlineReason};

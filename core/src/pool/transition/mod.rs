@@ -29,7 +29,7 @@ impl<S: PoolTypes> PoolState<S> {
     ///
     /// An input that makes no sense in this state comes back, payload and all, with the reason.
     /// Then nothing has changed and nothing has been emitted.
-    // Inlined into the caller, who knows which input it feeds, so that the choice between them is
+    // Inlined into the caller, which knows the variant of its input, so that the choice is
     // made by the compiler; it halves the instructions of a warm pair.
     #[inline(always)]
     pub fn handle(

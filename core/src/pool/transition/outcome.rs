@@ -75,8 +75,8 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// Fails the requests that have waited for longer than they may, earliest deadline first
-    /// (WQ-05).
+    /// Fails the requests that have waited for longer than they may, earliest deadline first.
+    // WQ-05
     #[inline(never)]
     pub(in crate::pool) fn time_out_requests(&mut self, out: &mut impl ActionSink<S>) {
         let now = self.now;
@@ -84,7 +84,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// The same for those that may wait no longer: their time ends with this instant, after
-    /// everything else that happened in it (SI-16).
+    /// everything else that happened in it.
+    // SI-16
     pub(in crate::pool) fn time_out_requests_now(&mut self, out: &mut impl ActionSink<S>) {
         let now = self.now;
         self.time_out_requests_if(|deadline| deadline <= now, out);

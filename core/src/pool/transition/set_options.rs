@@ -9,8 +9,9 @@ use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
     /// Applies other options. Maintenance that runs from now on begins with what is stale, which it
-    /// has left alone so far (BG-10). A smaller maximum closes what is available above it, oldest
-    /// first; a larger one is used by the requests that wait and by the minimum right after this.
+    /// has left alone so far. A smaller maximum closes what is available above it, oldest first; a
+    /// larger one is used by the requests that wait and by the minimum right after this.
+    // BG-10
     pub(in crate::pool) fn set_options(
         &mut self,
         options: PoolOptions,

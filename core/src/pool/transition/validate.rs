@@ -36,7 +36,7 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// IN-02, IN-09. A connection from before a fork is no longer counted but may come back.
+    /// A connection from before a fork is no longer counted but may come back.
     #[inline]
     fn validate_check_in(&self, id: ConnId) -> Result<(), MisuseReason> {
         if self.is_inherited(id) { Ok(()) } else { self.validate_in_use(id) }
@@ -96,7 +96,7 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// CLX-01, SI-21.
+    // CLX-01, SI-21
     fn validate_clear(
         &self,
         interrupt: bool,

@@ -53,7 +53,7 @@ fn one_thing_at_a_time() {
     assert!(!channel.is_reusable());
 }
 
-/// CS-11: what is not written leaves nothing, whether it is compressed or not.
+/// What is not written leaves nothing, whether it is compressed or not.
 #[test]
 fn what_was_begun_can_be_withdrawn() {
     let mut channel = Channel::new();
@@ -152,7 +152,7 @@ fn messages_are_as_large_as_the_server_allows() {
     ping(&mut channel).unwrap();
 }
 
-/// MS-09: a server that streams may answer the request again and again, to monitors.
+/// A server that streams may answer the request again and again, to monitors.
 #[test]
 fn monitors_are_lenient_with_streams() {
     for (mut channel, is_lenient) in [(Channel::new(), false), (Channel::lenient(), true)] {
