@@ -8,10 +8,10 @@ use super::id::ConnId;
 use super::time::Instant;
 use super::types::PoolTypes;
 
-/// What the shell is to do, or may tell others.
+/// What the shell has to do.
 ///
 /// The order of actions is part of the contract: CMAP makes the order of events normative, across
-/// kinds, and a shell that carries actions out in the order in which it received them keeps it.
+/// kinds, so a shell performs actions in the order in which it receives them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action<S: PoolTypes> {
     /// Connect, say hello, negotiate, authenticate; then answer with `EstablishSucceeded` or
@@ -19,47 +19,47 @@ pub enum Action<S: PoolTypes> {
     StartEstablish {
         /// The connection that has just been created.
         id: ConnId,
-        /// The deadline that the caller gave with its request, if any. The shell applies
-        /// `connectTimeoutMS` besides.
+        /// The deadline of the request, if its caller gave one. The shell applies
+        /// `connectTimeoutMS` as well.
         deadline: Option<Instant>,
-        /// Whether no request waits for this connection: it is made to reach `minPoolSize`.
+        /// Whether the connection is made to reach `minPoolSize`, without a request.
         background: bool,
     },
-    /// Stop establishing and drop whatever there is of the socket. No answer is owed; one that is
-    /// already on its way does no harm.
+    /// Stop establishing and drop the socket. No answer is owed; one that is already on its way is
+    /// ignored.
     AbortEstablish {
-        /// A connection that is closed by now, as far as the pool is concerned.
+        /// A connection that the pool has closed.
         id: ConnId,
     },
-    /// Wake a waiter with what became of its request. Exactly one for each request.
+    /// Wake a waiter with the outcome of its request. There is exactly one for each request.
     Deliver {
-        /// As it came with the request.
+        /// The waiter of the request.
         waiter: S::Waiter,
-        /// The connection, now in use, or why there is none.
+        /// The connection, now in use, or the error.
         outcome: Result<(ConnId, S::Conn), CheckOutError<S::Cause>>,
     },
-    /// Tear the socket down, without blocking. The payload moves to the shell: it cannot be closed
-    /// twice and cannot leak.
+    /// Close the socket, without blocking. The payload moves to the shell, so it can neither be
+    /// closed twice nor leak.
     CloseSocket {
-        /// A connection that is closed by now, as far as the pool is concerned.
+        /// A connection that the pool has closed.
         id: ConnId,
         /// The payload.
         conn: S::Conn,
     },
-    /// Break what a checked-out connection is doing, now, and let the operation on it fail with a
-    /// retryable error. The connection still has to be checked in.
+    /// Abort the operation on a checked-out connection at once; it fails with a retryable error.
+    /// The connection still has to be checked in.
     Interrupt {
         /// A connection in use.
         id: ConnId,
     },
-    /// A connection has been in use for as long as was configured: perhaps it leaks.
-    /// Reported once for each check-out; a hint, no part of CMAP.
+    /// A connection has been in use for longer than `leak_detection_threshold`: perhaps it leaks.
+    /// Reported once for each check-out. Not part of CMAP.
     ReportLeak {
         /// A connection in use.
         id: ConnId,
-        /// For how long by now.
+        /// For how long it has been in use.
         held: Duration,
     },
-    /// Tell the subscribers, in this place of the order.
+    /// Call the event subscribers, in this place of the order.
     EmitEvent(Event<S::Cause>),
 }

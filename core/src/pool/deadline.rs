@@ -26,7 +26,7 @@ pub enum DeadlineReason {
     Lifetime,
     /// The pause after a failed establishment ends, and the minimum is not reached.
     Populate,
-    /// A connection has been in use for suspiciously long.
+    /// A connection has been in use for longer than `leak_detection_threshold`.
     LeakDetection,
 }
 

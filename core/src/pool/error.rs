@@ -6,15 +6,15 @@ use super::snapshot::Snapshot;
 
 /// Why a request ended without a connection.
 ///
-/// The address of the pool, which the messages of the specification name, is the shell's to add.
+/// The address of the pool, which the messages of the specification name, is added by the shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutError<C> {
     /// PoolClosedError: the pool was closed before or while the request waited.
     PoolClosed,
-    /// PoolClearedError: the pool was paused or got cleared. Retryable; says nothing about the
-    /// server that SDAM does not know already.
+    /// PoolClearedError: the pool was paused or got cleared. Retryable; SDAM already knows the
+    /// cause.
     PoolCleared {
-        /// What the most recent clear was fed with; `None` when the pool has never been ready.
+        /// The cause of the most recent clear; `None` when the pool has never been ready.
         cause: Option<C>,
     },
     /// WaitQueueTimeoutError: the time allowed for waiting ran out.
@@ -24,10 +24,10 @@ pub enum CheckOutError<C> {
     },
     /// The connection that was started for this request could not be established.
     EstablishFailed {
-        /// As the shell fed it.
+        /// The cause that the shell gave.
         cause: C,
     },
-    /// The caller went away.
+    /// The caller cancelled the check-out.
     Cancelled,
 }
 
@@ -51,8 +51,8 @@ pub enum CheckOutFailedReason {
     PoolClosed,
     /// The time allowed for waiting ran out.
     Timeout,
-    /// The connection could not be established, the pool was paused or cleared, or the caller went
-    /// away.
+    /// The connection could not be established, the pool was paused or cleared, or the caller
+    /// cancelled.
     ConnectionError,
 }
 

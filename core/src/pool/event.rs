@@ -9,13 +9,13 @@ use super::options::PoolOptions;
 
 /// One of the eleven events of CMAP, with its fields.
 ///
-/// The address, which is the same for every event of a pool, is the shell's to add. `connection_id`
-/// is CMAP's number, from 1.
+/// The shell adds the address, which is the same for every event of a pool. `connection_id` is
+/// CMAP's number, from 1.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event<C> {
     /// The pool exists, paused, in generation 0.
     ConnectionPoolCreated {
-        /// Exactly the options that were set.
+        /// The options that were set, without defaults.
         options: Box<PoolOptions>,
     },
     /// The pool went from paused to ready.
@@ -24,51 +24,51 @@ pub enum Event<C> {
     ConnectionPoolCleared {
         /// The service, in load-balanced mode.
         service_id: Option<ServiceId>,
-        /// Whether connections in use are broken, too; `false` is told as well.
+        /// Whether connections in use are interrupted, too.
         interrupt_in_use_connections: bool,
     },
     /// The pool is closed, and so is every connection that was available.
     ConnectionPoolClosed,
-    /// A connection is counted; no I/O has happened yet.
+    /// A connection exists and counts; no I/O has happened yet.
     ConnectionCreated {
-        /// Of the connection.
+        /// The id of the connection.
         connection_id: u64,
     },
     /// A connection finished establishment.
     ConnectionReady {
-        /// Of the connection.
+        /// The id of the connection.
         connection_id: u64,
         /// Since its `ConnectionCreated`.
         duration: Duration,
     },
-    /// A connection counts no longer; its socket may still be open.
+    /// A connection no longer counts; its socket may still be open.
     ConnectionClosed {
-        /// Of the connection.
+        /// The id of the connection.
         connection_id: u64,
         /// Why.
         reason: CloseReason,
-        /// The error, exactly if the reason is [`CloseReason::Error`].
+        /// The error; present if and only if the reason is [`CloseReason::Error`].
         error: Option<C>,
     },
-    /// A caller asked for a connection; nothing else has been looked at yet.
+    /// A caller asked for a connection; this is before any check.
     ConnectionCheckOutStarted,
     /// A request ended without a connection.
     ConnectionCheckOutFailed {
-        /// What the requester is told; [`CheckOutError::reason`] is the event's `reason`.
+        /// The error that the caller gets; [`CheckOutError::reason`] is the event's `reason`.
         error: CheckOutError<C>,
         /// Since its `ConnectionCheckOutStarted`.
         duration: Duration,
     },
-    /// A connection is in use and about to be handed over.
+    /// A connection is in use and about to be delivered.
     ConnectionCheckedOut {
-        /// Of the connection.
+        /// The id of the connection.
         connection_id: u64,
         /// Since its `ConnectionCheckOutStarted`.
         duration: Duration,
     },
-    /// A connection came back; whether it is closed or kept comes next.
+    /// A connection was returned; if it is closed, that comes next.
     ConnectionCheckedIn {
-        /// Of the connection.
+        /// The id of the connection.
         connection_id: u64,
     },
 }
@@ -95,7 +95,7 @@ impl<C> Event<C> {
 /// Why a connection was closed. Of several reasons, the first in this order is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CloseReason {
-    /// It met an error, its establishment failed, or it was interrupted.
+    /// It had an error, its establishment failed, or it was interrupted.
     Error,
     /// It is of an older generation than its pool or service.
     Stale,

@@ -1,4 +1,4 @@
-//! The names by which a shell and the machine speak of requests, connections and services.
+//! Ids of requests, connections and services.
 
 use core::fmt;
 
@@ -17,9 +17,9 @@ impl fmt::Display for WaiterId {
 
 /// Names one connection of a pool; chosen by the machine.
 ///
-/// The number is CMAP's connection id: 1, 2, 3, … in the order of creation, never used twice. The
+/// The number is CMAP's connection id: 1, 2, 3, … in the order of creation, never reused. The
 /// slot is where the machine keeps the connection; a slot is used again once its connection is
-/// closed, and the number then tells an old id from the present one.
+/// closed, and the number then distinguishes the old id from the new one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId {
     number: u64,
@@ -27,7 +27,7 @@ pub struct ConnId {
 }
 
 impl ConnId {
-    /// Puts an id together from its parts, as a trace or a test does.
+    /// Makes an id from its parts, for traces and tests.
     ///
     /// A number that the pool never gave out is refused as misuse wherever it is used. With a
     /// number that was given out but another slot, the id counts as that of a closed connection.
@@ -63,7 +63,7 @@ impl fmt::Debug for ServiceId {
     }
 }
 
-/// Twenty-four hexadecimal digits, as log messages want it.
+/// Twenty-four hexadecimal digits, as in log messages.
 impl fmt::Display for ServiceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))

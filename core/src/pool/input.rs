@@ -1,4 +1,4 @@
-//! What goes in: everything that can happen to a pool.
+//! What goes in: every event that concerns a pool.
 
 use alloc::boxed::Box;
 
@@ -9,9 +9,9 @@ use super::types::PoolTypes;
 
 /// Something that happened. The machine decides what follows from it.
 ///
-/// Contract of order for shells: a failure is shown to SDAM first, which may feed `Clear`, and only
-/// then fed as `EstablishFailed` or as `CheckedIn` with [`Health::Errored`]. That gives the order
-/// that the official files ask for: `ConnectionPoolCleared`, then `ConnectionClosed`, then
+/// Order matters: the shell reports a failure to SDAM first, which may feed `Clear`, and only then
+/// fed as `EstablishFailed` or as `CheckedIn` with [`Health::Errored`]. That gives the order that
+/// the official test files require: `ConnectionPoolCleared`, then `ConnectionClosed`, then
 /// `ConnectionCheckOutFailed`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input<S: PoolTypes> {
@@ -19,7 +19,7 @@ pub enum Input<S: PoolTypes> {
     CheckOutRequested {
         /// Greater than every id before it in this pool.
         id: WaiterId,
-        /// Comes back with the outcome.
+        /// Returned with the outcome.
         waiter: S::Waiter,
         /// When the caller gives up: the whole operation's deadline. With it `waitQueueTimeoutMS`
         /// does not apply. A deadline that is not after `now` asks for an idle connection or
@@ -28,12 +28,12 @@ pub enum Input<S: PoolTypes> {
         /// What the connection is for, counted in load-balanced mode.
         purpose: Purpose,
     },
-    /// The caller went away. Does nothing when its request has had its outcome already.
+    /// The caller cancelled its check-out. Does nothing if the request already has its outcome.
     CheckOutCancelled {
         /// The request.
         id: WaiterId,
     },
-    /// A connection comes back.
+    /// A connection is checked in.
     CheckedIn {
         /// A connection in use.
         id: ConnId,
@@ -43,11 +43,11 @@ pub enum Input<S: PoolTypes> {
         health: Health<S::Cause>,
     },
     /// A connection in use serves another purpose from now on: a cursor or a transaction was pinned
-    /// to it, or let go of it.
+    /// to it or unpinned.
     Repurposed {
         /// A connection in use.
         id: ConnId,
-        /// The purpose that counts from now on.
+        /// The new purpose.
         purpose: Purpose,
     },
     /// Hello is done, authentication is not. Required in load-balanced mode, where the connection
@@ -60,7 +60,7 @@ pub enum Input<S: PoolTypes> {
     },
     /// A connection finished handshake and authentication.
     EstablishSucceeded {
-        /// The connection. If it was aborted meanwhile, its payload comes back as `CloseSocket`.
+        /// The connection. If it was aborted meanwhile, its payload is returned by `CloseSocket`.
         id: ConnId,
         /// Its payload.
         conn: S::Conn,
@@ -72,36 +72,36 @@ pub enum Input<S: PoolTypes> {
         /// Why.
         cause: S::Cause,
     },
-    /// The peer closed a connection that lay in the pool. Does nothing when the connection is in
-    /// use or closed by now: its user will notice.
+    /// The peer closed an available connection. Does nothing if the connection is in use or closed
+    /// by now: its user will notice.
     IdleClosedByPeer {
         /// The connection.
         id: ConnId,
-        /// What was seen.
+        /// The error that was seen.
         cause: S::Cause,
     },
     /// The server can be used: a check succeeded, or a load balancer was installed.
     Ready,
     /// The pool is closed, for good.
     Close,
-    /// Time has come for whatever [`PoolState::next_deadline`](super::PoolState::next_deadline)
-    /// named. Early, late or twice does no harm.
+    /// The [next deadline](super::PoolState::next_deadline) is due. Feeding it early, late or twice
+    /// does no harm.
     Timer,
     /// This process is a child of the one that made the connections. A new generation starts with
     /// nothing in it and the state stays as it is, because no monitor would make a child's pool
     /// ready again.
     ///
-    /// Sockets and waiters belong to the parent: the shell drops what it is handed without a byte
-    /// to a peer and without waking a thread or task. A connection that was in use and is checked
-    /// in later comes back as `CloseSocket`, without events.
+    /// Sockets and waiters belong to the parent: the shell drops what it is given without sending a
+    /// byte and without waking a thread or task. A connection that was in use and is checked in
+    /// later is returned by `CloseSocket`, without events.
     ResetAfterFork,
-    /// Every connection so far is suspect.
+    /// Every connection so far may be broken.
     Clear {
-        /// The error that led to it; it is told to the requests that fail because of it.
+        /// The cause; requests that fail because of the clear get it.
         cause: S::Cause,
-        /// Also break connections that are in use or being established.
+        /// Whether connections in use or being established are interrupted, too.
         interrupt: bool,
-        /// In load-balanced mode, the service whose connections are suspect; otherwise `None`.
+        /// In load-balanced mode, the service whose connections may be broken; otherwise `None`.
         service: Option<ServiceId>,
     },
     /// The options change while the pool runs.
@@ -110,7 +110,7 @@ pub enum Input<S: PoolTypes> {
     /// nothing is created above it. Timeouts and the maximum lifetime apply to what starts
     /// afterwards; all else applies at once. Load-balanced mode cannot change.
     SetOptions {
-        /// All of them; what is not set returns to its default.
+        /// All options; those that are not set return to their defaults.
         options: Box<PoolOptions>,
     },
 }
@@ -137,13 +137,13 @@ impl<S: PoolTypes> Input<S> {
     }
 }
 
-/// In what condition a connection comes back.
+/// The condition in which a connection is checked in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Health<C> {
     /// It may be used again.
     Healthy,
-    /// It met an error after which it must not be used again: a network error, a timeout of the
-    /// driver, an unread reply, a breach of the protocol.
+    /// It must not be used again, because of a network error, a timeout of the driver, an unread
+    /// reply or a protocol violation.
     Errored(C),
 }
 

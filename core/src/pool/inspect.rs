@@ -1,4 +1,4 @@
-//! Looking at a pool, which changes nothing.
+//! The getters of a pool.
 
 use core::fmt;
 
@@ -14,8 +14,7 @@ use super::time::Instant;
 use super::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
-    /// The counts, the state and the generation. Costs the same whatever the pool's size, and does
-    /// not allocate.
+    /// The counts, the state and the generation. Takes constant time and does not allocate.
     pub fn snapshot(&self) -> Snapshot {
         let limit = self.options.max_pool_size.unwrap_or(self.settings.max_total);
         let by = |purpose| self.connections.in_use_for(purpose);
@@ -48,7 +47,7 @@ impl<S: PoolTypes> PoolState<S> {
             .map(|(id, connection)| self.describe(id, connection))
     }
 
-    /// Each request that has not had its outcome, in the order in which they came.
+    /// Each request without an outcome, oldest first.
     pub fn waiters(&self) -> impl Iterator<Item = WaiterInfo> {
         let waits_for = if self.has_room() { WaitsFor::Permit } else { WaitsFor::Connection };
         let owners = self.owners.iter().map(|(request, connection)| {
@@ -138,7 +137,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 }
 
-/// One line: the snapshot. PayloadSource are never shown.
+/// One line: the snapshot. Payloads are never shown.
 impl<S: PoolTypes> fmt::Debug for PoolState<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PoolState({})", self.snapshot())

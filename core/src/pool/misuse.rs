@@ -49,31 +49,31 @@ pub enum MisuseReason {
     /// The pool has never made such a connection.
     #[error("this pool has never made a connection {id} (slot {})", id.slot())]
     ForeignConnection {
-        /// As it was given.
+        /// The id in the input.
         id: ConnId,
     },
     /// The connection is not in use: it was checked in before, or has not been checked out.
     #[error("connection {id} is not checked out: was it checked in before?")]
     NotInUse {
-        /// As it was given.
+        /// The id in the input.
         id: ConnId,
     },
-    /// The connection is not being established: it was answered for before.
+    /// The connection is not being established: it was answered before.
     #[error("connection {id} is not being established: was it answered for before?")]
     NotPending {
-        /// As it was given.
+        /// The id in the input.
         id: ConnId,
     },
     /// A connection lies in the pool only once it is established.
     #[error("connection {id} is still being established: feed EstablishFailed instead")]
     StillPending {
-        /// As it was given.
+        /// The id in the input.
         id: ConnId,
     },
     /// Hello is done once.
     #[error("connection {id} has done its hello already")]
     HandshakenTwice {
-        /// As it was given.
+        /// The id in the input.
         id: ConnId,
     },
     /// In load-balanced mode a connection belongs to a service from its hello on.
@@ -81,13 +81,13 @@ pub enum MisuseReason {
         "connection {id} of a load-balanced pool has no service: feed Handshaken with its serviceId first"
     )]
     ServiceMissing {
-        /// As it was given.
+        /// The id in the input.
         id: ConnId,
     },
     /// Without a load balancer there are no services.
     #[error("connection {id} was given a service, but the pool is not load-balanced")]
     ServiceUnexpected {
-        /// As it was given.
+        /// The id in the input.
         id: ConnId,
     },
     /// A clear of a load-balanced pool names no service.

@@ -3,24 +3,26 @@
 //! ```text
 //!              inputs: CheckOutRequested, CheckedIn, EstablishSucceeded, Clear, Timer, …
 //!                  │
-//!      ┌───────────▼───────────┐   misuse    is this input legal here? If not, it comes back
-//!      │ state                 │   check_out find or create a connection, or wait
-//!      │  status, generation   │   check_in  close it, or make it available
-//!      │  connections (slab)   │   establish created → handshaken → ready, or failed
-//!      │  wait_queue (FIFO)    │   clear     ready, and the next generation
-//!      │  service (generations │   close     the end; a fork
-//!      │  behind a balancer)   │   maintain  deadlines, pruning, options
+//!      ┌───────────▼───────────┐   validate    is this input legal now? If not, it is returned
+//!      │ state                 │   check_out   find or create a connection, or wait
+//!      │  status, generation   │   check_in    close it, or make it available
+//!      │  connections (slab)   │   establish   created → handshaken → ready, or failed
+//!      │  wait_queue (FIFO)    │   clear       ready, and the next generation
+//!      │  services (load       │   close_pool  the end; fork
+//!      │  balancer)            │   maintenance deadlines, pruning; set_options
 //!      └───────────┬───────────┘
 //!                  │              after every input: serve requests, keep up the minimum
 //!                  ▼
 //!              actions: StartEstablish, Deliver, CloseSocket, Interrupt, EmitEvent, …
 //! ```
 //!
-//! Each transition is a short function that reads like the paragraph of the specification that it
-//! implements; rule ids in comments are those of `docs/audit/requirements.md`.
+//! `transition/` has a file for each kind of input, `state/` what a pool remembers, `checkpoint/`
+//! states as plain data; the files beside them are data types. Each transition is a short function
+//! that follows a paragraph of the specification; rule ids in comments are those of
+//! `docs/audit/requirements.md`.
 //!
-//! What is deliberately absent: this module knows nothing of the rest of the crate, of `std`, of
-//! clocks, threads, sockets or randomness, and has no hash maps, whose order is not deterministic.
+//! This module uses nothing of the rest of the crate and nothing of `std`. It has no clock, thread,
+//! socket, randomness or hash map, whose order is not deterministic.
 
 mod action;
 mod checkpoint;

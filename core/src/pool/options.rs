@@ -1,4 +1,4 @@
-//! What can be configured about a pool, and what the machine makes of it.
+//! The options of a pool, and the settings that the machine derives from them.
 
 use core::time::Duration;
 
@@ -23,52 +23,46 @@ use super::time::nanos;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct PoolOptions {
-    /// `maxPoolSize`: how many connections there may be at once, being established, available and
-    /// in use together. 0 means no limit; default 100.
+    /// `maxPoolSize`: the maximum number of connections: pending, available and in use together. 0 means no limit; default 100.
     pub max_pool_size: Option<u32>,
-    /// `minPoolSize`: up to how many connections are made ahead of need. Default 0; not more than
-    /// the maximum. One input starts as many of them as `maxConnecting` allows.
+    /// `minPoolSize`: the number of connections that the pool keeps ahead of need. Default 0; at most the maximum. One input starts as many of them as `maxConnecting` allows.
     pub min_pool_size: Option<u32>,
-    /// `maxIdleTimeMS`: a connection that was available for longer is closed. 0 means never, which
+    /// `maxIdleTimeMS`: how long a connection may be available before it is closed. 0 means never, which
     /// is the default.
     pub max_idle_time: Option<Duration>,
-    /// `maxConnecting`: how many connections may be in establishment at once; at least 1, default
-    /// 2.
+    /// `maxConnecting`: the maximum number of pending connections; at least 1, default 2.
     pub max_connecting: Option<u32>,
-    /// `waitQueueTimeoutMS`: how long a request without a deadline of its own waits for an
-    /// available connection or for leave to establish one. 0 means without limit, which is the
-    /// default.
+    /// `waitQueueTimeoutMS`: how long a request without a deadline of its own waits for a connection or for permission to establish one. 0 means without limit, which is the default.
     pub wait_queue_timeout: Option<Duration>,
     /// Whether the pool stands in front of a load balancer: generations are kept for each service,
     /// and a clear concerns one service. Default `false`.
     pub load_balanced: Option<bool>,
-    /// When the pool looks after itself: closes stale and idle connections and keeps up the
-    /// minimum. Default [`Maintenance::PauseAfterFailure`] with 1 s.
+    /// When the pool runs maintenance: closes stale and idle connections and keeps up the minimum.
+    /// Default [`Maintenance::PauseAfterFailure`] with 1 s.
     pub maintenance: Option<Maintenance>,
     /// Which available connection is handed out first. Default [`ReuseOrder::MostRecentlyUsed`].
     pub reuse_order: Option<ReuseOrder>,
-    /// A connection is closed when it has existed for about as long: at once if it is available,
-    /// otherwise when it is checked in; the reason given is `idle`. Each connection lives up to a
-    /// tenth shorter, by chance from [`jitter_seed`](Self::jitter_seed), so that they do not all go
-    /// together. 0 means for ever, which is the default. No part of CMAP.
+    /// How long a connection may exist before it is closed: at once if it is available, otherwise
+    /// when it is checked in; the reason given is `idle`. Each lifetime is up to a tenth shorter,
+    /// by jitter from [`jitter_seed`](Self::jitter_seed), so that connections do not expire
+    /// together. 0 means for ever, which is the default. Not part of CMAP.
     pub max_lifetime: Option<Duration>,
-    /// The seed of that chance; default 0. The machine has no other source of it; the shells draw
-    /// one for each pool whose lifetimes are limited, so that pools do not lose theirs together
-    /// either.
+    /// The seed of that jitter; default 0. The shells draw a random one for each pool with a
+    /// maximum lifetime, so that the connections of several pools do not expire together either.
     pub jitter_seed: Option<u64>,
-    /// A connection that has been in use for this long is reported once as perhaps leaked. 0 means
-    /// never, which is the default. No part of CMAP.
+    /// How long a connection may be in use before it is reported, once, as perhaps leaked. 0 means
+    /// never, which is the default. Not part of CMAP.
     pub leak_detection_threshold: Option<Duration>,
 }
 
-/// When a pool looks after itself.
+/// When a pool runs maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Maintenance {
-    /// At once, whenever there is something to do; but after a failed establishment the minimum is
-    /// left alone for this long, because the server had reasons to refuse. Not 0.
+    /// At once, whenever there is something to do; but after a failed establishment the minimum
+    /// pauses for this long, because the server had reasons to refuse. Not 0.
     PauseAfterFailure(Duration),
-    /// Never: perished connections are closed when a check-out meets them, the minimum is not kept
-    /// up.
+    /// Never: perished connections are closed when a check-out meets them, and the minimum is not
+    /// kept.
     Never,
 }
 
@@ -175,7 +169,7 @@ pub(super) struct Settings {
     pub(super) jitter_seed: u64,
     pub(super) reuse_order: ReuseOrder,
     pub(super) load_balanced: bool,
-    /// Whether anything but callers' deadlines depends on what time it is.
+    /// Whether anything but callers' deadlines depends on the time.
     pub(super) depends_on_time: bool,
 }
 

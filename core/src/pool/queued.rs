@@ -56,7 +56,7 @@ impl<S: PoolTypes> Queued<S> {
         self.actions.pop_front()
     }
 
-    /// The machine, to look at.
+    /// The pool itself.
     pub const fn state(&self) -> &PoolState<S> {
         &self.state
     }

@@ -48,7 +48,7 @@ impl<S: PoolTypes, F: FnMut(Action<S>)> ActionSink<S> for F {
     }
 }
 
-/// A list of actions that needs no heap for what one input usually causes.
+/// A list of actions that does not allocate for the usual number of actions of an input.
 pub type Actions<S> = SmallVec<[Action<S>; 4]>;
 
 /// A sink that passes everything on but has no use for events.

@@ -18,7 +18,7 @@ use super::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The state.
+    /// The state of the pool.
     pub status: Status,
     /// The pool's generation; services have their own in load-balanced mode.
     pub generation: u64,
@@ -77,7 +77,7 @@ impl fmt::Display for Snapshot {
 pub struct ConnectionInfo {
     /// Its id.
     pub id: ConnId,
-    /// What it does.
+    /// Its state.
     pub state: ConnectionState,
     /// Whether it is of an older generation than its pool or service.
     pub stale: bool,
@@ -85,20 +85,20 @@ pub struct ConnectionInfo {
     pub service: Option<ServiceId>,
     /// Since when it exists.
     pub created: Instant,
-    /// Since when it does what it does.
+    /// Since when it has been in its state.
     pub since: Instant,
     /// For how long it has existed.
     pub age: Duration,
 }
 
-/// What a connection does.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionState {
     /// Being established.
     Pending {
         /// The request that it was started for, if there is one and it still wants it.
         owner: Option<WaiterId>,
-        /// Whether hello is done, as far as the shell told.
+        /// Whether hello is done, as reported by the shell.
         handshaken: bool,
     },
     /// Waiting in the pool.
@@ -126,7 +126,7 @@ pub struct WaiterInfo {
     pub deadline: Option<Instant>,
     /// What it was asked for.
     pub purpose: Purpose,
-    /// What stands in its way.
+    /// What it waits for.
     pub waits_for: WaitsFor,
 }
 

@@ -1,4 +1,4 @@
-//! Why something failed, as far as a trace tells it.
+//! The causes of failures, as traces hold them.
 
 use alloc::string::{String, ToString as _};
 use alloc::sync::Arc;
@@ -8,14 +8,14 @@ use crate::error::{ConnectionError, Kind, Stage, label};
 
 /// A cause that can be recorded.
 ///
-/// A trace tells how far a connection had come, what kind of thing went wrong, which labels
-/// follow, and one line of text. Never the rest: a cause may hold replies of a server, or sockets.
+/// A trace holds the stage of the connection, the kind of the error, its labels and one line of
+/// text. Never more: a cause may hold replies of a server, or sockets.
 pub trait TraceCause {
-    /// What the cause is, without its text. Called under the pool's lock: cheap.
+    /// The cause without its text. Called under the pool's lock, so it must be cheap.
     fn summary(&self) -> CauseSummary;
 
-    /// The text, in one line, without credentials and payloads. StringTable of more than 256 bytes
-    /// are cut. Called under the pool's lock.
+    /// The text, in one line, without credentials and payloads. A text of more than 256 bytes is
+    /// cut. Called under the pool's lock.
     ///
     /// # Errors
     ///
@@ -23,18 +23,18 @@ pub trait TraceCause {
     fn write_text(&self, out: &mut dyn fmt::Write) -> fmt::Result;
 }
 
-/// What a cause is, without its text.
+/// A cause without its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CauseSummary {
-    /// How far the connection had come, if that is known.
+    /// The stage of the connection, if that is known.
     pub stage: Option<Stage>,
-    /// What kind of thing went wrong, if that is known.
+    /// The kind of the error, if that is known.
     pub kind: Option<CauseKind>,
     /// The labels of the specifications that it carries.
     pub labels: CauseLabels,
 }
 
-/// What kind of thing went wrong: [`Kind`] without what belongs to it.
+/// The kind of an error: [`Kind`] without its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CauseKind {
     /// [`Kind::Network`].
@@ -104,7 +104,7 @@ impl CauseLabels {
         .filter_map(|(carried, name)| carried.then_some(name))
     }
 
-    /// Takes note of a label; others than the three are passed over.
+    /// Adds a label; others than the three are ignored.
     pub(super) fn add(&mut self, name: &str) {
         match name {
             label::SYSTEM_OVERLOADED_ERROR => self.system_overloaded = true,
@@ -194,17 +194,17 @@ macro_rules! plain_text {
 
 plain_text!(u32, u64, String, &'static str);
 
-/// A cause as a trace tells it. Cheap to clone.
+/// A cause in a trace. Cheap to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Cause {
-    /// What it is.
+    /// The cause without its text.
     pub summary: CauseSummary,
     /// Its text, if that was recorded.
     pub text: Option<Arc<str>>,
 }
 
 impl Cause {
-    /// What a state was cleared with before the trace begins.
+    /// The cause of a clear before the trace begins.
     pub(super) fn before_the_trace() -> Self {
         Self { summary: CauseSummary::default(), text: Some("before this trace begins".into()) }
     }
@@ -234,21 +234,21 @@ impl fmt::Display for Cause {
     }
 }
 
-/// What of the texts and the address goes into a trace.
+/// How much of texts and addresses goes into a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Disclosure {
     /// As it is.
     #[default]
     Plain,
-    /// Sixteen hexadecimal digits that are the same for the same text, so that one sees what
-    /// belongs together. A short or well-known text can be guessed from them.
+    /// Sixteen hexadecimal digits that are the same for the same text, so that equal texts can be
+    /// recognized. A short or well-known text can be guessed from them.
     Hashed,
     /// Nothing.
     Omitted,
 }
 
 impl Disclosure {
-    /// What is left of a text.
+    /// The part of a text that is written.
     pub(super) fn apply(self, text: &str) -> Option<String> {
         use sha2::Digest as _;
 

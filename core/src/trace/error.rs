@@ -1,4 +1,4 @@
-//! What is wrong with a trace, and where.
+//! Errors in traces, with their place.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -28,8 +28,8 @@ pub struct TraceError {
 }
 
 impl TraceError {
-    /// Whether the trace is readable and the replay went another way than the recorded pool; all
-    /// other problems are those of the file.
+    /// Whether the trace is readable and the replay differs from the recorded pool; all other
+    /// problems are those of the file.
     pub const fn is_difference(&self) -> bool {
         match &self.problem {
             TraceProblem::Fingerprint { .. }
@@ -63,15 +63,15 @@ pub enum TraceProblem {
     /// The source could not be read.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// There is not a byte.
+    /// The source is empty.
     #[error("empty: a trace begins with a header")]
     Empty,
-    /// Something else than a trace.
+    /// The source is not a trace.
     #[error(
         "not a trace: {found}; traces are BSON documents whose first has format: \"cenote-trace\""
     )]
     NotATrace {
-        /// What is there instead.
+        /// What the source is instead.
         found: String,
     },
     /// A trace of another version.

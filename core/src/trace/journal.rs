@@ -1,4 +1,4 @@
-//! Recording everything: chunks that fill under the pool's lock and are written without it.
+//! Recording every input: chunks are filled under the pool's lock and written without it.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -9,18 +9,17 @@ use super::action::ActionRecord;
 use super::cause::TraceCause;
 use super::chunk::Chunk;
 
-/// How everything is recorded.
+/// The options of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JournalOptions {
     /// Bytes of a chunk; default 64 KiB.
     pub chunk_bytes: usize,
-    /// How many full chunks may wait to be written; default 256. When writing does not keep up,
-    /// what comes then is not recorded, and the trace says how much that was and goes on from the
-    /// state in which the pool is afterwards.
+    /// How many full chunks may wait to be written; default 256. If writing does not keep up,
+    /// inputs are lost; the trace says how many, and continues with a checkpoint from after them.
     pub backlog: usize,
-    /// A fingerprint comes after so many inputs, or later when the pool is so large that its
-    /// fingerprint would cost more than a fraction of handling them; default 256.
+    /// How many inputs there are between two fingerprints; more if the pool is so large that the
+    /// fingerprint would cost more than a fraction of handling them. Default 256.
     pub fingerprint_every: u64,
     /// Whether actions are recorded, too; default `false`. Replay finds a difference at once with
     /// them, and at the next fingerprint without.
@@ -97,7 +96,7 @@ impl Journal {
         }
     }
 
-    /// What came of the input that was recorded last.
+    /// The actions of the last recorded input.
     #[inline]
     pub(super) fn handled<S: PoolTypes>(
         &mut self,
@@ -129,8 +128,8 @@ impl Journal {
         self.full.pop_front()
     }
 
-    /// Makes what there is a full chunk, with a fingerprint at its end, if there is anything new: a
-    /// pool that is not used has no growing trace.
+    /// Completes the present chunk, with a fingerprint at its end, if it has anything new: the
+    /// trace of an unused pool does not grow.
     pub(super) fn flush<S: PoolTypes>(&mut self, pool: &PoolState<S>) {
         let is_told = self.since_fingerprint == 0 && self.present.is_blank();
         if is_told {
@@ -146,8 +145,7 @@ impl Journal {
         }
     }
 
-    /// Sees to it that one more record fits. `true` if what was recorded since the last full chunk
-    /// had to go.
+    /// Makes room for one more record. `true` if the records since the last full chunk were lost.
     #[inline]
     fn make_room<S: PoolTypes>(&mut self, pool: &PoolState<S>) -> bool {
         !self.present.log.has_room() && self.turn_over(pool)
@@ -174,8 +172,7 @@ impl Journal {
         self.full.push_back(core::mem::replace(&mut self.present, next));
     }
 
-    /// A fingerprint costs as much as the pool is large, so it waits until as many inputs have paid
-    /// for it.
+    /// A fingerprint costs as much as the pool is large, so it waits for as many inputs.
     #[inline(never)]
     fn fingerprint_if_cheap<S: PoolTypes>(&mut self, pool: &PoolState<S>) {
         let snapshot = pool.snapshot();
@@ -202,7 +199,7 @@ mod tests {
     use crate::pool::{NoPayload, PoolOptions};
 
     impl Journal {
-        /// How much memory lies ready.
+        /// How many chunks there are for reuse.
         pub(in crate::trace) fn spare_chunks(&self) -> usize {
             self.spare.len()
         }

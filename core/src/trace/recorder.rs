@@ -11,14 +11,13 @@ use super::flight::{FlightRecorder, FlightRecording};
 use super::journal::{Journal, JournalOptions};
 use super::recording::Recording;
 
-/// A [`PoolState`] with a recorder around it: the same [`handle`](Self::handle), and to look at
-/// it is the pool.
+/// A [`PoolState`] with a recorder around it. It has the same [`handle`](Self::handle), and
+/// dereferences to the pool for its getters.
 ///
-/// What it records, if anything: the last inputs in a bounded memory, as a
-/// [flight recorder](Self::with_flight_recorder); or all of them in a [journal](Self::with_journal)
-/// whose chunks the shell writes into a file. Both at once, if asked for. Neither looks at a clock
-/// or writes anything: this stays under the pool's lock, and [`TraceWriter`](super::TraceWriter)
-/// does the rest without it.
+/// It records nothing, the last inputs in a bounded memory ([flight
+/// recorder](Self::with_flight_recorder)), all inputs in a [journal](Self::with_journal) whose
+/// chunks the shell writes into a file, or both. Neither reads a clock or does I/O: recording
+/// happens under the pool's lock, and [`TraceWriter`](super::TraceWriter) does the rest without it.
 ///
 /// ```
 /// use cenote_core::pool::{NoPayload, Input, Instant, PoolOptions, PoolState};
@@ -46,14 +45,14 @@ impl<S: PoolTypes> Recorder<S>
 where
     S::Cause: TraceCause,
 {
-    /// Around a pool, new or not; records nothing yet.
+    /// Wraps a pool, new or not; records nothing yet.
     pub const fn new(pool: PoolState<S>) -> Self {
         Self { pool, recording: Recording::Nothing }
     }
 
-    /// Keeps the last inputs in so many bytes, which are set aside now (at least a few hundred);
-    /// besides, it needs an eighth more for texts, and room for two checkpoints of the pool's
-    /// state. Recording begins in the state that the pool is in.
+    /// Keeps the last inputs in `bytes` bytes, which are allocated now (at least a few hundred),
+    /// with an eighth more for texts and two checkpoints of the pool. Recording begins with the
+    /// present state.
     #[must_use]
     pub fn with_flight_recorder(mut self, bytes: usize) -> Self {
         let flight = FlightRecorder::new(bytes, &self.pool);
@@ -96,8 +95,8 @@ where
             self.recording.proceed(&mut self.pool, now, input, out);
             return Ok(());
         }
-        // In this place only, so that a pool that is not recorded is as cheap as one without a
-        // recorder.
+        // The only call of this kind, so that a pool that is not recorded costs the same as one
+        // without a recorder.
         self.pool.proceed(now, input, out);
         Ok(())
     }
@@ -119,7 +118,7 @@ where
         Some(flight.copy(&self.pool))
     }
 
-    /// Whether a chunk of the journal is full and wants to be taken.
+    /// Whether there is a full chunk of the journal to take.
     #[inline]
     pub fn has_full_chunk(&self) -> bool {
         match &self.recording {
@@ -133,23 +132,23 @@ where
         self.recording.journal_mut()?.take()
     }
 
-    /// Makes what the journal holds a full chunk, with a fingerprint at its end: before a trace
-    /// ends, and now and then, so that not much is missing if the process ends. Does nothing when
-    /// nothing happened since the last one.
+    /// Completes the present chunk of the journal, with a fingerprint at its end: before a trace
+    /// ends, and now and then, so that little is lost if the process ends. Does nothing if there
+    /// was no input since the last chunk.
     pub fn flush(&mut self) {
         if let Some(journal) = self.recording.journal_mut() {
             journal.flush(&self.pool);
         }
     }
 
-    /// Gives the memory of a chunk that was written back, to be used again.
+    /// Returns a written chunk, so that its memory is reused.
     pub fn give_back(&mut self, chunk: Chunk) {
         if let Some(journal) = self.recording.journal_mut() {
             journal.give_back(chunk);
         }
     }
 
-    /// Ends the journal, when its chunks will not be taken any more: what it holds is gone. A
+    /// Ends the journal, when its chunks will not be taken any more, and drops what it holds. A
     /// flight recorder goes on.
     pub fn end_journal(&mut self) {
         self.recording.end_journal();
@@ -212,7 +211,7 @@ pub(super) mod tests {
         core::iter::from_fn(|| recorder.take_chunk()).map(|chunk| chunk.inputs()).collect()
     }
 
-    /// A whole trace of what there is to tell.
+    /// A whole trace of what was recorded.
     pub(in crate::trace) fn trace_of(recorder: &mut Recorder<NoPayload>) -> Vec<u8> {
         recorder.flush();
         let mut writer = TraceWriter::new(Vec::new(), TraceInfo::default());
@@ -314,7 +313,7 @@ pub(super) mod tests {
         for has_actions in [true, false] {
             let options = JournalOptions::default().with_actions(has_actions);
             let mut recorder = recorder().with_journal(options);
-            // All that comes of it is an event.
+            // Its only action is an event.
             ready(&mut recorder);
             let trace = trace_of(&mut recorder);
             for (wants_events, told) in [(true, 1), (false, 0)] {
@@ -326,7 +325,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A trace does not tell of what was before it.
+    /// A trace does not hold what happened before it.
     #[test]
     fn a_pool_that_was_cleared_before_says_so() {
         let mut recorder = recorder();

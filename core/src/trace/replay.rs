@@ -1,4 +1,4 @@
-//! Replaying a trace, and verifying that it goes the same way.
+//! Replaying a trace, and comparing it with the recorded pool.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -17,18 +17,17 @@ use super::traced::restored;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Step {
-    /// Which one, from 1.
+    /// Its number, from 1.
     pub number: u64,
-    /// Where its document begins in the trace.
+    /// The offset of its document in the trace.
     pub byte: u64,
     /// When it happened. May be before the step before, if the clock ran backwards.
     pub at: Instant,
-    /// What happened.
+    /// The input.
     pub input: Input<Traced>,
-    /// Whether the pool refused it: then nothing came of it.
+    /// Whether the pool refused it; then it had no effect.
     pub refused: bool,
-    /// So many inputs before this one were not recorded: the state is one from after them, and what
-    /// changed meanwhile is not told.
+    /// How many inputs before this one were not recorded. The state of the pool is from after them.
     pub lost_before: Option<u64>,
 }
 
@@ -41,8 +40,8 @@ impl Step {
 
 /// Replays a trace, step by step.
 ///
-/// Reads any source, unbuffered ones, too, in memory that depends on how large the pool is but not
-/// on how long the trace is. Each fingerprint and each action that was recorded is compared.
+/// Reads from any source, buffered or not. Its memory depends on the size of the pool, not on the
+/// length of the trace. Each recorded fingerprint and action is compared.
 ///
 /// ```no_run
 /// use cenote_core::trace::Replay;
@@ -57,7 +56,7 @@ pub struct Replay<R> {
     reader: Reader<R>,
     header: TraceHeader,
     pool: PoolState<Traced>,
-    /// What came of the last step and was not compared yet, if the trace tells actions.
+    /// The actions of the last step that were not compared yet, if the trace has actions.
     actions: Vec<ActionRecord>,
     compared: usize,
     has_ended: bool,
@@ -68,12 +67,12 @@ impl<R: Read> Replay<R> {
     ///
     /// # Errors
     ///
-    /// When this is not a trace, or not one that can be begun.
+    /// When this is not a trace, or its beginning is invalid.
     pub fn new(source: R) -> Result<Self, TraceError> {
         Self::with_sink(source, &mut |_: Action<Traced>| {})
     }
 
-    /// The same, and passes on what making the pool brings about, if the trace begins with it.
+    /// The same, and passes on the actions of creating the pool, if the trace begins with that.
     ///
     /// # Errors
     ///
@@ -89,7 +88,7 @@ impl<R: Read> Replay<R> {
         Ok(Self { reader, header, pool, actions: Vec::new(), compared: 0, has_ended: false })
     }
 
-    /// What the trace says of itself.
+    /// The header of the trace.
     pub const fn header(&self) -> &TraceHeader {
         &self.header
     }
@@ -99,22 +98,22 @@ impl<R: Read> Replay<R> {
         &self.pool
     }
 
-    /// How many steps there were.
+    /// How many steps were taken.
     pub const fn steps(&self) -> u64 {
         self.reader.inputs()
     }
 
-    /// Where the next document begins; at the end, how long the trace is.
+    /// The offset of the next document; at the end, the length of the trace.
     pub fn byte(&self) -> u64 {
         self.reader.byte()
     }
 
-    /// Takes the next step and passes on what it brings about; `None` at the end of the trace.
+    /// Takes the next step and passes on its actions; `None` at the end of the trace.
     /// Fingerprints and actions are compared as they are read, before the step after them.
     ///
     /// # Errors
     ///
-    /// When the trace cannot be read any further, or the replay goes another way. The pool is then
+    /// When the trace cannot be read any further, or the replay differs. The pool is then
     /// as it was after the last step.
     pub fn step(&mut self, out: &mut impl ActionSink<Traced>) -> Result<Option<Step>, TraceError> {
         let mut lost_before = None;
@@ -228,7 +227,7 @@ impl<R: Read> Replay<R> {
     }
 }
 
-/// Passes everything on and takes note of it.
+/// Passes every action on and records it.
 struct Listening<'a, K> {
     out: &'a mut K,
     actions: &'a mut Vec<ActionRecord>,

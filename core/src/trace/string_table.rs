@@ -16,7 +16,7 @@ pub(super) struct StringTable {
 impl StringTable {
     /// Bytes of one text, at most.
     pub(super) const TEXT_MAX: usize = 256;
-    /// StringTable, at most.
+    /// Texts, at most.
     const COUNT_MAX: usize = 255;
 
     pub(super) fn with_capacity(bytes: usize) -> Self {

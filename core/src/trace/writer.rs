@@ -17,19 +17,19 @@ use super::input_log_entries::Entry;
 use super::traced::Traced;
 use super::{FORMAT, VERSION};
 
-/// What the header of a trace says besides what is recorded.
+/// What the header of a trace says about the pool and the program.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TraceInfo {
-    /// Of the server, `host:port`; empty when it is to stay out of the trace.
+    /// The address of the server, `host:port`; empty when it is to stay out of the trace.
     pub address: String,
     /// The program that recorded, as in `cenote-tokio 0.1.0`.
     pub program: String,
     /// Milliseconds since 1970 at [`Instant::ORIGIN`].
     pub origin: i64,
-    /// What becomes of the texts of causes.
+    /// How the texts of causes are written.
     pub texts: Disclosure,
-    /// What becomes of the address.
+    /// How the address is written.
     pub addresses: Disclosure,
 }
 
@@ -77,7 +77,7 @@ pub struct TraceWriter<W> {
     inputs: u64,
     /// Of the last input, to tell when it ran backwards.
     now: Instant,
-    /// Whether actions are told, and those of the last input.
+    /// Whether actions are written, and those of the last input.
     has_actions: bool,
     actions: Vec<ActionRecord>,
     causes: BTreeMap<CauseKey, u64>,
@@ -87,7 +87,7 @@ pub struct TraceWriter<W> {
 type CauseKey = (u64, Option<alloc::sync::Arc<str>>);
 
 impl<W: io::Write> TraceWriter<W> {
-    /// Writes nothing before the first chunk comes.
+    /// Writes nothing before the first chunk.
     pub fn new(sink: W, info: TraceInfo) -> Self {
         Self {
             sink,
@@ -103,12 +103,12 @@ impl<W: io::Write> TraceWriter<W> {
         }
     }
 
-    /// Writes a chunk. The first one tells where the trace begins.
+    /// Writes a chunk. The first one has the state in which the trace begins.
     ///
     /// # Errors
     ///
-    /// Those of the sink; and [`io::ErrorKind::InvalidInput`] when the first chunk is one that goes
-    /// on where another ended.
+    /// Those of the sink; and [`io::ErrorKind::InvalidInput`] when the first chunk is the
+    /// continuation of another.
     pub fn write(&mut self, chunk: &Chunk) -> io::Result<()> {
         match &chunk.start {
             Some(start) => {
@@ -155,8 +155,8 @@ impl<W: io::Write> TraceWriter<W> {
         self.pass_on(BUFFER)
     }
 
-    /// Begins a trace in the state that a checkpoint tells of, without any recorder. A second time
-    /// it goes on from there, after so many inputs that are not told.
+    /// Begins a trace with a checkpoint, without any recorder. A second call continues from another
+    /// checkpoint, after `lost` inputs that are not in the trace.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl<W: io::Write> TraceWriter<W> {
         self.pass_on(BUFFER)
     }
 
-    /// Passes on what is buffered, so that a reader finds it.
+    /// Writes the buffer to the sink and flushes that.
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ impl<W: io::Write> TraceWriter<W> {
         self.sink.flush()
     }
 
-    /// Writes the end, without which a trace counts as cut, and gives the sink back.
+    /// Writes the end, without which a trace counts as truncated, and returns the sink.
     ///
     /// # Errors
     ///
@@ -250,8 +250,8 @@ impl<W: io::Write> TraceWriter<W> {
         self.pass_on(BUFFER)
     }
 
-    /// The number of a cause. A new one is told first; there are at most so many numbers, which are
-    /// then given again.
+    /// The number of a cause. A new one is written first; numbers are limited, and reused after
+    /// that.
     fn cause(&mut self, cause: &Cause) -> u64 {
         let key = (cause.summary.code(), cause.text.clone());
         if let Some(&number) = self.causes.get(&key) {
@@ -271,7 +271,7 @@ impl<W: io::Write> TraceWriter<W> {
         number
     }
 
-    /// Writes what the last input brought about.
+    /// Writes the actions of the last input.
     fn flush_actions(&mut self) {
         for actions in self.actions.chunks(ACTIONS_MAX) {
             let mut document = Document::new(&mut self.buffer);

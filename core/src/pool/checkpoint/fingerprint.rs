@@ -38,7 +38,7 @@ impl Digest {
 
 impl<S: PoolTypes> PoolState<S> {
     /// A number that is the same for the same history and, but for chance, differs for states that
-    /// differ in any way that matters. PayloadSource do not enter it, so that a run with real
+    /// differ in any way that matters. Payloads do not enter it, so that a run with real
     /// sockets and its replay without any agree. Costs as much as the pool is large.
     pub fn fingerprint(&self) -> u64 {
         let Self {

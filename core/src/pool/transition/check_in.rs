@@ -52,7 +52,7 @@ impl<S: PoolTypes> PoolState<S> {
             return Some((CloseReason::Error, Some(cause)));
         }
         if matches!(connection.state, ConnState::InUse { interrupted: true, .. }) {
-            // Whatever the shell believes, its socket was broken (SI-12).
+            // Its socket is broken, even if the shell says otherwise (SI-12).
             return Some((CloseReason::Error, self.cleared_by.clone()));
         }
         if self.outdated(connection) {
@@ -68,8 +68,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// The idle time starts here.
-    // AV-03
-    // T-53
+    // AV-03, T-53
     #[inline(always)]
     pub(in crate::pool) fn make_available(&mut self, id: ConnId, conn: S::Conn) {
         assert_eq!(self.status, Status::Ready, "only a ready pool has connections to offer");

@@ -38,7 +38,7 @@ impl<S: PoolTypes> PoolState<S> {
         let is_first = self.status == Status::Ready && self.queue.is_empty();
         let source = if is_first { self.find_source(out) } else { None };
         let started = self.now;
-        // Before there is a request to speak of, which is what most check-outs are spared.
+        // Most check-outs end here, without the cost of building a request.
         if let Some(Source::Available(id)) = source {
             return self.check_out_available(id, waiter, started, purpose, out);
         }
@@ -56,7 +56,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Serves waiting requests, oldest first, until the oldest cannot be served. Runs after every
-    /// input: whatever freed a connection, a place or a permit is a reason.
+    /// input: any of them may free a connection, a place or a permit.
     // WQ-07, T-21, T-27
     #[inline(never)]
     pub(in crate::pool) fn serve_requests(&mut self, out: &mut impl ActionSink<S>) {
@@ -126,7 +126,7 @@ impl<S: PoolTypes> PoolState<S> {
         out.act(Action::StartEstablish { id, deadline, background: false });
     }
 
-    /// The caller went away: its request leaves the queue, and a connection that was being made for
+    /// The caller cancelled: its request leaves the queue, and a connection that was being made for
     /// it goes to the next request, or into the pool.
     // SI-10, SI-11
     pub(in crate::pool) fn cancel_check_out(&mut self, id: WaiterId, out: &mut impl ActionSink<S>) {

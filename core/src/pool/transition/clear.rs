@@ -73,7 +73,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// A new generation of one service begins. The pool is not paused and no waiting request fails.
-    /// Without a connection of that service nothing can be stale, and nothing is said.
+    /// Without a connection of that service nothing can be stale, and there is no event.
     // CLB-03, CLB-05, SI-17
     pub(in crate::pool) fn clear_service(
         &mut self,

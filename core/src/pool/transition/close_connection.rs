@@ -11,7 +11,7 @@ use crate::pool::state::lists::List;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
-    /// Closes a connection that lies in the pool, socket and all.
+    /// Closes an available connection and its socket.
     #[inline(never)]
     pub(in crate::pool) fn close_available(
         &mut self,
@@ -91,7 +91,7 @@ impl<S: PoolTypes> PoolState<S> {
         assert!(self.owners.is_empty(), "an owner owns a pending connection");
     }
 
-    /// Closing a connection, as far as the pool is concerned: it counts no longer, then
+    /// Closing a connection, as far as the pool is concerned: it no longer counts, then
     /// ConnectionClosed is emitted; the socket comes after that.
     // KX-01, KX-03, T-11
     #[inline(never)]

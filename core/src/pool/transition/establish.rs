@@ -104,7 +104,7 @@ impl<S: PoolTypes> PoolState<S> {
         out: &mut impl ActionSink<S>,
     ) {
         let Some(connection) = self.connections.get(id) else {
-            // Aborted, and the answer was on its way already.
+            // Aborted while the answer was on its way.
             out.act(Action::CloseSocket { id, conn });
             return;
         };
@@ -138,7 +138,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// ConnectionClosed, then CheckOutFailed, and the minimum waits for a while, unless the failure
-    /// is old news: the connection was of an earlier generation. SDAM has had its say already.
+    /// is old news: the connection was of an earlier generation. SDAM has seen the failure before.
     // OUT-19, T-05, T-37, T-03
     pub(in crate::pool) fn establish_failed(
         &mut self,
@@ -158,8 +158,7 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// The server had reasons to refuse, so the minimum, if there is one, is left alone for a
-    /// while.
+    /// The server had reasons to refuse, so the minimum, if there is one, pauses.
     // T-37
     pub(in crate::pool) fn pause_population(&mut self) {
         let pause = self.settings.pause_after_failure.filter(|_| self.settings.min_total > 0);

@@ -1,4 +1,4 @@
-//! How an input finds its transition.
+//! From an input to its transition.
 
 mod check_in;
 mod check_out;

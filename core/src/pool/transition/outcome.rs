@@ -1,4 +1,4 @@
-//! What becomes of a request: a connection, or an error.
+//! The outcome of a request: a connection or an error.
 
 use alloc::sync::Arc;
 
