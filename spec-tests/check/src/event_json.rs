@@ -13,7 +13,7 @@ use cenote_core::error::PoolError;
 use cenote_core::pool::{Event, PoolOptions};
 use serde::{Serialize, Serializer};
 
-/// The types of events (EV-02).
+/// The types of events.
 pub const TYPES: [&str; 11] = [
     "ConnectionPoolCreated",
     "ConnectionPoolReady",
@@ -55,7 +55,7 @@ pub struct EventJson<'a> {
     pub(crate) options: Option<OptionsJson>,
 }
 
-/// The options that were set, under the names of the specification (EV-24).
+/// The options that were set, under the names of the specification.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OptionsJson {

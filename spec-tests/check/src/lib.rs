@@ -26,8 +26,8 @@
 //! # What is not judged
 //!
 //! What happened inside: T-03, T-04, T-11, T-12 and T-13 speak of counts and steps that no event
-//! shows; who clears too late (T-09) looks like a peer that closes what lies in a pool (SI-20); and
-//! who is served first (WQ-03) cannot be seen, because requests have no names there. Two things that
+//! shows; who clears too late looks like a peer that closes what lies in a pool; and
+//! who is served first cannot be seen, because requests have no names there. Two things that
 //! happen to a pool are in no event: its options are changed while it runs, and its process forks.
 //! Whoever does that adds a line about it ([`Line::options_changed`], [`Line::reset_after_fork`]).
 
@@ -55,7 +55,7 @@ pub use self::sentry::EventGuard;
 /// What the pool may do at most, where it is not what the options of its ConnectionPoolCreated say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// `maxPoolSize`; 0 is no limit (T-15).
+    /// `maxPoolSize`; 0 is no limit.
     pub max: Option<u32>,
     /// `maxConnecting`.
     pub connecting: Option<u32>,

@@ -68,7 +68,7 @@ pub(super) enum Told {
 
 impl Told {
     /// Whether a check-out failed because its own connection could not be established, as far as
-    /// its error tells: not because the pool was cleared, nor because the caller went away (SI-10).
+    /// its error tells: not because the pool was cleared, nor because the caller went away.
     pub(super) fn is_of_a_connection(&self) -> bool {
         let Self::Failed { reason: Some(reason), error: Some(error), .. } = self else {
             return false;
@@ -164,7 +164,7 @@ impl Line {
     }
 
     /// That the pool is about to live on in a forked process: whatever it has is closed as stale, and
-    /// what is in use is not checked in before (FK-04, T-74). In a file its type is
+    /// what is in use is not checked in before. In a file its type is
     /// `PoolResetAfterFork`.
     #[must_use]
     pub fn reset_after_fork(address: &ServerAddress, at: Duration) -> Self {

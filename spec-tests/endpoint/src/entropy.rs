@@ -3,7 +3,7 @@
 use bson::oid::ObjectId;
 use sha2::{Digest as _, Sha256};
 
-/// A stream of bytes that nobody can foretell without the seed: SHA-256 of the seed and a counter.
+/// A stream of bytes that is unpredictable without the seed: SHA-256 of the seed and a counter.
 ///
 /// Of 64 bits it hides no more than 64 bits: enough for a server that tests talk to.
 #[derive(Clone)]
@@ -52,7 +52,7 @@ impl Entropy {
     }
 }
 
-/// The seed is worth all passwords.
+/// `Debug` does not show the seed: it would reveal all passwords.
 impl std::fmt::Debug for Entropy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Entropy").field("blocks", &self.blocks).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! Faults that no server can order for itself, and when they happen.
+//! Faults beyond those of fail points, and when they happen.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -9,25 +9,25 @@ use std::time::Duration;
 /// `closeConnection` is what breaks a connection before its command was run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nobody listens any more, until the fault is cleared. Open connections stay. Concerns the
-    /// whole server at once, whatever else its script says.
+    /// The server does not listen until the fault is cleared. Open connections stay. Affects the
+    /// whole server at once, whatever else the script says.
     Refuse,
-    /// The connection is closed in good order.
+    /// The connection is closed with FIN.
     Close,
     /// The connection is reset.
     Reset,
-    /// The server shuts down its own direction, and reads on without an answer.
+    /// The server shuts down its sending direction, and goes on reading.
     HalfClose,
-    /// The server says nothing any more, and reads on.
+    /// The server sends nothing more, and goes on reading.
     Stall,
-    /// So many bytes of the reply, and then an end.
+    /// The first `bytes` of the reply, then the end of the connection.
     Cut {
         /// Of the reply; all of it if that is shorter.
         bytes: usize,
         /// What comes after them.
         then: Ending,
     },
-    /// So many bytes that are no message, instead of the reply.
+    /// Bytes that are no message, instead of the reply.
     Garbage {
         /// How many; at most 1 MiB.
         bytes: usize,
@@ -56,24 +56,24 @@ pub enum Fault {
         /// What is added to the right `responseTo`.
         off_by: i32,
     },
-    /// The reply as an OP_COMPRESSED with this compressor, which nobody knows from 4 on.
+    /// The reply as an OP_COMPRESSED with this compressor id; ids from 4 on are not assigned.
     CompressorId {
         /// As the message will say.
         value: u8,
     },
-    /// A reply compressed with zlib, which holds so many bytes more.
+    /// A reply compressed with zlib that decompresses to many more bytes.
     Bomb {
-        /// How many bytes come out of it; at most 2^31 - 1024.
+        /// The size after decompression; at most 2^31 - 1024.
         bytes: u32,
-        /// What it claims that come out of it; the truth if `None`.
+        /// The `uncompressedSize` in the header; the true size if `None`.
         claimed: Option<i32>,
     },
-    /// A reply whose documents are nested so deep.
+    /// A reply with deeply nested documents.
     DeepBson {
         /// Levels below the reply itself; at most a million.
         levels: u32,
     },
-    /// The reply twice: the second one was not asked for.
+    /// The reply twice: the second one is unsolicited.
     Twice,
     /// SCRAM goes wrong from the next conversation of the connection on; the reply to the command
     /// that triggers it is as it should be, but for that.
@@ -83,19 +83,19 @@ pub enum Fault {
 /// How a conversation goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScramFault {
-    /// The server's proof is another one's (AU-37).
+    /// The server's proof is another one's.
     WrongSignature,
-    /// The server says so many iterations, whatever the user has (AU-33).
+    /// The server says so many iterations, whatever the user has.
     Iterations(u32),
-    /// The server's nonce is the first part of the client's (AU-37).
+    /// The server's nonce is the first part of the client's.
     TruncatedNonce,
-    /// The server's nonce does not begin with the client's (AU-37).
+    /// The server's nonce does not begin with the client's.
     ForeignNonce,
     /// `done` never comes true.
     Endless,
-    /// `done` comes true without the server's proof (AU-37).
+    /// `done` comes true without the server's proof.
     NoSignature,
-    /// The last message is an error of SCRAM itself: `e=other-error` (AU-37).
+    /// The last message is an error of SCRAM itself: `e=other-error`.
     Error,
 }
 

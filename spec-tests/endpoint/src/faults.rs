@@ -22,7 +22,7 @@ struct Active {
 /// How many commands of a connection each script has seen. Only of scripts that are in force.
 pub(super) type Seen = BTreeMap<FaultId, u64>;
 
-/// Whom a script may concern.
+/// A connection that a script may match.
 pub(super) struct Suspect<'a> {
     pub(super) connection: u64,
     pub(super) app_name: Option<&'a str>,

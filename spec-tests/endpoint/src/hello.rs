@@ -36,7 +36,7 @@ pub(super) struct Wait {
 pub(super) struct Shape {
     /// It asked by the name `hello`.
     modern: bool,
-    /// It wants to know whether it could have asked by that name (HS-07).
+    /// It wants to know whether it could have asked by that name.
     hello_ok: bool,
 }
 
@@ -153,7 +153,7 @@ fn offered(value: Option<RawBsonRef<'_>>) -> Result<Option<Vec<&str>>, Refusal> 
 
 /// A router behind a load balancer needs clients that know of it, and say so in the first hello
 /// of a connection; clients that log in say hello again without it. Any other server has no field
-/// for those who do, from which they see it (LB-12).
+/// for clients that do, and so they detect it.
 fn check_load_balancing(world: &World, client_knows: bool) -> Result<(), Refusal> {
     if world.topology.is_load_balanced() && !client_knows {
         let message = "The server is being accessed through a load balancer, but this driver does \
@@ -170,7 +170,7 @@ pub(super) fn app_name_of(request: &request::Request) -> Option<String> {
     app_name(client).ok().flatten()
 }
 
-/// Keeps who the client says it is; that is said once (HS-08).
+/// Stores the client metadata; a connection sends it once.
 pub(super) fn introduce(context: &mut Context<'_>) -> Result<(), Refusal> {
     let request = context.request;
     let Some(client) = request.document("client")? else { return Ok(()) };
@@ -185,7 +185,7 @@ pub(super) fn introduce(context: &mut Context<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The application's name; the rest of the metadata is checked and left aside (HS-20 to HS-22).
+/// The application's name; the rest of the metadata is checked and left aside.
 fn app_name(client: &RawDocument) -> Result<Option<String>, Refusal> {
     const MOST: usize = 512;
     const MOST_OF_NAME: usize = 128;

@@ -44,11 +44,10 @@
 //! ```
 
 mod auth;
-mod bombs;
-mod brain;
 mod commands;
 mod connection;
 mod data;
+mod decompression_bombs;
 mod entropy;
 mod fail_point;
 mod fault;
@@ -60,6 +59,7 @@ mod output;
 mod refusal;
 mod replies;
 mod request;
+mod server;
 mod session;
 mod settings;
 mod slow;
@@ -68,7 +68,6 @@ mod topology;
 mod user;
 mod world;
 
-pub use brain::Server;
 pub use fault::{Ending, Fault, FaultId, Moment, ScramFault, Script};
 pub use listen::{
     CertificateError, Certificates, Endpoint, Identity, ListenOptions, Place, ServerCertificate,
@@ -76,6 +75,7 @@ pub use listen::{
 };
 pub use output::{ConnectionId, Output, Peer};
 pub use refusal::Refusal;
+pub use server::Server;
 pub use settings::{Limits, ScramSettings, Settings, SettingsError};
 pub use statistics::Statistics;
 pub use topology::{LoadBalanced, ReplicaSet, Role, Topology};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use bson::RawDocument;
 use cenote_core::wire::{Flags, OpCode, WireError};
 
-use super::bombs;
 use super::connection::Hub;
+use super::decompression_bombs;
 use super::entropy::Entropy;
 use super::fault::{Ending, Fault};
 use super::replies::Envelope;
@@ -45,7 +45,7 @@ impl fmt::Debug for Drip {
     }
 }
 
-/// Where the fields of a header stand (MS-02).
+/// Where the fields of a header stand.
 const LENGTH_AT: usize = 0;
 const RESPONSE_TO_AT: usize = 8;
 const OP_CODE_AT: usize = 12;
@@ -110,8 +110,10 @@ fn spoil(fault: &Fault, envelope: &Envelope<'_>, body: &RawDocument) -> Result<V
         }
         Fault::Checksum => wrong_checksum(envelope, body),
         Fault::CompressorId { value } => Ok(wrapped(&plain(envelope).write(body)?, *value)),
-        Fault::Bomb { bytes, claimed } => bombs::inflating(envelope.ids, *bytes, *claimed),
-        Fault::DeepBson { levels } => plain(envelope).write(&bombs::deep(*levels)),
+        Fault::Bomb { bytes, claimed } => {
+            decompression_bombs::inflating(envelope.ids, *bytes, *claimed)
+        }
+        Fault::DeepBson { levels } => plain(envelope).write(&decompression_bombs::deep(*levels)),
         Fault::Twice => Ok(envelope.write(body)?.repeat(2)),
         Fault::Refuse
         | Fault::Close
@@ -148,7 +150,7 @@ fn wrong_checksum(envelope: &Envelope<'_>, body: &RawDocument) -> Result<Vec<u8>
     Ok(message)
 }
 
-/// As an OP_COMPRESSED whose bytes were not compressed at all (CM-07).
+/// As an OP_COMPRESSED whose bytes were not compressed at all.
 fn wrapped(message: &[u8], compressor: u8) -> Vec<u8> {
     let Some((header, payload)) = message.split_at_checked(cenote_core::wire::HEADER_LENGTH) else {
         return message.to_vec();
@@ -162,7 +164,7 @@ fn wrapped(message: &[u8], compressor: u8) -> Vec<u8> {
     patched(patched(bytes, OP_CODE_AT, OpCode::Compressed.number()), LENGTH_AT, length)
 }
 
-/// Bytes whose header, if they are enough for one, has an opcode that nobody knows.
+/// Bytes whose header, if they are enough for one, has an unknown opcode.
 fn garbage(count: usize, entropy: &mut Entropy) -> Vec<u8> {
     const MOST: usize = 1024 * 1024;
     let mut bytes = vec![0; count.min(MOST)];

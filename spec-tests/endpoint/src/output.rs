@@ -1,12 +1,12 @@
-//! What a server wants done, and whom it knows.
+//! What the server asks its driver to do.
 
 use std::fmt;
 
-/// Names a connection: 1 is the first that was accepted, and no number comes twice.
+/// Identifies a connection: 1 is the first that was accepted, and no number is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub(super) u64);
 
-/// Who is at the other end of a connection.
+/// The client's end of a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peer {
     /// `host:port`, for `whatsmyuri`; may be empty.
@@ -15,41 +15,41 @@ pub struct Peer {
     pub certificate_subject: Option<String>,
 }
 
-/// What whoever has the sockets does next. In this order.
+/// What the code that owns the sockets does next, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Write all of these bytes.
     Send {
-        /// To whom.
+        /// The connection.
         id: ConnectionId,
         /// A message, several, or part of one.
         bytes: Vec<u8>,
     },
-    /// Close the connection in good order after what was sent. The server has forgotten it.
+    /// Close the connection after what was sent. The server has forgotten it.
     Close {
-        /// Which one.
+        /// The connection.
         id: ConnectionId,
     },
     /// Reset the connection, without sending what is still to be sent. The server has forgotten
     /// it.
     Reset {
-        /// Which one.
+        /// The connection.
         id: ConnectionId,
     },
     /// Shut down the writing side after what was sent; go on reading.
     HalfClose {
-        /// Which one.
+        /// The connection.
         id: ConnectionId,
     },
     /// Read no more for now: the peer sends faster than it is answered. Reading on does no harm,
-    /// but a peer who goes on to send is closed at twice the size of a message.
+    /// but a peer that goes on sending is closed at twice the size of a message.
     StopReading {
-        /// From whom.
+        /// The connection.
         id: ConnectionId,
     },
     /// Read again.
     ResumeReading {
-        /// From whom.
+        /// The connection.
         id: ConnectionId,
     },
     /// Accept connections (`true`) or refuse them, which means not to listen at all (`false`). At

@@ -13,7 +13,7 @@ pub(super) struct Envelope<'a> {
     pub(super) ids: Ids,
     /// How the command came.
     pub(super) form: Form,
-    /// The command's name, for some replies may not be compressed (CM-10).
+    /// The command's name, for some replies may not be compressed.
     pub(super) name: &'a str,
     pub(super) more_to_come: bool,
 }

@@ -21,7 +21,7 @@ pub(super) struct Session {
     /// A login under way.
     pub(super) conversation: Option<Conversation>,
     pub(super) conversations: i32,
-    /// Who has logged in: user and database.
+    /// The users that have logged in, with their databases.
     pub(super) authenticated: Vec<(String, String)>,
     pub(super) seen: Seen,
     /// The next conversation goes wrong.

@@ -10,13 +10,13 @@ use super::fault::Script;
 use super::topology::Topology;
 use super::user::{Mechanism, User};
 
-/// What a server is told before it starts. [`Settings::default`] is a standalone server without
-/// users, which asks nobody to authenticate and offers every compressor.
+/// The configuration of a server. [`Settings::default`] is a standalone server without users and
+/// authentication that offers every compressor.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where all entropy comes from: nonces, salts, ObjectIds, ids of cursors. The same seed and
-    /// the same inputs give the same outputs. There is no default: who listens on a real socket
-    /// takes it from the operating system, a test chooses a number.
+    /// the same inputs give the same outputs. [`Endpoint`](crate::Endpoint) draws it from the operating
+    /// system if it is `None`; a [`Server`](crate::Server) needs one.
     pub seed: Option<u64>,
     /// The address as clients know it, `host:port`: what a replica set's member calls itself.
     pub address: String,
@@ -26,11 +26,11 @@ pub struct Settings {
     pub topology: Topology,
     /// Whether clients have to authenticate before they run anything but a handshake.
     pub auth: bool,
-    /// Who can authenticate, whether or not they have to.
+    /// The users that can authenticate, whether or not [`auth`](Self::auth) requires it.
     pub users: Vec<User>,
-    /// The ways to authenticate that the server knows.
+    /// The authentication mechanisms that the server supports.
     pub mechanisms: Vec<Mechanism>,
-    /// How SCRAM is done.
+    /// Parameters of SCRAM.
     pub scram: ScramSettings,
     /// MONGODB-X509 lets every certificate in, not only those whose subject is a user.
     pub any_certificate: bool,
@@ -38,25 +38,25 @@ pub struct Settings {
     pub compressors: Vec<CompressorId>,
     /// `configureFailPoint` is there, as with `enableTestCommands=1`.
     pub test_commands: bool,
-    /// What the server takes in at most.
+    /// Limits of what the server accepts.
     pub limits: Limits,
     /// Faults from the start on; more come by [`Server::set_fault`](super::Server::set_fault).
     pub scripts: Vec<Script>,
 }
 
-/// How SCRAM is done.
+/// Parameters of SCRAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScramSettings {
-    /// Iterations of SCRAM-SHA-1; 10,000 by default. Clients refuse fewer than 4096 (AU-33).
+    /// Iterations of SCRAM-SHA-1; 10,000 by default. Clients refuse fewer than 4096.
     pub sha1_iterations: u32,
     /// Iterations of SCRAM-SHA-256; 15,000 by default.
     pub sha256_iterations: u32,
-    /// Whether the server spares a client that asks for it the empty exchange at the end (AU-21,
-    /// AU-22). True by default.
+    /// Whether the server skips the empty exchange at the end for a client that asks for it. True by
+    /// default.
     pub skip_empty_exchange: bool,
 }
 
-/// What the server takes in at most. The first three are told to clients in hello.
+/// Limits of what the server accepts. The first three are in the reply to hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// `maxMessageSizeBytes`, from 1024 to 2^31 - 1; 48,000,000 by default.
@@ -71,11 +71,11 @@ pub struct Limits {
     pub cursors: usize,
 }
 
-/// Why no server starts with such settings.
+/// Settings with which no server can start.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SettingsError {
-    /// The machine has no entropy of its own.
+    /// A [`Server`](crate::Server) has no entropy of its own.
     #[error("`seed` is missing: draw one from the operating system, or choose one for a test")]
     NoSeed,
     /// A message that is smaller could not even hold a hello.
@@ -84,10 +84,10 @@ pub enum SettingsError {
         /// As it was given.
         got: u32,
     },
-    /// Nobody could connect.
+    /// A load balancer without services accepts no connection.
     #[error("`topology` has a load balancer without services: there must be one at least")]
     NoServices,
-    /// Nobody could authenticate so.
+    /// A user without a mechanism cannot authenticate.
     #[error("user {name:?} of database {database:?} has no mechanism")]
     NoMechanism {
         /// Whose.
@@ -103,7 +103,7 @@ pub enum SettingsError {
         /// Whose.
         database: String,
     },
-    /// SASLprep does not allow the password (AU-32).
+    /// SASLprep does not allow the password.
     #[error("the password of user {name:?} has characters that SCRAM-SHA-256 does not allow")]
     Password {
         /// Whose.

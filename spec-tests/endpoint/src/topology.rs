@@ -39,7 +39,7 @@ pub struct ReplicaSet {
 pub enum Role {
     /// Takes writes.
     Primary,
-    /// Takes reads of those who say that they do not need the primary.
+    /// Takes reads whose read preference or `secondaryOk` allows it.
     Secondary,
     /// Has a vote and no data.
     Arbiter,

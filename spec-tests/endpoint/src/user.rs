@@ -1,6 +1,6 @@
-//! Who can authenticate, and how.
+//! Users and authentication mechanisms.
 
-/// Somebody who can authenticate.
+/// A user that can authenticate.
 #[derive(Clone, PartialEq, Eq)]
 pub struct User {
     /// The name as it is sent. For MONGODB-X509 the subject of the certificate, as RFC 2253
@@ -10,11 +10,11 @@ pub struct User {
     pub password: String,
     /// The database that the user belongs to: `authSource`.
     pub database: String,
-    /// The ways that work for this user.
+    /// The mechanisms of this user.
     pub mechanisms: Vec<Mechanism>,
 }
 
-/// A way to authenticate.
+/// An authentication mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mechanism {
     /// `SCRAM-SHA-1`.
@@ -31,7 +31,7 @@ pub enum Mechanism {
 pub(super) const EXTERNAL: &str = "$external";
 
 impl User {
-    /// A user of `admin` who can use both kinds of SCRAM.
+    /// A user of `admin` with both SCRAM mechanisms.
     #[must_use]
     pub fn new(name: &str, password: &str) -> Self {
         Self {
@@ -42,7 +42,7 @@ impl User {
         }
     }
 
-    /// A user of `$external` who has a certificate with this subject.
+    /// A user of `$external` with a certificate of this subject.
     #[must_use]
     pub fn x509(subject: &str) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl User {
         }
     }
 
-    /// A user of `$external` who sends the password as it is.
+    /// A user of `$external` that sends its password in the clear (PLAIN).
     #[must_use]
     pub fn plain(name: &str, password: &str) -> Self {
         Self {

@@ -10,7 +10,7 @@ use cenote_tokio::{BuildError, Failure, OperationError, Pool};
 use tokio::time::sleep;
 
 /// Pings over a connection of its own, and makes a pool ready or clears it, as a monitor does
-/// (SD-02, SD-40). It stands in for one.
+///. It stands in for one.
 pub(crate) struct Monitor {
     own: Pool,
     pause: Duration,
@@ -46,7 +46,7 @@ impl Monitor {
     }
 }
 
-/// What SDAM makes of a connection that failed, done to its pool, on either shell (SD-20).
+/// What SDAM makes of a connection that failed, done to its pool, on either shell.
 pub(crate) fn heed(failure: &Failure<'_>) {
     let verdict = sdam::verdict(&failure.context(None), failure.error());
     failure.clear(verdict.pool);

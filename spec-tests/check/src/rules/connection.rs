@@ -4,7 +4,7 @@ use super::{Verdict, must};
 use crate::line::{Line, Told};
 use crate::pool::{Doing, Pool, Status};
 
-/// CMAP's defaults (OP-02, OP-06).
+/// CMAP's defaults.
 const MAX_POOL_SIZE: u32 = 100;
 const MAX_CONNECTING: u32 = 2;
 
@@ -17,14 +17,14 @@ pub(super) fn created_comes_after_ready(pool: &Pool, line: &Line) -> Verdict {
 }
 
 /// Connections are numbered 1, 2, 3, … in the order of their creation, whatever becomes of them
-/// (T-17).
+///.
 pub(super) fn numbers_are_counted_up(pool: &Pool, line: &Line) -> Verdict {
     let Told::Created { id } = line.told else { return Ok(()) };
     let next = pool.last_id + 1;
     must(id == next, || format!("connection {id} is created, but the next one is {next}"))
 }
 
-/// `maxPoolSize` is for all connections, those that are pending included; 0 is no limit (T-15).
+/// `maxPoolSize` is for all connections, those that are pending included; 0 is no limit.
 pub(super) fn there_are_no_more_than_allowed(pool: &Pool, line: &Line) -> Verdict {
     let Told::Created { id } = line.told else { return Ok(()) };
     let (total, max) = (pool.connections.len(), pool.limits.max.unwrap_or(MAX_POOL_SIZE));
@@ -65,7 +65,7 @@ pub(super) fn created_ready_checked_out(pool: &Pool, line: &Line) -> Verdict {
     Ok(())
 }
 
-/// A connection in use is checked in before it is closed, in a closed pool, too (EV-27, PCL-06).
+/// A connection in use is checked in before it is closed, in a closed pool, too.
 pub(super) fn checked_in_comes_before_closed(pool: &Pool, line: &Line) -> Verdict {
     let Told::Closed { id, .. } = line.told else { return Ok(()) };
     must(pool.doing(id) != Some(Doing::InUse), || {
@@ -74,7 +74,7 @@ pub(super) fn checked_in_comes_before_closed(pool: &Pool, line: &Line) -> Verdic
 }
 
 /// One at a time has a connection: it is checked in before it is checked out again, and only what
-/// is checked out is checked in (IN-09).
+/// is checked out is checked in.
 pub(super) fn checked_out_and_in_take_turns(pool: &Pool, line: &Line) -> Verdict {
     if let Told::CheckedOut { id, .. } = line.told {
         must(pool.doing(id) != Some(Doing::InUse), || {
@@ -100,7 +100,7 @@ pub(super) fn stale_comes_after_cleared(pool: &Pool, line: &Line) -> Verdict {
     })
 }
 
-/// A connection from before a clear is not handed out (T-47).
+/// A connection from before a clear is not handed out.
 pub(super) fn stale_is_not_handed_out(pool: &Pool, line: &Line) -> Verdict {
     let Told::CheckedOut { id, .. } = line.told else { return Ok(()) };
     let Some(connection) = pool.connections.get(&id) else { return Ok(()) };

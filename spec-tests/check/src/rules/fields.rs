@@ -4,7 +4,7 @@ use super::{Verdict, must};
 use crate::line::{Line, Told};
 use crate::pool::Pool;
 
-/// ConnectionClosed has one of four reasons, and an error exactly for that one (LG-33, T-71).
+/// ConnectionClosed has one of four reasons, and an error exactly for that one.
 pub(super) fn closed_says_why(_pool: &Pool, line: &Line) -> Verdict {
     let Told::Closed { id, reason, has_error } = &line.told else { return Ok(()) };
     let reason = reason.as_deref().unwrap_or_default();
@@ -25,7 +25,7 @@ pub(super) fn failed_says_why(_pool: &Pool, line: &Line) -> Verdict {
     })
 }
 
-/// ConnectionPoolCleared says so also when it does not interrupt; one service never does (SI-21).
+/// ConnectionPoolCleared says so also when it does not interrupt; one service never does.
 pub(super) fn cleared_says_whether_it_interrupts(_pool: &Pool, line: &Line) -> Verdict {
     let Told::PoolCleared { is_service, interrupt } = line.told else { return Ok(()) };
     must(is_service || interrupt.is_some(), || {
@@ -37,7 +37,7 @@ pub(super) fn cleared_says_whether_it_interrupts(_pool: &Pool, line: &Line) -> V
 }
 
 /// Time does not run backwards, and nothing has lasted for longer than the pool is there; what has
-/// a duration says it (DU-07).
+/// a duration says it.
 pub(super) fn times_make_sense(pool: &Pool, line: &Line) -> Verdict {
     if let (Some(before), Some(at)) = (pool.at, line.at) {
         must(at >= before, || format!("it is {at} s, but the event before came at {before} s"))?;

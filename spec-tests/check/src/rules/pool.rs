@@ -4,7 +4,7 @@ use super::{Verdict, must};
 use crate::line::{Line, Told};
 use crate::pool::{Doing, Pool, Status};
 
-/// ConnectionPoolCreated is the first event of a pool and comes once, with its options (EV-24).
+/// ConnectionPoolCreated is the first event of a pool and comes once, with its options.
 /// Another pool may begin where one has come to its end.
 pub(super) fn begins_with_its_creation(pool: &Pool, line: &Line) -> Verdict {
     let Told::PoolCreated { options } = &line.told else {
@@ -25,7 +25,7 @@ pub(super) fn ready_comes_to_paused_pools(pool: &Pool, line: &Line) -> Verdict {
 }
 
 /// ConnectionPoolCleared is told only when the pool was ready; one service behind a load balancer
-/// can be cleared again and again, and the pool stays ready (T-29, T-63).
+/// can be cleared again and again, and the pool stays ready.
 pub(super) fn cleared_comes_to_ready_pools(pool: &Pool, line: &Line) -> Verdict {
     let is_cleared = matches!(line.told, Told::PoolCleared { .. });
     must(!is_cleared || pool.status != Status::Paused, || {
@@ -33,7 +33,7 @@ pub(super) fn cleared_comes_to_ready_pools(pool: &Pool, line: &Line) -> Verdict 
     })
 }
 
-/// A closed pool is not made ready, cleared or closed again, and creates nothing (T-30, T-50, T-51).
+/// A closed pool is not made ready, cleared or closed again, and creates nothing.
 /// Check-outs may be tried, and what is in use comes home.
 pub(super) fn closed_is_the_end(pool: &Pool, line: &Line) -> Verdict {
     if pool.status != Status::Closed {
@@ -56,7 +56,7 @@ pub(super) fn closed_is_the_end(pool: &Pool, line: &Line) -> Verdict {
     }
 }
 
-/// When ConnectionPoolClosed comes, all connections but those in use have been closed (PCL-01).
+/// When ConnectionPoolClosed comes, all connections but those in use have been closed.
 pub(super) fn closed_comes_after_what_was_available(pool: &Pool, line: &Line) -> Verdict {
     if line.told != Told::PoolClosed || pool.status == Status::Closed {
         return Ok(());
@@ -69,7 +69,7 @@ pub(super) fn closed_comes_after_what_was_available(pool: &Pool, line: &Line) ->
 }
 
 /// Whoever waits when the pool is cleared fails then: when it is ready again, only those are left
-/// whose own connections are pending (CLR-10).
+/// whose own connections are pending.
 pub(super) fn nobody_outlasts_a_clear(pool: &Pool, line: &Line) -> Verdict {
     let (left, pending) = (pool.under_way, pool.pending);
     let is_again = line.told == Told::PoolReady && pool.status == Status::Paused;

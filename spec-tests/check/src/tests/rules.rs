@@ -161,7 +161,7 @@ fn t_02_stale_comes_after_cleared() {
     is_good_after("created 1, established 1, cleared service, closed 1 stale");
 }
 
-/// A peer may close what lay in the pool when it was cleared (SI-20).
+/// A peer may close what lay in the pool when it was cleared.
 #[test]
 fn what_is_stale_may_be_lost() {
     let used = "started, created 1, established 1, out 1";

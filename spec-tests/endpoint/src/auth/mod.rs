@@ -26,7 +26,7 @@ pub(super) struct Conversation {
     id: i32,
     user: String,
     database: String,
-    /// The client asked to be spared the empty exchange, and is.
+    /// The client asked to skip the empty exchange, and the server agrees.
     skips_empty_exchange: bool,
     fault: Option<ScramFault>,
     step: Step,
@@ -34,13 +34,13 @@ pub(super) struct Conversation {
 
 #[derive(Debug)]
 enum Step {
-    /// The client has to prove itself.
+    /// The client's proof is due.
     Proof(Exchange),
-    /// The client has to say nothing, once; or for ever.
+    /// An empty message from the client is due: once, or endlessly.
     Nothing,
 }
 
-/// Who logs in, and how.
+/// A login command, and the database that it was sent to.
 struct Login<'a> {
     command: &'a RawDocument,
     database: &'a str,
@@ -70,7 +70,7 @@ pub(super) fn authenticate(context: &mut Context<'_>) -> Result<Answer, Refusal>
     x509::log_in(context, &Login { command: &request.body, database }).map(Answer::Reply)
 }
 
-/// A login within hello: `None` when it comes to nothing, for then the client starts anew (HS-45).
+/// Speculative authentication in hello: `None` if it fails, because the client then starts again.
 pub(super) fn speculate(
     context: &mut Context<'_>,
     command: &RawDocument,
@@ -185,13 +185,13 @@ fn go_on(
 }
 
 fn logged_in(context: &mut Context<'_>, user: String, database: String) {
-    let who = (user, database);
-    if !context.session.authenticated.contains(&who) {
-        context.session.authenticated.push(who);
+    let user = (user, database);
+    if !context.session.authenticated.contains(&user) {
+        context.session.authenticated.push(user);
     }
 }
 
-/// Every failed login looks the same (AU-12).
+/// The same error for every failed login.
 fn fail(context: &mut Context<'_>) -> Refusal {
     context.world.statistics.failed_logins += 1;
     Refusal::new(code::AUTHENTICATION_FAILED, "Authentication failed.")

@@ -4,8 +4,8 @@ use super::{Login, fail, logged_in};
 use crate::commands::Context;
 use crate::refusal::Refusal;
 
-/// The message is who to be (nobody else than the user), a zero byte, the user, a zero byte, and
-/// the password (AU-50).
+/// The message is the authorization identity (empty, or the user), a zero byte, the user, a zero byte,
+/// and the password.
 pub(super) fn log_in(
     context: &mut Context<'_>,
     login: &Login<'_>,

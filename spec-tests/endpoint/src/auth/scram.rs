@@ -11,7 +11,7 @@ use crate::fault::ScramFault;
 
 /// A client's first message.
 pub struct ClientFirst<'a> {
-    /// The GS2 header: no channel binding (AU-34).
+    /// The GS2 header: no channel binding.
     header: &'a str,
     pub(super) user: String,
     nonce: &'a str,
@@ -159,7 +159,7 @@ pub(super) fn nonce(entropy: &mut Entropy) -> String {
     STANDARD.encode(entropy.bytes::<24>())
 }
 
-/// `=2C` stands for a comma and `=3D` for itself (AU-37).
+/// `=2C` stands for a comma and `=3D` for itself.
 fn unescape(name: &str) -> Result<String, InvalidMessage> {
     let mut parts = name.split('=');
     let mut plain = parts.next().unwrap_or_default().to_owned();

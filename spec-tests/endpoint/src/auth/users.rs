@@ -1,4 +1,4 @@
-//! Who can log in.
+//! The users that can log in.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::entropy::Entropy;
 use crate::settings::{Settings, SettingsError};
 use crate::user::{EXTERNAL, Mechanism, User};
 
-/// Who can log in, without their passwords.
+/// The users that can log in, without their passwords.
 #[derive(Debug)]
 pub(in super::super) struct Users {
     /// By database and name.
@@ -28,7 +28,7 @@ struct Known {
     plain: Option<Fingerprint>,
 }
 
-/// Enough of a password to know it again.
+/// A salted hash of a password.
 struct Fingerprint {
     salt: [u8; 16],
     hash: [u8; 32],
@@ -60,7 +60,7 @@ impl Users {
         self.spares_empty_exchange
     }
 
-    /// How a user, named `database.name`, can log in; `None` if there is nobody of that name.
+    /// The mechanisms of the user `database.name`; `None` if there is no such user.
     pub(in super::super) fn mechanisms(&self, user: &str) -> Option<Vec<&'static str>> {
         let (database, name) = user.split_once('.')?;
         let mechanisms = self.get(database, name)?.mechanisms.iter();
@@ -76,7 +76,7 @@ impl Users {
         }
     }
 
-    /// Whether whoever has this certificate may log in.
+    /// Whether a client with this certificate may log in.
     pub(super) fn has_certificate(&self, subject: &str) -> bool {
         let known = self.get(EXTERNAL, subject);
         self.any_certificate

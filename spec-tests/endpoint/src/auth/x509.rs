@@ -1,4 +1,4 @@
-//! MONGODB-X509: whoever has the certificate is its subject.
+//! MONGODB-X509: the user is the subject of the client's certificate.
 
 use bson::{RawBsonRef, RawDocumentBuf, rawdoc};
 

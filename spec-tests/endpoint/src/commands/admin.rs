@@ -10,7 +10,7 @@ use crate::replies;
 use crate::topology::Role;
 use crate::user::Mechanism;
 
-/// Sessions and transactions are taken note of by nobody: writes stand as soon as they are made.
+/// Sessions and transactions have no effect: writes apply immediately.
 pub(super) fn nothing_to_do(_: &mut Context<'_>) -> Result<Answer, Refusal> {
     Ok(Answer::Reply(replies::done()))
 }

@@ -1,4 +1,4 @@
-//! What tells of the server, and may be asked by anybody.
+//! Commands that describe the server, and need no login.
 
 use bson::rawdoc;
 

@@ -1,4 +1,4 @@
-//! The commands: what there is, who may run it, and where.
+//! The commands, with their rules: whether they need a login, and in which databases they run.
 
 mod admin;
 mod catalog;
@@ -47,7 +47,7 @@ pub(super) struct Definition {
     /// As it is counted; the others are as good.
     pub(super) name: &'static str,
     aliases: &'static [&'static str],
-    /// Whether it runs before somebody has logged in.
+    /// Whether it runs without a login.
     open: bool,
     /// Whether it runs in the database `admin` alone.
     admin_only: bool,
@@ -67,7 +67,7 @@ enum Needs {
 }
 
 impl Definition {
-    /// A command that anybody who has logged in may run in any database.
+    /// A command that needs a login and runs in any database.
     const fn new(name: &'static str, run: fn(&mut Context<'_>) -> Result<Answer, Refusal>) -> Self {
         Self { name, aliases: &[], open: false, admin_only: false, needs: Needs::Nothing, run }
     }
@@ -148,7 +148,7 @@ pub(super) fn find(name: &str) -> Option<&'static Definition> {
 ///
 /// # Errors
 ///
-/// An unknown command, no or a wrong database, nobody logged in, an unknown API version.
+/// An unknown command, a missing or wrong database, a missing login, an unknown API version.
 pub(super) fn admit(
     known: Option<&'static Definition>,
     context: &Context<'_>,
@@ -195,7 +195,7 @@ pub(super) fn admit(
 ///
 /// # Errors
 ///
-/// Those of the command, and what a member that is no primary says to those who want one.
+/// Those of the command, and `NotWritablePrimary` where it needs a primary.
 pub(super) fn run(definition: &Definition, context: &mut Context<'_>) -> Result<Answer, Refusal> {
     definition.needs.check(context)?;
     (definition.run)(context)

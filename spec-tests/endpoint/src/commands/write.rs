@@ -103,7 +103,7 @@ fn delete_some(
     Ok(removed.unwrap_or_default())
 }
 
-/// The documents of a write: beside the body, or within it (MS-12).
+/// The documents of a write: beside the body, or within it.
 pub(super) fn batch<'a>(context: &Context<'a>, key: &str) -> Result<Vec<&'a RawDocument>, Refusal> {
     let request = context.request;
     let beside = request.sequences.iter().find(|(name, _)| name == key);

@@ -32,7 +32,7 @@ pub(super) struct Connection {
     turn: Turn,
     /// Bytes that came and were not yet taken.
     waiting: usize,
-    /// Whoever has the socket was told to stop reading.
+    /// `StopReading` is in force.
     paused: bool,
     /// A fault from when it was accepted, for the first reply.
     fault: Option<Fault>,
@@ -190,7 +190,7 @@ impl Connection {
         Ok(Some(request))
     }
 
-    /// Tells whoever has the socket when to read no more, and when again.
+    /// Outputs `StopReading` and `ResumeReading` as the backlog grows and shrinks.
     fn press(&mut self, hub: &mut Hub<'_>) {
         let id = self.id();
         let busy = match self.turn {
@@ -207,7 +207,7 @@ impl Connection {
         }
     }
 
-    /// What came is no message: there are no boundaries any more (MS-15).
+    /// What came is no message: there are no boundaries any more.
     fn hang_up(&mut self, hub: &mut Hub<'_>, error: &WireError) {
         hub.world.statistics.protocol_errors += 1;
         hub.world.statistics.last_protocol_error = Some(error.to_string());
@@ -232,7 +232,7 @@ impl Connection {
         }
     }
 
-    /// What comes now is for nobody; what came gives its memory back.
+    /// Ignores further input, and frees what was received.
     fn fall_silent(&mut self) {
         self.turn = Turn::Silent;
         self.waiting = 0;

@@ -34,13 +34,13 @@ pub(super) struct Job {
 pub(super) struct Pending {
     name: String,
     form: Form,
-    /// The message that it answers: the request, or the reply before it (MS-09).
+    /// The message that it answers: the request, or the reply before it.
     response_to: i32,
     fault: Option<Fault>,
 }
 
 impl Connection {
-    /// A command came: who may run it is decided first, then faults, then fail points.
+    /// Runs a received command: first permission, then faults, then fail points.
     pub(super) fn serve(&mut self, hub: &mut Hub<'_>, request: Request) {
         let known = commands::find(&request.name);
         let statistics = &mut hub.world.statistics;
@@ -204,7 +204,7 @@ impl Connection {
         let ids = Ids { request_id, response_to };
         let envelope = Envelope { ids, form, name: &name, more_to_come };
         let mangled = if form.flags.more_to_come {
-            // Nobody waits for a reply (MS-08), but the connection may break.
+            // No reply is due (MS-08), but the connection may break.
             fault.and_then(|fault| mangle::without_reply(&fault, &mut hub.world.entropy))
         } else {
             match mangle::reply(fault.as_ref(), &envelope, body, hub) {

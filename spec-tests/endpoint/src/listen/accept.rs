@@ -1,4 +1,4 @@
-//! Where the endpoint listens, and what happens to those who come.
+//! Where the endpoint listens, and how it accepts connections.
 
 use std::fmt;
 use std::fs;
@@ -19,10 +19,10 @@ use super::tls::Tls;
 use super::tls_fault::{Faulty, TlsFault};
 use crate::Peer;
 
-/// How many connections the operating system keeps that nobody has accepted yet.
+/// The backlog of the listening socket.
 const WAITING: u32 = 4096;
 
-/// How long to wait before trying again what the operating system refused for want of something.
+/// How long to wait before retrying what failed for lack of a resource.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Where to listen.
@@ -56,7 +56,7 @@ pub(super) enum Listener {
     Unix(UnixListener),
 }
 
-/// A place at which connections are refused, and which nobody else gets by chance.
+/// A bound address that refuses connections, so that no other process gets it.
 #[derive(Debug)]
 enum Reserved {
     Tcp(TcpSocket),
@@ -83,7 +83,7 @@ impl Place {
         }
     }
 
-    /// Nobody listens any more; the file of a UNIX domain socket goes.
+    /// Stops listening, and removes the file of a UNIX domain socket.
     pub(super) fn vacate(&self) {
         match self {
             Self::Tcp { .. } => {}
@@ -117,11 +117,11 @@ impl Listener {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
                 stream.set_nodelay(true)?;
-                Ok((Socket::Tcp(stream), peer.to_string()))
+                Ok((Socket::Left(stream), peer.to_string()))
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
-                Ok((Socket::Unix(stream), "anonymous unix socket".to_owned()))
+                Ok((Socket::Right(stream), "anonymous unix socket".to_owned()))
             }
         }
     }
@@ -142,7 +142,7 @@ pub(super) async fn accept(
                     Ok((socket, address)) => {
                         tokio::spawn(meet(Arc::clone(&host), tls.clone(), socket, address));
                     }
-                    // The peer has gone already, or there are no file descriptors left.
+                    // The peer has disconnected, or there are no file descriptors left.
                     Err(_) => sleep(PAUSE).await,
                 },
                 _ = listens.changed() => {}
@@ -165,7 +165,7 @@ pub(super) async fn accept(
     }
 }
 
-/// Until it works: the place may still be another's.
+/// Retries until it works: another process may still hold the address.
 async fn again<R>(mut attempt: impl FnMut() -> io::Result<R>) -> R {
     loop {
         match attempt() {

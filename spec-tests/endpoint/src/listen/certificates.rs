@@ -12,33 +12,32 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use tempfile::TempDir;
 use thiserror::Error;
 
-/// The names that a server certificate is for, where nobody asks for others.
+/// The names in a server certificate, unless it is for the wrong host.
 const SERVER_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// A certificate authority of its own for one endpoint: nobody else trusts it, and its files are
-/// gone when it is dropped.
+/// A throw-away certificate authority for one endpoint. Its files are removed when it is dropped.
 ///
 /// Its folder holds `ca.pem`, which is what `tlsCAFile` wants, and `client.pem`, which is what
-/// `tlsCertificateKeyFile` wants (TL-02, TL-11). Only the owner can read keys.
+/// `tlsCertificateKeyFile` wants. Only the owner can read keys.
 pub struct Certificates {
     folder: TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
     client: CertificateDer<'static>,
 }
 
-/// What a server shows to its clients, and what may be wrong with it.
+/// The certificate that a server presents, and what is wrong with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ServerCertificate {
-    /// A good one for localhost, 127.0.0.1 and ::1.
+    /// Valid for localhost, 127.0.0.1 and ::1.
     #[default]
     Good,
-    /// Its time is over.
+    /// Its validity has ended.
     Expired,
-    /// Its time has not come.
+    /// Its validity has not begun.
     NotYetValid,
-    /// It is another host's.
+    /// It is for another host.
     WrongHost,
-    /// It signed itself.
+    /// It is self-signed.
     SelfSigned,
     /// Another authority of the same name signed it.
     ForeignAuthority,
@@ -70,7 +69,7 @@ pub enum CertificateError {
 
 impl Certificates {
     /// The subject of the client certificate as the server spells it, and hence the name of the
-    /// user who logs in with it (AU-45).
+    /// user that logs in with it.
     pub const CLIENT_SUBJECT: &'static str = "CN=client,OU=Tests,O=Cenote";
 
     /// Makes the authority and the client's certificate, and writes their files.

@@ -11,8 +11,8 @@ use super::host::{Host, Order};
 use super::socket::Transport;
 use crate::{ConnectionId, Peer};
 
-/// How many bytes may wait for a peer who does not read. Until it does, nothing is read from it:
-/// who sends without reading stalls itself and nobody else.
+/// How many bytes may wait for a peer that does not read. Until it does, nothing is read from it: a
+/// peer that sends without reading stalls only itself.
 const BACKLOG: usize = 1 << 20;
 
 /// Until it ends: by an order, by the peer, or because the socket failed.

@@ -60,7 +60,7 @@ impl Host {
         }
     }
 
-    /// For whoever is not a connection. Returns when the acceptor has done what this changed.
+    /// For calls from outside of connections. Returns when the acceptor has done what this changed.
     pub(super) fn with<R>(&self, act: impl FnOnce(&mut Server, Duration) -> R) -> R {
         let result = self.run(|server, now, _| act(server, now));
         self.listening.wait_until_obeyed();
@@ -169,7 +169,7 @@ impl Host {
     }
 }
 
-/// A connection whose socket has failed has nobody who takes orders, and needs none.
+/// A connection whose socket has failed takes no more orders, and needs none.
 fn order(orders: &Orders, id: ConnectionId, order: Order) {
     if let Some(connection) = orders.get(&id) {
         let _ = connection.send(order);

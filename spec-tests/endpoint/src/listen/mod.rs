@@ -181,7 +181,7 @@ impl Endpoint {
         self.uri_of(self.user.as_ref())
     }
 
-    /// The connection string for another user, or for nobody.
+    /// The connection string for another user, or without a user.
     #[must_use]
     pub fn uri_of(&self, user: Option<&User>) -> String {
         let topology = self.host.with(|server, _| server.topology().clone());
@@ -202,9 +202,9 @@ impl Endpoint {
         self.certificates.as_deref()
     }
 
-    /// Tells the server something, or asks it, at the time of now. What that changes about
-    /// listening is done when this returns, which may have to wait for somebody else who has taken the
-    /// place meanwhile. It also waits for the server's lock, which nobody holds for long.
+    /// Runs `act` on the server with its current time. If that starts or stops listening, returns when it
+    /// is done, which may take until another process releases the address. Blocks for the server's lock,
+    /// which is held briefly.
     pub fn with<R>(&self, act: impl FnOnce(&mut Server, Duration) -> R) -> R {
         self.host.with(act)
     }

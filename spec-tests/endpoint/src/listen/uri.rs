@@ -22,7 +22,7 @@ pub(super) struct Coordinates<'a> {
 }
 
 impl Coordinates<'_> {
-    /// The connection string for a user, or for nobody.
+    /// The connection string for a user, or without a user.
     pub(super) fn uri(&self, user: Option<&User>) -> String {
         let mut options = Vec::new();
         let mut option =

@@ -1,4 +1,4 @@
-//! The endpoint on real sockets, as a client sees it that knows nothing of it.
+//! The endpoint on real sockets, as a client sees it.
 
 mod client;
 mod connections;

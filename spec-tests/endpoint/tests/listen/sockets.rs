@@ -120,7 +120,7 @@ fn a_unix_domain_socket_serves_and_goes() {
     assert!(!path.exists());
 }
 
-/// Whoever sends without reading is not read from any more, and nobody else notices.
+/// A peer that sends without reading is not read from any more, and other connections go on.
 #[test]
 fn who_does_not_read_stalls_itself_alone() {
     let endpoint = start();

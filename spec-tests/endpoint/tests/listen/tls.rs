@@ -1,4 +1,4 @@
-//! TLS: who is trusted, who is known, and what goes wrong in the handshake.
+//! TLS: trust, client certificates, and faults of the handshake.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
@@ -135,7 +135,7 @@ fn a_handshake_can_stall() -> io::Result<()> {
     stream.write_all(&[22, 3, 1, 0, 0])?;
     stream.set_nonblocking(true)?;
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
-    // It goes on until somebody ends it.
+    // It goes on until it is cleared.
     stream.set_nonblocking(false)?;
     endpoint.stop();
     assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));

@@ -174,7 +174,7 @@ fn play(seed: u64, steps: &[Step]) -> Vec<Output> {
         server.closed(now, id);
     }
     assert_eq!(server.statistics().open, 0);
-    assert_eq!(server.next_deadline(), None, "nothing waits where nobody is");
+    assert_eq!(server.next_deadline(), None, "nothing waits without a connection");
     outputs
 }
 

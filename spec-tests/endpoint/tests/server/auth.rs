@@ -110,13 +110,13 @@ fn every_failure_looks_the_same() {
     ];
     let mut world = World::new(settings(users));
     let id = world.connect();
-    for who in [
+    for user in [
         ("admin", "user", "pen"),
         ("admin", "nobody", "pencil"),
         ("test", "user", "pencil"),
         ("admin", "old", "pencil"),
     ] {
-        assert_eq!(log_in(&mut world, id, Kind::Sha256, who), Err(18), "{who:?}");
+        assert_eq!(log_in(&mut world, id, Kind::Sha256, user), Err(18), "{user:?}");
     }
     assert!(!may_read(&mut world, id));
     assert_eq!(world.server.statistics().failed_logins, 4);
@@ -183,8 +183,8 @@ fn hello_tells_the_mechanisms_and_starts_speculatively() {
     assert_eq!(mechanisms, &vec!["SCRAM-SHA-1".into(), "SCRAM-SHA-256".into()]);
     let started = reply.get_document("speculativeAuthenticate").unwrap().clone();
     assert!(!started.contains_key("ok"), "HS-45");
-    let who = ("admin", "user", "pencil");
-    assert_eq!(go_on(&mut world, id, Kind::Sha256, who, &started), Ok(()));
+    let user = ("admin", "user", "pencil");
+    assert_eq!(go_on(&mut world, id, Kind::Sha256, user, &started), Ok(()));
     assert!(may_read(&mut world, id));
 
     let other = world.connect();
@@ -266,7 +266,7 @@ fn only_a_handshake_comes_before_a_login() {
     assert_eq!(log_in(&mut without, id, Kind::Sha256, ("admin", "user", "pencil")), Ok(()));
 }
 
-/// What a client has to notice (AU-33, AU-37).
+// What a client has to notice (AU-33, AU-37).
 #[test]
 fn scram_can_go_wrong_to_order() {
     let begin = |fault: ScramFault| {

@@ -1,4 +1,4 @@
-//! Documents, cursors, and who may ask for them.
+//! Documents and cursors, and which connections may use them.
 
 use bson::raw::RawArrayBuf;
 use bson::{Document, RawDocumentBuf, rawdoc};

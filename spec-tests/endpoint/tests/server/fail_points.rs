@@ -55,7 +55,7 @@ fn an_error_has_its_code_name_and_labels() {
     assert_eq!(reply.get_i32("code").unwrap(), 91);
     assert_eq!(reply.get_str("codeName").unwrap(), "ShutdownInProgress");
     assert_eq!(reply.get_array("errorLabels").unwrap(), &vec!["A".into(), "B".into()]);
-    // Who shuts down at once has not counted that as a change: clients must not take it for old.
+    // A server that shuts down at once has not counted that as a change: clients must not consider it stale.
     assert!(!reply.contains_key("topologyVersion"));
 }
 

@@ -1,5 +1,4 @@
-//! The client's side of SCRAM, for these tests alone: written from RFC 5802 and shared with
-//! nobody.
+//! The client's side of SCRAM for these tests, written from RFC 5802. It shares no code with the core's.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};

@@ -56,7 +56,7 @@ fn news_come_at_once() {
     let answer = world.answer(id).expect("the topology has changed");
     assert_eq!(counter(&answer.body), counter(&known) + 1);
     assert!(!answer.body.get_bool("isWritablePrimary").unwrap());
-    // Whoever knows of before is told without a wait.
+    // A client with an older version is answered without a wait.
     world.send(id, "admin", &waiting(&known, 10_000), Flags::NONE);
     assert!(world.answer(id).is_some());
 }

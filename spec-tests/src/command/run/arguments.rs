@@ -146,7 +146,7 @@ impl Shell {
     }
 }
 
-/// What was ignored is told, and nobody is kept from running: drivers have to do so (OP-35, OP-36).
+/// What was ignored is told, and nobody is kept from running: drivers have to do so.
 fn warn(uri: &ConnectionString) {
     uri.warnings().iter().for_each(|warning| tell(format_args!("cenote: {warning}")));
 }

@@ -9,7 +9,7 @@ use cenote_core::sdam::{self, PoolVerdict};
 use cenote_mio::{BuildError, OperationError, Pool};
 
 /// Pings over a connection of its own, and makes a pool ready or clears it, as a monitor does
-/// (SD-02, SD-40). It stands in for one.
+///. It stands in for one.
 pub(crate) struct Monitor {
     own: Pool,
     pause: Duration,

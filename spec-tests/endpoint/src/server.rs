@@ -18,8 +18,7 @@ use super::world::World;
 /// The whole server: users, collections, fail points, topology, and all connections.
 ///
 /// Times are since the server's start. One that is before an earlier one counts as that. Nothing
-/// blocks. Inputs for a connection that has ended do nothing, so that whoever has the sockets need
-/// not know yet.
+/// blocks. Inputs for a connection that has ended do nothing, so they may cross its end.
 ///
 /// After each input, [`poll_output`](Self::poll_output) until there is nothing more, and feed
 /// [`timer`](Self::timer) at [`next_deadline`](Self::next_deadline).
@@ -256,9 +255,9 @@ impl Server {
         self.settle();
     }
 
-    /// Tells of a change of the topology, whoever caused it.
+    /// Answers pending hellos after a change of the topology.
     fn settle(&mut self) {
-        // Whoever is woken may have sent the next command already, which changes it again.
+        // An answered client may have sent the next command already, which changes the topology again.
         while self.told != self.world.topology.counter() {
             self.told = self.world.topology.counter();
             for id in self.connections.keys().copied().collect::<Vec<_>>() {
