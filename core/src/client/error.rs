@@ -6,7 +6,7 @@ use super::Selector;
 use crate::address::ServerAddress;
 use crate::error::{OperationError, PoolError, label};
 
-/// Why something that was asked of a client failed.
+/// Why a call to a client failed.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum ClientError {
@@ -21,33 +21,33 @@ pub enum ClientError {
     Operation(#[from] OperationError),
 }
 
-/// Why there is no server. It shows all servers with what is known of them.
+/// Why no server was selected. It shows the description of each server.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum SelectionError {
     /// `serverSelectionTimeoutMS` or `timeoutMS` ran out.
     #[error("there was no {selector} within {after:?}: {servers}")]
     TimedOut {
-        /// What was wanted.
+        /// The selector.
         selector: Selector,
         /// How long it was waited for.
         after: Duration,
-        /// Each server, and what it is or why it is Unknown.
+        /// Each server, with its type or why it is Unknown.
         servers: String,
     },
-    /// Every server that could be meant fails for a reason that waiting does not mend: a
+    /// Every candidate fails for a reason that does not pass with time: a
     /// certificate that is refused, a replica set of another name, a server of another protocol.
     #[error("there is no {selector}, and none can be expected: {servers}")]
     Hopeless {
-        /// What was wanted.
+        /// The selector.
         selector: Selector,
-        /// Each server, and what it is or why it is Unknown.
+        /// Each server, with its type or why it is Unknown.
         servers: String,
     },
     /// The address is not one of the connection string's.
     #[error("{address} is no host of this client: name it in the connection string")]
     NotOfThisClient {
-        /// What was wanted.
+        /// The selector.
         address: ServerAddress,
     },
     /// The client is closed.

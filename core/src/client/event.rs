@@ -3,12 +3,12 @@ use std::sync::Arc;
 use crate::address::ServerAddress;
 use crate::monitor::Event;
 
-/// What happened to a watched server, and which one it is.
+/// An event of a monitored server, with its address.
 #[derive(Clone, Debug)]
 pub struct ServerEvent {
     /// As the connection string has it.
     pub address: Arc<ServerAddress>,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }
 

@@ -1,9 +1,9 @@
-//! What a client of several servers decides, whatever runs it: which servers there are, which of
-//! them is meant, what becomes of callers that wait for one.
+//! The decisions of a client with several servers, on any runtime: which servers there are, which
+//! of them is selected, and what happens to callers that wait for one.
 //!
 //! ```text
 //!   connection string ──▶ ClientSettings   the hosts, each once; how long is waited
-//!   what is wanted    ──▶ Selector         by what a server was last seen as
+//!   what is wanted    ──▶ Selector         by the last known type of a server
 //!   what is known     ──▶ choose           one of those that fit, or none
 //!                         SelectionError   and why, with every server in it
 //! ```

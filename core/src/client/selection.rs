@@ -4,19 +4,19 @@ use crate::error::Kind;
 use crate::monitor::ServerDescription;
 use crate::pool::{Instant, Snapshot};
 
-/// What a server is at the moment when one is chosen.
+/// A server during server selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// `None` while it is Unknown.
     pub kind: Option<ServerKind>,
     /// Since when, by a clock that all servers of the client share.
     pub since: Instant,
-    /// Whether it is meant itself, whatever it is: a `directConnection`, or a load balancer.
+    /// Whether it fits whatever its type: a `directConnection`, or a load balancer.
     pub is_direct: bool,
 }
 
 impl Candidate {
-    /// What is always there, and fits whatever is asked for.
+    /// A load balancer, which is always available and fits every selector.
     pub const LOAD_BALANCER: Self =
         Self { kind: Some(ServerKind::LoadBalancer), since: Instant::ORIGIN, is_direct: true };
 
@@ -27,7 +27,7 @@ impl Candidate {
 
 /// One of those that fit. Of several primaries, which there are for a moment when one was elected
 /// and the other has not been asked since, it is the one that became it last; of other servers the
-/// one whose pool has least to do. `seen` and `load` look at a server; the second is asked only
+/// one whose pool has least to do. `seen` and `load` look at a server; the second is called only
 /// where there is a choice, and may have to lock.
 pub fn choose<S: Copy>(
     selector: &Selector,
@@ -53,7 +53,7 @@ pub fn choose<S: Copy>(
     chosen.map(|(server, _)| server)
 }
 
-/// Whether waiting cannot mend what is wrong with a server: what is refused on sight, such as a
+/// Whether the problem of a server does not pass with time: a refused server, such as a
 /// certificate, a protocol, the name of a replica set, stays refused.
 #[must_use]
 pub fn is_hopeless(description: &ServerDescription) -> bool {
@@ -74,7 +74,7 @@ mod tests {
     use crate::pool::{Instant, NoPayload, PoolOptions, PoolState, Snapshot};
     use core::time::Duration;
 
-    /// What it is, since when, and how many use it.
+    /// Its type, since when, and its connections in use.
     type Server = (Option<ServerKind>, u64, u32);
 
     fn idle() -> Snapshot {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_something_to_do() {
+    fn waiting_requests_count_as_load() {
         let seen = |_| Candidate { is_direct: true, ..Candidate::LOAD_BALANCER };
         let load = |at: usize| {
             let (in_use, waiting) = [(2, 5), (4, 0), (3, 2)][at];
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_where_nobody_fits() {
+    fn none_where_none_fits() {
         assert_eq!(chosen(&Selector::Any, &[]), None);
         assert_eq!(chosen(&Selector::Any, &[(None, 0, 0)]), None);
         assert_eq!(chosen(&Selector::Secondary, &[(Some(RsPrimary), 0, 0)]), None);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_meant_itself_fits_whatever_it_is() {
+    fn a_direct_connection_fits_whatever_its_type() {
         let arbiter = Candidate {
             kind: Some(ServerKind::RsArbiter),
             since: Instant::ORIGIN,

@@ -3,9 +3,9 @@ use core::fmt;
 use crate::address::ServerAddress;
 use crate::connect::ServerKind;
 
-/// Which server is wanted, by what it was last seen as.
+/// Which servers fit, by their last known type.
 ///
-/// Servers that belong to no replica set fit whatever is asked for but an address: routers,
+/// Servers that belong to no replica set fit every selector but an address: routers,
 /// standalone servers, load balancers. So does the one server of a `directConnection`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {

@@ -5,7 +5,7 @@ use super::Selector;
 use crate::address::ServerAddress;
 use crate::uri::ConnectionString;
 
-/// What a client takes from its connection string besides what pools and monitors do.
+/// The settings of a client from its connection string, except those of pools and monitors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientSettings {
@@ -25,7 +25,7 @@ impl ClientSettings {
     /// `serverSelectionTimeoutMS` where the connection string has none.
     const SELECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
-    /// As a connection string says.
+    /// From a connection string.
     #[must_use]
     pub fn new(uri: &ConnectionString) -> Self {
         let selection_timeout = uri.topology.server_selection_timeout;
@@ -58,7 +58,7 @@ impl ClientSettings {
         found.ok().and_then(|at| self.by_address.get(at).copied())
     }
 
-    /// Where those are among the hosts that may be meant.
+    /// The indexes of those hosts.
     #[must_use]
     pub fn places(&self, selector: &Selector) -> Range<usize> {
         match selector {

@@ -13,9 +13,9 @@ use crate::pool::Snapshot;
 pub struct ServerStatus {
     /// As the connection string has it.
     pub address: Arc<ServerAddress>,
-    /// What it was last seen as; `None` is Unknown. A load balancer is always one.
+    /// Its last known type; `None` is Unknown. A load balancer is always one.
     pub kind: Option<ServerKind>,
-    /// What it said, or why it is Unknown. Empty for a load balancer, which has no monitor.
+    /// Its last reply, or why it is Unknown. Empty for a load balancer, which has no monitor.
     pub description: Arc<ServerDescription>,
     /// The state and the counts of its pool.
     pub pool: Snapshot,
@@ -37,7 +37,7 @@ impl ServerStatus {
     }
 }
 
-/// What all servers look like, in one line, and what may be done about those that do not work.
+/// All servers in one line, with advice for those that do not work.
 #[must_use]
 pub fn seen(servers: impl IntoIterator<Item = ServerStatus>) -> String {
     let seen: Vec<_> = servers.into_iter().map(|server| Seen(&server).to_string()).collect();

@@ -2,7 +2,7 @@ use super::{ConnectionError, Kind, Stage};
 
 impl ConnectionError {
     /// What the operator of the application can do about it, as part of a sentence; `None` where
-    /// the reason says so itself, or there is no advice. For people that diagnose a server.
+    /// the reason already says it, or there is no advice. For people that diagnose a server.
     #[must_use]
     pub fn advice(&self) -> Option<&'static str> {
         match (self.stage(), self.kind()) {
@@ -48,7 +48,7 @@ mod tests {
 
     /// Each stage of opening a connection, whether it failed or nothing came.
     #[test]
-    fn nobody_is_left_without_a_word_before_a_connection_is_open() {
+    fn every_failure_before_a_connection_is_open_has_advice() {
         for stage in Stage::ALL {
             let failed = ConnectionError::network(stage, "closed by the peer");
             let silent = ConnectionError::timeout(stage, Duration::from_secs(10));
@@ -58,7 +58,7 @@ mod tests {
         }
     }
 
-    /// What this side refuses says itself what to do.
+    /// The texts of errors of this side already say what to do.
     #[test]
     fn not_twice() {
         let error = ConnectionError::configuration(Stage::Hello, "correct replicaSet");

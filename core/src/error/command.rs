@@ -6,18 +6,18 @@ use super::one_line::OneLine;
 use crate::number;
 use crate::sdam::TopologyVersion;
 
-/// A server's reply that says no.
+/// An error reply of a server.
 ///
 /// Nothing of the reply is trusted: a field of the wrong type counts as absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandError {
-    /// Where in the reply the error stands.
+    /// Where in the reply the error is.
     pub part: ReplyPart,
-    /// The number of the error. It decides alone what the error means, if there is one.
+    /// The number of the error. If there is one, it alone determines the meaning.
     pub code: Option<i32>,
     /// The code's name, for people only: names change between server versions.
     pub code_name: Option<String>,
-    /// What the server says; empty when it says nothing. May hold line breaks, and names of
+    /// The message of the server; may be empty. May hold line breaks, and names of
     /// databases, collections and users; [`Display`](fmt::Display) shows it as one line.
     pub message: String,
     /// The labels that the server attached, each once, in its order; the first 100 if it sends
@@ -27,7 +27,7 @@ pub struct CommandError {
     pub topology_version: Option<TopologyVersion>,
 }
 
-/// The part of a reply in which an error stands.
+/// The part of a reply that holds an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReplyPart {
     /// The command failed (`ok: 0`).

@@ -19,7 +19,7 @@ pub struct ConnectionError {
     inner: Arc<Inner>,
 }
 
-/// What went wrong, whatever the stage.
+/// The kind of an error, independent of its stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The other side, or the way to it, failed: refused, reset, unreachable, end of stream, a
@@ -35,7 +35,7 @@ pub enum Kind {
     /// The other side answered something that must not be accepted: a malformed message, a
     /// certificate that does not verify, a wrong server signature.
     Protocol,
-    /// This side cannot go on with what it was told: no such authentication mechanism, a server
+    /// The configuration does not work: no such authentication mechanism, a server
     /// that does not support load balancing, a key that cannot be read, a message that must not be
     /// sent.
     Configuration,
@@ -53,7 +53,7 @@ struct Inner {
 impl ConnectionError {
     /// The network failed. `source` is the I/O error, or a text such as `"closed by the peer"`.
     ///
-    /// An operating system's own "timed out" belongs here too: it speaks of a dead peer, not of
+    /// An operating system's own "timed out" belongs here too: it indicates a dead peer, not
     /// a limit that this side set.
     #[must_use]
     pub fn network(stage: Stage, source: impl Into<BoxError>) -> Self {
@@ -77,7 +77,7 @@ impl ConnectionError {
         Self::new(stage, Kind::Command(reply), &reason, None)
     }
 
-    /// The other side broke the protocol, in the way that `reason` says.
+    /// The peer violated the protocol.
     #[must_use]
     pub fn protocol(stage: Stage, reason: &str) -> Self {
         Self::new(stage, Kind::Protocol, reason, None)
@@ -104,7 +104,7 @@ impl ConnectionError {
     }
 }
 
-/// What was said, and what follows from it.
+/// The error, and what follows from it.
 impl ConnectionError {
     /// How far the connection had come.
     #[must_use]
@@ -112,7 +112,7 @@ impl ConnectionError {
         self.inner.stage
     }
 
-    /// What went wrong.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> &Kind {
         &self.inner.kind
@@ -124,7 +124,7 @@ impl ConnectionError {
         &self.inner.reason
     }
 
-    /// The server's refusal, if the server was what refused.
+    /// The error reply, if the server sent one.
     #[must_use]
     pub fn command_error(&self) -> Option<&CommandError> {
         match self.kind() {
@@ -155,9 +155,9 @@ impl ConnectionError {
     /// * `SystemOverloadedError` and `RetryableError` on network errors and timeouts of the TCP
     ///   connect, the bytes of the TLS handshake and hello; on no other.
     /// * `RetryableWriteError` on any network error or timeout while establishing, when the
-    ///   client has `retry_writes`. On an established connection only the driver knows   whether
+    ///   client has `retry_writes`. On an established connection only the driver knows whether
     ///   the command was a retryable write, so there the label is the driver's.
-    /// * Whatever labels the server sent.
+    /// * The labels that the server sent.
     pub fn labels(&self, retry_writes: bool) -> impl Iterator<Item = &str> {
         // The three sources cannot overlap: a network error has no reply to take labels from.
         let overload: &[&str] = if self.can_be_overload() { &OVERLOAD_LABELS } else { &[] };
@@ -168,7 +168,7 @@ impl ConnectionError {
         overload.iter().copied().chain(from_server.iter().map(String::as_str)).chain(for_writes)
     }
 
-    /// Whether the error says that the server may have too much to do: SDAM then does nothing.
+    /// Whether the error indicates an overloaded server; SDAM then does nothing.
     #[must_use]
     pub fn is_overload(&self) -> bool {
         self.labels(false).any(|label| label == label::SYSTEM_OVERLOADED_ERROR)

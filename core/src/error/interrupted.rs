@@ -4,8 +4,8 @@ use thiserror::Error;
 
 use crate::address::ServerAddress;
 
-/// What an operation fails with when a clear of its pool broke its connection. The shell makes it
-/// when it carries out [`Action::Interrupt`](crate::pool::Action::Interrupt).
+/// The error of an operation whose connection was interrupted by a clear of its pool. The shell
+/// makes it when it carries out [`Action::Interrupt`](crate::pool::Action::Interrupt).
 ///
 /// To the specification it is a PoolClearedError. It is a type of its own because the operation had
 /// its connection: the command may have reached the server. Like [`PoolError`](super::PoolError) it

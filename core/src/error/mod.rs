@@ -1,4 +1,4 @@
-//! What goes wrong on a connection, and what follows from it.
+//! Errors of connections and pools, and what follows from them.
 //!
 //! A shell that fails to open a connection, or to use one, says *where* ([`Stage`]) and *what*
 //! ([`Kind`]). Everything else is derived from the two: the labels that the failed operation

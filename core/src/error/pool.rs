@@ -18,7 +18,7 @@ use crate::pool::{CheckOutError, Snapshot};
 /// Timed out while checking out a connection from connection pool [ready  gen 0 | total 1/1 min 0 | idle 0 | in use 1 | pending 0/2 | waiting 3]
 /// ```
 ///
-/// It must never be fed to SDAM: it tells nothing about the server that SDAM has not been told.
+/// It must never be fed to SDAM, which already knows what it says about the server.
 /// [`crate::sdam`] takes a [`ConnectionError`] only, so it cannot be:
 ///
 /// ```compile_fail,E0308
@@ -58,7 +58,7 @@ impl<C> PoolError<C> {
         &self.address
     }
 
-    /// What the pool delivered.
+    /// The error that the pool delivered.
     #[must_use]
     pub const fn error(&self) -> &CheckOutError<C> {
         &self.error
@@ -86,7 +86,7 @@ impl<C: fmt::Display> PoolError<C> {
     }
 
     /// The [`message`](Self::message) of such a check-out's error, without an error being made of
-    /// it: for logs, which only borrow what they tell and have the server under keys of its own.
+    /// it: for logs, which borrow their values and have separate keys for the server.
     pub fn message_of<'a>(
         error: &'a CheckOutError<C>,
         address: &'a ServerAddress,
@@ -94,8 +94,7 @@ impl<C: fmt::Display> PoolError<C> {
         Message { address, error }
     }
 
-    /// What such a check-out's error shows, without an error being made of it: for events, which
-    /// only borrow what they tell.
+    /// The text of such an error, without creating one: for events, which borrow their values.
     pub fn explain<'a>(
         error: &'a CheckOutError<C>,
         address: &'a ServerAddress,

@@ -14,7 +14,7 @@ pub enum Stage {
     Proxy,
     /// Bytes during the TLS handshake: an end of stream, a reset, silence.
     TlsIo,
-    /// What TLS decides: a certificate, a host name, a version, a cipher.
+    /// A decision of TLS: a certificate, a host name, a version, a cipher.
     TlsCertificate,
     /// The first command and its reply, speculative authentication included.
     Hello,

@@ -1,4 +1,4 @@
-//! What a pool writes to the log, as values: shells hand them to a logging framework, or print
+//! The log records of a pool, as values: shells hand them to a logging framework, or print
 //! them.
 //!
 //! Each event has one message, at the moment of the event; what is not told as an event is not
@@ -30,8 +30,8 @@
 //! No secret can get into a record: it holds the address, numbers, the options of the pool, fixed
 //! texts, and what the `Display` of an error says. A [`PoolError`](crate::error::PoolError) adds
 //! nothing to its cause but the address, and a [`ConnectionError`](crate::error::ConnectionError)
-//! says what the shell and the server put into it, on one line. A shell with causes of its own
-//! answers for what they show.
+//! says what the shell and the server put into it, on one line. A shell with causes of its own is
+//! responsible for their texts.
 
 mod record;
 mod settings;

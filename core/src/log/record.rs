@@ -13,7 +13,7 @@ use crate::pool::{CheckOutFailedReason, CloseReason, Event, PoolOptions};
 ///
 /// A framework with structure takes [`message`](Self::message) and [`fields`](Self::fields), all
 /// others take `Display`: one line, in the words of the specification. Fields that do not apply are
-/// absent from both. An IPv6 address stands in brackets in the line and without them in
+/// absent from both. An IPv6 address is in brackets in the line and without them in
 /// `serverHost`.
 ///
 /// Making one allocates for what has to be written out, a service or an error, and for nothing
@@ -87,7 +87,7 @@ impl<'a> LogRecord<'a> {
         }
     }
 
-    /// What happened, in words that are the same for all events of a type.
+    /// The message, which is the same for all events of a type.
     #[must_use]
     pub const fn message(&self) -> &'static str {
         self.template.message

@@ -2,8 +2,8 @@ use core::fmt;
 
 /// How records are made.
 ///
-/// What a program sets beats what its environment says: a shell reads the variable only where
-/// nothing was set. To have it the other way round, ask the environment last, with
+/// The settings of a program take precedence over its environment: a shell reads the variable only
+/// where nothing was set. To have it the other way round, ask the environment last, with
 /// [`with_variable`](Self::with_variable):
 ///
 /// ```
@@ -55,13 +55,13 @@ impl LogSettings {
         self
     }
 
-    /// What `shown` shows, as far as there is room for it. Takes no more memory than that, and
+    /// The text of `shown`, as far as there is room for it. Takes no more memory than that, and
     /// stops listening when it is full.
     pub(super) fn cut(self, shown: impl fmt::Display) -> String {
         use fmt::Write as _;
 
         let mut room = Room { text: String::new(), left: Some(self.max_document_length) };
-        // An error is how a full room tells the text to stop.
+        // An error stops the text when the room is full.
         let _ = write!(room, "{shown}");
         room.text
     }
@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// Writes for ever unless it is told to stop, and then tries once more.
+    /// Writes without end unless it is stopped, and then tries once more.
     struct Endless<'a>(&'a Cell<u32>);
 
     impl fmt::Display for Endless<'_> {

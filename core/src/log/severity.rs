@@ -29,7 +29,7 @@ pub enum Threshold {
     /// None at all, which is the default.
     #[default]
     Off,
-    /// Those of this severity, and whatever is more severe.
+    /// Messages of this severity and of higher ones.
     From(Severity),
 }
 
@@ -63,7 +63,7 @@ impl Severity {
         }
     }
 
-    /// What stands for this severity in a framework that has only the `available` ones: itself, or
+    /// The severity for a framework that has only the `available` ones: this one, or
     /// else the next less severe one, or else the next more severe one. `None` if there are none.
     ///
     /// ```
@@ -103,7 +103,7 @@ impl Threshold {
         Severity::ALL.into_iter().find(named).map(Self::From)
     }
 
-    /// Whether messages of this severity are wanted. To be asked before a record is made.
+    /// Whether messages of this severity are enabled. Call it before making a record.
     #[must_use]
     pub fn admits(self, severity: Severity) -> bool {
         match self {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::pool::ServiceId;
 
-/// The value of a field. `Display` is how it stands in the text of a record: bare, without quotes.
+/// The value of a field. `Display` is its form in the text of a record, without quotes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LogValue<'a> {
     /// A whole number: a port, an id, a size.
@@ -16,7 +16,7 @@ pub enum LogValue<'a> {
 }
 
 impl LogValue<'_> {
-    /// An id or a size. What is too large is shown as the largest that fits.
+    /// An id or a size. A value that is too large is shown as the largest that fits.
     pub(super) fn whole(number: u64) -> Self {
         Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
     }

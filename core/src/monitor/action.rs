@@ -23,21 +23,21 @@ impl fmt::Display for SocketId {
 pub enum Line {
     /// Checks.
     Check,
-    /// Round-trip times, while checks are streamed and tell nothing of them.
+    /// Round-trip times, which streamed checks cannot measure.
     RoundTrip,
 }
 
-/// What the embedder is to do.
+/// What the embedder has to do.
 #[derive(Debug)]
 pub enum Action {
     /// Connect, TLS, hello with the options of the [monitor](super::Monitor::establish_options);
-    /// within `connectTimeoutMS`, which is the embedder's to keep, because it knows the stage. Then
+    /// within `connectTimeoutMS`, which the embedder enforces, because it knows the stage. Then
     /// answer with [`Input::Opened`](super::Input::Opened) or
     /// [`Input::Failed`](super::Input::Failed), unless `Close` comes first.
     Open {
         /// A new one.
         socket: SocketId,
-        /// What for.
+        /// Its role.
         line: Line,
     },
     /// Write this as one message, uncompressed, and feed each reply as
@@ -50,7 +50,7 @@ pub enum Action {
         /// Its flags: with `exhaustAllowed`, replies go on until one has no `moreToCome`.
         flags: Flags,
     },
-    /// Drop the socket, whatever it does, and stop opening it. Exactly one for each `Open`, after
+    /// Drop the socket in any state, and stop opening it. Exactly one for each `Open`, after
     /// `Failed`, too. No answer is owed; one that is on its way does no harm.
     Close {
         /// Not to be heard of again.
@@ -65,11 +65,11 @@ pub enum Action {
         /// Whether connections in use are broken off: after a timeout.
         interrupt: bool,
     },
-    /// Tell the subscribers, in this place of the order.
+    /// Call the event subscribers, in this place of the order.
     EmitEvent(Event),
 }
 
-/// Where actions go: `Vec`, `VecDeque`, closures, or what an embedder makes.
+/// Where actions go: `Vec`, `VecDeque`, closures, or a type of the embedder.
 pub trait ActionSink {
     /// Takes the next action of the stream.
     fn act(&mut self, action: Action);

@@ -38,7 +38,7 @@ pub(super) struct Beat {
 
 /// Beginning and ending.
 impl Monitor {
-    /// The start is told before the socket is opened.
+    /// The start event comes before the socket is opened.
     // SM-12
     pub(super) fn begin_check(&mut self, out: &mut impl ActionSink) {
         let Check::Waiting { connected, .. } = &mut self.check else { return };
@@ -74,7 +74,7 @@ impl Monitor {
         let (socket, beat) = (connected.socket, *beat);
         match ConnectionDescription::from_reply(reply, &self.establish) {
             Ok(hello) => {
-                // SM-08: a reply that is waited for tells nothing of the way to the server.
+                // SM-08: the time of an awaited reply is no round-trip time.
                 if !beat.awaited {
                     self.round_trips.add(self.now.saturating_since(beat.started));
                 }
@@ -85,7 +85,7 @@ impl Monitor {
         }
     }
 
-    /// After a network error, a server that was known is asked again at once; one that
+    /// After a network error, a server that was known is checked again at once; one that
     /// refuses, or was Unknown before, has time.
     // SM-06
     pub(super) fn check_failed(&mut self, error: &ConnectionError, out: &mut impl ActionSink) {
@@ -108,8 +108,8 @@ impl Monitor {
         }
     }
 
-    /// Breaks a check off that hangs on the same broken network. It says nothing of its own, and
-    /// the next one is not hurried.
+    /// Cancels a check that hangs on the same broken network. It reports no result, and the next
+    /// one comes when it is due.
     // SD-27, SD-28
     pub(super) fn cancel_check(&mut self, error: &ConnectionError, out: &mut impl ActionSink) {
         let reason = format!("cancelled: a connection of the application failed: {error}");
@@ -204,7 +204,7 @@ impl Monitor {
         }
     }
 
-    /// What is older than what is known is ignored; otherwise the pool becomes ready.
+    /// A reply older than the description is ignored; otherwise the pool becomes ready.
     // SM-11
     fn learn(&mut self, hello: &Arc<ConnectionDescription>, out: &mut impl ActionSink) {
         let new = hello.topology_version.as_ref();

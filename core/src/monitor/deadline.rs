@@ -22,7 +22,7 @@ pub enum DeadlineReason {
     CheckTimeout,
     /// The next round-trip time.
     RoundTrip,
-    /// The reply that would tell a round-trip time is overdue.
+    /// The reply of a round-trip time measurement is overdue.
     RoundTripTimeout,
 }
 

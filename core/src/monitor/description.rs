@@ -1,4 +1,4 @@
-//! What is known of a server.
+//! The description of a server.
 
 use core::fmt;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use crate::error::ConnectionError;
 use crate::pool::Instant;
 use crate::sdam::TopologyVersion;
 
-/// What is known of a server: what it said last, or why it is Unknown.
+/// The description of a server: its last reply, or why it is Unknown.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ServerDescription {
-    /// What the server said of itself; `None` while it is Unknown.
+    /// The reply of the server; `None` while it is Unknown.
     pub hello: Option<Arc<ConnectionDescription>>,
     /// Why it is Unknown; `None` also before the first check has ended.
     pub error: Option<ConnectionError>,
-    /// How much is known of its state: what is older is ignored. An Unknown server has one when it
-    /// was the server that told of a change.
+    /// The version of its state; older replies are ignored. An Unknown server has one when the
+    /// server itself reported a change.
     pub topology_version: Option<TopologyVersion>,
     /// How long it takes to answer, by the time of the last check.
     pub round_trip: Option<RoundTrip>,
@@ -27,13 +27,13 @@ pub struct ServerDescription {
 }
 
 impl ServerDescription {
-    /// What it is; `None` is Unknown.
+    /// Its type; `None` is Unknown.
     #[must_use]
     pub fn kind(&self) -> Option<ServerKind> {
         self.hello.as_ref().map(|hello| hello.kind)
     }
 
-    /// `setName`: the replica set that it says it belongs to.
+    /// `setName`: the replica set that it reports.
     #[must_use]
     pub fn set_name(&self) -> Option<&str> {
         self.hello.as_ref()?.set_name.as_deref()

@@ -1,4 +1,4 @@
-//! What subscribers are told of a server.
+//! Events of a monitor.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::ServerDescription;
 use crate::connect::ConnectionDescription;
 use crate::error::ConnectionError;
 
-/// What happened to the watched server. The address is the embedder's to add.
+/// An event of the monitored server. The embedder adds the address.
 ///
 /// Each start of a heartbeat has one end, unless the monitor is closed in between. Nothing is told
 /// of round-trip times.
@@ -24,7 +24,7 @@ pub enum Event {
         awaited: bool,
         /// Since it started; for an awaited one mostly waiting.
         duration: Duration,
-        /// What the server said. If it is older than what is known, it changes nothing.
+        /// The reply of the server. If it is older than the description, it changes nothing.
         hello: Arc<ConnectionDescription>,
     },
     /// A check failed, or was cancelled because an application's connection had failed.
@@ -38,9 +38,9 @@ pub enum Event {
     },
     /// The server is known as something else now; times do not count.
     ServerDescriptionChanged {
-        /// What it was.
+        /// The previous description.
         previous: Arc<ServerDescription>,
-        /// What it is.
+        /// The new description.
         new: Arc<ServerDescription>,
     },
 }

@@ -9,26 +9,27 @@ use crate::connect::ConnectionDescription;
 use crate::error::ConnectionError;
 use crate::sdam::Verdict;
 
-/// What happened. Answers of a socket that is closed by now are ignored: they crossed the `Close`.
+/// Something that happened. Answers of a socket that is closed by now are ignored: they crossed the
+/// `Close`.
 #[derive(Clone, Debug)]
 pub enum Input {
     /// A socket is open, and hello is answered: a check of its own on the line of checks.
     Opened {
         /// As it came with `Open`.
         socket: SocketId,
-        /// What the server said.
+        /// The reply of the server.
         hello: Box<ConnectionDescription>,
         /// From the last byte of hello to the last byte of its answer, as near as can be measured:
         /// neither TCP nor TLS belong to it.
         round_trip: Duration,
     },
-    /// A reply to what was sent.
+    /// A reply to a command.
     Replied {
         /// As it came with `Send`.
         socket: SocketId,
-        /// The document of the message, whatever it says.
+        /// The document of the message.
         reply: RawDocumentBuf,
-        /// Whether the server goes on by itself: the flag `moreToCome`.
+        /// Whether the server streams more replies: the flag `moreToCome`.
         more_to_come: bool,
     },
     /// A socket could not be opened, or failed: an I/O error, the end of the stream, a broken
@@ -42,7 +43,7 @@ pub enum Input {
     /// A caller needs a server and finds none: check as soon as the floor of 500 ms between two
     /// checks allows.
     RequestCheck,
-    /// A connection of the application failed, and this is what SDAM makes of it. What it says of
+    /// A connection of the application failed, with the verdict of SDAM. What it says of
     /// the pool is the embedder's to do, under the same lock.
     ApplicationFailed {
         /// Why.
@@ -52,12 +53,12 @@ pub enum Input {
     },
     /// A deadline has come. Early, late or twice does no harm.
     Timer,
-    /// Stop for good: sockets are closed, nothing is due any more, whatever comes is ignored.
+    /// Stop for good: sockets are closed, nothing is due any more, all inputs are ignored.
     Close,
 }
 
 impl Input {
-    /// The socket that speaks, if it is one.
+    /// The socket that the input is from, if it is from one.
     pub(super) const fn socket(&self) -> Option<SocketId> {
         match self {
             Self::Opened { socket, .. }

@@ -14,11 +14,10 @@ use crate::connect::{ConnectionDescription, EstablishOptions};
 use crate::pool::Instant;
 use crate::sdam::TopologyVersion;
 
-/// Watches one server: when it is checked, what is known of it, and what that means for its pool.
+/// Monitors one server: when it is checked, its description, and what that means for its pool.
 ///
 /// As with the pool, the same options, times and inputs always give the same actions. Nothing here
-/// blocks or panics, whatever is fed. What a check allocates is the command and what the server
-/// said.
+/// blocks or panics, whatever is fed. A check allocates the command and the description.
 #[derive(Debug)]
 pub struct Monitor {
     pub(super) options: MonitorOptions,
@@ -38,7 +37,7 @@ pub struct Monitor {
 #[derive(Debug)]
 pub(super) struct Connected {
     pub(super) socket: SocketId,
-    /// What hello was answered last on it: how to ask again.
+    /// The reply to the last hello on it, which determines the next command.
     pub(super) last: Arc<ConnectionDescription>,
 }
 
@@ -135,7 +134,7 @@ impl Monitor {
         self.check_deadline().into_iter().chain(self.measure_deadline()).min()
     }
 
-    /// What is known of the server.
+    /// The description of the server.
     #[must_use]
     pub const fn description(&self) -> &Arc<ServerDescription> {
         &self.description
@@ -154,7 +153,7 @@ impl Monitor {
         self.round_trips.get()
     }
 
-    /// What hello says on both sockets.
+    /// The options of hello on both sockets.
     #[must_use]
     pub const fn establish_options(&self) -> &Arc<EstablishOptions> {
         &self.establish

@@ -14,7 +14,7 @@ use crate::wire::Flags;
 /// Where the line of round-trip times is.
 #[derive(Debug)]
 pub(super) enum Measure {
-    /// Checks tell the time themselves.
+    /// Checks measure the time themselves.
     Off,
     /// The socket is being opened, and its hello is timed.
     Opening { socket: SocketId },
@@ -43,7 +43,7 @@ impl Monitor {
         self.measure = Measure::Waiting { since: self.now, connected: Some(connected) };
     }
 
-    /// What the reply says does not matter.
+    /// The content of the reply does not matter.
     pub(super) fn measure_replied(&mut self) {
         let measure = std::mem::replace(&mut self.measure, Measure::Off);
         if let Measure::Asking { connected, started } = measure {

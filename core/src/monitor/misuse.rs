@@ -10,7 +10,7 @@ use super::{Input, Monitor, SocketId};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Misuse {
-    /// A socket that was never asked for.
+    /// A socket that was never opened.
     #[error("{0} was never asked for: use the number that came with `Open`")]
     UnknownSocket(SocketId),
     /// It is open.
@@ -23,7 +23,7 @@ pub enum Misuse {
     NothingAsked(SocketId),
 }
 
-/// What a socket is doing.
+/// The state of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Opening,
@@ -32,7 +32,7 @@ pub(super) enum Doing {
 }
 
 impl Monitor {
-    /// `Ok(false)` is for what is to be ignored.
+    /// `Ok(false)` is for inputs to ignore.
     pub(super) fn permit(&self, input: &Input) -> Result<bool, Misuse> {
         if self.is_closed {
             return Ok(false);

@@ -1,11 +1,11 @@
-//! Watching a server, without I/O: what marks its pool ready and clears it.
+//! Monitoring a server, without I/O. The monitor marks the pool of the server ready and clears it.
 //!
 //! ```text
 //!   inputs: Opened, Replied, Failed, RequestCheck, ApplicationFailed, Timer, Close
 //!       │
-//!   ┌───▼────────────┐  check        one hello after another: streamed by the server, or asked for
+//!   ┌───▼────────────┐  check        one hello after another: streamed or polled
 //!   │ Monitor        │  measure      a second socket for round-trip times, while the first streams
-//!   │  description   │  application  what becomes of it all when a pooled connection failed
+//!   │  description   │  application  what the failure of a pooled connection changes
 //!   └───┬────────────┘
 //!       ▼
 //!   actions: Open, Send, Close, MarkReady, ClearPool, EmitEvent
@@ -13,7 +13,7 @@
 //!
 //! [`Monitor`] watches one server for one pool. It reads no clock and owns no socket: the shell
 //! that embeds it opens two at most, which are not the pool's, passes replies in, carries actions
-//! out in their order, and feeds [`Input::Timer`] when [`Monitor::next_deadline`] says so. It knows
+//! out in their order, and feeds [`Input::Timer`] when [`Monitor::next_deadline`] is due. It knows
 //! no other servers; discovery and selection are the driver's.
 //!
 //! ```

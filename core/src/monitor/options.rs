@@ -22,9 +22,9 @@ pub struct MonitorOptions {
     /// no. [`Environment::is_faas`](crate::connect::Environment::is_faas) finds out. Then
     /// `ServerMonitoringMode::Auto` means polling.
     pub is_faas: bool,
-    /// `replicaSet`: what the server's set must be called; default is any name, or none.
+    /// `replicaSet`: the required name of the replica set; default is any name, or none.
     pub set_name: Option<String>,
-    /// `directConnection`: the server is meant itself, whatever it is, so that its pool is ready
+    /// `directConnection`: the server is used whatever its type, so its pool is ready
     /// also if it holds no data or serves no operations. Default no.
     pub is_direct: bool,
 }
@@ -51,10 +51,10 @@ pub enum InvalidMonitorOptions {
 impl MonitorOptions {
     /// The least pause between two checks, whether or not one is requested.
     pub const MIN_HEARTBEAT_FREQUENCY: Duration = Duration::from_millis(500);
-    /// `heartbeatFrequencyMS` and `connectTimeoutMS` where nothing is said.
+    /// `heartbeatFrequencyMS` and `connectTimeoutMS` by default.
     const DEFAULT: Duration = Duration::from_secs(10);
 
-    /// As a connection string says. What it cannot know is whether this is a function on a
+    /// From a connection string. What it cannot know is whether this is a function on a
     /// platform: `is_faas`.
     #[must_use]
     pub fn new(uri: &ConnectionString, is_faas: bool) -> Self {

@@ -12,7 +12,7 @@ pub struct RoundTrip {
     pub minimum: Duration,
 }
 
-/// What was measured since the server was last Unknown to its monitor.
+/// The round-trip times since the server was last Unknown to its monitor.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RoundTrips {
     average: Option<Duration>,
@@ -34,7 +34,7 @@ impl RoundTrips {
         self.last.push_back(sample);
     }
 
-    /// What was measured before says nothing about what comes.
+    /// Old measurements do not predict new ones.
     pub(super) fn reset(&mut self) {
         *self = Self::default();
     }

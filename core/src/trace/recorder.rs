@@ -295,7 +295,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_replay_asks_for_the_events_that_somebody_wants() {
+    fn a_replay_asks_for_events_if_its_sink_wants_them() {
         struct Counts {
             wants_events: bool,
             actions: usize,

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_asked_for_breaks_the_connection() {
+    fn an_unexpected_reply_breaks_the_connection() {
         let mut idle = Exchange::default();
         let mut other = asked(1, Flags::NONE);
         let mut exhaust = asked(1, Flags::EXHAUST_ALLOWED);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lent_is_nobody_elses_until_it_is_given_back() {
+    fn a_lent_connection_has_no_other_use_until_it_is_given_back() {
         let mut exchange = Exchange::default();
         exchange.lend().unwrap();
         assert!(!exchange.is_reusable());

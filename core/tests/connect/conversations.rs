@@ -202,7 +202,7 @@ fn passwords_are_prepared_for_sha_256() {
 
 // Keys are derived once for all conversations that wait for the same, and without a lock (AU-36).
 #[test]
-fn what_somebody_derived_serves_all() {
+fn keys_are_derived_once_for_all() {
     let mut cache = ScramCache::default();
     let mut server = Server::new(Mechanism::ScramSha256);
     let uri = "mongodb://user:pencil@db/?authMechanism=SCRAM-SHA-256";
@@ -242,7 +242,7 @@ fn everything_can_go_to_another_thread() {
 
 // AU-02: an arbiter knows no users.
 #[test]
-fn nobody_authenticates_at_an_arbiter() {
+fn no_authentication_at_an_arbiter() {
     let mut server = Server::new(Mechanism::ScramSha256);
     server.hello = doc! { "ok": 1, "setName": "rs", "arbiterOnly": true };
     let outcome = play("mongodb://user:pencil@db", server);
