@@ -42,7 +42,7 @@ pub enum ServerAddress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// Nothing stands where a host should.
+    /// The host is missing.
     #[error("the host is empty: write a host name, an IP address or the path of a socket")]
     Empty,
     /// The part behind the colon is no port.
@@ -51,7 +51,7 @@ pub enum AddressError {
     /// More than one colon outside brackets.
     #[error("there is more than one `:`: write an IPv6 address in brackets, as in `[::1]:27017`")]
     Colons,
-    /// What stands in brackets is not an IPv6 address; zone identifiers are not supported.
+    /// The text in brackets is not an IPv6 address; zone identifiers are not supported.
     #[error("the text in brackets is not an IPv6 address without a zone")]
     Ipv6,
     /// A character that no host name has.

@@ -31,7 +31,7 @@ pub(super) enum Progress {
     Authenticated,
 }
 
-/// Says whether a credential can be used, before anything is sent. One that was read from a
+/// Checks whether a credential can be used, before anything is sent. One that was read from a
 /// connection string has been looked at already; its fields can have been changed since.
 pub(super) fn check(credential: &Credential) -> Result<(), ConnectionError> {
     match credential.mechanism {
@@ -70,7 +70,7 @@ fn check_x509(credential: &Credential) -> Result<(), ConnectionError> {
 impl Authentication {
     /// # Errors
     ///
-    /// When the mechanism is not one that is spoken here, or the credential does not have what it
+    /// When the mechanism is not supported, or the credential does not have what it
     /// needs.
     pub(super) fn new(
         mechanism: Mechanism,

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::error::ConnectionError;
 
-/// What a monitor says on a connection after its first hello, which is an
+/// The commands of a monitor on a connection after its first hello, which is an
 /// [`Establish`](super::Establish) with the options [`for_monitor`](EstablishOptions::for_monitor):
 /// hello again, without the metadata and the abilities of the client.
 ///
@@ -22,7 +22,7 @@ use crate::error::ConnectionError;
 /// let client = ClientMetadata::new(None, &Environment::default())?;
 /// let options = EstablishOptions::for_client(&client);
 ///
-/// // What the last hello on this connection was answered.
+/// // The reply to the last hello on this connection.
 /// let reply = rawdoc! {
 ///     "ok": 1, "helloOk": true,
 ///     "topologyVersion": { "processId": bson::oid::ObjectId::new(), "counter": 1_i64 },
@@ -48,7 +48,7 @@ impl Command {
 
     /// Asks how the server is, to be answered when that changes, and after `max_await`
     /// (`heartbeatFrequencyMS`) if it does not; whole milliseconds count. To be sent with
-    /// `exhaustAllowed`, whereupon the server goes on answering by itself.
+    /// `exhaustAllowed`, so that the server streams replies.
     ///
     /// `None` when the server does not count its changes (`topologyVersion`): then it can only be
     /// asked by [`check`](Self::check), from time to time.
@@ -69,7 +69,7 @@ impl Command {
 }
 
 impl ConnectionDescription {
-    /// What the server says of itself in a reply to a [`check`](Command::check). It negotiates
+    /// The description in a reply to a [`check`](Command::check). It negotiates
     /// nothing, so that there is no compressor, and no mechanism.
     ///
     /// # Errors

@@ -15,13 +15,14 @@ pub struct Command {
     body: Zeroizing<Vec<u8>>,
 }
 
-/// A command that still lacks what all commands end with.
+/// A command without the fields that all commands end with.
 pub(super) struct Draft {
     name: &'static str,
     document: RawDocumentBuf,
 }
 
-/// What names, lengths and numbers around the variable parts of a command take, generously.
+/// An upper bound for the bytes of names, lengths and numbers around the variable parts of a
+/// command.
 const OVERHEAD: usize = 512;
 
 impl Command {

@@ -4,19 +4,18 @@ use crate::pool::ServiceId;
 use crate::sdam::TopologyVersion;
 use crate::uri::{Compressor, Mechanism};
 
-/// What is at the other end of a connection, as its hello said.
+/// The server at the other end of a connection, from its reply to hello.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionDescription {
-    /// What the server is.
+    /// The type of the server.
     pub kind: ServerKind,
     /// `helloOk`: whether monitors may use `hello` instead of its old name.
     pub hello_ok: bool,
     /// `minWireVersion`; 0 when the server does not say.
     ///
-    /// Wire versions are told, not judged: which of them can be used is a question to the driver's
-    /// commands, and SDAM has it answer for the whole topology. What is spoken here (OP_MSG) every
-    /// server understands that could answer it, whatever its versions.
+    /// Wire versions are reported, not checked: SDAM has the driver check them for the whole
+    /// topology. Every server that can answer OP_MSG understands the commands of this crate.
     pub min_wire_version: i32,
     /// `maxWireVersion`; 0 when the server does not say.
     pub max_wire_version: i32,
@@ -33,13 +32,13 @@ pub struct ConnectionDescription {
     pub service_id: Option<ServiceId>,
     /// `topologyVersion`: how much the server knew of its own state.
     pub topology_version: Option<TopologyVersion>,
-    /// With what to compress; `None` is not at all, which is no error.
+    /// The agreed compressor; `None` is no compression.
     pub compressor: Option<Compressor>,
     /// How the connection was authenticated; `None` until then, and if it never is.
     pub mechanism: Option<Mechanism>,
 }
 
-/// What a server is, as Server Discovery and Monitoring distinguishes it.
+/// The type of a server in Server Discovery and Monitoring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ServerKind {
     /// A server of its own.
@@ -56,7 +55,7 @@ pub enum ServerKind {
     RsOther,
     /// A member that has no configuration yet.
     RsGhost,
-    /// Whatever is behind a load balancer.
+    /// Any server behind a load balancer.
     LoadBalancer,
 }
 

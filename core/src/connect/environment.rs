@@ -23,7 +23,7 @@ use bson::raw::{RawDocumentBuf, cstr};
 pub struct Environment {
     /// The operating system as `uname -s` calls it; `None` becomes `unknown`.
     pub os_type: Option<String>,
-    /// What the operating system calls itself in full.
+    /// The full name of the operating system.
     pub os_name: Option<String>,
     /// The machine's architecture.
     pub architecture: Option<String>,
@@ -77,7 +77,7 @@ pub(super) struct Surroundings {
     kubernetes: bool,
 }
 
-/// A service that runs functions, and what it says of this one.
+/// A function platform, and its data about this function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Function {
     name: &'static str,

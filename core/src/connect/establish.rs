@@ -17,7 +17,7 @@ use crate::uri::{Credential, Mechanism};
 /// Everything that happens on a connection between TLS and its first use, without I/O.
 ///
 /// Ask for the [next step](Self::next_step) until it is [`Step::Done`] or an error; feed what
-/// comes from outside in between. It never waits, never panics whatever the server answers, and
+/// comes from outside in between. It never waits, never panics on any reply, and
 /// ends after at most five replies.
 ///
 /// ```
@@ -59,11 +59,11 @@ pub struct Establish {
     /// For a second conversation, when what the first one began was of no use.
     second_nonce: Nonce,
     phase: Phase,
-    /// What the embedder has not been told yet.
+    /// The step that the embedder has not taken yet.
     steps: VecDeque<Step>,
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Debug)]
 #[must_use]
 pub enum Step {
@@ -74,11 +74,11 @@ pub enum Step {
     Receive,
     /// [Run](KeyDerivation::run) this, where a millisecond or more of computing blocks nothing
     /// else, and feed what comes out to [`Establish::derived`]. Only where the [`ScramCache`] did
-    /// not know it. Asked again, the same again.
+    /// not know it. Calling it again returns the same.
     Derive(KeyDerivation),
     /// Hello is answered. Tell the pool, which may want to know the service, and go on.
     Handshaken(Box<ConnectionDescription>),
-    /// The connection can be used. Asked again, the same again.
+    /// The connection can be used. Calling it again returns the same.
     Done(Box<ConnectionDescription>),
 }
 
@@ -96,7 +96,7 @@ enum Phase {
 }
 
 impl Phase {
-    /// Whether a reply is due, or comes too late to matter.
+    /// Whether a reply is expected, or is too late.
     const fn is_open_to_replies(&self) -> bool {
         match self {
             Self::Hello { .. } | Self::Failed(_) => true,
@@ -135,11 +135,12 @@ impl Establish {
         })
     }
 
-    /// What to do now.
+    /// The next step.
     ///
     /// # Errors
     ///
-    /// Why the connection has to be closed. Asked again, the same again.
+    /// The error because of which the connection has to be closed. Calling it again returns the
+    /// same.
     pub fn next_step(&mut self) -> Result<Step, ConnectionError> {
         if let Some(step) = self.steps.pop_front() {
             return Ok(step);
@@ -195,7 +196,7 @@ impl Establish {
         self.fail(ConnectionError::timeout(self.stage(), after));
     }
 
-    /// What came is not a message: refused by the wire format, for this reason.
+    /// The bytes are not a message, for this reason.
     pub fn garbled(&mut self, reason: &str) {
         self.fail(ConnectionError::protocol(self.stage(), reason));
     }

@@ -1,4 +1,4 @@
-//! Fields of replies: what is absent, what has the wrong type, what is damaged.
+//! Fields of replies: absent, of the wrong type, or damaged.
 
 use bson::oid::ObjectId;
 use bson::{RawArray, RawBsonRef, RawDocument};
@@ -109,7 +109,7 @@ pub(super) fn binary<'a>(reply: &Fields<'a>, name: &'static str) -> Field<Option
     typed(reply, name, "binary data", |value| value.as_binary().map(|binary| binary.bytes))
 }
 
-/// Whatever it is.
+/// A value of any type.
 pub(super) fn any<'a>(reply: &Fields<'a>, name: &'static str) -> Option<RawBsonRef<'a>> {
     reply.get(name)
 }

@@ -136,7 +136,7 @@ fn limits(reply: &Fields<'_>) -> Field<Limits> {
     })
 }
 
-/// Without `loadBalanced` the field has no meaning, whatever it holds.
+/// Without `loadBalanced` the field is ignored.
 fn service_id(reply: &Fields<'_>, load_balanced: bool) -> Field<Option<ServiceId>> {
     if !load_balanced {
         return Ok(None);

@@ -3,7 +3,7 @@ use thiserror::Error;
 
 use super::{Environment, environment::Surroundings};
 
-/// What a server is told of the client that connects.
+/// The client metadata that a server gets.
 ///
 /// The driver's name and version are this crate's; a driver or library around it adds its own.
 ///
@@ -24,7 +24,7 @@ pub struct ClientMetadata {
     fields: Fields,
 }
 
-/// What a driver or library that embeds this one calls itself.
+/// The name, version and platform of a driver or library that embeds this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriverInfo {
     name: String,
@@ -91,8 +91,8 @@ impl ClientMetadata {
         }
     }
 
-    /// Adds a driver or library to those that are there, unless it is one of them; says whether it
-    /// was new. What is there already is never replaced.
+    /// Adds a driver or library, unless it is there already; returns whether it was added. Existing
+    /// ones are never replaced.
     pub fn append(&mut self, driver: DriverInfo) -> bool {
         let is_new = !self.appended.contains(&driver);
         if is_new {
@@ -228,7 +228,7 @@ fn join(text: &mut String, part: Option<&str>) {
     }
 }
 
-/// Takes at least so many bytes off the end, or all of them.
+/// Removes at least that many bytes from the end, or all.
 fn cut(text: &mut String, excess: usize) {
     let mut keep = text.len().saturating_sub(excess);
     while !text.is_char_boundary(keep) {

@@ -3,7 +3,7 @@ use bson::RawDocumentBuf;
 use super::{ClientMetadata, MAX_ITERATIONS};
 use crate::uri::{Compressor, ConnectionString, Credential};
 
-/// How a client's connections are established: what stays the same from one to the next.
+/// How a client's connections are established: the options that all of them share.
 ///
 /// ```
 /// use cenote_core::connect::{ClientMetadata, Environment, EstablishOptions};
@@ -19,10 +19,10 @@ use crate::uri::{Compressor, ConnectionString, Credential};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EstablishOptions {
-    /// What the server is told of the client: [`ClientMetadata::to_document`], at most 512 bytes.
+    /// The client metadata: [`ClientMetadata::to_document`], at most 512 bytes.
     /// Metadata that was added later counts for connections that are opened later.
     pub client: RawDocumentBuf,
-    /// The compressors to offer, the preferred one first; default none, which is said, too.
+    /// The compressors to offer, the preferred one first; default none.
     pub compressors: Vec<Compressor>,
     /// Whether the server is behind a load balancer; default `false`.
     pub load_balanced: bool,
@@ -38,14 +38,14 @@ pub struct EstablishOptions {
 /// Version 1 of the server's API, and how strictly it holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerApi {
-    /// `apiStrict`: refuse what is not part of it; `None` leaves it to the server.
+    /// `apiStrict`: refuse commands outside of it; `None` leaves it to the server.
     pub strict: Option<bool>,
-    /// `apiDeprecationErrors`: refuse what is deprecated in it; `None` leaves it to the server.
+    /// `apiDeprecationErrors`: refuse deprecated parts of it; `None` leaves it to the server.
     pub deprecation_errors: Option<bool>,
 }
 
 impl EstablishOptions {
-    /// What a connection string asks for.
+    /// The options of a connection string.
     #[must_use]
     pub fn new(uri: &ConnectionString, client: &ClientMetadata) -> Self {
         Self {

@@ -1,10 +1,10 @@
-//! Actions as plain data: what two runs are compared by.
+//! Actions as plain data, to compare two runs.
 
 use core::fmt;
 
 use crate::pool::{Action, CheckOutError, ConnId, Instant, PoolTypes};
 
-/// What an action says, without payloads. Events are not among them: whether they are built
+/// An action without payloads. Events are not among them: whether they are built
 /// depends on the subscribers, and they follow from the same decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActionRecord {
@@ -14,7 +14,7 @@ pub struct ActionRecord {
     pub connection: Option<ConnId>,
     /// Nanoseconds: a deadline since the origin, or for how long a connection was held.
     pub nanos: Option<u64>,
-    /// What else it says: see [`ActionRecord::DETAILS`].
+    /// More details: see [`ActionRecord::DETAILS`].
     pub detail: Option<&'static str>,
 }
 

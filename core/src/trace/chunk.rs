@@ -1,4 +1,4 @@
-//! A stretch of what was recorded, on its way out of the pool's lock.
+//! Recorded inputs, on their way out of the pool's lock.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -34,7 +34,7 @@ impl Chunk {
         self.log.inputs
     }
 
-    /// Whether it says nothing at all.
+    /// Whether it is empty.
     pub(super) fn is_blank(&self) -> bool {
         self.start.is_none() && self.log.written().is_empty()
     }
@@ -51,7 +51,7 @@ impl Chunk {
         });
     }
 
-    /// Goes on where another ended.
+    /// Continues after another.
     pub(super) fn follow(&mut self, before: &Self) {
         self.start = None;
         self.log.restart(before.log.context);

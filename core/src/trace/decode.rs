@@ -1,4 +1,4 @@
-//! What each document of a trace says: the reading half. `encode.rs` is the other.
+//! Decoding the documents of a trace; `encode.rs` encodes them.
 
 use alloc::boxed::Box;
 use core::time::Duration;

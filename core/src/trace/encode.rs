@@ -1,4 +1,4 @@
-//! What each document of a trace says: the writing half. `decode.rs` is the other.
+//! Encoding the documents of a trace; `decode.rs` decodes them.
 
 use core::time::Duration;
 
@@ -12,7 +12,7 @@ use super::cause::{Cause, stage_name};
 use super::document::Document;
 use super::traced::Traced;
 
-/// An input, as `out`, `in` and so on. Causes are told by their number.
+/// An input, as `out`, `in` and so on. Causes are given by their number.
 pub(super) fn input(document: &mut Document<'_>, input: &Input<Traced>, cause: Option<u64>) {
     match input {
         Input::CheckOutRequested { id, waiter: _, deadline, purpose } => {
@@ -58,7 +58,7 @@ pub(super) fn input(document: &mut Document<'_>, input: &Input<Traced>, cause: O
     document.number_if("e", cause);
 }
 
-/// What an input says of a failure, if it does.
+/// The cause in an input, if there is one.
 pub(super) const fn cause_of(input: &Input<Traced>) -> Option<&Cause> {
     match input {
         Input::CheckedIn { health: Health::Errored(cause), .. }
@@ -79,7 +79,7 @@ pub(super) const fn cause_of(input: &Input<Traced>) -> Option<&Cause> {
     }
 }
 
-/// A cause, under the number by which inputs tell it.
+/// A cause, with its number.
 pub(super) fn cause(document: &mut Document<'_>, number: u64, cause: &Cause, text: Option<&str>) {
     let summary = cause.summary;
     document.number("cause", number);

@@ -23,7 +23,7 @@ pub struct TraceError {
     pub byte: u64,
     /// The number of the last input that was read, from 1; 0 before the first.
     pub step: u64,
-    /// What is wrong.
+    /// The problem.
     pub problem: TraceProblem,
 }
 
@@ -77,15 +77,15 @@ pub enum TraceProblem {
     /// A trace of another version.
     #[error("a trace of version {got}, but this program reads version {known}")]
     Version {
-        /// As the header says.
+        /// The value in the header.
         got: u64,
-        /// What can be read.
+        /// The supported version.
         known: u64,
     },
     /// A length that no document of a trace has.
     #[error("a document of {got} bytes, but those of a trace have 5 to {max}")]
     Length {
-        /// As the document says.
+        /// The value in the document.
         got: i32,
         /// The most that makes sense.
         max: usize,
@@ -143,7 +143,7 @@ pub enum TraceProblem {
     /// Inputs were taken out of the file, or put into it.
     #[error("there were {said} inputs up to here when this was recorded, but {counted} are in it")]
     Missing {
-        /// As the document says.
+        /// The value in the document.
         said: u64,
         /// As they were counted.
         counted: u64,

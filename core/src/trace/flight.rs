@@ -11,7 +11,7 @@ use super::chunk::Chunk;
 use super::traced::fingerprint_of;
 use super::writer::{TraceInfo, TraceWriter};
 
-/// A bounded recording of what happened last, from a state in which a replay can begin.
+/// A bounded recording of the last inputs, with a checkpoint from which a replay can begin.
 ///
 /// It has two halves. When one is full, the other is begun anew with the state that the pool is in
 /// at that moment, so that there is always at least one whole half to look back on. A warm
@@ -73,7 +73,7 @@ impl FlightRecorder {
         self.has_past = true;
     }
 
-    /// A copy of what there is, with the fingerprint of the state in which it ends.
+    /// A copy of the recording, with the fingerprint of the present state.
     pub(super) fn copy<S: PoolTypes>(&self, pool: &PoolState<S>) -> FlightRecording {
         let past = self.has_past.then(|| self.past.clone());
         let chunks = past.into_iter().chain([self.present.clone()]).collect();
@@ -81,8 +81,8 @@ impl FlightRecorder {
     }
 }
 
-/// What a flight recorder held at one moment: taken under the pool's lock, which costs a copy of
-/// its memory, and written without it.
+/// The content of a flight recorder at one moment: taken under the pool's lock, which costs a copy
+/// of its memory, and written without it.
 #[derive(Clone)]
 pub struct FlightRecording {
     chunks: Vec<Chunk>,

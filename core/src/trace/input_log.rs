@@ -41,7 +41,7 @@ pub(super) struct InputLog {
     pub(super) options: Vec<PoolOptions>,
 }
 
-/// What a record is; in the low four bits of its first byte.
+/// The kind of a record, in the low four bits of its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
     CheckOutRequested,
@@ -99,7 +99,7 @@ pub(super) const COMPACT_IS_CHECK_IN: u8 = 0x10;
 /// With the tag `Compact`: the check-out has a deadline, as long after it as that of the one
 /// before.
 pub(super) const COMPACT_HAS_DEADLINE: u8 = 0x20;
-/// What begins like a fingerprint is an action.
+/// With the tag `Fingerprint`: an action.
 pub(super) const IS_ACTION: u8 = 0x40;
 pub(super) const ACTION_HAS_CONNECTION: u8 = 0x10;
 pub(super) const ACTION_HAS_NANOS: u8 = 0x20;
@@ -118,7 +118,7 @@ const TEXTS_SHARE: usize = 8;
 /// Sets of options that a log can hold.
 const OPTIONS_MAX: usize = 16;
 
-/// What goes into a record: a tag with its flags, the time, and three numbers.
+/// The content of a record: a tag with its flags, the time, and three numbers.
 #[derive(Clone, Copy, Default)]
 struct Record {
     head: u8,
@@ -128,7 +128,7 @@ struct Record {
 }
 
 impl InputLog {
-    /// A log of so many bytes, which are set aside now, besides 4 KiB for what is rare.
+    /// A log of `bytes` bytes, which are allocated now, with 4 KiB more for rare records.
     pub(super) fn with_capacity(bytes: usize) -> Self {
         let bytes = bytes.max(4 * RECORD_MAX);
         Self {
@@ -144,7 +144,7 @@ impl InputLog {
         }
     }
 
-    /// Forgets what there is and begins again.
+    /// Empties the log.
     pub(super) fn restart(&mut self, context: Context) {
         (self.start, self.context) = (context, context);
         (self.len, self.last, self.inputs) = (0, 0, 0);
@@ -152,7 +152,7 @@ impl InputLog {
         self.options.clear();
     }
 
-    /// What was written.
+    /// The bytes so far.
     pub(super) fn written(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! What the documents of a trace say, one after another.
+//! Reading the documents of a trace, one after another.
 
 use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
@@ -20,13 +20,13 @@ use super::traced::Traced;
 use super::writer::CAUSES_MAX;
 use super::{FORMAT, VERSION};
 
-/// What the first document of a trace says.
+/// The first document of a trace.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TraceHeader {
     /// Of the format.
     pub version: u64,
-    /// Of the server, or its hash; `None` if that was not told.
+    /// The address of the server, or its hash; `None` if it was left out.
     pub address: Option<String>,
     /// The program that recorded, if it gave its name.
     pub program: Option<String>,
@@ -42,7 +42,7 @@ pub struct TraceHeader {
     pub has_actions: bool,
 }
 
-/// What a document, or several that belong together, say.
+/// The content of a document, or of several that belong together.
 #[derive(Debug)]
 pub(super) enum Record {
     Input { now: Instant, input: Input<Traced>, refused: bool },

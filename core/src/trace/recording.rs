@@ -1,4 +1,4 @@
-//! What a recorder writes on.
+//! The memory of a recorder.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -15,14 +15,14 @@ pub(super) enum Recording {
     Nothing,
     /// The last inputs.
     Flight(Box<FlightRecorder>),
-    /// All of them, and perhaps the last ones besides.
+    /// All inputs, and perhaps the last ones as well.
     Journal(Box<JournalAndFlight>),
 }
 
 pub(super) struct JournalAndFlight {
     pub(super) journal: Journal,
     flight: Option<Box<FlightRecorder>>,
-    /// What came of the present input, if that is recorded.
+    /// The actions of the present input, if they are recorded.
     actions: Vec<ActionRecord>,
 }
 

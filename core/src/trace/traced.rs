@@ -1,4 +1,4 @@
-//! The shell of a replay: nothing but what a trace tells.
+//! The payload types of a replay.
 
 use crate::pool::{
     ConnId, InvalidCheckpoint, NoPayload, PayloadSource, PoolCheckpoint, PoolState, PoolTypes,

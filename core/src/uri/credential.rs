@@ -18,7 +18,7 @@ pub struct Credential {
     pub username: Option<String>,
     /// The password. `None` and an empty one are different things.
     pub password: Option<Secret>,
-    /// `authSource`, or what the mechanism takes in its place: the database that knows the user.
+    /// `authSource`, or the default of the mechanism: the database that knows the user.
     pub source: String,
     /// `authMechanism`; `None`, and `DEFAULT` in the connection string, is the strongest SCRAM that
     /// the server offers.

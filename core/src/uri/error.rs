@@ -7,8 +7,8 @@ use crate::{address::AddressError, pool::InvalidOptions};
 
 /// Why a connection string cannot be used.
 ///
-/// Each message says what is wrong, where, and what to do. None repeats a user name, a password, a
-/// host or a value: what stands in the wrong place may be part of a password.
+/// Each message says what is wrong, where, and how to fix it. None repeats a user name, a password,
+/// a host or a value: text in the wrong place may be part of a password.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum UriError {
@@ -32,7 +32,7 @@ pub enum UriError {
         /// What is wrong with it.
         error: AddressError,
     },
-    /// A `/` or `?` stands before the last `@`, outside the options.
+    /// A `/` or `?` is before the last `@`, outside the options.
     #[error(
         "a `/` or `?` stands before the `@`: in a user name or password write them as %2F and %3F"
     )]
@@ -52,7 +52,7 @@ pub enum UriError {
          be UTF-8: write a plain `%` as %25"
     )]
     Encoding {
-        /// Where it stands.
+        /// Its place.
         place: Place,
     },
     /// The database name holds a forbidden character.
@@ -113,7 +113,7 @@ pub enum UriError {
     /// `authSource` is empty.
     #[error("authSource is empty: write a database, or remove it")]
     AuthSourceEmpty,
-    /// To choose another mechanism instead would not be what was asked for.
+    /// The mechanism is unknown; there is no fallback to another.
     #[error("authMechanism is not one of {known}: write one of them, or remove it",
         known = Mechanism::NAMES.join(", "))]
     UnknownMechanism,

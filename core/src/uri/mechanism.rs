@@ -25,7 +25,7 @@ pub(super) enum Presence {
     Forbidden,
 }
 
-/// What a mechanism asks of a credential.
+/// What a mechanism requires of a credential.
 pub(super) struct Demands {
     pub(super) username: Presence,
     pub(super) password: Presence,

@@ -48,7 +48,7 @@ pub use self::{
     warning::{Expected, Problem, UriWarning},
 };
 
-/// What a connection string says.
+/// A parsed connection string.
 ///
 /// ```
 /// use cenote_core::uri::ConnectionString;
@@ -74,7 +74,7 @@ pub struct ConnectionString {
     pub database: Option<String>,
     /// The credential; `None` is no authentication.
     pub credential: Option<Credential>,
-    /// `appname`: what the application calls itself, at most 128 bytes.
+    /// `appname`: the name of the application, at most 128 bytes.
     pub app_name: Option<String>,
     /// The options of each host's pool. They have been validated, and `loadBalanced` is among them.
     pub pool: PoolOptions,
@@ -90,9 +90,9 @@ pub struct ConnectionString {
     pub compression: CompressionOptions,
     /// The proxy to go through; `None` is none.
     pub proxy: Option<ProxyOptions>,
-    /// What is tried again.
+    /// Which operations are retried.
     pub retries: RetryOptions,
-    /// What is read from where, and when a write counts as done.
+    /// Read preference, read concern and write concern.
     pub read_write: ReadWriteOptions,
     warnings: Vec<UriWarning>,
 }
@@ -102,7 +102,7 @@ impl ConnectionString {
     ///
     /// # Errors
     ///
-    /// When it is not of the form above, or asks for things that exclude each other.
+    /// When it is not of the form above, or has options that exclude each other.
     pub fn parse(uri: &str) -> Result<Self, UriError> {
         let parts = Parts::of(uri)?;
         let userinfo = parts.userinfo()?;
@@ -134,7 +134,7 @@ impl ConnectionString {
         })
     }
 
-    /// What was ignored or read with doubt, in the order of the text.
+    /// Options that were ignored or are doubtful, in the order of the text.
     #[must_use]
     pub fn warnings(&self) -> &[UriWarning] {
         &self.warnings

@@ -37,9 +37,9 @@ pub enum ServerMonitoringMode {
     /// Streaming where it is of use, polling in environments that freeze the process.
     #[default]
     Auto,
-    /// The server says so when something changes, if it can.
+    /// The server reports changes at once, if it can.
     Stream,
-    /// The monitor asks at intervals.
+    /// The monitor polls at intervals.
     Poll,
 }
 
@@ -78,7 +78,7 @@ pub enum Compressor {
     Zstd,
 }
 
-/// What is tried again.
+/// Which operations are retried.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryOptions {

@@ -5,7 +5,7 @@ use super::{
     query::{INTEGER_MAX, Pair, Query, whole_number},
 };
 
-/// What is read from where, and when a write counts as done.
+/// Read preference, read concern and write concern.
 ///
 /// A pool has no use for these; they are read so that the connection string of an application is
 /// understood as a whole.
@@ -32,7 +32,7 @@ pub struct ReadWriteOptions {
 /// Which members must have a write before it counts as done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteConcern {
-    /// So many members; 0 asks for no acknowledgement.
+    /// A number of members; 0 asks for no acknowledgement.
     Members(u32),
     /// `majority`, or a name from the replica set's configuration.
     Named(String),

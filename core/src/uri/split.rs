@@ -10,11 +10,11 @@ pub(super) struct Parts<'a> {
     pub(super) userinfo: Option<&'a str>,
     hosts: &'a str,
     database: &'a str,
-    /// What follows the first `?`.
+    /// The text after the first `?`.
     pub(super) options: &'a str,
 }
 
-/// What stands before the `@`, decoded.
+/// The text before the `@`, decoded.
 pub(super) struct Userinfo {
     pub(super) username: String,
     /// No password and an empty one are different things.

@@ -3,7 +3,7 @@ use std::fmt;
 /// Something in a connection string that did not make it invalid, but was not done either.
 ///
 /// The parser prints nothing; the caller decides where warnings go. They name the
-/// option, what is wrong with it and what became of it, and never repeat a value.
+/// option, the problem and its consequence, and never repeat a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UriWarning {
     option: String,
@@ -33,13 +33,13 @@ pub enum Problem {
     Superseded(&'static str),
     /// A spelling of a boolean other than `true` and `false`. It is read as this.
     LegacyBoolean(bool),
-    /// Nothing stands between two `&`. It is skipped.
+    /// An empty option between two `&`. It is skipped.
     EmptyPair,
     /// The option does nothing without another one. It is ignored.
     Useless(&'static str),
 }
 
-/// What the value of an option should be.
+/// The expected value of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expected {
@@ -77,7 +77,7 @@ impl UriWarning {
         &self.option
     }
 
-    /// What is wrong with it, and what was done about it.
+    /// The problem, and its consequence.
     #[must_use]
     pub const fn problem(&self) -> &Problem {
         &self.problem

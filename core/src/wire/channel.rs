@@ -14,7 +14,7 @@ const OVERHEAD: usize = 256;
 /// The room that a buffer keeps.
 const SMALL: usize = 4096;
 
-/// The messages of one connection, without its stream: what is to be written, what was read, and
+/// The messages of one connection, without its stream: bytes to write, bytes read, and
 /// whose turn it is. A client's side, which sends one request at a time.
 ///
 /// A request is [begun](Self::begin); then its [bytes](Self::outgoing) go out, all of them, and it
@@ -23,7 +23,7 @@ const SMALL: usize = 4096;
 /// only a part of a request was written, the connection has perished, and is not
 /// [reusable](Self::is_reusable).
 ///
-/// Its buffers are used again. What only a large message needed is given back after it.
+/// Its buffers are reused. Memory that only a large message needed is freed after it.
 ///
 /// ```
 /// use bson::rawdoc;
@@ -64,7 +64,7 @@ pub struct Channel {
     begun: Begun,
 }
 
-/// What is to be written.
+/// Bytes to write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Begun {
     #[default]
@@ -102,7 +102,7 @@ impl Channel {
         }
     }
 
-    /// What hello has settled.
+    /// What hello negotiated.
     pub fn agree(&mut self, limit: MessageLimit, compressor: Option<Compressor>) {
         self.limit = limit;
         self.framer.set_limit(limit);
@@ -193,7 +193,7 @@ impl Channel {
         Ok(if is_compressed { &self.compressed } else { message })
     }
 
-    /// What was begun, as it goes over the wire.
+    /// The message that was begun, as it goes over the wire.
     #[must_use]
     pub fn outgoing(&self) -> &[u8] {
         match self.begun {
@@ -212,12 +212,12 @@ impl Channel {
         }
     }
 
-    /// Where what comes in is to be put: never empty, but after an error.
+    /// The room for bytes that are read: never empty, except after an error.
     pub fn spare(&mut self) -> &mut [u8] {
         self.framer.spare()
     }
 
-    /// So many bytes were put there.
+    /// That many bytes were read into it.
     ///
     /// # Panics
     ///
@@ -333,14 +333,14 @@ impl Channel {
         Ok(whole)
     }
 
-    /// Nothing is to be written any more, and a secret does not lie about.
+    /// Clears the message, and overwrites a secret.
     fn forget_begun(&mut self) {
         if mem::take(&mut self.begun) == (Begun::Plain { is_secret: true }) {
             self.outgoing.zeroize();
         }
     }
 
-    /// Gives back what only a large message needed: a pool may keep thousands of these.
+    /// Frees memory that only a large message needed: a pool may keep thousands of these.
     fn release(&mut self) {
         self.framer.release();
         for buffer in [&mut *self.outgoing, &mut self.compressed, &mut self.scratch] {

@@ -20,7 +20,7 @@ pub enum CompressorId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZlibLevel(i8);
 
-/// What a client compresses its messages with: a compressor that this build can do, and a level.
+/// The compression of a client: a compressor of this build, and a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compressor {
     pub(super) id: CompressorId,
@@ -91,7 +91,7 @@ impl ZlibLevel {
     /// -1: zlib's own choice.
     pub const DEFAULT: Self = Self(-1);
 
-    /// As `zlibCompressionLevel` says.
+    /// The `zlibCompressionLevel`.
     ///
     /// # Errors
     ///

@@ -3,7 +3,7 @@ use smallvec::SmallVec;
 
 use super::{BsonProblem, WireError};
 
-/// How deep documents may be nested in a message, itself counted: what servers take, at most.
+/// How deep documents may be nested in a message, itself counted: the limit of servers.
 ///
 /// Documents that a server stores are limited to 180 levels, so that a reply around them stays
 /// within this. It keeps code that turns a document into a tree from running out of stack.

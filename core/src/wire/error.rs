@@ -2,14 +2,14 @@ use thiserror::Error;
 
 use super::{CompressorId, MAX_DEPTH, OpCode};
 
-/// Why bytes are no message, or why no message was made of what was given.
+/// Why bytes are not a message, or why a message cannot be made.
 ///
 /// Offsets are in bytes from the start of the message, header included; in a compressed message,
 /// from the start of what was compressed, as if its header stood before it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// Something goes on beyond the end of its message, document or section.
+    /// A value exceeds its message, document or section.
     #[error("{what} at byte {offset} needs {needed} more bytes, but only {left} are left")]
     Cut {
         /// The field, as the protocol calls it.
@@ -29,10 +29,10 @@ pub enum WireError {
         /// Its length; `None` when the stream ended within the header.
         expected: Option<u32>,
     },
-    /// A header says a length that no message has here.
+    /// A header has an invalid length.
     #[error("a message length of {got} is not between 16 and {max} bytes")]
     MessageLength {
-        /// As the header says.
+        /// The value in the header.
         got: i32,
         /// The limit in force.
         max: u32,
@@ -40,12 +40,12 @@ pub enum WireError {
     /// The frame is not as long as its header says.
     #[error("the header says {expected} bytes, but the message has {got}")]
     FrameLength {
-        /// As the header says.
+        /// The value in the header.
         expected: u32,
         /// How many there are.
         got: usize,
     },
-    /// What was written is too large for the other side.
+    /// The message is too large for the peer.
     #[error("the message to send has {got} bytes, but the other side takes only {max}")]
     MessageTooLarge {
         /// Bytes of the message.
@@ -64,7 +64,7 @@ pub enum WireError {
     UnexpectedOpCode {
         /// The only one that makes sense.
         expected: OpCode,
-        /// As the header says.
+        /// The value in the header.
         got: OpCode,
     },
     /// Required flags that are unknown.
@@ -76,7 +76,7 @@ pub enum WireError {
     /// A section of unknown kind.
     #[error("section kind {kind} at byte {offset} is unknown")]
     UnknownSectionKind {
-        /// As the section says.
+        /// The value in the section.
         kind: u8,
         /// Where the section begins.
         offset: usize,
@@ -99,9 +99,9 @@ pub enum WireError {
     /// The size of a document sequence cannot hold what it has to hold, or exceeds the message.
     #[error("a section size of {got} at byte {offset} is not between 5 and {room} bytes")]
     SectionSize {
-        /// As the section says.
+        /// The value in the section.
         got: i32,
-        /// Where the size stands.
+        /// The offset of the size.
         offset: usize,
         /// From there to the end of the sections.
         room: usize,
@@ -123,7 +123,7 @@ pub enum WireError {
     /// The message was damaged on its way, or its checksum is wrong.
     #[error("the checksum says {expected:#010x}, but the message has {got:#010x}")]
     Checksum {
-        /// As the message says.
+        /// The value in the message.
         expected: u32,
         /// As computed.
         got: u32,
@@ -139,7 +139,7 @@ pub enum WireError {
     /// An OP_REPLY with more or fewer documents than it says.
     #[error("the reply says {expected} documents, but has {got}")]
     DocumentCount {
-        /// As the reply says.
+        /// The value in the reply.
         expected: i32,
         /// As counted.
         got: usize,
@@ -147,7 +147,7 @@ pub enum WireError {
     /// A compressor id from the reserved range.
     #[error("compressor {id} is unknown")]
     UnknownCompressor {
-        /// As the message says.
+        /// The value in the message.
         id: u8,
     },
     /// This crate was built without the feature of that compressor.
@@ -168,7 +168,7 @@ pub enum WireError {
     /// `uncompressedSize` is negative, or more than a message may have.
     #[error("an uncompressed size of {got} is not between 0 and {max} bytes")]
     UncompressedSize {
-        /// As the message says.
+        /// The value in the message.
         got: i32,
         /// The limit in force, without a header.
         max: u32,
@@ -178,9 +178,9 @@ pub enum WireError {
     UncompressedMismatch {
         /// By which compressor.
         id: CompressorId,
-        /// As the message says.
+        /// The value in the message.
         expected: usize,
-        /// What the compressor gave instead.
+        /// The size that the compressor produced.
         got: Amount,
     },
     /// The compressor refuses its input.
@@ -199,18 +199,18 @@ pub enum WireError {
         /// In the compressor's words.
         reason: String,
     },
-    /// A reply to something else than what was asked last.
+    /// A reply to another request than the last.
     #[error("expected a reply to message {expected}, got one to {got}")]
     ResponseTo {
         /// The only one that makes sense.
         expected: i32,
-        /// As the header says.
+        /// The value in the header.
         got: i32,
     },
-    /// A message although nothing was asked, or not yet.
+    /// A message without a request.
     #[error("a reply to message {response_to} came although none was due")]
     Unsolicited {
-        /// As the header says.
+        /// The value in the header.
         response_to: i32,
     },
     /// A reply announces another one, but the request did not allow that.

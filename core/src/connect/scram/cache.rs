@@ -8,21 +8,21 @@ use super::{
 /// What was computed for one password and is worth keeping: PBKDF2 is slow on purpose, and every
 /// connection of a pool would run it again.
 ///
-/// It belongs to the owner of the connections of one client. It is small, forgets what was not used
-/// for the longest time, never shows what is in it and overwrites it when it is dropped.
+/// It belongs to the owner of the connections of one client. It is small, evicts the least recently
+/// used keys, never shows its content and overwrites it when it is dropped.
 ///
 /// It is asked and told in passing, so that a lock around it is held for moments only: what takes
 /// time is a [`KeyDerivation`], which is run without it.
 #[derive(Clone, Default)]
 pub struct ScramCache {
     entries: Vec<Entry>,
-    /// How often it has been asked.
+    /// The number of look-ups so far.
     clock: u64,
 }
 
 #[derive(Clone)]
 struct Entry {
-    /// What the clock was when it was asked for the last time.
+    /// The number of the last look-up that found it.
     used: u64,
     keys: DerivedKeys,
 }
@@ -52,7 +52,7 @@ impl ScramCache {
         Some(entry.keys.keys().clone())
     }
 
-    /// Keeps what was derived. A wrong password and a server that lies about its salt leave keys
+    /// Keeps derived keys. A wrong password and a server that lies about its salt leave keys
     /// that are never asked for again and pushed out in time.
     pub(in crate::connect) fn learn(&mut self, keys: DerivedKeys) {
         if self.entries.iter().any(|entry| entry.keys.is_as(&keys)) {

@@ -9,7 +9,7 @@ use super::hash::{Hash, Keys, SecretBytes};
 /// [`MAX_ITERATIONS`](crate::connect::MAX_ITERATIONS), all of it computing. Where it runs is up to
 /// its holder: on a thread of its own where others would have to wait for it.
 ///
-/// It has what the password comes to, which it does not show, and overwrites when it is dropped.
+/// It holds the prepared password, which it does not show, and overwrites when it is dropped.
 #[derive(Clone)]
 pub struct KeyDerivation {
     pub(super) hash: Hash,

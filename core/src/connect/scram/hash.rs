@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::saslprep::saslprep;
 
-/// What a variant of SCRAM is built on.
+/// The hash function of a SCRAM variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hash {
     Sha1,
@@ -91,7 +91,7 @@ impl Keys {
     }
 }
 
-/// What MongoDB stored before there was SCRAM, in hexadecimal digits.
+/// The password digest that MongoDB stored before SCRAM, in hexadecimal digits.
 fn password_digest(username: &str, password: &str) -> SecretBytes {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut md5 = Md5::new();

@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::ScramError;
 
-/// What the server asks for.
+/// The challenge of the server.
 pub(super) struct ServerFirst<'a> {
     /// All of it, as both sides sign it.
     pub(super) text: &'a str,
@@ -16,7 +16,7 @@ pub(super) struct ServerFirst<'a> {
     pub(super) iterations: u32,
 }
 
-/// What the server says at the end.
+/// The final message of the server.
 pub(super) struct ServerFinal {
     pub(super) signature: Vec<u8>,
 }

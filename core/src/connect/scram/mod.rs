@@ -1,4 +1,4 @@
-//! SCRAM, RFC 5802 and RFC 7677, as MongoDB speaks it.
+//! SCRAM, RFC 5802 and RFC 7677, as used by MongoDB.
 
 mod cache;
 mod derivation;
@@ -56,7 +56,7 @@ pub(super) enum ScramError {
     ForeignKeys,
 }
 
-/// What follows a reply.
+/// The step after a reply.
 pub(super) enum ScramStep {
     Send(Zeroizing<Vec<u8>>),
     /// The caller has to [derive](KeyDerivation::run) keys.
@@ -132,7 +132,7 @@ impl Scram {
         [HEADER.as_bytes(), self.first_bare.as_bytes()].concat().into()
     }
 
-    /// What to do next. At most three replies are taken.
+    /// The next step. At most three replies are accepted.
     ///
     /// # Errors
     ///

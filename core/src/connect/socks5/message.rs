@@ -1,4 +1,4 @@
-//! What is sent to a proxy, and what its answers mean.
+//! The messages of SOCKS5.
 
 use core::net::IpAddr;
 

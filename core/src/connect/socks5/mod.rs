@@ -14,7 +14,7 @@ use crate::uri::ProxyCredential;
 
 /// The way through a SOCKS5 proxy (RFC 1928, RFC 1929), without I/O.
 ///
-/// The embedder connects to the proxy, asks for the [next step](Self::next_step) until it is
+/// The embedder connects to the proxy, takes the [next step](Self::next_step) until it is
 /// [`ProxyStep::Connected`] or an error, and goes on with TLS or hello as if the proxy were the
 /// server. When the connection to the proxy fails, or time runs out, the error is the embedder's to
 /// make, at [`Stage::Proxy`](crate::error::Stage::Proxy). The machine never needs more than 262
@@ -42,19 +42,19 @@ pub struct Socks5 {
     login: Option<Zeroizing<Vec<u8>>>,
     request: Zeroizing<Vec<u8>>,
     phase: Phase,
-    /// What is to be sent before anything else is read.
+    /// The bytes to send before reading.
     outbox: Option<ProxyBytes>,
     /// As much as there is of the proxy's present message.
     inbox: Vec<u8>,
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Debug)]
 #[must_use]
 pub enum ProxyStep {
     /// Send all of these bytes to the proxy.
     Send(ProxyBytes),
-    /// Read from the proxy, and feed what comes to [`Socks5::received`].
+    /// Read from the proxy, and feed the bytes to [`Socks5::received`].
     Receive,
     /// The proxy has connected to the server: every other byte is the server's.
     Connected,
@@ -99,12 +99,12 @@ impl Socks5 {
         })
     }
 
-    /// What to do now.
+    /// The next step.
     ///
     /// # Errors
     ///
-    /// Why the connection has to be closed: a network error when the proxy says no, a protocol
-    /// error when it says what SOCKS5 does not know. Asked again, the same again.
+    /// Why the connection has to be closed: a network error when the proxy refuses, a protocol
+    /// error when it violates SOCKS5. Calling it again returns the same.
     pub fn next_step(&mut self) -> Result<ProxyStep, ConnectionError> {
         match (&self.phase, self.outbox.take()) {
             (Phase::Failed(error), _) => Err(error.clone()),
@@ -114,7 +114,7 @@ impl Socks5 {
         }
     }
 
-    /// Takes bytes from the proxy, in any pieces, and says how many were meant for it: all of them
+    /// Takes bytes from the proxy, in any pieces, and returns how many it consumed: all of them
     /// until the proxy's last message has been read, and none after that.
     pub fn received(&mut self, bytes: &[u8]) -> usize {
         for (at, byte) in bytes.iter().enumerate() {
