@@ -49,7 +49,7 @@ fn transcripts() -> Vec<PathBuf> {
 fn a_mistake_in_a_story_is_told_with_its_line() {
     let trouble = |text| transcript::play("x.txt", text).unwrap_err().to_string();
     assert_eq!(trouble("# Story\n\npool\nopne\n----\n"), "x.txt:4: unknown command: opne");
-    assert_eq!(trouble("ready\n----\n"), "x.txt:1: there is no pool yet: begin with pool");
-    assert_eq!(trouble("pool\ncancel a\n----\n"), "x.txt:2: nobody is a");
+    assert_eq!(trouble("ready\n----\n"), "x.txt:1: there is no pool yet: start with `pool`");
+    assert_eq!(trouble("pool\ncancel a\n----\n"), "x.txt:2: a has not checked out");
     assert_eq!(trouble("pool\n"), "x.txt:1: the block that begins here lacks its ----");
 }

@@ -1,19 +1,19 @@
-//! Every sequence of inputs up to a depth, on small pools.
+//! Explores every sequence of inputs up to a depth, on small pools.
 //!
-//! Random runs find what is likely; this finds what is possible. From a new pool, every step that
-//! a shell could take, legal or not, is taken and judged as in [`lockstep`](crate::lockstep); from
-//! every state that was not met before, the same again, until the depth is reached.
+//! Random runs find likely bugs; this finds all up to a depth. From a new pool, every step that a
+//! shell could take, valid or not, is taken and checked as in [`lockstep`](crate::lockstep); then
+//! the same from every new state, until the depth is reached.
 //!
-//! **Distinct.** Two states are the same if they answer every future alike, but for a shift of
-//! time and of the numbers of connections and requests: [`Model::write_key`] says what counts,
-//! and besides which options are in force and how many requests may still come. So times count as
-//! distances from now, a generation as current or stale, a closed connection only as "there is
-//! one". The slots count, because the machine's behaviour could depend on them; which slot comes
-//! next does not, so that the number of states may depend on the order of the search by a few in
-//! a million. Keys are compared by 64 bits of hash: among ten million states two share one by
-//! chance with a probability of about 3 in a million, and then one of them is taken for the other.
+//! **Distinct.** Two states are the same if they answer every future alike, except for a shift of
+//! time and of the numbers of connections and requests: [`Model::write_key`] says what counts, and
+//! in addition the present options and the number of requests that may still come. So times count
+//! as distances from now, a generation as current or stale, a closed connection only as "one
+//! exists". Slots count, because the machine's behaviour could depend on them; the next free slot
+//! does not, so the number of states may depend on the order of the search by a few in a million.
+//! Keys are compared by 64 bits of hash: among ten million states, the probability that two share a
+//! hash is about 3 in a million; then one of them is skipped.
 //!
-//! A failing path is the shortest there is in its configuration.
+//! A reported failure has the shortest path in its configuration.
 //!
 //! [`Model::write_key`]: crate::model::Model::write_key
 
@@ -29,57 +29,57 @@ use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
 
 use crate::lockstep::Failure;
 
-/// A pool to explore, and what may be done to it.
+/// A pool to explore, and the steps that it may take.
 #[derive(Clone, Debug)]
 pub struct Configuration {
-    /// For the report.
+    /// The name in the report.
     pub name: &'static str,
-    /// Of the pool.
+    /// The pool's options.
     pub options: PoolOptions,
-    /// What the options may be changed to; from there, back to the first ones, too.
+    /// Options that may be set, and from which the first ones may be set again.
     pub other_options: Vec<PoolOptions>,
-    /// How many requests there may be in one run.
+    /// The largest number of check-outs in one run.
     pub requests: u64,
-    /// The deadlines that callers give, in nanoseconds from now.
+    /// The callers' deadlines, in nanoseconds from now.
     pub deadlines: Vec<Option<u64>>,
-    /// Whether time passes. If not, everything happens at once, and less has to be told apart.
+    /// Whether time passes. If not, everything happens at once, and fewer states differ.
     pub timed: bool,
-    /// How many services there are, in load-balanced mode.
+    /// The number of services, in load-balanced mode.
     pub services: u8,
 }
 
-/// What was explored in one configuration.
+/// The result of one configuration.
 #[derive(Debug)]
 pub struct Line {
-    /// Of the configuration.
+    /// The configuration's name.
     pub name: &'static str,
-    /// How long sequences were, all of which were judged.
+    /// The length of the sequences that were checked completely.
     pub depth: u32,
-    /// How many distinct states were met.
+    /// The number of distinct states.
     pub states: u64,
-    /// How many inputs were accepted, from distinct states, and judged.
+    /// The number of accepted inputs.
     pub transitions: u64,
-    /// How many inputs were refused, and judged.
+    /// The number of refused inputs.
     pub refusals: u64,
-    /// The shortest sequence after which something is wrong.
+    /// The shortest sequence that fails.
     pub failure: Option<Box<Failure>>,
 }
 
-/// What was explored.
+/// The results of an exploration.
 #[derive(Debug)]
 pub struct Report {
-    /// A line for each configuration, in their order.
+    /// One line for each configuration, in their order.
     pub lines: Vec<Line>,
 }
 
-/// Explores each configuration up to a depth, on so many threads. The report is the same whatever
+/// Explores each configuration up to a depth, with this many threads. The report does not depend on
 /// their number.
 pub fn explore(configurations: &[Configuration], depth: u32, threads: usize) -> Report {
     explore_until(configurations, depth, threads, &AtomicBool::new(false))
 }
 
-/// As [`explore`], as far as it comes before somebody raises `stop`: each line says how deep that is, and
-/// configurations that were not begun have none.
+/// As [`explore`], until `stop` is set: each line says which depth was completed, and
+/// configurations that were not begun have no line.
 pub fn explore_until(
     configurations: &[Configuration],
     depth: u32,
@@ -112,23 +112,23 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Report {
-    /// How many distinct states there were in all configurations.
+    /// The number of distinct states in all configurations.
     pub fn states(&self) -> u64 {
         self.lines.iter().map(|line| line.states).sum()
     }
 
-    /// How many inputs were judged, accepted and refused.
+    /// The number of inputs that were checked, accepted and refused.
     pub fn judged(&self) -> u64 {
         self.lines.iter().map(|line| line.transitions + line.refusals).sum()
     }
 
-    /// What is wrong, if anything is.
+    /// The failures.
     pub fn failures(&self) -> impl Iterator<Item = &Failure> {
         self.lines.iter().filter_map(|line| line.failure.as_deref())
     }
 }
 
-/// A table, and below it the scripts of what is wrong.
+/// A table, followed by the scripts of failures.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -162,8 +162,8 @@ impl fmt::Display for Report {
 }
 
 impl Configuration {
-    /// Pools of size 0 (without limit), 1 and 2, with and without a load balancer, in time and
-    /// outside of it. Those with the most states come first, so that two threads share them.
+    /// Pools of size 0 (unlimited), 1 and 2, with and without a load balancer, with and without
+    /// time. Those with the most states come first, to balance the load of two threads.
     pub fn standard() -> Vec<Self> {
         vec![
             Self::new("no limit, life 3 ns, held 2 ns", {
@@ -242,7 +242,8 @@ impl Configuration {
         self
     }
 
-    /// Fewer requests, where there is so much else to do that the space would outgrow the others.
+    /// Fewer requests, in configurations whose state space would otherwise be much larger than the
+    /// others.
     fn asked(mut self, requests: u64) -> Self {
         self.requests = requests;
         self

@@ -1,8 +1,8 @@
-//! Breadth first: every state is met on a shortest path, and left behind once.
+//! A breadth-first search: every state is reached on a shortest path, and expanded once.
 //!
-//! Keeping a copy of every state that waits for its turn would take gigabytes. So a state is kept
-//! as the step that led to it from another, and made again when its turn comes; neighbours mostly
-//! come from the same state, which is kept until then.
+//! Copies of all queued states would take gigabytes. So a queued state is kept as the step that led
+//! to it from another one, and computed again when its turn comes; neighbours mostly come from the
+//! same state, which is cached until then.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -17,7 +17,7 @@ use crate::lockstep::{
 };
 use crate::model::Model;
 
-/// Explores one configuration, up to the depth or to the first thing that is wrong.
+/// Explores one configuration, up to the depth or to the first failure.
 pub(super) fn search(configuration: &Configuration, depth: u32, stop: &AtomicBool) -> Line {
     let mut search = Search {
         configuration,
@@ -43,19 +43,19 @@ pub(super) fn search(configuration: &Configuration, depth: u32, stop: &AtomicBoo
 struct Search<'a> {
     configuration: &'a Configuration,
     visited: HashSet<u64, BuildHasherDefault<AsItIs>>,
-    /// Each state that has to be gone on from, in the order in which they were met.
+    /// The states that are to be expanded, in the order in which they were found.
     trail: Vec<Footprint>,
-    /// Kept for its memory.
+    /// A reused buffer.
     key: Vec<u64>,
     transitions: u64,
     refusals: u64,
-    /// All sequences of this length have been taken.
+    /// The length of the sequences that were all taken.
     depth: u32,
-    /// Somebody wants no more.
+    /// Stops the search.
     stop: &'a AtomicBool,
 }
 
-/// How a state was reached first.
+/// The step by which a state was first reached.
 struct Footprint {
     /// Index of the state before it.
     from: usize,
@@ -76,11 +76,11 @@ const START: usize = usize::MAX;
 impl Search<'_> {
     fn run(&mut self, depth: u32) -> Result<(), Box<Failure>> {
         let start = self.start().map_err(|complaint| self.failure(START, None, complaint))?;
-        self.is_news(&start);
+        self.is_new(&start);
         if depth == 0 {
             return Ok(());
         }
-        self.go_on_from(START, start.clone(), depth > 1)?;
+        self.expand(START, start.clone(), depth > 1)?;
         self.depth = 1;
         let mut parent = (START, start.clone());
         let mut level_begins = 0;
@@ -95,7 +95,7 @@ impl Search<'_> {
                     parent = (from, self.walk_to(&start, from));
                 }
                 let node = self.walk_one(parent.1.clone(), index);
-                self.go_on_from(index, node, level < depth)?;
+                self.expand(index, node, level < depth)?;
             }
             level_begins = level_ends;
             self.depth = level;
@@ -109,8 +109,8 @@ impl Search<'_> {
         Ok(Node { machine, model, requests: 0 })
     }
 
-    /// Takes every step from a state; if there will be more, notes what is new.
-    fn go_on_from(&mut self, index: usize, mut node: Node, note: bool) -> Result<(), Box<Failure>> {
+    /// Takes every step from a state; with `note`, adds new states to the queue.
+    fn expand(&mut self, index: usize, mut node: Node, note: bool) -> Result<(), Box<Failure>> {
         let trace = Trace::of(&node.machine);
         for step in steps(self.configuration, &node.machine, node.requests) {
             let is_new = match self.take(&mut node, &trace, &step) {
@@ -124,7 +124,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Whether the step leads to a state that was not met before.
+    /// Whether the step leads to a new state.
     fn take(&mut self, node: &mut Node, trace: &Trace, step: &Step) -> Result<bool, String> {
         let (now, input) = node.resolve(step);
         if let Err(reason) = node.model.judge(&input) {
@@ -135,12 +135,12 @@ impl Search<'_> {
         let mut next = node.clone();
         next.count(step);
         judge(&mut next.machine, &mut next.model, now, input)?;
-        // A clock that runs backwards changes nothing but a count.
+        // A clock that runs backwards only changes a counter.
         let changes_nothing = matches!(step.clock, Clock::Back(_));
-        Ok(!changes_nothing && self.is_news(&next))
+        Ok(!changes_nothing && self.is_new(&next))
     }
 
-    fn is_news(&mut self, node: &Node) -> bool {
+    fn is_new(&mut self, node: &Node) -> bool {
         self.key.clear();
         let options = self.configuration.all_options();
         let options = options.take_while(|&options| options != node.machine.options()).count();
@@ -157,12 +157,12 @@ impl Search<'_> {
         node
     }
 
-    /// A step that has been judged before.
+    /// Takes a step that was checked before.
     fn walk_one(&self, mut node: Node, index: usize) -> Node {
         let step = &self.trail[index].step;
         let (now, input) = node.resolve(step);
         node.count(step);
-        judge(&mut node.machine, &mut node.model, now, input).expect("as the first time");
+        judge(&mut node.machine, &mut node.model, now, input).expect("the same result as before");
         node
     }
 

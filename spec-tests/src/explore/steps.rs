@@ -1,11 +1,11 @@
-//! Which steps can be taken in a state: all that make sense, and some of every kind that do not.
+//! The steps from a state: all valid ones, and some invalid ones of every kind.
 
 use cenote_core::pool::{NoPayload, PoolState, Purpose};
 
 use super::Configuration;
 use crate::lockstep::{Clock, Op, Pick, Step};
 
-/// All steps from here. `requests` is how many there were on the way.
+/// All steps from a state. `requests` is the number of check-outs so far.
 pub(super) fn steps(
     configuration: &Configuration,
     machine: &PoolState<NoPayload>,
@@ -18,10 +18,10 @@ pub(super) fn steps(
     connections_ops(configuration, machine, &mut now);
     pool_ops(configuration, machine, &mut now);
     add(Clock::Back(1), Op::CancelUnknown);
-    // Not even the time of a refused input counts.
+    // The time of a refused input does not count either.
     add(Clock::Forward(1), Op::CheckIn { conn: Pick::Number(0), errored: false });
     if configuration.timed {
-        // Time passes, and nobody comes to the pool about it but somebody who does not matter.
+        // Time passes without an effect: an unknown request is cancelled.
         add(Clock::Forward(1), Op::CancelUnknown);
         if machine.next_deadline().is_some_and(|deadline| deadline.at > machine.now()) {
             add(Clock::ToDeadline, Op::CancelUnknown);
@@ -74,8 +74,7 @@ fn connections_ops(
     }
 }
 
-/// Those that are there, the first and the last of those that are not any more, and two that never
-/// were.
+/// The existing connections, the first and the last closed one, and two that never existed.
 fn interesting_numbers(machine: &PoolState<NoPayload>) -> Vec<u64> {
     let mut numbers: Vec<u64> =
         machine.connections().map(|connection| connection.id.number()).collect();
@@ -107,7 +106,7 @@ fn pool_ops(
     add(Op::SetOptions(Box::new(misfit)));
 }
 
-/// Each service there is, and none; without a balancer one that there is not, too.
+/// Each service, and none; without a load balancer, an unknown one, too.
 fn services(configuration: &Configuration) -> impl Iterator<Item = Option<u8>> {
     std::iter::once(None).chain((0..configuration.services.max(1)).map(Some))
 }

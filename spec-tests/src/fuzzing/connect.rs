@@ -1,5 +1,4 @@
-//! Any bytes at all, from servers and proxies that a client connects to: nothing panics, and every
-//! conversation ends.
+//! Arbitrary bytes from servers and proxies: no panic, and every conversation ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +13,9 @@ use cenote_core::connect::{
 use cenote_core::error::Stage;
 use cenote_core::uri::{ConnectionString, ProxyCredential};
 
-/// Bytes as the reply to hello and to whatever comes after it. The first one chooses what the
-/// client is. The length and the end of the document are put right, because the wire format looks
-/// at them.
+/// The bytes are the reply to hello and to all further commands. The first byte chooses the
+/// client's options. The length and the end of the document are corrected, because the wire format
+/// checks them.
 pub fn hello_reply(data: &[u8]) {
     const URIS: [&str; 5] = [
         "mongodb://db/?compressors=zstd,zlib,snappy",
@@ -27,12 +26,12 @@ pub fn hello_reply(data: &[u8]) {
     ];
     let Some((choice, bytes)) = data.split_first() else { return };
     let Some(reply) = with_honest_frame(bytes) else { return };
-    let reply = RawDocument::from_bytes(&reply).expect("its frame is honest");
+    let reply = RawDocument::from_bytes(&reply).expect("its frame was corrected");
     ask_again(reply);
     run(URIS[usize::from(*choice) % URIS.len()], |_| reply.to_owned());
 }
 
-/// As a monitor takes it, and what it asks then.
+/// A monitor processes the reply, and sends its next command.
 fn ask_again(reply: &RawDocument) {
     let options = options("mongodb://db");
     let Ok(server) = ConnectionDescription::from_reply(reply, &options) else { return };
@@ -42,9 +41,9 @@ fn ask_again(reply: &RawDocument) {
     assert_eq!(awaited.is_some(), server.topology_version.is_some());
 }
 
-/// Bytes as the server's side of a SCRAM conversation: payloads with NUL between them, `@` for the
-/// client's nonce. The first byte chooses the mechanism, whether hello begins it, and which
-/// payload claims to be the last.
+/// The bytes are the server's messages of a SCRAM conversation: payloads separated by NUL, with `@`
+/// for the client's nonce. The first byte chooses the mechanism, whether hello starts the
+/// conversation, and which payload claims to be the last.
 pub fn scram(data: &[u8]) {
     let Some((choice, payloads)) = data.split_first() else { return };
     let (speculates, sha_1) = (choice & 1 == 0, choice & 2 == 0);
@@ -67,7 +66,8 @@ pub fn scram(data: &[u8]) {
     });
 }
 
-/// Bytes from a proxy. The first one chooses how they are cut, and whether there is a login.
+/// The bytes come from a proxy. The first one chooses how they are cut, and whether there is a
+/// login.
 pub fn socks5(data: &[u8]) {
     let Some((choice, mut bytes)) = data.split_first() else { return };
     let credential = (choice & 1 == 0).then(credential);
@@ -106,19 +106,19 @@ fn connected(socks5: &mut Socks5) -> bool {
 
 fn credential() -> ProxyCredential {
     let uri = "mongodb://db/?proxyHost=p&proxyUsername=user&proxyPassword=pencil";
-    let proxy = ConnectionString::parse(uri).expect("one of ours").proxy;
-    proxy.and_then(|proxy| proxy.credential).expect("as it says")
+    let proxy = ConnectionString::parse(uri).expect("a valid connection string").proxy;
+    proxy.and_then(|proxy| proxy.credential).expect("the string has a login")
 }
 
 const FIRST_NONCE: &str = "first-nonce";
 const SECOND_NONCE: &str = "second-nonce";
 
-/// Until it is over, which is soon. The bound on iterations is low, so that a run is short.
+/// Runs the conversation to its end. The limit of iterations is low, so that a run is short.
 fn run(uri: &str, mut answer: impl FnMut(&str) -> RawDocumentBuf) {
     let mut options = options(uri);
     options.max_scram_iterations = MIN_ITERATIONS;
     let nonces = [FIRST_NONCE, SECOND_NONCE].map(|text| Nonce::from_text(text).expect("ASCII"));
-    let mut establish = Establish::new(Arc::new(options), nonces).expect("it can be done");
+    let mut establish = Establish::new(Arc::new(options), nonces).expect("valid options");
     let mut cache = ScramCache::default();
     let mut command = "";
     for _ in 0..16 {
@@ -139,12 +139,12 @@ fn run(uri: &str, mut answer: impl FnMut(&str) -> RawDocumentBuf) {
 }
 
 fn options(uri: &str) -> EstablishOptions {
-    let uri = ConnectionString::parse(uri).expect("one of ours");
+    let uri = ConnectionString::parse(uri).expect("a valid connection string");
     let client = ClientMetadata::new(None, &Environment::default()).expect("no name");
     EstablishOptions::new(&uri, &client)
 }
 
-/// A payload in which `@` is the nonce that the client has chosen, so that it need not be guessed.
+/// A payload in which `@` is replaced by the client's nonce, which a fuzzer could not guess.
 fn expand(payload: &[u8], nonce: &str) -> Vec<u8> {
     let mut expanded = Vec::new();
     for byte in payload {
@@ -156,7 +156,7 @@ fn expand(payload: &[u8], nonce: &str) -> Vec<u8> {
     expanded
 }
 
-/// `None` when there is no room for a document.
+/// `None` if there is no room for a document.
 fn with_honest_frame(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut framed = bytes.to_vec();
     let length = i32::try_from(framed.len()).ok()?;
@@ -169,7 +169,7 @@ fn with_honest_frame(bytes: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::{hello_reply, scram, socks5};
 
-    /// Each body gets as far as it can with what it is given to begin with.
+    /// Each target gets as far as possible with its first inputs.
     #[test]
     fn seeds() {
         for choice in 0..=u8::MAX {

@@ -1,4 +1,4 @@
-//! What the fuzzer runs, as ordinary functions: they compile with every build and cannot rot.
+//! The bodies of the fuzz targets, as ordinary functions that are compiled by every build.
 
 mod connect;
 mod pool;

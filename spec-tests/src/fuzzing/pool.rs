@@ -1,8 +1,8 @@
-//! The pool.
+//! Fuzzing of the pool.
 //!
-//! Bytes are read by position: the first twelve are the options, then every four are one step. So
-//! a mutation changes one thing and leaves the rest of the run as it is, and there is no input
-//! that means nothing.
+//! Bytes are interpreted by position: the first twelve are the options, every further four are one
+//! step. So a mutation changes one thing and leaves the rest of the run as it is, and every input
+//! is meaningful.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use cenote_core::pool::{Maintenance, PoolOptions, Purpose, ReuseOrder};
 
 use crate::lockstep::{Clock, Op, Pick, Step, run, run_alone};
 
-/// The machine alone: its invariants, and the sum of its events.
+/// Runs the machine alone, and checks its invariants and the sum of its events.
 ///
 /// # Panics
 ///
-/// When something is wrong, with the script that shows it.
+/// If a check fails, with the script that shows it.
 pub fn pool_ops(data: &[u8]) {
     let (options, steps) = decode(data);
     run_alone(&options, &steps).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// The machine against the model, with all there is to compare.
+/// Runs the machine and the model, and compares everything.
 ///
 /// # Panics
 ///
-/// When something is wrong, with the script that shows it.
+/// If a check fails, with the script that shows it.
 pub fn pool_vs_model(data: &[u8]) {
     let (options, steps) = decode(data);
     run(&options, &steps).unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// The run that these bytes mean. Total: what is missing at the end counts as zeros.
+/// Decodes a run. Missing bytes at the end are zeros.
 fn decode(data: &[u8]) -> (PoolOptions, Vec<Step>) {
     let (head, tail) = data.split_at(data.len().min(OPTIONS_LEN));
     let mut options = [0; OPTIONS_LEN];
@@ -43,16 +43,16 @@ fn decode(data: &[u8]) -> (PoolOptions, Vec<Step>) {
     (decode_options(options), steps.collect())
 }
 
-/// A run of about so many steps, made of the bytes that come.
+/// A run of about `steps` steps, decoded from the bytes.
 pub(crate) fn decode_run(mut byte: impl FnMut() -> u8, steps: usize) -> (PoolOptions, Vec<Step>) {
     let options = decode_options(std::array::from_fn(|_| byte()));
-    // Ready at first, or most runs would be over before they began.
+    // The first step is Ready, because most runs would otherwise end early.
     let ready = Step { clock: Clock::Forward(0), op: Op::Ready };
     let rest = (1..steps).map(|_| decode_step(std::array::from_fn(|_| byte())));
     (options, std::iter::once(ready).chain(rest).collect())
 }
 
-/// Small numbers of connections, and times of a few nanoseconds, so that things meet.
+/// Few connections and times of a few nanoseconds, so that events coincide.
 fn decode_options(bytes: [u8; OPTIONS_LEN]) -> PoolOptions {
     let [max, min, connecting, idle, wait, lifetime, seed, held, pause, order, balanced, _] = bytes;
     let mut options = PoolOptions::default();
@@ -96,7 +96,7 @@ fn decode_clock(byte: u8) -> Clock {
     }
 }
 
-/// What keeps a pool busy comes up more often than what ends it.
+/// Operations that keep a pool busy are more frequent than those that end it.
 fn decode_op(kind: u8, which: u8, how: u8) -> Op {
     let service = (how % 4).checked_sub(1);
     match kind % 32 {
@@ -124,13 +124,13 @@ fn decode_op(kind: u8, which: u8, how: u8) -> Op {
     }
 }
 
-/// What ends or changes a pool as a whole.
+/// Operations that end or change the whole pool.
 fn decode_rare(which: u8, how: u8) -> Op {
     if which % 4 == 0 {
         return if how % 2 == 0 { Op::Close } else { Op::Fork };
     }
     let mut bytes = [0; OPTIONS_LEN];
-    // Two bytes choose among many sets of options, each like those of a new pool.
+    // Two bytes choose among many sets of options, as for a new pool.
     for (index, byte) in bytes.iter_mut().enumerate() {
         let index = u8::try_from(index).expect("a short array");
         *byte = which.wrapping_mul(index + 3) ^ how.wrapping_mul(7 * index + 1) >> (index % 3);
@@ -138,7 +138,7 @@ fn decode_rare(which: u8, how: u8) -> Op {
     Op::SetOptions(Box::new(decode_options(bytes)))
 }
 
-/// Mostly one of the kind for which it makes sense.
+/// Mostly a connection in a state in which the operation is valid.
 fn decode_pick(kind: u8, place: u8, usual: fn(u8) -> Pick) -> Pick {
     match kind % 16 {
         0 => Pick::Pending(place),
@@ -169,5 +169,5 @@ fn nanos(byte: u8, limit: u8) -> Option<Duration> {
 
 const OPTIONS_LEN: usize = 12;
 const STEP_LEN: usize = 4;
-/// Longer runs find nothing new and cost the fuzzer its speed.
+/// Longer runs find nothing new and slow down the fuzzer.
 const STEPS_MAX: usize = 256;

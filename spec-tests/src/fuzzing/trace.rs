@@ -1,15 +1,15 @@
-//! Traces.
+//! Fuzzing of traces.
 
 use cenote_core::trace::{Replay, TraceError};
 
-use crate::replay::history::{History, Nobody};
+use crate::replay::history::{Discard, History};
 
-/// Any bytes as a trace: replayed as far as they go, and if not to the end, with a message of one line
-/// that names byte and step. What could be read is a good trace when it is written again.
+/// Replays arbitrary bytes as a trace, as far as possible. An error has to be a message of one line
+/// with byte and step. The readable part has to be a valid trace when it is written again.
 ///
 /// # Panics
 ///
-/// When something is wrong.
+/// If a check fails.
 pub fn trace(data: &[u8]) {
     let mut replay = match Replay::new(data) {
         Ok(replay) => replay,
@@ -17,7 +17,7 @@ pub fn trace(data: &[u8]) {
     };
     loop {
         replay.pool().check_invariants();
-        match replay.step(&mut Nobody) {
+        match replay.step(&mut Discard) {
             Ok(Some(_)) => {}
             Ok(None) => break,
             Err(error) => {
@@ -26,8 +26,8 @@ pub fn trace(data: &[u8]) {
             }
         }
     }
-    let (history, _) = History::read(data).expect("it could be begun");
-    let again = history.write(Vec::new()).expect("memory can be written to");
+    let (history, _) = History::read(data).expect("its beginning is valid");
+    let again = history.write(Vec::new()).expect("writing to memory succeeds");
     let (same, problem) = History::read(again.as_slice()).expect("a trace");
     assert!(problem.is_none(), "{problem:?}");
     assert_eq!(same.inputs.len(), history.inputs.len());

@@ -1,18 +1,22 @@
-//! Connection strings.
+//! Fuzzing of connection strings.
 
 use cenote_core::uri::ConnectionString;
 
-/// Any text is a connection string or an error, and both can be shown. What is read is the same when
-/// read again, and a password is not shown.
+/// Any text is a connection string or an error, and both can be displayed. Parsing gives the same
+/// result again, and a password is not displayed.
 ///
 /// # Panics
 ///
-/// When something is wrong.
+/// If a check fails.
 pub fn uri(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match ConnectionString::parse(text) {
         Ok(parsed) => {
-            assert_eq!(ConnectionString::parse(text).as_ref(), Ok(&parsed), "read the same again");
+            assert_eq!(
+                ConnectionString::parse(text).as_ref(),
+                Ok(&parsed),
+                "the same result again"
+            );
             parsed.warnings().iter().for_each(|warning| drop(warning.to_string()));
             let password = parsed.credential.and_then(|credential| credential.password);
             if let Some(password) = password.filter(|it| it.expose().len() >= LONG_ENOUGH) {

@@ -1,5 +1,5 @@
-//! Any bytes at all, as a stream of messages: nothing panics, nothing differs by how the stream is
-//! cut, and what is understood can be written again and means the same.
+//! Arbitrary bytes as a stream of messages: no panic, the cuts of the stream make no difference,
+//! and a parsed message can be written again with the same meaning.
 
 use cenote_core::wire::{
     Flags, Frame, Framer, HEADER_LENGTH, Ids, Message, MessageLimit, MessageWriter, OpCode, Query,
@@ -11,13 +11,13 @@ pub fn wire(data: &[u8]) {
     let Some((cut, stream)) = data.split_first() else { return };
     let whole = frames(stream, stream.len().max(1));
     let pieces = frames(stream, usize::from(*cut).max(1));
-    assert_eq!(whole, pieces, "a cut is seen");
+    assert_eq!(whole, pieces, "the cut makes a difference");
     for frame in whole.0 {
         message(&frame);
     }
 }
 
-/// All messages, and how the stream ends.
+/// All messages, and the end of the stream.
 fn frames(stream: &[u8], cut: usize) -> (Vec<Vec<u8>>, Result<(), WireError>) {
     let mut framer = Framer::new(limit());
     let mut found = Vec::new();
@@ -27,7 +27,7 @@ fn frames(stream: &[u8], cut: usize) -> (Vec<Vec<u8>>, Result<(), WireError>) {
             found.push(frame.bytes().to_vec());
         }
         let most = stream.len().max(4096) * 2;
-        assert!(framer.capacity() <= most, "memory follows what came");
+        assert!(framer.capacity() <= most, "memory is bounded by the received bytes");
     }
     (found, framer.finish())
 }
@@ -40,7 +40,7 @@ fn message(bytes: &[u8]) {
         OpCode::Msg => drop(Message::parse(frame).map(|message| again(&message))),
         OpCode::Query => drop(Query::parse(frame).map(|query| query_again(&query))),
         OpCode::Reply => drop(Reply::parse(frame).map(|reply| reply.documents().count())),
-        OpCode::Compressed => panic!("decompressed, and compressed still"),
+        OpCode::Compressed => panic!("compressed twice"),
     }
 }
 
@@ -49,10 +49,12 @@ fn again(message: &Message<'_>) {
     let mut bytes = vec![0; HEADER_LENGTH];
     let mut writer = MessageWriter::new(&mut bytes, message.header().ids, flags, message.body());
     for sequence in message.sequences() {
-        writer.sequence(sequence.identifier(), sequence.documents()).expect("a name that was read");
+        writer
+            .sequence(sequence.identifier(), sequence.documents())
+            .expect("a name that was parsed");
     }
-    // Only the checksum is new.
-    let largest = MessageLimit::new(i64::from(i32::MAX)).expect("a length that a field can say");
+    // Only the checksum differs.
+    let largest = MessageLimit::new(i64::from(i32::MAX)).expect("a length that fits the field");
     writer.finish(largest).expect("as large as before");
     let frame = Frame::new(&bytes[HEADER_LENGTH..], largest);
     let second = Message::parse(frame.expect("a whole message")).expect("as it was written");
@@ -70,15 +72,15 @@ fn again(message: &Message<'_>) {
 fn query_again(query: &Query<'_>) {
     let mut bytes = Vec::new();
     let ids = Ids::request(1);
-    let largest = MessageLimit::new(i64::from(i32::MAX)).expect("a length that a field can say");
+    let largest = MessageLimit::new(i64::from(i32::MAX)).expect("a length that fits the field");
     query.write(ids, largest, &mut bytes).expect("as large as before");
     let frame = Frame::new(&bytes, largest).expect("a whole message");
     assert_eq!(Query::parse(frame).as_ref(), Ok(query));
 }
 
-/// Small, so that a fuzzer comes near it.
+/// A small limit that a fuzzer reaches.
 fn limit() -> MessageLimit {
-    MessageLimit::new(1 << 20).expect("a header fits")
+    MessageLimit::new(1 << 20).expect("a limit above the header")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One input, judged in every way there is.
+//! Checks one input in every way.
 
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use cenote_core::pool::{
 use super::ledger::Ledger;
 use crate::model::Model;
 
-/// A shell whose payloads can be copied and compared.
+/// Payload types that can be cloned and compared.
 pub trait Comparable:
     PoolTypes<
         Conn: Clone + PartialEq + Debug,
@@ -33,15 +33,15 @@ impl<S> Comparable for S where
 {
 }
 
-/// Feeds one input to the machine and to the model and compares all that can be seen: the actions
-/// or the refusal, the deadline, and the state in every detail. Besides, without the model: the
-/// machine's own invariants, the sum of the events, and that a refusal leaves no trace.
+/// Feeds one input to the machine and to the model, and compares everything that is visible: the
+/// actions or the refusal, the deadline, and the state in every detail. Also checks, without the
+/// model, the machine's own invariants, the sum of its events, and that a refusal changes nothing.
 ///
-/// `Ok(Some(..))` are the actions; `Ok(None)` is a refusal on which all agree.
+/// Returns the actions, or `None` if the machine and the model both refuse the input.
 ///
 /// # Errors
 ///
-/// What is wrong, in words.
+/// The first disagreement.
 pub fn judge<S: Comparable>(
     machine: &mut PoolState<S>,
     model: &mut Model<S>,
@@ -67,7 +67,7 @@ pub fn judge<S: Comparable>(
     Ok(Some(actions))
 }
 
-/// Nothing changed, nothing was emitted, and the input came back whole.
+/// Checks that nothing changed, nothing was emitted, and the input was returned unchanged.
 pub(crate) fn judge_refusal<S: Comparable>(
     machine: &mut PoolState<S>,
     before: &Trace,
@@ -89,12 +89,12 @@ pub(crate) fn judge_refusal<S: Comparable>(
         return Err(format!("a refused input came back as {returned:?}"));
     }
     if *before != Trace::of(machine) {
-        return Err("a refused input left a trace".to_owned());
+        return Err("a refused input changed the machine".to_owned());
     }
     Ok(())
 }
 
-/// Where anything that a refused input changed would show.
+/// The parts of the state in which any change by a refused input would be visible.
 #[derive(PartialEq)]
 pub(crate) struct Trace {
     fingerprint: u64,
@@ -114,7 +114,7 @@ impl Trace {
 
 type Refusal<S> = (MisuseReason, Box<Input<S>>);
 
-/// Feeds the machine alone; a panic, its own or of its invariants, is told as an error.
+/// Feeds the machine alone. Returns a panic of the machine or of its invariants as an error.
 pub(super) fn feed<S: Comparable>(
     machine: &mut PoolState<S>,
     now: Instant,
@@ -123,7 +123,7 @@ pub(super) fn feed<S: Comparable>(
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut actions = Vec::new();
         let outcome = machine.handle(now, input, &mut actions);
-        // A refusal leaves what was looked at before, which others see to.
+        // After a refusal, other checks compare the state.
         if outcome.is_ok() {
             machine.check_invariants();
         }
@@ -139,14 +139,14 @@ pub(super) fn feed<S: Comparable>(
     }
 }
 
-/// What a panic says.
+/// The message of a panic.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }
 
-/// The machine alone decides where a connection lies: tells the model, and puts the slots into
-/// what the model expected. Numbers stay to be compared.
+/// Only the machine chooses the slots of connections: passes them to the model, and puts them into
+/// the actions that the model expects. Numbers remain to be compared.
 fn learn_slots<S: Comparable>(
     model: &mut Model<S>,
     expected: Vec<Action<S>>,

@@ -1,7 +1,7 @@
-//! Folding: a pool's counts as the sum of the events that it emitted.
+//! The counts of a pool as the sum of its events.
 //!
-//! Needs no model. Whoever only subscribes to events has to arrive at what the machine says about
-//! itself, or one of the two lies (PS-22).
+//! Needs no model: a subscriber that only receives events has to arrive at the counts in the pool's
+//! snapshot (PS-22).
 
 use std::collections::BTreeMap;
 
@@ -10,21 +10,21 @@ use cenote_core::pool::{
     Action, CloseReason, ConnectionState, Event, PoolState, PoolTypes, Snapshot, Status,
 };
 
-/// What events say about a pool.
+/// The counts of a pool according to its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ledger {
     status: Status,
     connections: BTreeMap<u64, Stage>,
     created: u64,
-    /// Requests that have started and have no outcome.
+    /// Check-outs that started and have no outcome.
     outstanding: u64,
 }
 
-/// What events say about one connection.
+/// The state of a connection according to its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Created,
-    /// Between ConnectionReady and whatever follows in the same breath; then it is available.
+    /// After ConnectionReady, until the next event of the same input; then it is available.
     Ready,
     Available,
     CheckedOut,
@@ -33,7 +33,7 @@ enum Stage {
 }
 
 impl Ledger {
-    /// What the machine says about itself, in terms of events.
+    /// The machine's state in terms of events.
     pub fn of<S: PoolTypes>(machine: &PoolState<S>) -> Self {
         let snapshot = machine.snapshot();
         let connections = machine
@@ -55,11 +55,11 @@ impl Ledger {
         }
     }
 
-    /// Adds the actions that one input caused, and compares with what the machine says after it.
+    /// Adds the actions of one input, and compares the sum with the machine's snapshot.
     ///
     /// # Errors
     ///
-    /// The first action that breaks the grammar, or the sum that is wrong.
+    /// The first action that is out of order, or the wrong sum.
     pub fn fold<S: PoolTypes>(
         mut self,
         before: &Snapshot,
@@ -82,9 +82,9 @@ impl Ledger {
                 *stage = Stage::Available;
             }
         }
-        let told = Self::of(after);
-        if self != told {
-            return Err(format!("the events add up to {self:?}, the machine says {told:?}"));
+        let machine = Self::of(after);
+        if self != machine {
+            return Err(format!("the events add up to {self:?}, the snapshot is {machine:?}"));
         }
         self.check_counts(before, &after.snapshot())
     }
@@ -161,7 +161,8 @@ impl Ledger {
         }
     }
 
-    /// What follows directly upon what: the event is told before the deed (KX-01, OUT-15, CC-02).
+    /// The order of actions: an event comes before the action that it announces (KX-01, OUT-15,
+    /// CC-02).
     fn check_order<S: PoolTypes>(
         &self,
         previous: Option<&Action<S>>,
@@ -189,7 +190,7 @@ impl Ledger {
             }
             Action::AbortEstablish { id } => closes(event, id.number()),
             Action::CloseSocket { id, .. } => {
-                // One that the pool had closed before has no event any more.
+                // The pool had already closed it, with an event.
                 closes(event, id.number()) || event.is_none()
             }
             Action::Deliver { outcome: Ok((id, _)), .. } => {
@@ -205,10 +206,10 @@ impl Ledger {
             }
             Action::EmitEvent(_) => true,
         };
-        if in_order { Ok(()) } else { Err("an action out of the order of its event".to_owned()) }
+        if in_order { Ok(()) } else { Err("an action does not follow its event".to_owned()) }
     }
 
-    /// PS-11, PS-12, PS-20, WQ-07. What is above a limit that shrank may stay but not grow.
+    /// PS-11, PS-12, PS-20, WQ-07. A count above a limit that was lowered may stay but not grow.
     fn check_counts(&self, before: &Snapshot, after: &Snapshot) -> Result<(), String> {
         let stages = |wanted| self.connections.values().filter(|&&stage| stage == wanted).count();
         let counted = [stages(Stage::Created), stages(Stage::Available), stages(Stage::CheckedOut)];

@@ -1,4 +1,4 @@
-//! Drives the machine and the model together, step by step, and compares after each.
+//! Feeds the machine and the model the same inputs, and compares them after each.
 
 mod judge;
 mod ledger;
@@ -15,7 +15,7 @@ use cenote_core::pool::{
     WithoutEvents,
 };
 
-use self::payload::PayloadSource;
+use self::payload::PayloadPlaces;
 use crate::model::Model;
 
 pub use judge::{Comparable, judge};
@@ -28,42 +28,42 @@ pub use tagged::{Tagged, strip_action, strip_input};
 
 pub(crate) use resolve::{Ids, resolve};
 
-/// Two machines and the model, in the same state if all is well.
+/// Two machines and the model, which have to stay in the same state.
 ///
-/// One machine carries payloads that can be told apart and is compared with the model in every
-/// detail. The other carries none and its sink wants no events: it has to take the same decisions
-/// and to have the same fingerprint.
+/// One machine has payloads, which differ from each other, and is compared with the model in every
+/// detail. The other has no payloads, and its sink takes no events: it has to make the same
+/// decisions and have the same fingerprint.
 pub struct Lockstep {
     tagged: PoolState<Tagged>,
     bare: PoolState<NoPayload>,
     model: Model<Tagged>,
-    payloads: PayloadSource,
+    payloads: PayloadPlaces,
     clock: Instant,
     last_waiter: u64,
     story: Story,
 }
 
 impl Lockstep {
-    /// A new pool; `None` if the options are unusable and all agree on that.
+    /// Creates a pool; `None` if the machines and the model agree that the options are invalid.
     ///
     /// # Errors
     ///
-    /// What is wrong, in words.
+    /// The first disagreement.
     pub fn new(options: &PoolOptions) -> Result<Option<Self>, String> {
         let (Some((tagged, model)), Some((bare, _))) = (create(options)?, create(options)?) else {
             return Ok(None);
         };
-        let (payloads, mut story) = (PayloadSource::default(), Story::default());
+        let (payloads, mut story) = (PayloadPlaces::default(), Story::default());
         story.begins(options);
         let clock = Instant::ORIGIN;
         Ok(Some(Self { tagged, bare, model, payloads, clock, last_waiter: 0, story }))
     }
 
-    /// Takes one step, and judges it.
+    /// Takes one step, and checks the result.
     ///
     /// # Errors
     ///
-    /// What is wrong, in words.
+    /// The first disagreement.
     pub fn step(&mut self, step: &Step) -> Result<(), String> {
         let payloads = &mut self.payloads;
         let ids = Ids { last_waiter: self.last_waiter, clock: self.clock };
@@ -92,7 +92,7 @@ impl Lockstep {
         let mut actions = Vec::new();
         let outcome = self.bare.handle(now, strip_input(input), &mut WithoutEvents(&mut actions));
         if outcome.is_ok() != expected.is_some() {
-            return Err("payloads make a difference to what is refused".to_owned());
+            return Err("the machine without payloads refuses other inputs".to_owned());
         }
         let expected: Vec<_> =
             expected.unwrap_or_default().iter().filter_map(strip_action).collect();
@@ -100,7 +100,7 @@ impl Lockstep {
             return Err(format!("without payloads: {actions:#?}\nwith: {expected:#?}"));
         }
         if self.bare.fingerprint() != self.tagged.fingerprint() {
-            return Err("payloads or events make a difference to the fingerprint".to_owned());
+            return Err("the machine without payloads has another fingerprint".to_owned());
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ impl Lockstep {
 /// A machine and a model of it.
 pub(crate) type Pair<S> = (PoolState<S>, Model<S>);
 
-/// A machine and a model that agree from the start; `None` if they agree that it cannot be.
+/// Creates a machine and a model; `None` if both refuse the options.
 pub(crate) fn create<S: Comparable>(options: &PoolOptions) -> Result<Option<Pair<S>>, String> {
     let mut actions = Vec::new();
     let machine: Result<PoolState<S>, InvalidOptions> =
@@ -124,21 +124,21 @@ pub(crate) fn create<S: Comparable>(options: &PoolOptions) -> Result<Option<Pair
     }
 }
 
-/// A run that went wrong, as a script that repeats it.
+/// A run that failed, as a script that repeats it.
 pub struct Failure {
-    /// Of the pool.
+    /// The pool's options.
     pub options: PoolOptions,
-    /// Up to and including the one that went wrong.
+    /// The steps up to the one that failed.
     pub steps: Vec<Step>,
-    /// What went wrong.
+    /// The disagreement.
     pub complaint: String,
 }
 
-/// Takes all the steps, from a new pool; unusable options are a very short run.
+/// Takes all steps from a new pool. Does nothing if the options are invalid.
 ///
 /// # Errors
 ///
-/// The first step after which something was wrong.
+/// The first step after which the machine and the model disagree.
 pub fn run(options: &PoolOptions, steps: &[Step]) -> Result<(), Box<Failure>> {
     let fail = |taken: &[Step], complaint| {
         Box::new(Failure { options: options.clone(), steps: taken.to_vec(), complaint })
@@ -169,7 +169,7 @@ impl fmt::Debug for Failure {
     }
 }
 
-/// Runs the machine alone, judged by its invariants and by the sum of its events.
+/// Runs the machine without the model, and checks its invariants and the sum of its events.
 ///
 /// # Errors
 ///
@@ -210,13 +210,13 @@ fn step_alone(
     match judge::feed(machine, now, input)? {
         Ok(actions) => ledger.fold(&before, &actions, machine),
         Err(_) if fingerprint == machine.fingerprint() => Ok(()),
-        Err((reason, _)) => Err(format!("refused ({reason}), but it left a trace")),
+        Err((reason, _)) => Err(format!("refused ({reason}), but the machine changed")),
     }
 }
 
-/// Every payload of a shell, made by one function.
+/// Creates the causes of a machine's payload types.
 pub(crate) trait Payload: PoolTypes {
-    /// A cause that is told apart from others by its number, where there are any.
+    /// A cause that differs from those with other numbers, if the type has values that differ.
     fn cause(number: u64) -> Self::Cause;
 }
 

@@ -1,4 +1,4 @@
-//! Conservation of payloads: each is in exactly one place, and no place loses any.
+//! Checks that each payload is in exactly one place, and that none is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,26 +6,27 @@ use cenote_core::pool::{Action, Input, PoolState};
 
 use super::tagged::Tagged;
 
-/// Where every payload is.
+/// The places of all payloads.
 #[derive(Debug, Default)]
-pub(super) struct PayloadSource {
-    /// Waiters that the pool keeps.
+pub(super) struct PayloadPlaces {
+    /// The waiters in the pool.
     waiters: BTreeSet<u64>,
-    /// Connections that the pool keeps.
+    /// The connections in the pool.
     pooled: BTreeSet<u64>,
-    /// Connections that were delivered, by number.
+    /// The delivered connections, by number.
     held: BTreeMap<u64, u64>,
     last: u64,
 }
 
-impl PayloadSource {
-    /// A payload that was never there before.
+impl PayloadPlaces {
+    /// A new payload.
     pub(super) fn fresh(&mut self) -> u64 {
         self.last += 1;
         self.last
     }
 
-    /// What the holder of a connection gives back; a payload of their own from those who hold none.
+    /// The payload with which a connection is checked in; a new one if the connection is not in
+    /// use.
     pub(super) fn held(&mut self, number: u64) -> u64 {
         match self.held.get(&number) {
             Some(&payload) => payload,
@@ -33,25 +34,25 @@ impl PayloadSource {
         }
     }
 
-    /// Follows an accepted input and what it caused.
+    /// Updates the places after an accepted input and its actions.
     pub(super) fn follow(
         &mut self,
         input: &Input<Tagged>,
         actions: &[Action<Tagged>],
         machine: &PoolState<Tagged>,
     ) -> Result<(), String> {
-        self.take_in(input);
+        self.add_input(input);
         for action in actions {
-            self.give_out(action)?;
+            self.add_action(action)?;
         }
         let outstanding = machine.waiters().count();
         if self.waiters.len() != outstanding || self.pooled.len() != available(machine) {
-            return Err(format!("payloads got lost or doubled: {self:?}"));
+            return Err(format!("payloads were lost or duplicated: {self:?}"));
         }
         Ok(())
     }
 
-    fn take_in(&mut self, input: &Input<Tagged>) {
+    fn add_input(&mut self, input: &Input<Tagged>) {
         match input {
             Input::CheckOutRequested { waiter, .. } => {
                 self.waiters.insert(*waiter);
@@ -77,11 +78,11 @@ impl PayloadSource {
         }
     }
 
-    fn give_out(&mut self, action: &Action<Tagged>) -> Result<(), String> {
+    fn add_action(&mut self, action: &Action<Tagged>) -> Result<(), String> {
         match action {
             Action::Deliver { waiter, outcome } => {
                 if !self.waiters.remove(waiter) {
-                    return Err(format!("waiter {waiter} is told twice, or never asked"));
+                    return Err(format!("waiter {waiter} was answered twice, or is unknown"));
                 }
                 if let Ok((id, conn)) = outcome {
                     self.leave_pool(*conn)?;
@@ -102,7 +103,7 @@ impl PayloadSource {
         if self.pooled.remove(&conn) {
             return Ok(());
         }
-        Err(format!("connection payload {conn} leaves the pool, where it is not"))
+        Err(format!("connection payload {conn} leaves the pool but is not in it"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! From a step to an input: what its words mean in the state that the machine is in.
+//! Turns a step into an input, according to the state of the machine.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use cenote_core::pool::{ConnId, ConnectionState, Health, Input, Instant, PoolSta
 use super::Payload;
 use super::step::{Clock, Op, Pick, Step, service};
 
-/// What a shell has to remember.
+/// What a shell keeps between inputs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ids {
-    /// The greatest id of a request so far.
+    /// The highest request id so far.
     pub(crate) last_waiter: u64,
-    /// What the clock showed last, which is behind the machine's time when it ran backwards.
+    /// The last time that the clock showed; behind the machine's time if the clock ran backwards.
     pub(crate) clock: Instant,
 }
 
-/// The time and the input. `payload` gives what the holder of a connection gives back, and
-/// otherwise something fresh.
+/// Returns the time and the input. `payload` returns the payload of a connection that is in use, or
+/// a new one.
 pub(crate) fn resolve<S, T>(
     step: &Step,
     machine: &PoolState<S>,
@@ -29,7 +29,7 @@ where
 {
     let now = resolve_clock(step.clock, machine, ids.clock);
     let pick = |pick| resolve_pick(pick, machine);
-    // Told apart by when they happened.
+    // Causes differ by their time.
     let cause = S::cause(now.as_nanos());
     let input = match &step.op {
         Op::CheckOut { deadline, purpose } => Input::CheckOutRequested {

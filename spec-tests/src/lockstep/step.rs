@@ -1,67 +1,67 @@
-//! Steps: what may be done to a pool, in words that mean something in every state.
+//! Steps of a script, which are meaningful in every state of a pool.
 
 use std::fmt;
 use std::time::Duration;
 
 use cenote_core::pool::{PoolOptions, Purpose, ServiceId};
 
-/// One step of a script: what the clock does, and then what happens.
+/// One step: the clock moves, then an operation follows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// First this.
+    /// The clock's movement.
     pub clock: Clock,
-    /// Then this.
+    /// The operation.
     pub op: Op,
 }
 
-/// What the clock does before something happens.
+/// How the clock moves before an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Runs on by so many nanoseconds; by none, it stands still.
+    /// Advances by this many nanoseconds; by 0, it stands still.
     Forward(u64),
-    /// Shows a time so many nanoseconds before the last.
+    /// Shows a time this many nanoseconds before the last one.
     Back(u64),
-    /// Runs to the next deadline that the machine named, if there is one ahead.
+    /// Advances to the machine's next deadline, if that is in the future.
     ToDeadline,
-    /// Runs to one nanosecond before it.
+    /// Advances to one nanosecond before it.
     ShortOfDeadline,
 }
 
-/// What happens. Some of it makes no sense in most states, on purpose: then it has to be refused.
+/// An operation. Most are invalid in some states, on purpose: then they have to be refused.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
-    /// A request with the next id.
+    /// A check-out with the next id.
     CheckOut {
-        /// The caller's deadline, in nanoseconds from now; 0 is out of time already.
+        /// The caller's deadline, in nanoseconds from now; 0 has already passed.
         deadline: Option<u64>,
-        /// What for.
+        /// The purpose.
         purpose: Purpose,
     },
-    /// A request under an id that was used before.
+    /// A check-out with an id that was used before.
     CheckOutUnderOldId,
-    /// The caller of a request goes away: one of those without an outcome, by its place among them.
+    /// The cancellation of a waiting request, by its index.
     Cancel(u8),
-    /// The caller of no request in particular goes away.
+    /// The cancellation of an unknown request.
     CancelUnknown,
-    /// A connection comes back.
+    /// A check-in.
     CheckIn {
-        /// Which.
+        /// The connection.
         conn: Pick,
-        /// In what condition.
+        /// Its health.
         errored: bool,
     },
-    /// A connection serves another purpose.
+    /// A connection changes its purpose.
     Repurpose {
-        /// Which.
+        /// The connection.
         conn: Pick,
-        /// Which purpose.
+        /// The new purpose.
         purpose: Purpose,
     },
-    /// Hello is done.
+    /// The server replied to hello.
     Handshake {
-        /// Which connection's.
+        /// The connection.
         conn: Pick,
-        /// With which service, if with any.
+        /// The service, if there is one.
         service: Option<u8>,
     },
     /// Establishment succeeds.
@@ -70,7 +70,7 @@ pub enum Op {
     Fail(Pick),
     /// The peer closes a connection.
     PeerClose(Pick),
-    /// The server can be used.
+    /// The pool is marked ready.
     Ready,
     /// The pool is closed.
     Close,
@@ -78,34 +78,34 @@ pub enum Op {
     Timer,
     /// The process forks, and this is the child.
     Fork,
-    /// Connections are suspect.
+    /// The pool is cleared.
     Clear {
-        /// Those in use and pending ones, too.
+        /// In-use and pending connections are interrupted, too.
         interrupt: bool,
-        /// Of one service, or of the pool.
+        /// Only the connections of this service.
         service: Option<u8>,
     },
-    /// Other options.
+    /// Other options are set.
     SetOptions(Box<PoolOptions>),
 }
 
-/// Which connection a step is about: by its place among those of a kind, or bluntly by number.
+/// The connection of a step: by its index among those in a state, or by its number.
 ///
-/// A place counts from 0 and wraps around. Where there is none of the kind, the place is taken for
-/// a number, which then mostly is refused.
+/// Indices start at 0 and wrap around. If no connection is in that state, the index is taken for a
+/// number, which is mostly refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pick {
-    /// One that is being established.
+    /// A pending connection.
     Pending(u8),
-    /// One that lies in the pool.
+    /// An available connection.
     Available(u8),
-    /// One that is checked out.
+    /// A connection in use.
     InUse(u8),
-    /// One that has been closed, by its place among the closed ones.
+    /// A closed connection.
     Closed(u8),
-    /// One of this number, where the machine put it; any slot for a number that is not there.
+    /// The connection with this number, in its slot; in any slot if it does not exist.
     Number(u64),
-    /// One that is there, but in a slot where it is not.
+    /// An existing connection with a wrong slot.
     WrongSlot(u8),
 }
 
@@ -145,7 +145,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// The options that are set, and no others.
+/// Displays the options that are set.
 pub struct Brief<'a>(pub &'a PoolOptions);
 
 impl fmt::Display for Brief<'_> {

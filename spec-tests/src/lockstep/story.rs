@@ -1,4 +1,4 @@
-//! Holds what a machine tells to the rules about events.
+//! Checks a machine's events against the rules for event streams.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use cenote_core::pool::{Action, Event, Input, Instant, PoolOptions, PoolTypes};
 
 use cenote_check::{Checker, Line, Report};
 
-/// Everything that was told so far, as its judge remembers it.
+/// The events so far.
 pub(crate) struct Story {
     address: ServerAddress,
-    /// The address, once for all events.
+    /// The address as text, shared by all events.
     written: Arc<str>,
     checker: Checker,
 }
@@ -27,18 +27,18 @@ impl Default for Story {
 }
 
 impl Story {
-    /// There is a pool with these options.
+    /// Starts with the creation of a pool.
     pub(crate) fn begins(&mut self, options: &PoolOptions) {
         let options = Box::new(options.clone());
         let created = Event::<String>::ConnectionPoolCreated { options };
         self.checker.tell(&Line::of(&created, &self.address, Duration::ZERO));
     }
 
-    /// What was told of an input.
+    /// Adds the events of an input.
     ///
     /// # Errors
     ///
-    /// The first rule that is broken, in words.
+    /// The first violation.
     pub(crate) fn goes_on<S: PoolTypes<Cause: Display>>(
         &mut self,
         input: &Input<S>,
@@ -60,11 +60,11 @@ impl Story {
         verdict(self.checker.so_far())
     }
 
-    /// Nothing more is told.
+    /// Checks the complete stream.
     ///
     /// # Errors
     ///
-    /// The first rule that is broken, in words.
+    /// The first violation.
     pub(crate) fn ends(self) -> Result<(), String> {
         verdict(&self.checker.finish())
     }

@@ -1,8 +1,8 @@
-//! A shell whose payloads can be told apart, and how it looks without them.
+//! Payload types whose values differ, and conversions to others.
 
 use cenote_core::pool::{Action, CheckOutError, Health, Input, NoPayload, PoolTypes, WaiterId};
 
-/// Every payload is a number, so that one which is lost, doubled or mixed up is seen.
+/// Every payload is a number, so that lost, duplicated and mixed-up payloads are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tagged {}
 
@@ -58,8 +58,8 @@ pub(crate) fn map_input<S: PoolTypes, T: PoolTypes>(
     }
 }
 
-/// The same action without its payloads; `None` for an event, which a sink that does not want
-/// events is never given.
+/// The same action without its payloads; `None` for an event, because sinks without payloads take
+/// no events.
 pub fn strip_action(action: &Action<Tagged>) -> Option<Action<NoPayload>> {
     Some(match action {
         &Action::StartEstablish { id, deadline, background } => {

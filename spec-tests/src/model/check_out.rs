@@ -1,4 +1,4 @@
-//! Checking out, waiting, giving up (OUT-01 … OUT-23, WQ-01 … WQ-13).
+//! Check-outs, waiting, cancellation (OUT-01 … OUT-23, WQ-01 … WQ-13).
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ impl<S: PoolTypes> Model<S> {
         purpose: Purpose,
     ) {
         self.last_waiter = Some(id);
-        // T-06: before any look at the state.
+        // T-06: before the state is checked.
         self.emit(Event::ConnectionCheckOutStarted);
-        // CS-07: a deadline of the caller's replaces waitQueueTimeoutMS, for which 0 is no limit.
+        // CS-07: a deadline of the caller replaces waitQueueTimeoutMS, where 0 means no limit.
         let timeout = self.options.wait_queue_timeout.filter(|timeout| !timeout.is_zero());
         let by_options = timeout.map(|timeout| self.now + timeout);
         let request = Request {
@@ -41,12 +41,12 @@ impl<S: PoolTypes> Model<S> {
 
     fn check_out_of_ready_pool(&mut self, request: Request<S::Waiter>) {
         let out_of_time = request.deadline.is_some_and(|deadline| deadline <= self.now);
-        // T-19, WQ-07: nobody overtakes those who wait.
+        // T-19, WQ-07: no request overtakes waiting ones.
         let nobody_waits = self.queue.is_empty();
         if let Some(id) = nobody_waits.then(|| self.choose_available()).flatten() {
             return self.hand_over_available(id, request);
         }
-        // Without time, an idle connection or nothing.
+        // Out of time: an available connection or a timeout.
         if out_of_time {
             let snapshot = self.snapshot();
             return self.fail_timed_out(request, &Arc::new(snapshot));
@@ -72,8 +72,8 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// OUT-04, OUT-05: walks the available connections in the order of reuse and closes the
-    /// perished ones that it meets before a good one.
+    /// OUT-04, OUT-05: visits the available connections in the order of reuse, and closes perished
+    /// ones before the first good one.
     fn choose_available(&mut self) -> Option<ConnId> {
         loop {
             let available = self.available();
@@ -110,7 +110,7 @@ impl<S: PoolTypes> Model<S> {
         Phase::InUse { since: self.now, purpose, interrupted: false, reported: false }
     }
 
-    /// OUT-06; the request has left the queue (WQ-13). Only a deadline of the caller's covers
+    /// OUT-06; the request has left the queue (WQ-13). Only a deadline of the caller covers
     /// establishment (T-23).
     fn establish_for(&mut self, request: Request<S::Waiter>) {
         let deadline = request.deadline.filter(|_| request.callers);
@@ -125,8 +125,8 @@ impl<S: PoolTypes> Model<S> {
         self.actions.push(Action::Deliver { waiter: request.waiter, outcome: Ok((id, conn)) });
     }
 
-    /// SI-10: the caller went away; `timeout` if its time is up just now. What was being established
-    /// for it goes on (SI-11).
+    /// SI-10: the caller cancelled; `timeout` if its deadline is exactly now. The connection that
+    /// was being established for it continues (SI-11).
     pub(super) fn cancel(&mut self, id: WaiterId) {
         let snapshot = self.snapshot();
         let Some(request) = self.take_waiting(id).or_else(|| self.take_owner_by_id(id)) else {
@@ -155,8 +155,8 @@ impl<S: PoolTypes> Model<S> {
         None
     }
 
-    /// WQ-05: the earliest deadline first, of equal ones the older request first. Each is told how
-    /// the pool was before any of them left.
+    /// WQ-05: the earliest deadline first; of equal ones, the older request first. Each error has
+    /// the snapshot from before the first of them left.
     pub(super) fn time_out(&mut self, due: impl Fn(Instant, Instant) -> bool) {
         let snapshot = Arc::new(self.snapshot());
         loop {

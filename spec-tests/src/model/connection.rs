@@ -1,4 +1,4 @@
-//! The life of one connection: created, established, checked in, closed.
+//! The lifecycle of a connection: created, established, checked in, closed.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl<S: PoolTypes> Model<S> {
         id
     }
 
-    /// LB-03: joins its service and takes its generation from there.
+    /// LB-03: joins its service and takes over its generation.
     pub(super) fn handshaken(&mut self, id: ConnId, service: Option<ServiceId>) {
         if !self.has(id) {
             return;
@@ -53,7 +53,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// ES-07, then SI-07 for a stale one, the request that it belongs to, or the pool.
+    /// ES-07, then SI-07 for a stale one, its request, or the pool.
     pub(super) fn established(&mut self, id: ConnId, conn: S::Conn) {
         if !self.has(id) {
             return self.actions.push(Action::CloseSocket { id, conn });
@@ -93,7 +93,7 @@ impl<S: PoolTypes> Model<S> {
         if let Some(request) = owner {
             self.fail(request, CheckOutError::EstablishFailed { cause });
         }
-        // What an earlier generation met says nothing about this one.
+        // A failure of an earlier generation says nothing about this one.
         if !stale {
             self.pause_population();
         }
@@ -120,7 +120,7 @@ impl<S: PoolTypes> Model<S> {
     /// IN-03, IN-04, T-07.
     pub(super) fn check_in(&mut self, id: ConnId, conn: S::Conn, health: Health<S::Cause>) {
         if !self.has(id) {
-            // Inherited from the parent of this process: counts nowhere any more.
+            // Inherited from the parent process: it is not counted any more.
             return self.actions.push(Action::CloseSocket { id, conn });
         }
         self.emit(Event::ConnectionCheckedIn { connection_id: id.number() });
@@ -130,7 +130,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// SI-01: error, stale, idle, poolClosed. An interrupted one met an error (SI-12).
+    /// SI-01: error, stale, idle, poolClosed. An interrupted one has an error (SI-12).
     fn unfit(
         &self,
         id: ConnId,
@@ -145,8 +145,7 @@ impl<S: PoolTypes> Model<S> {
         if self.is_stale(id) {
             return Some((CloseReason::Stale, None));
         }
-        // IN-07: how long it was in use does not matter, but how long it has lived, and whether
-        // there are too many.
+        // IN-07: the time in use does not matter, but its lifetime does, and the size of the pool.
         if self.is_past_lifetime(id) {
             return Some((CloseReason::Idle, None));
         }
@@ -176,7 +175,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// KX-01: first it counts no longer, then the socket.
+    /// KX-01: it is discounted first, then its socket is closed.
     pub(super) fn close_available(
         &mut self,
         id: ConnId,
@@ -199,7 +198,7 @@ impl<S: PoolTypes> Model<S> {
         self.actions.push(Action::CloseSocket { id, conn });
     }
 
-    /// KX-03; LB-02: the last connection of a service takes the generation of the service along.
+    /// KX-03; LB-02: the last connection of a service removes the service and its generation.
     pub(super) fn close_connection(
         &mut self,
         id: ConnId,
@@ -215,7 +214,7 @@ impl<S: PoolTypes> Model<S> {
         closed.phase
     }
 
-    /// Begins something else, behind all that did so before.
+    /// Enters another state, as the last one of that state.
     pub(super) fn enter(
         &mut self,
         id: ConnId,
@@ -242,7 +241,8 @@ impl<S: PoolTypes> Model<S> {
         self.connection(id).expires.is_some_and(|expires| self.now >= expires)
     }
 
-    /// Up to a tenth shorter than the maximum, by chance from the seed and the number.
+    /// Shortens the lifetime by up to 10 %, by a random number from the seed and the connection
+    /// number.
     fn start_lifetime(&mut self, id: ConnId) {
         let Some(max) = self.options.max_lifetime.filter(|max| !max.is_zero()) else { return };
         let nanos = u64::try_from(max.as_nanos()).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! The life of the pool: ready, cleared, closed, forked.
+//! The lifecycle of the pool: ready, cleared, closed, forked.
 
 use cenote_core::pool::{Action, CheckOutError, CloseReason, Event, PoolTypes, ServiceId, Status};
 
@@ -14,12 +14,12 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// CLR-01 … CLR-14, INT-01 … INT-12; nothing happens to a closed pool (SI-02).
+    /// CLR-01 … CLR-14, INT-01 … INT-12; a closed pool ignores it (SI-02).
     pub(super) fn clear(&mut self, cause: &S::Cause, interrupt: bool) {
         if self.status == Status::Closed {
             return;
         }
-        // CLR-06: only a ready pool says that it was cleared.
+        // CLR-06: only a ready pool emits PoolCleared.
         let announce = self.status == Status::Ready;
         self.status = Status::Paused;
         // CLR-07: even if it was paused.
@@ -40,7 +40,7 @@ impl<S: PoolTypes> Model<S> {
         self.prune_stale();
     }
 
-    /// INT-02: each once, the one held longest first.
+    /// INT-02: each once, the one checked out first is the first.
     fn interrupt_in_use(&mut self) {
         for connection in &mut self.connections {
             if let Phase::InUse { interrupted: interrupted @ false, .. } = &mut connection.phase {
@@ -50,7 +50,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// CLB-01 … CLB-05; nothing to say about a service without connections (SI-17).
+    /// CLB-01 … CLB-05; ignored for a service without connections (SI-17).
     pub(super) fn clear_service(&mut self, cause: &S::Cause, service: ServiceId) {
         if self.status == Status::Closed || self.generation_of(service).is_none() {
             return;
@@ -68,8 +68,8 @@ impl<S: PoolTypes> Model<S> {
         self.prune_stale();
     }
 
-    /// BG-05, BG-10: closes stale available connections, oldest first, unless no run ever happens
-    /// (T-35).
+    /// BG-05, BG-10: closes stale available connections, oldest first, unless there is no
+    /// maintenance (T-35).
     pub(super) fn prune_stale(&mut self) {
         for id in self.available() {
             if self.runs() && self.is_stale(id) {
@@ -78,8 +78,8 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// PCL-04, SI-05, SI-06: requests in the order in which they came, then what is available, then
-    /// PoolClosed (T-08).
+    /// PCL-04, SI-05, SI-06: requests in arrival order, then available connections, then PoolClosed
+    /// (T-08).
     pub(super) fn close(&mut self) {
         if self.status == Status::Closed {
             return;

@@ -1,16 +1,16 @@
-//! When two states of a pool count as the same.
+//! Keys of states: two states with the same key are equivalent.
 
 use cenote_core::pool::{Instant, PoolTypes, ServiceId, Status};
 
 use super::{Model, Phase, Request};
 
 impl<S: PoolTypes> Model<S> {
-    /// Writes down everything that can make a difference to what comes, and nothing else: two
-    /// models with the same key answer every future alike, but for a shift of time and of the
-    /// numbers of connections and requests.
+    /// Writes everything that can affect the future, and nothing else: two models with the same key
+    /// answer every future alike, except for a shift of time and of the numbers of connections and
+    /// requests.
     ///
-    /// So times are told as distances from now, connections by their slot and in the order of
-    /// what they do, generations only as stale or not, requests by their place in the queue.
+    /// So times are distances from now; connections are in the order of their states, by slot;
+    /// generations are only stale or current; requests are in queue order.
     pub fn write_key(&self, key: &mut Vec<u64>) {
         let Self {
             options: _, // One set of options in one key: whoever changes them adds which.
@@ -49,7 +49,7 @@ impl<S: PoolTypes> Model<S> {
             key.push(service_key(connection.service));
             key.push(self.distance(connection.expires));
             key.push(u64::from(connection.expiry_seen));
-            // Once it is established, nothing depends on when it was created.
+            // Once it is established, its creation time has no effect.
             if let Phase::Pending { .. } = connection.phase {
                 key.push(self.distance(Some(connection.created)));
             }
@@ -85,7 +85,7 @@ impl<S: PoolTypes> Model<S> {
         key.push(request.purpose as u64);
     }
 
-    /// How many connections that are not closed are older.
+    /// The number of older connections that are not closed.
     fn rank(&self, number: u64) -> u64 {
         self.connections.iter().filter(|other| other.id.number() < number).count() as u64
     }
@@ -99,7 +99,7 @@ impl<S: PoolTypes> Model<S> {
         owned.count() as u64
     }
 
-    /// From now, in either direction; 0 is "never".
+    /// The distance from now, in either direction; 0 is "never".
     fn distance(&self, at: Option<Instant>) -> u64 {
         at.map_or(0, |at| at.as_nanos().wrapping_sub(self.now.as_nanos()).wrapping_add(1 << 32))
     }

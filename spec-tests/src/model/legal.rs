@@ -1,4 +1,4 @@
-//! Which inputs make no sense, and what is wrong with them.
+//! Which inputs are invalid, and why.
 
 use std::time::Duration;
 
@@ -27,11 +27,11 @@ pub(super) fn options(options: &PoolOptions) -> Result<(), InvalidOptions> {
 type ConnectionOf<S> = Connection<<S as PoolTypes>::Conn, <S as PoolTypes>::Waiter>;
 
 impl<S: PoolTypes> Model<S> {
-    /// Whether the input makes sense here. Changes nothing.
+    /// Checks whether the input is valid in this state. Changes nothing.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The reason why it is invalid.
     pub fn judge(&self, input: &Input<S>) -> Result<(), MisuseReason> {
         match input {
             Input::CheckOutRequested { id, .. } => {
@@ -62,7 +62,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// IN-02, IN-09; what the parent of this process had checked out may come back (FK-01).
+    /// IN-02, IN-09; connections that the parent process had checked out may be checked in (FK-01).
     fn judge_check_in(&self, id: ConnId) -> Result<(), MisuseReason> {
         if self.look_up(id)?.is_none() && id.number() <= self.inherited {
             return Ok(());
@@ -108,7 +108,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// An answer to StartEstablish; for a closed connection it is late, and that is all.
+    /// An answer to StartEstablish; for a closed connection, it is late and valid.
     fn judge_answer(&self, id: ConnId) -> Result<(), MisuseReason> {
         match self.look_up(id)?.map(|connection| &connection.phase) {
             Some(Phase::Pending { .. }) | None => Ok(()),
@@ -139,8 +139,7 @@ impl<S: PoolTypes> Model<S> {
         Ok(())
     }
 
-    /// The connection, or `None` if it is closed by now. A number that was never given out is
-    /// foreign (IN-02).
+    /// The connection, or `None` if it is closed. A number that was never used is foreign (IN-02).
     fn look_up(&self, id: ConnId) -> Result<Option<&ConnectionOf<S>>, MisuseReason> {
         if id.number() == 0 || id.number() > self.created {
             return Err(MisuseReason::ForeignConnection { id });

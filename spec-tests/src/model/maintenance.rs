@@ -1,4 +1,4 @@
-//! What a pool does for itself (BG-01 … BG-12, PO-01 … PO-12), and when.
+//! Maintenance (BG-01 … BG-12, PO-01 … PO-12), and its deadlines.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use cenote_core::pool::{
 use super::{Model, Phase};
 
 impl<S: PoolTypes> Model<S> {
-    /// BG-07: everything that is due by now, pruning first (BG-11).
+    /// BG-07: everything that is due, pruning first (BG-11).
     pub(super) fn run(&mut self) {
         self.time_out(|deadline, now| deadline <= now);
         if self.runs() {
@@ -28,7 +28,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// The one whose life ended first goes first. One in use is closed when it is checked in.
+    /// In order of the end of their lifetimes. A connection in use is closed when it is checked in.
     fn close_at_end_of_life(&mut self) {
         let mut due: Vec<(Instant, ConnId)> = self
             .connections
@@ -46,7 +46,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// Once for each check-out, the one held longest first.
+    /// Once per check-out, the one checked out first is the first.
     fn report_leak(&mut self) {
         let Some(max_held) = self.max_held() else { return };
         for connection in &mut self.connections {
@@ -62,7 +62,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// PO-03, PO-05, T-18; T-37: not while the pause after a failure lasts.
+    /// PO-03, PO-05, T-18; T-37: not during the pause after a failure.
     pub(super) fn populate(&mut self) {
         while self.wants_population() && self.populate_after.is_none_or(|end| end <= self.now) {
             self.populate_after = None;
@@ -78,20 +78,21 @@ impl<S: PoolTypes> Model<S> {
             && self.populating() < usize::max(1, self.max_pending() - 1)
     }
 
-    /// the minimum leaves one permit to those who ask. What is stale already does not count.
+    /// restoring the minimum leaves one permit to requests. Stale pending connections do not
+    /// count.
     fn populating(&self) -> usize {
         let ownerless = self.which(|phase| matches!(phase, Phase::Pending { owner: None, .. }));
         ownerless.into_iter().filter(|&id| !self.is_stale(id)).count()
     }
 
-    /// T-37: the minimum is left alone for a while, if there is one.
+    /// T-37: the minimum pool size is not restored for a while, if there is one.
     pub(super) fn pause_population(&mut self) {
         let pause = self.pause_after_failure().filter(|_| self.min_total() > 0);
         self.populate_after = pause.map(|pause| self.now + pause);
     }
 
-    /// Everything but timeouts and lifetimes applies at once: what a pool that never looked after
-    /// itself has kept although it is stale goes, and then what is above the maximum, oldest first.
+    /// Everything but timeouts and lifetimes applies at once: stale connections that a pool without
+    /// maintenance has kept are closed, then surplus ones, oldest first.
     pub(super) fn set_options(&mut self, options: PoolOptions) {
         self.options = options;
         self.prune_stale();
@@ -103,7 +104,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// The first thing that will be due; of several at once the first in the order of reasons.
+    /// The next deadline; of several at the same time, the first in the order of reasons.
     pub fn next_deadline(&self) -> Option<Deadline> {
         let mut due = Vec::new();
         for deadline in self.queue.iter().filter_map(|request| request.deadline) {
@@ -127,7 +128,7 @@ impl<S: PoolTypes> Model<S> {
         due.into_iter().map(|(at, reason)| Deadline { at, reason }).min()
     }
 
-    /// Strictly after the time allowed.
+    /// Strictly after the allowed time.
     fn idles_out_at(&self, id: ConnId) -> Option<Instant> {
         let max_idle = self.max_idle().filter(|_| self.runs())?;
         let Phase::Available { since, .. } = &self.connection(id).phase else { return None };

@@ -1,13 +1,13 @@
-//! The pool once more, as naively as possible: an executable reading of the requirements.
+//! A naive reference model of the pool: an executable reading of the requirements.
 //!
-//! The model answers every input with the exact list of actions, the exact refusal, and the exact
-//! next deadline. It shares nothing with the machine but the vocabulary of inputs and actions:
-//! everything lies in plain `Vec`s, is found by looking at all of it, and is counted anew each
-//! time somebody asks. Slow and obvious on purpose; where the two disagree, one of them is wrong.
+//! The model returns the exact actions of every input, the exact refusal, and the exact next
+//! deadline. It shares only the types of inputs and actions with the machine: everything is in
+//! plain `Vec`s, is found by linear search, and is counted again whenever it is needed. It is slow
+//! and obvious on purpose; where the two disagree, one of them is wrong.
 //!
-//! The ids in the comments are those of `docs/audit/requirements.md`. Two things are learnt or repeated
-//! from the machine because they are its own to choose: the slot in a `ConnId`
-//! ([`Model::learn`]), and the chance that shortens lifetimes.
+//! The ids in the comments are those of `docs/audit/requirements.md`. Two choices of the machine
+//! are learnt or repeated: the slot in a `ConnId` ([`Model::learn`]), and the random numbers that
+//! shorten lifetimes.
 
 mod check_out;
 mod connection;
@@ -26,33 +26,33 @@ use cenote_core::pool::{
 
 pub(crate) use view::reason_of;
 
-/// A pool that does everything the slow way.
+/// A pool without any optimisation.
 #[derive(Clone)]
 pub struct Model<S: PoolTypes> {
     options: PoolOptions,
     status: Status,
     /// PS-14: of the pool.
     generation: u64,
-    /// LB-01: each service that has connections. How many is counted when asked.
+    /// LB-01: each service that has connections. Their number is counted when needed.
     services: Vec<Service<S::Cause>>,
-    /// Every connection that is not closed, ordered by when it began what it does now: so the
-    /// pending ones are in order of creation, the available ones oldest first, those in use in
-    /// order of check-out.
+    /// Every connection that is not closed, ordered by the time at which it entered its present
+    /// state: so pending ones are in order of creation, available ones in order of check-in, those
+    /// in use in order of check-out.
     connections: Vec<Connection<S::Conn, S::Waiter>>,
     /// WQ-01: oldest first.
     queue: Vec<Request<S::Waiter>>,
     /// SI-19.
     cleared_by: Option<S::Cause>,
-    /// T-37: the minimum is left alone until then.
+    /// T-37: the minimum pool size is not restored before this time.
     populate_after: Option<Instant>,
-    /// CO-05: how many connections there have ever been, and so the number of the last.
+    /// CO-05: the number of connections ever created, and so the number of the last one.
     created: u64,
     /// FK-01: connections up to this number belong to the parent of this process.
     inherited: u64,
     last_waiter: Option<WaiterId>,
     now: Instant,
     clock_regressions: u64,
-    /// A snapshot to fill in: the type cannot be made outside its crate.
+    /// A snapshot to be filled in: its type cannot be constructed outside its crate.
     blank: Snapshot,
     actions: Vec<Action<S>>,
 }
@@ -65,7 +65,7 @@ struct Connection<C, W> {
     service: Option<ServiceId>,
     created: Instant,
     expires: Option<Instant>,
-    /// Whether a run has seen the end of its lifetime already, so that it asks for no other.
+    /// Maintenance has seen the end of its lifetime, so that no further deadline is needed.
     expiry_seen: bool,
     phase: Phase<C, W>,
 }
@@ -100,7 +100,7 @@ impl<S: PoolTypes> Model<S> {
     ///
     /// # Errors
     ///
-    /// When no pool can work with these options.
+    /// If the options are invalid.
     pub fn new(
         now: Instant,
         options: PoolOptions,
@@ -127,14 +127,14 @@ impl<S: PoolTypes> Model<S> {
         Ok((model, vec![Action::EmitEvent(created)]))
     }
 
-    /// What the machine has to do with this input.
+    /// The actions that the machine has to emit for this input.
     ///
-    /// A connection that is new in the answer has the slot `u32::MAX`, until
-    /// [`learn`](Self::learn) says where the machine put it.
+    /// A new connection has the slot `u32::MAX` in the actions, until [`learn`](Self::learn) sets
+    /// the slot that the machine chose.
     ///
     /// # Errors
     ///
-    /// What is wrong with the input; then nothing has changed.
+    /// The reason why the input is invalid; then nothing has changed.
     pub fn handle(
         &mut self,
         now: Instant,
@@ -142,17 +142,17 @@ impl<S: PoolTypes> Model<S> {
     ) -> Result<Vec<Action<S>>, MisuseReason> {
         self.judge(&input)?;
         self.move_clock(now);
-        // WQ-05; a deadline that is just now may still be met by this input (SI-16).
+        // WQ-05; a deadline that is exactly now may still be met by this input (SI-16).
         self.time_out(|deadline, now| deadline < now);
         self.apply(input);
-        // OUT-07, T-21, T-27: whatever happened may have freed something for those who wait.
+        // OUT-07, T-21, T-27: the input may have freed something for waiting requests.
         self.serve_waiting();
-        // PO-05, after pruning (BG-11) and after those who wait (T-12).
+        // PO-05, after pruning (BG-11) and after waiting requests (T-12).
         self.populate();
         Ok(std::mem::take(&mut self.actions))
     }
 
-    /// Where the machine put the connection of this number.
+    /// Sets the slot that the machine chose for this connection number.
     pub fn learn(&mut self, id: ConnId) {
         for connection in &mut self.connections {
             if connection.id.number() == id.number() {
@@ -223,7 +223,8 @@ impl<S: PoolTypes> Model<S> {
         self.options.leak_detection_threshold.filter(|time| !time.is_zero())
     }
 
-    /// BG-09: how long the minimum is left alone after a failure; `None` if no run ever happens.
+    /// BG-09: how long the minimum pool size is not restored after a failure; `None` without
+    /// maintenance.
     fn pause_after_failure(&self) -> Option<Duration> {
         match self.options.maintenance {
             None => Some(PoolOptions::DEFAULT_PAUSE_AFTER_FAILURE),

@@ -1,4 +1,4 @@
-//! Looking at the model, always by counting anew.
+//! Views of the model, always counted again.
 
 use cenote_core::pool::{
     CheckOutError, CheckOutFailedReason, ConnId, ConnectionInfo, ConnectionState, Instant,
@@ -49,7 +49,7 @@ impl<S: PoolTypes> Model<S> {
         all.into_iter().map(|id| self.describe(id)).collect()
     }
 
-    /// Each request without an outcome, in the order in which they came.
+    /// Each waiting request, in arrival order.
     pub fn waiters(&self) -> Vec<WaiterInfo> {
         let room = self.max_total().is_none_or(|max| self.connections.len() < max);
         let waits_for = if room { WaitsFor::Permit } else { WaitsFor::Connection };
@@ -132,7 +132,7 @@ impl<S: PoolTypes> Model<S> {
         &mut self.connections[index]
     }
 
-    /// CO-09, T-47: not of the present generation of its service, or else of the pool.
+    /// CO-09, T-47: not of the present generation of its service or pool.
     pub(super) fn is_stale(&self, id: ConnId) -> bool {
         let connection = self.connection(id);
         let current = match connection.service {
@@ -146,7 +146,7 @@ impl<S: PoolTypes> Model<S> {
         self.service(service).map(|service| service.generation)
     }
 
-    /// SI-19: the most recent clear that concerned this connection.
+    /// SI-19: the most recent clear that affected this connection.
     pub(super) fn made_stale_by(&self, id: ConnId) -> Option<S::Cause> {
         match self.connection(id).service {
             Some(service) => self.service(service)?.cleared_by.clone(),

@@ -8,7 +8,7 @@ use cenote_core::trace::Traced;
 
 use crate::event_json;
 
-/// Something that holds after some steps and not after others.
+/// A condition on a step and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// A count of the pool, compared with a number.
@@ -17,7 +17,7 @@ pub enum Condition {
     Status(Status),
     /// An event of this name is emitted.
     Event(String),
-    /// An input of this name happens.
+    /// The input has this name.
     Input(String),
     /// The number of the step, compared with a number.
     Step(Comparison, u64),
@@ -25,7 +25,7 @@ pub enum Condition {
     At(Comparison, u64),
 }
 
-/// What can be counted.
+/// A count of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Pending, available and in use together.
@@ -44,7 +44,7 @@ pub enum Count {
     Created,
 }
 
-/// How two numbers are compared.
+/// A comparison of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `=`
@@ -61,36 +61,36 @@ pub enum Comparison {
     Below,
 }
 
-/// What a condition is asked about: one step and what came of it.
+/// A step and its result.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment<'a> {
-    /// The number of the step.
+pub struct StepResult<'a> {
+    /// The number of the step, compared with a number.
     pub step: u64,
-    /// When.
+    /// The time.
     pub at: Instant,
-    /// What happened.
+    /// The input.
     pub input: &'a Input<Traced>,
-    /// What came of it.
+    /// The actions.
     pub actions: &'a [Action<Traced>],
-    /// The counts after it.
+    /// The counts afterwards.
     pub snapshot: &'a Snapshot,
 }
 
 impl Condition {
-    /// Whether it holds.
-    pub fn holds(&self, moment: &Moment<'_>) -> bool {
+    /// Whether the condition holds.
+    pub fn holds(&self, result: &StepResult<'_>) -> bool {
         match self {
             Self::Count(count, comparison, number) => {
-                comparison.holds(count.of(moment.snapshot), *number)
+                comparison.holds(count.of(result.snapshot), *number)
             }
-            Self::Status(status) => moment.snapshot.status == *status,
-            Self::Event(name) => moment.actions.iter().any(
+            Self::Status(status) => result.snapshot.status == *status,
+            Self::Event(name) => result.actions.iter().any(
                 |action| matches!(action, Action::EmitEvent(event) if event.name() == name.as_str()),
             ),
-            Self::Input(name) => moment.input.name() == name.as_str(),
-            Self::Step(comparison, number) => comparison.holds(moment.step, *number),
-            Self::At(Comparison::Equal, nanos) => moment.at.as_nanos() >= *nanos,
-            Self::At(comparison, nanos) => comparison.holds(moment.at.as_nanos(), *nanos),
+            Self::Input(name) => result.input.name() == name.as_str(),
+            Self::Step(comparison, number) => comparison.holds(result.step, *number),
+            Self::At(Comparison::Equal, nanos) => result.at.as_nanos() >= *nanos,
+            Self::At(comparison, nanos) => comparison.holds(result.at.as_nanos(), *nanos),
         }
     }
 }
@@ -132,7 +132,7 @@ impl Count {
 }
 
 impl Comparison {
-    /// Longer signs first, or `>=` would be read as `>`.
+    /// Longer signs come first, because `>=` would otherwise be parsed as `>`.
     const ALL: [Self; 6] =
         [Self::AtLeast, Self::AtMost, Self::Unequal, Self::Equal, Self::Above, Self::Below];
 
@@ -159,7 +159,7 @@ impl Comparison {
     }
 }
 
-/// As it can be written.
+/// In the syntax that is parsed.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -177,15 +177,15 @@ impl fmt::Display for Condition {
     }
 }
 
-/// A text that is no condition.
+/// A text that is not a valid condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoCondition(String);
+pub struct InvalidCondition(String);
 
-impl fmt::Display for NoCondition {
+impl fmt::Display for InvalidCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "`{}` is no condition: write waiting>100, total, idle, in-use, pending, generation or \
+            "`{}` is not a condition: write waiting>100, total, idle, in-use, pending, generation or \
              created the same way, status=paused, event=ConnectionCheckOutFailed, input=Clear, \
              step=40 or at=1.5 (seconds)",
             self.0
@@ -193,13 +193,13 @@ impl fmt::Display for NoCondition {
     }
 }
 
-impl std::error::Error for NoCondition {}
+impl std::error::Error for InvalidCondition {}
 
 impl FromStr for Condition {
-    type Err = NoCondition;
+    type Err = InvalidCondition;
 
-    fn from_str(text: &str) -> Result<Self, NoCondition> {
-        parse(text).ok_or_else(|| NoCondition(text.to_owned()))
+    fn from_str(text: &str) -> Result<Self, InvalidCondition> {
+        parse(text).ok_or_else(|| InvalidCondition(text.to_owned()))
     }
 }
 
@@ -231,7 +231,7 @@ fn parse(text: &str) -> Option<Condition> {
     }
 }
 
-/// Seconds, with or without an `s` and decimals, as nanoseconds.
+/// Parses seconds, with or without an `s` and decimals, as nanoseconds.
 pub fn nanos(text: &str) -> Option<u64> {
     let seconds: f64 = text.trim_end_matches('s').parse().ok()?;
     (0.0..=1e10).contains(&seconds).then(|| (seconds * 1e9).round() as u64)
@@ -260,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_are_read() {
+    fn conditions_are_parsed() {
         for (text, expected) in [
             ("waiting>100", Condition::Count(Count::Waiting, Comparison::Above, 100)),
             ("in-use >= 3", Condition::Count(Count::InUse, Comparison::AtLeast, 3)),

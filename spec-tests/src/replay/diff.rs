@@ -1,22 +1,22 @@
-//! Where two traces part.
+//! Finds the first difference between two traces.
 
 use std::io::Read;
 
 use cenote_core::trace::{ActionRecord, TraceError};
 
+use super::step_reader::{StepReader, View};
 use super::text;
-use super::watch::{View, Watch};
 
-/// What two traces have in common, and the first thing in which they differ.
+/// The common beginning of two traces, and their first difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// So many steps are the same.
+    /// The number of equal steps.
     pub same: u64,
-    /// How they differ then, a line each; empty if they do not.
+    /// The difference, one line each; empty if there is none.
     pub lines: Vec<String>,
 }
 
-/// A step of one of the two, as far as it is compared.
+/// A step of one trace, as far as it is compared.
 struct Side {
     input: String,
     at: String,
@@ -25,14 +25,14 @@ struct Side {
     line: String,
 }
 
-/// Replays both side by side until they part.
+/// Replays both traces until they differ.
 ///
 /// # Errors
 ///
-/// When one of them cannot be read, with which: 0 or 1.
+/// If a trace cannot be read; with its index, 0 or 1.
 pub fn diff(left: impl Read, right: impl Read) -> Result<Difference, (usize, TraceError)> {
-    let mut left = Watch::new(left).map_err(|error| (0, error))?;
-    let mut right = Watch::new(right).map_err(|error| (1, error))?;
+    let mut left = StepReader::new(left).map_err(|error| (0, error))?;
+    let mut right = StepReader::new(right).map_err(|error| (1, error))?;
     if left.header().options != right.header().options {
         let options = |watch: &cenote_core::trace::TraceHeader| {
             crate::lockstep::Brief(&watch.options).to_string()
@@ -60,11 +60,11 @@ pub fn diff(left: impl Read, right: impl Read) -> Result<Difference, (usize, Tra
             (None, None) => return Ok(Difference { same, lines: Vec::new() }),
             (Some(one), Some(other)) => one.differs_from(&other),
             (Some(more), None) => vec![
-                "the second trace ends; the first goes on:".to_owned(),
+                "the second trace ends; the first continues:".to_owned(),
                 format!("- {}", more.line),
             ],
             (None, Some(more)) => vec![
-                "the first trace ends; the second goes on:".to_owned(),
+                "the first trace ends; the second continues:".to_owned(),
                 format!("+ {}", more.line),
             ],
         };
@@ -91,7 +91,7 @@ impl Side {
         } else if self.at != other.at {
             "the same input at different times:"
         } else if self.actions != other.actions {
-            "the same input had different consequences:"
+            "the same input had different actions:"
         } else if self.state != other.state {
             "the same input led to different states:"
         } else {

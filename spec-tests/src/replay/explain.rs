@@ -1,5 +1,5 @@
-//! Why check-outs failed, in words: what each waited for, who held what since when, and which limit
-//! stood in the way.
+//! Explains why check-outs failed: what each waited for, which request held which connection since
+//! when, and which limit was reached.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -8,26 +8,26 @@ use std::time::Duration;
 use cenote_core::pool::{Action, CheckOutError, Input, Instant, Status, WaiterId};
 use cenote_core::trace::Cause;
 
-use super::mirror::{Doing, Mirror, Request};
+use super::holders::{Activity, Holders, Request};
+use super::step_reader::View;
 use super::text::span;
-use super::watch::View;
 
-/// Goes along with a replay and explains what fails.
+/// Follows a replay and explains failed check-outs.
 #[derive(Debug, Default)]
 pub struct Explainer {
     uses: Typical,
     establishments: Typical,
-    /// When the pool became paused, and why.
+    /// The time and the cause of the last clear.
     paused: Option<(Instant, Option<Cause>)>,
 }
 
 impl Explainer {
-    /// Whoever begins with a state has a past that is not told.
+    /// Creates one for a trace from its beginning; what happened before it is unknown.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Explains what failed in a step, and learns from it.
+    /// Explains the check-outs that failed in a step, and updates the statistics.
     pub fn explain(&mut self, view: &View<'_>) -> Vec<String> {
         let failed = view.actions.iter().filter_map(|action| match action {
             Action::Deliver { waiter, outcome: Err(error) } => Some((*waiter, error)),
@@ -46,8 +46,8 @@ impl Explainer {
 
     fn one(&self, view: &View<'_>, waiter: WaiterId, error: &CheckOutError<Cause>) -> String {
         let now = view.pool.now();
-        // One that failed in the step in which it came is not among those from before.
-        let asked = view.mirror.requests.get(&waiter).copied();
+        // A request that failed in the step in which it came is not in the state before it.
+        let asked = view.holders.requests.get(&waiter).copied();
         let waited = asked.map_or(Duration::ZERO, |request| now.saturating_since(request.started));
         let number = view.step.number;
         let mut text = format!("step {number}, {now}: the check-out of {waiter} failed ");
@@ -61,14 +61,17 @@ impl Explainer {
             CheckOutError::WaitQueueTimeout { .. } => self.timed_out(view, waiter, now),
             CheckOutError::EstablishFailed { cause } => self.not_established(view, waiter, cause),
             CheckOutError::Cancelled => {
-                format!("its caller went away. Meanwhile {}", self.obstacle(view, waiter, now))
+                format!(
+                    "its caller cancelled it. At that time, {}",
+                    self.obstacle(view, waiter, now)
+                )
             }
         };
         text
     }
 
     fn timed_out(&self, view: &View<'_>, waiter: WaiterId, now: Instant) -> String {
-        format!("its time to wait ran out. {}", capitalised(&self.obstacle(view, waiter, now)))
+        format!("its wait timed out. {}", capitalised(&self.obstacle(view, waiter, now)))
     }
 
     fn cleared(&self, view: &View<'_>, asked: Option<Request>, cause: Option<&Cause>) -> String {
@@ -84,57 +87,57 @@ impl Explainer {
         let because = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
         if let Input::EstablishSucceeded { id, .. } = &view.step.input {
             return format!(
-                "connection {id}, which was made for it, was ready only after the pool had been \
-                 cleared{because}."
+                "connection {id}, which was created for it, was established only after the pool had \
+                 been cleared{because}."
             );
         }
         format!("the pool was cleared while it waited{because}.")
     }
 
     fn not_established(&self, view: &View<'_>, waiter: WaiterId, cause: &Cause) -> String {
-        match owned(view.mirror, waiter) {
+        match owned(view.holders, waiter) {
             Some((number, since)) => format!(
-                "connection c{number}, which was being made for it for {}, could not be \
+                "connection c{number}, which was created for it {} before, could not be \
                  established: {cause}.",
                 span(view.pool.now().saturating_since(since))
             ),
             None => {
-                format!("the connection that was made for it could not be established: {cause}.")
+                format!("the connection that was created for it could not be established: {cause}.")
             }
         }
     }
 
-    /// What stood in its way, as a sentence that begins small.
+    /// What kept it waiting, as a sentence that begins in lower case.
     fn obstacle(&self, view: &View<'_>, waiter: WaiterId, now: Instant) -> String {
         let before = &view.before;
-        if let Some((number, since)) = owned(view.mirror, waiter) {
+        if let Some((number, since)) = owned(view.holders, waiter) {
             return self.slow_establishment(number, now.saturating_since(since));
         }
-        let ahead = view.mirror.requests.keys().filter(|&&id| id < waiter).count();
+        let ahead = view.holders.requests.keys().filter(|&&id| id < waiter).count();
         let queue = format!("{ahead} requests were ahead of it");
         let is_full = before.max_pool_size.is_some_and(|max| before.total >= max);
         if is_full {
             let max = before.max_pool_size.unwrap_or(before.total);
             format!(
-                "maxPoolSize stood in the way: all {} of {max} connections were taken ({} in use, \
-                 {} being established), and {queue}. {}",
+                "the limit was maxPoolSize: there were {} of {max} connections ({} in use, {} being \
+                 established), and {queue}. {}",
                 before.total,
                 before.in_use,
                 before.pending,
-                self.holders(view.mirror, now)
+                self.holders(view.holders, now)
             )
         } else if before.pending >= before.max_connecting {
             format!(
-                "maxConnecting stood in the way: {} of {} connections were being established at \
-                 once, with room for more ({} of {}), and {queue}. {}",
+                "the limit was maxConnecting: {} of {} connections were being established at once, \
+                 with room for more ({} of {}), and {queue}. {}",
                 before.pending,
                 before.max_connecting,
                 before.total,
                 before.max_pool_size.map_or("any number".to_owned(), |max| max.to_string()),
-                self.pending(view.mirror, now)
+                self.pending(view.holders, now)
             )
         } else {
-            format!("nothing stood in the way but {queue}.")
+            format!("no limit was reached, but {queue}.")
         }
     }
 
@@ -142,20 +145,19 @@ impl Explainer {
         let usual = self
             .establishments
             .median()
-            .map(|usual| format!(" (half of those before took less than {})", span(usual)));
+            .map(|usual| format!(" (the median before was {})", span(usual)));
         format!(
-            "slow establishment stood in the way: connection c{number} was being made for it for \
-             {}{}.",
+            "establishment was slow: connection c{number} was being established for it for {}{}.",
             span(since),
             usual.unwrap_or_default()
         )
     }
 
-    fn pending(&self, mirror: &Mirror, now: Instant) -> String {
-        let mut pending: Vec<_> = mirror
+    fn pending(&self, holders: &Holders, now: Instant) -> String {
+        let mut pending: Vec<_> = holders
             .connections
             .iter()
-            .filter(|(_, connection)| connection.doing == Doing::Pending)
+            .filter(|(_, connection)| connection.activity == Activity::Pending)
             .map(|(number, connection)| (now.saturating_since(connection.since), *number))
             .collect();
         pending.sort_unstable_by(|a, b| b.cmp(a));
@@ -174,15 +176,15 @@ impl Explainer {
         format!("Being established: {}.{verdict}", listed.join(", "))
     }
 
-    fn holders(&self, mirror: &Mirror, now: Instant) -> String {
-        let mut held: Vec<_> = mirror
+    fn holders(&self, holders: &Holders, now: Instant) -> String {
+        let mut held: Vec<_> = holders
             .connections
             .iter()
-            .filter_map(|(number, connection)| match connection.doing {
-                Doing::InUse(holder) => {
+            .filter_map(|(number, connection)| match connection.activity {
+                Activity::InUse(holder) => {
                     Some((now.saturating_since(connection.since), *number, holder))
                 }
-                Doing::Pending | Doing::Idle => None,
+                Activity::Pending | Activity::Idle => None,
             })
             .collect();
         held.sort_unstable_by_key(|&(age, number, _)| (std::cmp::Reverse(age), number));
@@ -190,7 +192,7 @@ impl Explainer {
             .iter()
             .take(LISTED)
             .map(|(age, number, holder)| {
-                let holder = holder.map_or("somebody".to_owned(), |id| id.to_string());
+                let holder = holder.map_or("an unknown request".to_owned(), |id| id.to_string());
                 format!("c{number} by {holder} for {}", span(*age))
             })
             .collect();
@@ -203,24 +205,23 @@ impl Explainer {
             if suspect > 0 {
                 let _ = write!(
                     text,
-                    " {suspect} of them look like a leak: half of all uses before took less than \
-                     {usual}."
+                    " {suspect} of them look like leaks: the median use before took {usual}."
                 );
             } else {
                 let _ = write!(
                     text,
-                    " No leak shows: half of all uses before took less than {usual}, so there was \
-                     more work than connections."
+                    " None looks like a leak: the median use before took {usual}, so there was more \
+                     work than connections."
                 );
             }
         }
         text
     }
 
-    /// How long things usually take, and since when the pool is paused.
+    /// Updates typical durations, and the time of the last clear.
     fn learn(&mut self, view: &View<'_>) {
         let now = view.pool.now();
-        let connection = |number| view.mirror.connections.get(&number);
+        let connection = |number| view.holders.connections.get(&number);
         match &view.step.input {
             Input::CheckedIn { id, .. } if !view.step.refused => {
                 let since = connection(id.number()).map(|connection| connection.since);
@@ -252,7 +253,7 @@ impl Explainer {
     }
 }
 
-/// The last few durations of a kind.
+/// The last durations of a kind.
 #[derive(Debug, Default)]
 struct Typical(VecDeque<Duration>);
 
@@ -264,7 +265,7 @@ impl Typical {
         self.0.push_back(duration);
     }
 
-    /// `None` as long as there are too few to say.
+    /// `None` if there are too few.
     fn median(&self) -> Option<Duration> {
         let mut sorted: Vec<_> = self.0.iter().copied().collect();
         sorted.sort_unstable();
@@ -274,16 +275,16 @@ impl Typical {
 
 fn since(request: Request) -> String {
     if request.step == 0 {
-        format!(" (since {}, before this trace begins)", request.started)
+        format!(" (since {}, before the trace begins)", request.started)
     } else {
         format!(" (since {}, step {})", request.started, request.step)
     }
 }
 
-/// The pending connection that was created for a request, and since when.
-fn owned(mirror: &Mirror, waiter: WaiterId) -> Option<(u64, Instant)> {
-    let mut pending = mirror.connections.iter().filter(|(_, connection)| {
-        connection.doing == Doing::Pending && connection.creator == Some(waiter)
+/// The pending connection that was created for a request, and its age.
+fn owned(holders: &Holders, waiter: WaiterId) -> Option<(u64, Instant)> {
+    let mut pending = holders.connections.iter().filter(|(_, connection)| {
+        connection.activity == Activity::Pending && connection.creator == Some(waiter)
     });
     pending.next().map(|(number, connection)| (*number, connection.since))
 }
@@ -294,7 +295,7 @@ fn capitalised(text: &str) -> String {
     first.into_iter().flatten().chain(characters).collect()
 }
 
-/// A use that is so many times as long as half of the others looks like a leak.
+/// A use that is this many times as long as the median looks like a leak.
 const LEAK_FACTOR: u32 = 20;
 const LISTED: usize = 3;
 const REMEMBERED: usize = 512;

@@ -1,32 +1,32 @@
-//! Which steps are shown.
+//! Filters steps.
 
 use cenote_core::pool::{Action, Event, Input, WaiterId};
 use cenote_core::trace::Traced;
 
 use super::condition::INPUTS;
-use super::watch::View;
+use super::step_reader::View;
 use crate::event_json;
 
-/// Steps that have to do with all of what is set.
+/// Lets steps pass that match everything that is set.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// One of these connections.
+    /// They are about one of these connections.
     pub connections: Vec<u64>,
-    /// One of these requests.
+    /// They are about one of these requests.
     pub waiters: Vec<u64>,
-    /// Not before, in nanoseconds.
+    /// They are not earlier, in nanoseconds since the origin.
     pub from: Option<u64>,
-    /// Not after, in nanoseconds.
+    /// They are not later, in nanoseconds since the origin.
     pub to: Option<u64>,
-    /// One of these names of inputs, events or actions.
+    /// They have an input, event or action of one of these names.
     pub types: Vec<String>,
 }
 
-/// A name by which steps can be chosen, as it was written.
+/// Checks the name of an input, event or action.
 ///
 /// # Errors
 ///
-/// When no input, event or action has it, in words.
+/// If no input, event or action has that name.
 pub fn known_type(name: &str) -> Result<String, String> {
     let known = INPUTS.iter().chain(&event_json::TYPES).chain(&ACTIONS);
     if known.into_iter().any(|known| *known == name) {
@@ -40,7 +40,7 @@ pub fn known_type(name: &str) -> Result<String, String> {
 const ACTIONS: [&str; 6] =
     ["StartEstablish", "AbortEstablish", "Deliver", "CloseSocket", "Interrupt", "ReportLeak"];
 
-/// Of an event its own.
+/// The name of an action; of an event, the event's name.
 fn name_of(action: &Action<Traced>) -> &'static str {
     match action {
         Action::EmitEvent(event) => event.name(),
@@ -54,7 +54,7 @@ fn name_of(action: &Action<Traced>) -> &'static str {
 }
 
 impl Filter {
-    /// Whether the step is shown.
+    /// Whether the step passes.
     pub fn lets_pass(&self, view: &View<'_>) -> bool {
         let Self { connections, waiters, from, to, types } = self;
         let at = view.step.at.as_nanos();
@@ -72,7 +72,7 @@ impl Filter {
             || view.actions.iter().any(|action| wanted(connection_of_action(action)))
     }
 
-    /// What concerns the request itself, and the way of the connection that it holds.
+    /// Whether the step is about the request, or about the connection that it holds.
     fn is_about_waiter(&self, view: &View<'_>) -> bool {
         let wanted = |id: WaiterId| self.waiters.contains(&id.0);
         let asked = if let Input::CheckOutRequested { id, .. } | Input::CheckOutCancelled { id } =
@@ -81,7 +81,7 @@ impl Filter {
             wanted(*id)
         } else {
             let number = connection_of(&view.step.input);
-            let holder = number.and_then(|number| view.mirror.last_holder.get(&number));
+            let holder = number.and_then(|number| view.holders.last_holder.get(&number));
             holder.is_some_and(|&id| wanted(id))
         };
         let answered = |action: &Action<Traced>| matches!(action, Action::Deliver { waiter, .. } if wanted(*waiter));

@@ -1,4 +1,4 @@
-//! A whole trace in memory: for whoever goes back and forth in it, or takes it apart.
+//! A complete trace in memory, for access in both directions and for shrinking.
 
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,44 +9,44 @@ use cenote_core::pool::{
 };
 use cenote_core::trace::{Cause, Replay, TraceError, TraceHeader, TraceInfo, TraceWriter, Traced};
 
-/// The state in which a trace begins, and all of its inputs.
+/// The initial state of a trace, and all of its inputs.
 #[derive(Clone, Debug)]
 pub struct History {
-    /// What it says of itself.
+    /// The trace's header.
     pub header: TraceHeader,
-    /// Where it begins.
+    /// The initial state.
     pub start: PoolCheckpoint,
-    /// What happened.
+    /// The inputs.
     pub inputs: Vec<Entry>,
 }
 
 /// One input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// When.
+    /// The time.
     pub at: Instant,
-    /// What.
+    /// The input.
     pub input: Input<Traced>,
-    /// Whether it was refused.
+    /// Whether the input was refused.
     pub refused: bool,
 }
 
 impl History {
-    /// Reads and verifies a trace. Also gives the problem that ends it early, if there is one.
+    /// Reads and verifies a trace. Also returns the error that ends it early, if there is one.
     ///
     /// # Errors
     ///
-    /// When it cannot even be begun.
+    /// If the beginning of the trace is invalid.
     pub fn read(source: impl Read) -> Result<(Self, Option<TraceError>), TraceError> {
         let mut replay = Replay::new(source)?;
         let (header, mut start) = (replay.header().clone(), replay.pool().checkpoint());
         let mut inputs = Vec::new();
         let problem = loop {
-            match replay.step(&mut cenote_core::pool::WithoutEvents(&mut Nobody)) {
+            match replay.step(&mut cenote_core::pool::WithoutEvents(&mut Discard)) {
                 Ok(Some(step)) => {
                     if step.lost_before.is_some() {
-                        // What comes before a gap cannot be put together with what comes after it.
-                        // A gap has its state behind it, in which the step has been taken already.
+                        // A history cannot span a gap in the recording: it starts again with the
+                        // state after the gap, which includes this step.
                         inputs.clear();
                         start = replay.pool().checkpoint();
                         continue;
@@ -60,21 +60,21 @@ impl History {
         Ok((Self { header, start, inputs }, problem))
     }
 
-    /// The pool as it was at first.
+    /// The pool in its initial state.
     ///
     /// # Panics
     ///
-    /// Never: the state was that of a pool.
+    /// Never, because the state was that of a pool.
     pub fn pool(&self) -> PoolState<Traced> {
         PoolState::restore(&self.start, &mut Restored).expect("the checkpoint of a pool")
     }
 
-    /// Writes it as a trace, with a fingerprint after every input; up to the one at which the machine
-    /// panics, if it does.
+    /// Writes the history as a trace, with a fingerprint after every input, up to the input at
+    /// which the machine panics.
     ///
     /// # Errors
     ///
-    /// Those of the sink.
+    /// I/O errors of the sink.
     pub fn write<W: io::Write>(&self, sink: W) -> io::Result<W> {
         let mut info = TraceInfo::new(self.header.address.as_deref().unwrap_or_default());
         info = info.with_program(concat!("cenote ", env!("CARGO_PKG_VERSION")));
@@ -84,7 +84,7 @@ impl History {
         let mut pool = self.pool();
         for Entry { at, input, .. } in &self.inputs {
             let handled =
-                AssertUnwindSafe(|| pool.handle(*at, input.clone(), &mut Nobody).is_err());
+                AssertUnwindSafe(|| pool.handle(*at, input.clone(), &mut Discard).is_err());
             let Ok(refused) = catch_unwind(handled) else {
                 writer.input(*at, input, false)?;
                 break;
@@ -96,7 +96,7 @@ impl History {
     }
 }
 
-/// Feeds one entry. `Err` when it is refused.
+/// Feeds one entry to a pool.
 ///
 /// # Errors
 ///
@@ -109,11 +109,11 @@ pub fn feed(
     pool.handle(entry.at, entry.input.clone(), out)
 }
 
-/// Looks at no action.
+/// A sink that ignores all actions.
 #[derive(Clone, Copy, Debug)]
-pub struct Nobody;
+pub struct Discard;
 
-impl ActionSink<Traced> for Nobody {
+impl ActionSink<Traced> for Discard {
     fn act(&mut self, _: Action<Traced>) {}
 
     fn wants_events(&self) -> bool {
@@ -121,7 +121,7 @@ impl ActionSink<Traced> for Nobody {
     }
 }
 
-/// PayloadSource of a state whose past is not told.
+/// Payloads of a state whose past is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Restored;
 
@@ -133,6 +133,6 @@ impl PayloadSource<Traced> for Restored {
     }
 
     fn cause(&mut self, _: Option<ServiceId>) -> Cause {
-        Cause { text: Some("before this trace begins".into()), ..Cause::default() }
+        Cause { text: Some("before the trace begins".into()), ..Cause::default() }
     }
 }

@@ -1,4 +1,4 @@
-//! Steps as JSON objects, one a line, for machines.
+//! Steps as JSON objects, one per line.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use cenote_core::pool::{Action, Event, Health, Input, Instant, Purpose, Snapshot
 use cenote_core::trace::{ActionRecord, Cause, TraceHeader, Traced};
 use serde_json::{Map, Value, json};
 
-use super::watch::View;
+use super::step_reader::View;
 use crate::event_json;
 
-/// A step with all that came of it.
+/// A step with its actions and counts.
 pub fn step(view: &View<'_>, address: &ServerAddress) -> Value {
     let step = view.step;
     let mut object = Map::new();
@@ -51,7 +51,7 @@ pub fn events<'a>(
     })
 }
 
-/// The address that events name. One that was hashed or left out is replaced.
+/// The address of events. A hashed or omitted one is replaced.
 pub fn address(header: &TraceHeader) -> ServerAddress {
     let told = header.address.as_deref().unwrap_or_default().trim_start_matches('#');
     let told = if told.is_empty() { "not-told" } else { told };

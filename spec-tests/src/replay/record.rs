@@ -1,4 +1,4 @@
-//! Traces of runs that nobody had: random ones, and traffic.
+//! Records traces of generated runs: random ones, and simulated traffic.
 
 use std::io;
 
@@ -11,60 +11,60 @@ use super::random::RandomRun;
 use super::traffic::{Scene, Simulated, Traffic, Watched, returned};
 use crate::lockstep::Tagged;
 
-/// Writes a trace of traffic with so many inputs.
+/// Writes a trace of simulated traffic with about `steps` inputs.
 ///
 /// # Errors
 ///
-/// Those of the sink.
+/// I/O errors of the sink.
 pub fn traffic<W: io::Write>(
     scene: Scene,
     steps: u64,
     journal: JournalOptions,
     sink: W,
 ) -> io::Result<W> {
-    let nobody = &mut |_: Action<Simulated>| {};
-    let pool = PoolState::new(Instant::ORIGIN, scene.options.clone(), nobody);
-    let mut taping = Taping::begin(pool.expect("a scene has usable options"), journal, sink);
+    let ignore = &mut |_: Action<Simulated>| {};
+    let pool = PoolState::new(Instant::ORIGIN, scene.options.clone(), ignore);
+    let mut run = RecordedRun::begin(pool.expect("a scene has usable options"), journal, sink);
     let checks_in_twice = scene.checks_in_twice;
     let mut traffic = Traffic::new(scene);
     let mut step = 0;
-    // Whoever is to check in twice may do so only after somebody has checked in.
+    // The second check-in of a connection can only follow a first one.
     let mut may_end = !checks_in_twice;
     while step < steps || !may_end {
-        let Some((now, input)) = traffic.next(&taping.pool) else { break };
+        let Some((now, input)) = traffic.next(&run.pool) else { break };
         let returned = returned_by(&input);
-        let handled = taping.pool.handle(now, input, &mut Watched(&mut traffic));
-        handled.expect("traffic feeds nothing that makes no sense");
+        let handled = run.pool.handle(now, input, &mut Watched(&mut traffic));
+        handled.expect("simulated traffic is valid");
         step += 1;
         if let Some(id) = returned.filter(|_| step >= steps && !may_end) {
-            may_end = check_in_again(&mut taping.pool, now, id);
+            may_end = check_in_again(&mut run.pool, now, id);
         }
-        taping.drain()?;
+        run.drain()?;
     }
-    taping.finish()
+    run.finish()
 }
 
-/// Writes a trace of a new pool to which nothing has happened.
+/// Writes a trace of a new pool without any input.
 ///
 /// # Errors
 ///
-/// Those of the sink.
+/// I/O errors of the sink.
 ///
 /// # Panics
 ///
-/// With options that no pool can work with.
+/// If the options are invalid.
 pub fn beginning<W: io::Write>(options: &PoolOptions, sink: W) -> io::Result<W> {
-    let nobody = &mut |_: Action<Tagged>| {};
-    let pool = PoolState::new(Instant::ORIGIN, options.clone(), nobody).expect("usable options");
-    Taping::begin(pool, JournalOptions::default(), sink).finish()
+    let ignore = &mut |_: Action<Tagged>| {};
+    let pool = PoolState::new(Instant::ORIGIN, options.clone(), ignore).expect("usable options");
+    RecordedRun::begin(pool, JournalOptions::default(), sink).finish()
 }
 
 fn returned_by(input: &Input<Simulated>) -> Option<ConnId> {
     if let Input::CheckedIn { id, .. } = input { Some(*id) } else { None }
 }
 
-/// Whether it was refused: a connection that somebody else has been handed already would be taken
-/// from him.
+/// Checks in a connection again, and returns whether that was refused. Does nothing if the
+/// connection is in use again, because that check-in would be valid.
 fn check_in_again(pool: &mut Recorder<Simulated>, now: Instant, id: ConnId) -> bool {
     let same = pool.connections().find(|connection| connection.id == id);
     let is_used = same.is_some_and(|same| matches!(same.state, ConnectionState::InUse { .. }));
@@ -72,36 +72,37 @@ fn check_in_again(pool: &mut Recorder<Simulated>, now: Instant, id: ConnId) -> b
     !is_used && pool.handle(now, again, &mut |_: Action<Simulated>| {}).is_err()
 }
 
-/// Writes a trace of the random run of a seed, with about so many inputs; some of them are refused.
+/// Writes a trace of the random run of a seed, with about `steps` inputs, some of which are
+/// refused.
 ///
 /// # Errors
 ///
-/// Those of the sink.
+/// I/O errors of the sink.
 pub fn random<W: io::Write>(
     seed: u64,
     steps: usize,
     journal: JournalOptions,
     sink: W,
 ) -> io::Result<W> {
-    let mut run = RandomRun::new(seed, steps);
-    let nobody = &mut |_: Action<Tagged>| {};
-    let pool = PoolState::new(Instant::ORIGIN, run.options.clone(), nobody);
-    let mut taping = Taping::begin(pool.expect("usable options"), journal, sink);
-    while let Some((now, input)) = run.next_tagged(&taping.pool) {
-        // Refused on purpose, now and then.
-        let _ = taping.pool.handle(now, input, &mut |_: Action<Tagged>| {});
-        taping.drain()?;
+    let mut inputs = RandomRun::new(seed, steps);
+    let ignore = &mut |_: Action<Tagged>| {};
+    let pool = PoolState::new(Instant::ORIGIN, inputs.options.clone(), ignore);
+    let mut run = RecordedRun::begin(pool.expect("usable options"), journal, sink);
+    while let Some((now, input)) = inputs.next_tagged(&run.pool) {
+        // Some inputs are invalid on purpose.
+        let _ = run.pool.handle(now, input, &mut |_: Action<Tagged>| {});
+        run.drain()?;
     }
-    taping.finish()
+    run.finish()
 }
 
-/// A pool with its journal and who writes it, all in one thread.
-pub(crate) struct Taping<S: PoolTypes, W> {
+/// A pool with its journal and the writer, all in one thread.
+pub(crate) struct RecordedRun<S: PoolTypes, W> {
     pool: Recorder<S>,
     writer: TraceWriter<W>,
 }
 
-impl<S: PoolTypes, W: io::Write> Taping<S, W>
+impl<S: PoolTypes, W: io::Write> RecordedRun<S, W>
 where
     S::Cause: TraceCause,
 {
@@ -112,9 +113,9 @@ where
         Self { pool, writer: TraceWriter::new(sink, info) }
     }
 
-    /// Feeds the pool, and writes what there is to be written.
+    /// Feeds the pool, and writes the journal.
     pub(crate) fn feed(&mut self, now: Instant, input: Input<S>) -> io::Result<()> {
-        // What it does is for somebody else to look at.
+        // The actions are processed elsewhere.
         let fed = self.pool.handle(now, input, &mut |_: Action<S>| {});
         fed.map_err(|misuse| io::Error::other(misuse.reason.to_string()))?;
         self.drain()

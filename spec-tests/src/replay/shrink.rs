@@ -1,4 +1,4 @@
-//! Taking inputs away from a trace for as long as it still shows something.
+//! Removes inputs from a trace for as long as it still shows a property.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,19 +11,19 @@ use cenote_core::trace::Traced;
 use crate::lockstep;
 use crate::model::Model;
 
-use super::condition::{Condition, Moment, NoCondition};
-use super::history::{Entry, History, Nobody};
+use super::condition::{Condition, InvalidCondition, StepResult};
+use super::history::{Discard, Entry, History};
 use super::symbolic::{Clock, Names, Naming, Symbolic, Timeline, name_started, symbolic};
 
-/// What a trace shows.
+/// A property of a trace.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Property {
     /// An input is refused.
     Misuse,
-    /// An invariant of the machine does not hold, or it panics.
+    /// An invariant of the machine is violated, or the machine panics.
     Invariant,
-    /// The machine does other than the reference model, or its events do not add up. For traces
-    /// that begin with the pool.
+    /// The machine differs from the reference model, or its events do not add up. Only for traces
+    /// that begin with a new pool.
     Model,
     /// A condition holds after some step.
     Condition(Condition),
@@ -42,7 +42,7 @@ impl FromStr for Property {
                 let text = if named { format!("event={text}") } else { text.to_owned() };
                 let condition = text.parse().map(Self::Condition);
                 let or = "; or misuse, invariant, model, or the name of an event";
-                condition.map_err(|error: NoCondition| format!("{error}{or}"))
+                condition.map_err(|error: InvalidCondition| format!("{error}{or}"))
             }
         }
     }
@@ -53,20 +53,20 @@ impl fmt::Display for Property {
         match self {
             Self::Misuse => f.write_str("a refused input"),
             Self::Invariant => f.write_str("a broken invariant"),
-            Self::Model => f.write_str("what the reference model would not do"),
+            Self::Model => f.write_str("a difference from the reference model"),
             Self::Condition(condition) => write!(f, "{condition}"),
         }
     }
 }
 
-/// A small trace that still shows the property; `None` if not even the whole one does.
+/// A small trace that still shows the property; `None` if the complete one does not.
 ///
-/// Each candidate is replayed from the start. So first comes what may get rid of almost everything
-/// with few and short replays: a few stories from the front and a few from the end. Then halves,
-/// quarters, … of the stories are left out, and at last of single inputs. All of that once as if what
-/// is left out took no time, and once with gaps; and if that was not enough, once with everything that
-/// came when something was due at such a moment again. After some ten million inputs it makes do with what
-/// it has.
+/// Each candidate is replayed from the start. So candidates come first that may remove almost
+/// everything with few, short replays: a few groups from the front and a few from the end. Then
+/// halves, quarters and so on of the groups are left out, and finally single inputs. All of that is
+/// done once as if omitted inputs took no time, and once with gaps; if that was not enough, once
+/// with those inputs that came at a deadline moved to a deadline again. After some ten million
+/// inputs, the best trace so far is returned.
 pub fn shrink(history: &History, property: &Property) -> Option<History> {
     let all = symbolic(history);
     let start = history.pool();
@@ -76,78 +76,77 @@ pub fn shrink(history: &History, property: &Property) -> Option<History> {
         let mut search = Search { runs, replayed: 0 };
         let everything: Vec<usize> = (0..all.len()).collect();
         let shown = search.shows(&everything)?;
-        let stories = search.fewest_at_both_ends(stories(&all[..shown]));
-        let kept = search.leave_out(stories);
+        let groups = search.fewest_at_both_ends(groups(&all[..shown]));
+        let kept = search.leave_out(groups);
         let kept = search.leave_out(kept.into_iter().map(|at| vec![at]).collect());
         Some(search.runs.resolved(&kept))
     };
     let as_it_was = [Timeline::Closed, Timeline::Open].into_iter().filter_map(shrink);
     let inputs = as_it_was.min_by_key(Vec::len)?;
-    // What has to come at one moment with the end of something comes there in a shorter trace, too.
+    // Inputs that have to coincide with a deadline coincide with it in a shorter trace, too.
     let is_long = inputs.len() > SHORT;
     let at_deadlines = if is_long { shrink(Timeline::Due) } else { None };
     let inputs = at_deadlines.into_iter().chain([inputs]).min_by_key(Vec::len)?;
     Some(History { inputs, ..history.clone() })
 }
 
-/// The inputs of each story, stories in the order in which they begin.
-fn stories(all: &[Symbolic]) -> Vec<Vec<usize>> {
-    let mut stories = Vec::<Vec<usize>>::new();
+/// The inputs of each group, groups in the order of their first inputs.
+fn groups(all: &[Symbolic]) -> Vec<Vec<usize>> {
+    let mut groups = Vec::<Vec<usize>>::new();
     let mut places = BTreeMap::new();
     for (index, symbolic) in all.iter().enumerate() {
-        let place = *places.entry(symbolic.story(index)).or_insert(stories.len());
-        if place == stories.len() {
-            stories.push(Vec::new());
+        let place = *places.entry(symbolic.group(index)).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push(Vec::new());
         }
-        stories[place].push(index);
+        groups[place].push(index);
     }
-    stories
+    groups
 }
 
 struct Search<'a> {
     runs: Runs<'a>,
-    /// Inputs so far.
+    /// The number of inputs that were replayed.
     replayed: usize,
 }
 
 impl Search<'_> {
-    /// As few stories from the front and from the end as show it, in powers of two.
-    fn fewest_at_both_ends(&mut self, stories: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
-        let count = stories.len();
+    /// The fewest groups from the front and from the end that show the property, in powers of two.
+    fn fewest_at_both_ends(&mut self, groups: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
+        let count = groups.len();
         let sizes = || std::iter::successors(Some(1), |size| Some(size * 2));
         for total in sizes().take_while(|&total| total < count) {
             for back in sizes().take_while(|&back| back <= total) {
-                let front = &stories[..total - back];
-                let chosen: Vec<_> =
-                    front.iter().chain(&stories[count - back..]).cloned().collect();
+                let front = &groups[..total - back];
+                let chosen: Vec<_> = front.iter().chain(&groups[count - back..]).cloned().collect();
                 if self.shows(&in_order(&chosen)).is_some() {
                     return chosen;
                 }
             }
         }
-        stories
+        groups
     }
 
-    /// Leaves out chunks of so many stories, from the end to the front, ever smaller ones, for as
-    /// long as what is left shows it.
-    fn leave_out(&mut self, mut stories: Vec<Vec<usize>>) -> Vec<usize> {
-        let mut size = stories.len().div_ceil(2).max(1);
+    /// Leaves out chunks of groups, from the end to the front, ever smaller ones, as long as the
+    /// rest shows the property.
+    fn leave_out(&mut self, mut groups: Vec<Vec<usize>>) -> Vec<usize> {
+        let mut size = groups.len().div_ceil(2).max(1);
         loop {
-            let before = stories.len();
+            let before = groups.len();
             let mut end = before;
             while end > 0 && self.replayed < REPLAYED_MAX {
                 let begin = end.saturating_sub(size);
-                let rest = stories[..begin].iter().chain(&stories[end..]).cloned();
+                let rest = groups[..begin].iter().chain(&groups[end..]).cloned();
                 let without: Vec<_> = rest.collect();
                 if self.shows(&in_order(&without)).is_some() {
-                    stories = without;
+                    groups = without;
                 }
                 end = begin;
             }
-            let is_done = size == 1 && stories.len() == before;
+            let is_done = size == 1 && groups.len() == before;
             if is_done || self.replayed >= REPLAYED_MAX {
-                // Whatever comes after the input that shows it is not needed.
-                let mut kept = in_order(&stories);
+                // Inputs after the one that shows the property are not needed.
+                let mut kept = in_order(&groups);
                 kept.truncate(self.shows(&kept).unwrap_or(kept.len()));
                 return kept;
             }
@@ -155,36 +154,36 @@ impl Search<'_> {
         }
     }
 
-    /// How many of these inputs it takes until the property shows.
+    /// The number of these inputs until the property shows.
     fn shows(&mut self, kept: &[usize]) -> Option<usize> {
         self.replayed += kept.len();
         self.runs.shows(kept)
     }
 }
 
-fn in_order(stories: &[Vec<usize>]) -> Vec<usize> {
-    let mut kept: Vec<usize> = stories.iter().flatten().copied().collect();
+fn in_order(groups: &[Vec<usize>]) -> Vec<usize> {
+    let mut kept: Vec<usize> = groups.iter().flatten().copied().collect();
     kept.sort_unstable();
     kept
 }
 
-/// So few inputs can be read.
+/// A trace of this length is readable.
 const SHORT: usize = 12;
 
-/// About a quarter of a minute.
+/// The limit of replayed inputs: about 15 seconds.
 const REPLAYED_MAX: usize = 15_000_000;
 
-/// Replays of some of the inputs.
+/// Replays some of the inputs.
 struct Runs<'a> {
     start: &'a PoolState<Traced>,
     all: &'a [Symbolic],
     property: &'a Property,
     timeline: Timeline,
-    /// The pool was new at the start.
+    /// The trace begins with a new pool.
     is_new: bool,
 }
 
-/// One of them.
+/// One replay.
 struct Run {
     pool: PoolState<Traced>,
     names: Names,
@@ -193,20 +192,20 @@ struct Run {
 }
 
 impl Runs<'_> {
-    /// How many of these inputs it takes until the property shows.
+    /// The number of these inputs until the property shows.
     fn shows(&self, kept: &[usize]) -> Option<usize> {
         match self.property {
             Property::Invariant => {}
             Property::Model => return self.differs_from_model(kept),
             Property::Misuse | Property::Condition(_) => return self.shows_quietly(kept),
         }
-        // A panic is what is looked for, and where it comes is not known beforehand.
+        // The panic that is looked for may come anywhere.
         let mut taken = 0;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let mut run = self.begin();
             for &at in kept {
                 taken += 1;
-                run.take(&self.all[at], &mut Nobody);
+                run.take(&self.all[at], &mut Discard);
                 run.pool.check_invariants();
             }
         }));
@@ -233,7 +232,7 @@ impl Runs<'_> {
             let symbolic = &self.all[at];
             let Some(entry) = run.take(symbolic, &mut out) else { continue };
             let shown = match self.property {
-                // One that only its surroundings make senseless proves nothing.
+                // An input that is invalid only because others were left out proves nothing.
                 Property::Misuse => entry.refused && symbolic.refused,
                 Property::Invariant | Property::Model => false,
                 Property::Condition(condition) => {
@@ -248,12 +247,12 @@ impl Runs<'_> {
         None
     }
 
-    /// The inputs as they are in a run of their own.
+    /// The inputs as they are in a run without the others.
     fn resolved(&self, kept: &[usize]) -> Vec<Entry> {
         let mut run = self.begin();
         let mut entries = Vec::new();
         for &at in kept {
-            let taken = catch_unwind(AssertUnwindSafe(|| run.take(&self.all[at], &mut Nobody)));
+            let taken = catch_unwind(AssertUnwindSafe(|| run.take(&self.all[at], &mut Discard)));
             entries.extend(taken.unwrap_or_default());
         }
         entries
@@ -267,7 +266,7 @@ impl Runs<'_> {
 }
 
 impl Run {
-    /// Feeds an input, if it means anything here.
+    /// Feeds an input, if it is meaningful in this run.
     fn take(&mut self, symbolic: &Symbolic, out: &mut impl ActionSink<Traced>) -> Option<Entry> {
         let Self { pool, names, started, clock } = self;
         let mut input = symbolic.resolve(names, pool)?;
@@ -278,7 +277,7 @@ impl Run {
         Some(Entry { at, input, refused })
     }
 
-    /// As [`take`](Self::take), judged.
+    /// As [`take`](Self::take), compared with the model.
     fn take_beside(
         &mut self,
         symbolic: &Symbolic,
@@ -287,7 +286,7 @@ impl Run {
         let Self { pool, names, started, clock } = self;
         let Some(mut input) = symbolic.resolve(names, pool) else { return Ok(()) };
         let at = clock.tell(symbolic, &mut input, pool);
-        let mut naming = Naming { names, started, out: &mut Nobody };
+        let mut naming = Naming { names, started, out: &mut Discard };
         for action in lockstep::judge(pool, model, at, input)?.unwrap_or_default() {
             naming.act(action);
         }
@@ -303,8 +302,8 @@ impl Run {
         actions: &[Action<Traced>],
     ) -> bool {
         let (at, snapshot) = (self.pool.now(), self.pool.snapshot());
-        let moment = Moment { step, at, input: &entry.input, actions, snapshot: &snapshot };
-        condition.holds(&moment)
+        let result = StepResult { step, at, input: &entry.input, actions, snapshot: &snapshot };
+        condition.holds(&result)
     }
 }
 
@@ -327,7 +326,7 @@ impl ActionSink<Traced> for Sink {
     }
 }
 
-/// Kinds of inputs and how often each comes, most frequent first: what a trace consists of.
+/// The kinds of inputs and their counts, most frequent first.
 pub fn summary(history: &History) -> String {
     let mut counts = BTreeMap::<&str, usize>::new();
     history.inputs.iter().for_each(|entry| *counts.entry(entry.input.name()).or_default() += 1);

@@ -1,43 +1,44 @@
-//! Going through a trace by hand, forwards and backwards.
+//! Steps through a trace interactively, forwards and backwards.
 
 use std::io::{self, BufRead, Write};
 
 use cenote_core::pool::{Action, PoolState};
 use cenote_core::trace::{Step, Traced};
 
-use super::condition::{Condition, Moment};
-use super::history::{Entry, History, Nobody, feed};
-use super::mirror::Mirror;
+use super::condition::{Condition, StepResult};
+use super::history::{Discard, Entry, History, feed};
+use super::holders::Holders;
+use super::step_reader::View;
 use super::text;
-use super::watch::View;
 
 const HELP: &str = "\
 next [N]      take N steps (n; an empty line takes one)
 back [N]      go N steps back (b)
 go STEP       go to a step (g)
-until COND    go on to the next step at which waiting>100, event=…, input=…, at=… holds (u)
-since COND    go back to the last step at which it held
+until COND    go to the next step at which waiting>100, event=…, input=…, at=… holds (u)
+since COND    go back to the last step at which COND held
 state         the counts (s)
-connections   each connection, and who holds it (c)
+connections   each connection, and the request that holds it (c)
 waiters       each request that waits (w)
 help          this (h)
-quit          the end (q)";
+quit          quit (q)";
 
-/// A place in a history: after how many inputs, and how the pool is there.
+/// A position in a history, and the pool at that position.
 struct Stepper<'a> {
     history: &'a History,
-    /// Every so many inputs, the pool, so that going back is not going all the way.
+    /// Clones of the pool at regular positions, so that going back does not need a replay from the
+    /// start.
     keyframes: Vec<PoolState<Traced>>,
     at: usize,
     pool: PoolState<Traced>,
 }
 
-/// Reads commands, one a line, and answers each, until there are no more. A prompt is shown if
-/// `prompt` is set: to people, not to pipes.
+/// Reads commands, one per line, and answers each until the input ends. `prompt` is for interactive
+/// use, and not for pipes.
 ///
 /// # Errors
 ///
-/// Those of the input and the output.
+/// I/O errors of the input and the output.
 pub fn run(
     history: &History,
     commands: impl BufRead,
@@ -45,7 +46,7 @@ pub fn run(
     prompt: bool,
 ) -> io::Result<()> {
     let mut stepper = Stepper::new(history);
-    writeln!(out, "{} steps; `help` says what can be done", history.inputs.len())?;
+    writeln!(out, "{} steps; `help` lists the commands", history.inputs.len())?;
     let mut lines = commands.lines();
     loop {
         if prompt {
@@ -53,7 +54,7 @@ pub fn run(
             out.flush()?;
         }
         let Some(line) = lines.next().transpose()? else {
-            // Whoever ends it by Ctrl-D is still on the line of the prompt.
+            // After Ctrl-D, the cursor is still on the line of the prompt.
             return if prompt { writeln!(out) } else { Ok(()) };
         };
         let (command, argument) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
@@ -83,9 +84,9 @@ impl<'a> Stepper<'a> {
             ("waiters" | "w", _) => self.waiters(out),
             ("help" | "h" | "?", _) => writeln!(out, "{HELP}"),
             ("next" | "n" | "back" | "b" | "go" | "g", _) => {
-                writeln!(out, "`{argument}` is no number of steps")
+                writeln!(out, "`{argument}` is not a number of steps")
             }
-            _ => writeln!(out, "`{command}` is no command; `help` lists them"),
+            _ => writeln!(out, "`{command}` is not a command; `help` lists them"),
         }
     }
 
@@ -111,7 +112,7 @@ impl<'a> Stepper<'a> {
         writeln!(out, "{line}")
     }
 
-    /// To after so many inputs, from the nearest keyframe before.
+    /// Goes to the position after this many inputs, from the nearest clone before it.
     fn jump(&mut self, to: usize) {
         if to < self.at {
             let frame = (to / KEYFRAME).min(self.keyframes.len() - 1);
@@ -120,18 +121,18 @@ impl<'a> Stepper<'a> {
         }
         while self.at < to {
             let entry = &self.history.inputs[self.at];
-            let _ = feed(&mut self.pool, entry, &mut Nobody);
+            let _ = feed(&mut self.pool, entry, &mut Discard);
             self.advance();
         }
     }
 
-    /// One step, and what it looks like.
+    /// Takes one step and returns its line.
     fn step(&mut self) -> Option<String> {
         let (entry, actions, before) = self.take()?;
         let step = self.as_step(&entry);
-        let mirror = Mirror::default();
+        let holders = Holders::default();
         let view =
-            View { step: &step, actions: &actions, before, mirror: &mirror, pool: &self.pool };
+            View { step: &step, actions: &actions, before, holders: &holders, pool: &self.pool };
         Some(text::step(&view))
     }
 
@@ -162,12 +163,12 @@ impl<'a> Stepper<'a> {
         let found = if forwards { self.find_next(&condition) } else { self.find_last(&condition) };
         match found {
             Some(step) => self.go(step, out),
-            None if forwards => writeln!(out, "it does not hold again before the end"),
-            None => writeln!(out, "it did not hold before"),
+            None if forwards => writeln!(out, "the condition does not hold again before the end"),
+            None => writeln!(out, "the condition did not hold before"),
         }
     }
 
-    /// The next step from here; stays where it is if there is none.
+    /// The next matching step; stays at its position if there is none.
     fn find_next(&mut self, condition: &Condition) -> Option<usize> {
         let here = self.at;
         while let Some(holds) = self.holds_next(condition) {
@@ -192,10 +193,10 @@ impl<'a> Stepper<'a> {
         last
     }
 
-    /// Takes a step and says whether the condition holds after it.
+    /// Takes a step and returns whether the condition holds after it.
     fn holds_next(&mut self, condition: &Condition) -> Option<bool> {
         let (entry, actions, _) = self.take()?;
-        Some(condition.holds(&Moment {
+        Some(condition.holds(&StepResult {
             step: self.at as u64,
             at: self.pool.now(),
             input: &entry.input,
@@ -204,20 +205,22 @@ impl<'a> Stepper<'a> {
         }))
     }
 
-    /// Who holds what is known from what was delivered, so it takes a way through the past.
+    /// Holders are known only from deliveries, so the steps before are replayed.
     fn connections(&mut self, out: &mut impl Write) -> io::Result<()> {
         let mut pool = self.history.pool();
-        let mut mirror = Mirror::of(&pool);
+        let mut holders = Holders::of(&pool);
         for (index, entry) in self.history.inputs[..self.at].iter().enumerate() {
             let mut actions = Vec::new();
             let refused = feed(&mut pool, entry, &mut actions).is_err();
             let step = Step::new(index as u64 + 1, entry.at, entry.input.clone(), refused);
-            mirror.follow(&step, &actions, &pool);
+            holders.follow(&step, &actions, &pool);
         }
         for connection in self.pool.connections() {
-            let held = mirror.connections.get(&connection.id.number());
-            let holder = match held.map(|held| held.doing) {
-                Some(super::mirror::Doing::InUse(Some(holder))) => format!(", held by {holder}"),
+            let held = holders.connections.get(&connection.id.number());
+            let holder = match held.map(|held| held.activity) {
+                Some(super::holders::Activity::InUse(Some(holder))) => {
+                    format!(", held by {holder}")
+                }
                 Some(_) | None => String::new(),
             };
             writeln!(out, "{}{holder}", text::connection(&connection))?;

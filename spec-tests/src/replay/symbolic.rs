@@ -1,5 +1,5 @@
-//! Inputs that mean the same after others were taken away: a connection is named by who held it or
-//! for whom it was made, not by its number, which would be another one.
+//! Symbolic inputs keep their meaning when others are removed: a connection is identified by the
+//! request that held it or for which it was created, because its number would change.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,43 +12,42 @@ use cenote_core::trace::Traced;
 use super::filter::connection_of;
 use super::history::{Entry, History};
 
-/// An input, and what its connection was when it was recorded.
+/// An input, and the role of its connection in the recording.
 #[derive(Clone, Debug)]
 pub(super) struct Symbolic {
     at: Instant,
-    /// Nanoseconds since the input before it.
+    /// The nanoseconds since the previous input.
     since_last: i64,
     pub(super) input: Input<Traced>,
     pub(super) refused: bool,
-    about: Option<About>,
-    /// It answers for a connection that the pool had given up by then.
+    about: Option<Role>,
+    /// It is about a connection that the pool had aborted by then.
     is_late: bool,
-    /// It came exactly when something was due.
+    /// It came exactly at a deadline.
     is_due: bool,
 }
 
-/// What a connection was, as far as the trace tells.
+/// The role of a connection, as far as the trace tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum About {
-    /// The one that was handed to this request last.
+enum Role {
+    /// The last connection that was delivered to this request.
     HeldBy(WaiterId),
-    /// The one that was made for this request.
+    /// The connection that was created for this request.
     MadeFor(WaiterId),
-    /// The one that was made ahead of need as the so-manieth.
+    /// The connection with this index among those that were created for the minimum pool size.
     Background(u64),
-    /// It was there when the trace began, or never existed.
+    /// It existed when the trace began, or never existed.
     Itself,
 }
 
-/// What time it is when inputs are missing.
+/// How time passes when inputs are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Timeline {
-    /// As long after the one before it as it was after the one before it then: what is left out
-    /// takes no time.
+    /// The interval before each input is as recorded: omitted inputs take no time.
     Closed,
-    /// As it was, with gaps.
+    /// The times are as recorded, with gaps.
     Open,
-    /// As `Closed`, but what came exactly when something was due comes when something is due.
+    /// As `Closed`, but inputs that came exactly at a deadline come at a deadline.
     Due,
 }
 
@@ -64,7 +63,7 @@ impl Clock {
         Self { timeline, now }
     }
 
-    /// When an input happens. Its deadline moves with it.
+    /// The time of an input. Its deadline moves with it.
     pub(super) fn tell(
         &mut self,
         symbolic: &Symbolic,
@@ -89,29 +88,29 @@ fn moved(from: Instant, by: i64) -> Instant {
     Instant::from_nanos(from.as_nanos().saturating_add_signed(by))
 }
 
-/// Who is who, in one run or another.
+/// The connections of a run by role.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
-    by_name: BTreeMap<About, ConnId>,
-    by_number: BTreeMap<u64, About>,
+    by_name: BTreeMap<Role, ConnId>,
+    by_number: BTreeMap<u64, Role>,
     backgrounds: u64,
-    /// Given up while they were opened: answers may come too late for them.
+    /// Aborted connections, for which answers may come too late.
     given_up: Vec<ConnId>,
 }
 
 impl Names {
-    /// Takes note of what an action says about who is who.
+    /// Updates the roles after an action.
     fn note(&mut self, action: &Action<Traced>) {
         match action {
             Action::StartEstablish { id, background: true, .. } => {
                 self.backgrounds += 1;
-                self.name(About::Background(self.backgrounds), *id);
+                self.name(Role::Background(self.backgrounds), *id);
             }
             Action::Deliver { waiter, outcome: Ok((id, ())) } => {
-                self.name(About::HeldBy(*waiter), *id);
+                self.name(Role::HeldBy(*waiter), *id);
             }
             Action::AbortEstablish { id } => self.given_up.push(*id),
-            // Named when the machine can tell for whom it is.
+            // Its role is added once the machine knows its owner.
             Action::StartEstablish { background: false, .. }
             | Action::Deliver { outcome: Err(_), .. }
             | Action::CloseSocket { .. }
@@ -121,13 +120,13 @@ impl Names {
         }
     }
 
-    fn name(&mut self, name: About, id: ConnId) {
+    fn name(&mut self, name: Role, id: ConnId) {
         self.by_name.insert(name, id);
         self.by_number.insert(id.number(), name);
     }
 }
 
-/// Notes who is who and passes actions on.
+/// Updates the roles and passes actions on.
 pub(super) struct Naming<'a, K> {
     pub(super) names: &'a mut Names,
     pub(super) started: &'a mut Vec<ConnId>,
@@ -148,18 +147,18 @@ impl<K: ActionSink<Traced>> ActionSink<Traced> for Naming<'_, K> {
     }
 }
 
-/// Names whom a queued request's connection was made for: the machine knows who owns it.
+/// Adds the roles of connections that were created for queued requests, which the machine knows.
 pub(super) fn name_started(names: &mut Names, started: &mut Vec<ConnId>, pool: &PoolState<Traced>) {
     for id in started.drain(..) {
         let started = pool.connections().find(|connection| connection.id == id);
         let state = started.map(|connection| connection.state);
         if let Some(ConnectionState::Pending { owner: Some(owner), .. }) = state {
-            names.name(About::MadeFor(owner), id);
+            names.name(Role::MadeFor(owner), id);
         }
     }
 }
 
-/// The inputs of a history with names for their connections.
+/// The inputs of a history, in symbolic form.
 pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
     let mut pool = history.pool();
     let (mut names, mut started) = (Names::default(), Vec::new());
@@ -167,7 +166,7 @@ pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
     let mut last = history.start.now;
     for Entry { at, input, refused } in &history.inputs {
         let about = connection_of(input)
-            .map(|number| names.by_number.get(&number).copied().unwrap_or(About::Itself));
+            .map(|number| names.by_number.get(&number).copied().unwrap_or(Role::Itself));
         let since_last = at.as_nanos().wrapping_sub(last.as_nanos()) as i64;
         last = *at;
         let (at, refused) = (*at, *refused);
@@ -181,11 +180,11 @@ pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
             is_late: connection_of(input).is_some_and(is_given_up),
             is_due: pool.next_deadline().is_some_and(|deadline| deadline.at == at),
         });
-        let out = &mut super::history::Nobody;
+        let out = &mut super::history::Discard;
         let mut naming = Naming { names: &mut names, started: &mut started, out };
         let handled = AssertUnwindSafe(|| pool.handle(at, input.clone(), &mut naming).is_ok());
         if catch_unwind(handled).is_err() {
-            // What comes after a panic never happened.
+            // Inputs after a panic are not replayed.
             break;
         }
         name_started(&mut names, &mut started, &pool);
@@ -193,25 +192,26 @@ pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
     all
 }
 
-/// What goes or stays together: a request is of no use without its end, nor the other way round.
+/// The group of an input. Groups are removed as a whole, because a request without its end is of no
+/// use, and vice versa.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Story {
+pub(super) enum Group {
     /// A request, from the check-out to the check-in.
     Request(WaiterId),
-    /// How a connection was established.
+    /// The establishment of a connection.
     Establishment(u64),
-    /// Something by itself.
+    /// A single input.
     Alone(usize),
 }
 
 impl Symbolic {
-    /// The input as it has to be in a run with these names; `None` if its connection does not come
-    /// up in it. What establishes a connection that is not there establishes the oldest that is
-    /// pending: somebody else may have it made now. What came too late comes too late again.
+    /// The input for a run with these roles; `None` if its connection does not exist in this run.
+    /// An answer for a connection that does not exist is about the oldest pending one, which
+    /// another request may have caused now. A late answer stays late.
     pub(super) fn resolve(&self, names: &Names, pool: &PoolState<Traced>) -> Option<Input<Traced>> {
         let Some(about) = self.about else { return Some(self.input.clone()) };
         let named = names.by_name.get(&about).copied();
-        if about == About::Itself && self.refused {
+        if about == Role::Itself && self.refused {
             return Some(self.input.clone());
         }
         let id = if self.establishes() && self.is_late && !self.refused {
@@ -219,7 +219,7 @@ impl Symbolic {
             named.filter(|id| given_up.contains(id)).or_else(|| given_up.last().copied())?
         } else if self.establishes() && !self.refused {
             named.filter(|id| is_pending(*id, pool)).or_else(|| pending(pool).next())?
-        } else if about == About::Itself {
+        } else if about == Role::Itself {
             return Some(self.input.clone());
         } else {
             named?
@@ -227,17 +227,17 @@ impl Symbolic {
         Some(about_another(&self.input, id))
     }
 
-    /// What this is a part of; `index` is its place.
-    pub(super) fn story(&self, index: usize) -> Story {
+    /// The group of this input; `index` is its index.
+    pub(super) fn group(&self, index: usize) -> Group {
         match (&self.input, self.about) {
             (Input::CheckOutRequested { id, .. } | Input::CheckOutCancelled { id }, _) => {
-                Story::Request(*id)
+                Group::Request(*id)
             }
-            (_, Some(About::HeldBy(id))) if !self.establishes() => Story::Request(id),
+            (_, Some(Role::HeldBy(id))) if !self.establishes() => Group::Request(id),
             (input, Some(_)) if self.establishes() => {
-                connection_of(input).map_or(Story::Alone(index), Story::Establishment)
+                connection_of(input).map_or(Group::Alone(index), Group::Establishment)
             }
-            _ => Story::Alone(index),
+            _ => Group::Alone(index),
         }
     }
 
@@ -251,7 +251,7 @@ impl Symbolic {
     }
 }
 
-/// Connections that are being established, oldest first. They come before all others.
+/// The pending connections, oldest first. They come before all others.
 fn pending(pool: &PoolState<Traced>) -> impl Iterator<Item = ConnId> {
     pool.connections()
         .take_while(|connection| matches!(connection.state, ConnectionState::Pending { .. }))

@@ -1,4 +1,4 @@
-//! Steps as lines of text, for people.
+//! Steps as lines of text.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use cenote_core::pool::{
 };
 use cenote_core::trace::{Cause, Traced};
 
-use super::watch::View;
+use super::step_reader::View;
 
-/// The step in one line: number, time, what happened, what came of it, and the state after it.
+/// The step in one line: number, time, input, actions, and the state afterwards.
 pub fn step(view: &View<'_>) -> String {
     let step = view.step;
     let refused = if step.refused { " REFUSED" } else { "" };
@@ -27,7 +27,7 @@ pub fn step(view: &View<'_>) -> String {
     line
 }
 
-/// An input with what it says.
+/// An input with its parameters.
 pub fn input(input: &Input<Traced>) -> String {
     let name = input.name();
     match input {
@@ -61,7 +61,7 @@ pub fn input(input: &Input<Traced>) -> String {
     }
 }
 
-/// An action with what it says.
+/// An action with its parameters.
 pub fn action(action: &Action<Traced>) -> String {
     match action {
         Action::StartEstablish { id, background, .. } => {
@@ -91,7 +91,7 @@ pub fn failure(error: &CheckOutError<Cause>) -> String {
     }
 }
 
-/// Without the `Connection` that all of them begin with.
+/// The event's name without the prefix `Connection`.
 fn event(event: &Event<Cause>) -> String {
     let name = event.name().trim_start_matches("Connection");
     match event {
@@ -116,7 +116,7 @@ fn event(event: &Event<Cause>) -> String {
 /// A connection as `--step` lists it.
 pub fn connection(connection: &ConnectionInfo) -> String {
     let ConnectionInfo { id, state, stale, service, created, since, .. } = connection;
-    let doing = match state {
+    let activity = match state {
         ConnectionState::Pending { owner: Some(owner), .. } => format!("pending for {owner}"),
         ConnectionState::Pending { owner: None, .. } => "pending in the background".to_owned(),
         ConnectionState::Available => "idle".to_owned(),
@@ -127,7 +127,7 @@ pub fn connection(connection: &ConnectionInfo) -> String {
     };
     let stale = if *stale { ", stale" } else { "" };
     let service = service.map(|id| format!(", service {id}")).unwrap_or_default();
-    format!("{id:<6} {doing} since {since}{stale}{service} (created {created})")
+    format!("{id:<6} {activity} since {since}{stale}{service} (created {created})")
 }
 
 /// A request as `--step` lists it.
@@ -136,7 +136,7 @@ pub fn waiter(waiter: &WaiterInfo) -> String {
     let what = match waits_for {
         WaitsFor::Establishment(id) => format!("for {id} to be established"),
         WaitsFor::Connection => "for a connection: maxPoolSize is reached".to_owned(),
-        WaitsFor::Permit => "for leave to connect: maxConnecting is reached".to_owned(),
+        WaitsFor::Permit => "for a permit to connect: maxConnecting is reached".to_owned(),
     };
     let until = deadline.map(|at| format!(", until {at}")).unwrap_or_default();
     let purpose = for_purpose(*purpose);
@@ -151,7 +151,7 @@ fn for_purpose(purpose: Purpose) -> &'static str {
     }
 }
 
-/// A time as people write it: three digits that count.
+/// A duration with three significant digits.
 pub fn span(span: Duration) -> String {
     let nanos = span.as_nanos() as f64;
     let (value, unit) = match span.as_nanos() {

@@ -1,4 +1,4 @@
-//! Traffic by seed: a pool as services use one, in virtual time, for traces that look like life.
+//! Simulated traffic from a seed, in virtual time, for realistic traces.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,33 +11,33 @@ use cenote_core::pool::{
 
 use super::random::SplitMix;
 
-/// What kind of traffic.
+/// The parameters of the traffic.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// Where all chance comes from.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Of the pool.
+    /// The pool's options.
     pub options: PoolOptions,
-    /// How many tasks use it, each with one connection at a time.
+    /// The number of tasks, each with one connection at a time.
     pub tasks: u64,
-    /// How long a caller waits.
+    /// The callers' deadline.
     pub patience: Option<Duration>,
-    /// For how long a task uses a connection, on average.
+    /// The average time that a task uses a connection.
     pub use_time: Duration,
-    /// How long a task does something else, on average.
+    /// The average time between two check-outs of a task.
     pub pause: Duration,
-    /// How long establishing takes, on average.
+    /// The average time of establishing a connection.
     pub establish_time: Duration,
-    /// One of so many operations or establishments fails; 0: none.
+    /// 1 in this many operations and establishments fails; 0: none.
     pub failure_every: u64,
-    /// One of so many check-outs is never checked in; 0: none.
+    /// 1 in this many check-outs is leaked; 0: none.
     pub leak_every: u64,
-    /// At the end somebody checks a connection in twice.
+    /// At the end, a connection is checked in twice.
     pub checks_in_twice: bool,
 }
 
 impl Scene {
-    /// A service with `connections` connections at most, and twice as many tasks.
+    /// A service with at most `connections` connections and twice as many tasks.
     pub fn new(seed: u64, connections: u32) -> Self {
         let options = PoolOptions::default()
             .with_max_pool_size(connections)
@@ -59,7 +59,7 @@ impl Scene {
     }
 }
 
-/// The shell of the traffic: causes are texts.
+/// The pool's payload types; causes are texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Simulated {}
 
@@ -69,7 +69,7 @@ impl PoolTypes for Simulated {
     type Cause = &'static str;
 }
 
-/// Something that will happen.
+/// A scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Ready,
@@ -78,26 +78,26 @@ enum Due {
     Done(ConnId),
 }
 
-/// See the module: gives one input after the other, for the state in which the pool is.
+/// Generates one input after the other, according to the state of the pool.
 #[derive(Debug)]
 pub struct Traffic {
     scene: Scene,
-    chance: SplitMix,
+    random: SplitMix,
     due: BinaryHeap<Reverse<(Instant, u64, Due)>>,
     sequence: u64,
     requests: u64,
     now: Instant,
-    /// Waits to be fed before time goes on.
+    /// Inputs that are due before time advances.
     at_once: Vec<Input<Simulated>>,
-    /// Connections whose end was ordered.
+    /// Aborted connections.
     aborted: BTreeMap<ConnId, ()>,
 }
 
 impl Traffic {
-    /// Nothing has happened yet.
+    /// Starts the traffic.
     pub fn new(scene: Scene) -> Self {
         let mut traffic = Self {
-            chance: SplitMix(scene.seed),
+            random: SplitMix(scene.seed),
             due: BinaryHeap::new(),
             sequence: 0,
             requests: 0,
@@ -114,7 +114,7 @@ impl Traffic {
         traffic
     }
 
-    /// The next input, and when; `None` if nothing will ever happen again.
+    /// The next input and its time; `None` if nothing is scheduled.
     pub fn next(&mut self, pool: &PoolState<Simulated>) -> Option<(Instant, Input<Simulated>)> {
         if let Some(input) = self.at_once.pop() {
             return Some((self.now, input));
@@ -134,7 +134,7 @@ impl Traffic {
         }
     }
 
-    /// What the pool orders has consequences.
+    /// Schedules the consequences of an action.
     pub fn act(&mut self, action: &Action<Simulated>) {
         match action {
             Action::StartEstablish { id, .. } => {
@@ -186,7 +186,7 @@ impl Traffic {
         Input::CheckOutRequested { id, waiter: id, deadline, purpose: Purpose::Other }
     }
 
-    /// The failure clears the pool first, and a monitor makes it ready again.
+    /// The failure clears the pool first, and a monitor marks it ready again.
     fn fail(&mut self, id: ConnId, pool: &PoolState<Simulated>) -> Input<Simulated> {
         let cause = "connection reset by peer";
         let check_in = returned(id, Health::Errored(cause));
@@ -203,15 +203,15 @@ impl Traffic {
         self.due.push(Reverse((self.now + after, self.sequence, due)));
     }
 
-    /// Between a fifth and nine fifths of it, and one in fifty ten times as long.
+    /// Between 20 % and 180 % of the average, and 1 in 50 ten times as long.
     fn around(&mut self, average: Duration) -> Duration {
-        let share = 20 + u32::try_from(self.chance.below(160)).expect("a small number");
-        let slow = if self.chance.below(50) == 0 { 10 } else { 1 };
+        let share = 20 + u32::try_from(self.random.below(160)).expect("a small number");
+        let slow = if self.random.below(50) == 0 { 10 } else { 1 };
         average * share * slow / 100
     }
 
     fn one_of(&mut self, every: u64) -> bool {
-        every != 0 && self.chance.below(every) == 0
+        every != 0 && self.random.below(every) == 0
     }
 }
 
@@ -220,7 +220,7 @@ pub fn returned(id: ConnId, health: Health<&'static str>) -> Input<Simulated> {
     Input::CheckedIn { id, conn: (), health }
 }
 
-/// Passes actions on to the traffic.
+/// A sink that passes actions to the traffic.
 #[derive(Debug)]
 pub struct Watched<'a>(pub &'a mut Traffic);
 

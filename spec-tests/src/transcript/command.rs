@@ -8,82 +8,82 @@ use cenote_core::pool::{PoolOptions, Purpose, ServiceId};
 use super::options;
 use super::words::{Words, duration, number, purpose, service, text};
 
-/// One command. Durations are written `50ms`, connections by their number, services `S1`.
+/// A command. Durations are written `50ms`, connections by their number, services `S1`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// `pool max=2 min=1 connecting=2 idle=10ms wait=50ms …`: a new pool; time starts at 0.
     Pool(PoolOptions),
-    /// `out a b`, with `deadline=+50ms`, `purpose=cursor`, `id=7`: a and b want a connection.
+    /// `out a b`, with `deadline=+50ms`, `purpose=cursor`, `id=7`: a and b check out.
     Out {
-        /// Who wants one, in this order.
+        /// The callers, in this order.
         names: Vec<String>,
-        /// How long from now the caller waits.
+        /// The time until the caller's deadline.
         deadline: Option<Duration>,
-        /// What for.
+        /// The purpose.
         purpose: Purpose,
-        /// The waiter id, if it is not simply the next.
+        /// The waiter id, if it is not the next one.
         id: Option<u64>,
     },
-    /// `cancel a`: a goes away.
+    /// `cancel a`: a cancels.
     Cancel(String),
-    /// `in 1 2`, with `error="reset"`: connections come back.
+    /// `in 1 2`, with `error="reset"`: connections are checked in.
     In {
         /// The connections.
         ids: Vec<u64>,
-        /// What they met, if they must not be used again.
+        /// Their error, if they must not be used again.
         error: Option<String>,
     },
-    /// `purpose 1 transaction`: a connection in use serves another purpose.
+    /// `purpose 1 transaction`: a connection in use changes its purpose.
     Repurpose(u64, Purpose),
-    /// `handshaken 1`, with `service=S1`: hello is done.
+    /// `handshaken 1`, with `service=S1`: the server replied to hello.
     Handshaken(u64, Option<ServiceId>),
-    /// `established 1 2`: connections finished establishment.
+    /// `established 1 2`: connections are established.
     Established(Vec<u64>),
     /// `failed 1 "connection refused"`: a connection could not be established.
     Failed(u64, String),
-    /// `peer closed 1`, with `error="eof"`: an idle connection was closed from the other side.
+    /// `peer closed 1`, with `error="eof"`: the peer closed an idle connection.
     PeerClosed(u64, String),
-    /// `ready`: the server can be used.
+    /// `ready`: the pool is marked ready.
     Ready,
     /// `clear "cause"`, with `interrupt`, `service=S1`.
     Clear {
-        /// Why.
+        /// The cause.
         cause: String,
-        /// Whether to break what is in use.
+        /// Whether connections in use are interrupted.
         interrupt: bool,
-        /// Whose connections.
+        /// The service whose connections are cleared.
         service: Option<ServiceId>,
     },
-    /// `close`: for good.
+    /// `close`: closes the pool.
     Close,
-    /// `options max=5 …`: other options; those that are left out return to their defaults.
+    /// `options max=5 …`: sets other options; omitted ones return to their defaults.
     Options(PoolOptions),
-    /// `fork`: this is the child now.
+    /// `fork`: from now on, this is the child process.
     Fork,
-    /// `timer`: wakes the machine now, whether it asked for that or not.
+    /// `timer`: fires the timer now, whether it is due or not.
     Timer,
-    /// `+5ms`: time passes and nobody wakes the machine.
+    /// `+5ms`: time passes without firing the timer.
     Pass(Duration),
     /// `-5ms`: the clock runs backwards.
     Back(Duration),
-    /// `advance 50ms`: time passes, and the machine is woken exactly when it asked for it.
+    /// `advance 50ms`: time passes, and the timer fires exactly at each deadline.
     Advance(Duration),
     /// A question about the pool; no input.
     Ask(Question),
 }
 
-/// What a story may ask.
+/// A question about the state of the pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
     /// `state`: the snapshot's line.
     State,
-    /// `connections`: one a line.
+    /// `connections`: one per line.
     Connections,
-    /// `waiters`: one a line.
+    /// `waiters`: one per line.
     Waiters,
-    /// `services`: one a line.
+    /// `services`: one per line.
     Services,
-    /// `deadline`: when the machine wants to be woken, and why.
+    /// `deadline`: the next deadline and its reason.
     Deadline,
 }
 
@@ -115,7 +115,7 @@ impl FromStr for Command {
     }
 }
 
-/// Commands of one word.
+/// Commands that consist of one word.
 fn alone(verb: &str) -> Result<Command, String> {
     match verb {
         "ready" => Ok(Command::Ready),
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_a_command_is_said_so() {
+    fn invalid_commands_are_refused() {
         let refused = |line: &str| line.parse::<Command>().unwrap_err();
         assert_eq!(refused("opne 1"), "unknown command: opne");
         assert_eq!(refused("in"), "the connection is missing");

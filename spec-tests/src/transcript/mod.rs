@@ -1,10 +1,10 @@
-//! Transcripts: stories about a pool, told as commands and what the machine answers.
+//! Transcripts: scripts of commands for a pool, with the machine's answers.
 //!
 //! A file is text. Lines that begin with `#` are comments; a block is one or more commands, a line
 //! `----`, and the answer up to the next empty line:
 //!
 //! ```text
-//! # Somebody asks, and nothing is there yet.
+//! # The first check-out of an empty pool.
 //! pool max=1
 //! ready
 //! out a
@@ -16,12 +16,12 @@
 //! -> establish 1
 //! ```
 //!
-//! An answer is one action a line, in the machine's order: events by CMAP's names without their
-//! `Connection` in front, and behind an arrow what the shell is told to do. A refused input
-//! answers with `misuse: …`. The invariants of the machine are checked after every input.
+//! An answer is one action per line, in the machine's order: events by CMAP's names without the
+//! prefix `Connection`, and other actions after an arrow. A refused input answers with `misuse: …`.
+//! The invariants of the machine are checked after every input.
 //!
-//! The commands are listed in [`Command`]. PayloadSource are names: a waiter is called as the story
-//! calls it, the socket of connection 3 is `s3`.
+//! The commands are listed in [`Command`]. Payloads are names: a waiter has the caller's name, and
+//! the socket of connection 3 is `s3`.
 
 use std::fmt;
 
@@ -40,7 +40,7 @@ pub use play::{Player, Reply};
 
 use parse::{Block, Part};
 
-/// The shell of a story: every payload is a name.
+/// Payload types whose values are names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Story {}
 
@@ -50,14 +50,14 @@ impl PoolTypes for Story {
     type Cause = String;
 }
 
-/// What is wrong with a transcript, and where: shown as `file:line: message`.
+/// An error in a transcript, displayed as `file:line: message`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Trouble {
-    /// As it was given.
+    /// The file.
     pub file: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 
@@ -67,17 +67,16 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// Plays the commands of a transcript and returns it as it should be: the same text with the
-/// answers that the machine gives.
+/// Plays the commands of a transcript. Returns the same text with the machine's answers.
 ///
 /// # Errors
 ///
-/// When a command cannot be understood or makes no sense in the story; what the machine refuses is
-/// part of the story.
+/// If a command is invalid, or cannot be performed in this state of the script. A refusal by the
+/// machine is not an error but an answer.
 ///
 /// # Panics
 ///
-/// When an invariant of the machine does not hold.
+/// If an invariant of the machine is violated.
 pub fn play(file: &str, text: &str) -> Result<String, Trouble> {
     let trouble = |line, message| Trouble { file: file.to_owned(), line, message };
     let parts = parse::parts(text).map_err(|(line, message)| trouble(line, message))?;

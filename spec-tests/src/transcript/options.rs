@@ -1,4 +1,4 @@
-//! Options of a pool, as a story writes them and as the answer shows them.
+//! The syntax of pool options in commands and answers.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
 
 use super::words::{Words, duration, number};
 
-/// Takes every option out of a command: `max= min= connecting= idle= wait= lifetime= seed= held=`,
+/// Parses all options of a command: `max= min= connecting= idle= wait= lifetime= seed= held=`,
 /// `reuse=mru|lru`, `maintenance=never` or `pause=`, and the word `balanced`.
 pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
     let mut options = PoolOptions::default();
@@ -42,7 +42,7 @@ fn never(text: &str) -> Result<Maintenance, String> {
     }
 }
 
-/// The options that were set, each with a space in front.
+/// The options that are set, each preceded by a space.
 pub(super) fn show(options: &PoolOptions) -> String {
     let count = |key, value: Option<u32>| value.map(|value| format!(" {key}={value}"));
     let time = |key, value: Option<Duration>| value.map(|value| format!(" {key}={value:?}"));

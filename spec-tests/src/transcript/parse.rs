@@ -1,9 +1,9 @@
-//! The lines of a transcript: prose, and blocks of commands with their answers.
+//! Splits a transcript into prose, and blocks of commands with their answers.
 
-/// Parts the commands of a block from the answer.
+/// Separates the commands of a block from the answer.
 pub(super) const RULE: &str = "----";
 
-/// A transcript in its order. The answers it has are left out; they are what is to be found.
+/// A part of a transcript. Answers are left out, because playing creates them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Part<'a> {
     /// A comment or an empty line.
@@ -13,13 +13,13 @@ pub(super) enum Part<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block<'a> {
-    /// Each with the number of its line, from 1.
+    /// The commands with their line numbers, from 1.
     pub(super) commands: Vec<(usize, &'a str)>,
 }
 
 /// # Errors
 ///
-/// The line and what is wrong there.
+/// The line and the error.
 pub(super) fn parts(text: &str) -> Result<Vec<Part<'_>>, (usize, String)> {
     let mut parts = Vec::new();
     let mut lines = text.lines().map(str::trim_end).zip(1..).peekable();

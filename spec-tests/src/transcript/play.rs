@@ -12,20 +12,20 @@ use super::Story;
 use super::command::{Command, Question};
 use super::questions;
 
-/// One line of an answer.
+/// A part of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// The machine acted.
+    /// An action of the machine.
     Acted(Action<Story>),
     /// The machine refused the input.
     Refused(MisuseReason),
-    /// The machine was woken at this time, because it had asked for it.
+    /// The timer fired at this time.
     Woken(Deadline),
-    /// An answer to a question, or about the story itself.
+    /// An answer to a question, or about the script itself.
     Told(String),
 }
 
-/// A pool and the time; what a story has named so far.
+/// A pool, the time, and the names in the script so far.
 #[derive(Default)]
 pub struct Player {
     pool: Option<PoolState<Story>>,
@@ -36,15 +36,15 @@ pub struct Player {
 }
 
 impl Player {
-    /// Performs one command and returns what follows from it.
+    /// Performs one command and returns the answer.
     ///
     /// # Errors
     ///
-    /// When the command makes no sense in the story: there is no pool yet, or nobody of that name.
+    /// If the command cannot be performed: there is no pool yet, or the name is unknown.
     ///
     /// # Panics
     ///
-    /// When an invariant of the machine does not hold.
+    /// If an invariant of the machine is violated.
     pub fn perform(&mut self, command: Command) -> Result<Vec<Reply>, String> {
         match command {
             Command::Pool(options) => Ok(self.begin(options)),
@@ -63,7 +63,8 @@ impl Player {
                 player.feed(Input::EstablishSucceeded { id, conn })
             }),
             Command::Cancel(name) => {
-                let id = self.waiters.get(&name).ok_or_else(|| format!("nobody is {name}"))?;
+                let id =
+                    self.waiters.get(&name).ok_or_else(|| format!("{name} has not checked out"))?;
                 self.feed(Input::CheckOutCancelled { id: *id })
             }
             Command::Repurpose(id, purpose) => {
@@ -95,12 +96,12 @@ impl Player {
         }
     }
 
-    /// The input that was fed last, whether it was refused or not.
+    /// The last input, refused or not.
     pub const fn last_input(&self) -> Option<&Input<Story>> {
         self.last_input.as_ref()
     }
 
-    /// The state of the pool, if there is one.
+    /// The state of the pool, if it exists.
     pub fn status(&self) -> Option<Status> {
         self.pool.as_ref().map(|pool| pool.snapshot().status)
     }
@@ -141,7 +142,7 @@ impl Player {
         let id = WaiterId(id.unwrap_or(next));
         let deadline = deadline.map(|deadline| self.instant() + deadline);
         if self.waiters.insert(name.clone(), id).is_some() {
-            return Err(format!("{name} has asked before: take another name"));
+            return Err(format!("{name} has checked out before: use another name"));
         }
         self.feed(Input::CheckOutRequested { id, waiter: name, deadline, purpose })
     }
@@ -152,7 +153,7 @@ impl Player {
         Ok(Vec::new())
     }
 
-    /// Feeds `Timer` at each deadline on the way, as a shell does whose clock is exact.
+    /// Feeds `Timer` at each deadline, as a shell with an exact clock does.
     fn advance(&mut self, time: Duration) -> Result<Vec<Reply>, String> {
         let end = self.now + time;
         let mut replies = Vec::new();
@@ -163,7 +164,9 @@ impl Player {
             }
             self.now = self.now.max(Duration::from_nanos(deadline.at.as_nanos()));
             if woken.replace(deadline) == Some(deadline) {
-                return Err(format!("woken for {deadline:?}, the machine asks for it again"));
+                return Err(format!(
+                    "the timer fired for {deadline:?}, and the machine still wants it"
+                ));
             }
             replies.push(Reply::Woken(Deadline { at: self.instant(), ..deadline }));
             replies.extend(self.feed(Input::Timer)?);
@@ -176,7 +179,7 @@ impl Player {
         self.pool()?;
         self.last_input = Some(input.clone());
         let now = self.instant();
-        let Some(pool) = &mut self.pool else { unreachable!("looked at above") };
+        let Some(pool) = &mut self.pool else { unreachable!("checked above") };
         let mut out = Vec::new();
         let handled = pool.handle(now, input, &mut out);
         pool.check_invariants();
@@ -195,10 +198,10 @@ impl Player {
     }
 
     fn pool(&self) -> Result<&PoolState<Story>, String> {
-        self.pool.as_ref().ok_or_else(|| "there is no pool yet: begin with pool".to_owned())
+        self.pool.as_ref().ok_or_else(|| "there is no pool yet: start with `pool`".to_owned())
     }
 
-    /// The connection of this number; if there never was one, an id that is foreign.
+    /// The id of this connection number; a foreign id if it never existed.
     fn id(&self, number: u64) -> ConnId {
         self.ids.get(&number).copied().unwrap_or(ConnId::from_parts(number, 0))
     }

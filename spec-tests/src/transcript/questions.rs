@@ -1,4 +1,4 @@
-//! What a pool tells about itself when a story asks.
+//! Answers to questions about the state of a pool.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ pub(super) fn answer(question: Question, pool: &PoolState<Story>, names: &Names)
         Question::Connections => {
             let lines = pool.connections().map(|connection| {
                 let since = pool.now().saturating_since(connection.since);
-                format!("{} for {}", tell_connection(&connection, names), span(since))
+                format!("{} for {}", show_connection(&connection, names), span(since))
             });
             or_none(lines.collect(), "no connections")
         }
         Question::Waiters => {
-            or_none(pool.waiters().map(|waiter| tell_waiter(&waiter, names)).collect(), "nobody")
+            or_none(pool.waiters().map(|waiter| show_waiter(&waiter, names)).collect(), "nobody")
         }
         Question::Services => {
             let lines = pool.services().map(|(id, generation, connections)| {
@@ -42,7 +42,7 @@ fn or_none(lines: Vec<String>, none: &str) -> Vec<String> {
     if lines.is_empty() { vec![none.to_owned()] } else { lines }
 }
 
-fn tell_connection(connection: &ConnectionInfo, names: &Names) -> String {
+fn show_connection(connection: &ConnectionInfo, names: &Names) -> String {
     let state = match connection.state {
         ConnectionState::Pending { owner, handshaken } => {
             let owner = owner.map(|id| format!(" of {}", name(id, names))).unwrap_or_default();
@@ -52,7 +52,7 @@ fn tell_connection(connection: &ConnectionInfo, names: &Names) -> String {
         ConnectionState::Available => "available".to_owned(),
         ConnectionState::InUse { purpose, interrupted } => {
             let interrupted = if interrupted { ", interrupted," } else { "" };
-            format!("in use{}{interrupted}", tell_purpose(purpose))
+            format!("in use{}{interrupted}", show_purpose(purpose))
         }
     };
     let stale = if connection.stale { "stale, " } else { "" };
@@ -60,7 +60,7 @@ fn tell_connection(connection: &ConnectionInfo, names: &Names) -> String {
     format!("{} {service}{stale}{state}", connection.id.number())
 }
 
-const fn tell_purpose(purpose: Purpose) -> &'static str {
+const fn show_purpose(purpose: Purpose) -> &'static str {
     match purpose {
         Purpose::Other => "",
         Purpose::Cursor => " by a cursor",
@@ -68,7 +68,7 @@ const fn tell_purpose(purpose: Purpose) -> &'static str {
     }
 }
 
-fn tell_waiter(waiter: &WaiterInfo, names: &Names) -> String {
+fn show_waiter(waiter: &WaiterInfo, names: &Names) -> String {
     let waits_for = match waiter.waits_for {
         WaitsFor::Establishment(id) => format!("connection {}", id.number()),
         WaitsFor::Connection => "a connection".to_owned(),

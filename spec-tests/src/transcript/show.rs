@@ -1,4 +1,4 @@
-//! The answers of the machine as lines of text.
+//! The machine's answers as lines of text.
 
 use std::time::Duration;
 
@@ -80,7 +80,7 @@ fn failure(error: &CheckOutError<String>) -> String {
     }
 }
 
-/// The snapshot's own line, with what it leaves out when that is not nothing.
+/// The snapshot as text, with the counts that its own text omits, if they are not 0.
 pub(super) fn snapshot(snapshot: &Snapshot) -> String {
     let mut line = snapshot.to_string();
     if snapshot.load_balanced {

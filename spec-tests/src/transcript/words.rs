@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cenote_core::pool::{Purpose, ServiceId};
 
-/// What follows the verb. Each word is taken once; what is left over in the end is a mistake.
+/// The words after the verb. Each is taken once; remaining words are an error.
 #[derive(Debug)]
 pub(super) struct Words {
     pub(super) plain: VecDeque<String>,
@@ -15,7 +15,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Splits a command at its spaces, but not within quotation marks.
+    /// Splits a command at spaces outside quotation marks.
     pub(super) fn new(text: &str) -> Result<Self, String> {
         let mut words = Self { plain: VecDeque::new(), keyed: BTreeMap::new() };
         for word in split(text)? {
@@ -43,7 +43,7 @@ impl Words {
         number(&self.next(what)?)
     }
 
-    /// All plain words that are left; at least one.
+    /// All remaining plain words; at least one.
     pub(super) fn rest(&mut self, what: &str) -> Result<Vec<String>, String> {
         if self.plain.is_empty() {
             return Err(format!("{what} is missing"));
@@ -51,18 +51,18 @@ impl Words {
         Ok(self.plain.drain(..).collect())
     }
 
-    /// The same as numbers.
+    /// The same, as numbers.
     pub(super) fn numbers(&mut self, what: &str) -> Result<Vec<u64>, String> {
         self.rest(what)?.iter().map(|word| number(word)).collect()
     }
 
-    /// Whether this plain word is there.
+    /// Whether this plain word is present.
     pub(super) fn flag(&mut self, flag: &str) -> bool {
         let found = self.plain.iter().position(|word| word == flag);
         found.is_some_and(|index| self.plain.remove(index).is_some())
     }
 
-    /// The value of a key, if it is given.
+    /// The value of a key, if it is present.
     pub(super) fn key<T>(
         &mut self,
         key: &str,
@@ -71,7 +71,7 @@ impl Words {
         self.keyed.remove(key).map(|value| read(&value)).transpose()
     }
 
-    /// Nothing may be left.
+    /// Fails if a word remains.
     pub(super) fn end(&self) -> Result<(), String> {
         let keys = self.keyed.keys().map(|key| format!("{key}="));
         let rest: Vec<String> = self.plain.iter().cloned().chain(keys).collect();
@@ -101,10 +101,10 @@ pub(super) fn text(text: &str) -> Result<String, String> {
 }
 
 pub(super) fn number<N: FromStr>(text: &str) -> Result<N, String> {
-    text.parse().map_err(|_| format!("not a number that fits: {text}"))
+    text.parse().map_err(|_| format!("not a valid number: {text}"))
 }
 
-/// A whole number with its unit: `50ms`.
+/// Parses a whole number with its unit: `50ms`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (count, unit) = text.split_at(digits);
@@ -128,9 +128,10 @@ pub(super) fn purpose(text: &str) -> Result<Purpose, String> {
     }
 }
 
-/// `S7` is the service whose id ends in 7 and is zero otherwise.
+/// `S7` is the service id that ends in 7 and is zero otherwise.
 pub(super) fn service(text: &str) -> Result<ServiceId, String> {
-    let number = text.strip_prefix('S').ok_or_else(|| format!("not a service as S1: {text}"))?;
+    let number =
+        text.strip_prefix('S').ok_or_else(|| format!("not a service such as S1: {text}"))?;
     let mut id = [0; 12];
     id[11] = self::number(number)?;
     Ok(ServiceId(id))
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_over_is_told() {
+    fn remaining_words_are_refused() {
         let words = Words::new("up idle=3ms").unwrap();
         assert_eq!(words.end(), Err("not understood: up idle=".to_owned()));
     }

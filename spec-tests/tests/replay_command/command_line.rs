@@ -53,7 +53,7 @@ fn every_command_refuses_what_it_does_not_know_in_one_line() {
         ),
         (
             &["replay", "a", "--until", "x"],
-            "'--until <COND>': `x` is no condition: write waiting>100",
+            "'--until <COND>': `x` is not a condition: write waiting>100",
         ),
         (&["replay", "a", "--type", "Cleer"], "neither an input (CheckOutRequested"),
         (&["replay", "a", "--from", "-1"], "'-1'"),

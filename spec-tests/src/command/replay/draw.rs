@@ -8,13 +8,13 @@ use std::path::Path;
 use super::print::holds;
 use super::{Arguments, Unplayable, ended_early, open};
 use crate::replay::picture::{self, Collector};
-use crate::replay::watch::Watch;
+use crate::replay::step_reader::StepReader;
 
 /// Draws what there is, and says where it is.
 pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
     let path = &arguments.trace;
     let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
-    let mut watch = Watch::new(open(path)?).map_err(unplayable)?;
+    let mut watch = StepReader::new(open(path)?).map_err(unplayable)?;
     let mut collector = Collector::new(watch.pool());
     let outcome = watch.each(|view| {
         collector.add(view);
@@ -48,7 +48,7 @@ pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, 
 /// When a file cannot be read or written, or the trace does not go the way it went.
 pub(in crate::command) fn page(trace: &Path, html: &Path) -> Result<u64, Unplayable> {
     let unplayable = |source| Unplayable::Trace { path: trace.to_owned(), source };
-    let mut watch = Watch::new(open(trace)?).map_err(unplayable)?;
+    let mut watch = StepReader::new(open(trace)?).map_err(unplayable)?;
     let mut collector = Collector::new(watch.pool());
     let each = watch.each(|view| {
         collector.add(view);

@@ -8,10 +8,10 @@ use cenote_core::pool::{Action, Instant, WithoutEvents};
 use cenote_core::trace::{Replay, Traced};
 
 use crate::command::output::tell;
-use crate::replay::condition::{Condition, Moment};
+use crate::replay::condition::{Condition, StepResult};
 use crate::replay::explain::Explainer;
 use crate::replay::filter::Filter;
-use crate::replay::watch::{View, Watch};
+use crate::replay::step_reader::{StepReader, View};
 use crate::replay::{json, text};
 
 use super::{Arguments, Unplayable, ended_early, open};
@@ -47,7 +47,7 @@ fn is_failure(action: &Action<Traced>) -> bool {
 /// Prints the steps, or what is wanted of them.
 pub(super) fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
     let unplayable = |source| Unplayable::Trace { path: arguments.trace.clone(), source };
-    let mut watch = Watch::new(open(&arguments.trace)?).map_err(unplayable)?;
+    let mut watch = StepReader::new(open(&arguments.trace)?).map_err(unplayable)?;
     let mut printer = Printer::new(arguments, &watch);
     printer.start(&watch, out)?;
     let mut printed = Ok(());
@@ -79,7 +79,7 @@ struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn new<R: Read>(arguments: &'a Arguments, watch: &Watch<R>) -> Self {
+    fn new<R: Read>(arguments: &'a Arguments, watch: &StepReader<R>) -> Self {
         let filter = Filter {
             connections: arguments.connection.clone(),
             waiters: arguments.waiter.clone(),
@@ -91,7 +91,7 @@ impl<'a> Printer<'a> {
         Self { arguments, address, filter, explainer, has_met: false, failed: 0, shown: 0 }
     }
 
-    fn start<R: Read>(&self, watch: &Watch<R>, out: &mut impl Write) -> io::Result<()> {
+    fn start<R: Read>(&self, watch: &StepReader<R>, out: &mut impl Write) -> io::Result<()> {
         let header = watch.header();
         if self.arguments.events {
             return self.events(watch.start(), header.start, out);
@@ -152,7 +152,7 @@ impl<'a> Printer<'a> {
     }
 
     /// Says what there was. A condition that never holds is what was asked for and is not so.
-    fn end<R: Read>(&self, watch: &Watch<R>, out: &mut impl Write) -> io::Result<bool> {
+    fn end<R: Read>(&self, watch: &StepReader<R>, out: &mut impl Write) -> io::Result<bool> {
         let met = match &self.arguments.until {
             Some(_) if !self.has_met => {
                 tell("cenote: the condition of --until never holds");
@@ -171,7 +171,7 @@ impl<'a> Printer<'a> {
 }
 
 pub(super) fn holds(condition: &Condition, view: &View<'_>) -> bool {
-    condition.holds(&Moment {
+    condition.holds(&StepResult {
         step: view.step.number,
         at: view.pool.now(),
         input: &view.step.input,

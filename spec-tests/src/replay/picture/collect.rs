@@ -1,4 +1,4 @@
-//! What a picture shows, gathered while a trace is replayed.
+//! Collects what a picture shows while a trace is replayed.
 
 use std::collections::BTreeMap;
 
@@ -8,65 +8,65 @@ use cenote_core::pool::{
 use cenote_core::trace::{Cause, Traced};
 
 use super::rows;
+use crate::replay::step_reader::View;
 use crate::replay::text;
-use crate::replay::watch::View;
 
-/// Everything that is drawn; times are nanoseconds since the origin.
+/// Everything that is drawn. Times are nanoseconds since the origin.
 #[derive(Clone, Debug, Default)]
 pub struct Picture {
-    /// When the trace begins.
+    /// The beginning of the trace.
     pub start: u64,
-    /// When it ends.
+    /// The end of the trace.
     pub end: u64,
-    /// How many steps it has.
+    /// The number of steps.
     pub steps: u64,
-    /// How long each connection was there, in the order in which they went.
+    /// The lifetime of each connection, in the order of their ends.
     pub lives: Vec<Life>,
-    /// What connections did besides lying in the pool, in the order in which that ended.
+    /// Establishments and uses of connections, in the order of their ends.
     pub uses: Vec<Use>,
-    /// Requests that waited or failed, in the order in which that ended.
+    /// Requests that waited or failed, in the order of their ends.
     pub waits: Vec<Wait>,
     /// The counts, whenever they change.
     pub points: Vec<Point>,
     /// The limits, whenever they change.
     pub limits: Vec<Limits>,
-    /// What is marked.
+    /// The marks.
     pub marks: Vec<Mark>,
-    /// Texts that marks name by their place.
+    /// The texts of marks, by index.
     pub texts: Vec<String>,
 }
 
-/// A connection from its creation to its end.
+/// The lifetime of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// Where it lies: its lane.
+    /// Its lane.
     pub slot: u32,
     /// Its number.
     pub number: u64,
-    /// From when.
+    /// The start.
     pub start: u64,
-    /// To when.
+    /// The end.
     pub end: u64,
 }
 
-/// A time during which a connection was established or used.
+/// An establishment or a use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Use {
     /// Its lane.
     pub slot: u32,
     /// Its number.
     pub number: u64,
-    /// Which of the two.
+    /// The kind.
     pub kind: UseKind,
-    /// The request that holds it; 0 if that is not told.
+    /// The request that holds it; 0 if unknown.
     pub holder: u64,
-    /// From when.
+    /// The start.
     pub start: u64,
-    /// To when.
+    /// The end.
     pub end: u64,
 }
 
-/// What a connection does besides lying in the pool.
+/// The activity of a connection that is not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UseKind {
     /// It is being established.
@@ -75,28 +75,28 @@ pub enum UseKind {
     InUse,
 }
 
-/// A request from when it came to its outcome.
+/// A request from its arrival to its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Where it is drawn: no two overlap in a row.
+    /// Its row: waits in a row do not overlap.
     pub row: u32,
     /// The request.
     pub id: u64,
-    /// The connection it was handed; 0 if it failed.
+    /// The connection that was delivered; 0 if it failed.
     pub connection: u64,
-    /// How it ended: 0 served, 1 timed out, 2 cleared or paused, 3 not established, 4 closed,
-    /// 5 cancelled, 6 still waiting at the end.
+    /// The outcome: 0 served, 1 timed out, 2 cleared or paused, 3 not established, 4 closed, 5
+    /// cancelled, 6 still waiting at the end.
     pub outcome: u8,
-    /// From when.
+    /// The start.
     pub start: u64,
-    /// To when.
+    /// The end.
     pub end: u64,
 }
 
 /// The counts from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
-    /// From when.
+    /// The start.
     pub at: u64,
     /// Pending, available and in use together.
     pub total: u32,
@@ -111,7 +111,7 @@ pub struct Point {
 /// The limits from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// From when.
+    /// The start.
     pub at: u64,
     /// `maxPoolSize`; 0 is without limit.
     pub max: u32,
@@ -121,20 +121,20 @@ pub struct Limits {
     pub connecting: u32,
 }
 
-/// Something that is marked.
+/// A marked event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// When.
+    /// The time.
     pub at: u64,
-    /// What.
+    /// The kind.
     pub kind: MarkKind,
     /// The step.
     pub step: u64,
-    /// The place of its text.
+    /// The index of its text.
     pub text: u32,
 }
 
-/// What is marked.
+/// The marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarkKind {
     /// The pool became ready.
@@ -164,11 +164,11 @@ pub struct Collector {
 struct Open {
     slot: u32,
     start: u64,
-    doing: Option<(UseKind, u64, u64)>,
+    activity: Option<(UseKind, u64, u64)>,
 }
 
 impl Collector {
-    /// Begins with a pool as it is at the start.
+    /// Starts with a pool in its initial state.
     pub fn new(pool: &PoolState<Traced>) -> Self {
         let start = pool.now().as_nanos();
         let mut collector = Self {
@@ -181,7 +181,7 @@ impl Collector {
         collector
     }
 
-    /// Takes a step in.
+    /// Adds a step.
     pub fn add(&mut self, view: &View<'_>) {
         let now = view.pool.now().as_nanos();
         (self.picture.end, self.picture.steps) = (now, view.step.number);
@@ -206,7 +206,7 @@ impl Collector {
         self.counts(&view.pool.snapshot(), now);
     }
 
-    /// Ends what is still open.
+    /// Ends everything that is still open.
     pub fn finish(mut self) -> Picture {
         self.abandon();
         rows::assign(&mut self.picture.waits);
@@ -247,14 +247,14 @@ impl Collector {
     fn action(&mut self, view: &View<'_>, action: &Action<Traced>, now: u64) {
         match action {
             Action::StartEstablish { id, .. } => {
-                let doing = Some((UseKind::Pending, 0, now));
-                let open = Open { slot: id.slot(), start: now, doing };
+                let activity = Some((UseKind::Pending, 0, now));
+                let open = Open { slot: id.slot(), start: now, activity };
                 self.open.insert(id.number(), open);
             }
             Action::Deliver { waiter, outcome: Ok((id, ())) } => {
                 self.rest(id.number(), now);
                 if let Some(open) = self.open.get_mut(&id.number()) {
-                    open.doing = Some((UseKind::InUse, waiter.0, now));
+                    open.activity = Some((UseKind::InUse, waiter.0, now));
                 }
                 self.answered(*waiter, id.number(), 0, now);
             }
@@ -270,11 +270,11 @@ impl Collector {
         }
     }
 
-    /// What a connection did is over.
+    /// Ends the activity of a connection.
     fn rest(&mut self, number: u64, now: u64) {
         let Some(open) = self.open.get_mut(&number) else { return };
         let slot = open.slot;
-        if let Some((kind, holder, start)) = open.doing.take() {
+        if let Some((kind, holder, start)) = open.activity.take() {
             self.picture.uses.push(Use { slot, number, kind, holder, start, end: now });
         }
     }
@@ -286,7 +286,7 @@ impl Collector {
         }
     }
 
-    /// Requests that are served at once are not drawn: there would be nothing to see.
+    /// Requests that are served at once are not drawn, because nothing would be visible.
     fn answered(&mut self, waiter: WaiterId, connection: u64, outcome: u8, now: u64) {
         let Some(start) = self.asked.remove(&waiter.0) else { return };
         if start != now || outcome != 0 {
@@ -304,17 +304,17 @@ impl Collector {
         asked.into_iter().for_each(|id| self.answered(WaiterId(id), 0, STILL_WAITING, now));
     }
 
-    /// Begins with a state.
+    /// Adds the state of a pool.
     fn take_over(&mut self, pool: &PoolState<Traced>) {
         for connection in pool.connections() {
             let since = connection.since.as_nanos();
-            let doing = match connection.state {
+            let activity = match connection.state {
                 ConnectionState::Pending { .. } => Some((UseKind::Pending, 0, since)),
                 ConnectionState::Available => None,
                 ConnectionState::InUse { .. } => Some((UseKind::InUse, 0, since)),
             };
             let (slot, start) = (connection.id.slot(), connection.created.as_nanos());
-            self.open.insert(connection.id.number(), Open { slot, start, doing });
+            self.open.insert(connection.id.number(), Open { slot, start, activity });
         }
         let waiters: Vec<_> = pool.waiters().map(|waiter| (waiter.id.0, waiter.started)).collect();
         for (id, started) in waiters {
@@ -329,7 +329,7 @@ impl Collector {
         let point = Point { at, total, in_use, pending, waiting };
         let differs = |last: &Point| Point { at, ..*last } != point;
         if self.picture.points.last().is_none_or(differs) {
-            // Of several at one time, the last is what can be seen.
+            // Of several at the same time, only the last is visible.
             if self.picture.points.last().is_some_and(|last| last.at == at) {
                 self.picture.points.pop();
             }
@@ -363,5 +363,5 @@ fn outcome_of(error: &CheckOutError<Cause>) -> u8 {
 }
 
 const STILL_WAITING: u8 = 6;
-/// Different texts of marks.
+/// The maximum number of different texts.
 const TEXTS_MAX: usize = 2_000;

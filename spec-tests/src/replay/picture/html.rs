@@ -1,4 +1,4 @@
-//! One page that holds everything: no network, no other file.
+//! A self-contained HTML page: no network, no other file.
 
 use std::io::{self, BufWriter, Write};
 
@@ -15,7 +15,7 @@ use super::collect::{MarkKind, Picture, UseKind};
 ///
 /// # Errors
 ///
-/// Those of the sink.
+/// I/O errors of the sink.
 pub fn html(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io::Result<()> {
     let (columns, bytes) = columns(picture)?;
     let tick = tick(picture);
@@ -31,7 +31,7 @@ pub fn html(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io
         "texts": picture.texts,
         "columns": columns,
     });
-    // In a script, `</` would end it.
+    // In a script, `</` would end the script.
     let about = about.to_string().replace("</", "<\\/");
     for part in PAGE.split("%%") {
         match part {
@@ -56,9 +56,9 @@ const SCRIPT: [&str; 5] = [
 
 const PAGE: &str = include_str!("page/page.html");
 
-/// Nanoseconds of a tick: the least with which the whole time has room in 32 bits.
+/// The nanoseconds of a tick: the smallest number for which all times fit into 32 bits.
 fn tick(picture: &Picture) -> u64 {
-    // What was there at the start may have begun long before.
+    // What exists at the start may have begun long before.
     let begin = beginning(picture);
     (picture.end - begin) / u64::from(u32::MAX) + 1
 }
@@ -69,8 +69,8 @@ fn beginning(picture: &Picture) -> u64 {
     lives.chain(waits).chain([picture.start]).min().unwrap_or(picture.start)
 }
 
-/// Numbers of 32 bits, column after column, compressed; and the name and length of each column.
-/// Times are ticks since the beginning; `…End` and `…At` are told as differences.
+/// Numbers of 32 bits, column by column, compressed; and the name and length of each column. Times
+/// are ticks since the beginning; `…End` and `…At` are stored as differences.
 fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     let (begin, tick) = (beginning(picture), tick(picture));
     let time = |at: u64| (at.saturating_sub(begin) / tick) as u32;
@@ -126,7 +126,7 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     Ok((columns.names, encoder.finish()?))
 }
 
-/// In the order of the script's list.
+/// The index in the script's list.
 fn mark_kind(kind: MarkKind) -> u32 {
     match kind {
         MarkKind::Ready => 0,
@@ -138,12 +138,12 @@ fn mark_kind(kind: MarkKind) -> u32 {
     }
 }
 
-/// What columns there are, and how many numbers each has.
+/// The columns and their lengths.
 type Names = Vec<(&'static str, usize)>;
 
 struct Columns {
     names: Names,
-    /// The encoder makes room for its whole output at each write: a few bytes at a time cost it dearly.
+    /// A buffer, because the encoder reserves space for its whole output at each write.
     out: BufWriter<ZlibEncoder<Vec<u8>>>,
 }
 
@@ -162,7 +162,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Each as what it is more than the one before; wraps around where it is less.
+    /// Stores each number as the difference from the previous one; wraps around if it is smaller.
     fn differences(
         &mut self,
         name: &'static str,
@@ -178,5 +178,5 @@ impl Columns {
     }
 }
 
-/// Fast, and still a third of the size.
+/// A fast level, which still compresses to a third.
 const LEVEL: Compression = Compression::new(2);

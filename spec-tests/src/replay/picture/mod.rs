@@ -1,4 +1,4 @@
-//! Traces as pictures: a page for people, and JSON for Perfetto and chrome://tracing.
+//! Pictures of traces: an HTML page, and JSON for Perfetto and chrome://tracing.
 
 mod collect;
 mod html;

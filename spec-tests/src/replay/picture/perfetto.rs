@@ -1,4 +1,4 @@
-//! JSON that Perfetto and chrome://tracing open.
+//! The JSON format of Perfetto and chrome://tracing.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use super::collect::{MarkKind, Picture, UseKind};
 ///
 /// # Errors
 ///
-/// Those of the sink.
+/// I/O errors of the sink.
 pub fn perfetto(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io::Result<()> {
     let pool = format!("pool of {}", header.address.as_deref().unwrap_or("?"));
     write!(out, "{{\"displayTimeUnit\":\"ms\",\"traceEvents\":[")?;
@@ -113,7 +113,7 @@ fn waits(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Microseconds with their decimals.
+/// Microseconds with decimals.
 fn micros(nanos: u64) -> String {
     format!("{}.{:03}", nanos / 1_000, nanos % 1_000)
 }

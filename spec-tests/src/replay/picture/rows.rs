@@ -1,11 +1,11 @@
-//! Where waits are drawn: no two overlap in a row, and there are no more rows than have to be.
+//! Assigns waits to rows: waits in a row do not overlap, and there are as few rows as possible.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::collect::Wait;
 
-/// Gives each wait the lowest row in which nobody waits when it begins.
+/// Gives each wait the lowest row that is free when it begins.
 pub(super) fn assign(waits: &mut [Wait]) {
     let mut by_start: Vec<&mut Wait> = waits.iter_mut().collect();
     by_start.sort_unstable_by_key(|wait| (wait.start, wait.id));
@@ -19,7 +19,7 @@ pub(super) fn assign(waits: &mut [Wait]) {
             taken.pop();
             free.push(Reverse(row));
         }
-        // As many rows as are taken are those below it, if none is free.
+        // If no lower row is free, the wait goes above all rows that are in use.
         wait.row = free.pop().map_or(taken.len() as u32, |Reverse(row)| row);
         taken.push(Reverse((wait.end, wait.row)));
     }
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_as_few_as_they_can_be() {
+    fn there_are_as_few_rows_as_possible() {
         let times = [(0, 5), (1, 9), (2, 3), (3, 4), (5, 5), (5, 8), (9, 12), (8, 9)];
         let mut id = 0;
         let mut waits = times.map(|(start, end)| {

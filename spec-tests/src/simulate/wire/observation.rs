@@ -15,12 +15,12 @@ use super::plan::{Passwords, Plan, USER};
 use super::scanner::Scanner;
 use super::transport::World;
 use crate::event_json;
-use crate::replay::record::Taping;
+use crate::replay::record::RecordedRun;
 use cenote_endpoint::Mechanism;
 use cenote_endpoint::scram::Hash;
 
 /// A second pool with the same inputs, which is recorded as shells record theirs.
-pub(super) type Recording = Taping<WireTypes, Vec<u8>>;
+pub(super) type Recording = RecordedRun<WireTypes, Vec<u8>>;
 
 impl Recording {
     pub(super) fn new(options: &PoolOptions) -> Result<Self, String> {

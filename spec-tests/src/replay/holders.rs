@@ -1,5 +1,5 @@
-//! Who holds what since when: what a pool's actions tell, kept beside the replay, because the
-//! machine itself does not know who holds a connection.
+//! Tracks which request holds which connection since when, from the pool's actions; the machine
+//! itself does not know the holders.
 
 use std::collections::BTreeMap;
 
@@ -8,74 +8,74 @@ use cenote_core::pool::{
 };
 use cenote_core::trace::{Step, Traced};
 
-/// The connections and the requests of a pool, as they are between two steps.
+/// The connections and the requests of a pool between two steps.
 #[derive(Clone, Debug, Default)]
-pub struct Mirror {
-    /// By their numbers.
+pub struct Holders {
+    /// The connections by number.
     pub connections: BTreeMap<u64, Connection>,
-    /// Requests without an outcome.
+    /// The waiting requests.
     pub requests: BTreeMap<WaiterId, Request>,
-    /// Who was handed a connection last, even if it has come back since.
+    /// The last holder of each connection, even if it was checked in since.
     pub last_holder: BTreeMap<u64, WaiterId>,
 }
 
-/// One connection.
+/// A connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Connection {
-    /// Since when it exists.
+    /// The time of its creation.
     pub created: Instant,
-    /// The request that it was created for, if it was for one and that was seen.
+    /// The request for which it was created, if any and if known.
     pub creator: Option<WaiterId>,
-    /// What it does.
-    pub doing: Doing,
-    /// Since when it does that.
+    /// Its activity.
+    pub activity: Activity,
+    /// The time at which that began.
     pub since: Instant,
 }
 
-/// What a connection does.
+/// The activity of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Doing {
+pub enum Activity {
     /// It is being established.
     Pending,
-    /// It lies in the pool.
+    /// It is available.
     Idle,
-    /// It is checked out, by this request if that was seen.
+    /// It is checked out, by this request if known.
     InUse(Option<WaiterId>),
 }
 
-/// One request that waits.
+/// A waiting request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// When it came.
+    /// The time of its arrival.
     pub started: Instant,
-    /// The step in which it came; 0 for one from before the trace.
+    /// The step of its arrival; 0 if it came before the trace.
     pub step: u64,
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
 }
 
-impl Mirror {
-    /// What a pool tells of itself; holders are not among it.
+impl Holders {
+    /// The state of a pool, without holders, which are unknown.
     pub fn of(pool: &PoolState<Traced>) -> Self {
-        let mut mirror = Self::default();
+        let mut holders = Self::default();
         for connection in pool.connections() {
-            let (doing, creator) = match connection.state {
-                ConnectionState::Pending { owner, .. } => (Doing::Pending, owner),
-                ConnectionState::Available => (Doing::Idle, None),
-                ConnectionState::InUse { .. } => (Doing::InUse(None), None),
+            let (activity, creator) = match connection.state {
+                ConnectionState::Pending { owner, .. } => (Activity::Pending, owner),
+                ConnectionState::Available => (Activity::Idle, None),
+                ConnectionState::InUse { .. } => (Activity::InUse(None), None),
             };
             let (created, since) = (connection.created, connection.since);
-            let seen = Connection { created, creator, doing, since };
-            mirror.connections.insert(connection.id.number(), seen);
+            let seen = Connection { created, creator, activity, since };
+            holders.connections.insert(connection.id.number(), seen);
         }
         for waiter in pool.waiters() {
             let request = Request { started: waiter.started, step: 0, purpose: waiter.purpose };
-            mirror.requests.insert(waiter.id, request);
+            holders.requests.insert(waiter.id, request);
         }
-        mirror
+        holders
     }
 
-    /// Takes in what a step brought about.
+    /// Updates the state after a step.
     pub fn follow(&mut self, step: &Step, actions: &[Action<Traced>], pool: &PoolState<Traced>) {
         let now = pool.now();
         if step.lost_before.is_some() {
@@ -99,12 +99,12 @@ impl Mirror {
             }
             Input::CheckedIn { id, health: Health::Healthy | Health::Errored(_), .. }
             | Input::EstablishSucceeded { id, .. } => {
-                // If somebody is handed it at once, that is the next to be seen.
+                // If it is delivered at once, that is the next action.
                 if let Some(connection) = self.connections.get_mut(&id.number()) {
-                    (connection.doing, connection.since) = (Doing::Idle, now);
+                    (connection.activity, connection.since) = (Activity::Idle, now);
                 }
             }
-            // There is no socket to be closed.
+            // There is no socket to close.
             Input::EstablishFailed { id, .. } => drop(self.connections.remove(&id.number())),
             Input::ResetAfterFork => *self = Self::of(pool),
             Input::CheckOutCancelled { .. }
@@ -124,7 +124,7 @@ impl Mirror {
             Action::StartEstablish { id, .. } => {
                 let creator = owner_of(*id, pool);
                 let pending =
-                    Connection { created: now, creator, doing: Doing::Pending, since: now };
+                    Connection { created: now, creator, activity: Activity::Pending, since: now };
                 self.connections.insert(id.number(), pending);
             }
             Action::Deliver { waiter, outcome } => {
@@ -132,7 +132,8 @@ impl Mirror {
                 if let Ok((id, ())) = outcome {
                     self.last_holder.insert(id.number(), *waiter);
                     if let Some(connection) = self.connections.get_mut(&id.number()) {
-                        (connection.doing, connection.since) = (Doing::InUse(Some(*waiter)), now);
+                        (connection.activity, connection.since) =
+                            (Activity::InUse(Some(*waiter)), now);
                     }
                 }
             }
@@ -145,7 +146,7 @@ impl Mirror {
     }
 }
 
-/// The request that a pending connection belongs to.
+/// The request that owns a pending connection.
 fn owner_of(id: ConnId, pool: &PoolState<Traced>) -> Option<WaiterId> {
     let pending = pool.connections().find(|connection| connection.id == id)?;
     match pending.state {

@@ -1,4 +1,4 @@
-//! A replay that is watched: each step with what it brought about, before and after.
+//! Reads a trace step by step: each step with its actions, and the state before and after.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -6,87 +6,87 @@ use std::ops::ControlFlow;
 use cenote_core::pool::{Action, PoolState, Snapshot};
 use cenote_core::trace::{Replay, Step, TraceError, TraceHeader, Traced};
 
-use super::mirror::Mirror;
+use super::holders::Holders;
 
-/// One step, as it is shown.
+/// A step and its context.
 #[derive(Debug)]
 pub struct View<'a> {
-    /// What happened.
+    /// The step.
     pub step: &'a Step,
-    /// What came of it.
+    /// The actions.
     pub actions: &'a [Action<Traced>],
-    /// The counts before it.
+    /// The counts before the step.
     pub before: Snapshot,
-    /// The connections and requests before it.
-    pub mirror: &'a Mirror,
-    /// The pool after it.
+    /// The connections and requests before the step.
+    pub holders: &'a Holders,
+    /// The pool after the step.
     pub pool: &'a PoolState<Traced>,
 }
 
-/// A trace from which step after step is read.
+/// A trace that is replayed step by step.
 #[derive(Debug)]
-pub struct Watch<R> {
+pub struct StepReader<R> {
     replay: Replay<R>,
-    mirror: Mirror,
+    holders: Holders,
     actions: Vec<Action<Traced>>,
     start: Vec<Action<Traced>>,
 }
 
-impl<R: Read> Watch<R> {
-    /// Reads the beginning.
+impl<R: Read> StepReader<R> {
+    /// Reads the beginning of a trace.
     ///
     /// # Errors
     ///
-    /// When this is no trace, or not one that can be begun.
+    /// If this is not a trace, or its beginning is invalid.
     pub fn new(source: R) -> Result<Self, TraceError> {
         let mut start = Vec::new();
         let replay = Replay::with_sink(source, &mut start)?;
-        let mirror = Mirror::of(replay.pool());
-        Ok(Self { replay, mirror, actions: Vec::new(), start })
+        let holders = Holders::of(replay.pool());
+        Ok(Self { replay, holders, actions: Vec::new(), start })
     }
 
-    /// What the trace says of itself.
+    /// The trace's header.
     pub fn header(&self) -> &TraceHeader {
         self.replay.header()
     }
 
-    /// What making the pool brought about, if the trace begins with it.
+    /// The actions of creating the pool, if the trace begins with a new one.
     pub fn start(&self) -> &[Action<Traced>] {
         &self.start
     }
 
-    /// The pool as it is now.
+    /// The pool in its present state.
     pub fn pool(&self) -> &PoolState<Traced> {
         self.replay.pool()
     }
 
-    /// The connections and requests as they are now.
-    pub fn mirror(&self) -> &Mirror {
-        &self.mirror
+    /// The connections and requests in their present state.
+    pub fn holders(&self) -> &Holders {
+        &self.holders
     }
 
-    /// How many steps there were.
+    /// The number of steps so far.
     pub fn steps(&self) -> u64 {
         self.replay.steps()
     }
 
-    /// Shows the next step; `Ok(None)` at the end.
+    /// Replays the next step and passes it to `show`; `Ok(None)` at the end.
     ///
     /// # Errors
     ///
-    /// When the trace cannot be read any further, or the replay goes another way.
+    /// If the trace is damaged, or the replay differs from it.
     pub fn step<T>(&mut self, show: impl FnOnce(&View<'_>) -> T) -> Result<Option<T>, TraceError> {
         self.actions.clear();
         let before = self.replay.pool().snapshot();
         let Some(step) = self.replay.step(&mut self.actions)? else { return Ok(None) };
         let (actions, pool) = (self.actions.as_slice(), self.replay.pool());
-        let view = View { step: &step, actions, before, mirror: &self.mirror, pool };
+        let view = View { step: &step, actions, before, holders: &self.holders, pool };
         let shown = show(&view);
-        self.mirror.follow(&step, actions, pool);
+        self.holders.follow(&step, actions, pool);
         Ok(Some(shown))
     }
 
-    /// Shows every step until it is told to stop; whether it was.
+    /// Passes every step to `show` until that breaks; returns whether it did.
     ///
     /// # Errors
     ///
