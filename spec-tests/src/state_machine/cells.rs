@@ -1,11 +1,11 @@
-//! What an input caused, in the space of a table's cell.
+//! The actions of an input, as the text of a table cell.
 
 use cenote_core::pool::{Action, Event, Status};
 
 use crate::transcript::{Reply, Story};
 
-/// The actions in their order; then the state, if it is another one.
-pub(super) fn tell(replies: &[Reply], becomes: Option<Status>) -> String {
+/// The actions in their order; then the pool's state, if it changed.
+pub(super) fn show(replies: &[Reply], becomes: Option<Status>) -> String {
     let mut parts: Vec<String> = replies.iter().map(reply).collect();
     parts.extend(becomes.map(|status| format!("**now {status}**")));
     if parts.is_empty() { "–".to_owned() } else { parts.join(", ") }

@@ -5,7 +5,7 @@ use super::rows::Row;
 /// A state of the pool.
 pub(super) struct PoolColumn {
     pub(super) name: &'static str,
-    /// From ready to this state.
+    /// The commands from ready to this state.
     then: Option<&'static str>,
 }
 
@@ -16,8 +16,8 @@ pub(super) const POOL_STATES: &[PoolColumn] = &[
 ];
 
 impl PoolColumn {
-    /// Brings a pool into the state of this column, with what the row wants to be there. A
-    /// load-balanced pool is paused only before it is ready for the first time.
+    /// The commands that bring a pool into the state of this column, with what the row requires. A
+    /// load-balanced pool is only paused before it is ready for the first time.
     pub(super) fn script(&self, row: &Row) -> Vec<&'static str> {
         if self.name == "paused" && row.pool.contains("balanced") {
             return vec![row.pool];
@@ -53,7 +53,7 @@ pub(super) const CONNECTION_STATES: &[ConnectionColumn] = &[
 ];
 
 impl ConnectionColumn {
-    /// Brings connection 1 of a ready pool into this state.
+    /// The commands that bring connection 1 of a ready pool into this state.
     pub(super) fn script(&self) -> Vec<&'static str> {
         ["pool", "ready"].into_iter().chain(self.script.iter().copied()).collect()
     }

@@ -2,14 +2,14 @@
 
 use super::Kind;
 
-/// One situation. Commands are parted by `; `.
+/// A situation. Commands are separated by `; `.
 pub(super) struct Row {
     pub(super) when: &'static str,
-    /// Makes the pool.
+    /// The command that creates the pool.
     pub(super) pool: &'static str,
-    /// In the ready pool, before it goes into the state of the column.
+    /// The commands in the ready pool, before it enters the state of the column.
     pub(super) there: &'static str,
-    /// In that state, right before the input.
+    /// The commands in that state, right before the input.
     pub(super) late: &'static str,
     pub(super) input: &'static str,
 }
@@ -29,7 +29,7 @@ const TIMED: &str = "pool max=1 connecting=1 wait=50ms idle=50ms held=50ms";
 const BALANCED: &str = "pool balanced";
 /// Connection 1 in use, 2 pending for b, c waits.
 const BUSY: &str = "out a; established 1; out b c";
-/// Connection 1 pending for no request.
+/// Connection 1 pending without a request.
 const ORPHAN: &str = "out x; cancel x";
 const IDLE: &str = "out a; established 1; in 1";
 
@@ -38,7 +38,7 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
         Kind::CheckOutRequested => vec![
             row("a connection is available", SMALL, IDLE, "out z"),
             row(
-                "only one that idled out",
+                "only one that is over its idle time",
                 "pool idle=10ms",
                 "out a; established 1; in 1; +11ms",
                 "out z",
@@ -47,12 +47,12 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
             row("no permit", SMALL, "out a", "out z"),
             row("no room", SMALL, "out a; established 1; out b; established 2", "out z"),
             row("older requests wait", SMALL, BUSY, "out z"),
-            row("deadline over, nothing available", SMALL, "", "out z deadline=+0ms"),
+            row("deadline passed, nothing available", SMALL, "", "out z deadline=+0ms"),
         ],
         Kind::CheckOutCancelled => vec![
             row("it waits", SMALL, BUSY, "cancel c"),
             row("it owns a pending connection", SMALL, BUSY, "cancel b"),
-            row("it has had its outcome", SMALL, BUSY, "cancel a"),
+            row("it has its outcome", SMALL, BUSY, "cancel a"),
         ],
         Kind::CheckedIn => vec![
             row("healthy, no request waits", SMALL, "out a; established 1", "in 1"),
@@ -148,8 +148,14 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
         ],
         Kind::Timer => vec![
             row("nothing due", SMALL, BUSY, "timer"),
-            Row { late: "+51ms", ..row("a request is out of time", TIMED, "out a b", "timer") },
-            Row { late: "+51ms", ..row("a connection idled out", TIMED, IDLE, "timer") },
+            Row {
+                late: "+51ms",
+                ..row("the deadline of a request has passed", TIMED, "out a b", "timer")
+            },
+            Row {
+                late: "+51ms",
+                ..row("a connection is over its idle time", TIMED, IDLE, "timer")
+            },
             Row {
                 late: "+51ms",
                 ..row("a connection is over its lifetime", "pool lifetime=50ms", IDLE, "timer")
@@ -188,8 +194,8 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
     }
 }
 
-/// The inputs of this kind that name a connection, all about connection 1; each with what tells it
-/// from others of its kind.
+/// The inputs of this kind about connection 1, each with what distinguishes it from others of its
+/// kind.
 pub(super) const fn about_connection(kind: Kind) -> &'static [(&'static str, &'static str)] {
     match kind {
         Kind::CheckedIn => &[(", healthy", "in 1"), (", errored", "in 1 error=reset")],

@@ -5,19 +5,19 @@ use std::time::Duration;
 use cenote_core::pool::PoolOptions;
 
 use super::findings::{Axis, Corner, Findings, Plot, Series, Table, percentile, time};
-use super::fleet::{Callers, Fleet, Habits, Service, Setup};
+use super::fleet::{Callers, Fleet, PoolKind, Service, Setup};
 use crate::replay::random::SplitMix;
 
-/// So many empty pools.
+/// The number of empty pools.
 const RUNS: u32 = 200;
 const END: Duration = Duration::from_secs(60);
 const PARTS: [usize; 9] = [10, 25, 50, 75, 90, 95, 98, 99, 100];
 
-fn setup(habits: Habits, slow: Duration) -> Setup {
+fn setup(pool_kind: PoolKind, slow: Duration) -> Setup {
     Setup {
         clients: 1,
         options: PoolOptions::default().with_max_pool_size(20),
-        habits,
+        pool_kind,
         service: Service {
             workers: 64,
             opening: Duration::from_millis(20),
@@ -28,7 +28,7 @@ fn setup(habits: Habits, slow: Duration) -> Setup {
         },
         outage: None,
         cut_at: None,
-        // One burst, before a pool without connections: that is where the two differ.
+        // One burst at a pool without connections, where the two kinds of pools differ.
         callers: Callers::Bursts { size: 40, every: END },
         has_labels: true,
         connect_timeout: Duration::from_secs(10),
@@ -51,14 +51,15 @@ pub(super) fn run(seed: u64) -> Findings {
     let openings =
         [("20 ms", Duration::ZERO), ("20 ms, one in ten a second more", Duration::from_secs(1))];
     for (opening, slow) in openings {
-        for (name, habits) in
-            [("waits for that one", Habits::Cenote), ("takes what comes first", Habits::Unchained)]
-        {
+        for (name, pool_kind) in [
+            ("waits for that one", PoolKind::Cenote),
+            ("takes what comes first", PoolKind::Unchained),
+        ] {
             let mut waits = Vec::new();
             let mut opened = 0;
             let mut seeds = SplitMix(seed);
             for _ in 0..RUNS {
-                let log = Fleet::live(&setup(habits, slow), seeds.number());
+                let log = Fleet::live(&setup(pool_kind, slow), seeds.number());
                 waits.extend(log.answers.iter().map(|answer| answer.checked_out - answer.asked));
                 opened += log.openings.len();
             }

@@ -1,11 +1,11 @@
-//! Clients that begin with nothing.
+//! Clients that start without connections.
 
 use std::time::Duration;
 
 use cenote_core::pool::PoolOptions;
 
 use super::findings::{Axis, Corner, Findings, Plot, Series, Table, count, percentile, time};
-use super::fleet::{Callers, Fleet, Habits, Log, Service, Setup};
+use super::fleet::{Callers, Fleet, Log, PoolKind, Service, Setup};
 
 const LIMITS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 const CALLERS: u32 = 100;
@@ -14,13 +14,13 @@ fn setup(clients: u32, max_connecting: u32) -> Setup {
     Setup {
         clients,
         options: PoolOptions::default().with_max_connecting(max_connecting),
-        habits: Habits::Cenote,
+        pool_kind: PoolKind::Cenote,
         service: Service {
             workers: 8,
             opening: Duration::from_millis(4),
             operation: Duration::from_micros(500),
             backlog: 4096,
-            // Two for TCP and TLS, two for hello and SCRAM.
+            // Two round trips for TCP and TLS, two for hello and SCRAM.
             round_trip: Duration::from_millis(4),
             slow_opening: (0, Duration::ZERO),
         },
@@ -85,7 +85,7 @@ pub(super) fn run(seed: u64) -> Findings {
     findings
 }
 
-/// Of each caller, since the beginning; who had none counts as the end.
+/// The time of each caller's first answer since the beginning; without an answer, the end.
 fn first_answers(log: &Log, clients: u32) -> Vec<Duration> {
     let mut first = vec![None; (clients * CALLERS) as usize];
     for answer in &log.answers {

@@ -1,4 +1,4 @@
-//! What a study found.
+//! The results of a study.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,37 +6,37 @@ use std::time::Duration;
 /// The outcome of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
-    /// In the order in which the page has them.
+    /// The tables, in the order of the page.
     pub tables: Vec<Table>,
-    /// Each becomes a picture.
+    /// The plots, each of which becomes a picture.
     pub plots: Vec<Plot>,
 }
 
-/// Numbers side by side.
+/// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// One for each column.
+    /// The heads of the columns.
     pub head: Vec<String>,
-    /// As many cells in each as there are columns.
+    /// The rows, each with a cell for each column.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// Without rows.
+    /// Creates a table without rows.
     pub fn new<const N: usize>(head: [&str; N]) -> Self {
         Self { head: head.map(str::to_owned).to_vec(), rows: Vec::new() }
     }
 
     /// # Panics
     ///
-    /// When there are not as many cells as columns.
+    /// If the number of cells is not that of the columns.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         assert_eq!(N, self.head.len(), "a cell for each column");
         self.rows.push(cells.into());
     }
 }
 
-/// As Markdown has it.
+/// As Markdown.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "| {} |", self.head.join(" | "))?;
@@ -45,18 +45,18 @@ impl fmt::Display for Table {
     }
 }
 
-/// Lines over a common axis.
+/// A plot of lines with common axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plot {
     /// The picture is `docs/studies/NAME.svg`.
     pub name: String,
-    /// What it shows.
+    /// The title.
     pub title: String,
-    /// From left to right.
+    /// The horizontal axis.
     pub across: Axis,
-    /// Upwards.
+    /// The vertical axis.
     pub up: Axis,
-    /// Where the names of the lines are, out of their way.
+    /// The corner of the legend, away from the lines.
     pub legend: Corner,
     /// The lines.
     pub series: Vec<Series>,
@@ -73,21 +73,21 @@ pub enum Corner {
     Right,
 }
 
-/// What goes in one direction.
+/// An axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// What it is, with its unit.
+    /// The quantity, with its unit.
     pub name: String,
-    /// How numbers lie on it.
+    /// The scale.
     pub scale: Scale,
 }
 
-/// How numbers lie on an axis.
+/// The scale of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal distances are equal differences, from zero.
+    /// Linear, from zero.
     Linear,
-    /// Equal distances are equal factors; what is below a thousandth counts as that.
+    /// Logarithmic; numbers below 0.001 count as that.
     Logarithmic,
     /// 0, 1, 2, … with these names.
     Steps(Vec<String>),
@@ -110,20 +110,20 @@ impl Axis {
 /// One line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What the legend calls it.
+    /// The name in the legend.
     pub name: String,
-    /// From left to right.
+    /// The horizontal axis.
     pub points: Vec<(f64, f64)>,
 }
 
-/// The value that so many hundredths of all are not above; zero of none.
+/// The percentile of the values; zero if there are none.
 pub(super) fn percentile(values: &mut [Duration], hundredths: usize) -> Duration {
     values.sort_unstable();
     let place = (values.len() * hundredths).div_ceil(100).saturating_sub(1);
     values.get(place).copied().unwrap_or_default()
 }
 
-/// As people write it, with three digits at most.
+/// A duration with at most three digits.
 pub(super) fn time(time: Duration) -> String {
     let micros = time.as_micros();
     match micros {
@@ -136,7 +136,7 @@ pub(super) fn time(time: Duration) -> String {
     }
 }
 
-/// With a comma between thousands.
+/// A number with commas between thousands.
 pub(super) fn count(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -149,7 +149,7 @@ pub(super) fn count(number: usize) -> String {
     text
 }
 
-/// How often something happened in each stretch of time, as points in seconds and times a second.
+/// The rate of events in each interval, as points in seconds and events per second.
 pub(super) fn rate(
     times: impl Iterator<Item = Duration>,
     stretch: Duration,

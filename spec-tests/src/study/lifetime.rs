@@ -1,20 +1,20 @@
-//! Connections that are made together, and grow old together.
+//! Connections that are created together, and end together.
 
 use std::time::Duration;
 
 use cenote_core::pool::PoolOptions;
 
 use super::findings::{Axis, Corner, Findings, Plot, Series, Table, count, percentile, rate, time};
-use super::fleet::{Callers, Fleet, Habits, Service, Setup};
+use super::fleet::{Callers, Fleet, PoolKind, Service, Setup};
 
 const LIFETIME: Duration = Duration::from_secs(300);
 const END: Duration = Duration::from_secs(1_000);
 
-fn setup(options: PoolOptions, habits: Habits, cut_at: Option<Duration>) -> Setup {
+fn setup(options: PoolOptions, pool_kind: PoolKind, cut_at: Option<Duration>) -> Setup {
     Setup {
         clients: 200,
         options: options.with_max_pool_size(10),
-        habits,
+        pool_kind,
         service: Service {
             workers: 8,
             opening: Duration::from_millis(20),
@@ -50,20 +50,20 @@ pub(super) fn run(seed: u64) -> Findings {
     let mut series = Vec::new();
     let none = PoolOptions::default;
     for (name, setup) in [
-        ("the network, at 300 s sharp", setup(none(), Habits::Cenote, Some(LIFETIME))),
+        ("the network, at 300 s sharp", setup(none(), PoolKind::Cenote, Some(LIFETIME))),
         (
             "maxLifetime 300 s, every pool with the same seed",
-            setup(none().with_max_lifetime(LIFETIME), Habits::Cenote, None),
+            setup(none().with_max_lifetime(LIFETIME), PoolKind::Cenote, None),
         ),
         (
             "maxLifetime 300 s, each pool with a seed of its own",
-            setup(none().with_max_lifetime(LIFETIME), Habits::OwnSeeds, None),
+            setup(none().with_max_lifetime(LIFETIME), PoolKind::OwnSeeds, None),
         ),
     ] {
         let log = Fleet::live(&setup, seed);
         let second = Duration::from_secs(1);
         let points = rate(log.openings.iter().copied(), second, END);
-        // The first ten seconds are the beginning, which is the same for all.
+        // The first ten seconds are left out, because they are the same for all.
         let later = points.iter().filter(|point| point.0 >= 10.0);
         let busiest = later.map(|point| point.1).fold(0.0, f64::max);
         let later = log.answers.iter().filter(|answer| answer.asked.as_secs() >= 10);

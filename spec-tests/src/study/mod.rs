@@ -1,9 +1,9 @@
-//! Studies for the person who sets the options of pools in production: what each of them does, in
-//! virtual time, with real pools before a server that is a model.
+//! Studies of what pool options do in production: real pools before a simulated server, in virtual
+//! time.
 //!
-//! A study is a small program that puts a fleet of clients before a server in several ways,
-//! and says what came of each: a table and plots. The same seed gives the same to the last digit, so
-//! that the pages in `docs/studies` are held to what the program says.
+//! A study puts a fleet of clients before a server in several ways, and reports the results in
+//! tables and plots. The same seed gives exactly the same results, so the pages in `docs/studies`
+//! are checked against the program.
 
 mod chained;
 mod cold_start;
@@ -14,24 +14,24 @@ mod overload;
 mod page;
 mod plot;
 mod reuse;
-mod rival;
 mod storm;
+mod unchained_pool;
 
 pub use self::findings::{Axis, Corner, Findings, Plot, Scale, Series, Table};
 pub use self::page::{NotAPage, Page};
 
-/// A question, and the program that answers it.
+/// A question and the program that answers it.
 #[derive(Clone, Copy, Debug)]
 pub struct Study {
     /// Its page is `docs/studies/NAME.md`.
     pub name: &'static str,
-    /// What it is about, in a line.
+    /// The title.
     pub title: &'static str,
-    /// Answers it; all chance comes from the seed.
+    /// Runs the study; all random numbers come from the seed.
     pub run: fn(seed: u64) -> Findings,
 }
 
-/// All of them, in the order in which they are told.
+/// All studies, in the order of the index.
 pub const ALL: [Study; 6] = [
     Study {
         name: "storm",

@@ -1,18 +1,18 @@
-//! More is asked than can be done.
+//! More load than the server can serve.
 
 use std::time::Duration;
 
 use cenote_core::pool::PoolOptions;
 
 use super::findings::{Axis, Corner, Findings, Plot, Series, Table, count, percentile, time};
-use super::fleet::{Callers, Fleet, Habits, Log, Service, Setup};
+use super::fleet::{Callers, Fleet, Log, PoolKind, Service, Setup};
 
 const END: Duration = Duration::from_secs(60);
 
-/// How long whoever asked has a use for the answer.
+/// How long an answer is useful to a caller.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Ten connections of 10 ms an operation: a thousand operations a second.
+/// Ten connections with 10 ms per operation: 1000 operations per second.
 const CAPACITY: u64 = 1_000;
 
 type Load = (&'static str, fn(Duration) -> u64);
@@ -30,7 +30,7 @@ fn setup(per_second: fn(Duration) -> u64, limit: Duration) -> Setup {
     Setup {
         clients: 1,
         options: PoolOptions::default().with_max_pool_size(10).with_wait_queue_timeout(limit),
-        habits: Habits::Cenote,
+        pool_kind: PoolKind::Cenote,
         service: Service {
             workers: 10,
             opening: Duration::from_millis(10),

@@ -1,4 +1,4 @@
-//! The pages of studies: prose by people, tables and pictures by the program.
+//! The pages of studies: the prose is written by hand, the tables and pictures by the program.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,54 +9,54 @@ use thiserror::Error;
 
 use super::findings::{Findings, Table};
 
-/// Between these lines a page has tables of ours, one after the other.
+/// The tables of a page are between these lines, one after the other.
 const BEGIN: &str = "<!-- table -->";
 const END: &str = "<!-- end -->";
 
-/// A page and its pictures, as the program would have them.
+/// A page and its pictures with the program's results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Each file and what it has to say.
+    /// The files and their contents.
     pub files: Vec<(PathBuf, String)>,
 }
 
-/// Why there is no page.
+/// Why a page cannot be created.
 #[derive(Debug, Error)]
 pub enum NotAPage {
     /// It cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Where it should be.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// The places for tables are not as many as the tables.
+    /// The page has another number of places for tables than the study has tables.
     #[error("{}: {tables} tables for {places} places, each between a line {BEGIN} and a line {END}", path.display())]
     Places {
         /// The page.
         path: PathBuf,
-        /// As many as there are.
+        /// The number.
         places: usize,
-        /// As many as there are.
+        /// The number.
         tables: usize,
     },
-    /// It cannot be drawn.
+    /// A plot cannot be drawn.
     #[error("{}: {reason}", path.display())]
     Picture {
-        /// Where it should be.
+        /// The path.
         path: PathBuf,
-        /// What the drawing library says.
+        /// The drawing library's error.
         reason: String,
     },
 }
 
 impl Page {
-    /// What the page of a study in a folder has to be, its prose as it is there.
+    /// The page of a study in a folder: the present prose with the program's results.
     ///
     /// # Errors
     ///
-    /// There is no such page, or it has not as many places as there are tables.
+    /// If the page does not exist, or has another number of places for tables.
     pub fn new(folder: &Path, name: &str, findings: &Findings) -> Result<Self, NotAPage> {
         let path = folder.join(name).with_extension("md");
         let text = fs::read_to_string(&path)
@@ -78,11 +78,11 @@ impl Page {
         Ok(Self { files })
     }
 
-    /// Which of the files is not as it has to be.
+    /// The files that differ from the program's results.
     ///
     /// # Errors
     ///
-    /// A file that is there and cannot be read.
+    /// If an existing file cannot be read.
     pub fn outdated(&self) -> Result<Vec<&Path>, NotAPage> {
         let mut outdated = Vec::new();
         for (path, text) in &self.files {
@@ -98,11 +98,11 @@ impl Page {
         Ok(outdated)
     }
 
-    /// Writes them. What was there stays until all that takes its place is on the disk.
+    /// Writes the files. Each is replaced only once the new contents are on disk.
     ///
     /// # Errors
     ///
-    /// A file that cannot be written.
+    /// If a file cannot be written.
     pub fn write(&self) -> Result<(), NotAPage> {
         for (path, text) in &self.files {
             let written = replace(path, text);
@@ -112,14 +112,15 @@ impl Page {
     }
 }
 
-/// In one step, and not at all if there is no room for it.
+/// Replaces a file atomically, and not at all if the disk is full.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
     let beside = path.with_extension("new");
     let replaced = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
     replaced.inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
-/// The text with the tables in their places; otherwise how many places there are.
+/// Puts the tables into their places. Returns the number of places if that is not the number of
+/// tables.
 fn fill(text: &str, tables: &[Table]) -> Result<String, usize> {
     let mut filled = String::with_capacity(text.len());
     let mut tables_left = tables.iter();

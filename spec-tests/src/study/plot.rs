@@ -1,4 +1,4 @@
-//! A plot as a picture.
+//! Draws plots.
 
 use std::error::Error;
 use std::ops::Range;
@@ -9,10 +9,10 @@ use super::findings::{Axis, Corner, Plot, Scale};
 
 const SIZE: (u32, u32) = (860, 420);
 
-/// A little more than the highest line.
+/// A margin above the highest line.
 const HEADROOM: f64 = 1.05;
 
-/// Told apart by people who see few colours, too.
+/// Colours that colour-blind readers can distinguish.
 const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -23,11 +23,11 @@ const COLOURS: [RGBColor; 6] = [
 ];
 
 impl Plot {
-    /// As SVG.
+    /// Draws the plot as SVG.
     ///
     /// # Errors
     ///
-    /// What the drawing library says, which has no reason to fail.
+    /// The drawing library's errors, which do not occur in practice.
     pub fn svg(&self) -> Result<String, Box<dyn Error>> {
         let mut svg = String::new();
         self.draw(&mut svg)?;
@@ -58,7 +58,7 @@ impl Plot {
             .light_line_style(WHITE)
             .draw()?;
         for (place, (series, colour)) in self.series.iter().zip(COLOURS).enumerate() {
-            // Thinner than the one before, which is to be seen where both are the same.
+            // Thinner than the previous line, which stays visible where both are the same.
             let style = colour.stroke_width((self.series.len() - place) as u32 + 1);
             let points = series.points.iter();
             let points = points.map(|&(x, y)| (self.across.place(x), self.up.place(y)));
@@ -85,7 +85,7 @@ impl Plot {
 }
 
 impl Axis {
-    /// Where a number lies.
+    /// The position of a number.
     fn place(&self, number: f64) -> f64 {
         match self.scale {
             Scale::Linear | Scale::Steps(_) => number,
@@ -93,7 +93,7 @@ impl Axis {
         }
     }
 
-    /// Where everything lies.
+    /// The range of positions.
     fn range(&self, numbers: impl Iterator<Item = f64>) -> Range<f64> {
         let places: Vec<_> = numbers.map(|number| self.place(number)).collect();
         let most = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -108,7 +108,7 @@ impl Axis {
         }
     }
 
-    /// How many labels there are at the most.
+    /// The maximum number of labels.
     fn labels(&self, range: &Range<f64>) -> usize {
         match &self.scale {
             Scale::Linear => 11,
@@ -117,11 +117,11 @@ impl Axis {
         }
     }
 
-    /// What is written at a place.
+    /// The label of a position.
     fn label(&self, place: f64) -> String {
         match &self.scale {
             Scale::Linear if place >= 10_000.0 => format!("{}k", place / 1e3),
-            // Of 0.1 + 0.2 and the like only what was meant.
+            // Rounds errors such as that of 0.1 + 0.2.
             Scale::Linear => format!("{}", (place * 1e6).round() / 1e6),
             Scale::Logarithmic if place >= 0.0 => format!("{}", 10_f64.powf(place)),
             Scale::Logarithmic => format!("{:.*}", -place.floor() as usize, 10_f64.powf(place)),

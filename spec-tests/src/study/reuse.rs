@@ -1,15 +1,15 @@
-//! Which of the available connections is used first.
+//! Which available connection is used first.
 
 use std::time::Duration;
 
 use cenote_core::pool::{PoolOptions, ReuseOrder};
 
 use super::findings::{Axis, Corner, Findings, Plot, Series, Table, count, percentile, time};
-use super::fleet::{Callers, Fleet, Habits, Service, Setup};
+use super::fleet::{Callers, Fleet, PoolKind, Service, Setup};
 
 const END: Duration = Duration::from_secs(600);
 
-/// Quiet, then a peak of a minute, then quiet again.
+/// The load: low, a peak of one minute, then low again.
 fn load(since_begin: Duration) -> u64 {
     if (120..180).contains(&since_begin.as_secs()) { 2_000 } else { 200 }
 }
@@ -20,7 +20,7 @@ fn setup(order: ReuseOrder) -> Setup {
         options: PoolOptions::default()
             .with_max_idle_time(Duration::from_secs(60))
             .with_reuse_order(order),
-        habits: Habits::Cenote,
+        pool_kind: PoolKind::Cenote,
         service: Service {
             workers: 200,
             opening: Duration::from_millis(10),

@@ -5,19 +5,19 @@ use std::time::Duration;
 use cenote_core::pool::PoolOptions;
 
 use super::findings::{Axis, Corner, Findings, Plot, Series, Table, count, percentile, rate, time};
-use super::fleet::{Callers, Fleet, Habits, Log, Service, Setup};
+use super::fleet::{Callers, Fleet, Log, PoolKind, Service, Setup};
 
 const CLIENTS: u32 = 10_000;
 const DOWN: Duration = Duration::from_secs(40);
 const UP: Duration = Duration::from_secs(42);
 const END: Duration = Duration::from_secs(120);
 
-/// The server opens 2,000 connections a second, or does 80,000 operations.
+/// The server's capacity is 2,000 new connections or 80,000 operations per second.
 fn setup(has_labels: bool) -> Setup {
     Setup {
         clients: CLIENTS,
         options: PoolOptions::default().with_max_pool_size(10),
-        habits: Habits::Cenote,
+        pool_kind: PoolKind::Cenote,
         service: Service {
             workers: 8,
             opening: Duration::from_millis(4),
@@ -93,7 +93,7 @@ fn row(name: &str, log: &Log) -> [String; 8] {
     } else {
         format!("{} never", count(first.len() - served.len()))
     };
-    // Of all clients, not only of those that were served.
+    // Of all clients, including those that were never served.
     served.resize(first.len(), END - UP);
     let since = |times: &[Duration]| times.iter().filter(|&&time| time >= DOWN).count();
     [

@@ -1,24 +1,24 @@
-//! Who wants something done, and what he does when it fails.
+//! The callers, and how they react to failures.
 
 use std::time::Duration;
 
 use super::due::Due;
 use super::{Ask, Fleet};
 
-/// Who comes.
+/// How callers arrive.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::study) enum Callers {
-    /// So many a client, each of whom asks again some time after his answer; they begin within
+    /// This many per client; each asks again some time after its answer. They start within
     /// `spread`.
     Each { callers: u32, think: Duration, spread: Duration },
-    /// By themselves, however long others wait: so many a second, by the time since the beginning.
+    /// Independently of answers: this rate per second, by the time since the beginning.
     Flow { per_second: fn(Duration) -> u64 },
-    /// So many at once, again and again.
+    /// This many at once, repeatedly.
     Bursts { size: u32, every: Duration },
 }
 
-/// In each of these moments somebody comes, or not: the nearest to chance in continuous time that
-/// needs no logarithms, which are not the same to the last digit everywhere.
+/// In each interval of this length, a caller arrives or not. This approximates a Poisson process
+/// without logarithms, whose results are not exactly the same on all platforms.
 const MOMENT: Duration = Duration::from_micros(100);
 
 impl Fleet<'_> {
@@ -43,7 +43,7 @@ impl Fleet<'_> {
             Callers::Each { .. } => {}
             Callers::Flow { per_second } => {
                 let in_a_second = Duration::from_secs(1).as_micros() / MOMENT.as_micros();
-                if self.chance.below(in_a_second as u64) < per_second(self.since_begin()) {
+                if self.random.below(in_a_second as u64) < per_second(self.since_begin()) {
                     self.comes(0);
                 }
                 self.plan(MOMENT, Due::Arrive);
@@ -56,12 +56,12 @@ impl Fleet<'_> {
     }
 
     fn comes(&mut self, caller: u32) {
-        let client = self.chance.below(self.setup.clients.into()) as u32;
+        let client = self.random.below(self.setup.clients.into()) as u32;
         let ask = Ask { caller, asked: self.now, attempt: 0 };
         self.ask(client, ask);
     }
 
-    /// Whoever asks again does so after a while.
+    /// Schedules the next request of a caller.
     pub(super) fn thinks(&mut self, client: u32, caller: u32) {
         if let Callers::Each { think, .. } = self.setup.callers {
             let after = self.below(think * 2);
@@ -70,7 +70,7 @@ impl Fleet<'_> {
         }
     }
 
-    /// What a driver does: it tries so often again, after a pause if it knows of an overload.
+    /// Retries as drivers do: a limited number of times, after a pause in case of overload.
     pub(super) fn again_or_failed(&mut self, client: u32, ask: Ask, most: u32) {
         if ask.attempt >= most {
             return self.failed(client, ask);
@@ -90,6 +90,6 @@ impl Fleet<'_> {
     }
 
     fn below(&mut self, limit: Duration) -> Duration {
-        Duration::from_nanos(self.chance.below(limit.as_nanos() as u64 + 1))
+        Duration::from_nanos(self.random.below(limit.as_nanos() as u64 + 1))
     }
 }

@@ -1,4 +1,4 @@
-//! One client: its pool, and who uses which connection.
+//! A client: its pool, and which caller uses which connection.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use cenote_core::pool::{
 use super::due::Due;
 use super::server::Reply;
 use super::{Answer, Ask, Failure, Fleet, Modelled, Opened};
-use crate::study::rival::Rival;
+use crate::study::unchained_pool::UnchainedPool;
 
 pub(super) struct Client {
     pool: Pool,
     requests: u64,
     uses: u64,
-    /// For when the timer is set.
+    /// The time for which the timer is set.
     timer: Option<Instant>,
-    /// Connections that are being opened, and since when.
+    /// Pending connections, and when they were started.
     starting: BTreeMap<ConnId, Instant>,
     in_use: BTreeMap<ConnId, Use>,
-    /// Who wants something while the server is taken for away.
+    /// Requests that wait while the server is unavailable.
     pub(super) held: Vec<Ask>,
     pub(super) is_watching: bool,
 }
 
 enum Pool {
     Cenote(Box<PoolState<Modelled>>),
-    Rival(Rival),
+    UnchainedPool(UnchainedPool),
 }
 
 #[derive(Clone, Copy)]
@@ -42,15 +42,15 @@ struct Use {
 impl Client {
     /// # Panics
     ///
-    /// With options that contradict each other.
+    /// If the options are invalid.
     pub(super) fn new(options: PoolOptions) -> Self {
         let pool = PoolState::new(Instant::ORIGIN, options, &mut Vec::new());
-        let pool = pool.unwrap_or_else(|error| panic!("a setup has good options: {error}"));
+        let pool = pool.unwrap_or_else(|error| panic!("the options of a setup are valid: {error}"));
         Self::with(Pool::Cenote(Box::new(pool)))
     }
 
-    pub(super) fn with_rival(rival: Rival) -> Self {
-        Self::with(Pool::Rival(rival))
+    pub(super) fn with_unchained(unchained_pool: UnchainedPool) -> Self {
+        Self::with(Pool::UnchainedPool(unchained_pool))
     }
 
     fn with(pool: Pool) -> Self {
@@ -66,11 +66,11 @@ impl Client {
         }
     }
 
-    /// How many connections there are, those included that are being opened.
+    /// The number of connections, including pending ones.
     pub(super) fn open(&self) -> usize {
         match &self.pool {
             Pool::Cenote(pool) => pool.snapshot().total as usize,
-            Pool::Rival(rival) => rival.total(),
+            Pool::UnchainedPool(unchained_pool) => unchained_pool.total(),
         }
     }
 
@@ -79,14 +79,14 @@ impl Client {
         match &mut self.pool {
             Pool::Cenote(pool) => {
                 let handled = pool.handle(now, input, &mut WithoutEvents(&mut actions));
-                handled.unwrap_or_else(|misuse| panic!("a fleet keeps the contract: {misuse}"));
+                handled.unwrap_or_else(|misuse| panic!("a fleet's inputs are valid: {misuse}"));
             }
-            Pool::Rival(rival) => rival.handle(&input, &mut actions),
+            Pool::UnchainedPool(unchained_pool) => unchained_pool.handle(&input, &mut actions),
         }
         actions
     }
 
-    /// When the timer has to fire, if earlier than it is set for.
+    /// The time at which the timer has to fire, if that is earlier than its present time.
     fn rearm(&mut self) -> Option<Instant> {
         let Pool::Cenote(pool) = &self.pool else { return None };
         let due = pool.next_deadline()?.at;
@@ -99,7 +99,7 @@ impl Client {
 }
 
 impl Fleet<'_> {
-    /// Has the pool of a client decide, and does what it says.
+    /// Feeds the pool of a client, and executes its actions.
     pub(super) fn feed(&mut self, client: u32, input: Input<Modelled>) {
         let now = self.now;
         let actions = self.of(client).handle(now, input);
@@ -113,7 +113,7 @@ impl Fleet<'_> {
 
     pub(super) fn timer(&mut self, client: u32) {
         let now = self.now;
-        // What it was set for may have been done by something else since.
+        // The deadline may have been removed since.
         if self.of(client).timer.is_some_and(|set| set <= now) {
             self.of(client).timer = None;
             self.feed(client, Input::Timer);
@@ -147,7 +147,7 @@ impl Fleet<'_> {
         self.log.openings.push(self.since_begin());
         self.of(client).starting.insert(id, now);
         let (often, slow) = self.setup.service.slow_opening;
-        let is_slow = often != 0 && self.chance.below(often) == 0;
+        let is_slow = often != 0 && self.random.below(often) == 0;
         let limit = now + self.setup.connect_timeout;
         let (at, is_good) = match self.server.open(now) {
             Reply::Done(at) => (if is_slow { at + slow } else { at }, true),
@@ -159,7 +159,7 @@ impl Fleet<'_> {
     }
 
     pub(super) fn opened(&mut self, client: u32, id: ConnId, is_good: bool) {
-        // It may have been given up meanwhile.
+        // It may have been aborted meanwhile.
         let Some(since) = self.of(client).starting.remove(&id) else { return };
         let is_cut_off = self.server.went_down.is_some_and(|down| since <= down);
         if is_good && !is_cut_off {
@@ -194,7 +194,7 @@ impl Fleet<'_> {
     }
 
     pub(super) fn answered(&mut self, client: u32, id: ConnId, use_number: u64) {
-        // It may have broken meanwhile.
+        // It may have failed meanwhile.
         let user = self.of(client);
         if user.in_use.get(&id).is_none_or(|used| used.number != use_number) {
             return;
@@ -216,7 +216,7 @@ impl Fleet<'_> {
         self.thinks(client, used.ask.caller);
     }
 
-    /// A connection broke in use: SDAM hears of it first.
+    /// A connection failed in use: SDAM sees the error first.
     fn broken(&mut self, client: u32, id: ConnId, used: Use) {
         self.clear(client, Failure::Broken);
         let health = Health::Errored(Failure::Broken);
@@ -232,7 +232,7 @@ impl Fleet<'_> {
         }
     }
 
-    /// Every connection in use breaks.
+    /// Fails every connection in use.
     pub(super) fn break_all(&mut self, client: u32) {
         for (id, used) in std::mem::take(&mut self.of(client).in_use) {
             self.broken(client, id, used);
@@ -241,7 +241,7 @@ impl Fleet<'_> {
 
     pub(super) fn ask(&mut self, client: u32, ask: Ask) {
         let user = self.of(client);
-        // No server to be selected.
+        // The server is not selectable.
         if user.is_watching {
             return user.held.push(ask);
         }

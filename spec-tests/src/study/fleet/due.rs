@@ -1,31 +1,31 @@
-//! What is going to happen in a fleet.
+//! Scheduled events of a fleet.
 
 use cenote_core::pool::ConnId;
 
 use super::Ask;
 
-/// Something that will happen.
+/// A scheduled event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
-    /// A caller wants something done, perhaps again.
+    /// A caller makes a request, or retries one.
     Ask { client: u32, ask: Ask },
-    /// A caller comes who never came before, to a client that has one for all.
+    /// A new caller arrives, at a client that is shared by all.
     Arrive,
     /// The timer of a pool.
     Timer { client: u32 },
-    /// A connection is open, or will not be.
+    /// A connection is established or fails.
     Opened { client: u32, id: ConnId, is_good: bool },
     /// An operation is done, if the connection still serves the same use.
     Answered { client: u32, id: ConnId, use_number: u64 },
-    /// A connection has reached the age at which it is closed from outside.
+    /// A connection reaches the age at which the network closes it.
     Cut { client: u32, id: ConnId },
-    /// A client asks whether its server is there.
+    /// A client's monitor checks the server.
     Check { client: u32 },
-    /// It hears whether it is.
+    /// The result of the check arrives.
     Checked { client: u32, is_good: bool },
-    /// The server goes away.
+    /// The server becomes unavailable.
     Down,
-    /// It is back.
+    /// The server is available again.
     Up,
     /// Connections are counted.
     Count,

@@ -1,15 +1,15 @@
 //! Clients of one server, each with a pool, in virtual time.
 //!
-//! The pools are real ones (or, to compare, of [other habits](super::rival)); the server is a queue
-//! with a few workers, whose work is opening connections and operations; and callers are either so
-//! many who ask again and again, or come by themselves, however long others wait. A client watches
-//! its server as a driver does: after a clear it asks every half second whether the server is there.
+//! The pools are real (or, for comparison, [of another kind](super::unchained_pool)); the server is
+//! a queue with some workers, which accept connections and execute operations; callers either
+//! repeat requests or arrive independently of answers. A client monitors its server as a driver
+//! does: after a clear, it checks every half second whether the server is available.
 
 mod callers;
 mod client;
 mod due;
+mod monitor;
 mod server;
-mod watch;
 
 use std::time::Duration;
 
@@ -18,64 +18,64 @@ use cenote_core::pool::{Instant, PoolOptions, PoolTypes};
 use self::client::Client;
 use self::due::Due;
 use self::server::Server;
-use super::rival::Rival;
+use super::unchained_pool::UnchainedPool;
 use crate::agenda::Agenda;
 use crate::replay::random::SplitMix;
 
 pub(super) use self::callers::Callers;
 pub(super) use self::server::Service;
 
-/// How a fleet is.
+/// The parameters of a fleet.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub(super) clients: u32,
     pub(super) options: PoolOptions,
-    pub(super) habits: Habits,
+    pub(super) pool_kind: PoolKind,
     pub(super) service: Service,
-    /// When the server is away.
+    /// When the server is unavailable.
     pub(super) outage: Option<(Duration, Duration)>,
-    /// The age at which whatever lies between closes a connection.
+    /// The age at which the network closes a connection.
     pub(super) cut_at: Option<Duration>,
     pub(super) callers: Callers,
-    /// Whether errors of opening have the labels of overload: then SDAM does not clear the pool, and
-    /// the driver tries again after a pause (ER-30, ER-42).
+    /// Whether errors of establishment have the labels of overload: then SDAM does not clear the
+    /// pool, and the driver retries after a pause (ER-30, ER-42).
     pub(super) has_labels: bool,
     /// `connectTimeoutMS`.
     pub(super) connect_timeout: Duration,
     pub(super) end: Duration,
 }
 
-/// What kind of pool the clients have.
+/// The kind of the clients' pools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Habits {
-    /// Ours.
+pub(super) enum PoolKind {
+    /// Cenote's.
     Cenote,
-    /// Ours, each with a seed of its own for the lifetimes of its connections.
+    /// Cenote's, each with its own seed for the lifetimes of connections.
     OwnSeeds,
-    /// Whoever waits longest takes what comes first: [`Rival`].
+    /// The oldest request takes the first connection: [`UnchainedPool`].
     Unchained,
 }
 
-/// What there is to be told of a fleet.
+/// What happened in a fleet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Log {
-    /// Of requests that had a connection and an answer.
+    /// The requests with a connection and an answer.
     pub(super) answers: Vec<Answer>,
-    /// When somebody was told of a failure that nobody tries again.
+    /// The times of failures that are not retried.
     pub(super) failures: Vec<Duration>,
-    /// When connections began to be opened.
+    /// The times at which connections were started.
     pub(super) openings: Vec<Duration>,
-    /// When one of them came to nothing, or to a connection that nobody could use.
+    /// The times of failed or wasted establishments.
     pub(super) wasted: Vec<Duration>,
-    /// When pools were cleared.
+    /// The times of clears.
     pub(super) clears: Vec<Duration>,
-    /// How long a connection had been available when it was checked out.
+    /// The idle times of connections that were checked out.
     pub(super) rests: Vec<Duration>,
-    /// How many connections there were, once a second.
+    /// The number of connections, once per second.
     pub(super) open: Vec<(Duration, usize)>,
 }
 
-/// One request that had its answer.
+/// A request with its answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     pub(super) client: u32,
@@ -85,7 +85,7 @@ pub(super) struct Answer {
     pub(super) answered: Duration,
 }
 
-/// The payloads of these pools.
+/// The payload types of these pools.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Modelled {}
 
@@ -95,37 +95,37 @@ impl PoolTypes for Modelled {
     type Cause = Failure;
 }
 
-/// An open connection.
+/// An established connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Opened {
-    /// When it became available last.
+    /// The time at which it last became available.
     pub(super) rested: Instant,
     pub(super) is_used: bool,
 }
 
-/// Somebody who wants something done.
+/// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ask {
     pub(super) caller: u32,
-    /// For the first time.
+    /// The time of the first attempt.
     pub(super) asked: Instant,
-    /// How often it was tried before.
+    /// The number of earlier attempts.
     pub(super) attempt: u32,
 }
 
-/// Why a connection is no good.
+/// Why a connection failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
-    /// It could not be opened, or not in time.
+    /// It could not be established in time.
     Opening,
-    /// It broke.
+    /// It failed in use.
     Broken,
 }
 
-/// See the module.
+/// A fleet.
 pub(super) struct Fleet<'a> {
     setup: &'a Setup,
-    chance: SplitMix,
+    random: SplitMix,
     agenda: Agenda<Due>,
     now: Instant,
     server: Server,
@@ -134,11 +134,11 @@ pub(super) struct Fleet<'a> {
 }
 
 impl<'a> Fleet<'a> {
-    /// Lives until the end of the setup.
+    /// Runs until the end of the setup.
     pub(super) fn live(setup: &'a Setup, seed: u64) -> Log {
         let mut fleet = Self {
             setup,
-            chance: SplitMix(seed),
+            random: SplitMix(seed),
             agenda: Agenda::default(),
             now: Instant::ORIGIN,
             server: Server::new(setup.service),
@@ -160,10 +160,10 @@ impl<'a> Fleet<'a> {
     fn begin(&mut self) {
         for number in 0..self.setup.clients {
             let options = self.setup.options.clone();
-            self.clients.push(match self.setup.habits {
-                Habits::Cenote => Client::new(options),
-                Habits::OwnSeeds => Client::new(options.with_jitter_seed(u64::from(number) + 1)),
-                Habits::Unchained => Client::with_rival(Rival::new(&options)),
+            self.clients.push(match self.setup.pool_kind {
+                PoolKind::Cenote => Client::new(options),
+                PoolKind::OwnSeeds => Client::new(options.with_jitter_seed(u64::from(number) + 1)),
+                PoolKind::Unchained => Client::with_unchained(UnchainedPool::new(&options)),
             });
             self.become_ready(number);
         }

@@ -1,4 +1,4 @@
-//! The server: a queue, and workers that take from it in turn.
+//! The server: a queue, and workers.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -6,38 +6,38 @@ use std::time::Duration;
 
 use cenote_core::pool::Instant;
 
-/// What the server is like.
+/// The parameters of the server.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::study) struct Service {
-    /// How much it does at a time.
+    /// The number of workers.
     pub(in crate::study) workers: usize,
-    /// What opening a connection takes of a worker: TLS, hello, SCRAM.
+    /// The work of accepting a connection: TLS, hello, SCRAM.
     pub(in crate::study) opening: Duration,
-    /// What an operation takes of a worker.
+    /// The work of an operation.
     pub(in crate::study) operation: Duration,
-    /// How many connections may wait for a worker to open them; it resets those beyond.
+    /// The maximum number of connections that wait to be accepted; it resets further ones.
     pub(in crate::study) backlog: usize,
-    /// Between client and server and back.
+    /// The round-trip time.
     pub(in crate::study) round_trip: Duration,
-    /// One opening in so many is slow for reasons of the network, by so much; 0 is never.
+    /// 1 in this many establishments takes this much longer because of the network; 0 is never.
     pub(in crate::study) slow_opening: (u64, Duration),
 }
 
 pub(super) struct Server {
     pub(super) service: Service,
     pub(super) is_up: bool,
-    /// When it went away last.
+    /// The time at which it last became unavailable.
     pub(super) went_down: Option<Instant>,
-    /// When each worker has nothing to do any more.
+    /// The time at which each worker is free.
     free: BinaryHeap<Reverse<Instant>>,
-    /// When each connection that waits for a worker gets one.
+    /// The time at which a worker takes each waiting connection.
     waiting: VecDeque<Instant>,
 }
 
-/// What becomes of a request to the server.
+/// The reply to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// It is done then.
+    /// It is done at this time.
     Done(Instant),
     /// It is refused at once.
     Refused,
@@ -54,7 +54,7 @@ impl Server {
         }
     }
 
-    /// Nothing of what it was doing goes on.
+    /// Drops all work in progress.
     pub(super) fn go_down(&mut self, now: Instant) {
         self.is_up = false;
         self.went_down = Some(now);
@@ -62,12 +62,12 @@ impl Server {
         self.waiting.clear();
     }
 
-    /// Somebody opens a connection.
+    /// A client opens a connection.
     pub(super) fn open(&mut self, now: Instant) -> Reply {
         self.accept(now, self.service.opening)
     }
 
-    /// A monitor opens a connection, which is not logged in: a quarter of the work.
+    /// A monitor opens a connection, without a login: a quarter of the work.
     pub(super) fn check(&mut self, now: Instant) -> Reply {
         self.accept(now, self.service.opening / 4)
     }
@@ -86,7 +86,7 @@ impl Server {
         Reply::Done(done)
     }
 
-    /// Somebody wants an operation done.
+    /// A client sends an operation.
     pub(super) fn operate(&mut self, now: Instant) -> Reply {
         if !self.is_up {
             return Reply::Refused;
@@ -94,7 +94,7 @@ impl Server {
         Reply::Done(self.work(now, self.service.operation).1)
     }
 
-    /// The first worker that is free does it, whoever else waits for that has come before.
+    /// The first free worker does it, after everything that came before.
     fn work(&mut self, now: Instant, takes: Duration) -> (Instant, Instant) {
         let Reverse(free) = self.free.pop().unwrap_or(Reverse(now));
         let begins = free.max(now);

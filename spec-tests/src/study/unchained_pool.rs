@@ -1,6 +1,6 @@
-//! A pool of other habits, to compare with: whoever waits longest gets what comes first, a connection
-//! that returns or one that is opened, whoever it was opened for. In CMAP a request that had a
-//! connection opened waits for that one. Nothing fails here and no time passes.
+//! A pool with another rule, for comparison: the oldest request gets the first connection that is
+//! established or checked in, whichever request started it. In CMAP, a request that started a
+//! connection waits for that one. Here, nothing fails and no time passes.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use cenote_core::pool::{Action, ConnId, Input, PoolOptions};
 
 use super::fleet::{Ask, Modelled, Opened};
 
-pub(super) struct Rival {
+pub(super) struct UnchainedPool {
     most: usize,
     connecting: usize,
     idle: Vec<(ConnId, Opened)>,
@@ -18,8 +18,8 @@ pub(super) struct Rival {
     made: u64,
 }
 
-impl Rival {
-    /// With the limits that are set.
+impl UnchainedPool {
+    /// Creates a pool with the limits of the options.
     pub(super) fn new(options: &PoolOptions) -> Self {
         let limit = |limit: Option<u32>, default: u32| limit.unwrap_or(default) as usize;
         Self {
@@ -39,7 +39,7 @@ impl Rival {
 
     /// # Panics
     ///
-    /// When something happens that this pool does not know.
+    /// If an input is not supported by this pool.
     pub(super) fn handle(&mut self, input: &Input<Modelled>, actions: &mut Vec<Action<Modelled>>) {
         match input {
             Input::Ready => {}
@@ -59,13 +59,14 @@ impl Rival {
             | Input::ResetAfterFork
             | Input::Clear { .. }
             | Input::SetOptions { .. } => {
-                panic!("nothing of the kind happens here: {}", input.name())
+                panic!("not supported by this pool: {}", input.name())
             }
         }
         self.serve(actions);
     }
 
-    /// Who waits longest gets what is there; for those who still wait connections are opened.
+    /// Serves the oldest requests with available connections, and starts connections for the
+    /// others.
     fn serve(&mut self, actions: &mut Vec<Action<Modelled>>) {
         while let Some(&waiter) = self.waiting.front() {
             let Some(idle) = self.idle.pop() else { break };

@@ -1,4 +1,4 @@
-//! How a client watches its server.
+//! How a client monitors its server.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::due::Due;
 use super::server::Reply;
 use super::{Failure, Fleet};
 
-/// `minHeartbeatFrequencyMS`: how soon a server that was away is asked again while somebody waits.
+/// `minHeartbeatFrequencyMS`: the interval of checks of an unavailable server while requests wait.
 const AGAIN: Duration = Duration::from_millis(500);
 
 impl Fleet<'_> {
@@ -20,20 +20,20 @@ impl Fleet<'_> {
         }
     }
 
-    /// SDAM takes the server for away, and asks it again.
+    /// SDAM marks the server unknown, and checks it again.
     pub(super) fn clear(&mut self, client: u32, cause: Failure) {
         self.log.clears.push(self.since_begin());
         self.feed(client, Input::Clear { cause, interrupt: false, service: None });
         let watched = self.of(client);
         if !watched.is_watching {
             watched.is_watching = true;
-            // Clients did not begin at the same moment, so that they do not ask at the same one.
-            let after = self.chance.below(AGAIN.as_nanos() as u64);
+            // Clients do not check at the same time, because they did not start at the same time.
+            let after = self.random.below(AGAIN.as_nanos() as u64);
             self.plan(Duration::from_nanos(after), Due::Check { client });
         }
     }
 
-    /// By a connection of the monitor's own.
+    /// Checks on the monitor's own connection.
     pub(super) fn check(&mut self, client: u32) {
         let reply = self.server.check(self.now);
         let (at, is_good) = match reply {
@@ -54,7 +54,7 @@ impl Fleet<'_> {
         }
     }
 
-    /// Every connection breaks, that of each monitor, too.
+    /// All connections fail, including those of monitors.
     pub(super) fn goes_down(&mut self) {
         self.server.go_down(self.now);
         for client in 0..self.setup.clients {
