@@ -211,7 +211,7 @@ fn a_folder_without_files_and_what_is_no_file_are_bad_input() {
     let pipe = folder.join("pipe.yml");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    refused(&folder, "pipe.yml: it is no file to read");
+    refused(&folder, "pipe.yml: not a regular file");
 }
 
 /// Whatever cannot be written is told before anything is played; and no file gives orders to terminals.

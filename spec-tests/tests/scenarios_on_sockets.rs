@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{self, Document, Outcome, Place, Target, Unreadable, Verdict, cmap};
+use cenote::conform::{self, Document, Outcome, Place, PlayError, Target, Verdict, cmap};
 use serde_json::{Value, json};
 
 const SHELLS: [Target; 2] = [Target::Tokio, Target::Mio];
@@ -78,7 +78,7 @@ fn both_shells_tell_the_same() {
     for file in files {
         let document = Document::read(&file).unwrap();
         let [on_tokio, on_mio] = SHELLS.map(|target| {
-            let told = cmap::told(&document, target);
+            let told = cmap::events(&document, target);
             by_subject(
                 told.unwrap_or_else(|error| panic!("{} on {target}: {error}", file.display())),
             )
@@ -197,7 +197,7 @@ const BITES: &[Bite] = &[
     (
         "log-stand-in-less-severe", // levels that tracing does not have
         |document| drop(document.as_object_mut().expect("a map").remove("notOn")),
-        &["log.levels: what the shells write to has levels of its own"],
+        &["log.levels: the levels of `tracing` are fixed"],
     ),
     (
         "interrupt-in-use", // an operation that cannot be done
@@ -269,6 +269,6 @@ fn what_has_no_sockets_is_not_played_on_them() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("some.json"), r#"{ "tests": [] }"#).unwrap();
     let refused = conform::play(&folder, &SHELLS, &Place::Endpoint).unwrap_err();
-    assert!(matches!(refused, Unreadable::Elsewhere { .. }), "{refused}");
+    assert!(matches!(refused, PlayError::Elsewhere { .. }), "{refused}");
     assert!(refused.to_string().ends_with("such files are played on core alone"), "{refused}");
 }

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use super::{
-    Document, Outcome, Place, Target, Unreadable, Verdict, cmap, connection, sdam_errors, unified,
-    uri,
-};
+use cenote_conform::{Document, Unreadable};
+
+use super::error::PlayError;
+use super::outcome::{Outcome, Verdict};
+use super::place::Place;
+use super::target::Target;
+use super::{cmap, connection, sdam_errors, unified, uri};
 
 /// Plays one file.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +69,7 @@ impl Runner {
     /// # Errors
     ///
     /// When nobody does, or on none of these targets.
-    pub(super) fn of(path: &Path, targets: &[Target], place: &Place) -> Result<Self, Unreadable> {
+    pub(super) fn of(path: &Path, targets: &[Target], place: &Place) -> Result<Self, PlayError> {
         let name = path.with_extension("");
         if let Some((_, reason)) = LEFT_OUT.iter().find(|(end, _)| name.ends_with(end)) {
             return Ok(Self::LeftOut(reason));
@@ -74,16 +77,17 @@ impl Runner {
         let folder = path.parent().unwrap_or(Path::new(""));
         let Some((_, runner)) = RUNNERS.iter().find(|(end, _)| folder.ends_with(end)) else {
             let reason = format!("no runner for files of the folder {}", folder.display());
-            return Err(Unreadable::Format { path: path.to_owned(), line: None, reason });
+            let path = path.to_owned();
+            return Err(Unreadable::Format { path, line: None, reason }.into());
         };
         if let (Self::OnShells(_), Place::Server(_)) = (runner, place) {
-            return Err(Unreadable::NoServer { path: path.to_owned() });
+            return Err(PlayError::NoServer { path: path.to_owned() });
         }
         let played_on = runner.targets();
         if played_on.iter().any(|target| targets.contains(target)) {
             return Ok(*runner);
         }
-        Err(Unreadable::Elsewhere { path: path.to_owned(), played_on })
+        Err(PlayError::Elsewhere { path: path.to_owned(), played_on })
     }
 
     /// What such files are played on.
@@ -92,7 +96,7 @@ impl Runner {
             Self::OnCore(_) => &[Target::Core],
             Self::Everywhere(_) => &Target::ALL,
             Self::LeftOut(_) => &Target::ALL,
-            Self::OnShells(_) => &[Target::Tokio, Target::Mio],
+            Self::OnShells(_) => &Target::SHELLS,
         }
     }
 

@@ -1,60 +1,54 @@
-//! What the shells log, by the server's port: the one subscriber of `tracing` of this process.
+//! What the shells log, by the port of the server: the one `tracing` subscriber of the process.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use cenote_conform::LogMessage;
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, set_global_default};
 use tracing::{Event, Metadata, Subscriber};
 
-/// One message, with its fields as `tracing` has them: numbers are numbers.
-#[derive(Clone, Debug)]
-pub(in crate::conform) struct Message {
-    pub(in crate::conform) level: String,
-    pub(in crate::conform) component: &'static str,
-    pub(in crate::conform) data: Value,
-}
-
-/// Targets of `tracing`, and what the specification calls the components.
+/// The targets in `tracing`, and the components in the specification.
 const COMPONENTS: [(&str, &str); 2] =
     [("cenote::connection", "connection"), ("cenote::topology", "topology")];
 
 static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
-static HEARD: Mutex<BTreeMap<u16, Vec<Message>>> = Mutex::new(BTreeMap::new());
+static MESSAGES: Mutex<BTreeMap<u16, Vec<LogMessage>>> = Mutex::new(BTreeMap::new());
 
-/// Messages about the server at a port are kept, as long as this is there.
+/// Records messages about the server at a port until it is dropped.
 #[derive(Debug)]
-pub(in crate::conform) struct Listening(u16);
+pub(in crate::conform) struct LogListener(u16);
 
-impl Listening {
+impl LogListener {
     /// # Errors
     ///
-    /// When somebody else in this process is subscribed already, or to this port.
-    pub(in crate::conform) fn begin(port: u16) -> Result<Self, String> {
+    /// If the process has another subscriber, or the port another listener.
+    pub(in crate::conform) fn start(port: u16) -> Result<Self, String> {
         let installed = INSTALLED.get_or_init(|| {
-            set_global_default(Ears).map_err(|error| format!("no log can be observed: {error}"))
+            set_global_default(LogSubscriber)
+                .map_err(|error| format!("no log can be observed: {error}"))
         });
         installed.clone()?;
-        let mut heard = lock(&HEARD);
-        if heard.contains_key(&port) {
-            return Err("two clients of one server are to be observed at the same time".to_owned());
+        let mut messages_by_port = lock(&MESSAGES);
+        if messages_by_port.contains_key(&port) {
+            return Err("the log of a server can be observed for one client at a time".to_owned());
         }
-        heard.insert(port, Vec::new());
+        messages_by_port.insert(port, Vec::new());
         Ok(Self(port))
     }
 
-    /// What was logged until now.
-    pub(in crate::conform) fn heard(&self) -> Vec<Message> {
-        lock(&HEARD).get(&self.0).cloned().unwrap_or_default()
+    /// All messages so far.
+    pub(in crate::conform) fn messages(&self) -> Vec<LogMessage> {
+        lock(&MESSAGES).get(&self.0).cloned().unwrap_or_default()
     }
 }
 
-impl Drop for Listening {
+impl Drop for LogListener {
     fn drop(&mut self) {
-        lock(&HEARD).remove(&self.0);
+        lock(&MESSAGES).remove(&self.0);
     }
 }
 
@@ -62,21 +56,21 @@ fn component(metadata: &Metadata<'_>) -> Option<&'static str> {
     COMPONENTS.iter().find(|(target, _)| *target == metadata.target()).map(|(_, its)| *its)
 }
 
-/// What is locked here is whole after every statement.
+/// The state is consistent after every statement, so a panic elsewhere does not matter.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Ears;
+struct LogSubscriber;
 
-impl Subscriber for Ears {
+impl Subscriber for LogSubscriber {
     fn register_callsite(&self, metadata: &'static Metadata<'static>) -> Interest {
-        // Whether anybody listens changes with every test.
+        // Which ports have listeners changes with every test.
         if component(metadata).is_some() { Interest::sometimes() } else { Interest::never() }
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        component(metadata).is_some() && !lock(&HEARD).is_empty()
+        component(metadata).is_some() && !lock(&MESSAGES).is_empty()
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -94,9 +88,10 @@ impl Subscriber for Ears {
         let port = port.and_then(|port| u16::try_from(port).ok());
         let level = event.metadata().level().to_string().to_lowercase();
         let Some(component) = component(event.metadata()) else { return };
-        let message = Message { level, component, data: Value::Object(fields.0) };
-        let mut heard = lock(&HEARD);
-        if let Some(messages) = port.and_then(|port| heard.get_mut(&port)) {
+        let component = component.to_owned();
+        let message = LogMessage { level, component, data: Value::Object(fields.0) };
+        let mut messages_by_port = lock(&MESSAGES);
+        if let Some(messages) = port.and_then(|port| messages_by_port.get_mut(&port)) {
             messages.push(message);
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bson::rawdoc;
+use cenote_conform::{Version, parse_version};
 use cenote_core::uri::ConnectionString;
 
 use crate::blocking::Connection;
@@ -24,9 +25,6 @@ pub struct Foreign {
     version: Version,
 }
 
-/// As servers number theirs.
-pub(super) type Version = [u16; 3];
-
 impl Foreign {
     /// Asks the server of this connection string what it is.
     ///
@@ -39,7 +37,7 @@ impl Foreign {
         let reply = connection.command("admin", &rawdoc! { "buildInfo": 1 });
         let reply = reply.map_err(|error| format!("buildInfo: {error}"))?;
         let text = reply.get_str("version").map_err(|error| format!("buildInfo: {error}"))?;
-        let version = version(text).ok_or_else(|| format!("`{text}` is not a version"))?;
+        let version = parse_version(text).ok_or_else(|| format!("`{text}` is not a version"))?;
         Ok(Self { uri, version })
     }
 
@@ -62,17 +60,6 @@ impl Foreign {
         let mut connection = connect(&self.uri)?;
         connection.command("admin", command).map(drop).map_err(|error| error.to_string())
     }
-}
-
-/// `4.9` or `4.9.0`, and whatever follows a hyphen.
-pub(super) fn version(text: &str) -> Option<Version> {
-    let numbers = text.split_once('-').map_or(text, |(numbers, _)| numbers);
-    let mut version = Version::default();
-    let mut parts = numbers.split('.');
-    for (place, part) in version.iter_mut().zip(&mut parts) {
-        *place = part.parse().ok()?;
-    }
-    parts.next().is_none().then_some(version)
 }
 
 fn connect(uri: &ConnectionString) -> Result<Connection, String> {

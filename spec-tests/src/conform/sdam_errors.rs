@@ -10,10 +10,14 @@ mod stand_in;
 
 use std::path::Path;
 
+use cenote_conform::{Document, Unreadable};
+
 use self::format::{Phase, TestFile};
 use self::stand_in::{Topology, Unsupported};
-use super::document::inner::wrong_at;
-use super::{Document, NOTHING_TO_SHOW, Outcome, Target, Unreadable};
+use super::error::NO_TEST;
+use super::outcome::Outcome;
+use super::target::Target;
+use cenote_conform::document::nested::wrong_at;
 
 /// Plays one file, which holds one test.
 ///
@@ -33,7 +37,7 @@ pub fn play(path: &Path) -> Result<Vec<Outcome>, Unreadable> {
 pub fn play_document(document: &Document) -> Result<Vec<Outcome>, Unreadable> {
     let file: TestFile = document.parse()?;
     if file.phases.is_empty() {
-        return Err(document.refuse("phases", NOTHING_TO_SHOW));
+        return Err(document.refuse("phases", NO_TEST));
     }
     let unreadable = |Unsupported(reason)| document.refuse_in("", &reason);
     let verdict = play_phases(&file).map_err(unreadable)?.into();

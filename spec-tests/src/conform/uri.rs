@@ -9,12 +9,15 @@ mod seen;
 
 use std::path::Path;
 
+use cenote_conform::{Document, RequirementId, Unreadable};
+
 use cenote_core::uri::ConnectionString;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::requirement::RequirementId;
-use super::{Document, NOTHING_TO_SHOW, Outcome, Target, Unreadable, Verdict};
+use super::error::NO_TEST;
+use super::outcome::{Outcome, Verdict};
+use super::target::Target;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -93,7 +96,7 @@ pub fn play_document(document: &Document) -> Result<Vec<Outcome>, Unreadable> {
     let path = document.path();
     let file: File = document.parse()?;
     if file.tests.is_empty() {
-        return Err(document.refuse("tests", NOTHING_TO_SHOW));
+        return Err(document.refuse("tests", NO_TEST));
     }
     let outcome = |(test, position): (Test, usize)| {
         let verdict = judge(exception(path, position, &test.uri), play_test(&test));

@@ -116,7 +116,7 @@ const BITES: &[Bite] = &[
     (
         "counts", // another count
         |document| document["operations"][3]["available"] = json!(1),
-        &["expected available to be 1, but it is 2: ready"],
+        &["expected available to be 1, but it is 2: 2 connections"],
     ),
     (
         "overloaded", // a label too many, or too few
@@ -131,7 +131,7 @@ const BITES: &[Bite] = &[
     (
         "abandoned", // nobody who could go away
         |document| document["operations"][10]["target"] = json!("queued"),
-        &["queued waits for no connection at present"],
+        &["queued does not wait for a connection"],
     ),
     (
         "services", // no services

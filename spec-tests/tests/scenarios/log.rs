@@ -111,7 +111,11 @@ fn what_cannot_be_logged_is_refused() {
         ("/log/messages/8/data", json!({ "cause": 42 }), "log.messages.8.data.cause: unknown key"),
         ("/log", json!({ "messages": [], "levels": [] }), "log.levels: a framework has some"),
         ("/log", json!({ "messages": [], "colour": 1 }), "log.colour: unknown field"),
-        ("/operations/2/broken", json!("timeout"), "operations.2.says: what is broken"),
+        (
+            "/operations/2/broken",
+            json!("timeout"),
+            "operations.2.says: only an error of the network",
+        ),
     ] {
         let mut changed = document.clone();
         *changed.pointer_mut(place).expect("it is there") = value;

@@ -80,7 +80,7 @@ fn a_file_that_cannot_be_read_says_which() {
 fn options_have_to_be_refused_for_the_reason_that_is_given() {
     for (options, complaint) in [
         (json!({ "maxPoolSize": 2 }), "saw a pool"),
-        (json!({ "maxConnecting": 0 }), "expected to be refused with \"minPoolSize\", saw"),
+        (json!({ "maxConnecting": 0 }), "expected the error \"minPoolSize\", saw"),
     ] {
         let path = folder().join("options-minimum-above-maximum.yml");
         let mut document = Document::read(&path).unwrap().into_value();

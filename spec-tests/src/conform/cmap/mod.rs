@@ -1,117 +1,76 @@
-//! Plays files of the format `cmap-format`.
-//!
-//! A file describes one pool: its options, what a main thread and others do with it, and the events
-//! that it has to tell meanwhile.
+//! Plays files of the format `cmap-format`, by means of [`cenote_conform`].
 //!
 //! ```text
-//! format        what a file may say; whatever is not known is refused
-//! ├ operation   what threads do                  fail_point   what the endpoint does wrong
-//! ├ extension   what official files do not say    expectation  what they may expect
-//! ├ log         what is logged
-//! simulated     plays it on the machine, in virtual time
-//! tokio_shell   plays it on tokio, in real time
-//! mio_shell     plays it on mio, in real time
-//! refused       has a pool refuse its options, which official files do not
-//! ├ sockets      an endpoint for either
-//! └ played      what became of it                ledger       what must add up in the end
-//! expected      compares what became of it with what the file says, by means of
-//! └ matching    expected against seen
+//! sockets       a target of cenote-conform: any shell
+//! servers       servers for it: an endpoint for each file, or one that is there already
 //! ```
-//!
-//! Where the format leaves a choice, the stricter one is taken: events that come after the last one
-//! expected are a failure, and so is a request without an outcome or a connection without its
-//! `ConnectionClosed` once the pool is closed.
-//!
-//! The pool has no background thread, so `backgroundThreadIntervalMS` is the pause after a failed
-//! establishment, or, if negative, switches off whatever a pool does by itself.
 
-mod expectation;
-mod expected;
-mod extension;
-mod fail_point;
-mod format;
-mod ledger;
-mod log;
-mod matching;
-mod mio_shell;
-mod operation;
-mod played;
-mod refused;
-mod simulated;
+mod servers;
 mod sockets;
-mod tokio_shell;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 
-use self::expected::Expected;
-use self::format::File;
-use self::played::Played;
-use super::{Document, Outcome, Place, Target, Unreadable, Verdict};
-use cenote_core::address::ServerAddress;
+use cenote_conform::{Document, Runner, Scenario, Simulation, Unreadable};
 use serde_json::Value;
+
+use super::outcome::Outcome;
+use super::place::Place;
+use super::target::Target;
+
+use self::servers::Servers;
+use self::sockets::OnSockets;
 
 /// Plays one file.
 ///
 /// # Errors
 ///
-/// When it cannot be read, or is not a test of this format to the last key.
+/// If it cannot be read, or is not of this format to the last key.
 pub fn play(path: &Path, target: Target) -> Result<Vec<Outcome>, Unreadable> {
     play_document(&Document::read(path)?, target, &Place::Endpoint)
 }
 
-/// Plays what was read from a file.
+/// Plays a document.
 ///
 /// # Errors
 ///
-/// When it is not a test of this format to the last key.
+/// If it is not of this format to the last key.
 pub fn play_document(
     document: &Document,
     target: Target,
     place: &Place,
 ) -> Result<Vec<Outcome>, Unreadable> {
-    let file = File::from_document(document)?;
-    let played = || match target {
-        _ if file.invalid_options.is_some() => refused::play(&file, target),
-        Target::Core => play_simulated(&file),
-        Target::Tokio => play_on_sockets(&file, place, tokio_shell::play),
-        Target::Mio => play_on_sockets(&file, place, mio_shell::play),
-    };
-    let verdict = match place {
-        Place::Server(_) if file.pool_options.is_load_balanced() => {
-            Verdict::NotApplicable("the server is no load balancer".to_owned())
+    let scenario = read(document)?;
+    let verdict = match target {
+        Target::Core => Runner::new(&Simulation).play(&scenario),
+        Target::Tokio | Target::Mio => {
+            let (shell, servers) = (OnSockets(target), Servers(place));
+            Runner::new(&shell).with_servers(&servers).play(&scenario)
         }
-        Place::Server(server) if !file.is_for(server.version()) => {
-            Verdict::NotApplicable(format!("not for a server of version {:?}", server.version()))
-        }
-        Place::Server(_) | Place::Endpoint => file.not_on.verdict(target, played()),
     };
-    let path = document.path().to_owned();
-    Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
+    let (file, description) = (document.path().to_owned(), scenario.description().to_owned());
+    Ok(vec![Outcome { file, target, description, verdict: verdict.into() }])
 }
 
-/// Everything that a shell tells while it plays what was read from a file, but for what is different
-/// each time: where it was, how long it took, and what services are called.
+/// All events of a shell while it plays a document, without what differs each time: addresses,
+/// durations, and the ids of services, which are numbered instead.
 ///
 /// # Errors
 ///
-/// When it is not a test of this format, cannot be played, or does not end as it should.
+/// If the document is not of this format, cannot be played, or leaves something open.
 ///
 /// # Panics
 ///
-/// For [`Target::Core`], which is no shell.
-pub fn told(document: &Document, target: Target) -> Result<Vec<Value>, String> {
-    let file = File::from_document(document).map_err(|error| error.to_string())?;
-    if file.invalid_options.is_some() || file.not_on.contains(target) {
-        return Ok(Vec::new()); // There is no pool to tell anything.
+/// For [`Target::Core`], which is not a shell.
+pub fn events(document: &Document, target: Target) -> Result<Vec<Value>, String> {
+    let scenario = read(document).map_err(|error| error.to_string())?;
+    if scenario.has_invalid_options() || scenario.not_on().contains(target.name()) {
+        return Ok(Vec::new());
     }
-    let place = Place::Endpoint;
-    let (played, _) = match target {
-        Target::Core => panic!("the machine is no shell"),
-        Target::Tokio => tokio_shell::play(&file, &place)?,
-        Target::Mio => mio_shell::play(&file, &place)?,
-    };
-    played.settled?;
-    let mut events = played.events;
+    assert_ne!(target, Target::Core, "the state machine is not a shell");
+    let (shell, servers) = (OnSockets(target), Servers(&Place::Endpoint));
+    let mut events = Runner::new(&shell).with_servers(&servers).events(&scenario)?;
     let mut services = Vec::new();
     for event in events.iter_mut().filter_map(Value::as_object_mut) {
         ["address", "duration"].iter().for_each(|key| drop(event.remove(*key)));
@@ -127,15 +86,8 @@ pub fn told(document: &Document, target: Target) -> Result<Vec<Value>, String> {
     Ok(events)
 }
 
-fn play_simulated(file: &File) -> Result<(), String> {
-    Expected::of(file).judge(&simulated::play(file)?)
-}
-
-fn play_on_sockets(
-    file: &File,
-    place: &Place,
-    play: impl FnOnce(&File, &Place) -> Result<(Played, ServerAddress), String>,
-) -> Result<(), String> {
-    let (played, address) = play(file, place)?;
-    Expected::of(file).on_sockets(&address).judge(&played)
+fn read(document: &Document) -> Result<Scenario, Unreadable> {
+    let scenario = Scenario::new(document)?;
+    Target::check(scenario.not_on(), document)?;
+    Ok(scenario)
 }

@@ -1,125 +1,138 @@
-//! What every shell has that plays files on real sockets: a server, and the way to it.
+//! The shells as targets of `cenote-conform`.
 
-use bson::rawdoc;
-use cenote_core::address::ServerAddress;
-use cenote_core::uri::ConnectionString;
-use cenote_endpoint::{
-    Certificates, Endpoint, ListenOptions, LoadBalanced, Settings, Topology, User,
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cenote_conform::{
+    CheckOutRequest, Counts, Log, LogMessage, OperationError, Pool, Reply, Setup,
 };
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{PoolOptions, ServiceId};
+use cenote_core::sdam;
 
-use super::format::{File, Options, SERVICES};
-use super::log::Log;
-use crate::conform::logs::{Listening, Message};
-use crate::conform::{Foreign, Place};
+use crate::conform::logs::LogListener;
+use crate::conform::shell::{self, CLOSE_LIMIT, Cancel, Connection, PoolSetup};
+use crate::conform::target::Target;
 
-/// A server that does wrong what the file wants, for as long as this is there (TF-16).
-pub(super) enum Server {
-    /// It goes with the file, and its fail point with it.
-    Own(Endpoint),
-    /// It stays, and its fail point is switched off.
-    Foreign { server: Box<Foreign>, fails: bool },
+/// A target with real sockets.
+pub(super) struct OnSockets(pub(super) Target);
+
+/// A pool of a shell.
+pub(super) struct SocketPool {
+    pool: Arc<dyn shell::Pool>,
+    log: Option<(Log, LogListener)>,
 }
 
-impl Server {
-    /// # Errors
-    ///
-    /// Whatever keeps an endpoint from listening, or a server from taking the fail point.
-    pub(super) fn start(file: &File, place: &Place) -> Result<Self, String> {
-        let server = match place {
-            Place::Endpoint => {
-                let endpoint = endpoint(file).map(Self::Own);
-                return endpoint.map_err(|error| format!("no endpoint to play against: {error}"));
-            }
-            Place::Server(server) => server,
+impl cenote_conform::Target for OnSockets {
+    type Pool = SocketPool;
+
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn open(&self, setup: Setup) -> Result<SocketPool, String> {
+        let listen = |log: &Log| {
+            log.require_levels_of_tracing()?;
+            let port = setup.address().port().ok_or("a server without a port")?;
+            Ok::<_, String>((log.clone(), LogListener::start(port)?))
         };
-        if let Some(fail_point) = &file.fail_point {
-            let command = fail_point.command().map_err(|error| error.to_string())?;
-            server.order(&command)?;
-        }
-        Ok(Self::Foreign { server: server.clone(), fails: file.fail_point.is_some() })
-    }
-
-    /// Where it is.
-    pub(super) fn address(&self) -> ServerAddress {
-        match self {
-            Self::Own(endpoint) => endpoint.address(),
-            Self::Foreign { server, .. } => match server.uri().hosts.first() {
-                Some(address) => address.clone(),
-                None => unreachable!("it was reached before"),
-            },
-        }
-    }
-
-    /// How many connections it has, if it can be asked without one more.
-    pub(super) fn open(&self) -> Option<u64> {
-        match self {
-            Self::Own(endpoint) => Some(endpoint.with(|server, _now| server.statistics()).open),
-            Self::Foreign { .. } => None,
-        }
-    }
-
-    /// The connection string, as a client with these options has it.
-    ///
-    /// # Errors
-    ///
-    /// When it is none.
-    pub(super) fn uri(&self, options: &Options) -> Result<ConnectionString, String> {
-        let mut uri = match self {
-            Self::Own(endpoint) => {
-                ConnectionString::parse(&endpoint.uri()).map_err(|error| error.to_string())?
-            }
-            Self::Foreign { server, .. } => server.uri().clone(),
-        };
-        uri.app_name.clone_from(&options.app_name);
-        Ok(uri)
+        let log = setup.log.as_ref().map(listen).transpose()?;
+        let recorder = setup.recorder;
+        let pool = shell::of(self.0)?.pool(PoolSetup {
+            uri: setup.uri,
+            options: setup.options,
+            metadata: None,
+            log: log.as_ref().map(|(log, _)| log.settings()),
+            on_event: Arc::new(move |event, address| recorder.record(event, address)),
+            on_failure: Some(Arc::new(|failure| {
+                failure.clear(sdam::verdict(&failure.context(None), failure.error()).pool);
+            })),
+        })?;
+        Ok(SocketPool { pool, log })
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Self::Foreign { server, fails: true } = self {
-            // If the server is gone, so is its fail point.
-            let _ = server.order(&rawdoc! { "configureFailPoint": "failCommand", "mode": "off" });
+impl Pool for SocketPool {
+    type Connection = Box<dyn Connection>;
+    type Waiter = Option<Cancel>;
+
+    fn check_out(
+        &mut self,
+        request: CheckOutRequest,
+        reply: Reply<Box<dyn Connection>>,
+    ) -> Option<Cancel> {
+        let deadline = request.timeout.map(|timeout| Instant::now() + timeout);
+        let done = Box::new(move |outcome| reply.send(outcome));
+        Arc::clone(&self.pool).start_check_out(request.purpose, deadline, done)
+    }
+
+    fn check_in(&mut self, mut connection: Box<dyn Connection>, error: Option<ConnectionError>) {
+        if let Some(error) = error {
+            connection.mark_errored(error);
         }
     }
-}
 
-/// Whoever hears what is logged, if the file asks for that.
-pub(super) struct Ears<'f>(Option<(&'f Log, Listening)>);
-
-impl<'f> Ears<'f> {
-    /// To be opened before the pool is made.
-    ///
-    /// # Errors
-    ///
-    /// What a file wants of the log that no shell can do, and that nobody can listen.
-    pub(super) fn of(file: &'f File, address: &ServerAddress) -> Result<Self, String> {
-        let Some(log) = &file.log else { return Ok(Self(None)) };
-        log.for_shells()?;
-        let port = address.port().ok_or("a server without a port")?;
-        Ok(Self(Some((log, Listening::begin(port)?))))
+    fn ready(&mut self) {
+        self.pool.ready();
     }
 
-    /// What was logged, as far as it is wanted.
-    pub(super) fn heard(&self) -> Vec<Message> {
-        let Some((log, listening)) = &self.0 else { return Vec::new() };
-        log.wanted(listening.heard())
+    fn clear(&mut self, cause: ConnectionError, interrupt: bool) {
+        self.pool.clear(cause, interrupt);
     }
-}
 
-fn endpoint(file: &File) -> Result<Endpoint, Box<dyn std::error::Error>> {
-    // By certificate: SCRAM takes its time on purpose, which is not what files are about.
-    let users = vec![User::x509(Certificates::CLIENT_SUBJECT)];
-    let topology = if file.pool_options.is_load_balanced() {
-        Topology::LoadBalanced(LoadBalanced { services: SERVICES })
-    } else {
-        Topology::Standalone
-    };
-    let settings = Settings { auth: true, users, topology, ..Settings::default() };
-    let endpoint = Endpoint::start(settings, ListenOptions::with_tls())?;
-    if let Some(fail_point) = &file.fail_point {
-        let command = fail_point.command()?;
-        endpoint.with(|server, _now| server.set_fail_point(&command))?;
+    fn close(&mut self) {
+        // Connections in use are not waited for.
+        let _ = self.pool.close_within(Duration::ZERO);
     }
-    Ok(endpoint)
+
+    fn counts(&mut self) -> Result<Counts, OperationError> {
+        Ok(self.pool.snapshot().into())
+    }
+
+    fn cancel(&mut self, cancel: Option<Cancel>) -> Result<(), OperationError> {
+        let blocks = || OperationError::Unsupported("the thread cannot be cancelled".to_owned());
+        cancel.ok_or_else(blocks)?();
+        Ok(())
+    }
+
+    fn service_id(
+        &mut self,
+        connection: &Box<dyn Connection>,
+    ) -> Result<Option<ServiceId>, OperationError> {
+        Ok(connection.service_id())
+    }
+
+    fn clear_service(
+        &mut self,
+        cause: ConnectionError,
+        service: ServiceId,
+    ) -> Result<(), OperationError> {
+        self.pool.clear_service(cause, service);
+        Ok(())
+    }
+
+    fn set_options(&mut self, options: PoolOptions) -> Result<(), OperationError> {
+        let set = self.pool.set_options(options);
+        set.map_err(|error| OperationError::Failed(error.to_string()))
+    }
+
+    fn check_in_foreign(
+        &mut self,
+        connection: Box<dyn Connection>,
+    ) -> Result<Option<Box<dyn Connection>>, OperationError> {
+        drop(connection); // It knows its pool.
+        Ok(None)
+    }
+
+    fn log_messages(&mut self) -> Result<Vec<LogMessage>, OperationError> {
+        Ok(self.log.as_ref().map(|(log, heard)| log.filter(heard.messages())).unwrap_or_default())
+    }
+
+    fn flush(&mut self) {
+        self.pool.flush();
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        self.pool.close_within(CLOSE_LIMIT)
+    }
 }

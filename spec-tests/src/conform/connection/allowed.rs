@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::operation::{Failure, Operation, Whom};
 use super::value;
-use crate::conform::document::inner::wrong_at;
 use crate::event_json::TYPES;
+use cenote_conform::document::nested::wrong_at;
 
 /// What a client knows of a connection.
 const KNOWN: [&str; 14] = [

@@ -10,9 +10,9 @@ use serde::Deserialize;
 
 use super::operation::Operation;
 use super::script::Script;
-use crate::conform::not_on::NotOn;
-use crate::conform::requirement::RequirementId;
-use crate::conform::{Document, Unreadable};
+use cenote_conform::{Document, NotOn, RequirementId, Unreadable};
+
+use crate::conform::target::Target;
 
 /// One file: one test.
 #[derive(Debug, Deserialize)]
@@ -106,6 +106,7 @@ impl File {
     /// What is wrong, and where.
     pub(super) fn from_document(document: &Document) -> Result<Self, Unreadable> {
         let file: Self = document.parse()?;
+        Target::check(&file.not_on, document)?;
         let refuse = |place: &str, reason: &str| Err(document.refuse(place, reason));
         if file.is_full && !file.connections.is_empty() {
             return refuse("isFull", "nobody gets through to such a server");

@@ -17,8 +17,7 @@
 //! client        what a client can do
 //! ├ machine     in memory, by the machines of the core
 //! │ └ link      with a server at the other end
-//! ├ tokio_shell a pool on tokio
-//! └ mio_shell   the same on mio
+//! └ on_shell    a pool of a shell
 //! sockets       the server on a socket
 //! └ stream      with TLS or without
 //! story         has a client do what the file says, and compares
@@ -33,7 +32,7 @@ mod got;
 mod hearing;
 mod link;
 mod machine;
-mod mio_shell;
+mod on_shell;
 mod operation;
 mod peer;
 mod saying;
@@ -42,18 +41,21 @@ mod script;
 mod sockets;
 mod story;
 mod stream;
-mod tokio_shell;
 mod value;
 
 use std::path::Path;
 
+use cenote_conform::{Document, Unreadable};
+
 use self::format::File;
 use self::machine::Machine;
-use self::mio_shell::MioShell;
+use self::on_shell::OnShell;
 use self::operation::Operation;
 use self::sockets::Server;
-use self::tokio_shell::TokioShell;
-use super::{Document, Outcome, Place, Target, Unreadable, Verdict, starved};
+use super::cpu_time;
+use super::outcome::{Outcome, Verdict};
+use super::place::Place;
+use super::target::Target;
 
 /// Plays one file.
 ///
@@ -79,7 +81,10 @@ pub fn play_document(
         Place::Server(_) => {
             Verdict::NotApplicable("no other server says what it is told to say".to_owned())
         }
-        Place::Endpoint => file.not_on.verdict(target, play_in_time(&file, target)),
+        Place::Endpoint => {
+            let played = play_in_time(&file, target).into();
+            file.not_on.verdict(target.name(), played).into()
+        }
     };
     let path = document.path().to_owned();
     Ok(vec![Outcome { file: path, target, description: file.description, verdict }])
@@ -88,7 +93,7 @@ pub fn play_document(
 /// Of how long things take, a machine that has no time says nothing.
 fn play_in_time(file: &File, target: Target) -> Result<(), String> {
     if file.operations.iter().any(Operation::is_timed) {
-        return starved::play(|| play_file(file, target));
+        return cpu_time::play(|| play_file(file, target));
     }
     play_file(file, target)
 }
@@ -99,11 +104,7 @@ fn play_file(file: &File, target: Target) -> Result<(), String> {
         return story::play(file, machine);
     }
     let server = Server::start(file)?;
-    let played = match target {
-        Target::Core => unreachable!("played in memory"),
-        Target::Tokio => TokioShell::new(file, &server).and_then(|it| story::play(file, it)),
-        Target::Mio => MioShell::new(file, &server).and_then(|it| story::play(file, it)),
-    };
+    let played = OnShell::new(target, file, &server).and_then(|it| story::play(file, it));
     // Both sides may have something to say about the same difference.
     let complaints: Vec<_> = [played, server.end()].into_iter().filter_map(Result::err).collect();
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }

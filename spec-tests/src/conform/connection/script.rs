@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::value;
-use crate::conform::document::inner::wrong_at;
+use cenote_conform::document::nested::wrong_at;
 
 /// Step by step.
 #[derive(Clone, Debug, Deserialize)]

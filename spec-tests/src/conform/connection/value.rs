@@ -5,7 +5,7 @@ use bson::spec::BinarySubtype;
 use bson::{Binary, Bson, Document, RawDocument, RawDocumentBuf};
 use serde_json::{Map, Value, json};
 
-use crate::conform::document::inner::wrong_at;
+use cenote_conform::document::nested::wrong_at;
 
 /// Extended JSON, but for bytes that are a text: `{"$text": "…"}`.
 pub(super) fn seen(document: &RawDocument) -> Result<Map<String, Value>, String> {

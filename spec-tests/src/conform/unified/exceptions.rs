@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::format::Test;
-use crate::conform::Verdict;
+use crate::conform::outcome::Verdict;
 
 struct Exception {
     /// The end of the file's path, whether it is JSON or YAML.

@@ -8,8 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::act::Action;
-use crate::conform::document::inner::{self, read_variant};
-use crate::conform::requirement::RequirementId;
+use cenote_conform::RequirementId;
+use cenote_conform::document::nested::{self, read_variant};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -274,7 +274,7 @@ impl TryFrom<Map<String, Value>> for Operation {
 
 /// What is there under a key, if anything is.
 fn take<T: DeserializeOwned>(map: &mut Map<String, Value>, key: &str) -> Result<Option<T>, String> {
-    map.remove(key).map(|value| inner::read(key, &value)).transpose()
+    map.remove(key).map(|value| nested::read(key, &value)).transpose()
 }
 
 impl TryFrom<Map<String, Value>> for ExpectedEvent {

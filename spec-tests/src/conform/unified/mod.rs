@@ -10,12 +10,11 @@
 //! venue         the servers: an endpoint or two for each test
 //! world         what has a name
 //! ├ act         what operations do
-//! └ client      a client, whose pool is one of
-//!   └ shell     the pools of both shells, with calls that block
+//! └ client      a client, whose pool is that of a shell
 //! expect        what must have come of it
 //! ```
 //!
-//! The stricter of two readings is taken, as in [`cmap`](super::cmap): surplus events and messages are
+//! The stricter of two readings is taken, as in [`cmap`](crate::conform::cmap): surplus events and messages are
 //! failures, and so is a connection that has not come home, or a rule that the pool's events break.
 
 mod act;
@@ -24,7 +23,6 @@ mod exceptions;
 mod expect;
 mod format;
 mod names;
-mod shell;
 #[cfg(test)]
 mod tests;
 mod venue;
@@ -35,10 +33,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use cenote_conform::{Document, Unreadable};
+
 use self::format::{File, Requirement, Serverless, Test, Topology};
 use self::venue::Venue;
 use self::world::World;
-use super::{Document, NOTHING_TO_SHOW, Outcome, Target, Unreadable, starved};
+use super::cpu_time;
+use super::error::NO_TEST;
+use super::outcome::Outcome;
+use super::target::Target;
 
 /// Plays what was read from a file, its tests in their order.
 ///
@@ -48,7 +51,7 @@ use super::{Document, NOTHING_TO_SHOW, Outcome, Target, Unreadable, starved};
 pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>, Unreadable> {
     let file: File = document.parse()?;
     if file.tests.is_empty() {
-        return Err(document.refuse("tests", NOTHING_TO_SHOW));
+        return Err(document.refuse("tests", NO_TEST));
     }
     if let Some(index) = file.tests.iter().position(|test| test.operations.is_empty()) {
         let reason = "a test that does nothing shows nothing";
@@ -67,7 +70,7 @@ pub fn play_document(document: &Document, target: Target) -> Result<Vec<Outcome>
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn play(file: &File, test: &Test, target: Target) -> Result<(), String> {
-    starved::play(|| play_within(PATIENCE, file, test, target))
+    cpu_time::play(|| play_within(PATIENCE, file, test, target))
 }
 
 fn play_within(patience: Duration, file: &File, test: &Test, target: Target) -> Result<(), String> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::act::Action;
 use super::expect::matching;
 use super::format::{Definition, ExpectLogMessage, ExpectedEvent, File, Operation, Test};
-use crate::conform::document::inner::wrong_at;
+use cenote_conform::document::nested::wrong_at;
 
 /// # Errors
 ///

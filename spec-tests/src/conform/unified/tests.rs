@@ -5,7 +5,9 @@ use serde_json::json;
 
 use super::format::File;
 use super::play_within;
-use crate::conform::{Document, Target};
+use cenote_conform::Document;
+
+use crate::conform::target::Target;
 
 /// A cursor keeps the only connection, and nothing limits how long one may wait for it.
 #[test]

@@ -16,8 +16,8 @@ use super::expect::events;
 use super::format::{ClientDefinition, CollectionOptions, Definition, Operation};
 use super::lock;
 use super::venue::Venue;
-use crate::conform::Target;
-use crate::conform::logs::Listening;
+use crate::conform::logs::LogListener;
+use crate::conform::target::Target;
 
 /// What one test has.
 pub(super) struct World {
@@ -59,7 +59,7 @@ pub(super) struct TestClient {
     /// Whether it has several servers behind its load balancer.
     pub(super) several: bool,
     pub(super) observed: Vec<String>,
-    logged: Option<Listening>,
+    logged: Option<LogListener>,
     made: Mutex<Option<Arc<Client>>>,
 }
 
@@ -98,7 +98,7 @@ impl TestClient {
     /// # Errors
     ///
     /// When nobody listens.
-    pub(super) fn logged(&self) -> Result<&Listening, String> {
+    pub(super) fn logged(&self) -> Result<&LogListener, String> {
         self.logged.as_ref().ok_or_else(|| "nobody observes what it logs".to_owned())
     }
 
@@ -229,7 +229,7 @@ impl World {
             None
         } else {
             let port = uri.hosts.first().and_then(ServerAddress::port);
-            Some(Listening::begin(port.ok_or("a server without a port")?)?)
+            Some(LogListener::start(port.ok_or("a server without a port")?)?)
         };
         let client = TestClient {
             uri,

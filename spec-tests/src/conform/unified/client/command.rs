@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::session::SessionId;
 use super::{Client, Failure};
+use crate::conform::shell::Connection;
 use crate::conform::unified::format::Family;
 use crate::conform::unified::lock;
-use crate::conform::unified::shell::Connection;
 
 /// A command that is not sent yet.
 #[derive(Clone, Debug)]
@@ -111,7 +111,8 @@ impl Client {
             self.story.tell(Family::Command, event, fields);
         };
         tell("commandStartedEvent", "command", plain(body));
-        let reply = connection.command(database, &raw, deadline).map_err(Failure::from);
+        let within = deadline.map(|it| it.saturating_duration_since(Instant::now()));
+        let reply = connection.command(database, &raw, within).map_err(Failure::from);
         let reply = reply.and_then(|reply| {
             Document::try_from(&*reply).map_err(|error| Failure::script(error.to_string()))
         });

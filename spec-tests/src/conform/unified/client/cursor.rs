@@ -10,7 +10,7 @@ use cenote_core::pool::Purpose;
 use super::command::{Command, Safety};
 use super::session::Session;
 use super::{Client, Failure};
-use crate::conform::unified::shell::Connection;
+use crate::conform::shell::Connection;
 
 /// What is left of a result.
 pub(in crate::conform::unified) struct Cursor {

@@ -3,10 +3,8 @@
 use std::fmt;
 
 use cenote_core::error::label::{RETRYABLE_ERROR, SYSTEM_OVERLOADED_ERROR};
-use cenote_core::error::{ConnectionError, PoolError};
+use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::CheckOutError;
-
-use crate::conform::unified::shell::Trouble;
 
 /// What went wrong, and the labels that it has besides its own.
 #[derive(Clone, Debug)]
@@ -18,7 +16,7 @@ pub(in crate::conform::unified) struct Failure {
 #[derive(Clone, Debug)]
 enum Cause {
     Pool(PoolError),
-    Trouble(Trouble),
+    Operation(OperationError),
     /// No server was known for so long.
     Selection,
     /// The script cannot go on: no test expects that.
@@ -39,7 +37,7 @@ impl Failure {
     pub(in crate::conform::unified) fn script_error(&self) -> Option<&str> {
         match &self.cause {
             Cause::Script(reason) => Some(reason),
-            Cause::Pool(_) | Cause::Trouble(_) | Cause::Selection => None,
+            Cause::Pool(_) | Cause::Operation(_) | Cause::Selection => None,
         }
     }
 
@@ -53,8 +51,8 @@ impl Failure {
     pub(super) fn is_retryable(&self) -> bool {
         match &self.cause {
             Cause::Pool(error) => error.is_retryable(),
-            Cause::Trouble(Trouble::Connection(error)) => error.is_retryable(),
-            Cause::Trouble(Trouble::Interrupted(error)) => error.is_retryable(),
+            Cause::Operation(OperationError::Connection(error)) => error.is_retryable(),
+            Cause::Operation(OperationError::Interrupted(error)) => error.is_retryable(),
             Cause::Selection | Cause::Script(_) => false,
         }
     }
@@ -68,9 +66,9 @@ impl Failure {
     /// Whether the connection was lost.
     pub(super) fn is_network_error(&self) -> bool {
         match &self.cause {
-            Cause::Trouble(Trouble::Interrupted(_)) => true,
+            Cause::Operation(OperationError::Interrupted(_)) => true,
             Cause::Selection | Cause::Script(_) => false,
-            Cause::Pool(_) | Cause::Trouble(Trouble::Connection(_)) => {
+            Cause::Pool(_) | Cause::Operation(OperationError::Connection(_)) => {
                 self.connection_error().is_some_and(ConnectionError::is_network_error)
             }
         }
@@ -85,8 +83,8 @@ impl Failure {
     pub(in crate::conform::unified) fn is_timeout(&self) -> bool {
         match &self.cause {
             Cause::Pool(error) => error.is_timeout(),
-            Cause::Trouble(Trouble::Connection(error)) => error.is_timeout(),
-            Cause::Trouble(Trouble::Interrupted(_)) | Cause::Script(_) => false,
+            Cause::Operation(OperationError::Connection(error)) => error.is_timeout(),
+            Cause::Operation(OperationError::Interrupted(_)) | Cause::Script(_) => false,
             Cause::Selection => true,
         }
     }
@@ -99,12 +97,12 @@ impl Failure {
     pub(in crate::conform::unified) fn labels(&self) -> Vec<String> {
         let own: Vec<String> = match &self.cause {
             Cause::Pool(error) => error.labels(true).map(str::to_owned).collect(),
-            Cause::Trouble(Trouble::Connection(error)) => {
+            Cause::Operation(OperationError::Connection(error)) => {
                 error.labels(true).map(str::to_owned).collect()
             }
-            Cause::Trouble(Trouble::Interrupted(_)) | Cause::Selection | Cause::Script(_) => {
-                Vec::new()
-            }
+            Cause::Operation(OperationError::Interrupted(_))
+            | Cause::Selection
+            | Cause::Script(_) => Vec::new(),
         };
         own.into_iter().chain(self.labels.iter().map(|label| (*label).to_owned())).collect()
     }
@@ -123,8 +121,10 @@ impl Failure {
                 | CheckOutError::WaitQueueTimeout { .. }
                 | CheckOutError::Cancelled => None,
             },
-            Cause::Trouble(Trouble::Connection(error)) => Some(error),
-            Cause::Trouble(Trouble::Interrupted(_)) | Cause::Selection | Cause::Script(_) => None,
+            Cause::Operation(OperationError::Connection(error)) => Some(error),
+            Cause::Operation(OperationError::Interrupted(_))
+            | Cause::Selection
+            | Cause::Script(_) => None,
         }
     }
 }
@@ -133,8 +133,8 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
             Cause::Pool(error) => error.fmt(f),
-            Cause::Trouble(Trouble::Connection(error)) => error.fmt(f),
-            Cause::Trouble(Trouble::Interrupted(error)) => error.fmt(f),
+            Cause::Operation(OperationError::Connection(error)) => error.fmt(f),
+            Cause::Operation(OperationError::Interrupted(error)) => error.fmt(f),
             Cause::Selection => f.write_str("no server was known in time"),
             Cause::Script(reason) => f.write_str(reason),
         }
@@ -147,8 +147,8 @@ impl From<PoolError> for Failure {
     }
 }
 
-impl From<Trouble> for Failure {
-    fn from(error: Trouble) -> Self {
-        Self { cause: Cause::Trouble(error), labels: Vec::new() }
+impl From<OperationError> for Failure {
+    fn from(error: OperationError) -> Self {
+        Self { cause: Cause::Operation(error), labels: Vec::new() }
     }
 }

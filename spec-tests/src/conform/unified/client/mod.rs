@@ -33,8 +33,8 @@ use self::server::Server;
 use self::session::SessionId;
 use self::story::Story;
 use super::lock;
-use super::shell::{self, Pool};
-use crate::conform::Target;
+use crate::conform::shell::{self, CLOSE_LIMIT, Pool, PoolSetup};
+use crate::conform::target::Target;
 
 /// A client of one server.
 pub(super) struct Client {
@@ -61,12 +61,14 @@ impl Client {
         let load_balanced = uri.pool.load_balanced == Some(true);
         let server = Arc::new(Server::new(Arc::clone(&story), load_balanced));
         let (heard, watching) = (Arc::clone(&story), Arc::clone(&server));
-        let pool: Arc<dyn Pool> = Arc::from(shell::open(
-            target,
-            &uri,
-            Arc::new(move |event, address| heard.cmap(event, address)),
-            Arc::new(move |failed| watching.heed(failed)),
-        )?);
+        let pool = shell::of(target)?.pool(PoolSetup {
+            uri: uri.clone(),
+            options: uri.pool.clone(),
+            metadata: None,
+            log: None,
+            on_event: Arc::new(move |event, address| heard.cmap(event, address)),
+            on_failure: Some(Arc::new(move |failed| watching.heed(failed))),
+        })?;
         let monitor = if load_balanced {
             pool.ready(); // There is nobody to ask (LB-08).
             None
@@ -84,7 +86,7 @@ impl Client {
 
     /// What another thread is telling just now has been told when this returns.
     pub(super) fn catch_up(&self) {
-        self.pool.catch_up();
+        self.pool.flush();
     }
 
     /// Whether connections belong to services behind a load balancer, so that cursors and
@@ -100,7 +102,7 @@ impl Client {
 
     /// Closes the pool under whoever uses it.
     pub(super) fn break_off(&self) {
-        let _ = self.pool.close();
+        let _ = self.pool.close_within(CLOSE_LIMIT);
     }
 
     /// Ends its sessions, stops watching, closes the pool.
@@ -111,7 +113,7 @@ impl Client {
     pub(super) fn close(&self) -> Result<(), String> {
         let sessions: Vec<Document> =
             lock(&self.sessions).drain(..).map(SessionId::into_document).collect();
-        if !sessions.is_empty() && self.pool.available() > 0 {
+        if !sessions.is_empty() && self.pool.snapshot().available > 0 {
             // Whether the server hears of it makes no difference to anybody.
             if let Ok(mut connection) = self.pool.check_out(Purpose::Other, None) {
                 let _ =
@@ -121,6 +123,6 @@ impl Client {
         if let Some(monitor) = lock(&self.monitor).take() {
             monitor.stop();
         }
-        self.pool.close()
+        self.pool.close_within(CLOSE_LIMIT)
     }
 }

@@ -11,7 +11,7 @@ use cenote_core::uri::ConnectionString;
 
 use super::server::Server;
 use crate::blocking::{Connection, Connector};
-use crate::conform::unified::shell::Pool;
+use crate::conform::shell::Pool;
 
 /// A thread that polls. It does not stream: what the server has to tell between two polls comes late.
 pub(super) struct Monitor {

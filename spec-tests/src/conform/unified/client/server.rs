@@ -12,9 +12,9 @@ use serde_json::json;
 use std::sync::Arc;
 
 use super::story::Story;
+use crate::conform::shell::Pool;
 use crate::conform::unified::format::Family;
 use crate::conform::unified::lock;
-use crate::conform::unified::shell::Pool;
 
 /// A server as a client sees it.
 pub(super) struct Server {

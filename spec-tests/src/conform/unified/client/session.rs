@@ -7,8 +7,8 @@ use cenote_core::pool::Purpose;
 
 use super::command::{Command, Safety, body};
 use super::{Client, Failure};
+use crate::conform::shell::Connection;
 use crate::conform::unified::lock;
-use crate::conform::unified::shell::Connection;
 
 /// What the server knows a session by, and how many numbered things were done in it.
 #[derive(Clone, Debug)]

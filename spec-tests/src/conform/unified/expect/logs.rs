@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::matching;
-use crate::conform::logs::{Listening, Message};
+use cenote_conform::LogMessage;
+
+use crate::conform::logs::LogListener;
 use crate::conform::unified::format::ExpectLogMessages;
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -18,20 +20,20 @@ impl ExpectLogMessages {
     /// # Errors
     ///
     /// The first difference, and all that was seen.
-    pub(in crate::conform::unified) fn judge(&self, logged: &Listening) -> Result<(), String> {
+    pub(in crate::conform::unified) fn judge(&self, logged: &LogListener) -> Result<(), String> {
         let deadline = Instant::now() + PATIENCE;
-        while logged.heard().len() < self.messages.len() && Instant::now() < deadline {
+        while logged.messages().len() < self.messages.len() && Instant::now() < deadline {
             thread::sleep(SILENCE / 10);
         }
         thread::sleep(SILENCE);
-        let seen = logged.heard();
+        let seen = logged.messages();
         self.compare(&seen).map_err(|what| {
             let lines = seen.iter().map(|it| format!("\n  {} {}", it.level, it.data));
             format!("messages of {}: {what}; seen:{}", self.client, lines.collect::<String>())
         })
     }
 
-    fn compare(&self, seen: &[Message]) -> Result<(), String> {
+    fn compare(&self, seen: &[LogMessage]) -> Result<(), String> {
         for (index, expected) in self.messages.iter().enumerate() {
             let Some(seen) = seen.get(index) else {
                 return Err(format!("message {index}: expected one, saw no more"));

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::conform::document::inner::wrong_at;
+use cenote_conform::document::nested::wrong_at;
 
 /// Compares two values, of which a document may have more keys than are expected.
 ///

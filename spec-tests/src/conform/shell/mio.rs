@@ -1,0 +1,181 @@
+//! `cenote-mio`, whose calls block by themselves.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::client::{ClientError, Selector};
+use cenote_core::connect::{ConnectionDescription, DriverInfo, ServerKind};
+use cenote_core::error::{ConnectionError, OperationError, PoolError};
+use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
+use cenote_core::wire::MessageBuf;
+use cenote_mio::{Builder, MongoConnector, PooledConnection};
+
+use super::{
+    Cancel, Client, Connection, Done, OnEvent, Pool, PoolSetup, Shell, address,
+    check_out_on_a_thread,
+};
+
+pub(super) struct Mio;
+
+impl Shell for Mio {
+    fn pool(&self, setup: PoolSetup) -> Result<Arc<dyn Pool>, String> {
+        let PoolSetup { uri, options, metadata, log, on_event, on_failure } = setup;
+        let connector = match &metadata {
+            Some(metadata) => MongoConnector::with_client(&uri, metadata),
+            None => MongoConnector::new(&uri),
+        };
+        let connector = connector.map_err(|error| error.to_string())?;
+        let mut builder = Builder::new(address(&uri)?, connector)
+            .options(options)
+            .on_event(move |told| on_event(&told.event, &told.address));
+        if let Some(on_failure) = on_failure {
+            builder = builder.on_failure(move |failure| on_failure(failure));
+        }
+        if let Some(log) = log {
+            builder = builder.log_settings(log);
+        }
+        Ok(Arc::new(builder.build().map_err(|error| error.to_string())?))
+    }
+
+    fn client(
+        &self,
+        uri: &str,
+        options: Option<PoolOptions>,
+        on_event: Option<OnEvent>,
+    ) -> Result<Box<dyn Client>, String> {
+        let mut builder = cenote_mio::Client::builder(uri).map_err(|error| error.to_string())?;
+        if let Some(options) = options {
+            builder = builder.options(options);
+        }
+        if let Some(on_event) = on_event {
+            builder = builder.on_event(move |told| on_event(&told.event, &told.address));
+        }
+        Ok(Box::new(builder.build().map_err(|error| error.to_string())?))
+    }
+}
+
+impl Pool for cenote_mio::Pool {
+    fn check_out(
+        &self,
+        purpose: Purpose,
+        deadline: Option<Instant>,
+    ) -> Result<Box<dyn Connection>, PoolError> {
+        Ok(Box::new(self.check_out_for(purpose, deadline)?))
+    }
+
+    fn start_check_out(
+        self: Arc<Self>,
+        purpose: Purpose,
+        deadline: Option<Instant>,
+        done: Done,
+    ) -> Option<Cancel> {
+        check_out_on_a_thread(self, purpose, deadline, done);
+        None
+    }
+
+    fn ready(&self) {
+        self.ready();
+    }
+
+    fn clear(&self, cause: ConnectionError, interrupt: bool) {
+        self.clear(cause, interrupt);
+    }
+
+    fn clear_service(&self, cause: ConnectionError, service: ServiceId) {
+        self.clear_service(cause, service);
+    }
+
+    fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
+        self.set_options(options)
+    }
+
+    fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.append_metadata(driver)
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.snapshot()
+    }
+
+    fn close_within(&self, limit: Duration) -> Result<(), String> {
+        self.close_before(Instant::now() + limit).map_err(|left| left.to_string())
+    }
+
+    fn flush(&self) {
+        self.while_quiet(|| ());
+    }
+}
+
+impl Connection for PooledConnection<MongoConnector> {
+    fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        within: Option<Duration>,
+    ) -> Result<RawDocumentBuf, OperationError> {
+        match within {
+            Some(within) => self.command_before(database, command, Instant::now() + within),
+            None => self.command(database, command),
+        }
+    }
+
+    fn unacknowledged(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<(), OperationError> {
+        self.command_unacknowledged(database, command)
+    }
+
+    fn next_request_id(&mut self) -> i32 {
+        (**self).next_request_id()
+    }
+
+    fn send(&mut self, message: &[u8]) -> Result<(), OperationError> {
+        self.send(message)
+    }
+
+    fn receive(&mut self) -> Result<MessageBuf, OperationError> {
+        self.receive()
+    }
+
+    fn is_reusable(&self) -> bool {
+        (**self).is_reusable()
+    }
+
+    fn description(&self) -> ConnectionDescription {
+        (**self).description().clone()
+    }
+
+    fn service_id(&self) -> Option<ServiceId> {
+        self.service_id()
+    }
+
+    fn mark_errored(&mut self, error: ConnectionError) {
+        self.mark_errored(error);
+    }
+}
+
+impl Client for cenote_mio::Client {
+    fn check_out(&self, selector: &Selector) -> Result<Box<dyn Connection>, ClientError> {
+        Ok(Box::new(self.check_out(selector)?))
+    }
+
+    fn command(
+        &self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, ClientError> {
+        self.command(database, command)
+    }
+
+    fn kinds(&self) -> Vec<Option<String>> {
+        let name = |kind: ServerKind| kind.name().to_owned();
+        self.servers().iter().map(|server| server.kind.map(name)).collect()
+    }
+
+    fn close(&self) {
+        self.close();
+    }
+}

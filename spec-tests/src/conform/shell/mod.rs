@@ -1,0 +1,174 @@
+//! The shells with real sockets, behind one trait: all calls block, whatever the shell.
+//!
+//! All formats with sockets are played through this trait. A new target needs a variant of
+//! [`Target`] and an implementation like [`mio`] and [`tokio`].
+
+mod mio;
+mod tokio;
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::address::ServerAddress;
+use cenote_core::client::{ClientError, Selector};
+use cenote_core::connect::{ClientMetadata, ConnectionDescription, DriverInfo};
+use cenote_core::error::{ConnectionError, OperationError, PoolError};
+use cenote_core::log::LogSettings;
+use cenote_core::pool::{Event, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
+use cenote_core::uri::ConnectionString;
+use cenote_core::wire::MessageBuf;
+use cenote_tokio::Failure;
+
+use super::target::Target;
+
+/// Creates pools and clients.
+pub(super) trait Shell: Send + Sync {
+    /// Creates a pool, which is paused.
+    ///
+    /// # Errors
+    ///
+    /// If the options, or what the connection string names, are invalid.
+    fn pool(&self, setup: PoolSetup) -> Result<Arc<dyn Pool>, String>;
+
+    /// Creates a client. Its pools have these options, if there are any, instead of those of the
+    /// connection string.
+    ///
+    /// # Errors
+    ///
+    /// If the options, or what the connection string names, are invalid.
+    fn client(
+        &self,
+        uri: &str,
+        options: Option<PoolOptions>,
+        on_event: Option<OnEvent>,
+    ) -> Result<Box<dyn Client>, String>;
+}
+
+/// What a pool is created with.
+pub(super) struct PoolSetup {
+    /// The server, and how to connect to it.
+    pub(super) uri: ConnectionString,
+    pub(super) options: PoolOptions,
+    /// If not that of the connection string.
+    pub(super) metadata: Option<ClientMetadata>,
+    pub(super) log: Option<LogSettings>,
+    pub(super) on_event: OnEvent,
+    pub(super) on_failure: Option<OnFailure>,
+}
+
+/// A pool of one server.
+pub(super) trait Pool: Send + Sync {
+    /// Waits for a connection.
+    fn check_out(
+        &self,
+        purpose: Purpose,
+        deadline: Option<Instant>,
+    ) -> Result<Box<dyn Connection>, PoolError>;
+
+    /// Starts to wait for a connection; returns how to cancel that, if it can be cancelled.
+    fn start_check_out(
+        self: Arc<Self>,
+        purpose: Purpose,
+        deadline: Option<Instant>,
+        done: Done,
+    ) -> Option<Cancel>;
+
+    fn ready(&self);
+    fn clear(&self, cause: ConnectionError, interrupt: bool);
+    fn clear_service(&self, cause: ConnectionError, service: ServiceId);
+    fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions>;
+    fn append_metadata(&self, driver: DriverInfo) -> bool;
+    fn snapshot(&self) -> Snapshot;
+
+    /// Closes the pool and waits until all connections are checked in, at most for `limit`.
+    ///
+    /// # Errors
+    ///
+    /// How many are still checked out.
+    fn close_within(&self, limit: Duration) -> Result<(), String>;
+
+    /// Returns once other threads have emitted the events of everything that has happened.
+    fn flush(&self);
+}
+
+/// A connection that is checked out; dropping it checks it in.
+pub(super) trait Connection: Send {
+    /// Runs a command, at most for this time. The error is a timeout then, and the connection
+    /// unusable.
+    fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        within: Option<Duration>,
+    ) -> Result<RawDocumentBuf, OperationError>;
+
+    fn unacknowledged(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<(), OperationError>;
+
+    /// The id for the next message that is sent.
+    fn next_request_id(&mut self) -> i32;
+
+    fn send(&mut self, message: &[u8]) -> Result<(), OperationError>;
+    fn receive(&mut self) -> Result<MessageBuf, OperationError>;
+    fn is_reusable(&self) -> bool;
+    fn description(&self) -> ConnectionDescription;
+    fn service_id(&self) -> Option<ServiceId>;
+    fn mark_errored(&mut self, error: ConnectionError);
+}
+
+/// A client of one or more servers.
+pub(super) trait Client {
+    fn check_out(&self, selector: &Selector) -> Result<Box<dyn Connection>, ClientError>;
+    fn command(&self, database: &str, command: &RawDocument)
+    -> Result<RawDocumentBuf, ClientError>;
+
+    /// What each server is, as far as it is known.
+    fn kinds(&self) -> Vec<Option<String>>;
+
+    fn close(&self);
+}
+
+/// Takes events.
+pub(super) type OnEvent = Arc<dyn Fn(&Event<ConnectionError>, &ServerAddress) + Send + Sync>;
+/// Takes failures.
+pub(super) type OnFailure = Arc<dyn Fn(&Failure<'_>) + Send + Sync>;
+/// Takes the outcome of a check-out.
+pub(super) type Done = Box<dyn FnOnce(Result<Box<dyn Connection>, PoolError>) + Send>;
+/// Cancels a check-out.
+pub(super) type Cancel = Box<dyn FnOnce() + Send>;
+
+/// How long closing may take: more than any machine needs.
+pub(super) const CLOSE_LIMIT: Duration = Duration::from_secs(20);
+
+/// The shell of a target.
+///
+/// # Errors
+///
+/// If it cannot be started, or the target has no sockets.
+pub(super) fn of(target: Target) -> Result<Box<dyn Shell>, String> {
+    match target {
+        Target::Core => Err("the state machine alone has no sockets".to_owned()),
+        Target::Tokio => Ok(Box::new(tokio::Tokio::new()?)),
+        Target::Mio => Ok(Box::new(mio::Mio)),
+    }
+}
+
+/// Waits for a connection on a thread of its own, for pools that block.
+fn check_out_on_a_thread(
+    pool: Arc<impl Pool + ?Sized + 'static>,
+    purpose: Purpose,
+    deadline: Option<Instant>,
+    done: Done,
+) {
+    thread::spawn(move || done(pool.check_out(purpose, deadline)));
+}
+
+/// The server of a connection string.
+pub(super) fn address(uri: &ConnectionString) -> Result<ServerAddress, String> {
+    uri.hosts.first().cloned().ok_or_else(|| "no server to connect to".to_owned())
+}

@@ -1,0 +1,54 @@
+//! What files are played on.
+
+use std::fmt;
+
+use cenote_conform::{Document, NotOn, Unreadable};
+
+/// What a file is played on.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Deserialize,
+)]
+#[serde(rename_all = "camelCase")]
+pub enum Target {
+    /// The state machine itself, under virtual time
+    Core,
+    /// The pool on tokio, in real time, on real sockets to the mock endpoint
+    Tokio,
+    /// The pool on mio, without an async runtime, in real time, on real sockets
+    Mio,
+}
+
+impl Target {
+    /// All targets.
+    pub const ALL: [Self; 3] = [Self::Core, Self::Tokio, Self::Mio];
+
+    /// Those with real sockets.
+    pub const SHELLS: [Self; 2] = [Self::Tokio, Self::Mio];
+
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Tokio => "tokio",
+            Self::Mio => "mio",
+        }
+    }
+
+    /// The names of some targets, for messages.
+    pub(super) fn names(targets: &[Self]) -> String {
+        targets.iter().map(|target| target.name()).collect::<Vec<_>>().join(" and ")
+    }
+
+    /// Checks that `notOn` of a file names targets, and not all of them.
+    pub(super) fn check(not_on: &NotOn, document: &Document) -> Result<(), Unreadable> {
+        let checked = not_on.check_names(&Self::ALL.map(Self::name));
+        checked.map_err(|reason| document.refuse_in("notOn", &reason))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
