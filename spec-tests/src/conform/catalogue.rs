@@ -28,7 +28,7 @@ const RUNNERS: [(&str, Runner); 16] = [
         "connection-monitoring-and-pooling/tests/cmap-format",
         Runner::Everywhere(cmap::play_document),
     ),
-    ("cmap-format", Runner::Everywhere(cmap::play_document)), // Anybody's.
+    ("cmap-format", Runner::Everywhere(cmap::play_document)), // In other repositories.
     ("scenarios/cmap", Runner::Everywhere(cmap::play_document)), // Our own.
     ("scenarios/connection", Runner::Everywhere(connection::play_document)), // Our own.
     ("scenarios/unified", UNIFIED),                           // Our own.
@@ -64,11 +64,11 @@ pub(super) fn folder_of(path: &Path) -> Option<&'static str> {
 }
 
 impl Runner {
-    /// Who plays this file.
+    /// The runner for this file.
     ///
     /// # Errors
     ///
-    /// When nobody does, or on none of these targets.
+    /// If there is none, or none for these targets.
     pub(super) fn of(path: &Path, targets: &[Target], place: &Place) -> Result<Self, PlayError> {
         let name = path.with_extension("");
         if let Some((_, reason)) = LEFT_OUT.iter().find(|(end, _)| name.ends_with(end)) {

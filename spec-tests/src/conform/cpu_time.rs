@@ -1,8 +1,8 @@
-//! Whether the machine had time for a test that is played in real time.
+//! Whether a test in real time got enough CPU time.
 //!
-//! Some official files give a whole login 250 ms. PBKDF2 takes a part of that by itself, and on a
-//! machine that is busy with other things it may take all of it: what such a test says then, it says
-//! of the machine. So whoever plays it measures what time other work gets meanwhile.
+//! Some official files give a whole login 250 ms. PBKDF2 takes a part of that by itself, and all of it
+//! on a busy machine: such a failure is the machine's. So the runner measures meanwhile how much CPU
+//! time other threads get.
 
 use std::hint::black_box;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -11,38 +11,38 @@ use std::time::{Duration, Instant};
 
 use sha2::Sha256;
 
-/// Plays a test, and once more if it fails while the machine has no time for it; five times at most,
-/// and each time when there is some again, or after a while.
+/// Plays a test, and again if it fails while the machine is too busy: five times at most, each time
+/// when the machine is calm again, or after 20 s.
 pub(super) fn play(mut play: impl FnMut() -> Result<(), String>) -> Result<(), String> {
     const ATTEMPTS: usize = 5;
     play_until(ATTEMPTS, wait_for_calm, || {
         let meter = Meter::begin();
         let played = play();
-        let is_worth_nothing = played.is_err() && meter.was_starved();
-        (played, is_worth_nothing)
+        let is_meaningless = played.is_err() && meter.was_too_slow();
+        (played, is_meaningless)
     })
 }
 
-/// Plays until it is worth something, or so many times, and waits in between.
+/// Plays until a result is meaningful, at most `attempts` times, and waits in between.
 fn play_until(
     attempts: usize,
     mut wait: impl FnMut(),
     mut play: impl FnMut() -> (Result<(), String>, bool),
 ) -> Result<(), String> {
     for _ in 1..attempts {
-        let (played, is_worth_nothing) = play();
-        if !is_worth_nothing {
+        let (played, is_meaningless) = play();
+        if !is_meaningless {
             return played;
         }
         wait();
     }
-    let (played, is_worth_nothing) = play();
-    // It stays a failure: nobody knows better.
+    let (played, is_meaningless) = play();
+    // It stays a failure.
     let reason = "the machine was too busy for the times of this file, whenever it was played";
-    played.map_err(|what| if is_worth_nothing { format!("{what}\n({reason})") } else { what })
+    played.map_err(|what| if is_meaningless { format!("{what}\n({reason})") } else { what })
 }
 
-/// Until a login and a thread's sleep take their usual time, but not for ever.
+/// Waits until a login and a thread's sleep take their usual time, at most for 20 s.
 fn wait_for_calm() {
     const PATIENCE: Duration = Duration::from_secs(20);
     const LOOK: Duration = Duration::from_millis(250);
@@ -50,23 +50,23 @@ fn wait_for_calm() {
     while begin.elapsed() < PATIENCE {
         let meter = Meter::begin();
         thread::sleep(LOOK);
-        if !meter.was_starved() {
+        if !meter.was_too_slow() {
             return;
         }
     }
 }
 
-/// A thread that wants nothing but to be woken in time.
+/// Measures how late a sleeping thread is woken.
 struct Meter {
     is_over: Sender<()>,
     thread: JoinHandle<Duration>,
 }
 
-/// How often it wants to be woken.
+/// How long it sleeps each time.
 const BEAT: Duration = Duration::from_millis(5);
 
-/// How late it may be, and how long what a client computes for a login may take: a fifth and less than
-/// a half of the 250 ms.
+/// How late it can be woken, and how long the computation of a login can take: a fifth and less than
+/// half of the 250 ms.
 const TOLERABLE: Duration = Duration::from_millis(50);
 const LOGIN: Duration = Duration::from_millis(100);
 
@@ -86,14 +86,14 @@ impl Meter {
         Self { is_over, thread }
     }
 
-    /// The test is over. Says whether it had too little of the machine to say anything.
-    fn was_starved(self) -> bool {
+    /// Ends the measurement; returns whether the machine was too slow for the test.
+    fn was_too_slow(self) -> bool {
         drop(self.is_over);
         self.thread.join().unwrap_or_default() > TOLERABLE || login() > LOGIN
     }
 }
 
-/// How long it takes here and now.
+/// How long the computation of a login takes at the moment.
 fn login() -> Duration {
     const ITERATIONS: u32 = 4096;
     let begin = Instant::now();
@@ -105,9 +105,9 @@ fn login() -> Duration {
 mod tests {
     use super::play_until;
 
-    /// What is worth something counts, whatever it is; and in the end what there is.
+    /// The first meaningful result counts, or the last one.
     #[test]
-    fn a_test_is_played_again_only_if_it_is_worth_nothing() {
+    fn a_test_is_played_again_only_if_it_is_meaningless() {
         let failed = |what: &str| Err(what.to_owned());
         for (said, expected, plays) in [
             (vec![(Ok(()), false)], Ok(()), 1),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_never_has_time_is_told() {
+    fn a_machine_that_is_always_busy_is_reported() {
         let played = play_until(2, || {}, || (Err("late".to_owned()), true)).unwrap_err();
         assert!(played.starts_with("late\n(the machine was too busy"), "{played}");
     }

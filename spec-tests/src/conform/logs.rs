@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use cenote_conform::LogMessage;
 use serde_json::{Map, Value, json};
@@ -10,6 +10,8 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{Interest, set_global_default};
 use tracing::{Event, Metadata, Subscriber};
+
+use super::lock::lock;
 
 /// The targets in `tracing`, and the components in the specification.
 const COMPONENTS: [(&str, &str); 2] =
@@ -54,11 +56,6 @@ impl Drop for LogListener {
 
 fn component(metadata: &Metadata<'_>) -> Option<&'static str> {
     COMPONENTS.iter().find(|(target, _)| *target == metadata.target()).map(|(_, its)| *its)
-}
-
-/// The state is consistent after every statement, so a panic elsewhere does not matter.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct LogSubscriber;

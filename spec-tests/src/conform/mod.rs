@@ -21,6 +21,7 @@ pub mod cmap;
 pub mod connection;
 mod cpu_time;
 mod error;
+mod lock;
 mod logs;
 mod outcome;
 mod place;

@@ -11,10 +11,10 @@ use crate::blocking::Connection;
 /// Where the shells find a server.
 #[derive(Clone, Debug, Default)]
 pub enum Place {
-    /// An endpoint of our own for each file.
+    /// A mock endpoint for each file.
     #[default]
     Endpoint,
-    /// A server that nobody here wrote, for all of them, one after the other.
+    /// An independent server for all files, one file at a time.
     Server(Box<Foreign>),
 }
 
@@ -30,7 +30,7 @@ impl Foreign {
     ///
     /// # Errors
     ///
-    /// A connection string that is none, or a server that cannot be reached or has no version.
+    /// If the connection string is invalid, or the server cannot be reached or reports no version.
     pub fn new(uri: &str) -> Result<Self, String> {
         let uri = ConnectionString::parse(uri).map_err(|error| error.to_string())?;
         let mut connection = connect(&uri)?;
@@ -51,7 +51,7 @@ impl Foreign {
         self.version
     }
 
-    /// Runs a command on a connection of its own.
+    /// Runs a command on a new connection.
     ///
     /// # Errors
     ///

@@ -288,7 +288,7 @@ fn mistakes_about_several_servers_are_told_with_their_line_too() {
         (("core: why", "core: 5"), 4, "notOn.core: invalid type: integer `5`"),
         (("core: why", "moon: why"), 4, "notOn.moon: unknown target, known are core, tokio, mio"),
         (("core: why", "core: ''"), 4, "notOn.core: for each target where it is not played"),
-        ((",{server2}", ""), 5, "uri: nobody is told of {server2}"),
+        ((",{server2}", ""), 5, "uri: it does not contain {server2}"),
         (("  maxPoolSize: 3", "  maxPoolSise: 3"), 7, "options.maxPoolSise: unknown field"),
         (("maxPoolSize: 3", "maxConnecting: 0"), 6, "options: maxConnecting is 0"),
         (("answersAlways", "answers"), 13, "otherServers.0.0.0: unknown variant `answers`"),

@@ -1,7 +1,7 @@
 //! Values for serde, but for one thing: what has keys has to be written with keys.
 //!
 //! To serde, a list of values is as good as the struct that has these fields in this order, so that
-//! a file might say what nobody has written, and be a test all the same.
+//! a list could pass for an object, and the file for a test.
 
 use serde::Deserializer;
 use serde::de::value::StrDeserializer;
@@ -37,7 +37,7 @@ impl<'de> Deserializer<'de> for Strict<'de> {
             Value::Array(items) => {
                 let mut rest = Items(items.iter());
                 let read = visitor.visit_seq(&mut rest)?;
-                // What nobody wanted to read must not be passed over.
+                // Elements that were not read must not be ignored.
                 match rest.0.len() {
                     0 => Ok(read),
                     _ => Err(Error::invalid_length(items.len(), &"fewer elements")),

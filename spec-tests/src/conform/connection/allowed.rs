@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::operation::{Failure, Operation, Whom};
+use super::operation::{Failure, Operation, ServerChoice};
 use super::value;
 use crate::event_json::TYPES;
 use cenote_conform::document::nested::wrong_at;
@@ -100,7 +100,7 @@ impl Operation {
             }
             Self::ClientConnect(connect) => {
                 known("clientConnect", &connect.gives)?;
-                if let Some(Whom::Server(server)) = connect.to {
+                if let Some(ServerChoice::Server(server)) = connect.to {
                     is_there("clientConnect/to/server", server)?;
                 }
                 expected("clientConnect", &connect.gives, &connect.fails)

@@ -18,7 +18,7 @@ use cenote_core::uri::ConnectionString;
 use cenote_core::wire::MessageBuf;
 use serde_json::Value;
 
-use super::operation::Whom;
+use super::operation::ServerChoice;
 use crate::event_json;
 
 /// A client of one server. What is done with a connection is done with the last one.
@@ -58,7 +58,10 @@ pub(super) trait Client {
     fn watch(&mut self) -> Result<(), String>;
 
     /// Gets a connection of that client's.
-    fn client_connect(&mut self, to: Option<Whom>) -> Result<ConnectionDescription, Refusal>;
+    fn client_connect(
+        &mut self,
+        to: Option<ServerChoice>,
+    ) -> Result<ConnectionDescription, Refusal>;
 
     /// What that client has last seen a server as: `None` is Unknown. The first one is 0.
     fn kind_of(&self, server: usize) -> Option<String>;
@@ -195,7 +198,7 @@ impl ToldOfAll {
     }
 
     pub(super) fn hear(&self, event: &Event<ConnectionError>, address: &ServerAddress) {
-        // Of a server that is none of the client's, the first one tells, who is judged by that.
+        // Events of an unknown server go to the first one, whose check then fails.
         let its = self.0.iter().find(|(host, _)| host == address).or(self.0.first());
         if let Some((_, told)) = its {
             Told::hear(told, event, address);
@@ -218,12 +221,12 @@ impl ToldOfAll {
     }
 
     /// What a client is asked for that is to have a connection there.
-    pub(super) fn selector(&self, to: Option<Whom>) -> Result<Selector, Refusal> {
+    pub(super) fn selector(&self, to: Option<ServerChoice>) -> Result<Selector, Refusal> {
         Ok(match to {
-            None | Some(Whom::Primary) => Selector::Primary,
-            Some(Whom::Secondary) => Selector::Secondary,
-            Some(Whom::Any) => Selector::Any,
-            Some(Whom::Server(number)) => {
+            None | Some(ServerChoice::Primary) => Selector::Primary,
+            Some(ServerChoice::Secondary) => Selector::Secondary,
+            Some(ServerChoice::Any) => Selector::Any,
+            Some(ServerChoice::Server(number)) => {
                 let address = self.address(number - 1).ok_or_else(Refusal::no_connection)?;
                 Selector::Address(address.clone())
             }

@@ -34,11 +34,10 @@ pub(super) struct File {
     /// The password of the one user there is, as the server knows it.
     #[serde(default = "pencil")]
     pub(super) password: String,
-    /// What nobody may be shown, in errors, events or log messages (LG-56).
+    /// What must not appear in errors, events or log messages (LG-56).
     #[serde(default)]
     pub(super) secrets: Vec<String>,
-    /// The server accepts nobody, and nobody else finds room to wait for it: whoever connects hears
-    /// nothing.
+    /// The server accepts no connection and its backlog is full: a client that connects gets no answer.
     #[serde(default)]
     pub(super) is_full: bool,
     /// What the server does on each connection, in the order in which they are opened.
@@ -109,13 +108,13 @@ impl File {
         Target::check(&file.not_on, document)?;
         let refuse = |place: &str, reason: &str| Err(document.refuse(place, reason));
         if file.is_full && !file.connections.is_empty() {
-            return refuse("isFull", "nobody gets through to such a server");
+            return refuse("isFull", "such a server accepts no connection");
         }
         if file.operations.is_empty() {
             return refuse("operations", "a client that does nothing shows nothing");
         }
         if file.is_full && !file.other_servers.is_empty() {
-            return refuse("otherServers", "one server is enough that hears nobody");
+            return refuse("otherServers", "a full server has to be the only one");
         }
         let others = file.other_servers.iter().enumerate();
         let others = others.map(|(index, its)| (format!("otherServers/{index}"), its));
@@ -136,14 +135,14 @@ impl File {
             }
         }
         if let Some(name) = (1..servers).map(name).find(|name| !file.uri.contains(name)) {
-            return refuse("uri", &format!("nobody is told of {name}"));
+            return refuse("uri", &format!("it does not contain {name}"));
         }
         if let Err(reason) = file.pool_options().validate() {
             return refuse("options", &reason.to_string());
         }
         let unknown = |name: &&String| !Environment::VARIABLES.contains(&name.as_str());
         if let Some(name) = file.environment.variables.keys().find(unknown) {
-            return refuse(&format!("environment/variables/{name}"), "nobody looks at it");
+            return refuse(&format!("environment/variables/{name}"), "the client does not read it");
         }
         if let Err(reason) = file.uri(&vec![27017; servers], "/ca.pem") {
             return refuse("uri", &reason);
@@ -198,7 +197,7 @@ impl File {
         options
     }
 
-    /// Who the client says it is.
+    /// The metadata of the client.
     ///
     /// # Errors
     ///

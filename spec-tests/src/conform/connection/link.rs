@@ -41,7 +41,7 @@ impl Link {
             | Turn::ShakeHands(_)
             | Turn::Wait(_)
             | Turn::Close
-            | Turn::Reset) => Err(Refusal::Other(format!("nobody listens to {turn:?}"))),
+            | Turn::Reset) => Err(Refusal::Other(format!("the client does not expect {turn:?}"))),
         }
     }
 
@@ -87,7 +87,7 @@ impl Link {
             let spare = self.channel.spare();
             let count = spare.len().min(rest.len());
             if count == 0 {
-                return; // After an error, nobody reads on.
+                return; // After an error, the rest is not read.
             }
             spare[..count].copy_from_slice(&rest[..count]);
             self.channel.filled(count);

@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::client::{Client, Refusal, reply_or_error};
 use super::format::File;
 use super::link::Link;
-use super::operation::Whom;
+use super::operation::ServerChoice;
 use super::peer::Peer;
 
 pub(super) struct Machine {
@@ -29,12 +29,12 @@ pub(super) struct Machine {
     /// For the connections that are still to be opened, the last one first.
     peers: Vec<Peer>,
     links: Vec<Link>,
-    /// Those that nobody uses.
+    /// Those that are not in use.
     idle: Vec<Link>,
     nonces: u8,
 }
 
-/// In memory nobody gets connected, whatever the port.
+/// Nothing connects to it: the connection is in memory.
 const PORT: u16 = 27017;
 
 impl Machine {
@@ -43,7 +43,7 @@ impl Machine {
     /// A connection string or a name that is none.
     pub(super) fn new(file: &File) -> Result<Self, String> {
         if file.is_full {
-            return Err("in memory, whoever connects is connected".to_owned());
+            return Err("in memory every connection is accepted".to_owned());
         }
         if !file.other_servers.is_empty() {
             return Err("in memory there is one server".to_owned());
@@ -88,7 +88,10 @@ impl Machine {
     }
 
     fn open(&mut self, options: EstablishOptions) -> Result<ConnectionDescription, Refusal> {
-        let peer = self.peers.pop().ok_or(Refusal::Other("nobody expects it".to_owned()))?;
+        let peer = self
+            .peers
+            .pop()
+            .ok_or(Refusal::Other("the file does not expect another connection".to_owned()))?;
         let mut link = Link::new(peer);
         let opened = self.talk(&mut link, options);
         match &opened {
@@ -199,7 +202,7 @@ impl Client for Machine {
         Ok(self.current()?.channel.is_reusable())
     }
 
-    /// There is no pool: whoever embeds the machines asks whether a connection may be used again.
+    /// There is no pool: this decides as a shell does whether the connection can be reused.
     fn check_in(&mut self) -> Result<(), Refusal> {
         let mut link = self.links.pop().ok_or_else(Refusal::no_connection)?;
         if link.channel.is_reusable() {
@@ -225,7 +228,10 @@ impl Client for Machine {
         Err("a client of servers is a matter of shells".to_owned())
     }
 
-    fn client_connect(&mut self, _: Option<Whom>) -> Result<ConnectionDescription, Refusal> {
+    fn client_connect(
+        &mut self,
+        _: Option<ServerChoice>,
+    ) -> Result<ConnectionDescription, Refusal> {
         Err(Refusal::no_connection())
     }
 
@@ -241,7 +247,7 @@ impl Client for Machine {
         Err(Refusal::no_connection())
     }
 
-    /// Nothing happens here but what somebody asks for: all of it is heard already.
+    /// In memory nothing happens by itself: everything has been heard already.
     fn wait_until_heard(&mut self, _: usize) -> Result<(), String> {
         Ok(())
     }

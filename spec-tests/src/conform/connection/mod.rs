@@ -11,8 +11,8 @@
 //! └ operation   what the client does, and what it expects
 //!   └ allowed   what it may expect
 //! peer          the server, without I/O
-//! ├ hearing     what it heard, against what it has to hear
-//! ├ saying      the bytes of what it says
+//! ├ expectation  what it received, against what it expects
+//! ├ encode      the bytes of what it sends
 //! └ scram       its side of SCRAM
 //! client        what a client can do
 //! ├ machine     in memory, by the machines of the core
@@ -21,21 +21,21 @@
 //! sockets       the server on a socket
 //! └ stream      with TLS or without
 //! story         has a client do what the file says, and compares
-//! └ got         errors and connections, as files write them
+//! └ describe    errors and connections, as files write them
 //! value         documents as JSON, and what of them has to be so
 //! ```
 
 mod allowed;
 mod client;
+mod describe;
+mod encode;
+mod expectation;
 mod format;
-mod got;
-mod hearing;
 mod link;
 mod machine;
 mod on_shell;
 mod operation;
 mod peer;
-mod saying;
 mod scram;
 mod script;
 mod sockets;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::client::{Client, Refusal, Told, ToldOfAll};
 use super::format::File;
-use super::operation::Whom;
+use super::operation::ServerChoice;
 use super::sockets::Server;
 use crate::conform::shell::{self, CLOSE_LIMIT, Connection, Pool, PoolSetup, Shell};
 use crate::conform::target::Target;
@@ -148,7 +148,10 @@ impl Client for OnShell {
         Ok(())
     }
 
-    fn client_connect(&mut self, to: Option<Whom>) -> Result<ConnectionDescription, Refusal> {
+    fn client_connect(
+        &mut self,
+        to: Option<ServerChoice>,
+    ) -> Result<ConnectionDescription, Refusal> {
         let selector = self.watcher_told.selector(to)?;
         let connection = self.client()?.check_out(&selector)?;
         Ok(self.hold(connection))

@@ -62,7 +62,7 @@ pub(super) struct Connect {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ClientConnect {
-    pub(super) to: Option<Whom>,
+    pub(super) to: Option<ServerChoice>,
     /// As in a connect.
     pub(super) gives: Option<Value>,
     pub(super) fails: Option<Failure>,
@@ -70,7 +70,7 @@ pub(super) struct ClientConnect {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Whom {
+pub(super) enum ServerChoice {
     Any,
     Primary,
     Secondary,
@@ -148,7 +148,7 @@ pub(super) struct Driver {
     pub(super) platform: Option<String>,
     /// Whether it was not told of before.
     pub(super) is_new: Option<bool>,
-    /// Words of the reason why nobody can be called so.
+    /// Words of the reason why the name is invalid.
     pub(super) is_refused: Option<String>,
 }
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use super::hearing::Heard;
-use super::saying::{self, Said};
+use super::encode::{self, Said};
+use super::expectation::Heard;
 use super::scram::Scram;
 use super::script::{Handshake, Script, Step};
 
@@ -127,7 +127,7 @@ impl Peer {
                     let heard = Heard::read(&message)?;
                     heard.compare(&answer.hears)?;
                     self.nothing_waits()?;
-                    let (_, said) = saying::say(&answer.says, &heard, None, &mut self.scram)?;
+                    let (_, said) = encode::say(&answer.says, &heard, None, &mut self.scram)?;
                     return Ok(Turn::Say(said));
                 }
                 Step::SaysBytes(bytes) => {
@@ -137,7 +137,7 @@ impl Peer {
                 Step::Says(says) => {
                     self.nothing_waits()?;
                     let heard = self.heard.as_ref().ok_or("there is nothing to answer")?;
-                    let said = saying::say(&says, heard, self.said, &mut self.scram)?;
+                    let said = encode::say(&says, heard, self.said, &mut self.scram)?;
                     self.said = Some(said.0);
                     Some(Turn::Say(said.1))
                 }

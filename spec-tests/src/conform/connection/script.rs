@@ -90,7 +90,7 @@ pub(super) struct Hears {
     /// All flags that are set.
     #[serde(default)]
     pub(super) flags: Vec<Flag>,
-    /// How it is compressed; not at all if nobody says so.
+    /// How it is compressed; by default not at all.
     #[serde(default, deserialize_with = "compressor")]
     pub(super) compressed: Option<CompressorId>,
     /// All sections of documents.
@@ -155,7 +155,7 @@ pub(super) struct Sequence {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Scram {
     pub(super) answers: ClientsMessage,
-    /// 4096 if nobody says so.
+    /// 4096 by default.
     pub(super) iterations: Option<u32>,
     pub(super) lie: Option<Lie>,
 }

@@ -162,7 +162,7 @@ fn listen(is_full: bool) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// Takes all the room there is to wait in: then the system does not answer whoever connects.
+/// Fills the backlog: the system then does not answer clients that connect.
 fn fill(port: u16) -> Vec<TcpStream> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     std::iter::from_fn(|| TcpStream::connect_timeout(&address, FULL).ok()).collect()
@@ -223,7 +223,7 @@ fn serve(
     let mut buffer = vec![0; 16 * 1024];
     loop {
         match peer.turn()? {
-            // Whether anybody is there to hear it, is seen at the next look.
+            // Whether the client is still there is seen at the next read.
             Turn::Say(bytes) => drop(stream.write_all(&bytes)),
             Turn::ShakeHands(handshake) => match stream.encrypt(&handshake, certificates)? {
                 Some(encrypted) => stream = encrypted,

@@ -9,8 +9,8 @@ use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
 use serde_json::Value;
 
 use super::client::{Client, Refusal};
+use super::describe::shown;
 use super::format::File;
-use super::got::shown;
 use super::operation::{Failure, HasTold, Operation, Seen, Send};
 use super::script::Flag;
 use super::value;

@@ -69,7 +69,7 @@ impl Topology {
     pub(super) fn apply_error(&mut self, error: &ApplicationError) -> Result<(), Unsupported> {
         let server = self.server(&error.address)?;
         let Some(failure) = connection_error(error)? else {
-            return Ok(()); // the reply holds no error that anybody has to hear of
+            return Ok(()); // the reply holds no error
         };
         let context = Context {
             load_balanced: false,
@@ -184,5 +184,5 @@ fn with_port(host: &str) -> String {
 /// Older servers close their connections when they step down, and clear pools more often.
 const WIRE_VERSION_4_2: i32 = 8;
 
-/// How long somebody waited makes no difference to what follows.
+/// How long the wait took makes no difference to what follows.
 const ANY_TIMEOUT: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! Tests that do not concern this project, or that nobody could pass, each with the reason.
+//! Tests that do not concern this project, or that no pool could pass, each with the reason.
 
 use std::path::Path;
 

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::act::Action;
 use cenote_conform::RequirementId;
 use cenote_conform::document::nested::{self, read_variant};
 
@@ -290,4 +289,67 @@ impl TryFrom<Map<String, Value>> for ExpectedEvent {
             _ => Err("an event is its name and an object".to_owned()),
         }
     }
+}
+
+/// An operation and its arguments.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub(super) enum Action {
+    // The runner's.
+    FailPoint { client: String, fail_point: Map<String, Value> },
+    CreateEntities { entities: Vec<Definition> },
+    RunOnThread { thread: String, operation: Box<Operation> },
+    WaitForThread { thread: String },
+    WaitForEvent { client: String, event: ExpectedEvent, count: usize },
+    AssertEventCount { client: String, event: ExpectedEvent, count: usize },
+    AssertNumberConnectionsCheckedOut { client: String, connections: usize },
+    AssertSameLsidOnLastTwoCommands { client: String },
+    Wait { ms: u64 },
+    // Of clients, cursors and sessions.
+    Close,
+    AppendMetadata { driver_info_options: DriverInfoOptions },
+    IterateUntilDocumentOrError,
+    StartTransaction,
+    CommitTransaction,
+    AbortTransaction,
+    EndSession,
+    // Commands.
+    RunCommand(RunCommand),
+    ListDatabases { filter: Map<String, Value> },
+    ListCollections { filter: Map<String, Value>, batch_size: Option<i32> },
+    ListIndexes { batch_size: Option<i32> },
+    CreateIndex { keys: Map<String, Value>, name: String },
+    Find(Find),
+    CreateFindCursor(Find),
+    Aggregate { pipeline: Vec<Value>, batch_size: Option<i32> },
+    CreateChangeStream { pipeline: Vec<Value>, batch_size: Option<i32> },
+    InsertOne { document: Map<String, Value>, session: Option<String> },
+    InsertMany { documents: Vec<Map<String, Value>> },
+    UpdateOne { filter: Map<String, Value>, update: Map<String, Value> },
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct RunCommand {
+    pub(super) command: Map<String, Value>,
+    pub(super) command_name: String,
+    #[serde(rename = "timeoutMS")]
+    pub(super) timeout_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Find {
+    pub(super) filter: Map<String, Value>,
+    pub(super) sort: Option<Map<String, Value>>,
+    pub(super) batch_size: Option<i32>,
+    pub(super) session: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct DriverInfoOptions {
+    pub(super) name: String,
+    pub(super) version: Option<String>,
+    pub(super) platform: Option<String>,
 }

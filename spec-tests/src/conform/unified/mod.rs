@@ -21,6 +21,7 @@ mod act;
 mod client;
 mod exceptions;
 mod expect;
+mod extended_json;
 mod format;
 mod names;
 #[cfg(test)]
@@ -28,8 +29,8 @@ mod tests;
 mod venue;
 mod world;
 
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -79,18 +80,19 @@ fn play_within(patience: Duration, file: &File, test: &Test, target: Target) -> 
     let by_password = requirements.map(|it| it.auth).any(|auth| auth == Some(true));
     let venue = Venue::start(topology, by_password)?;
     venue.fill(&file.initial_data)?;
-    let world = Arc::new(World::new(target, venue));
+    let world = Arc::new(World::new(target, venue, act::perform));
     let watch = Watch::begin(&world, patience);
     let played = play_in(&world, file, test);
     let mut complaints: Vec<String> = played.err().into_iter().collect();
     complaints.extend(world.end());
     if watch.had_to_end_it() {
-        complaints.insert(0, format!("somebody still waited after {} ms", patience.as_millis()));
+        complaints
+            .insert(0, format!("the test was still waiting after {} ms", patience.as_millis()));
     }
     if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
 }
 
-/// A thread that closes the pools under whoever waits for too long: nothing else ends such a wait.
+/// A thread that closes the pools when a test takes too long: nothing else ends a wait for a connection.
 struct Watch {
     is_over: Sender<()>,
     thread: JoinHandle<bool>,
@@ -150,9 +152,4 @@ impl Requirement {
             && self.auth != Some(false)
             && self.serverless != Some(Serverless::Require)
     }
-}
-
-/// What is locked here is whole after every statement.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

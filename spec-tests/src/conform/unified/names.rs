@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::act::Action;
 use super::expect::matching;
-use super::format::{Definition, ExpectLogMessage, ExpectedEvent, File, Operation, Test};
+use super::format::{Action, Definition, ExpectLogMessage, ExpectedEvent, File, Operation, Test};
 use cenote_conform::document::nested::wrong_at;
 
 /// # Errors

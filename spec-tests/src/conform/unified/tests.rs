@@ -13,7 +13,7 @@ use crate::conform::target::Target;
 #[test]
 fn a_wait_without_end_comes_to_its_end() {
     let document = json!({
-        "description": "nobody gives it back", "schemaVersion": "1.4",
+        "description": "a connection is never checked in", "schemaVersion": "1.4",
         "runOnRequirements": [{ "topologies": ["load-balanced"] }],
         "createEntities": [
             { "client": {
@@ -37,6 +37,6 @@ fn a_wait_without_end_comes_to_its_end() {
     for target in [Target::Tokio, Target::Mio] {
         let test = &file.tests[0];
         let what = play_within(Duration::from_millis(500), &file, test, target).unwrap_err();
-        assert!(what.starts_with("somebody still waited after 500 ms\n"), "{target}: {what}");
+        assert!(what.starts_with("the test was still waiting after 500 ms\n"), "{target}: {what}");
     }
 }

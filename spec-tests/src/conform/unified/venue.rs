@@ -11,7 +11,7 @@ use cenote_endpoint::{
 };
 use serde_json::Value;
 
-use super::act::document;
+use super::extended_json::document;
 use super::format::{Data, Topology};
 use crate::blocking::Connection;
 

@@ -8,19 +8,22 @@ use std::thread::{self, JoinHandle};
 use cenote_core::address::ServerAddress;
 use cenote_core::uri::ConnectionString;
 
-use super::act;
 use super::client::Client;
 use super::client::cursor::Cursor;
 use super::client::session::Session;
 use super::expect::events;
 use super::format::{ClientDefinition, CollectionOptions, Definition, Operation};
-use super::lock;
 use super::venue::Venue;
+use crate::conform::lock::lock;
 use crate::conform::logs::LogListener;
 use crate::conform::target::Target;
 
+/// Executes an operation. A parameter of the world, because operations know the world.
+type Perform = fn(&Arc<World>, &Operation) -> Result<(), String>;
+
 /// What one test has.
 pub(super) struct World {
+    perform: Perform,
     target: Target,
     pub(super) venue: Venue,
     entities: Mutex<BTreeMap<String, Entity>>,
@@ -52,7 +55,7 @@ pub(super) struct NamedCollection {
     pub(super) options: Option<CollectionOptions>,
 }
 
-/// A client, and what of it is observed. One that nobody observes is made when it is used first.
+/// A client, and what of it is observed. A client that is not observed is created when it is first used.
 pub(super) struct TestClient {
     uri: ConnectionString,
     target: Target,
@@ -97,20 +100,20 @@ impl TestClient {
     ///
     /// # Errors
     ///
-    /// When nobody listens.
+    /// If the file does not observe the log.
     pub(super) fn logged(&self) -> Result<&LogListener, String> {
-        self.logged.as_ref().ok_or_else(|| "nobody observes what it logs".to_owned())
+        self.logged.as_ref().ok_or_else(|| "observeLogMessages is not set".to_owned())
     }
 
-    /// Whether anybody looks at what it does.
+    /// Whether the file observes events or messages.
     pub(super) fn is_observed(&self) -> bool {
         !self.observed.is_empty() || self.logged.is_some()
     }
 }
 
 impl World {
-    pub(super) fn new(target: Target, venue: Venue) -> Self {
-        Self { target, venue, entities: Mutex::default() }
+    pub(super) fn new(target: Target, venue: Venue, perform: Perform) -> Self {
+        Self { perform, target, venue, entities: Mutex::default() }
     }
 
     /// Makes what is defined, in this order.
@@ -185,7 +188,7 @@ impl World {
         complaints
     }
 
-    /// Closes all pools under whoever waits there.
+    /// Closes all pools, which ends all waits for connections.
     pub(super) fn break_off(&self) {
         let clients: Vec<_> = lock(&self.entities).values().filter_map(Entity::client).collect();
         for client in clients {
@@ -222,7 +225,7 @@ impl World {
         definition.observe_events.iter().try_for_each(|name| events::check_name(name))?;
         for (component, severity) in &definition.observe_log_messages {
             if component != "connection" || severity != "debug" {
-                return Err(format!("nobody logs {component} at {severity} here"));
+                return Err(format!("{component} messages at {severity} are not observed here"));
             }
         }
         let logged = if definition.observe_log_messages.is_empty() {
@@ -286,7 +289,7 @@ impl Thread {
 fn run(world: &std::sync::Weak<World>, operations: &Receiver<Operation>) -> Result<(), String> {
     while let Ok(operation) = operations.recv() {
         let Some(world) = world.upgrade() else { break };
-        act::perform(&world, &operation)?;
+        (world.perform)(&world, &operation)?;
     }
     Ok(())
 }

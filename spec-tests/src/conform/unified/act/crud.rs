@@ -7,13 +7,16 @@ use bson::{Bson, Document, doc};
 use cenote_core::connect::DriverInfo;
 use serde_json::{Map, Value};
 
-use super::{Action, DriverInfoOptions, Find, Outcome, RunCommand, bson, document};
+use super::Outcome;
+use crate::conform::lock::lock;
 use crate::conform::unified::client::command::{Command, Safety, body};
 use crate::conform::unified::client::cursor::Cursor;
 use crate::conform::unified::client::session::Session;
 use crate::conform::unified::client::{Client, Failure};
-use crate::conform::unified::format::{CollectionOptions, Operation, ReadPreference};
-use crate::conform::unified::lock;
+use crate::conform::unified::extended_json::{bson, document};
+use crate::conform::unified::format::{
+    Action, CollectionOptions, DriverInfoOptions, Find, Operation, ReadPreference, RunCommand,
+};
 use crate::conform::unified::world::{Database, Entity, NamedCollection, World};
 
 /// Carries it out.
@@ -240,6 +243,6 @@ fn batch(size: Option<i32>) -> Document {
     size.map(|size| doc! { "batchSize": size }).unwrap_or_default()
 }
 
-fn cannot(who: &str, action: &Action) -> Failure {
-    Failure::script(format!("{who} cannot do this: {action:?}"))
+fn cannot(object: &str, action: &Action) -> Failure {
+    Failure::script(format!("{object} cannot do this: {action:?}"))
 }

@@ -11,99 +11,13 @@ pub(super) mod runner;
 
 use std::sync::{Arc, Mutex};
 
-use bson::Bson;
-use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::client::Failure;
 use super::client::cursor::Cursor;
 use super::expect::matching;
-use super::format::{Definition, ExpectedEvent, Operation};
+use super::format::Operation;
 use super::world::{Entity, World};
-
-/// An operation and its arguments.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
-pub(super) enum Action {
-    // The runner's.
-    FailPoint { client: String, fail_point: Map<String, Value> },
-    CreateEntities { entities: Vec<Definition> },
-    RunOnThread { thread: String, operation: Box<Operation> },
-    WaitForThread { thread: String },
-    WaitForEvent { client: String, event: ExpectedEvent, count: usize },
-    AssertEventCount { client: String, event: ExpectedEvent, count: usize },
-    AssertNumberConnectionsCheckedOut { client: String, connections: usize },
-    AssertSameLsidOnLastTwoCommands { client: String },
-    Wait { ms: u64 },
-    // Of clients, cursors and sessions.
-    Close,
-    AppendMetadata { driver_info_options: DriverInfoOptions },
-    IterateUntilDocumentOrError,
-    StartTransaction,
-    CommitTransaction,
-    AbortTransaction,
-    EndSession,
-    // Commands.
-    RunCommand(RunCommand),
-    ListDatabases { filter: Map<String, Value> },
-    ListCollections { filter: Map<String, Value>, batch_size: Option<i32> },
-    ListIndexes { batch_size: Option<i32> },
-    CreateIndex { keys: Map<String, Value>, name: String },
-    Find(Find),
-    CreateFindCursor(Find),
-    Aggregate { pipeline: Vec<Value>, batch_size: Option<i32> },
-    CreateChangeStream { pipeline: Vec<Value>, batch_size: Option<i32> },
-    InsertOne { document: Map<String, Value>, session: Option<String> },
-    InsertMany { documents: Vec<Map<String, Value>> },
-    UpdateOne { filter: Map<String, Value>, update: Map<String, Value> },
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct RunCommand {
-    pub(super) command: Map<String, Value>,
-    pub(super) command_name: String,
-    #[serde(rename = "timeoutMS")]
-    pub(super) timeout_ms: Option<u64>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct Find {
-    pub(super) filter: Map<String, Value>,
-    pub(super) sort: Option<Map<String, Value>>,
-    pub(super) batch_size: Option<i32>,
-    pub(super) session: Option<String>,
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct DriverInfoOptions {
-    pub(super) name: String,
-    pub(super) version: Option<String>,
-    pub(super) platform: Option<String>,
-}
-
-/// Extended JSON as BSON, with the fields in the order of the file.
-///
-/// # Errors
-///
-/// What is no extended JSON.
-pub(super) fn document(map: &Map<String, Value>) -> Result<bson::Document, String> {
-    let Bson::Document(document) = bson(Value::Object(map.clone()))? else {
-        return Err("this is extended JSON, but no document".to_owned());
-    };
-    Ok(document)
-}
-
-/// As [`document`], whatever it is.
-///
-/// # Errors
-///
-/// What is no extended JSON.
-pub(super) fn bson(value: Value) -> Result<Bson, String> {
-    Bson::try_from(value).map_err(|error| error.to_string())
-}
 
 /// What came of an operation that went well.
 pub(super) enum Outcome {
@@ -141,7 +55,7 @@ fn judge(
     };
     let value = match outcome {
         Outcome::Cursor(cursor) => {
-            let id = operation.save_as.as_ref().ok_or("a cursor that nobody keeps")?;
+            let id = operation.save_as.as_ref().ok_or("a cursor without saveResultAsEntity")?;
             return world.save(id, Entity::Cursor(Arc::new(Mutex::new(cursor))));
         }
         Outcome::Value(value) => Some(value),

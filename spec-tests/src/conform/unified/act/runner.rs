@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use super::{Action, Outcome, document};
+use super::Outcome;
 use crate::conform::unified::client::Failure;
 use crate::conform::unified::client::command::{Command, Safety};
 use crate::conform::unified::client::story::Told;
-use crate::conform::unified::format::{ExpectedEvent, Operation};
+use crate::conform::unified::extended_json::document;
+use crate::conform::unified::format::{Action, ExpectedEvent, Operation};
 use crate::conform::unified::world::World;
 
 /// How long an event may take.
@@ -75,7 +76,7 @@ fn script(done: Result<(), String>) -> Result<(), Failure> {
     done.map_err(Failure::script)
 }
 
-/// By the client's own pool, if anybody looks at what that does.
+/// Through the client's own pool, if the file observes it.
 fn fail(
     world: &World,
     client: &str,

@@ -7,11 +7,11 @@ use bson::{Bson, Document, RawDocumentBuf, doc};
 use cenote_core::pool::Purpose;
 use serde_json::{Value, json};
 
-use super::session::SessionId;
+use super::session_id::SessionId;
 use super::{Client, Failure};
+use crate::conform::lock::lock;
 use crate::conform::shell::Connection;
 use crate::conform::unified::format::Family;
-use crate::conform::unified::lock;
 
 /// A command that is not sent yet.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(in crate::conform::unified) enum Safety {
     Read,
     /// The server knows by its number that it has done it.
     Write,
-    /// Nobody knows.
+    /// It cannot be known.
     Unknown,
 }
 
@@ -51,7 +51,7 @@ impl Client {
     /// The longest pause before the first of them; twice as long before the next.
     const BACKOFF: Duration = Duration::from_millis(100);
 
-    /// Runs a command in a session of nobody, and gives the connection back with the reply.
+    /// Runs a command in an implicit session; returns the reply and its connection.
     ///
     /// # Errors
     ///

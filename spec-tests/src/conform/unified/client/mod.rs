@@ -1,6 +1,5 @@
-//! The least of a client that makes the files runnable: one server, one pool, a monitor that polls,
-//! sessions, one more attempt where that is safe. It stands in for a driver and lives here, so that
-//! nobody takes it for one.
+//! A minimal client that makes the files runnable: one server, one pool, a monitor that polls, sessions,
+//! one retry where that is safe. It is for tests only, and not a driver.
 //!
 //! ```text
 //! story         what was told
@@ -17,6 +16,7 @@ mod error;
 mod monitor;
 mod server;
 pub(super) mod session;
+mod session_id;
 pub(super) mod story;
 
 use std::sync::{Arc, Mutex};
@@ -30,9 +30,9 @@ use cenote_core::uri::ConnectionString;
 pub(super) use self::error::Failure;
 use self::monitor::Monitor;
 use self::server::Server;
-use self::session::SessionId;
+use self::session_id::SessionId;
 use self::story::Story;
-use super::lock;
+use crate::conform::lock::lock;
 use crate::conform::shell::{self, CLOSE_LIMIT, Pool, PoolSetup};
 use crate::conform::target::Target;
 
@@ -70,7 +70,7 @@ impl Client {
             on_failure: Some(Arc::new(move |failed| watching.heed(failed))),
         })?;
         let monitor = if load_balanced {
-            pool.ready(); // There is nobody to ask (LB-08).
+            pool.ready(); // A load balancer is not monitored (LB-08).
             None
         } else {
             Some(Monitor::start(&uri, Arc::clone(&server), Arc::clone(&pool))?)
@@ -95,12 +95,12 @@ impl Client {
         self.uri.pool.load_balanced == Some(true)
     }
 
-    /// Tells servers of somebody who wraps this client, on connections that are opened from now on.
+    /// Appends the metadata of a wrapping library to the handshake of new connections.
     pub(super) fn append_metadata(&self, driver: DriverInfo) {
         self.pool.append_metadata(driver);
     }
 
-    /// Closes the pool under whoever uses it.
+    /// Closes the pool while it is in use.
     pub(super) fn break_off(&self) {
         let _ = self.pool.close_within(CLOSE_LIMIT);
     }
@@ -114,7 +114,7 @@ impl Client {
         let sessions: Vec<Document> =
             lock(&self.sessions).drain(..).map(SessionId::into_document).collect();
         if !sessions.is_empty() && self.pool.snapshot().available > 0 {
-            // Whether the server hears of it makes no difference to anybody.
+            // The result does not matter.
             if let Ok(mut connection) = self.pool.check_out(Purpose::Other, None) {
                 let _ =
                     self.send(&mut *connection, "admin", doc! { "endSessions": sessions }, None);

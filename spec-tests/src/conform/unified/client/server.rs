@@ -12,9 +12,9 @@ use serde_json::json;
 use std::sync::Arc;
 
 use super::story::Story;
+use crate::conform::lock::lock;
 use crate::conform::shell::Pool;
 use crate::conform::unified::format::Family;
-use crate::conform::unified::lock;
 
 /// A server as a client sees it.
 pub(super) struct Server {
@@ -24,11 +24,11 @@ pub(super) struct Server {
     load_balanced: bool,
 }
 
-/// The description, and whether somebody wants it checked.
+/// The description, and whether a check was requested.
 #[derive(Default)]
 pub(super) struct Known {
     kind: Option<ServerKind>,
-    /// It is unknown because something went wrong, and not because nobody has asked yet.
+    /// It is unknown because of an error, not because it was never checked.
     has_failed: bool,
     topology_version: Option<TopologyVersion>,
     check_wanted: bool,
@@ -53,13 +53,13 @@ impl Server {
         self.apply(&mut known, verdict.server);
         failed.clear(verdict.pool);
         match verdict.check {
-            // Whoever polls is seldom in a check, and the next one comes when somebody needs it.
+            // This monitor polls: it is seldom in a check, and the next one comes on request.
             Check::Keep | Check::Cancel => {}
             Check::Request => self.request(&mut known),
         }
     }
 
-    /// A check succeeded: the pool is ready before anybody knows of the server.
+    /// A check succeeded: the pool is ready before the server can be selected.
     pub(super) fn answered(&self, description: &ConnectionDescription, pool: &dyn Pool) {
         let mut known = lock(&self.known);
         let new = description.topology_version;
@@ -101,13 +101,13 @@ impl Server {
         lock(&self.known).kind == Some(ServerKind::Standalone)
     }
 
-    /// Lets the monitor pause, until somebody wants a check or all is over; says whether it is.
+    /// Lets the monitor pause until a check is requested or the client is closed; returns whether it is.
     pub(super) fn pause(&self, limit: Duration) -> bool {
         let least = Self::LEAST_PAUSE.min(limit);
         let waited = self.changed.wait_timeout_while(lock(&self.known), least, |it| !it.is_over);
         let known = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
-        let nobody = |known: &mut Known| !known.check_wanted && !known.is_over;
-        let waited = self.changed.wait_timeout_while(known, limit.saturating_sub(least), nobody);
+        let idle = |known: &mut Known| !known.check_wanted && !known.is_over;
+        let waited = self.changed.wait_timeout_while(known, limit.saturating_sub(least), idle);
         let mut known = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
         known.check_wanted = false;
         known.is_over

@@ -6,18 +6,12 @@ use bson::{Document, doc};
 use cenote_core::pool::Purpose;
 
 use super::command::{Command, Safety, body};
+use super::session_id::SessionId;
 use super::{Client, Failure};
+use crate::conform::lock::lock;
 use crate::conform::shell::Connection;
-use crate::conform::unified::lock;
 
-/// What the server knows a session by, and how many numbered things were done in it.
-#[derive(Clone, Debug)]
-pub(super) struct SessionId {
-    id: bson::Uuid,
-    number: i64,
-}
-
-/// A session that somebody has.
+/// An explicit session.
 pub(in crate::conform::unified) struct Session {
     client: Arc<Client>,
     state: Mutex<State>,
@@ -41,25 +35,6 @@ enum Phase {
 
 const TRANSIENT: &str = "TransientTransactionError";
 const UNKNOWN_COMMIT: &str = "UnknownTransactionCommitResult";
-
-impl SessionId {
-    pub(super) fn new() -> Self {
-        Self { id: bson::Uuid::new(), number: 0 }
-    }
-
-    pub(super) fn document(&self) -> Document {
-        doc! { "id": self.id }
-    }
-
-    pub(super) fn into_document(self) -> Document {
-        self.document()
-    }
-
-    pub(super) fn next_number(&mut self) -> i64 {
-        self.number += 1;
-        self.number
-    }
-}
 
 impl Session {
     pub(in crate::conform::unified) fn new(client: Arc<Client>) -> Self {
@@ -198,6 +173,6 @@ impl Session {
 impl State {
     /// The fields of every command of the transaction.
     fn transaction(&self) -> Document {
-        doc! { "lsid": self.id.document(), "txnNumber": self.id.number, "autocommit": false }
+        doc! { "lsid": self.id.document(), "txnNumber": self.id.number(), "autocommit": false }
     }
 }

@@ -8,8 +8,8 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::Event;
 use serde_json::Value;
 
+use crate::conform::lock::lock;
 use crate::conform::unified::format::Family;
-use crate::conform::unified::lock;
 use crate::event_json;
 use cenote_check::{Checker, Line};
 

@@ -4,7 +4,7 @@ use bson::RawDocumentBuf;
 use cenote_core::wire::{Compressor, Frame, MessageLimit, ZlibLevel};
 use serde_json::{Value, json};
 
-use super::hearing::Heard;
+use super::expectation::Heard;
 use super::scram::Scram;
 use super::script::{Checksum, Flag, Says};
 use super::value;
