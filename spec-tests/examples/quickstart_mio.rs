@@ -1,4 +1,4 @@
-//! A pool without an async runtime, against a server that it brings along:
+//! A pool without an async runtime, against the mock server in the same process:
 //! `cargo run --release -p cenote --example quickstart_mio`.
 
 use std::error::Error;

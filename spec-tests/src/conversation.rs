@@ -1,5 +1,5 @@
-//! Connections that are established over and over, for the benchmarks: what a server answers is
-//! known beforehand, because the nonce is.
+//! Scripted handshakes for the benchmarks: the server's replies are known in advance, because the
+//! nonces are fixed.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use cenote_core::wire::{
 
 const LIMIT: MessageLimit = MessageLimit::DEFAULT;
 
-/// One connection's way from hello to its first use.
+/// The handshake of one connection.
 #[derive(Debug)]
 pub struct Conversation {
     options: Arc<EstablishOptions>,
@@ -174,7 +174,7 @@ impl Wire {
         writer.finish(LIMIT).expect("within the limit");
         self.exchange.request_written();
 
-        // The server's work, which is small beside the client's.
+        // The server's part, which takes little time.
         self.received.clear();
         let ids = Ids { request_id: 1000 + request_id, response_to: request_id };
         let writer = MessageWriter::new(&mut self.received, ids, Flags::NONE, reply);
@@ -210,7 +210,7 @@ fn options(uri: &str) -> Arc<EstablishOptions> {
     Arc::new(EstablishOptions::new(&uri, &client))
 }
 
-/// What the primary of a replica set says, with all the fields that nobody here needs.
+/// The reply of the primary of a replica set, including fields that are not used here.
 fn hello_reply(speculative: Option<RawDocumentBuf>) -> RawDocumentBuf {
     let process_id = bson::oid::ObjectId::from_bytes([7; 12]);
     let now = bson::DateTime::from_millis(1_700_000_000_000);

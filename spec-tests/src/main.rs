@@ -1,6 +1,5 @@
-//! The command line `cenote`: human output by default, `--json` for machines; exit status 0 is
-//! good, 1 says that what was checked does not hold, 2 is bad usage or unreadable input, with one
-//! clear line on standard error.
+//! The command line `cenote`: text by default, `--json` for programs. Exit status 0 is success, 1 is a
+//! failed check, 2 is bad usage or unreadable input, with one line on standard error.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -10,7 +9,7 @@ use cenote::command::{
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-/// The laboratory of the Cenote connection pool: MongoDB's, as a deterministic machine
+/// Run, test, record and replay the Cenote connection pool for MongoDB
 #[derive(Parser)]
 #[command(name = "cenote", version, arg_required_else_help = false, after_help = EXAMPLES)]
 struct Cli {
@@ -20,35 +19,35 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 First steps:
-  cenote run --chaos                          a pool at work while its server has trouble
-  cenote record example.bson                  a trace to look at
-  cenote replay example.bson --html page.html a picture of it, for any browser
-  cenote replay example.bson --explain        why check-outs failed, in words
+  cenote run --chaos                          run a pool while its server has faults
+  cenote record example.bson                  write an example trace
+  cenote replay example.bson --html page.html draw it as a page for any browser
+  cenote replay example.bson --explain        explain why check-outs failed
 
-Exit status: 0 it is good; 1 what was checked does not hold; 2 bad usage or input, with one line on
-standard error that says what and where.";
+Exit status: 0 success; 1 a check failed; 2 bad usage or input, with one line on standard error that
+says what and where.";
 
 #[derive(Subcommand)]
 enum Command {
-    /// Put a pool to work, watch it, and say how it went: on a server that comes along, or on yours
+    /// Run a pool under load and report throughput, wait times, violations and leaks
     Run(run::Arguments),
-    /// Replay a trace: verify it, print it, explain it, draw it, step through it, shrink it
+    /// Replay a trace: verify, print, explain, draw, step through or shrink it
     Replay(Box<replay::Arguments>),
-    /// Write a trace of a pool that nobody has: traffic, or random inputs
+    /// Write an example trace: simulated traffic, or random inputs
     Record(record::Arguments),
-    /// Judge a stream of events, one line of JSON each: does a pool that tells this keep the rules?
+    /// Check a stream of CMAP events, one JSON object per line, against the specification
     Check(check::Arguments),
-    /// Play official test files of MongoDB's specifications
+    /// Run official test files of MongoDB's specifications
     Conform(conform::Arguments),
-    /// A server with fail points and faults that real clients can connect to
+    /// Start a mock MongoDB server with fail points and faults
     Endpoint(endpoint::Arguments),
-    /// Live through worlds by seed: a pool in all kinds of trouble, judged at every input
+    /// Simulate pools with random faults from a seed, and check them after every input
     Simulate(simulate::Arguments),
-    /// Feed every sequence of inputs, up to a length, to small pools and to their model
+    /// Feed every sequence of inputs up to a length to small pools and to the reference model
     Explore(explore::Arguments),
-    /// Answer questions of whoever sets the options: many clients before a server, in virtual time
+    /// Compare pool options in simulations of many clients and one server
     Study(study::Arguments),
-    /// Print a script with which a shell completes these commands
+    /// Print a completion script for a shell
     Completions(completions::Arguments),
 }
 

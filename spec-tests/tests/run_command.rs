@@ -311,7 +311,7 @@ fn what_cannot_be_done_is_2_with_one_line() {
     drop(free);
     for (arguments, says) in [
         (&["nonsense"][..], "the connection string does not begin with `mongodb://`"),
-        (&["mongodb://h", "--chaos"], "--chaos breaks the server that cenote brings along"),
+        (&["mongodb://h", "--chaos"], "--chaos injects faults into the built-in mock server"),
         (&["mongodb://h", "--options", "maxPoolSize=1"], "--options is for the server"),
         (&["--options", "maxPoolSiz=1"], "--options: maxPoolSiz: no such option"),
         (&["--options", "maxPoolSize=few"], "--options: maxPoolSize: the value is not"),

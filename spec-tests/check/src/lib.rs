@@ -23,21 +23,20 @@
 //! # Ok::<(), cenote_check::Unreadable>(())
 //! ```
 //!
-//! # What is not judged
+//! # What is not checked
 //!
-//! What happened inside: T-03, T-04, T-11, T-12 and T-13 speak of counts and steps that no event
-//! shows; who clears too late looks like a peer that closes what lies in a pool; and
-//! who is served first cannot be seen, because requests have no names there. Two things that
-//! happen to a pool are in no event: its options are changed while it runs, and its process forks.
-//! Whoever does that adds a line about it ([`Line::options_changed`], [`Line::reset_after_fork`]).
+//! Rules about counts and steps inside of the pool, which no event shows (T-03, T-04, T-11, T-12 and
+//! T-13); a clear that comes too late, which looks like a peer that closes idle connections; and the
+//! order of service, because requests have no ids in events. Two changes of a pool are in no event:
+//! new options while it runs, and a fork of its process. A test that does either adds a line about it ([`Line::options_changed`], [`Line::reset_after_fork`]).
 
 #![forbid(unsafe_code)]
 
+mod event_guard;
 pub mod event_json;
 mod line;
 mod pool;
 mod rules;
-mod sentry;
 #[cfg(test)]
 mod tests;
 
@@ -48,9 +47,9 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+pub use self::event_guard::EventGuard;
 pub use self::line::{Line, LineError};
 use self::pool::Pool;
-pub use self::sentry::EventGuard;
 
 /// What the pool may do at most, where it is not what the options of its ConnectionPoolCreated say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

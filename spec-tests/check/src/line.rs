@@ -27,7 +27,7 @@ pub(super) enum Told {
     PoolCreated {
         options: Option<Options>,
     },
-    /// No event of CMAP's: somebody changed the options of the running pool.
+    /// No event of CMAP: the options of the running pool changed.
     OptionsChanged {
         options: Options,
     },
@@ -139,7 +139,7 @@ impl Line {
         Self::of_pool(event, address, &address.to_string().into(), at)
     }
 
-    /// As [`of`](Self::of), for somebody who has many events of one pool: `written` is its address, written
+    /// As [`of`](Self::of), for many events of one pool: `written` is its address, written
     /// out once.
     pub fn of_pool<C: Display>(
         event: &Event<C>,

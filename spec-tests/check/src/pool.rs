@@ -8,7 +8,7 @@ use super::line::{Line, Options, Told};
 /// What the events of one pool have said so far.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// What whoever asks says, whatever the pool does.
+    /// The caller's limits, whatever the events say.
     given: Limits,
     pub(super) limits: Limits,
     pub(super) status: Status,
@@ -19,7 +19,7 @@ pub(super) struct Pool {
     pub(super) pending: u64,
     /// Check-outs without an outcome.
     pub(super) under_way: u64,
-    /// Connections that were closed before anybody had them, and whose check-out has not failed.
+    /// Connections that were closed before they were checked out, and whose check-out has not failed.
     pub(super) lost: u64,
     /// Clears of all of the pool, and those of one service besides.
     pub(super) clears: u64,
@@ -48,14 +48,14 @@ pub(super) struct Connection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Doing {
     Pending,
-    /// Ready, and nobody has had it.
+    /// Ready, and never checked out.
     New,
     InUse,
     Returned,
 }
 
 impl Connection {
-    /// Nobody here has it any more.
+    /// No caller in this process has it any more.
     const fn renounce(&mut self) {
         self.doing = Doing::Returned;
     }

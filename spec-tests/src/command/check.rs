@@ -9,18 +9,18 @@ use thiserror::Error;
 
 use cenote_check::{Limits, Report, Unreadable};
 
-/// What `cenote check` can be told.
+/// Arguments of `cenote check`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// A file with one event a line, as `--events` writes it; `-` is the standard input
+    /// File with one event per line, as `--events` writes it; `-` is standard input
     events: PathBuf,
-    /// maxPoolSize, where it is not what the pool's own options say; 0 is no limit
+    /// maxPoolSize, if it differs from the options in the events; 0 is no limit
     #[arg(long, value_name = "CONNECTIONS")]
     max: Option<u32>,
-    /// maxConnecting, where it is not what the pool's own options say
+    /// maxConnecting, if it differs from the options in the events
     #[arg(long, value_name = "CONNECTIONS")]
     connecting: Option<u32>,
-    /// One JSON object instead of lines
+    /// Print one JSON object instead of lines
     #[arg(long)]
     json: bool,
 }

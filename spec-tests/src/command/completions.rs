@@ -6,14 +6,14 @@ use clap_complete::Shell;
 
 use super::output::print;
 
-/// What `cenote completions` can be told.
+/// Arguments of `cenote completions`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "For bash: cenote completions bash > \
     ~/.local/share/bash-completion/completions/cenote\n\
     For zsh: cenote completions zsh > DIR/_cenote, where DIR is in $fpath\n\
     For fish: cenote completions fish > ~/.config/fish/completions/cenote.fish")]
 pub struct Arguments {
-    /// The shell that is to complete
+    /// The shell that completes
     shell: Shell,
 }
 

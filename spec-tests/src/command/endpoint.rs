@@ -17,28 +17,28 @@ use super::output::tell;
 use super::signals::Signals;
 use cenote_core::wire::CompressorId;
 
-/// What `cenote endpoint` can be told.
+/// Arguments of `cenote endpoint`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The port on 127.0.0.1; 0 is any that is free
+    /// Port on 127.0.0.1; 0 picks a free one
     #[arg(long, default_value_t = 0)]
     port: u16,
-    /// Listen on this UNIX domain socket instead; its name has to end in .sock
+    /// Listen on this UNIX domain socket instead; its name must end in .sock
     #[arg(long, value_name = "PATH", conflicts_with = "port")]
     socket: Option<PathBuf>,
-    /// TLS, with certificates of a throw-away authority
+    /// Use TLS, with certificates of a throw-away authority
     #[arg(long)]
     tls: bool,
-    /// Turn clients away that show no certificate of that authority
+    /// Reject clients without a certificate of that authority
     #[arg(long, requires = "tls")]
     require_client_certificate: bool,
-    /// Clients have to authenticate as this user, by SCRAM-SHA-256 or SCRAM-SHA-1
+    /// Require authentication, and add this user for SCRAM-SHA-256 and SCRAM-SHA-1
     #[arg(long, value_name = "USER:PASSWORD", value_parser = Login::read)]
     auth: Option<Login>,
-    /// Clients have to authenticate, and can by the client certificate (MONGODB-X509)
+    /// Require authentication, and accept the client certificate (MONGODB-X509)
     #[arg(long, requires = "tls")]
     x509: bool,
-    /// The compressors to agree to: snappy, zlib, zstd; none without a name
+    /// Compressors to offer: snappy, zlib, zstd; an empty list offers none
     #[arg(
         long,
         value_delimiter = ',',
@@ -47,14 +47,14 @@ pub struct Arguments {
         value_parser = compressor
     )]
     compressors: Vec<CompressorId>,
-    /// What the server is part of
+    /// Kind of deployment
     #[arg(long, value_enum, default_value_t = Kind::Standalone)]
     topology: Kind,
-    /// So many routers behind one port, as behind a load balancer; 1 without a number
+    /// Act as N routers behind a load balancer on one port [default without N: 1]
     #[arg(long, value_name = "SERVICES", num_args = 0..=1, default_missing_value = "1")]
     #[arg(conflicts_with = "topology")]
     load_balanced: Option<NonZeroUsize>,
-    /// Draw nonces, salts and ids from this number, and not from the operating system
+    /// Seed for nonces, salts and ids; without it they come from the operating system
     #[arg(long)]
     seed: Option<u64>,
 }
@@ -64,10 +64,10 @@ pub struct Arguments {
 #[derive(Clone, Debug)]
 struct Login(Option<User>);
 
-/// What the server is part of.
+/// The kind of deployment.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Kind {
-    /// One server by itself
+    /// A standalone server
     Standalone,
     /// The primary, and only member, of the replica set `cenote`
     ReplicaSet,
@@ -75,22 +75,22 @@ enum Kind {
     Mongos,
 }
 
-/// Why there is no endpoint.
+/// Why the endpoint did not start.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// It says nobody who could log in.
+    /// `--auth` names no user.
     #[error("--auth wants USER:PASSWORD, neither of them empty")]
     Login,
     /// It did not start.
     #[error("{}", with_cause(.0))]
     Start(#[from] StartError),
-    /// It started, but nobody can be told or asked.
+    /// It started, but standard output or the signals are not available.
     #[error("cannot tell the connection string, or wait for a signal: {0}")]
     Terminal(#[from] io::Error),
 }
 
-/// Serves until it is told to end: by SIGINT (Ctrl-C) or SIGTERM.
+/// Serves until SIGINT (Ctrl-C) or SIGTERM.
 ///
 /// The first line of standard output is a connection string that any client can use as it is.
 /// What else can be done with the endpoint is told on standard error.
@@ -99,7 +99,7 @@ pub enum EndpointError {
 ///
 /// When the place is taken, or standard output is closed.
 pub fn run(arguments: &Arguments) -> Result<bool, EndpointError> {
-    // Before anybody can know that it runs, and end it.
+    // Before the first line tells a script that it may send a signal.
     let end = End::expect()?;
     let endpoint = Endpoint::start(settings(arguments)?, listen_options(arguments))?;
     let mut out = io::stdout().lock();

@@ -8,16 +8,16 @@ use super::output::print;
 use super::signals;
 use crate::explore::{self, Configuration, Report};
 
-/// What `cenote explore` can be told.
+/// Arguments of `cenote explore`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// How many inputs a sequence has at the most; each more costs about three times as much
+    /// Maximum length of a sequence; each more input takes about three times as long
     #[arg(long, allow_negative_numbers = true, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     depth: u32,
-    /// How many configurations are explored at once; by default as many as there are cores
+    /// Number of configurations to explore at once [default: number of cores]
     #[arg(long, allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
-    /// One JSON object instead of a table
+    /// Print one JSON object instead of a table
     #[arg(long)]
     json: bool,
 }

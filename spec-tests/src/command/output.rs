@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// Prints. That somebody [has seen enough](has_seen_enough) of it is nothing to complain of.
+/// Prints. A [closed pipe](has_seen_enough) is no error.
 ///
 /// # Errors
 ///
@@ -22,12 +22,12 @@ pub(super) fn print(text: impl Display) -> io::Result<()> {
     }
 }
 
-/// Says something on standard error. If nobody can hear it, there is nobody to be told.
+/// Writes a line to standard error. Errors of that are ignored.
 pub(super) fn tell(line: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Whoever reads what is printed does not read to its end, as in `… | head`.
+/// The reader closed the pipe, as in `… | head`.
 pub(super) fn has_seen_enough(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe
 }

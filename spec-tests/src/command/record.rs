@@ -11,42 +11,42 @@ use thiserror::Error;
 use crate::replay::record;
 use crate::replay::traffic::Scene;
 
-/// What `cenote record` can be told.
+/// Arguments of `cenote record`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// The file to write
     out: PathBuf,
-    /// Where all chance comes from; the same seed gives the same file
+    /// Seed of the random numbers; the same seed gives the same file
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// How many inputs
+    /// Number of inputs
     #[arg(long, default_value_t = 10_000)]
     steps: u64,
     /// maxPoolSize of the pool
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
-    /// How many tasks use the pool; by default twice as many as there are connections
+    /// Number of tasks that use the pool [default: twice the number of connections]
     #[arg(long)]
     tasks: Option<u64>,
-    /// One of so many operations or establishments fails; 0: none
-    #[arg(long, default_value_t = 20_000)]
+    /// Fail one in N operations and establishments; 0 fails none
+    #[arg(long, value_name = "N", default_value_t = 20_000)]
     failure_every: u64,
-    /// One of so many check-outs is never checked in; 0: none
-    #[arg(long, default_value_t = 0)]
+    /// Leak one check-out in N; 0 leaks none
+    #[arg(long, value_name = "N", default_value_t = 0)]
     leak_every: u64,
-    /// At the end a connection is checked in twice: a bug for `cenote replay --shrink misuse` to find
+    /// End with a double check-in: a bug for `cenote replay --shrink misuse` to find
     #[arg(long, conflicts_with = "random")]
     check_in_twice: bool,
-    /// How long establishing a connection takes, on average, in milliseconds
+    /// Average time to establish a connection, in milliseconds
     #[arg(long, default_value_t = 8)]
     establish_ms: u64,
-    /// Random inputs to a tiny pool, legal and not, instead of traffic
+    /// Feed random inputs, legal and illegal, to a small pool instead of traffic
     #[arg(long)]
     random: bool,
-    /// A fingerprint after so many inputs
-    #[arg(long, default_value_t = 256)]
+    /// Write a fingerprint after every N inputs
+    #[arg(long, value_name = "N", default_value_t = 256)]
     fingerprint_every: u64,
-    /// Record actions, too
+    /// Record actions as well
     #[arg(long)]
     actions: bool,
 }

@@ -17,29 +17,29 @@ use crate::lockstep::panic_message;
 use crate::replay::shrink::Property;
 use crate::simulate::{Coverage, Failure, Report, SeededPlan};
 
-/// What `cenote simulate` can be told.
+/// Arguments of `cenote simulate`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Where all chance of the first world comes from; the next world has the next seed
+    /// Seed of the first world; each next world has the next seed
     #[arg(long, allow_negative_numbers = true, default_value_t = 0)]
     seed: u64,
-    /// How many worlds
+    /// Number of worlds
     #[arg(long, allow_negative_numbers = true, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// How many inputs a world has before all gets well, or ends; as many come after that as it takes
+    /// Number of inputs before faults stop, or the world ends; recovery takes as many more as it needs
     #[arg(long, allow_negative_numbers = true, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     steps: u64,
-    /// Establish, use and watch connections over virtual sockets, with logins, compression and proxies:
-    /// slower, and inputs are those of all three machines
+    /// Establish, use and monitor connections over virtual sockets, with authentication, compression and
+    /// proxies. Slower; counts the inputs of all three machines
     #[arg(long)]
     wire: bool,
-    /// Without the reference model, which takes two thirds of the time
+    /// Skip the reference model, which takes two thirds of the time
     #[arg(long)]
     without_model: bool,
-    /// The folder for the trace of a world that goes wrong: world-SEED.bson, or wire-SEED.bson
+    /// Folder for the trace of a failing world: world-SEED.bson or wire-SEED.bson
     #[arg(long, default_value = ".")]
     out: PathBuf,
-    /// One JSON object instead of lines
+    /// Print one JSON object instead of lines
     #[arg(long)]
     json: bool,
 }
@@ -133,8 +133,7 @@ impl Reached {
         self.coverage.add(&report.coverage);
     }
 
-    /// For a second of the processor's time, whoever else has it; otherwise for one of the clock on the
-    /// wall.
+    /// Per second of CPU time if the operating system reports it, otherwise per second of wall-clock time.
     fn per_second(&self) -> f64 {
         let cpu = self.cpu_before.and_then(|before| cpu_time()?.checked_sub(before));
         let time = cpu.unwrap_or_else(|| self.began.elapsed()).max(Duration::from_nanos(1));

@@ -15,21 +15,21 @@ use super::output::{print, tell};
 use super::signals;
 use crate::study::{ALL, Findings, NotAPage, Page, Study};
 
-/// What `cenote study` can be told.
+/// Arguments of `cenote study`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// Which studies; without names all
+    /// Names of the studies [default: all]
     names: Vec<String>,
-    /// Where all chance comes from
+    /// Seed of the random numbers
     #[arg(long, allow_negative_numbers = true, default_value_t = 1)]
     seed: u64,
-    /// Write tables and pictures into the pages of this folder
+    /// Write tables and plots into the pages of this folder
     #[arg(long, conflicts_with = "check")]
     write: Option<PathBuf>,
-    /// Complain if the pages of this folder say anything else
+    /// Fail if the pages of this folder differ
     #[arg(long)]
     check: Option<PathBuf>,
-    /// One JSON object instead of tables
+    /// Print one JSON object instead of tables
     #[arg(long)]
     json: bool,
 }
@@ -92,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, NotStudied> {
         let told = json!({ "interrupted": !is_whole, "studies": told });
         print(format_args!("{told:#}\n"))?;
     }
-    // Pages that nobody has looked at are not as they have to be.
+    // Pages that were not checked count as different.
     Ok(all_hold && (is_whole || arguments.check.is_none()))
 }
 
@@ -114,7 +114,7 @@ fn expect_pages(arguments: &Arguments, studies: &[Study]) -> Result<(), NotAPage
     Ok(())
 }
 
-/// `None` if somebody does not want to wait for it.
+/// `None` if Ctrl-C comes first.
 fn run_one(
     study: &Study,
     seed: u64,
@@ -123,7 +123,7 @@ fn run_one(
     const LOOK: Duration = Duration::from_millis(50);
     let (tell, told) = mpsc::channel();
     let run = study.run;
-    // It ends with the process, if nobody waits for it.
+    // It ends with the process at the latest.
     thread::Builder::new().name(study.name.to_owned()).spawn(move || tell.send(run(seed)))?;
     while !is_interrupted.load(Ordering::Relaxed) {
         match told.recv_timeout(LOOK) {

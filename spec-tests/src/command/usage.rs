@@ -1,4 +1,4 @@
-//! What is said to somebody who calls `cenote` in a way that it does not understand: one line.
+//! Usage errors, as one line.
 
 use clap::error::ErrorKind;
 
@@ -8,7 +8,7 @@ use super::output::tell;
 /// and everything else is one line on standard error.
 pub fn answer(error: &clap::Error, known: &clap::Command) -> u8 {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // Nobody reads it, if that fails.
+        // If that fails, there is nowhere to report it.
         let _ = error.print();
         return 0;
     }

@@ -2,12 +2,12 @@
 //! which byte, and how.
 //!
 //! It looks into nothing, so that it serves any protocol, TLS or not. Each connection has a
-//! [`Fate`], by a script or drawn by a seed; besides, the network can be cut for all of them at once,
+//! [`ConnectionFault`], by a script or drawn by a seed; besides, the network can be cut for all of them at once,
 //! and connections can be made to reach the server in another order than the one in which they came.
 //!
 //! ```
 //! use cenote_endpoint::{Endpoint, ListenOptions, Settings};
-//! use cenote::proxy::{End, Fate, FaultProxy};
+//! use cenote::proxy::{End, ConnectionFault, FaultProxy};
 //! use cenote_tokio::Pool;
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -18,7 +18,7 @@
 //! pool.ready();
 //!
 //! // The next connection is reset after a hundred bytes, in the middle of hello.
-//! proxy.expect([Fate::cut(100, End::Reset)]);
+//! proxy.expect([ConnectionFault::cut(100, End::Reset)]);
 //! let error = pool.check_out().await.expect_err("not through this one");
 //! assert!(error.to_string().contains("hello: "), "{error}");
 //!
@@ -28,8 +28,8 @@
 //! # }
 //! ```
 
-mod carry;
-mod fate;
+mod fault;
+mod forward;
 
 use std::collections::VecDeque;
 use std::io;
@@ -43,8 +43,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{oneshot, watch};
 use tokio::time::sleep;
 
-use self::carry::Cargo;
-pub use self::fate::{Drip, End, Fate};
+pub use self::fault::{ConnectionFault, Drip, End};
+use self::forward::Cargo;
 use crate::replay::random::SplitMix;
 
 /// See the module. It listens on any free port of 127.0.0.1, and ends with all of its connections when
@@ -67,7 +67,7 @@ struct Rules {
 #[derive(Debug, Default)]
 struct Orders {
     /// Of the connections that come next.
-    expected: VecDeque<Fate>,
+    expected: VecDeque<ConnectionFault>,
     /// Draws the fates of the others.
     chance: Option<SplitMix>,
     /// How many connections are waited for, to be let through backwards.
@@ -142,7 +142,7 @@ impl FaultProxy {
 
     /// What becomes of the connections that come next, in this order. Those after them pass, or are as
     /// [chance](Self::draw) has it.
-    pub fn expect(&self, fates: impl IntoIterator<Item = Fate>) {
+    pub fn expect(&self, fates: impl IntoIterator<Item = ConnectionFault>) {
         self.rules.lock().expected.extend(fates);
     }
 
@@ -204,37 +204,39 @@ impl Rules {
                 sleep(PAUSE).await;
                 continue;
             };
-            let (fate, cargo, count) = self.receive();
-            held.push((near, fate, cargo));
+            let (fault, cargo, count) = self.receive();
+            held.push((near, fault, cargo));
             if held.len() < count {
                 continue;
             }
             self.lock().held = 0;
-            for (near, fate, cargo) in held.drain(..).rev() {
+            for (near, fault, cargo) in held.drain(..).rev() {
                 self.wait_until_whole().await;
                 // Here and not in a task of its own, so that the order is this one.
                 let Ok(far) = TcpStream::connect(far).await else {
                     // It was let in already, and cannot be refused any more.
-                    carry::reset(&near);
+                    forward::reset(&near);
                     continue;
                 };
                 let rules = Arc::clone(&self);
-                tokio::spawn(async move { carry::carry(near, far, fate, cargo, &rules).await });
+                tokio::spawn(
+                    async move { forward::forward(near, far, fault, cargo, &rules).await },
+                );
             }
         }
     }
 
-    /// The fate of the next one, where to write down what passes, and how many have to be there.
-    fn receive(&self) -> (Fate, Arc<Mutex<Cargo>>, usize) {
+    /// The fault of the next one, where to write down what passes, and how many have to be there.
+    fn receive(&self) -> (ConnectionFault, Arc<Mutex<Cargo>>, usize) {
         let mut orders = self.lock();
         let cargo = Arc::<Mutex<Cargo>>::default();
         orders.connections += 1;
         if orders.cargoes.len() < WRITTEN_DOWN {
             orders.cargoes.push(Arc::clone(&cargo));
         }
-        let drawn = orders.chance.as_mut().map(Fate::draw);
-        let fate = orders.expected.pop_front().or(drawn).unwrap_or_default();
-        (fate, cargo, orders.held)
+        let drawn = orders.chance.as_mut().map(ConnectionFault::draw);
+        let fault = orders.expected.pop_front().or(drawn).unwrap_or_default();
+        (fault, cargo, orders.held)
     }
 
     async fn wait_until_whole(&self) {
@@ -242,7 +244,7 @@ impl Rules {
         let _ = self.is_cut.subscribe().wait_for(|is_cut| !is_cut).await;
     }
 
-    /// Whoever panicked with it has left orders that are whole.
+    /// Poisoning is ignored: orders are written whole.
     fn lock(&self) -> MutexGuard<'_, Orders> {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }

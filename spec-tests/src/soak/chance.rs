@@ -1,6 +1,6 @@
 use crate::replay::random::SplitMix;
 
-/// Numbers that look like chance.
+/// Seeded random numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(SplitMix);
 
@@ -9,18 +9,18 @@ impl Chance {
         Self(SplitMix(seed))
     }
 
-    /// Another one, for somebody else.
+    /// An independent generator for another task.
     pub(crate) fn of(&self, number: u64) -> Self {
         let mut numbers = SplitMix(self.0.0 ^ number.wrapping_mul(0xD1B5_4A32_D192_ED03));
         Self::new(numbers.number())
     }
 
-    /// Below `bound`, which must not be 0.
+    /// A number below `bound`, which must not be 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0.below(bound)
     }
 
-    /// Any of them, each as likely as another.
+    /// One of them, uniformly.
     pub(super) fn one_of<T: Copy, const N: usize>(&mut self, things: &[T; N]) -> T {
         const { assert!(N > 0, "there is something to choose from") };
         let index = usize::try_from(self.below(N as u64)).unwrap_or_default();

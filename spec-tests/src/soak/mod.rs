@@ -1,19 +1,19 @@
-//! Many tasks on the tokio shell with real sockets, while the server has one trouble after another;
-//! and as many threads [on the mio shell](on_mio).
+//! Many tasks on the tokio shell with real sockets, while the server has one fault after another; and
+//! as many threads [on the mio shell](on_mio).
 //!
 //! A thousand tasks share fifty connections, over TLS, logged in, compressed, to the endpoint in the
 //! same process. They run commands, exchange messages and bytes, give up in the middle, and hold on
 //! for too long, while the endpoint restarts, stalls, resets and garbles. A stand-in for a monitor
-//! pings, and calls ready and clear. In the end nobody may hang, the [events](cenote_check) must
-//! keep every rule, and the operating system must count no socket more than before.
+//! pings, and calls ready and clear. In the end no task may hang, the [events](cenote_check) must keep
+//! every rule, and the operating system must count no more sockets than before.
 
 pub(crate) mod chance;
+pub(crate) mod event_checker;
 pub(crate) mod monitor;
 pub mod on_mio;
 mod outcome;
 pub mod sockets;
 pub(crate) mod trouble;
-pub(crate) mod witness;
 mod work;
 
 use std::error::Error;
@@ -28,31 +28,31 @@ use cenote_tokio::Pool;
 use tokio::time::{sleep, timeout};
 
 use self::chance::Chance;
+use self::event_checker::{EventChecker, EventSender};
 use self::monitor::Monitor;
-use self::witness::{Ear, Witness};
 use self::work::{Tally, Worker};
 
-pub use self::outcome::{Outcome, Who};
+pub use self::outcome::{Outcome, WorkerKind};
 pub use self::work::Counts;
 
-/// What is to be soaked, and for how long.
+/// The parameters of a soak.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// For how long there is work and trouble.
+    /// How long the tasks work and the server has faults.
     pub time: Duration,
-    /// How many tasks work.
+    /// The number of tasks.
     pub tasks: usize,
     /// `maxPoolSize`.
     pub connections: u32,
-    /// Where all chance comes from. The threads take turns as they like all the same.
+    /// The seed of all random numbers. The scheduling of threads is not determined by it.
     pub seed: u64,
-    /// Where to write the events, one a line.
+    /// The file for the events, one per line.
     pub events: Option<PathBuf>,
-    /// Where to write the trace of the pool.
+    /// The file for the trace of the pool.
     pub trace: Option<PathBuf>,
 }
 
-/// More than anybody has to wait for anything.
+/// Longer than any wait may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// What stands in for a monitor: its limits, and how long it rests.
 const MONITOR: &str = "connectTimeoutMS=1000&socketTimeoutMS=300";
@@ -66,7 +66,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// be written to its end.
 pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let endpoint = Arc::new(server(Some(plan.seed))?);
-    let (witness, ear) = Witness::new(plan.events.as_deref())?;
+    let (checker, ear) = EventChecker::new(plan.events.as_deref())?;
     let pool: Pool = pool(&endpoint, plan, ear)?;
     let began = Instant::now();
     let is_over = Arc::new(AtomicBool::new(false));
@@ -109,7 +109,7 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let sockets = sockets::settle(&endpoint.address(), PATIENCE).await?;
     Ok(Outcome {
         plan: plan.clone(),
-        who: Who::Tasks,
+        worker_kind: WorkerKind::Tasks,
         worked,
         troubles,
         counts: tally.counts(),
@@ -118,12 +118,12 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
         connections: left,
         sockets,
         threads: None,
-        report: witness.report()?,
+        report: checker.report()?,
     })
 }
 
-/// A server to talk to, in this process: TLS, and one user who has to log in. Without a seed the
-/// operating system gives one.
+/// A mock server in this process, with TLS and one user, worker_kind must authenticate. Without a seed it
+/// draws one from the operating system.
 pub(crate) fn server(seed: Option<u64>) -> Result<Endpoint, StartError> {
     let settings = Settings {
         seed,
@@ -140,7 +140,7 @@ pub(crate) fn server(seed: Option<u64>) -> Result<Endpoint, StartError> {
 fn pool<P: BuiltPool<Connector: FromUri>>(
     endpoint: &Endpoint,
     plan: &Plan,
-    ear: Ear,
+    ear: EventSender,
 ) -> Result<P, BuildError> {
     let builder = Builder::from_uri(&uri(endpoint, plan.connections))?;
     let mut builder = builder.on_event(move |event| ear.hear(event)).on_failure(monitor::heed);

@@ -52,7 +52,7 @@ pub(crate) fn heed(failure: &Failure<'_>) {
     failure.clear(verdict.pool);
 }
 
-/// Over a pool that nobody else has.
+/// Uses a pool of its own.
 pub(crate) async fn ping(own: &Pool) -> Result<(), ConnectionError> {
     let mut connection = match own.check_out().await {
         Ok(connection) => connection,
@@ -61,12 +61,16 @@ pub(crate) async fn ping(own: &Pool) -> Result<(), ConnectionError> {
             CheckOutError::PoolClosed
             | CheckOutError::PoolCleared { .. }
             | CheckOutError::WaitQueueTimeout { .. }
-            | CheckOutError::Cancelled => unreachable!("nobody else has this pool: {error}"),
+            | CheckOutError::Cancelled => {
+                unreachable!("the monitor has this pool to itself: {error}")
+            }
         },
     };
     match connection.command("admin", &rawdoc! { "ping": 1 }).await {
         Ok(_) => Ok(()),
         Err(OperationError::Connection(error)) => Err(error),
-        Err(OperationError::Interrupted(error)) => unreachable!("nobody clears this pool: {error}"),
+        Err(OperationError::Interrupted(error)) => {
+            unreachable!("this pool is never cleared: {error}")
+        }
     }
 }

@@ -5,43 +5,43 @@ use super::trouble::Troubles;
 use super::{Counts, Plan};
 use cenote_check::Report;
 
-/// What came of it.
+/// The result of a soak.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// As it was planned.
+    /// The parameters.
     pub plan: Plan,
-    /// Who worked.
-    pub who: Who,
-    /// How long there was work.
+    /// The kind of workers.
+    pub worker_kind: WorkerKind,
+    /// How long they worked.
     pub worked: Duration,
-    /// How often the server had which trouble.
+    /// How often the server had each fault.
     pub troubles: Troubles,
-    /// What the tasks have seen.
+    /// What the workers counted.
     pub counts: Counts,
-    /// Tasks that did not come to their end.
+    /// Workers that did not end.
     pub hanging: u64,
     /// Whether the pool closed.
     pub closed: bool,
-    /// Connections that the pool counts in the end.
+    /// Connections of the pool at the end.
     pub connections: u32,
-    /// Sockets to the endpoint that the operating system counts in the end, where it does.
+    /// Sockets to the endpoint at the end, on systems that count them.
     pub sockets: Option<usize>,
-    /// Threads of pools that it counts in the end, where there are any at all.
+    /// Threads of pools at the end, for shells that have any.
     pub threads: Option<usize>,
-    /// What the rules say to the events.
+    /// The verdict on the events.
     pub report: Report,
 }
 
-/// Who shares a pool.
+/// What shares a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// Those of a runtime.
+pub enum WorkerKind {
+    /// Tasks of a runtime.
     Tasks,
-    /// Those of the operating system.
+    /// Threads of the operating system.
     Threads,
 }
 
-impl fmt::Display for Who {
+impl fmt::Display for WorkerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tasks => "tasks",
@@ -51,12 +51,12 @@ impl fmt::Display for Who {
 }
 
 impl Outcome {
-    /// Everything that does not hold, a line each.
+    /// Everything that went wrong, one line each.
     #[must_use]
     pub fn complaints(&self) -> Vec<String> {
-        let Self { who, counts, hanging, connections, report, .. } = self;
+        let Self { worker_kind, counts, hanging, connections, report, .. } = self;
         let checks = [
-            (*hanging == 0, format!("{hanging} {who} hang")),
+            (*hanging == 0, format!("{hanging} {worker_kind} hang")),
             (self.closed, "the pool does not close".to_owned()),
             (*connections == 0, format!("{connections} connections are left")),
             (
@@ -71,12 +71,12 @@ impl Outcome {
             (
                 report.check_outs == counts.asked,
                 format!(
-                    "{} check-outs were asked for, and {} told",
+                    "{} check-outs were requested, but events report {}",
                     counts.asked, report.check_outs
                 ),
             ),
             (counts.good > 0, "nothing worked".to_owned()),
-            (!self.troubles.is_empty(), "there was no trouble".to_owned()),
+            (!self.troubles.is_empty(), "the server had no fault".to_owned()),
         ];
         checks.into_iter().filter_map(|(holds, what)| (!holds).then_some(what)).collect()
     }
@@ -84,12 +84,12 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { plan, who, counts, report, .. } = self;
+        let Self { plan, worker_kind, counts, report, .. } = self;
         let Plan { tasks, connections, seed, .. } = plan;
         let seconds = self.worked.as_secs_f64();
         writeln!(
             f,
-            "{tasks} {who} over {connections} connections for {seconds:.1} s, seed {seed}"
+            "{tasks} {worker_kind} over {connections} connections for {seconds:.1} s, seed {seed}"
         )?;
         let troubles = self.troubles.iter().map(|(name, times)| format!("{times} × {name}"));
         writeln!(f, "trouble     {}", troubles.collect::<Vec<_>>().join(", "))?;
@@ -109,7 +109,7 @@ impl fmt::Display for Outcome {
         let Self { hanging, connections, .. } = self;
         write!(
             f,
-            "in the end  {hanging} {who} hang, {connections} connections, {sockets} sockets"
+            "in the end  {hanging} {worker_kind} hang, {connections} connections, {sockets} sockets"
         )?;
         self.threads.iter().try_for_each(|threads| write!(f, ", {threads} threads"))?;
         writeln!(f)

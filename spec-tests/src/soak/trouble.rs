@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::chance::Chance;
 
-/// How often each trouble came.
+/// How often each fault happened.
 pub(crate) type Troubles = BTreeMap<&'static str, u64>;
 
 /// Something that goes wrong with a server, from [`begin`](Self::begin) to [`end`](Self::end).
@@ -17,7 +17,7 @@ pub(crate) enum Trouble {
     Restart,
     ResetOfAll,
     StallOfAll,
-    NobodyListens,
+    RefuseConnections,
     CloseAndTlsStall,
     Reset,
     Cut,
@@ -27,14 +27,14 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    /// Those that everybody notices come first.
+    /// Those with the widest effect come first.
     pub(crate) const ALL: [Self; 10] = [
         Self::Restart,
         Self::ResetOfAll,
         Self::StallOfAll,
         Self::CloseAndTlsStall,
         Self::Cut,
-        Self::NobodyListens,
+        Self::RefuseConnections,
         Self::Garbage,
         Self::Stall,
         Self::Reset,
@@ -46,7 +46,7 @@ impl Trouble {
             Self::Restart => "restart",
             Self::ResetOfAll => "reset of all",
             Self::StallOfAll => "stall of all",
-            Self::NobodyListens => "nobody listens",
+            Self::RefuseConnections => "connections refused",
             Self::CloseAndTlsStall => "close of all, and TLS stalls",
             Self::Reset => "reset",
             Self::Cut => "cut in the middle",
@@ -56,7 +56,7 @@ impl Trouble {
         }
     }
 
-    /// `times` is how many replies are concerned, where it is about single ones.
+    /// Starts the fault. `times` is the number of affected replies, for faults of single replies.
     pub(crate) fn begin(self, endpoint: &Endpoint, times: u64) {
         let every_reply = |fault| {
             let script = Script::new(fault).at_command("ping", 0).times(times);
@@ -69,7 +69,7 @@ impl Trouble {
             Self::Restart => endpoint.with(Server::shut_down),
             Self::ResetOfAll => all(Ending::Reset),
             Self::StallOfAll => all(Ending::Stall),
-            Self::NobodyListens => {
+            Self::RefuseConnections => {
                 endpoint.with(|server, now| server.set_fault(now, Script::new(Fault::Refuse)));
             }
             Self::CloseAndTlsStall => {
@@ -86,7 +86,7 @@ impl Trouble {
         }
     }
 
-    /// The server is as it should be again. What it did to connections stays done.
+    /// Ends the fault. Connections that it broke stay broken.
     pub(crate) fn end(self, endpoint: &Endpoint) {
         endpoint.set_tls_fault(None);
         endpoint.with(Server::clear_faults);
@@ -96,7 +96,7 @@ impl Trouble {
     }
 }
 
-/// Gives the endpoint one trouble after another, and none in the end.
+/// Injects one fault after another into the endpoint, and ends the last one.
 pub(super) async fn make(
     endpoint: Arc<Endpoint>,
     mut chance: Chance,

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use super::chance::Chance;
 
-/// One of many who use the pool.
+/// One of the users of the pool.
 pub(super) struct Worker {
     pub(super) pool: Pool,
     pub(super) chance: Chance,
@@ -139,7 +139,7 @@ impl Worker {
                 Ok(connection.command_unacknowledged("test", &insert).await?)
             }
             8..12 => {
-                // Somebody who does other things in between.
+                // A caller that does other things in between.
                 sleep(Duration::from_micros(self.chance.below(3000))).await;
                 connection.command("admin", &ping).await?;
                 Ok(())
@@ -147,7 +147,7 @@ impl Worker {
             12..16 => exchange_message(connection, &ping).await,
             16..20 => exchange_bytes(connection, &ping).await,
             20 => {
-                // Somebody who forgets the reply.
+                // A caller that forgets the reply.
                 let bytes = message(connection.next_request_id(), &ping)?;
                 Ok(connection.send(&bytes).await?)
             }

@@ -73,7 +73,7 @@ impl Warm {
         warm
     }
 
-    /// Check out and check in with nobody looking at events.
+    /// Check out and check in without event subscribers.
     #[inline(never)]
     pub fn silent_pair(&mut self) {
         let mut delivered = Delivered::default();
@@ -124,7 +124,7 @@ impl Recorded {
         Self { pool, next, now }
     }
 
-    /// Check out and check in with nobody looking at events, in moving time.
+    /// Check out and check in without event subscribers, in moving time.
     #[inline(never)]
     pub fn timed_pair(&mut self) {
         self.now = self.now + Duration::from_nanos(50);
@@ -177,7 +177,7 @@ impl Busy {
         let now = Instant::from_nanos(self.next);
         for _ in 0..n {
             feed(&mut self.pool, now, returned(self.id, 7), &mut WithoutEvents(&mut delivered));
-            assert!(delivered.last.take().is_some(), "somebody waited");
+            assert!(delivered.last.take().is_some(), "a request waited");
         }
     }
 
@@ -189,7 +189,7 @@ impl Busy {
         feed(&mut self.pool, now, input, &mut WithoutEvents(&mut delivered));
     }
 
-    /// Everybody's time is up.
+    /// Times all requests out.
     pub fn time_out_all(&mut self) {
         let now = self.pool.now() + Duration::from_secs(3600);
         let mut delivered = Delivered::default();

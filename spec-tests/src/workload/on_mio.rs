@@ -28,7 +28,7 @@ pub struct WarmOnMio {
 }
 
 impl WarmOnMio {
-    /// Makes it; with a subscriber that counts, or nobody who looks at events.
+    /// Makes it, with a subscriber that counts events or without one.
     ///
     /// # Panics
     ///
@@ -46,7 +46,7 @@ impl WarmOnMio {
         let pool = builder.build().expect("good options");
         pool.ready();
         drop(pool.check_out().expect("a connection"));
-        // Until the loop's thread has told what it has to: nobody else would tell meanwhile.
+        // Waits until the loop's thread has emitted its events.
         pool.while_quiet(|| ());
         Self { pool }
     }
@@ -63,7 +63,7 @@ impl WarmOnMio {
     }
 }
 
-/// Its thread has ended then, and does not allocate while somebody else is counted.
+/// Its thread has ended then, and does not allocate during another measurement.
 impl Drop for WarmOnMio {
     fn drop(&mut self) {
         self.pool.close();

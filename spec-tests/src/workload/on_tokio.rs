@@ -32,7 +32,7 @@ pub struct WarmOnTokio {
 }
 
 impl WarmOnTokio {
-    /// Makes it; with a subscriber that counts, or nobody who looks at events.
+    /// Makes it, with a subscriber that counts events or without one.
     ///
     /// # Panics
     ///
@@ -51,7 +51,7 @@ impl WarmOnTokio {
         })
     }
 
-    /// Makes it with a flight recorder of so many bytes, and nobody who looks at events.
+    /// Makes it with a flight recorder of `bytes` bytes, and without a subscriber.
     ///
     /// # Panics
     ///

@@ -5,7 +5,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use cenote::proxy::{End, Fate, FaultProxy, Way};
+use cenote::proxy::{ConnectionFault, End, FaultProxy, Way};
 use socket2::SockRef;
 
 /// A server that says everything again, to one after the other.
@@ -75,7 +75,7 @@ fn each_end_is_told_as_it_is() {
         (9, End::Reset, 0, Some(ErrorKind::ConnectionReset)),
     ] {
         let (proxy, connect) = echo();
-        proxy.expect([Fate::cut(after, end)]);
+        proxy.expect([ConnectionFault::cut(after, end)]);
         let mut stream = connect();
         let (came, error) = ask(&mut stream, b"twelve bytes");
         assert_eq!((came.len(), error), (heard, how), "{after} {end:?}");
@@ -111,7 +111,7 @@ fn a_server_that_resets_resets_its_client() {
 #[test]
 fn nothing_passes_a_network_that_is_cut() {
     let (proxy, connect) = echo();
-    proxy.expect([Fate::drip(1, Duration::from_millis(10))]);
+    proxy.expect([ConnectionFault::drip(1, Duration::from_millis(10))]);
     let mut stream = connect();
     stream.write_all(&[7; 200]).expect("a socket");
     stream.read_exact(&mut [0]).expect("the first byte");
@@ -132,7 +132,7 @@ fn nothing_passes_a_network_that_is_cut() {
 #[test]
 fn the_other_half_goes_on() {
     let (proxy, connect) = echo();
-    proxy.expect([Fate::cut(9, End::HalfClose)]);
+    proxy.expect([ConnectionFault::cut(9, End::HalfClose)]);
     let (came, error) = ask(&mut connect(), b"twelve bytes");
     assert_eq!((came.as_slice(), error), (&b"twelve by"[..], None));
 }
@@ -140,8 +140,8 @@ fn the_other_half_goes_on() {
 #[test]
 fn pieces_and_delays_change_nothing_but_the_time() {
     let (proxy, connect) = echo();
-    let slow = Fate { delay: Duration::from_millis(1), ..Fate::default() };
-    proxy.expect([Fate::drip(1, Duration::from_micros(10)), slow]);
+    let slow = ConnectionFault { delay: Duration::from_millis(1), ..ConnectionFault::default() };
+    proxy.expect([ConnectionFault::drip(1, Duration::from_micros(10)), slow]);
     let near = proxy.address().to_string();
     let mut streams = [connect(), TcpStream::connect(near).expect("a proxy")];
     for stream in &mut streams {

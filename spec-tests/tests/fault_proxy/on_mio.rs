@@ -3,7 +3,7 @@
 use std::thread;
 
 use bson::rawdoc;
-use cenote::proxy::{End, Fate, FaultProxy};
+use cenote::proxy::{ConnectionFault, End, FaultProxy};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::pool::CheckOutError;
 use cenote_endpoint::Endpoint;
@@ -67,7 +67,7 @@ impl Lane {
 
     /// One who meets it, and one who comes after him.
     fn live_through(&self, conversation: &Conversation, case: Case) {
-        self.proxy.expect([Fate::cut(case.after, case.end)]);
+        self.proxy.expect([ConnectionFault::cut(case.after, case.end)]);
         let error = self.ping().expect_err("it was broken");
         conversation.expect(case, error.stage());
         self.ping().unwrap_or_else(|error| panic!("after {case:?}: {error}"));
@@ -130,7 +130,7 @@ fn silent_in_every_message() {
                 // The first login computes, which is not to count.
                 lane.patient_ping().expect("nobody breaks it");
                 lane.renew(ConnectionError::network(Stage::Tcp, "it was used"));
-                lane.proxy.expect([Fate::cut(case.after, End::Silence)]);
+                lane.proxy.expect([ConnectionFault::cut(case.after, End::Silence)]);
                 let error = lane.ping().expect_err("nobody answers");
                 assert!(error.is_timeout(), "{case:?}: {error}");
                 conversation.expect(case, error.stage());

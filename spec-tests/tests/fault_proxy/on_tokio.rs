@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bson::rawdoc;
-use cenote::proxy::{End, Fate, FaultProxy};
+use cenote::proxy::{ConnectionFault, End, FaultProxy};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::pool::CheckOutError;
 use cenote_endpoint::Endpoint;
@@ -69,7 +69,7 @@ impl Lane {
 
     /// One who meets it, and one who comes after him.
     async fn live_through(&self, conversation: &Conversation, case: Case) {
-        self.proxy.expect([Fate::cut(case.after, case.end)]);
+        self.proxy.expect([ConnectionFault::cut(case.after, case.end)]);
         let error = self.ping().await.expect_err("it was broken");
         conversation.expect(case, error.stage());
         self.ping().await.unwrap_or_else(|error| panic!("after {case:?}: {error}"));
@@ -134,7 +134,7 @@ async fn silent_in_every_message() {
             // The first login computes, which is not to count.
             lane.patient_ping().await.expect("nobody breaks it");
             lane.renew(ConnectionError::network(Stage::Tcp, "it was used"));
-            lane.proxy.expect([Fate::cut(case.after, End::Silence)]);
+            lane.proxy.expect([ConnectionFault::cut(case.after, End::Silence)]);
             let error = lane.ping().await.expect_err("nobody answers");
             assert!(error.is_timeout(), "{case:?}: {error}");
             conversation.expect(case, error.stage());

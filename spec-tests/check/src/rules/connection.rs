@@ -33,7 +33,7 @@ pub(super) fn there_are_no_more_than_allowed(pool: &Pool, line: &Line) -> Verdic
     })
 }
 
-/// `maxConnecting` is for all that are pending, whoever they are for and from before a clear, too.
+/// `maxConnecting` limits all pending connections, including those from before a clear.
 pub(super) fn no_more_are_pending_than_allowed(pool: &Pool, line: &Line) -> Verdict {
     let Told::Created { id } = line.told else { return Ok(()) };
     let (pending, max) = (pool.pending, pool.limits.connecting.unwrap_or(MAX_CONNECTING));
@@ -78,12 +78,12 @@ pub(super) fn checked_in_comes_before_closed(pool: &Pool, line: &Line) -> Verdic
 pub(super) fn checked_out_and_in_take_turns(pool: &Pool, line: &Line) -> Verdict {
     if let Told::CheckedOut { id, .. } = line.told {
         must(pool.doing(id) != Some(Doing::InUse), || {
-            format!("connection {id} is checked out, but somebody has it")
+            format!("connection {id} is checked out, but is in use already")
         })?;
     }
     if let Told::CheckedIn { id } = line.told {
         must(pool.doing(id).is_none_or(|doing| doing == Doing::InUse), || {
-            format!("connection {id} is checked in, but nobody has it")
+            format!("connection {id} is checked in, but was not checked out")
         })?;
     }
     Ok(())

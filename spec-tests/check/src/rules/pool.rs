@@ -68,7 +68,7 @@ pub(super) fn closed_comes_after_what_was_available(pool: &Pool, line: &Line) ->
     }
 }
 
-/// Whoever waits when the pool is cleared fails then: when it is ready again, only those are left
+/// Requests that wait when the pool is cleared fail then: when it is ready again, only those are left
 /// whose own connections are pending.
 pub(super) fn nobody_outlasts_a_clear(pool: &Pool, line: &Line) -> Verdict {
     let (left, pending) = (pool.under_way, pool.pending);

@@ -191,7 +191,7 @@ fn t_05_closed_comes_before_failed() {
     // One for each.
     let two = format!("started, started, created 1, created 2, lost 1, {failed}, {failed}");
     assert_eq!(broken_after(&two), [(9, "T-05")]);
-    // Whoever went away had none (SI-10).
+    // A cancelled caller had none (SI-10).
     is_good_after("started, failed connectionError The_check-out_was_given_up_by_its_caller");
 }
 

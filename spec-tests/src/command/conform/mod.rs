@@ -12,30 +12,29 @@ use std::path::{Path, PathBuf};
 use self::report::Report;
 use crate::conform::{self, Foreign, Place, Target};
 
-/// What `cenote conform` can be told.
+/// Arguments of `cenote conform`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     /// Test files, or folders of them, such as ../specifications/source/load-balancers/tests: a file's
     /// format is told by its folder, as in the repository of the specifications
     #[arg(required = true)]
     paths: Vec<PathBuf>,
-    /// What to play them on; each file on those that it is about, by default on all of them
+    /// Targets; each file runs on those that support its format [default: all]
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Target::ALL)]
     target: Vec<Target>,
-    /// Play files of cmap-format against the server of this connection string, on the shells, instead
-    /// of against an endpoint of our own
+    /// Run files of cmap-format on the shells against this server instead of the mock server
     #[arg(long)]
     uri: Option<String>,
-    /// One JSON object instead of lines: each file with its verdict on each target, and each test
+    /// Print one JSON object instead of lines: each file with its verdict per target, and each test
     #[arg(long)]
     json: bool,
-    /// Write a report in JUnit's XML as well
+    /// Also write a JUnit XML report
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
-    /// Write the page of all files into this file, between its marks
+    /// Write the table of all files into this page, between its marks
     #[arg(long, value_name = "FILE", conflicts_with = "uri")]
     page: Option<PathBuf>,
-    /// Compare with the page instead of writing it; the date does not count
+    /// Compare with the page instead of writing it; ignores the date
     #[arg(long, requires = "page")]
     check: bool,
 }

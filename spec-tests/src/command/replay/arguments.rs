@@ -7,50 +7,50 @@ use crate::replay::condition::{self, Condition};
 use crate::replay::filter;
 use crate::replay::shrink::Property;
 
-/// What `cenote replay` can be told.
+/// Arguments of `cenote replay`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// The trace; `-` is standard input
+    /// Trace file; `-` is standard input
     pub(super) trace: PathBuf,
-    /// Make do with what can be read of a trace that is cut or damaged
+    /// Read as much as possible of a truncated or damaged trace
     #[arg(long)]
     pub(super) lenient: bool,
 
-    /// Only say how many steps there are, and whether everything that was recorded agrees
+    /// Only print the number of steps, and whether everything recorded matches
     #[arg(long, short, help_heading = PRINTED)]
     pub(super) quiet: bool,
-    /// One JSON object a step
+    /// Print one JSON object per step
     #[arg(long, help_heading = PRINTED)]
     pub(super) json: bool,
-    /// With --json: one JSON object an event
+    /// With --json: print one JSON object per event
     #[arg(long, requires = "json", help_heading = PRINTED)]
     pub(super) events: bool,
-    /// For each check-out that failed: who held what, and which limit stood in the way
+    /// Explain each failed check-out: the connections in use, and the limit that was reached
     #[arg(long, help_heading = PRINTED)]
     pub(super) explain: bool,
 
-    /// Stop after the first step at which this holds: waiting>100, event=ConnectionCheckOutFailed,
+    /// Stop after the first step where this holds: waiting>100, event=ConnectionCheckOutFailed,
     /// input=Clear, status=paused, step=40, at=1.5
     #[arg(long, value_name = "COND", help_heading = CHOSEN)]
     pub(super) until: Option<Condition>,
-    /// Only those that have to do with this connection; may be given more than once
+    /// Only steps about this connection; repeatable
     #[arg(long, value_name = "NUMBER", help_heading = CHOSEN)]
     pub(super) connection: Vec<u64>,
-    /// Only those that have to do with this request; may be given more than once
+    /// Only steps about this request; repeatable
     #[arg(long, value_name = "NUMBER", help_heading = CHOSEN)]
     pub(super) waiter: Vec<u64>,
-    /// Only those of this input, event or action; may be given more than once
+    /// Only steps with this input, event or action; repeatable
     #[arg(long, value_name = "NAME", value_parser = filter::known_type, help_heading = CHOSEN)]
     pub(super) r#type: Vec<String>,
-    /// Only those from this time on, in seconds
+    /// Only steps from this time on, in seconds
     #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", value_parser = seconds, help_heading = CHOSEN)]
     pub(super) from: Option<u64>,
-    /// Only those up to this time, in seconds
+    /// Only steps up to this time, in seconds
     #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", value_parser = seconds, help_heading = CHOSEN)]
     pub(super) to: Option<u64>,
 
-    /// Draw it: one page that any browser opens, without a network
+    /// Write a page that shows the trace: one file, for any browser, without a network
     #[arg(
         long,
         value_name = "FILE",
@@ -58,7 +58,7 @@ pub struct Arguments {
         help_heading = INSTEAD
     )]
     pub(super) html: Option<PathBuf>,
-    /// Write JSON that ui.perfetto.dev and chrome://tracing open
+    /// Write JSON for ui.perfetto.dev and chrome://tracing
     #[arg(
         long,
         value_name = "FILE",
@@ -66,14 +66,14 @@ pub struct Arguments {
         help_heading = INSTEAD
     )]
     pub(super) perfetto: Option<PathBuf>,
-    /// Go through it by hand, forwards and backwards; commands come from standard input
+    /// Step forwards and backwards with commands from standard input
     #[arg(
         long,
         conflicts_with_all = ["json", "explain", "diff", "shrink"],
         help_heading = INSTEAD
     )]
     pub(super) step: bool,
-    /// Say where this trace and another one part
+    /// Print the first difference from another trace
     #[arg(
         long,
         value_name = "OTHER",
@@ -81,8 +81,8 @@ pub struct Arguments {
         help_heading = INSTEAD
     )]
     pub(super) diff: Option<PathBuf>,
-    /// Take inputs away for as long as this still shows: misuse (an input that was refused),
-    /// invariant, model (what the reference model would not do), the name of an event, or a
+    /// Remove inputs while this still happens: misuse (a refused input), invariant, model (a difference
+    /// from the reference model), the name of an event, or a
     /// condition as in --until
     #[arg(
         long,
@@ -92,7 +92,7 @@ pub struct Arguments {
         help_heading = INSTEAD
     )]
     pub(super) shrink: Option<Property>,
-    /// Where the shrunk trace goes
+    /// File for the shrunk trace
     #[arg(
         long,
         value_name = "FILE",

@@ -9,61 +9,61 @@ use clap::ValueEnum;
 use super::Trouble;
 use crate::command::output::{expect_different, tell};
 
-/// What `cenote run` can be told.
+/// Arguments of `cenote run`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
-    /// The server, as a connection string, with the pool's options; of several hosts the first.
-    /// Without it cenote brings a server along, in this process, with TLS and a login by SCRAM
+    /// Connection string of the server, with the pool's options; the first of several hosts counts.
+    /// Without it, cenote starts a mock server in this process, with TLS and SCRAM
     uri: Option<Private>,
-    /// What carries the pool out
+    /// The shell that runs the pool
     #[arg(long, value_enum, default_value_t = Shell::Tokio)]
     shell: Shell,
-    /// How many tasks share the pool: each checks a connection out, pings, and returns it; on mio each
-    /// is a thread
+    /// Number of tasks that share the pool; each checks out a connection, pings and checks it in. On mio
+    /// each is a thread
     #[arg(long, allow_negative_numbers = true, value_name = "N", default_value_t = 64)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tasks: u32,
-    /// For how long [default: 10, or without limit if there is --ops]
+    /// Run for S seconds [default: 10, or no limit with --ops]
     #[arg(long, allow_negative_numbers = true, value_name = "S", value_parser = seconds)]
     seconds: Option<Duration>,
-    /// Stop after so many operations
+    /// Stop after K operations
     #[arg(long, allow_negative_numbers = true, value_name = "K")]
     ops: Option<NonZeroU64>,
-    /// Options of the pool for the server that comes along, as in a connection string:
+    /// Pool options for the mock server, as in a connection string:
     /// "maxPoolSize=8&maxIdleTimeMS=500" [default: maxPoolSize=10]
     #[arg(long)]
     options: Option<Private>,
-    /// Break, stall and restart the server that comes along, and tell each loss and recovery
+    /// Inject faults into the mock server and the network, and report each loss and recovery
     #[arg(long)]
     chaos: bool,
-    /// Write every event to this file, one a line, for `cenote check`
+    /// Write every event to this file, one per line, for `cenote check`
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
-    /// Record all that happens to the pool in this file, for `cenote replay`
+    /// Record the pool's inputs in this file, for `cenote replay`
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Write a page that shows it: one file, which any browser opens without a network
+    /// Write a page that shows the run: one file, for any browser, without a network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// The summary as one JSON object
+    /// Print the summary as one JSON object
     #[arg(long)]
     pub(super) json: bool,
 }
 
-/// A text that may hold a password, and is not shown.
+/// A text that may contain a password; `Debug` does not show it.
 #[derive(Clone)]
 struct Private(String);
 
-/// What carries a pool out.
+/// The shell that runs a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Shell {
     /// Tasks on tokio
     Tokio,
-    /// Threads, each of which is a task, and an event loop on mio
+    /// One thread per task, and an event loop on mio
     Mio,
 }
 
-/// What is to be done, once it is clear that it can be.
+/// The validated arguments.
 pub(super) struct Plan {
     pub(super) shell: Shell,
     pub(super) target: Target,
@@ -84,7 +84,7 @@ pub(super) enum Target {
     Elsewhere { uri: String },
 }
 
-/// More are not to be had of every operating system, and some end the process that asks for them.
+/// Some operating systems have no more threads, and some kill a process that asks for more.
 const MAX_THREADS: u32 = 10_000;
 
 /// Without `--seconds` and `--ops`.
@@ -129,7 +129,7 @@ impl Arguments {
 }
 
 impl Plan {
-    /// How much of it is done after so long, with so many operations begun; 0 if it has no end.
+    /// The part that is done after `time` with `operations` started; 0 without a limit.
     pub(super) fn part_done(&self, time: Duration, operations: u64) -> f64 {
         let of_time = self.time.map_or(0.0, |all| time.as_secs_f64() / all.as_secs_f64());
         let of_operations = self.operations.map_or(0.0, |all| operations as f64 / all as f64);
@@ -146,13 +146,13 @@ impl Shell {
     }
 }
 
-/// What was ignored is told, and nobody is kept from running: drivers have to do so.
+/// Prints warnings about ignored options; as in drivers, they are no errors.
 fn warn(uri: &ConnectionString) {
     uri.warnings().iter().for_each(|warning| tell(format_args!("cenote: {warning}")));
 }
 
-/// The options that were given, and ours where there are none. Nobody wrote them for another
-/// driver, so what would be ignored is refused.
+/// The given options, completed with defaults. They are written for this command alone, so an option
+/// that would be ignored is an error.
 fn options(given: &str, chaos: bool) -> Result<String, Trouble> {
     let read = ConnectionString::parse(&format!("mongodb://localhost/?{given}"))?;
     if let Some((warning, problem)) = read.warnings().iter().find_map(|it| Some((it, refused(it)?)))
@@ -170,7 +170,7 @@ fn options(given: &str, chaos: bool) -> Result<String, Trouble> {
     };
     default("maxPoolSize", "10");
     if chaos {
-        // A server that says nothing is to be noticed while somebody looks.
+        // Detect a stalled server within the run.
         default("connectTimeoutMS", "1000");
         default("heartbeatFrequencyMS", "500");
         default("socketTimeoutMS", "500");

@@ -26,22 +26,22 @@ pub(super) struct Chaos {
 
 /// No trouble begins later than this before the end: its recovery is to be seen.
 const LAST: Duration = Duration::from_millis(1500);
-/// What is not good again by then is told as lost.
+/// Without a recovery by then, the fault is reported as not recovered.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How often somebody looks.
+/// The polling interval.
 const STEP: Duration = Duration::from_millis(10);
 
-/// What goes wrong, and where.
+/// A fault, and where it happens.
 #[derive(Clone, Copy)]
 enum Which {
     Server(Trouble),
-    /// Nothing gets through, and nobody is told.
+    /// Nothing passes the proxy, and no connection is closed.
     Cut,
-    /// New connections end after some bytes, in whatever way, or are slow.
+    /// New connections end after some bytes, in various ways, or are slow.
     ShortLives,
 }
 
-/// Longer than anybody waits for a reply.
+/// Longer than the timeout of a reply.
 const CUT: Duration = Duration::from_millis(700);
 
 impl Chaos {
@@ -104,7 +104,7 @@ impl Chaos {
 }
 
 impl Which {
-    /// Those that everybody notices come first.
+    /// Those with the widest effect come first.
     fn all() -> impl Iterator<Item = Self> + Clone {
         let [first, second, others @ ..] = Trouble::ALL.map(Self::Server);
         [first, second, Self::Cut, Self::ShortLives].into_iter().chain(others)

@@ -1,4 +1,4 @@
-//! `cenote run [URI]`: many tasks share a pool, and it is told how that went.
+//! `cenote run [URI]`: runs a pool under load, and prints a summary.
 
 mod arguments;
 mod chaos;
@@ -36,15 +36,15 @@ use super::replay::Unplayable;
 
 pub use self::arguments::Arguments;
 
-/// Why there is nothing to tell.
+/// Why a run has no summary.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Trouble {
     /// `--chaos` with a server that is not ours to break.
-    #[error("--chaos breaks the server that cenote brings along: leave the URI out")]
+    #[error("--chaos injects faults into the built-in mock server: omit the URI")]
     ChaosElsewhere,
     /// `--options` beside a connection string, which has its own.
-    #[error("--options is for the server that cenote brings along: write them into the URI")]
+    #[error("--options is for the built-in mock server: put the options into the URI")]
     OptionsElsewhere,
     /// `--options` that mean nothing.
     #[error("--options: {option}: {problem}")]
@@ -59,25 +59,25 @@ pub enum Trouble {
     Threads {
         /// As it was given.
         tasks: u32,
-        /// So many may be.
+        /// The maximum.
         most: u32,
     },
-    /// Two of the files that are to be written are one.
+    /// Two output files are the same file.
     #[error(transparent)]
     Files(#[from] SameFile),
-    /// The connection string is none.
+    /// The connection string is invalid.
     #[error(transparent)]
     Uri(#[from] UriError),
-    /// There can be no such pool.
+    /// The pool cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// There can be no such client.
+    /// The client cannot be built.
     #[error(transparent)]
     Client(#[from] ClientBuildError),
-    /// The server that comes along does not start.
+    /// The mock server does not start.
     #[error("{}", with_cause(.0))]
     Endpoint(#[from] StartError),
-    /// Nobody answers.
+    /// The server does not answer.
     #[error("{server} cannot be reached: {source}")]
     Unreachable {
         /// The server's address.
@@ -85,7 +85,7 @@ pub enum Trouble {
         /// Why.
         source: ConnectionError,
     },
-    /// It was told to stop before there was anything to tell.
+    /// A signal stopped it before the run began.
     #[error("stopped before {server} answered")]
     Stopped {
         /// The server's address.
@@ -110,13 +110,13 @@ pub enum Trouble {
     System(#[from] io::Error),
 }
 
-/// Works, shows progress on standard error, and prints a summary. Says whether every rule was kept,
-/// everything came to its end, and nothing is left.
+/// Runs, shows progress on standard error, and prints a summary. Returns whether every rule was kept,
+/// every worker ended, and nothing leaked.
 ///
 /// # Errors
 ///
-/// What keeps it from beginning: a connection string or options that are none, a server that does
-/// not answer, a file that cannot be written.
+/// The run could not start: an invalid connection string or option, a server that does not answer, a
+/// file that cannot be written.
 pub fn run(arguments: &Arguments) -> Result<bool, Trouble> {
     let plan = arguments.plan()?;
     let summary = match plan.shell {

@@ -24,17 +24,17 @@ use super::summary::{Left, Stopped, Summary, Told};
 use super::tally::Tally;
 use super::timeline::Timeline;
 use crate::command::signals::Signals;
+use crate::soak::event_checker::{EventChecker, EventSender};
 use crate::soak::sockets;
-use crate::soak::witness::{Ear, Witness};
 
-/// More than anything has to wait for at the end.
+/// Longer than any wait at the end may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-/// What an operation takes at most while nothing hangs.
+/// The longest time of an operation that does not hang.
 const MOMENT: Duration = Duration::from_secs(1);
-/// How long a thread that helped out waits for more to do: those who have nothing to do any more are
-/// not to be there when they are counted.
+/// How long an idle thread of the runtime's blocking pool lives: it must be gone when threads are
+/// counted.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(1);
-/// Between two looks at how it goes.
+/// The interval of progress reports.
 const TICK: Duration = Duration::from_millis(100);
 
 /// A client of one of the shells.
@@ -44,7 +44,7 @@ pub(super) trait Client: BuiltClient {
     /// The state and the counts of the pool for a host of the connection string.
     fn snapshot(&self, address: &ServerAddress) -> Snapshot;
 
-    /// Has so many work with it.
+    /// Starts `count` workers.
     fn employ(
         &self,
         count: u32,
@@ -52,20 +52,20 @@ pub(super) trait Client: BuiltClient {
         tally: &Arc<Tally>,
     ) -> io::Result<Self::Workers>;
 
-    /// Closes it, and has a recording of that pool written. Says whether everything was home within
-    /// the [`PATIENCE`].
+    /// Closes the client, and finishes a recording of that pool. Returns whether all connections came back
+    /// within [`PATIENCE`].
     async fn close(&self, address: &ServerAddress) -> Result<bool, Trouble>;
 }
 
-/// Those who work.
+/// The running workers.
 pub(super) trait Workers {
-    /// What they are.
+    /// What they are: tasks or threads.
     const NAME: &'static str;
 
-    /// Until all of them have come to their end. Loses nothing when it is dropped.
+    /// Waits until all of them have ended. Cancel-safe.
     async fn end(&mut self) -> io::Result<()>;
 
-    /// Waits for nobody any more who has not come to his end. Says how many those are.
+    /// Stops waiting, and returns how many have not ended.
     async fn leave(self, have_ended: bool) -> io::Result<usize>;
 }
 
@@ -82,7 +82,7 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
         let path = plan.events.clone().unwrap_or_default();
         Trouble::Events { path, source }
     };
-    let (witness, ear) = Witness::new(plan.events.as_deref()).map_err(told)?;
+    let (checker, ear) = EventChecker::new(plan.events.as_deref()).map_err(told)?;
     let client: C = client(&server, ear, &seen, record.as_ref())?;
     let tally = Arc::new(Tally::new(plan.operations, Arc::clone(&timeline)));
     let goal = Goal { time: plan.time, operations: plan.operations };
@@ -107,7 +107,7 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     let mut workers = client.employ(plan.tasks, &server.selector(), &tally)?;
 
     let look = || client.snapshot(&server.address);
-    let scene = Scene { plan, look, tally: &tally, progress: &progress, witness: &witness };
+    let scene = Scene { plan, look, tally: &tally, progress: &progress, checker: &checker };
     let stopped = scene.play_on(&mut workers, &mut signals, &mut meter).await?;
     let memory = resources::memory()?;
     tally.is_over.store(true, Ordering::Relaxed);
@@ -123,7 +123,7 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     let embedded = server.endpoint.is_some();
     drop((server, progress));
     let recorded = record.map(Record::finish).transpose()?;
-    let report = witness.report().map_err(told)?;
+    let report = checker.report().map_err(told)?;
     let growth = meter.end(memory, PATIENCE).await?;
     Ok(Summary::new(Told {
         plan,
@@ -148,7 +148,7 @@ struct Scene<'a, L> {
     look: L,
     tally: &'a Tally,
     progress: &'a Progress,
-    witness: &'a Witness,
+    checker: &'a EventChecker,
 }
 
 impl<L: Fn() -> Snapshot> Scene<'_, L> {
@@ -177,7 +177,7 @@ impl<L: Fn() -> Snapshot> Scene<'_, L> {
                     let counts = self.tally.counts();
                     self.progress.show(now, counts, &(self.look)());
                     meter.look(self.plan.part_done(now.saturating_sub(began), counts.asked))?;
-                    if self.witness.has_gone() {
+                    if self.checker.has_gone() {
                         // Its report says why.
                         return Ok(Stopped::Signal);
                     }
@@ -190,7 +190,7 @@ impl<L: Fn() -> Snapshot> Scene<'_, L> {
 /// It watches the server, and makes the pool ready and clears it.
 fn client<C: Client>(
     server: &Server,
-    ear: Ear,
+    ear: EventSender,
     seen: &Arc<Seen>,
     record: Option<&Record>,
 ) -> Result<C, Trouble> {
@@ -211,11 +211,11 @@ fn client<C: Client>(
     Ok(builder.build()?)
 }
 
-/// Waits for those who work, but not for ever, and not if somebody insists. Says how many hang.
+/// Waits for the workers, until [`PATIENCE`] or another signal ends it. Returns how many hang.
 async fn finish(mut workers: impl Workers, signals: &mut Signals) -> io::Result<usize> {
     let insisted = async {
         signals.come().await;
-        // He may have done so at once, and what is under way is not yet hanging.
+        // The signal may come at once, while operations are still under way without hanging.
         sleep(MOMENT).await;
     };
     let have_ended = tokio::select! {

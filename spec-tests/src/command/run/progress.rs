@@ -32,7 +32,7 @@ struct Pace {
     told: Instant,
 }
 
-/// How often somebody who does not look at a terminal is told.
+/// The interval of progress lines where standard error is no terminal.
 const SELDOM: Duration = Duration::from_secs(2);
 
 /// What is left of a second.

@@ -98,7 +98,7 @@ impl Page {
 impl Drop for Page {
     fn drop(&mut self) {
         if self.is_new {
-            // Somebody may have taken it away already.
+            // It may have been removed already.
             let _ = fs::remove_file(&self.path);
         }
     }

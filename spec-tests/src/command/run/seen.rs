@@ -77,7 +77,7 @@ impl Seen {
         }
     }
 
-    /// Whoever panicked with it has left counts that are whole at any time.
+    /// Poisoning is ignored: the counts are valid at any time.
     fn lock(&self) -> MutexGuard<'_, Counted> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }

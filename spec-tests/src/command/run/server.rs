@@ -14,14 +14,14 @@ use crate::proxy::FaultProxy;
 use crate::soak;
 use crate::soak::monitor::ping;
 
-/// Whom the client talks to.
+/// The server of a run.
 pub(super) struct Server {
     pub(super) uri: String,
-    /// Of several hosts the first.
+    /// The first host of the connection string.
     pub(super) address: ServerAddress,
-    /// It itself, if it came along.
+    /// The mock server, unless the URI names another one.
     pub(super) endpoint: Option<Arc<Endpoint>>,
-    /// What all connections go through, if the way is to have its troubles, too.
+    /// The proxy of all connections, for faults of the network.
     pub(super) proxy: Option<Arc<FaultProxy>>,
     is_load_balanced: bool,
 }
@@ -52,11 +52,11 @@ impl Server {
         Selector::Address(self.address.clone())
     }
 
-    /// Looks once whether somebody answers and lets us in, before there is anything to tell: monitors
-    /// do not log in, and who asks a client waits until a server comes.
+    /// Verifies connectivity and credentials before the run starts: monitors do not authenticate, and a
+    /// client's callers wait until a server is found.
     pub(super) async fn look(&self, signals: &mut Signals) -> Result<(), Trouble> {
         if self.is_load_balanced {
-            // The first who asks finds out.
+            // The first check-out finds out.
             return Ok(());
         }
         let options = PoolOptions::default().with_max_pool_size(1);

@@ -1,4 +1,4 @@
-//! The summary as people read it.
+//! The summary as text.
 
 use std::fmt;
 use std::path::Path;
@@ -29,7 +29,7 @@ impl Summary {
             Some(max) => format!("{max} connections"),
             None => "any number of connections".to_owned(),
         };
-        let whose = if self.embedded { ", which came along: TLS, SCRAM-SHA-256" } else { "" };
+        let whose = if self.embedded { " (built-in mock server, TLS, SCRAM-SHA-256)" } else { "" };
         writeln!(f, "{tasks} tasks, {connections}, on {shell}, to {server}{whose}\n")
     }
 
@@ -37,7 +37,7 @@ impl Summary {
         let (operations, check_outs) = (&self.operations, &self.check_outs);
         let stopped = match self.stopped_by {
             Stopped::Time | Stopped::Operations => "",
-            Stopped::Signal => ", then it was stopped",
+            Stopped::Signal => ", stopped by a signal",
         };
         writeln!(
             f,
@@ -135,7 +135,7 @@ impl Summary {
         Ok(())
     }
 
-    /// What there could be besides.
+    /// Hints at further options.
     fn more(&self) -> Vec<&'static str> {
         let mut more = Vec::new();
         if self.recorded.as_ref().is_none_or(|recorded| recorded.page.is_none()) {
@@ -179,7 +179,7 @@ fn times(count: u64) -> String {
     }
 }
 
-/// The command that does something with a file, by this program as it was called.
+/// A command line for a file, with this program as it was called.
 fn look(command: &str, file: &Path) -> String {
     let program = std::env::args().next().unwrap_or_else(|| "cenote".to_owned());
     format!("{} {command} {}", quoted(&program), quoted(&file.to_string_lossy()))

@@ -20,7 +20,7 @@ pub(super) struct Summary {
     /// Whether there is nothing to complain of.
     pub(super) good: bool,
     pub(super) server: String,
-    /// Whether it came along.
+    /// Whether the server is the built-in mock server.
     pub(super) embedded: bool,
     pub(super) shell: &'static str,
     pub(super) tasks: u32,

@@ -161,7 +161,7 @@ fn in_common(one: &str, other: &str) -> String {
     words.map(|(one, other)| if one == other { one } else { "…" }).collect::<Vec<_>>().join(" ")
 }
 
-/// Whoever panicked with it has left a count, which is whole at any time.
+/// Poisoning is ignored: the count is valid at any time.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

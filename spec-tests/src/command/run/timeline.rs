@@ -113,7 +113,7 @@ impl Timeline {
         }
     }
 
-    /// Whoever panicked with it has left incidents that are whole at any time.
+    /// Poisoning is ignored: the incidents are valid at any time.
     fn lock(&self) -> MutexGuard<'_, Vec<Incident>> {
         self.incidents.lock().unwrap_or_else(PoisonError::into_inner)
     }

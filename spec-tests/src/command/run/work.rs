@@ -10,8 +10,7 @@ use tokio::time::sleep;
 
 use super::tally::Tally;
 
-/// After a check-out that was refused, so that a server that refuses everybody is asked, and not
-/// stormed.
+/// The pause after a failed check-out, so that a server that refuses connections is not flooded.
 const PAUSE: Duration = Duration::from_millis(10);
 
 const INTERRUPTED: &str = "operation: interrupted, as the pool was cleared";

@@ -1,5 +1,5 @@
-//! The same on the mio shell: threads instead of tasks. Whoever gives up has a deadline; whoever is
-//! interrupted finds its socket shut down.
+//! The same on the mio shell: threads instead of tasks. A thread gives up by a deadline, and is
+//! interrupted by the shutdown of its socket.
 
 pub(crate) mod monitor;
 mod work;
@@ -18,10 +18,10 @@ use tokio::runtime::{self, Runtime};
 use self::monitor::Monitor;
 use self::work::Worker;
 use super::chance::Chance;
+use super::event_checker::EventChecker;
 use super::trouble::{self, Troubles};
-use super::witness::Witness;
 use super::work::Tally;
-use super::{MONITOR, Outcome, PATIENCE, Plan, Who, pool, server, sockets};
+use super::{MONITOR, Outcome, PATIENCE, Plan, WorkerKind, pool, server, sockets};
 
 /// What a thread needs that pings: there may be a thousand of them.
 const STACK: usize = 512 * 1024;
@@ -34,7 +34,7 @@ const STACK: usize = 512 * 1024;
 /// that cannot be written to its end.
 pub fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let endpoint = Arc::new(server(Some(plan.seed))?);
-    let (witness, ear) = Witness::new(plan.events.as_deref())?;
+    let (checker, ear) = EventChecker::new(plan.events.as_deref())?;
     let pool: Pool = pool(&endpoint, plan, ear)?;
     let began = Instant::now();
     let is_over = Arc::new(AtomicBool::new(false));
@@ -70,7 +70,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let sockets = runtime()?.block_on(sockets::settle(&endpoint.address(), PATIENCE))?;
     Ok(Outcome {
         plan: plan.clone(),
-        who: Who::Threads,
+        worker_kind: WorkerKind::Threads,
         worked,
         troubles,
         counts: tally.counts(),
@@ -79,7 +79,7 @@ pub fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
         connections: left,
         sockets,
         threads: threads()?,
-        report: witness.report()?,
+        report: checker.report()?,
     })
 }
 
@@ -110,7 +110,7 @@ fn end<R>(thread: JoinHandle<R>) -> io::Result<R> {
     thread.join().map_err(|_| io::Error::other("a thread panicked"))
 }
 
-/// Waits for those who work, but not for ever. Says how many hang.
+/// Waits for the threads, for a limited time. Returns how many hang.
 pub(crate) fn finish(mut threads: Vec<JoinHandle<()>>, patience: Duration) -> io::Result<u64> {
     let began = Instant::now();
     loop {

@@ -33,14 +33,16 @@ impl Monitor {
                 CheckOutError::PoolClosed
                 | CheckOutError::PoolCleared { .. }
                 | CheckOutError::WaitQueueTimeout { .. }
-                | CheckOutError::Cancelled => unreachable!("nobody else has this pool: {error}"),
+                | CheckOutError::Cancelled => {
+                    unreachable!("the monitor has this pool to itself: {error}")
+                }
             },
         };
         match connection.command("admin", &rawdoc! { "ping": 1 }) {
             Ok(_) => Ok(()),
             Err(OperationError::Connection(error)) => Err(error),
             Err(OperationError::Interrupted(error)) => {
-                unreachable!("nobody clears this pool: {error}")
+                unreachable!("this pool is never cleared: {error}")
             }
         }
     }

@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::soak::chance::Chance;
 use crate::soak::work::{Tally, count, message};
 
-/// One of many who use the pool.
+/// One of the users of the pool.
 pub(super) struct Worker {
     pub(super) pool: Pool,
     pub(super) chance: Chance,
@@ -90,7 +90,7 @@ impl Worker {
                 Ok(connection.command_unacknowledged("test", &insert)?)
             }
             8..12 => {
-                // Somebody who does other things in between.
+                // A caller that does other things in between.
                 thread::sleep(Duration::from_micros(self.chance.below(3000)));
                 command(connection, "admin", &ping, patience)
             }
@@ -102,7 +102,7 @@ impl Worker {
             }
             16..20 => exchange_bytes(connection, &ping, patience),
             20 => {
-                // Somebody who forgets the reply.
+                // A caller that forgets the reply.
                 let bytes = message(connection.next_request_id(), &ping)?;
                 Ok(connection.send(&bytes)?)
             }

@@ -76,8 +76,7 @@ impl EventGuard {
     }
 }
 
-/// When nobody tells anything any more, what pools that were closed had has come to its end, unless
-/// the test fails anyway.
+/// At the end of the events everything of closed pools must have ended, unless the test fails anyway.
 impl Drop for EventGuard {
     fn drop(&mut self) {
         if !thread::panicking() {
@@ -122,7 +121,7 @@ mod tests {
         }
         for (what, rule) in [("now", "T-01"), ("in the end", "PS-22")] {
             let child = Command::new(std::env::current_exe().expect("this one"))
-                .args(["--exact", "sentry::tests::a_broken_rule_ends_the_process"])
+                .args(["--exact", "event_guard::tests::a_broken_rule_ends_the_process"])
                 .arg("--nocapture")
                 .env(VARIABLE, what)
                 .output()

@@ -14,58 +14,56 @@ use cenote_tokio::PoolEvent;
 use crate::event_json;
 use cenote_check::{Checker, Limits, Line, Report};
 
-/// Hears the events of one pool, judges them in a thread of its own, and writes them down if asked.
-/// Whoever uses the pool tells them, and waits only when very many have not been judged yet: memory
-/// has an end.
+/// Receives the events of one pool, checks them in a thread of its own, and writes them into a file
+/// if asked. Sending blocks only while [`BACKLOG`] events are unchecked, which bounds memory.
 #[derive(Debug)]
-pub(crate) struct Witness {
+pub(crate) struct EventChecker {
     thread: JoinHandle<io::Result<Report>>,
-    /// When it is to have come to its end.
+    /// When it must have ended.
     deadline: Arc<OnceLock<Instant>>,
 }
 
-/// How long a pool may go on telling once its end was asked for. By then it is closed, and whoever
-/// may still tell something goes with it.
+/// How long a pool may emit events after the report was asked for. By then it is closed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often somebody looks whether it is late.
+/// How often it checks the deadline.
 const STEP: Duration = Duration::from_millis(50);
 
-/// So many events may wait to be judged.
+/// The maximum number of unchecked events.
 const BACKLOG: usize = 1 << 16;
 
-/// When, whose, and what.
+/// Time, address of the pool, event.
 type Heard = (Duration, Arc<ServerAddress>, Event<ConnectionError>);
 
-/// What is given to the pool.
+/// The sending half, for the pool's subscriber.
 #[derive(Debug)]
-pub(crate) struct Ear {
+pub(crate) struct EventSender {
     began: Instant,
     tell: SyncSender<Heard>,
 }
 
-impl Ear {
-    /// For how long there has been somebody to hear.
+impl EventSender {
+    /// The time since the start.
     pub(crate) fn now(&self) -> Duration {
         self.began.elapsed()
     }
 
     pub(crate) fn hear(&self, event: &PoolEvent) {
         let PoolEvent { address, event } = event;
-        // Whoever judges has gone only after a trouble with the file, which it tells.
+        // The receiver is dropped only after an error of the file, which `report` returns.
         let _ = self.tell.send((self.now(), Arc::clone(address), event.clone()));
     }
 }
 
-impl Witness {
-    pub(crate) fn new(events: Option<&Path>) -> io::Result<(Self, Ear)> {
+impl EventChecker {
+    pub(crate) fn new(events: Option<&Path>) -> io::Result<(Self, EventSender)> {
         let file = events.map(File::create).transpose()?.map(BufWriter::new);
         let (tell, told) = sync_channel(BACKLOG);
-        let thread = thread::Builder::new().name("cenote-witness".to_owned());
+        let thread = thread::Builder::new().name("cenote-checker".to_owned());
         let deadline = Arc::<OnceLock<Instant>>::default();
         let until = Arc::clone(&deadline);
         let thread = thread.spawn(move || judge(&told, file, &until))?;
-        Ok((Self { thread, deadline }, Ear { began: Instant::now(), tell }))
+        Ok((Self { thread, deadline }, EventSender { began: Instant::now(), tell }))
     }
 
     /// Whether it has given up already, which only a trouble with the file makes it do.
@@ -81,7 +79,7 @@ impl Witness {
 
     fn report_within(self, patience: Duration) -> io::Result<Report> {
         self.deadline.get_or_init(|| Instant::now() + patience);
-        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the witness panicked")))
+        self.thread.join().unwrap_or_else(|_| Err(io::Error::other("the checker panicked")))
     }
 }
 
@@ -118,24 +116,24 @@ fn never_gone() -> io::Error {
 mod tests {
     use super::*;
 
-    /// Nobody tells anything any more, or somebody goes on for ever: it ends.
+    /// It ends, whether events stop or go on for ever.
     #[test]
     fn a_pool_that_does_not_go_away_is_an_error() {
         for goes_on in [false, true] {
-            let (witness, ear) = Witness::new(None).unwrap();
+            let (checker, ear) = EventChecker::new(None).unwrap();
             let tell = thread::spawn(move || {
                 let address = Arc::new("a:1".parse().unwrap());
                 while goes_on && ear.tell_one(&address) {}
                 ear
             });
-            let error = witness.report_within(Duration::from_millis(1)).unwrap_err();
+            let error = checker.report_within(Duration::from_millis(1)).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
             drop(tell.join().unwrap());
         }
     }
 
-    impl Ear {
-        /// Whether anybody heard it.
+    impl EventSender {
+        /// Whether it was received.
         fn tell_one(&self, address: &Arc<ServerAddress>) -> bool {
             let event = Event::ConnectionCheckOutStarted;
             self.tell.send((self.now(), Arc::clone(address), event)).is_ok()
@@ -144,9 +142,9 @@ mod tests {
 
     #[test]
     fn a_pool_that_goes_away_has_its_report() {
-        let (witness, ear) = Witness::new(None).unwrap();
+        let (checker, ear) = EventChecker::new(None).unwrap();
         ear.tell_one(&Arc::new("a:1".parse().unwrap()));
         drop(ear);
-        assert_eq!(witness.report().unwrap().events, 1);
+        assert_eq!(checker.report().unwrap().events, 1);
     }
 }

@@ -6,7 +6,7 @@ use crate::replay::random::SplitMix;
 
 /// What becomes of one connection; the default is that everything passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Fate {
+pub struct ConnectionFault {
     /// After so many bytes, counted both ways together, this is the end; with 0 at once.
     pub cut: Option<(u64, End)>,
     /// How long each stretch of bytes is held up.
@@ -18,13 +18,13 @@ pub struct Fate {
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Both sides are told in good order.
+    /// Both sides are closed with FIN.
     Close,
     /// Both sides are reset.
     Reset,
-    /// The side that the last byte went to is told that no more comes; what it says still passes.
+    /// The receiver of the last byte gets FIN; its own bytes still pass.
     HalfClose,
-    /// Nothing passes any more, and nobody is told.
+    /// Nothing passes any more, and neither side is closed.
     Silence,
 }
 
@@ -42,7 +42,7 @@ impl End {
     pub const ALL: [Self; 4] = [Self::Close, Self::Reset, Self::HalfClose, Self::Silence];
 }
 
-impl Fate {
+impl ConnectionFault {
     /// It ends after so many bytes.
     #[must_use]
     pub fn cut(after: u64, end: End) -> Self {
@@ -71,21 +71,22 @@ impl Fate {
 
 #[cfg(test)]
 mod tests {
-    use super::Fate;
+    use super::ConnectionFault;
     use crate::replay::random::SplitMix;
 
     #[test]
     fn seeds_draw_all_kinds_of_fates_and_the_same_again() {
         let fates = |seed| {
             let mut chance = SplitMix(seed);
-            (0..100).map(|_| Fate::draw(&mut chance)).collect::<Vec<_>>()
+            (0..100).map(|_| ConnectionFault::draw(&mut chance)).collect::<Vec<_>>()
         };
         assert_eq!(fates(1), fates(1));
         assert_ne!(fates(1), fates(2));
         let fates = fates(3);
-        let share = |holds: fn(&Fate) -> bool| fates.iter().filter(|fate| holds(fate)).count();
-        assert!((30..70).contains(&share(|fate| fate.cut.is_some())));
-        assert!((10..40).contains(&share(|fate| fate.drip.is_some())));
-        assert!((10..40).contains(&share(|fate| !fate.delay.is_zero())));
+        let share =
+            |holds: fn(&ConnectionFault) -> bool| fates.iter().filter(|fault| holds(fault)).count();
+        assert!((30..70).contains(&share(|fault| fault.cut.is_some())));
+        assert!((10..40).contains(&share(|fault| fault.drip.is_some())));
+        assert!((10..40).contains(&share(|fault| !fault.delay.is_zero())));
     }
 }

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::time::sleep;
 
-use super::{Drip, End, Fate, Rules, Way};
+use super::{ConnectionFault, Drip, End, Rules, Way};
 
 /// What has passed on a connection.
 #[derive(Debug, Default)]
@@ -28,8 +28,8 @@ impl Cargo {
     }
 
     /// How many of so many bytes pass before the end, which is then noted as passed.
-    fn load(&mut self, way: Way, count: usize, fate: Fate) -> usize {
-        let left = fate.cut.map_or(u64::MAX, |(after, _)| after.saturating_sub(self.total));
+    fn load(&mut self, way: Way, count: usize, fault: ConnectionFault) -> usize {
+        let left = fault.cut.map_or(u64::MAX, |(after, _)| after.saturating_sub(self.total));
         let count = usize::try_from(left).unwrap_or(usize::MAX).min(count);
         self.total += count as u64;
         self.write_down(way, count as u64);
@@ -46,16 +46,16 @@ impl Cargo {
     }
 
     /// The end, if it has come.
-    fn end(&self, fate: Fate) -> Option<End> {
-        fate.cut.filter(|(after, _)| self.total >= *after).map(|(_, end)| end)
+    fn end(&self, fault: ConnectionFault) -> Option<End> {
+        fault.cut.filter(|(after, _)| self.total >= *after).map(|(_, end)| end)
     }
 }
 
 /// Carries what both sides say, as long as there is something to carry.
-pub(super) async fn carry(
+pub(super) async fn forward(
     mut near: TcpStream,
     mut far: TcpStream,
-    fate: Fate,
+    fault: ConnectionFault,
     cargo: Arc<Mutex<Cargo>>,
     rules: &Rules,
 ) {
@@ -64,10 +64,10 @@ pub(super) async fn carry(
     let end = {
         let (from_near, to_near) = near.split();
         let (from_far, to_far) = far.split();
-        let route = |way| Route { way, fate, cargo: &cargo, rules };
-        let upwards = route(Way::ToServer).carry(from_near, to_far);
-        let downwards = route(Way::ToClient).carry(from_far, to_near);
-        if let Some(end) = lock(&cargo).end(fate) {
+        let route = |way| Route { way, fault, cargo: &cargo, rules };
+        let upwards = route(Way::ToServer).forward(from_near, to_far);
+        let downwards = route(Way::ToClient).forward(from_far, to_near);
+        if let Some(end) = lock(&cargo).end(fault) {
             Some(end)
         } else {
             tokio::pin!(upwards, downwards);
@@ -102,34 +102,34 @@ async fn go_on(over: Option<End>, other: impl Future<Output = Option<End>>) -> O
 /// One way.
 struct Route<'a> {
     way: Way,
-    fate: Fate,
+    fault: ConnectionFault,
     cargo: &'a Mutex<Cargo>,
     rules: &'a Rules,
 }
 
 impl Route<'_> {
     /// Until the connection ends as it was told to, or by itself (`None`).
-    async fn carry(self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Option<End> {
+    async fn forward(self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Option<End> {
         let mut buffer = vec![0; 16 * 1024];
         loop {
             let read = from.read(&mut buffer).await;
             self.rules.wait_until_whole().await;
-            // Whoever resets one side has reset the other, too.
+            // A reset of one side resets the other.
             let Ok(read) = read else { return Some(End::Reset) };
             if read == 0 {
                 let _ = to.shutdown().await;
                 return None;
             }
-            if !self.fate.delay.is_zero() {
-                sleep(self.fate.delay).await;
+            if !self.fault.delay.is_zero() {
+                sleep(self.fault.delay).await;
             }
             let end = {
                 let mut cargo = lock(self.cargo);
                 // Half a connection that has ended says nothing more.
-                let has_ended = cargo.end(self.fate).is_some();
-                let count = if has_ended { read } else { cargo.load(self.way, read, self.fate) };
+                let has_ended = cargo.end(self.fault).is_some();
+                let count = if has_ended { read } else { cargo.load(self.way, read, self.fault) };
                 buffer.truncate(count);
-                cargo.end(self.fate).filter(|_| !has_ended)
+                cargo.end(self.fault).filter(|_| !has_ended)
             };
             let written = self.write(&buffer, &mut to).await;
             buffer.resize(16 * 1024, 0);
@@ -147,7 +147,7 @@ impl Route<'_> {
 
     async fn write(&self, bytes: &[u8], to: &mut WriteHalf<'_>) -> io::Result<()> {
         let all_at_once = Drip { bytes: usize::MAX, every: Duration::ZERO };
-        let Drip { bytes: piece, every } = self.fate.drip.unwrap_or(all_at_once);
+        let Drip { bytes: piece, every } = self.fault.drip.unwrap_or(all_at_once);
         for piece in bytes.chunks(piece.max(1)) {
             self.rules.wait_until_whole().await;
             to.write_all(piece).await?;
@@ -164,13 +164,13 @@ pub(super) fn reset(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
 
-/// Reads on, for nobody.
+/// Reads and discards.
 async fn swallow(stream: &mut TcpStream) {
     let mut buffer = [0; 4096];
     while stream.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
 }
 
-/// Whoever panicked with it has left numbers.
+/// Poisoning is ignored: the counts are valid at any time.
 fn lock(cargo: &Mutex<Cargo>) -> MutexGuard<'_, Cargo> {
     cargo.lock().unwrap_or_else(PoisonError::into_inner)
 }
