@@ -1,5 +1,5 @@
 //! CPU time of establishing a connection, without sockets and TLS: hello, its reply, SCRAM, and what
-//! PBKDF2 adds to it when nobody knows its result yet.
+//! PBKDF2 adds to it when its result is not cached yet.
 
 use cenote::conversation::Conversation;
 use cenote_core::connect::ScramCache;

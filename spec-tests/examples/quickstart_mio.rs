@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let pool = Pool::builder(&uri)?.on_event(|event| println!("  {event}")).build()?;
     pool.ready(); // A pool begins paused. A driver's monitor says when the server is there.
 
-    // Five threads, two connections: whoever finds none waits for its turn.
+    // Five threads, two connections: a thread that finds none waits for its turn.
     thread::scope(|scope| {
         for number in 0..5 {
             let pool = &pool;

@@ -7,7 +7,7 @@ use cenote_tokio::Pool;
 // On one thread, so that what we print and what the pool tells come in their order.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // A server to talk to, in this process: TLS, and one user who has to log in.
+    // A mock server in this process, with TLS and one user, who must authenticate.
     let users = vec![User::new("app", "pencil")];
     let settings = Settings { auth: true, users, ..Settings::default() };
     let server = Endpoint::start(settings, ListenOptions::with_tls())?;
@@ -19,7 +19,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // It begins paused. A monitor would say when the server is there; here we know.
     pool.ready();
 
-    // A connection: connected, encrypted, logged in. Whoever comes first gets it first.
+    // A connection: connected, encrypted, authenticated. Requests are served in order.
     let mut connection = pool.check_out().await?;
     println!("connection {} to {}", connection.id(), pool.address());
 
@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let reply = connection.command("zoo", &rawdoc! { "find": "birds" }).await?;
     println!("find: {}", Document::try_from(reply)?);
 
-    // It comes back when it is dropped, and whoever asks next gets it.
+    // It returns to the pool when it is dropped, and serves the next request.
     drop(connection);
     println!("{}", pool.snapshot());
 

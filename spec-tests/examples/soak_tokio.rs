@@ -1,7 +1,7 @@
 //! A thousand tasks on the tokio shell, over TLS, while the server has one trouble after another:
 //! `cargo run --release -p cenote --example soak_tokio -- --seconds 60`.
 //!
-//! Exit status 0 if nobody hung, nothing was left and every rule was kept; 1 otherwise.
+//! Exit status 0 if no task hung, nothing leaked and every rule was kept; 1 otherwise.
 
 use std::error::Error;
 use std::path::PathBuf;

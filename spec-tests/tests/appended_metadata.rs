@@ -1,5 +1,5 @@
 //! What a library that wraps a pool tells servers of itself: the handshake's prose tests about appended
-//! metadata, on both shells (HS-29, HS-30, HS-48). A clear has the next connection be a new one.
+//! metadata, on both shells. A clear has the next connection be a new one.
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote_check::EventGuard;
@@ -63,7 +63,7 @@ fn driver(name: &str, version: Option<&str>, platform: Option<&str>) -> DriverIn
 fn told(endpoint: &Endpoint) -> [String; 3] {
     let client: Option<RawDocumentBuf> =
         endpoint.with(|server, _now| server.statistics().last_client.clone());
-    let client = client.expect("somebody introduced himself");
+    let client = client.expect("a client sent its metadata");
     let driver = client.get_document("driver").expect("there is a driver");
     let of = |text: &str| text.to_owned();
     [

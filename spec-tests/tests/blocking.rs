@@ -52,7 +52,7 @@ fn everybody_gets_in_as_they_are() {
     assert_eq!(error.command_error().and_then(|it| it.code), Some(18), "{error}");
 }
 
-/// CM-07 to CM-10: compressed is what may be, and both sides mean the same.
+// CM-07 to CM-10: compressed is what may be, and both sides mean the same.
 #[test]
 fn what_is_agreed_is_compressed() {
     let users = vec![User::new("app", "pencil")];
@@ -73,7 +73,7 @@ fn what_is_agreed_is_compressed() {
     }
 }
 
-/// LB-10, LB-12.
+// LB-10, LB-12.
 #[test]
 fn services_behind_a_load_balancer() {
     let topology = Topology::LoadBalanced(LoadBalanced { services: 2 });
@@ -82,7 +82,7 @@ fn services_behind_a_load_balancer() {
     assert_ne!(service(), service());
 }
 
-/// MS-09: each reply answers the one before.
+// MS-09: each reply answers the one before.
 #[test]
 fn a_stream_goes_on() {
     let topology = Topology::ReplicaSet(ReplicaSet::primary("cenote"));
@@ -115,7 +115,7 @@ fn a_unix_domain_socket() {
     assert_eq!((error.stage(), error.kind()), (Stage::Tcp, &Kind::Network));
 }
 
-/// ER-32: none of these is overload.
+// ER-32: none of these is overload.
 #[test]
 fn bad_certificates() {
     for certificate in [
@@ -135,7 +135,7 @@ fn bad_certificates() {
     }
 }
 
-/// ER-33: bytes that do not come are, garbage is not.
+// ER-33: bytes that do not come are, garbage is not.
 #[test]
 fn tls_handshakes_that_go_wrong() {
     let endpoint = start(Settings::default(), ListenOptions::with_tls());
@@ -157,7 +157,7 @@ fn tls_handshakes_that_go_wrong() {
     ping(&mut open(&endpoint.uri(), "").unwrap());
 }
 
-/// ER-30, MS-15: silence and ends may be overload, what is no message is not.
+// ER-30, MS-15: silence and ends may be overload, what is no message is not.
 #[test]
 fn hellos_that_go_wrong() {
     let endpoint = start(Settings::default(), ListenOptions::default());

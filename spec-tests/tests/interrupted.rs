@@ -24,7 +24,7 @@ fn interrupted(arguments: &[&str]) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
-/// Whether the process has somebody who waits for SIGINT, which is number 2.
+/// Whether the process handles SIGINT, which is number 2.
 fn hears_interrupts(child: &Child) -> bool {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).expect("it lives");
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -75,7 +75,7 @@ fn studies_that_are_done_are_told() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(json["interrupted"], true);
     assert!(json["studies"].as_object().is_some_and(|told| told.len() < 6));
-    // Pages that nobody has looked at are not said to be right.
+    // Pages that were not checked are not reported as right.
     let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/studies");
     assert_eq!(interrupted(&["study", "--check", pages]).status.code(), Some(1));
 }

@@ -100,7 +100,7 @@ impl cenote_mio::Connector for Once {
     }
 }
 
-/// OP-35, OP-36: has something in vain, whose value is nobody's business.
+// OP-35, OP-36: has an option without effect, whose value must not be logged.
 const URI: &str = "mongodb://db.example.com/?maxConecting=3&maxPoolSize=secret";
 
 fn on_tokio(address: ServerAddress, options: PoolOptions) {
@@ -183,7 +183,7 @@ fn expected() -> [String; 13] {
     ]
 }
 
-/// LG-48: the same in a process whose environment says so.
+// LG-48: the same in a process whose environment says so.
 #[test]
 fn errors_are_cut_where_the_environment_says() {
     let same = Command::new(std::env::current_exe().unwrap())

@@ -119,7 +119,7 @@ fn live_on(pool: &Pool, mut inherited: PooledConnection<MongoConnector>, sentry:
     // What the parent has is not to be touched.
     let error = ping(&mut inherited).expect_err("it is the parent's");
     assert!(matches!(error, OperationError::Interrupted(_)), "{error}");
-    inherited.set_purpose(Purpose::Cursor); // Nobody's any more, and no reason to panic.
+    inherited.set_purpose(Purpose::Cursor); // It has no pool any more; that must not panic.
     assert_eq!(pool.snapshot().total, 0);
     // The flight recorder goes on; the recording is the parent's, and has nothing to end here.
     let recorded = inputs(&pool.write_trace(Vec::new()).expect("memory"));
@@ -162,7 +162,7 @@ fn use_what_is_there(pool: &Pool, mut inherited: PooledConnection<MongoConnector
         assert!(matches!(ping(connection), Err(OperationError::Interrupted(_))));
         connection.set_purpose(Purpose::Cursor);
     }
-    pool.check_out().expect_err("there is nobody to open one");
+    pool.check_out().expect_err("there is no thread to open one");
 }
 
 /// A child that does not call `reset_after_fork`, whatever it does, does no harm.

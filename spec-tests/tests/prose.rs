@@ -29,8 +29,8 @@ fn fail_to_establish(mut sink: impl FnMut(Action<NoPayload>)) {
     pool.check_invariants();
 }
 
-/// PT-04: whoever wants events passes something that takes them. They come in order, among the
-/// actions, beginning with the creation of the pool.
+// PT-04: a subscriber to events is anything that takes actions. They come in order, among the
+// actions, beginning with the creation of the pool.
 #[test]
 fn anything_that_takes_actions_subscribes_to_events() {
     let mut seen = Vec::new();
@@ -53,7 +53,7 @@ fn anything_that_takes_actions_subscribes_to_events() {
     );
 }
 
-/// PT-04: whether anybody subscribes changes nothing else.
+// PT-04: a subscription changes nothing else.
 #[test]
 fn the_pool_does_the_same_when_nobody_listens() {
     let run = |subscribed: bool| {
@@ -81,8 +81,8 @@ fn the_pool_does_the_same_when_nobody_listens() {
     assert_eq!((with.2, without.2), (4, 0));
 }
 
-/// PT-05: a connection that cannot be established for a check-out fails it with `connectionError`,
-/// after the connection is closed with `error`, and the caller hears why.
+// PT-05: a connection that cannot be established for a check-out fails it with `connectionError`,
+// after the connection is closed with `error`, and the caller hears why.
 #[test]
 fn a_failed_establishment_fails_the_check_out_with_connection_error() {
     let mut actions = Vec::new();

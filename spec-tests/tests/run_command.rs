@@ -141,7 +141,7 @@ fn what_happened_on(shell: &str) {
     assert!(page.starts_with("<!doctype html>") && page.contains("127.0.0.1:"), "a page");
 }
 
-/// Where no `tlsCAFile` is named, whom the operating system trusts is trusted, and nobody else.
+/// Without `tlsCAFile`, exactly the operating system's authorities are trusted.
 #[test]
 fn system_roots_are_trusted() {
     let endpoint = Endpoint::start(Settings::default(), ListenOptions::with_tls()).unwrap();
@@ -199,7 +199,7 @@ fn a_page_alone_leaves_nothing_else() {
 #[test]
 fn a_run_that_does_not_begin_leaves_no_file() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = format!("mongodb://127.0.0.1:{}", free.local_addr().unwrap().port());
+    let unreachable = format!("mongodb://127.0.0.1:{}", free.local_addr().unwrap().port());
     drop(free);
     let folder = tempfile::tempdir().unwrap();
     let [new, old] = ["new", "old"].map(|name| folder.path().join(name));
@@ -207,7 +207,7 @@ fn a_run_that_does_not_begin_leaves_no_file() {
     for shell in ["tokio", "mio"] {
         for (option, file) in FILES.into_iter().flat_map(|option| [(option, &new), (option, &old)])
         {
-            let output = run(&[&nobody, "--shell", shell, option, file.to_str().unwrap()]);
+            let output = run(&[&unreachable, "--shell", shell, option, file.to_str().unwrap()]);
             assert_eq!(output.status.code(), Some(2), "{output:?}");
             assert!(!new.exists(), "{option}");
             assert_eq!(fs::read_to_string(&old).unwrap(), "of yesterday", "{option}");
@@ -237,7 +237,7 @@ fn chaos_shows_each_loss_and_recovery() {
     assert!(number(&restart["failed"]) > 0, "{restart}");
     let time = |name: &str| restart[name].as_f64().unwrap_or_else(|| panic!("{name}: {restart}"));
     assert!(time("clearedMS") <= time("readyMS"), "{restart}");
-    // As long as nobody listened, nothing went well.
+    // While connections were refused, no operation succeeded.
     assert!(time("lastedMS") <= time("goodAgainMS"), "{restart}");
     assert!(number(&summary["connections"]["poolCleared"]) > 0);
     assert!(number(&summary["operations"]["good"]) > 0);
@@ -245,7 +245,7 @@ fn chaos_shows_each_loss_and_recovery() {
     let failures: Vec<_> = summary["failures"].as_object().unwrap().keys().collect();
     assert!(failures.iter().any(|it| it.contains("reset by peer")), "{failures:?}");
     expect_no_growth(&summary);
-    // And somebody who looks sees it when it happens.
+    // Progress shows it while it happens.
     let told = text(&output.stderr);
     assert!(told.contains("trouble: restart") && told.contains("good again after"), "{told}");
 }
@@ -266,7 +266,7 @@ fn expect_no_growth(summary: &Value) {
 
 #[test]
 fn signals_stop_it_with_a_summary_and_nothing_left() {
-    // Whoever insists at once does not make of tasks that are at work such as hang.
+    // A second signal at once does not count working tasks as hanging.
     for signals in [&["-INT"][..], &["-TERM"], &["-INT", "-TERM"]] {
         let folder = tempfile::tempdir().unwrap();
         let mut child = cenote("run", &["--seconds", "600", "--json"])
@@ -307,16 +307,16 @@ fn a_server_elsewhere_is_a_connection_string() {
 #[test]
 fn what_cannot_be_done_is_2_with_one_line() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let nobody = format!("mongodb://u:secret@127.0.0.1:{}", free.local_addr().unwrap().port());
+    let unreachable = format!("mongodb://u:secret@127.0.0.1:{}", free.local_addr().unwrap().port());
     drop(free);
     for (arguments, says) in [
         (&["nonsense"][..], "the connection string does not begin with `mongodb://`"),
         (&["mongodb://h", "--chaos"], "--chaos injects faults into the built-in mock server"),
-        (&["mongodb://h", "--options", "maxPoolSize=1"], "--options is for the server"),
+        (&["mongodb://h", "--options", "maxPoolSize=1"], "--options is for the built-in mock server"),
         (&["--options", "maxPoolSiz=1"], "--options: maxPoolSiz: no such option"),
         (&["--options", "maxPoolSize=few"], "--options: maxPoolSize: the value is not"),
         (&["--options", "minPoolSize=9&maxPoolSize=3"], "minPoolSize is 9 but maxPoolSize is 3"),
-        (&[&nobody], "127.0.0.1:"),
+        (&[&unreachable], "127.0.0.1:"),
         (&["--events", "/nowhere/events.jsonl"], "/nowhere/events.jsonl: No such file"),
         (&["--events", "one", "--trace", "./one"], "--events and --trace are one file"),
         (
@@ -342,7 +342,7 @@ fn what_cannot_be_done_is_2_with_one_line() {
     }
 }
 
-/// Progress is for whoever listens; what came of it is not lost with him.
+/// If nothing reads the progress, the summary is not lost.
 #[cfg(target_os = "linux")]
 #[test]
 fn nobody_has_to_hear_how_it_goes() {

@@ -49,7 +49,7 @@ fn a_page_is_written_around_its_prose() {
     assert!(study(&["chained", "--check", to]).status.success());
 }
 
-/// Nobody can write the prose once more.
+/// The prose of a page must survive a failed write.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_takes_no_page() {

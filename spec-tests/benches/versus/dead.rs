@@ -81,7 +81,7 @@ fn wake_up(runtime: &Arc<Runtime>) -> Box<dyn FnMut() -> Sample> {
             for _ in 0..TIMES {
                 let (wake, mut live) = oneshot::channel::<()>();
                 poll_fn(|cx| {
-                    assert!(pin!(&mut live).poll(cx).is_pending(), "nobody has sent");
+                    assert!(pin!(&mut live).poll(cx).is_pending(), "nothing was sent");
                     Poll::Ready(())
                 })
                 .await;

@@ -1,4 +1,4 @@
-//! 64 tasks on two threads share 8 connections for a while: who gets how many, and how long each
+//! 64 tasks on two threads share 8 connections for a while: how many each gets, and how long each
 //! waits.
 
 use std::sync::Arc;

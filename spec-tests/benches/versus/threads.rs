@@ -113,7 +113,7 @@ fn crowd(pair: impl Fn() + Sync + 'static) -> Box<dyn FnMut() -> Sample> {
     })
 }
 
-/// A list, and a bell for those who find it empty. Whoever is quick comes first.
+/// A list, and a condition variable for threads that find it empty. Not fair.
 struct HandMade {
     state: Mutex<Idle>,
     bell: Condvar,
@@ -121,7 +121,7 @@ struct HandMade {
 
 struct Idle {
     connections: Vec<u64>,
-    /// The bell is a call of the operating system, whether or not anybody hears it.
+    /// Notifying is a system call, whether or not a thread waits.
     waiting: usize,
 }
 
@@ -154,7 +154,7 @@ impl HandMade {
     }
 }
 
-/// The same in the order of asking: whoever brings a connection back gives it to the oldest who waits.
+/// The same, fair: a returned connection goes to the thread that has waited longest.
 struct InOrder {
     state: Mutex<(Vec<u64>, VecDeque<Arc<Place>>)>,
 }

@@ -72,7 +72,7 @@ pub(crate) fn contestants(waiters: u32) -> Vec<Contestant> {
     ]
 }
 
-/// Those who hold the connections at the beginning do so until they are told.
+/// The first holders of the connections keep them until they are told.
 async fn wait_for(held: Option<oneshot::Receiver<()>>) {
     if let Some(held) = held {
         let _ = held.await;
@@ -131,7 +131,7 @@ fn chain(runtime: &Arc<Runtime>, waiters: u32) -> Box<dyn FnMut() -> Sample> {
     })
 }
 
-/// Everybody gets as far as to wait: the runtime, which is one thread, polls new tasks in the order in
+/// Lets every task start to wait: the runtime, which is one thread, polls new tasks in the order in
 /// which they are spawned, so that this one comes after all of them.
 async fn settle() {
     tokio::spawn(async {}).await.expect("it does nothing");

@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 use cenote_endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, StartError, User};
 use cenote_shell::builder::{BuildError, Builder, BuiltPool, FromUri};
 use cenote_tokio::Pool;
+use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use self::chance::Chance;
@@ -72,7 +73,14 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let is_over = Arc::new(AtomicBool::new(false));
 
     let monitor = Monitor::new(&format!("{}&{MONITOR}", endpoint.uri()), PAUSE)?;
-    let monitor = tokio::spawn(monitor.watch(pool.clone(), Arc::clone(&is_over)));
+    let monitor = {
+        let (pool, is_over) = (pool.clone(), Arc::clone(&is_over));
+        let tell = move |seen| match seen {
+            Ok(()) => pool.ready(),
+            Err((error, interrupt)) => pool.clear(error, interrupt),
+        };
+        spawn_blocking(move || monitor.watch(&is_over, tell))
+    };
     let chance = Chance::new(plan.seed);
     let trouble = trouble::make(Arc::clone(&endpoint), chance.of(0), Arc::clone(&is_over));
     let trouble = tokio::spawn(trouble);
@@ -122,7 +130,7 @@ pub async fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     })
 }
 
-/// A mock server in this process, with TLS and one user, worker_kind must authenticate. Without a seed it
+/// A mock server in this process, with TLS and one user and required authentication. Without a seed it
 /// draws one from the operating system.
 pub(crate) fn server(seed: Option<u64>) -> Result<Endpoint, StartError> {
     let settings = Settings {

@@ -1,58 +1,71 @@
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use bson::rawdoc;
+use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::{CheckOutError, PoolOptions};
+use cenote_core::pool::CheckOutError;
 use cenote_core::sdam::{self, PoolVerdict};
+use cenote_core::uri::ConnectionString;
 use cenote_tokio::{BuildError, Failure, OperationError, Pool};
-use tokio::time::sleep;
 
-/// Pings over a connection of its own, and makes a pool ready or clears it, as a monitor does
-///. It stands in for one.
-pub(crate) struct Monitor {
-    own: Pool,
+use crate::blocking::{Connection, Connector};
+
+/// Pings on a connection of its own, and marks a pool ready or clears it, as a monitor does. Blocks.
+pub(super) struct Monitor {
+    connector: Connector,
+    address: ServerAddress,
+    connection: Option<Connection>,
     pause: Duration,
 }
 
 impl Monitor {
     /// For the server of a connection string, with a pause between two pings.
-    pub(crate) fn new(uri: &str, pause: Duration) -> Result<Self, BuildError> {
-        let options = PoolOptions::default().with_max_pool_size(1);
-        let own = Pool::builder(uri)?.options(options).build()?;
-        own.ready();
-        Ok(Self { own, pause })
+    pub(super) fn new(uri: &str, pause: Duration) -> Result<Self, BuildError> {
+        let uri = ConnectionString::parse(uri)?;
+        let connector = Connector::new(&uri)?;
+        let address = uri.hosts.into_iter().next();
+        let address = address.unwrap_or_else(|| unreachable!("a connection string has a host"));
+        Ok(Self { connector, address, connection: None, pause })
     }
 
-    /// Whether the server is there.
-    pub(crate) async fn ping(&self) -> Result<(), ConnectionError> {
-        ping(&self.own).await
-    }
-
-    pub(crate) async fn watch(self, pool: Pool, is_over: Arc<AtomicBool>) {
+    /// `tell` marks the pool ready, or clears it with or without an interrupt.
+    pub(super) fn watch(
+        mut self,
+        is_over: &AtomicBool,
+        mut tell: impl FnMut(Result<(), (ConnectionError, bool)>),
+    ) {
         while !is_over.load(Ordering::Relaxed) {
-            match self.ping().await {
-                Ok(()) => pool.ready(),
+            match self.ping() {
+                Ok(()) => tell(Ok(())),
                 Err(error) => {
+                    self.connection = None;
                     if let PoolVerdict::Clear { interrupt } = sdam::monitor_verdict(&error).pool {
-                        pool.clear(error, interrupt);
+                        tell(Err((error, interrupt)));
                     }
                 }
             }
-            sleep(self.pause).await;
+            thread::sleep(self.pause);
         }
-        self.own.close().await;
+    }
+
+    fn ping(&mut self) -> Result<(), ConnectionError> {
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            None => self.connection.insert(self.connector.open(&self.address)?),
+        };
+        connection.command("admin", &rawdoc! { "ping": 1 }).map(drop)
     }
 }
 
-/// What SDAM makes of a connection that failed, done to its pool, on either shell.
+/// Applies SDAM's verdict on a failed connection to its pool, on either shell.
 pub(crate) fn heed(failure: &Failure<'_>) {
     let verdict = sdam::verdict(&failure.context(None), failure.error());
     failure.clear(verdict.pool);
 }
 
-/// Uses a pool of its own.
+/// Pings through a pool that has no other user.
 pub(crate) async fn ping(own: &Pool) -> Result<(), ConnectionError> {
     let mut connection = match own.check_out().await {
         Ok(connection) => connection,
@@ -62,7 +75,7 @@ pub(crate) async fn ping(own: &Pool) -> Result<(), ConnectionError> {
             | CheckOutError::PoolCleared { .. }
             | CheckOutError::WaitQueueTimeout { .. }
             | CheckOutError::Cancelled => {
-                unreachable!("the monitor has this pool to itself: {error}")
+                unreachable!("the pool has no other user: {error}")
             }
         },
     };

@@ -79,7 +79,7 @@ fn another_replica_set(shell: Shell) {
 fn another_protocol(shell: Shell) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
-    // Ends with the process: nobody tells it to.
+    // Ends with the process.
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let mut stream = stream;
@@ -103,7 +103,7 @@ fn tls_where_there_is_none_and_the_reverse(shell: Shell) {
     assert!(shown.starts_with("hello"), "{shown}");
 }
 
-/// What is wrong with a certificate is said, and that nobody has to wait for it to get better.
+/// The error names what is wrong with a certificate, and comes without waiting.
 fn certificates_that_are_refused(shell: Shell) {
     for (certificate, word) in [
         (ServerCertificate::Expired, "expired"),
@@ -123,12 +123,12 @@ fn certificates_that_are_refused(shell: Shell) {
     }
 }
 
-/// SD-24: monitors do not log in, so that it is the first check-out that finds out.
+// SD-24: monitors do not log in, so that it is the first check-out that finds out.
 fn a_wrong_password(shell: Shell) {
     let settings =
         Settings { auth: true, users: vec![User::new("app", "pencil")], ..Settings::default() };
     let endpoint = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
-    // So that the next check comes when somebody has looked.
+    // So that the next check comes after the assertions.
     let options = "heartbeatFrequencyMS=600000";
     let world =
         World::new(shell, &format!("mongodb://app:wrong@{}/?{options}", endpoint.address()));
@@ -143,7 +143,7 @@ fn a_wrong_password(shell: Shell) {
     world.client.close();
 }
 
-/// Each by itself: two that cannot be used do not keep anybody from the third, and stay visible.
+/// Each by itself: two unusable servers do not block the third, and stay visible.
 fn one_bad_server_of_three(shell: Shell) {
     let (good, other_set) = (member(Role::Primary), {
         use cenote_endpoint::{ReplicaSet, Topology};

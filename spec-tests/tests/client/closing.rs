@@ -24,8 +24,8 @@ fn is_closed(error: &ClientError) -> bool {
     matches!(error, ClientError::Selection(SelectionError::Closed))
 }
 
-/// SD-10: monitors end, pools close, nothing is left. Each pool tells of itself in its own order, and
-/// whoever tells of one does not wait for another.
+// SD-10: monitors end, pools close, nothing is left. Each pool tells of itself in its own order, and
+// the report of one does not wait for another.
 fn nothing_is_left(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], "replicaSet=rs0&minPoolSize=2");
@@ -45,7 +45,7 @@ fn nothing_is_left(shell: Shell) {
     world.client.close();
 }
 
-/// In that of the connection string. None of these pools was ever ready, so that nobody else has
+/// In that of the connection string. None of these pools was ever ready, so that no other thread has
 /// anything to tell of them meanwhile, and they are told of in the order in which they were closed.
 fn pools_close_in_their_order(shell: Shell) {
     let hosts = ["127.0.0.1:3", "127.0.0.1:1", "127.0.0.1:4", "127.0.0.1:2"];
@@ -54,7 +54,7 @@ fn pools_close_in_their_order(shell: Shell) {
     assert_eq!(world.addresses_of("ConnectionPoolClosed"), hosts);
 }
 
-/// Whoever waits for a server hears of it.
+/// A caller that waits for a server gets an error.
 fn who_waits_hears_of_it(shell: Shell) {
     let world = World::new(shell, "mongodb://127.0.0.1:1");
     thread::scope(|scope| {
@@ -91,7 +91,7 @@ fn dropped_it_closes(shell: Shell) {
     until_open(&only, 0);
 }
 
-/// Whoever gives up waiting for a server leaves nothing behind, and a close that is given up has
+/// A cancelled server selection leaves nothing behind, and a close that is cancelled has
 /// closed. On tokio, where one can give up.
 #[tokio::test]
 async fn waits_that_are_given_up() {
@@ -104,7 +104,7 @@ async fn waits_that_are_given_up() {
     let pool = client.pool(&only.address()).expect("of this client").clone();
     let _ = timeout(Duration::from_millis(50), client.check_out(&Selector::Any))
         .await
-        .expect_err("nobody is there");
+        .expect_err("there is no server");
     only.with(Server::clear_faults);
     let connection = client.check_out(&Selector::Any).await.expect("a connection");
     assert_eq!((pool.snapshot().total, pool.snapshot().waiting), (1, 0));

@@ -16,9 +16,9 @@ fn find() -> RawDocumentBuf {
     rawdoc! { "find": "birds" }
 }
 
-/// SD-26, SD-27, SD-28: a network error marks the server Unknown, clears its pool without an interrupt,
-/// cancels the check in progress; and whoever asks next waits for half a second and not for a
-/// heartbeat.
+// SD-26, SD-27, SD-28: a network error marks the server Unknown, clears its pool without an interrupt,
+// cancels the check in progress; and the next request waits for half a second and not for a
+// heartbeat.
 fn a_network_error(shell: Shell) {
     let only = member(Role::Primary);
     let uri = "heartbeatFrequencyMS=600000&serverSelectionTimeoutMS=20000";
@@ -38,7 +38,7 @@ fn a_network_error(shell: Shell) {
     world.client.close();
 }
 
-/// SD-29, SD-31: six operations that meet a server which shuts down clear once.
+// SD-29, SD-31: six operations that meet a server which shuts down clear once.
 fn six_operations_clear_once(shell: Shell) {
     let only = member(Role::Primary);
     let world = World::of(shell, &[&only], "maxPoolSize=6&maxConnecting=6");
@@ -62,7 +62,7 @@ fn six_operations_clear_once(shell: Shell) {
     world.client.close();
 }
 
-/// SD-29: no longer a primary, but the connections are good; and SD-25: a timeout says nothing.
+// SD-29: no longer a primary, but the connections are good; and SD-25: a timeout says nothing.
 fn what_does_not_clear(shell: Shell) {
     let only = standalone();
     let world = World::of(shell, &[&only], "socketTimeoutMS=200&heartbeatFrequencyMS=500");

@@ -1,4 +1,4 @@
-//! Who logs in as whom.
+//! One client for each credential.
 
 use bson::{RawBsonRef, rawdoc};
 use cenote_core::client::Selector;
@@ -9,7 +9,7 @@ use crate::world::World;
 
 on_both_shells!(two_credentials_never_share_a_connection);
 
-/// LN-02: a client for each credential. Their connections never mix, whoever is in a hurry.
+// LN-02: a client for each credential. Their connections never mix.
 fn two_credentials_never_share_a_connection(shell: Shell) {
     let users = vec![User::new("reports", "pencil"), User::new("orders", "eraser")];
     let settings = Settings { auth: true, users, ..Settings::default() };
@@ -24,7 +24,7 @@ fn two_credentials_never_share_a_connection(shell: Shell) {
             let mut connection = world.check_out(&Selector::Primary);
             let reply = connection.command("admin", &rawdoc! { "connectionStatus": 1 });
             let reply = reply.expect("a reply");
-            let info = reply.get_document("authInfo").expect("of who has logged in");
+            let info = reply.get_document("authInfo").expect("the authenticated users");
             let users = info.get_array("authenticatedUsers").expect("a list");
             let first = users.into_iter().flatten().next();
             let first = first.and_then(RawBsonRef::as_document).expect("a user");

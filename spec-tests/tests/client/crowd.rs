@@ -10,8 +10,8 @@ use crate::world::{World, sockets_to, standalone, three, until_open, until_so};
 
 on_both_shells!(a_hundred_a_server_and_two_more, fifty_clients_of_twenty_pools);
 
-/// ND-02, ND-03: 106 sockets if only the primary is used, 306 if all three are, as the operating system
-/// counts them.
+// ND-02, ND-03: 106 sockets if only the primary is used, 306 if all three are, as the operating system
+// counts them.
 fn a_hundred_a_server_and_two_more(shell: Shell) {
     let set = three();
     let options = "replicaSet=rs0&maxConnecting=20";

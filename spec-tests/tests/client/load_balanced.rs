@@ -21,7 +21,7 @@ pub(crate) fn balanced() -> Endpoint {
     start(Topology::LoadBalanced(LoadBalanced { services: 4 }))
 }
 
-/// LB-08, LB-40: nobody watches, and the pool is ready at once.
+// LB-08, LB-40: there is no monitor, and the pool is ready at once.
 fn no_monitors_and_ready_at_once(shell: Shell) {
     let endpoint = balanced();
     let world = World::of(shell, &[&endpoint], "loadBalanced=true");
@@ -37,7 +37,7 @@ fn no_monitors_and_ready_at_once(shell: Shell) {
     world.client.close();
 }
 
-/// LB-30, LB-31, LB-32: a cursor goes on where it began, and its connection comes back at its end.
+// LB-30, LB-31, LB-32: a cursor goes on where it began, and its connection comes back at its end.
 fn a_cursor_is_pinned(shell: Shell) {
     let endpoint = balanced();
     let world = World::of(shell, &[&endpoint], "loadBalanced=true");
@@ -67,7 +67,7 @@ fn a_cursor_is_pinned(shell: Shell) {
     world.client.close();
 }
 
-/// ER-06, LB-06: who waits in vain is told what keeps the connections.
+// ER-06, LB-06: the error of a wait-queue timeout says what holds the connections.
 fn who_keeps_the_connections(shell: Shell) {
     let endpoint = balanced();
     let options = "loadBalanced=true&maxPoolSize=2&waitQueueTimeoutMS=50";
@@ -80,7 +80,7 @@ fn who_keeps_the_connections(shell: Shell) {
     assert!(error.to_string().contains(expected), "{error}");
 }
 
-/// LB-22: a failure clears one service, and the pool stays ready.
+// LB-22: a failure clears one service, and the pool stays ready.
 fn a_failure_clears_one_service(shell: Shell) {
     let endpoint = balanced();
     let world = World::of(shell, &[&endpoint], "loadBalanced=true");

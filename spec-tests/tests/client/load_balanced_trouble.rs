@@ -39,8 +39,8 @@ fn is_ready(world: &World) -> bool {
     world.kinds() == [Some(ServerKind::LoadBalancer)] && world.count("ConnectionPoolReady") == 1
 }
 
-/// LB-22, SD-20: each service is cleared by the first of its connections that fails, and by no other;
-/// the pool stays ready, and the next operation works.
+// LB-22, SD-20: each service is cleared by the first of its connections that fails, and by no other;
+// the pool stays ready, and the next operation works.
 fn all_connections_are_reset(shell: Shell) {
     let endpoint = balanced();
     let world = World::of(shell, &[&endpoint], "loadBalanced=true&maxConnecting=8");
@@ -58,8 +58,8 @@ fn all_connections_are_reset(shell: Shell) {
     world.client.close();
 }
 
-/// SD-25: nobody watches, so that it is socketTimeoutMS that ends what waits. A timeout clears nothing;
-/// the connection itself is not used again.
+// SD-25: there is no monitor, so socketTimeoutMS ends the waits. A timeout clears nothing;
+// the connection itself is not used again.
 fn a_service_that_stalls(shell: Shell) {
     let endpoint: Endpoint = balanced();
     let world = World::of(shell, &[&endpoint], "loadBalanced=true&socketTimeoutMS=200");
@@ -75,8 +75,8 @@ fn a_service_that_stalls(shell: Shell) {
     world.client.close();
 }
 
-/// LB-20: what fails before hello says nothing of any service. As soon as somebody listens again, the
-/// next one who asks is served.
+// LB-20: what fails before hello says nothing of any service. As soon as the server listens
+// again, the next request is served.
 fn the_balancer_goes_and_comes_back(shell: Shell) {
     let endpoint = balanced();
     let world = World::of(shell, &[&endpoint], "loadBalanced=true&connectTimeoutMS=2000");

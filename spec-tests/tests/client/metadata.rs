@@ -13,15 +13,15 @@ on_both_shells!(monitors_tell_of_it_too);
 fn told(endpoint: &Endpoint) -> String {
     let client: Option<RawDocumentBuf> =
         endpoint.with(|server, _| server.statistics().last_client.clone());
-    let client = client.expect("somebody introduced himself");
+    let client = client.expect("a client sent its metadata");
     let driver = client.get_document("driver").expect("there is a driver");
     driver.get_str("name").expect("a name").to_owned()
 }
 
-/// HS-29, HS-30: nothing is opened on that account, and no hello sent; a monitor's next socket says it.
+// HS-29, HS-30: nothing is opened on that account, and no hello sent; a monitor's next socket says it.
 fn monitors_tell_of_it_too(shell: Shell) {
     let only = member(Role::Primary);
-    // No connection of the pool: whoever introduces himself is a monitor.
+    // No connection of the pool: the metadata comes from a monitor.
     let world = World::of(shell, &[&only], SOON);
     world.until_all_known();
     until_open(&only, 2);

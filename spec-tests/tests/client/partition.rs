@@ -23,9 +23,9 @@ fn through(shell: Shell, cables: &[FaultProxy], options: &str) -> World {
     World::at(shell, &addresses, options)
 }
 
-/// SD-41: only that member's pool is cleared, with an interrupt, when its check is not answered; what
-/// runs there fails at once, though no byte and no reset ever comes. Once the network is whole again
-/// the member is found within a heartbeat.
+// SD-41: only that member's pool is cleared, with an interrupt, when its check is not answered; what
+// runs there fails at once, though no byte and no reset ever comes. Once the network is whole again
+// the member is found within a heartbeat.
 fn a_member_that_is_cut_off(shell: Shell) {
     let set = three();
     let cables = cables(&set);
@@ -56,7 +56,7 @@ fn a_member_that_is_cut_off(shell: Shell) {
     world.client.close();
 }
 
-/// Whoever waits for a server meanwhile has it when there is one again.
+/// A caller that waits for a server meanwhile gets it when there is one again.
 fn everybody_is_cut_off(shell: Shell) {
     let set = three();
     let cables = cables(&set);

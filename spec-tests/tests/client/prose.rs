@@ -33,7 +33,7 @@ fn options() -> PoolOptions {
         .with_wait_queue_timeout(Duration::from_secs(4))
 }
 
-/// PT-01, PT-03.
+// PT-01, PT-03.
 fn cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri(shell: Shell) {
     let only = standalone();
     let given = options().with_leak_detection_threshold(Duration::from_secs(60));
@@ -46,7 +46,7 @@ fn cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri(shel
     world.client.close();
 }
 
-/// PT-02.
+// PT-02.
 fn cmap_2_all_pools_of_a_client_have_the_same_options(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], OPTIONS);
@@ -56,7 +56,7 @@ fn cmap_2_all_pools_of_a_client_have_the_same_options(shell: Shell) {
     world.client.close();
 }
 
-/// PT-04.
+// PT-04.
 fn cmap_4_one_subscription_hears_of_all_pools(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], "replicaSet=rs0");
@@ -86,7 +86,7 @@ fn cmap_4_one_subscription_hears_of_all_pools(shell: Shell) {
     }
 }
 
-/// PT-05.
+// PT-05.
 fn cmap_5_a_connection_that_fails_fails_its_check_out(shell: Shell) {
     let only = standalone();
     let world = World::of(shell, &[&only], "heartbeatFrequencyMS=600000");
@@ -94,7 +94,7 @@ fn cmap_5_a_connection_that_fails_fails_its_check_out(shell: Shell) {
     tell(&only, |server, now| {
         server.set_fault(now, Script::new(Fault::Refuse));
     });
-    let error = world.client.check_out_of(&only.address()).err().expect("nobody listens");
+    let error = world.client.check_out_of(&only.address()).err().expect("connections are refused");
     assert!(matches!(ClientError::from(error), ClientError::Pool(_)));
     // The caller may hear of it before the subscriber does.
     world.until_told("ConnectionCheckOutFailed", 1);
@@ -108,8 +108,8 @@ fn cmap_5_a_connection_that_fails_fails_its_check_out(shell: Shell) {
     world.client.close();
 }
 
-/// SD-09: "Connection Pool Management" of SDAM's prose tests. Polled: of a server that streams, the
-/// next command is one for a round-trip time, whose failure means nothing (SD-42).
+// SD-09: "Connection Pool Management" of SDAM's prose tests. Polled: of a server that streams, the
+// next command is one for a round-trip time, whose failure means nothing (SD-42).
 fn sdam_heartbeats_make_pools_ready_and_clear_them(shell: Shell) {
     let only = member(Role::Primary);
     let options = "appname=SDAMPoolManagementTest&heartbeatFrequencyMS=500&directConnection=true\

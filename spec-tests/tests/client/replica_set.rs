@@ -15,7 +15,7 @@ on_both_shells!(
     what_is_told_of_a_server,
 );
 
-/// SD-02, SD-07: what each member is, a pool for each, and a server for each wish.
+// SD-02, SD-07: what each member is, a pool for each, and a server for each wish.
 fn each_member_is_seen_as_what_it_is(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], "replicaSet=rs0");
@@ -37,7 +37,7 @@ fn each_member_is_seen_as_what_it_is(shell: Shell) {
     world.client.close();
 }
 
-/// SD-50, SD-51, ND-03: two sockets a server, which are not the pool's and log in to nothing.
+// SD-50, SD-51, ND-03: two sockets a server, which are not the pool's and log in to nothing.
 fn two_monitoring_sockets_a_server(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], "replicaSet=rs0&maxPoolSize=5");
@@ -59,8 +59,8 @@ fn two_monitoring_sockets_a_server(shell: Shell) {
     }
 }
 
-/// A step-down is told by the stream, not found out ten seconds later; and the pool of who stepped
-/// down stays as it is (SD-08).
+// A step-down is told by the stream, not found out ten seconds later; and the pool of the member that stepped
+// down stays as it is (SD-08).
 fn a_change_of_primary(shell: Shell) {
     let set = [member(Role::Primary), member(Role::Secondary)];
     let options = "replicaSet=rs0&heartbeatFrequencyMS=60000";
@@ -80,7 +80,7 @@ fn a_change_of_primary(shell: Shell) {
     world.client.close();
 }
 
-/// SD-09: the pool is ready after the first heartbeat, and each check ends.
+// SD-09: the pool is ready after the first heartbeat, and each check ends.
 fn what_is_told_of_a_server(shell: Shell) {
     let only = member(Role::Primary);
     let world = World::of(shell, &[&only], "");

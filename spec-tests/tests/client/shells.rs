@@ -38,7 +38,7 @@ pub(crate) enum Shell {
     Mio,
 }
 
-/// Who is told of pools and of servers.
+/// The subscribers to events of pools and servers.
 pub(crate) struct Ears {
     pub(crate) pools: PoolEar,
     pub(crate) servers: Box<dyn Fn(&ServerEvent) + Send + Sync>,

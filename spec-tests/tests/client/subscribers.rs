@@ -1,4 +1,4 @@
-//! Whoever is told of a client, and what he may do then.
+//! Subscribers of a client's events, and what they may do in the call.
 
 use std::panic::Location;
 use std::sync::mpsc::{Receiver, channel};
@@ -15,7 +15,7 @@ use crate::world::{judge, member, standalone, until_open};
 /// Longer than anything takes on the slowest machine.
 const LONG: Duration = Duration::from_secs(30);
 
-/// On the thread of the loop, which is the only one that would go on: he does not wait for himself.
+/// On the thread of the loop, which is the only one that would go on: the call must not wait for it.
 #[test]
 fn a_subscriber_of_mio_may_close_the_client() {
     let only = member(Role::Primary);

@@ -19,9 +19,9 @@ on_both_shells!(
     who_waits_for_a_server_has_it_checked,
 );
 
-/// SD-41: who hangs is cleared with an interrupt, within connectTimeoutMS and heartbeatFrequencyMS; the
-/// operations that hang with it fail at once, with the error that may be tried again; and it is asked
-/// again at once (SM-06).
+// SD-41: a server that hangs is cleared with an interrupt, within connectTimeoutMS and heartbeatFrequencyMS; the
+// operations that hang with it fail at once, with the error that may be tried again; and it is asked
+// again at once (SM-06).
 fn a_server_that_stalls(shell: Shell) {
     let only = member(Role::Primary);
     let world = World::of(shell, &[&only], SOON);
@@ -41,7 +41,7 @@ fn a_server_that_stalls(shell: Shell) {
     world.client.close();
 }
 
-/// SD-40: killed, it is Unknown, visibly so; back again, it is found within a heartbeat.
+// SD-40: killed, it is Unknown, visibly so; back again, it is found within a heartbeat.
 fn a_server_that_dies_and_returns(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], &format!("replicaSet=rs0&{SOON}"));
@@ -81,7 +81,7 @@ fn a_server_that_restarts(shell: Shell) {
     world.client.close();
 }
 
-/// SM-05: whoever needs a server has it checked; nobody waits for the next heartbeat.
+// SM-05: a request for a server triggers a check, and does not wait for the next heartbeat.
 fn who_waits_for_a_server_has_it_checked(shell: Shell) {
     let only = standalone();
     tell(&only, |server, now| {

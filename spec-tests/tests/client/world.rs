@@ -127,8 +127,8 @@ impl World {
         self.client.servers()[index].description.error.as_ref().map(ToString::to_string)
     }
 
-    /// Until that was told so often, of all pools together: whoever asks something of a client may hear
-    /// of it before a subscriber does, who is told by another thread.
+    /// Until that was told so often, of all pools together: a caller may get a result
+    /// before another thread has told the subscribers.
     pub(crate) fn until_told(&self, name: &str, times: usize) {
         self.until(&format!("{times} {name}"), |world| world.count(name) >= times);
         assert_eq!(self.count(name), times, "{name}");
@@ -237,7 +237,7 @@ pub(crate) fn commands(endpoint: &Endpoint, name: &str) -> u64 {
     statistics.commands.get(name).copied().unwrap_or_default()
 }
 
-/// Until the endpoint has noticed: it is another thread, and tells nobody.
+/// Waits until the endpoint has noticed: it runs in another thread, and emits no event.
 pub(crate) fn until_open(endpoint: &Endpoint, expected: u64) {
     until_so(|| match open(endpoint) {
         open if open == expected => Ok(()),
@@ -245,7 +245,7 @@ pub(crate) fn until_open(endpoint: &Endpoint, expected: u64) {
     });
 }
 
-/// For what nobody tells.
+/// Polls for a condition without an event.
 pub(crate) fn until_so(mut holds: impl FnMut() -> Result<(), String>) {
     let end = Instant::now() + LONG;
     while let Err(what) = holds() {

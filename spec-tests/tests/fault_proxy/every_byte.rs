@@ -6,7 +6,7 @@ use cenote_core::error::Stage;
 /// How many lanes there are side by side: each has its own proxy and its own pool.
 pub(crate) const LANES: usize = 8;
 
-/// A conversation that nobody has broken: hello, a login and a ping, each with its reply.
+/// A conversation without a fault: hello, authentication and a ping, each with its reply.
 #[derive(Clone)]
 pub(crate) struct Conversation {
     turns: Vec<(Way, u64)>,

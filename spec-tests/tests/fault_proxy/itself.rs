@@ -99,7 +99,7 @@ fn a_server_that_resets_resets_its_client() {
     let reset = (Vec::new(), Some(ErrorKind::ConnectionReset));
     assert_eq!(ask(&mut stream, b"twelve bytes"), reset);
     server.join().expect("no panic");
-    // Nobody listens any more.
+    // The proxy does not listen any more.
     let mut stream = TcpStream::connect(&near).expect("a proxy");
     assert_eq!(
         stream.read(&mut [0]).map_err(|error| error.kind()),
@@ -149,7 +149,7 @@ fn pieces_and_delays_change_nothing_but_the_time() {
     }
 }
 
-/// Who came last is accepted first, and those after them in order.
+/// The last connection is accepted first, and those after it in order.
 #[test]
 fn connections_go_through_backwards() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -178,7 +178,7 @@ fn nothing_is_left_of_a_proxy() {
     let near = proxy.address().to_string();
     drop(proxy);
     assert_ne!(ask(&mut stream, b"two"), (b"two".to_vec(), None));
-    assert!(TcpStream::connect(near).is_err(), "nobody listens");
+    assert!(TcpStream::connect(near).is_err(), "connections are refused");
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Lane {
                 let CheckOutError::EstablishFailed { cause } = error.error() else {
                     panic!("{error}")
                 };
-                // Whoever gets it knows where, and how far it came.
+                // The message says where, and how far it came.
                 assert_eq!(*error.address(), self.proxy.address());
                 assert!(error.to_string().contains(&cause.stage().to_string()), "{error}");
                 return Err(cause.clone());
@@ -53,7 +53,7 @@ impl Lane {
         }
     }
 
-    /// A machine that is busy lets the limit pass although nobody is silent. A pool that hangs does so
+    /// On a busy machine the limit may pass although neither side is silent. A pool that hangs does so
     /// each time.
     fn patient_ping(&self) -> Result<(), ConnectionError> {
         for _ in 0..10 {
@@ -65,7 +65,7 @@ impl Lane {
         self.ping()
     }
 
-    /// One who meets it, and one who comes after him.
+    /// A caller that gets the fault, and the next one.
     fn live_through(&self, conversation: &Conversation, case: Case) {
         self.proxy.expect([ConnectionFault::cut(case.after, case.end)]);
         let error = self.ping().expect_err("it was broken");
@@ -92,7 +92,7 @@ impl Lane {
 
 fn unbroken(endpoint: &Endpoint) -> Conversation {
     let lane = Lane::new(endpoint, "maxPoolSize=1");
-    lane.ping().expect("nobody breaks it");
+    lane.ping().expect("it has no fault");
     let passed = lane.proxy.passed(0).expect("a connection");
     lane.end();
     Conversation::new(passed)
@@ -128,10 +128,10 @@ fn silent_in_every_message() {
             let conversation = &conversation;
             scope.spawn(move || {
                 // The first login computes, which is not to count.
-                lane.patient_ping().expect("nobody breaks it");
+                lane.patient_ping().expect("it has no fault");
                 lane.renew(ConnectionError::network(Stage::Tcp, "it was used"));
                 lane.proxy.expect([ConnectionFault::cut(case.after, End::Silence)]);
-                let error = lane.ping().expect_err("nobody answers");
+                let error = lane.ping().expect_err("there is no reply");
                 assert!(error.is_timeout(), "{case:?}: {error}");
                 conversation.expect(case, error.stage());
                 lane.patient_ping().unwrap_or_else(|error| panic!("after {case:?}: {error}"));
@@ -164,7 +164,7 @@ fn fates_by_seed() {
     lane.end();
 }
 
-/// The server accepts them backwards, and everybody gets his own.
+/// The server accepts them backwards, and each gets its own.
 #[test]
 fn accepted_backwards() {
     let endpoint = endpoint();
@@ -179,6 +179,6 @@ fn accepted_backwards() {
             });
         }
     });
-    assert_eq!(lane.proxy.connections(), 4, "nobody took another one's");
+    assert_eq!(lane.proxy.connections(), 4, "each has its own");
     lane.end();
 }

@@ -39,7 +39,7 @@ impl Lane {
                 let CheckOutError::EstablishFailed { cause } = error.error() else {
                     panic!("{error}")
                 };
-                // Whoever gets it knows where, and how far it came.
+                // The message says where, and how far it came.
                 assert_eq!(*error.address(), self.proxy.address());
                 assert!(error.to_string().contains(&cause.stage().to_string()), "{error}");
                 return Err(cause.clone());
@@ -55,7 +55,7 @@ impl Lane {
         }
     }
 
-    /// A machine that is busy lets the limit pass although nobody is silent. A pool that hangs does so
+    /// On a busy machine the limit may pass although neither side is silent. A pool that hangs does so
     /// each time.
     async fn patient_ping(&self) -> Result<(), ConnectionError> {
         for _ in 0..10 {
@@ -67,7 +67,7 @@ impl Lane {
         self.ping().await
     }
 
-    /// One who meets it, and one who comes after him.
+    /// A caller that gets the fault, and the next one.
     async fn live_through(&self, conversation: &Conversation, case: Case) {
         self.proxy.expect([ConnectionFault::cut(case.after, case.end)]);
         let error = self.ping().await.expect_err("it was broken");
@@ -94,7 +94,7 @@ impl Lane {
 
 async fn unbroken(endpoint: &Endpoint) -> Conversation {
     let lane = Lane::new(endpoint, "maxPoolSize=1");
-    lane.ping().await.expect("nobody breaks it");
+    lane.ping().await.expect("it has no fault");
     let passed = lane.proxy.passed(0).expect("a connection");
     lane.end().await;
     Conversation::new(passed)
@@ -132,10 +132,10 @@ async fn silent_in_every_message() {
         let conversation = conversation.clone();
         lanes.spawn(async move {
             // The first login computes, which is not to count.
-            lane.patient_ping().await.expect("nobody breaks it");
+            lane.patient_ping().await.expect("it has no fault");
             lane.renew(ConnectionError::network(Stage::Tcp, "it was used"));
             lane.proxy.expect([ConnectionFault::cut(case.after, End::Silence)]);
-            let error = lane.ping().await.expect_err("nobody answers");
+            let error = lane.ping().await.expect_err("there is no reply");
             assert!(error.is_timeout(), "{case:?}: {error}");
             conversation.expect(case, error.stage());
             lane.patient_ping().await.unwrap_or_else(|error| panic!("after {case:?}: {error}"));
@@ -173,11 +173,11 @@ async fn fates_by_seed() {
     for _ in 0..8 {
         lane.ping().await.expect("all is well");
     }
-    let lane = Arc::into_inner(lane).expect("nobody else has it");
+    let lane = Arc::into_inner(lane).expect("all other handles are dropped");
     lane.end().await;
 }
 
-/// The server accepts them backwards, and everybody gets his own.
+/// The server accepts them backwards, and each gets its own.
 #[tokio::test]
 async fn accepted_backwards() {
     let endpoint = endpoint();
@@ -190,11 +190,11 @@ async fn accepted_backwards() {
         connection.description().connection_id.expect("servers count")
     };
     let (a, b, c, d) = tokio::join!(number(), number(), number(), number());
-    assert_eq!(BTreeSet::from([a, b, c, d]).len(), 4, "nobody took another one's");
+    assert_eq!(BTreeSet::from([a, b, c, d]).len(), 4, "each has its own");
     lane.end().await;
 }
 
-/// Nobody is told anything, and what was on its way arrives later.
+/// No connection is closed, and bytes in flight arrive later.
 #[tokio::test]
 async fn cut_and_mended() {
     let endpoint = endpoint();
@@ -204,12 +204,12 @@ async fn cut_and_mended() {
     let held_up = Arc::clone(&lane);
     let held_up = tokio::spawn(async move { held_up.ping().await });
     for _ in 0..10 {
-        other.ping().await.expect("nobody has cut it there");
+        other.ping().await.expect("there it is not cut");
     }
     assert!(!held_up.is_finished(), "others have asked ten times meanwhile");
     lane.proxy.mend();
     held_up.await.expect("no panic").expect("nothing was lost");
     for lane in [lane, other] {
-        Arc::into_inner(lane).expect("nobody else has it").end().await;
+        Arc::into_inner(lane).expect("all other handles are dropped").end().await;
     }
 }

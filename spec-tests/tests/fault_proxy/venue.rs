@@ -14,7 +14,7 @@ use cenote_endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, User};
 /// More than anything has to wait for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A server on which everybody has to log in with SCRAM-SHA-256. Not with TLS: what breaks is to break
+/// A server that requires SCRAM-SHA-256. Not with TLS: what breaks is to break
 /// hello, the login and commands.
 pub(crate) fn endpoint() -> Endpoint {
     let settings = Settings {
@@ -82,7 +82,7 @@ impl Ear {
     }
 }
 
-/// Nobody waits, nobody has anything, and this many connections are there.
+/// No request waits, no connection is in use, and there are this many connections.
 pub(crate) fn expect_rest(snapshot: &Snapshot, connections: u32, after: &str) {
     let Snapshot { total, available, in_use, pending, waiting, .. } = *snapshot;
     let found = (total, available, in_use, pending, waiting);

@@ -15,7 +15,7 @@ use tokio::time::{Instant, pause};
 use crate::Parent;
 use crate::paper::inputs;
 
-/// How long anybody may take before it is held to hang. Nobody takes a hundredth of that.
+/// After this time it counts as hanging. Normally it takes less than a hundredth of that.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct Child {
@@ -88,7 +88,7 @@ fn resets(parent: Parent) {
         let own = ping(&pool).await;
         assert_eq!(own.id(), 3, "numbers go on");
         assert_foreign(&mut first).await;
-        first.set_purpose(Purpose::Cursor); // Nobody's any more, and no reason to panic.
+        first.set_purpose(Purpose::Cursor); // It has no pool any more; that must not panic.
         drop(first);
         assert_eq!(pool.snapshot().total, 1, "it counts no longer");
         pool.reset_after_fork().expect("a runtime of its own"); // Once more is nothing.

@@ -11,7 +11,7 @@ use cenote_tokio::PoolEvent;
 #[derive(Clone)]
 pub(crate) struct Judge {
     sentry: Arc<EventGuard>,
-    /// Nobody tells anything.
+    /// No process reports anything.
     quiet: Arc<Mutex<()>>,
     /// Whether the next connection that is closed is so because the pool has noticed a fork.
     is_to_notice: Arc<AtomicBool>,

@@ -132,7 +132,7 @@ impl Parent {
         done.expect("the parent hears from its server");
     }
 
-    /// Somebody asks for a third connection of two.
+    /// A request for a third connection of two.
     fn wait(&self) -> JoinHandle<u64> {
         let pool = self.pool.clone();
         let options = pool.options().with_max_pool_size(2);

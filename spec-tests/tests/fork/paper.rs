@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use cenote_core::trace::Replay;
 
-/// What is written, to be read by whoever has it, too.
+/// A writer whose content can be read.
 #[derive(Clone, Default)]
 pub(crate) struct Paper(Arc<Mutex<Vec<u8>>>);
 

@@ -119,7 +119,7 @@ fn accept(listener: &TcpListener, port: u16, tallies: &Tallies) {
     }
 }
 
-/// Counts before it passes on: who has got a reply is counted.
+/// Counts before it forwards: a client with a reply has been counted.
 fn relay(mut from: impl io::Read, mut to: TcpStream, count: impl Fn(usize)) {
     let mut buffer = [0; 16 << 10];
     loop {

@@ -106,5 +106,5 @@ async fn without_tls_and_users() {
     let endpoint = plain(Topology::Standalone);
     let client = connect(&endpoint.uri(), &[]).await;
     assert!(ping(&client).await.is_ok());
-    assert!(compressed(&endpoint).is_empty(), "nobody asked for it");
+    assert!(compressed(&endpoint).is_empty(), "it was not requested");
 }

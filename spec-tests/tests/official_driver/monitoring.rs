@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::client::{PATIENCE, options, ping, plain};
 
-/// The step-down is told by the stream: whoever asks now and then would ask again in a minute.
+/// The streaming monitor reports the step-down; a polling one would ask again in a minute.
 #[tokio::test]
 async fn a_change_is_told_by_the_stream() {
     let endpoint = plain(Topology::ReplicaSet(ReplicaSet::primary("cenote")));

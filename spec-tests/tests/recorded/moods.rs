@@ -32,7 +32,7 @@ pub(crate) struct Socket {
     pub(crate) broken: bool,
 }
 
-/// What somebody does at the end with a connection that he has checked out.
+/// What a caller finally does with a connection that it has checked out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Farewell {
     Breaks,
@@ -40,7 +40,7 @@ pub(crate) enum Farewell {
     Nothing,
 }
 
-/// What somebody in charge does.
+/// What the controlling task does.
 pub(crate) enum Decree {
     Clear { interrupt: bool, pause: Duration },
     ClearService(ServiceId),

@@ -43,7 +43,7 @@ impl Connector for Moody {
     }
 }
 
-/// Lets threads and somebody in charge use a pool, which is made as `build` says.
+/// Lets threads and a controlling thread use a pool that `build` makes.
 pub(crate) fn run(
     seed: u64,
     build: impl FnOnce(Builder<Moody>) -> Builder<Moody>,
@@ -70,7 +70,7 @@ pub(crate) fn run(
     end(&pool);
 }
 
-/// One of those who use the pool.
+/// One of the users of the pool.
 fn work(pool: &Pool<Moody>, seed: u64) {
     let mut chance = Chance::new(seed);
     for _ in 0..12 {
@@ -96,7 +96,7 @@ fn give_back(mut connection: PooledConnection<Moody>, chance: &mut Chance) {
     }
 }
 
-/// Whoever says ready and clear, and changes options.
+/// Marks the pool ready, clears it, and changes options.
 fn govern(pool: &Pool<Moody>, mut chance: Chance) {
     pool.ready();
     for _ in 0..10 {
@@ -127,7 +127,7 @@ fn embedded(seed: u64, builder: Builder<Moody>) -> Pool<Moody> {
     let chance = Chance::new(seed ^ 0xEB);
     let shared = &pool;
     thread::scope(|scope| {
-        // Gone with this, should it fail: then nobody waits for a loop that is not turned.
+        // Dropped with this on failure, so that no thread waits for a loop that is not turned.
         let (mut source, mut chance) = (source, chance);
         let worker = |number: u64| {
             let pool = shared;
@@ -158,7 +158,7 @@ fn embedded(seed: u64, builder: Builder<Moody>) -> Pool<Moody> {
 }
 
 fn turn(poll: &mut Poll, source: &mut PoolSource<Moody>) {
-    // Somebody may have finished meanwhile.
+    // A thread may have finished meanwhile.
     let timeout = source.next_timeout().unwrap_or(UNIT).min(UNIT);
     let mut events = Events::with_capacity(16);
     match poll.poll(&mut events, Some(timeout)) {

@@ -36,7 +36,7 @@ impl Connector for Moody {
     }
 }
 
-/// Lets five tasks and somebody in charge use a pool, which is made as `build` says.
+/// Lets five tasks and a controlling task use a pool that `build` makes.
 pub(crate) fn run(
     seed: u64,
     build: impl FnOnce(Builder<Moody>) -> Builder<Moody>,
@@ -60,7 +60,7 @@ pub(crate) fn run(
     });
 }
 
-/// One of those who use the pool.
+/// One of the users of the pool.
 async fn work(pool: Pool<Moody>, seed: u64) {
     let mut chance = Chance::new(seed);
     for _ in 0..12 {
@@ -84,7 +84,7 @@ async fn work(pool: Pool<Moody>, seed: u64) {
     }
 }
 
-/// Whoever says ready and clear, and changes options.
+/// Marks the pool ready, clears it, and changes options.
 async fn govern(pool: &Pool<Moody>, mut chance: Chance) {
     pool.ready();
     for _ in 0..10 {

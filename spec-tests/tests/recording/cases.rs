@@ -76,7 +76,7 @@ pub(crate) fn the_trace_is_whole_when_the_pool_is_gone<S: Subject>() {
     let pool = S::build(recorded(2, recording)).expect("a pool");
     live(&pool);
     drop(pool);
-    // The writer goes when nobody writes any more, which may be a thread of the pool's.
+    // The writer is dropped with its last user, which may be a thread of the pool.
     assert!(all_gone.recv().is_err());
     let life = life(&paper.read());
     // The end of a runtime closes the pool once more.
@@ -85,7 +85,7 @@ pub(crate) fn the_trace_is_whole_when_the_pool_is_gone<S: Subject>() {
     assert!(!closes.is_empty() && closes.iter().all(|name| *name == "Close"), "{closes:?}");
 }
 
-/// Paper, and who hears that it was let go.
+/// A writer, and a channel that reports its drop.
 struct Last(
     Paper,
     #[expect(dead_code, reason = "it is there to be dropped")] std::sync::mpsc::Sender<()>,
@@ -128,7 +128,7 @@ pub(crate) fn a_writer_that_fails_ends_the_recording_and_not_the_pool<S: Subject
         let error = pool.end_recording().expect_err("it cannot be written");
         assert!(matches!(error, RecordingError::Writer(_)), "{error:?}");
         assert_eq!(error.to_string(), format!("no trace can be written: {why}"));
-        // Whoever asks again hears it again.
+        // Asking again returns it again.
         assert!(pool.end_recording().is_err());
         drop(pool.check_out().expect("a connection"));
         assert!(!life(&pool.write_trace().expect("memory")).is_empty());

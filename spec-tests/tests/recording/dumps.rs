@@ -89,7 +89,7 @@ pub(crate) fn each_signal_is_a_dump<S: Subject>() {
             assert_eq!(life(&fs::read(dump).expect("a file"))[..15], LIFE[..15]);
         }
     }
-    // Nobody has to do anything else.
+    // Nothing else is necessary.
     raise(SIGUSR1).expect("a signal");
     let began = Instant::now();
     while dumps(folder.path(), "-signal.bson").len() < 3 {
@@ -98,7 +98,7 @@ pub(crate) fn each_signal_is_a_dump<S: Subject>() {
     }
     pool.close();
     drop(pool);
-    // Nobody listens any more, and the process goes on.
+    // The signal has no handler any more, and the process goes on.
     raise(SIGUSR1).expect("a signal");
 }
 

@@ -34,7 +34,7 @@ fn somewhere_else<S: Subject>() {
     drop(held);
 }
 
-/// When it is given back: before, nobody can look.
+/// Set when it is given back: before, it cannot be read.
 fn under_the_lock<S: Subject>() {
     let folder = tempdir().expect("a folder");
     let pool = pool::<S>(PoolOptions::default().with_load_balanced(true), folder.path());

@@ -31,7 +31,7 @@ fn users() -> Server {
     Server::with_users(&users, &Options::default())
 }
 
-/// AU-10, AU-20 to AU-22, AU-30, AU-32: who they are is what the server says afterwards.
+// AU-10, AU-20 to AU-22, AU-30, AU-32: the server confirms the user afterwards.
 #[test]
 fn scram() {
     let server = users();
@@ -59,7 +59,7 @@ fn scram() {
     }
 }
 
-/// AU-12, ER-31: no is no, and the time for it is after hello.
+// AU-12, ER-31: no is no, and the time for it is after hello.
 #[test]
 fn who_is_nobody_stays_out() {
     let server = users();
@@ -70,7 +70,7 @@ fn who_is_nobody_stays_out() {
             assert_is_no(&error);
         }
     }
-    // Whoever does not authenticate gets as far as hello, and no further.
+    // Without authentication hello succeeds, and nothing else.
     let mut connection = open(&server.uri("")).unwrap();
     let error = connection.command("admin", &rawdoc! { "listDatabases": 1 }).unwrap_err();
     assert_eq!(error.command_error().and_then(|it| it.code), Some(13));
@@ -83,7 +83,7 @@ fn assert_is_no(error: &ConnectionError) {
     assert!(!error.is_retryable());
 }
 
-/// AU-36: a second connection gives the proof without computing it anew.
+// AU-36: a second connection gives the proof without computing it anew.
 #[test]
 fn connections_of_one_client() {
     let server = users();
@@ -96,7 +96,7 @@ fn connections_of_one_client() {
     }
 }
 
-/// AU-45 to AU-47, TL-11.
+// AU-45 to AU-47, TL-11.
 #[test]
 fn x509() {
     let certificates = Certificates::new("127.0.0.1");

@@ -13,7 +13,7 @@ fn birds(from: i32) -> Vec<RawDocumentBuf> {
     (from..from + MANY).map(|id| rawdoc! { "_id": id, "name": "x".repeat(100) }).collect()
 }
 
-/// MS-04, MS-05, MS-12: documents in a section of their own, and large replies.
+// MS-04, MS-05, MS-12: documents in a section of their own, and large replies.
 #[test]
 fn what_is_inserted_is_found() {
     let server = Server::plain();
@@ -31,7 +31,7 @@ fn what_is_inserted_is_found() {
     assert!(connection.is_reusable());
 }
 
-/// MS-14: this server skips checksums; at least it does not stumble over them.
+// MS-14: this server skips checksums; at least it does not stumble over them.
 #[test]
 fn a_message_may_end_with_its_checksum() {
     let server = Server::plain();
@@ -41,7 +41,7 @@ fn a_message_may_end_with_its_checksum() {
     assert_eq!((reply.get_f64("ok").ok(), progress), (Some(1.0), Progress::Complete));
 }
 
-/// MS-08: nothing comes back, and the connection can be used at once.
+// MS-08: nothing comes back, and the connection can be used at once.
 #[test]
 fn an_unacknowledged_write_has_no_reply() {
     let server = Server::plain();
@@ -54,9 +54,9 @@ fn an_unacknowledged_write_has_no_reply() {
     assert_eq!(count.get_i32("n").ok(), Some(1));
 }
 
-/// MS-09: a reply may be followed by another one without a request. All of this server's answer the
-/// request instead of the reply before, which the protocol forbids, and which is noticed as soon as
-/// the two differ.
+// MS-09: a reply may be followed by another one without a request. All of this server's answer the
+// request instead of the reply before, which the protocol forbids, and which is noticed as soon as
+// the two differ.
 #[test]
 fn hello_can_be_streamed() {
     let server = Server::plain();
@@ -74,7 +74,7 @@ fn hello_can_be_streamed() {
     assert!(!connection.is_reusable());
 }
 
-/// T-45: after a refusal the connection is as good as before.
+// T-45: after a refusal the connection is as good as before.
 #[test]
 fn a_refused_command_leaves_the_connection_usable() {
     let server = Server::plain();

@@ -1,4 +1,4 @@
-//! The official `cmap-format` files against a server that nobody here wrote.
+//! The official `cmap-format` files against a server of another project.
 
 use std::env;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ fn folder() -> PathBuf {
     PathBuf::from(specifications).join("connection-monitoring-and-pooling/tests/cmap-format")
 }
 
-/// TF-03, and TF-16: one server for all of them, whose fail points are switched off again.
+// TF-03, and TF-16: one server for all of them, whose fail points are switched off again.
 #[test]
 fn every_file_passes_on_both_shells() {
     let server = Server::plain();
@@ -31,6 +31,7 @@ fn every_file_passes_on_both_shells() {
 
 #[test]
 fn a_server_that_is_not_there_is_an_error() {
-    let refused = Foreign::new("mongodb://127.0.0.1:1/?connectTimeoutMS=1000").expect_err("nobody");
+    let refused =
+        Foreign::new("mongodb://127.0.0.1:1/?connectTimeoutMS=1000").expect_err("no server");
     assert!(refused.contains("127.0.0.1:1"), "{refused}");
 }

@@ -9,7 +9,7 @@ use crate::open;
 use crate::server::{Options, Server};
 
 const HELLO: [&str; 3] = ["hello", "isMaster", "ismaster"];
-/// What a failure that may be overload carries (ER-30, ER-21).
+// What a failure that may be overload carries (ER-30, ER-21).
 const OVERLOAD: [&str; 3] = [SYSTEM_OVERLOADED_ERROR, RETRYABLE_ERROR, RETRYABLE_WRITE_ERROR];
 
 fn labels(error: &ConnectionError) -> Vec<&str> {
@@ -24,7 +24,7 @@ fn fail_hello(data: RawDocumentBuf, query: &str) -> ConnectionError {
     open(&server.uri(&format!("appname=fails{query}"))).expect_err("a failure")
 }
 
-/// ER-36: the server's refusal is no network error.
+// ER-36: the server's refusal is no network error.
 #[test]
 fn hello_is_refused() {
     let error = fail_hello(rawdoc! { "errorCode": 91 }, "");
@@ -34,7 +34,7 @@ fn hello_is_refused() {
     assert!(!labels(&error).contains(&SYSTEM_OVERLOADED_ERROR));
 }
 
-/// T-59: the server's own labels are passed on.
+// T-59: the server's own labels are passed on.
 #[test]
 fn hello_is_refused_with_labels() {
     let data = rawdoc! { "errorCode": 462, "errorLabels": [SYSTEM_OVERLOADED_ERROR, "Other"] };
@@ -44,7 +44,7 @@ fn hello_is_refused_with_labels() {
     assert!(error.is_overload());
 }
 
-/// ER-30, ER-34.
+// ER-30, ER-34.
 #[test]
 fn the_connection_is_closed_at_hello() {
     let error = fail_hello(rawdoc! { "closeConnection": true }, "");
@@ -53,7 +53,7 @@ fn the_connection_is_closed_at_hello() {
     assert!(error.is_overload());
 }
 
-/// ER-30, ER-37.
+// ER-30, ER-37.
 #[test]
 fn hello_takes_too_long() {
     let data = rawdoc! { "blockConnection": true, "blockTimeMS": 30_000 };
@@ -85,7 +85,7 @@ fn authentication_is_refused() {
     assert!(!labels(&error).contains(&SYSTEM_OVERLOADED_ERROR));
 }
 
-/// ER-31, ER-35: after hello it is no overload.
+// ER-31, ER-35: after hello it is no overload.
 #[test]
 fn the_connection_is_closed_while_authenticating() {
     let error = fail_authentication(rawdoc! { "closeConnection": true }, "");
@@ -103,7 +103,7 @@ fn authentication_takes_too_long() {
     assert_eq!(labels(&error), [RETRYABLE_WRITE_ERROR]);
 }
 
-/// T-46: a late reply makes the connection useless, and it knows that.
+// T-46: a late reply makes the connection useless, and it knows that.
 #[test]
 fn a_command_takes_too_long() {
     let server = Server::plain();

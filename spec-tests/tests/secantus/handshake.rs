@@ -32,7 +32,7 @@ fn hello_describes_the_server() {
     assert!(text.contains("described") && text.contains("cenote"), "{text}");
 }
 
-/// CM-06: this server compresses nothing, which is no error.
+// CM-06: this server compresses nothing, which is no error.
 #[test]
 fn without_a_common_compressor_nothing_is_compressed() {
     let server = Server::plain();
@@ -41,7 +41,7 @@ fn without_a_common_compressor_nothing_is_compressed() {
     connection.command("admin", &rawdoc! { "ping": 1 }).unwrap();
 }
 
-/// LB-12: a server that knows of no load balancer.
+// LB-12: a server that knows of no load balancer.
 #[test]
 fn a_server_without_load_balancer_is_refused() {
     let server = Server::plain();

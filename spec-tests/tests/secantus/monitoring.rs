@@ -12,8 +12,8 @@ use tokio::time::timeout;
 
 use crate::server::Server;
 
-/// MS-09: every reply of its stream answers the request. It is accepted, so that the server stays
-/// known and the pool is never cleared (`docs/decisions/0008-what-monitors-accept.md`).
+// MS-09: every reply of its stream answers the request. It is accepted, so that the server stays
+// known and the pool is never cleared (`docs/decisions/0008-what-monitors-accept.md`).
 #[tokio::test]
 async fn a_stream_that_answers_the_request_goes_on() {
     let server = Server::plain();

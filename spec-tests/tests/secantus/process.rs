@@ -26,7 +26,7 @@ impl Process {
         let (sender, lines) = channel();
         let reader = thread::spawn(move || {
             for line in log.lines().map_while(Result::ok) {
-                // Read on when nobody listens: a full pipe would stop the process.
+                // Reads on without a receiver: a full pipe would stop the process.
                 drop(sender.send(line));
             }
         });

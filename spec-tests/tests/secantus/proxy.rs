@@ -39,7 +39,7 @@ fn free_port() -> u16 {
     listener.local_addr().expect("its address").port()
 }
 
-/// SX-03 to SX-05, TL-10: the certificate is the server's, not the proxy's.
+// SX-03 to SX-05, TL-10: the certificate is the server's, not the proxy's.
 #[test]
 fn through_a_proxy_with_tls() {
     let certificates = Certificates::new("localhost");
@@ -57,18 +57,18 @@ fn through_a_proxy_with_tls() {
     }
 }
 
-/// SX-06: no overload, whatever the proxy says.
+// SX-06: no overload, whatever the proxy says.
 #[test]
 fn a_proxy_that_refuses() {
     let server = Server::plain();
     let picky = Proxy::start(&["-u", "walter", "-P", "pass"]);
     let open_to_all = Proxy::start(&[]);
-    let nobody = format!("mongodb://127.0.0.1:{}/?{}", free_port(), open_to_all.query());
+    let unreachable = format!("mongodb://127.0.0.1:{}/?{}", free_port(), open_to_all.query());
     let nobody_there = server.uri(&format!("proxyHost=127.0.0.1&proxyPort={}", free_port()));
     let cases = [
         server.uri(&picky.query()),
         server.uri(&format!("{}&proxyUsername=walter&proxyPassword=wrong", picky.query())),
-        nobody,
+        unreachable,
         nobody_there,
     ];
     for uri in cases {

@@ -50,7 +50,7 @@ impl Server {
         Self::start_in(folder, options)
     }
 
-    /// A server that has these users and asks everybody to be one of them.
+    /// A server that has these users and requires authentication.
     pub(crate) fn with_users(users: &[(&str, RawDocumentBuf)], options: &Options<'_>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let server = Self::start_in(folder, &Options::default());

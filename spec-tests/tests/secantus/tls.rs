@@ -11,7 +11,7 @@ fn start(certificates: &Certificates, client: ClientCertificate) -> Server {
     Server::start(&Options { tls: Some(Tls { certificates, client }), ..Options::default() })
 }
 
-/// ER-32: what TLS decides is never overload, and will be decided so again.
+// ER-32: what TLS decides is never overload, and will be decided so again.
 fn assert_refused_by_tls(error: &ConnectionError) {
     assert_eq!((error.stage(), error.kind()), (Stage::TlsCertificate, &Kind::Protocol), "{error}");
     assert_eq!(error.labels(true).count(), 0);
@@ -41,7 +41,7 @@ fn a_certificate_for_another_host() {
     assert_refused_by_tls(&open(&server.uri(&certificates.trusted())).unwrap_err());
 }
 
-/// TL-11.
+// TL-11.
 #[test]
 fn a_client_with_its_own_certificate() {
     let certificates = Certificates::new("127.0.0.1");
@@ -58,8 +58,8 @@ fn a_client_without_the_certificate_that_it_must_have() {
     assert_refused_by_tls(&open(&server.uri(&certificates.trusted())).unwrap_err());
 }
 
-/// ER-33: to this server the first bytes of TLS are the length of a large message, for whose rest it
-/// waits.
+// ER-33: to this server the first bytes of TLS are the length of a large message, for whose rest it
+// waits.
 #[test]
 fn a_server_that_speaks_no_tls() {
     let certificates = Certificates::new("127.0.0.1");

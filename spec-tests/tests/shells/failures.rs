@@ -89,7 +89,7 @@ fn certificates_that_are_not_to_be_trusted(shell: Shell) {
         let error = refusal(&pool(shell, &endpoint.uri()).0);
         assert_eq!(verdict(&error), (Stage::TlsCertificate, false, false), "{certificate:?}");
 
-        // Whoever asks for it by name is let through, and by the right name only.
+        // Only a connection by the right name is accepted.
         let by_certificate = with(&endpoint.uri(), "tlsAllowInvalidCertificates=true");
         assert!(ping(&pool(shell, &by_certificate).0), "{certificate:?}");
         assert!(ping(&pool(shell, &with(&endpoint.uri(), "tlsInsecure=true")).0));
@@ -152,7 +152,7 @@ fn logins_in_which_the_server_cheats(shell: Shell) {
     }
 }
 
-/// CS-06, CS-07, CS-08: besides `connectTimeoutMS`, each command of the handshake has its own time.
+// CS-06, CS-07, CS-08: besides `connectTimeoutMS`, each command of the handshake has its own time.
 fn a_command_of_the_handshake_has_its_own_time(shell: Shell) {
     let endpoint = plain();
     set(&endpoint, at(Fault::Stall, "isMaster"));

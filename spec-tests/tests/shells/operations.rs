@@ -100,7 +100,7 @@ fn a_limit_for_reading(shell: Shell) {
     assert_eq!(error.kind(), &Kind::NetworkTimeout { after }, "{error}");
 }
 
-/// Half-open: the server is gone without a word, and its sockets with it as far as anybody can tell.
+/// Half-open: the server is gone without a word, and apparently its sockets with it.
 fn a_peer_that_is_silent_is_left_by_its_deadline(shell: Shell) {
     for endpoint in [plain(), tls(Settings::default())] {
         let (pool, events) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=50"));

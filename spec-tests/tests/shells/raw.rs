@@ -82,7 +82,7 @@ fn whole_messages_there_and_back(shell: Shell) {
         assert!(!connection.is_reusable());
         let reply = connection.receive().expect("it works");
         assert_eq!(reply.header().ids.response_to, id);
-        assert_eq!(reply.header().op_code, OpCode::Msg, "compression is nobody's concern");
+        assert_eq!(reply.header().op_code, OpCode::Msg, "compression is not visible");
         assert_eq!(reply.into_body().get_i32("n").ok(), Some(2000));
         assert!(connection.is_reusable());
 
@@ -111,7 +111,7 @@ fn whole_messages_there_and_back(shell: Shell) {
     assert_eq!(compressed.len(), 3, "{compressed:?}");
 }
 
-/// CO-19, MS-08: no reply will come, and the connection is good for the next one at once.
+// CO-19, MS-08: no reply will come, and the connection is good for the next one at once.
 fn an_unacknowledged_write(shell: Shell) {
     for compressors in ["", "compressors=zstd"] {
         let endpoint = plain();
@@ -133,7 +133,7 @@ fn an_unacknowledged_write(shell: Shell) {
         drop(connection);
         let mut connection = pool.check_out().expect("it works");
         assert_eq!(count(&mut *connection, "c"), 2);
-        // One that cannot be written tells nobody.
+        // One that cannot be written is not sent.
         connection.command_unacknowledged("test", &insert).expect("it works");
         assert!(connection.command("test", &rawdoc! { "ping": 1 }).is_ok());
         assert_eq!((connection.id(), closed(&events, 0).len()), (1, 0));
@@ -196,7 +196,7 @@ fn begin_exhaust(connection: &mut dyn AnyConnection) {
     connection.send(&bytes).expect("it works");
 }
 
-/// CO-19, MS-09.
+// CO-19, MS-09.
 fn replies_that_go_on(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri());
@@ -235,7 +235,7 @@ fn an_interrupt_and_a_limit_end_it(shell: Shell) {
     connection.send(&bytes).expect("it works");
     let OperationError::Connection(error) = connection.receive().expect_err("it must not work")
     else {
-        panic!("nobody interrupts")
+        panic!("it is not interrupted")
     };
     assert_eq!(error.kind(), &Kind::NetworkTimeout { after: Duration::from_millis(30) });
     drop(connection);

@@ -1,4 +1,4 @@
-//! Everything that a connection can travel on, and everyone who can log in.
+//! All transports of a connection, and all authentication mechanisms.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};

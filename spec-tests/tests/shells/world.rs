@@ -93,7 +93,7 @@ pub(crate) fn until_seen(endpoint: &Endpoint, pings: u64) {
     }
 }
 
-/// Why connections were closed, once so many have been. Whoever is served goes on before all is told
+/// Why connections were closed, once so many have been. A served caller goes on before all events are emitted
 /// that led to it.
 pub(crate) fn closed(events: &Events, count: usize) -> Vec<String> {
     loop {

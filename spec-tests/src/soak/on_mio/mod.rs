@@ -1,7 +1,6 @@
 //! The same on the mio shell: threads instead of tasks. A thread gives up by a deadline, and is
 //! interrupted by the shutdown of its socket.
 
-pub(crate) mod monitor;
 mod work;
 
 use std::error::Error;
@@ -15,10 +14,10 @@ use cenote_endpoint::Endpoint;
 use cenote_mio::Pool;
 use tokio::runtime::{self, Runtime};
 
-use self::monitor::Monitor;
 use self::work::Worker;
 use super::chance::Chance;
 use super::event_checker::EventChecker;
+use super::monitor::Monitor;
 use super::trouble::{self, Troubles};
 use super::work::Tally;
 use super::{MONITOR, Outcome, PATIENCE, Plan, WorkerKind, pool, server, sockets};
@@ -42,7 +41,11 @@ pub fn run(plan: &Plan) -> Result<Outcome, Box<dyn Error>> {
     let monitor = Monitor::new(&format!("{}&{MONITOR}", endpoint.uri()), super::PAUSE)?;
     let watch = {
         let (pool, is_over) = (pool.clone(), Arc::clone(&is_over));
-        spawn("cenote-monitor", move || monitor.watch(&pool, &is_over))?
+        let tell = move |seen| match seen {
+            Ok(()) => pool.ready(),
+            Err((error, interrupt)) => pool.clear(error, interrupt),
+        };
+        spawn("cenote-monitor", move || monitor.watch(&is_over, tell))?
     };
     let chance = Chance::new(plan.seed);
     let trouble = make_trouble(&endpoint, chance.of(0), &is_over)?;

@@ -148,7 +148,7 @@ fn late_by_a_second_a_limit_is_over() {
     assert_eq!(application.source.pool().snapshot().total, 0);
 }
 
-/// Nobody turns the loop while this thread waits for another one, for whom a second is over.
+/// The loop is not turned while this thread waits for another one, for which a second passes.
 fn late_by_a_second(application: &Application) {
     let pool = application.source.pool().clone();
     let deadline = Instant::now() + Duration::from_secs(1);

@@ -89,7 +89,7 @@ fn an_interrupt_ends_what_is_done_on_them() {
     assert!(matches!(error, OperationError::Interrupted(_)), "{error}");
 }
 
-/// Somebody listens, and never says a word.
+/// A server that accepts, and never sends a byte.
 #[test]
 fn silence_ends_with_the_deadline() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -28,7 +28,7 @@ fn a_command_that_runs_out_of_time_costs_its_connection() {
     assert_eq!(pool.snapshot().connections_created, 2);
 }
 
-/// CS-11: nothing was said, nobody is to blame, and the connection is as good as before.
+// CS-11: nothing was sent, nothing failed, and the connection is unchanged.
 #[test]
 fn a_command_without_time_is_not_sent() {
     let endpoint = plain();

@@ -82,7 +82,7 @@ fn large_ones_go_both_ways() {
     }
 }
 
-/// CO-19: nobody said that there is nothing more to come.
+// CO-19: the caller did not say that nothing more comes.
 #[test]
 fn who_is_not_done_gives_it_back_broken() {
     let endpoint = plain();
@@ -107,7 +107,7 @@ fn who_is_not_done_gives_it_back_broken() {
     assert_eq!(closed(&events, 4), ["error"; 4]);
     endpoint.with(cenote_endpoint::Server::clear_faults);
 
-    // Nobody borrows what is to be answered yet.
+    // The stream cannot be borrowed while a reply is due.
     let mut connection = pool.check_out().unwrap();
     connection.send(&ping_bytes()).unwrap();
     assert!(connection.raw_stream().is_err());

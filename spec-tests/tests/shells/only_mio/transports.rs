@@ -1,4 +1,4 @@
-//! Names that are resolved by somebody else, and connections that take their time to be opened.
+//! Names that an external resolver resolves, and connections that open slowly.
 
 use std::io::{self};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,14 +14,14 @@ use cenote_mio::{Builder, MongoConnector};
 use super::world::{judged, ping, refusal};
 use crate::world::{plain, tls};
 
-/// A name with several addresses, the first of which nobody answers at.
+/// A name with several addresses, of which the first refuses connections.
 #[test]
 fn the_addresses_of_a_name_are_tried_in_turn() {
     let endpoint = plain();
     let uri = endpoint.uri().replace("127.0.0.1", "db.invalid");
     let address = ConnectionString::parse(&uri).unwrap();
-    let [nobody, somebody] = ["127.0.0.2", "127.0.0.1"].map(|it| it.parse().unwrap());
-    for addresses in [vec![nobody, somebody], vec![somebody]] {
+    let [refusing, listening] = ["127.0.0.2", "127.0.0.1"].map(|it| it.parse().unwrap());
+    for addresses in [vec![refusing, listening], vec![listening]] {
         let mongo = MongoConnector::new(&address).unwrap().with_addresses(addresses);
         let pool = judged(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
         pool.ready();
@@ -40,7 +40,7 @@ fn the_addresses_of_a_name_are_tried_in_turn() {
     }
 }
 
-/// Whoever resolves names may take its time: nobody else waits.
+/// A slow resolver delays no other connection.
 #[test]
 fn a_name_that_takes_its_time_holds_up_nobody() {
     let endpoint = plain();
@@ -48,7 +48,7 @@ fn a_name_that_takes_its_time_holds_up_nobody() {
     let address = ConnectionString::parse(&uri).unwrap();
     let (sender, questions) = std::sync::mpsc::channel();
     let mongo = MongoConnector::new(&address).unwrap().with_resolver(move |lookup| {
-        sender.send(lookup).expect("somebody listens");
+        sender.send(lookup).expect("the receiver is there");
     });
     let pool = judged(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
     pool.ready();

@@ -1,4 +1,4 @@
-//! A command that nobody waits for any longer.
+//! A command whose future was dropped.
 
 use std::pin::pin;
 

@@ -1,4 +1,4 @@
-//! A reply that nobody waits for any longer.
+//! A reply whose future was dropped.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use cenote_endpoint::Fault;
 use super::world::pool;
 use crate::world::{at, plain, set};
 
-/// Whoever gives up waiting may ask again for the same reply, wherever it was cut.
+/// After a drop the same reply can be received again, wherever it was cut.
 #[tokio::test]
 async fn giving_up_a_reply_loses_nothing() {
     let endpoint = plain();

@@ -64,7 +64,7 @@ async fn who_is_done_gives_it_back_healthy() {
     assert_eq!((pool.snapshot().connections_created, closed(&events, 0).len()), (1, 0));
 }
 
-/// CO-19: nobody said that there is nothing more to come.
+// CO-19: the caller did not say that nothing more comes.
 #[tokio::test]
 async fn who_is_not_done_gives_it_back_broken() {
     let endpoint = plain();
@@ -162,7 +162,7 @@ async fn a_drivers_own_stream_can_be_interrupted() {
     assert_eq!(pool.snapshot().available, 1);
 }
 
-/// Somebody who waits, and was woken or not.
+/// A waiter that records whether it was woken.
 #[derive(Default)]
 struct Sleeper(AtomicBool);
 
