@@ -312,7 +312,10 @@ fn what_cannot_be_done_is_2_with_one_line() {
     for (arguments, says) in [
         (&["nonsense"][..], "the connection string does not begin with `mongodb://`"),
         (&["mongodb://h", "--chaos"], "--chaos injects faults into the built-in mock server"),
-        (&["mongodb://h", "--options", "maxPoolSize=1"], "--options is for the built-in mock server"),
+        (
+            &["mongodb://h", "--options", "maxPoolSize=1"],
+            "--options is for the built-in mock server",
+        ),
         (&["--options", "maxPoolSiz=1"], "--options: maxPoolSiz: no such option"),
         (&["--options", "maxPoolSize=few"], "--options: maxPoolSize: the value is not"),
         (&["--options", "minPoolSize=9&maxPoolSize=3"], "minPoolSize is 9 but maxPoolSize is 3"),
