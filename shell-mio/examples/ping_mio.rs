@@ -11,7 +11,7 @@ use cenote_mio::Pool;
 fn main() -> Result<(), Box<dyn Error>> {
     let uri = std::env::args().nth(1).ok_or("usage: ping_mio URI")?;
     let pool = Pool::builder(&uri)?.on_event(|event| println!("  {event}")).build()?;
-    // A pool begins paused. A driver's monitor says when the server is there; here we just hope.
+    // A new pool is paused until it is marked ready: by a monitor, or here without one.
     pool.ready();
 
     let work = |number: u32| {

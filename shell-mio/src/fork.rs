@@ -1,113 +1,75 @@
-//! Before and after `fork`: a child process has its parent's memory and sockets, but of its threads
-//! only the one that forked.
+//! Before and after `fork`: a child process has its parent's memory and sockets, but only the thread that
+//! forked.
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
-use cenote_core::pool::{Action, Input};
 use thiserror::Error;
 
-use crate::connector::Connector;
-use crate::desk::{Desk, Mio, broken};
-use crate::event_loop::EventLoop;
-use crate::shared::Shared;
-use crate::woken::Woken;
-use crate::{thread, timer};
+use crate::Connector;
+use crate::event_loop::{EventLoop, Owner};
+use crate::loop_thread::new_event_loop;
+use crate::pool::Pool;
 
-/// Why a pool could not be [reset](crate::Pool::reset_after_fork) in a child process.
+/// Why a pool could not be [reset](Pool::reset_after_fork) in a child process.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum ForkError {
-    /// The thread that used the pool at the moment of the fork is not there to give its lock back.
+    /// A thread that used the pool at the moment of the fork does not exist in the child, and cannot
+    /// release the pool's lock.
     #[error(
         "another thread used the pool at the moment of the fork, and its lock is held for ever: \
          fork within `while_quiet`, or make a new pool in the child"
     )]
     InUseAtFork,
-    /// The operating system has no event loop or no thread for it.
+    /// The operating system has no event loop, or no thread for it.
     #[error("no event loop for the pool: {0}")]
     EventLoop(Arc<io::Error>),
+}
+
+impl<K: Connector<EventLoop>> Pool<K> {
+    /// Calls `work` while no other thread uses the pool, such as to `fork`: otherwise a child process may
+    /// inherit a lock that is never released. Blocks until the event loop has finished its turn. `work` must
+    /// not use the pool, and subscribers of the pool must not call this.
+    pub fn while_quiet<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.driver().runtime().hold(|| self.driver().while_quiet(work))
+    }
+
+    /// Goes on in a child process after `fork`: without any connection, on an event loop and a thread of its
+    /// own. To be called there before the pool is used.
+    ///
+    /// The parent's sockets are closed here without sending a byte, and stay open there. Connections that
+    /// were checked out at the fork fail as interrupted. Whether the pool is ready or paused does not
+    /// change; a client's monitors do not run in the child. Does nothing in the process that made the pool.
+    ///
+    /// Without this, in a child no connection can be opened, and commands on the parent's connections fail as
+    /// interrupted.
+    ///
+    /// # Errors
+    ///
+    /// The operating system has no event loop or thread, or another thread held a lock at the fork: fork
+    /// within [`while_quiet`](Self::while_quiet).
+    pub fn reset_after_fork(&self) -> Result<(), ForkError> {
+        if !self.driver().is_inherited() {
+            return Ok(());
+        }
+        let (event_loop, poll) = new_event_loop(Owner::Pool)?;
+        self.move_to(event_loop.clone())?;
+        Ok(self.thread().start(event_loop, poll)?)
+    }
+
+    /// Replaces the parent's event loop.
+    pub(crate) fn move_to(&self, event_loop: EventLoop) -> Result<(), ForkError> {
+        let parents = self.driver().runtime();
+        // With a runtime to go on with, only the pool's lock can be in the way.
+        self.driver().reset_after_fork(event_loop).map_err(|_| ForkError::InUseAtFork)?;
+        parents.abandon();
+        Ok(())
+    }
 }
 
 impl From<io::Error> for ForkError {
     fn from(error: io::Error) -> Self {
         Self::EventLoop(Arc::new(error))
-    }
-}
-
-/// How often, and at what intervals, a lock is tried that should be free.
-const ATTEMPTS: u32 = 100;
-const INTERVAL: Duration = Duration::from_millis(1);
-
-pub(crate) fn while_quiet<K: Connector, R>(shared: &Arc<Shared<K>>, work: impl FnOnce() -> R) -> R {
-    let event_loop = shared.lock().event_loop.clone();
-    event_loop.hold(|| {
-        let _desk = shared.lock();
-        work()
-    })
-}
-
-pub(crate) fn reset<K: Connector>(shared: &Arc<Shared<K>>) -> Result<(), ForkError> {
-    if !shared.is_foreign() {
-        return Ok(());
-    }
-    let (event_loop, poll) = thread::event_loop()?;
-    begin_anew(shared, &event_loop)?;
-    shared.thread.forget();
-    shared.start_thread(event_loop, poll)?;
-    Ok(())
-}
-
-/// The pool without anything that is the parent's, on another event loop.
-pub(crate) fn begin_anew<K: Connector>(
-    shared: &Arc<Shared<K>>,
-    event_loop: &EventLoop,
-) -> Result<(), ForkError> {
-    let mut desk = (0..ATTEMPTS)
-        .find_map(|attempt| {
-            if attempt > 0 {
-                std::thread::sleep(INTERVAL);
-            }
-            shared.try_lock()
-        })
-        .ok_or(ForkError::InUseAtFork)?;
-    shared.adopt();
-    let old_loop = std::mem::replace(&mut desk.event_loop, event_loop.clone());
-    let inherited = desk.forget_parent(shared);
-    shared.settle(desk, true, Woken::default());
-    // Closes sockets, which says nothing to anybody as long as the parent has them.
-    drop(inherited);
-    old_loop.abandon();
-    timer::start(shared, event_loop);
-    Ok(())
-}
-
-impl<K: Connector> Desk<K> {
-    /// Gives what is to be dropped.
-    fn forget_parent(&mut self, shared: &Arc<Shared<K>>) -> impl Sized + use<K> {
-        self.state.stop_writing();
-        let (mut kept, mut dropped) = (Vec::new(), Vec::new());
-        let mut sink = |action: Action<Mio<K>>| match action {
-            // Some connections may be made anew already, for the minimum.
-            Action::StartEstablish { .. } | Action::EmitEvent(_) => kept.push(action),
-            Action::AbortEstablish { .. }
-            | Action::Deliver { .. }
-            | Action::CloseSocket { .. }
-            | Action::Interrupt { .. }
-            | Action::ReportLeak { .. } => dropped.push(action),
-        };
-        if let Err(misuse) = self.state.handle(shared.now(), Input::ResetAfterFork, &mut sink) {
-            broken(&misuse);
-        }
-        self.armed = None;
-        for interrupt in std::mem::take(&mut self.interrupts).values() {
-            interrupt.renounce();
-        }
-        let parked = std::mem::take(&mut self.parked);
-        let outbox = self.outbox.forget();
-        let news = self.news.forget();
-        kept.into_iter().for_each(|action| self.post(action));
-        (dropped, parked, outbox, news, std::mem::take(&mut self.answered))
     }
 }

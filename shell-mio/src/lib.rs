@@ -1,26 +1,24 @@
-//! MongoDB's connection pool without an async runtime: the shell of [`cenote_core::pool`] on mio
-//! and rustls, with real sockets.
+//! MongoDB's connection pool (CMAP) without an async runtime, on mio and rustls, with real sockets.
 //!
-//! The machine in the core takes every decision; this crate reads the clock, keeps the lock, opens
-//! sockets, wakes whoever waits, and tells what happened.
+//! This crate is an [event loop](EventLoop) as a runtime of [`cenote_shell`], which drives the state machine
+//! in [`cenote_core::pool`], and an API for callers that block.
 //!
-//! * [`Pool`] hands out [`PooledConnection`]s, which come back when they are dropped. Whoever asks
-//!   blocks; a thread of the pool turns the event loop on which connections are opened.
-//! * [`Client`] has a pool for each host of a connection string, and watches the servers: pools get
-//!   ready and are cleared by themselves. One thread does that for all of them.
-//! * [`PoolSource`] is the same pool in an application's own [`mio::Poll`]: nothing blocks, and
-//!   there is no thread.
-//! * [`Connector`] is how connections are made. [`MongoConnector`] is the one that is there: TCP, SOCKS5,
-//!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
-//!   A driver with sockets of its own brings its own.
-//! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their
-//!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
-//! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
-//! * `Builder::metrics`, with the feature `metrics`, measures it with OpenTelemetry.
-//! * [`Builder::record`] writes all that happens into a trace, which `cenote replay` plays again;
-//!   [`Builder::flight_recorder`] keeps the last of it for [`Pool::dump_trace`], and
-//!   [`Builder::dump_traces_into`] for when something goes wrong.
-//! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
+//! * [`Pool`] hands out [`PooledConnection`]s, which are checked in when they are dropped. Callers block; a
+//!   thread of the pool turns the event loop that opens connections.
+//! * [`Client`] has a pool for each host of a connection string, and monitors the servers: pools become
+//!   ready and are cleared automatically. One thread does that for all of them.
+//! * [`PoolSource`] is the pool in an application's own [`mio::Poll`]: nothing blocks, and there is no
+//!   thread.
+//! * [`Connector`] opens connections of any type. [`MongoConnector`] is the one for MongoDB: TCP, SOCKS5,
+//!   Unix domain sockets, TLS, hello, compression and authentication, as in the connection string.
+//! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their own,
+//!   and lends its [bytes](RawStream) to drivers with a protocol implementation of their own.
+//! * [`Builder::on_event`] and `tracing` report events, in the order in which they happen.
+//! * [`Builder::on_failure`] reports connections that failed to SDAM, which may clear the pool first.
+//! * [`Builder::record`] writes a trace of everything that happens, which `cenote replay` replays.
+//!   [`Builder::flight_recorder`] keeps the last of it for [`Pool::dump_trace`], and for
+//!   [`Builder::dump_traces_into`] after an error.
+//! * `Builder::metrics`, with the feature `metrics`, measures the pool with OpenTelemetry.
 //!
 //! ```no_run
 //! use bson::rawdoc;
@@ -28,11 +26,11 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let pool = Pool::connect_to("mongodb://db.example.com/?maxPoolSize=20")?;
-//! pool.ready(); // A pool begins paused: somebody has to say that the server is there.
+//! pool.ready(); // A new pool is paused until it is marked ready.
 //! let mut connection = pool.check_out()?;
 //! let reply = connection.command("admin", &rawdoc! { "ping": 1 })?;
 //! assert_eq!(reply.get_f64("ok")?, 1.0);
-//! drop(connection); // Comes back.
+//! drop(connection); // Checks it in.
 //! pool.close();
 //! # Ok(())
 //! # }
@@ -42,74 +40,104 @@
 //!
 //! | thread | what it does |
 //! |---|---|
-//! | a caller's | checks out and in under one lock; reads and writes what it sends on its connection; sees to its own timeout |
-//! | `cenote-loop`, one for each pool or for all pools of a client, until they are closed | connects, shakes hands, says hello, authenticates; talks to servers that are watched; fires timers |
-//! | `cenote-trace`, while a pool is recorded or dumps by itself | writes traces |
-//! | `cenote-helper`, sixteen at most, while names are resolved | asks the operating system |
-//! | `cenote-helper`, while a key is derived | PBKDF2, once for each password and salt: its result is kept |
+//! | the caller's | checks out and in under one lock; reads and writes on its connection; keeps its own timeout |
+//! | `cenote-loop`, one for each pool or for all pools of a client, until they are closed | connects, TLS, hello, authentication; monitors servers; timers |
+//! | `cenote-trace`, while a pool is recorded or dumps automatically | writes traces |
+//! | `cenote-helper`, 16 at most, while host names are resolved | asks the operating system |
+//! | `cenote-helper`, while a key is derived | PBKDF2, once for each password and salt: the result is cached |
 //!
-//! # Waiting and drop
+//! # Cancellation and drop
 //!
 //! | | what happens |
 //! |---|---|
-//! | [`Pool::check_out`] runs out of time | the request leaves the queue; a connection that was started for it is finished for the others |
-//! | [`Pool::clear`] with an interrupt | commands that block on a connection fail at once: its socket is shut down |
-//! | a [`PooledConnection`] is dropped | it comes back: without waiting, without blocking |
-//! | the last [`Pool`] is dropped | the pool closes; guards that are still out come back to be closed |
+//! | [`Pool::check_out`] times out | the caller leaves the wait queue; a connection that was being opened for it goes to the next caller |
+//! | [`Pool::clear`] with an interrupt | operations that block on a connection fail at once: its socket is shut down |
+//! | a [`PooledConnection`] is dropped | it is checked in, without blocking |
+//! | the last [`Pool`] is dropped | the pool closes; connections in use are closed when they are checked in |
 //! | the last [`Client`] is dropped | its monitors end, and its pools close |
 //! | [`PoolSource`] is dropped | connections that were being opened fail; the pool closes |
+//!
+//! # Connectors of a driver's own
+//!
+//! A driver with sockets of its own implements [`Connector<EventLoop>`](Connector). If its way to connect
+//! blocks, it runs on a thread:
+//!
+//! ```
+//! use std::net::TcpStream;
+//!
+//! use cenote_core::error::{ConnectionError, Stage};
+//! use cenote_mio::{Builder, Connector, EventLoop, HandshakeReporter, Interrupter, Target};
+//!
+//! struct Plain;
+//!
+//! impl Connector<EventLoop> for Plain {
+//!     type Connection = TcpStream;
+//!
+//!     async fn connect(
+//!         &self,
+//!         target: Target,
+//!         _: HandshakeReporter,
+//!     ) -> Result<TcpStream, ConnectionError> {
+//!         let port = target.address.port().unwrap_or(27017);
+//!         let address = (target.address.host().to_owned(), port);
+//!         let connected = target.runtime.on_thread(|| TcpStream::connect(address)).await;
+//!         let connected = connected.and_then(|connected| connected);
+//!         connected.map_err(|error| ConnectionError::network(Stage::Tcp, error))
+//!     }
+//!
+//!     fn interrupter(&self, connection: &TcpStream) -> Option<Interrupter> {
+//!         let socket = connection.try_clone().ok()?;
+//!         Some(Box::new(move || drop(socket.shutdown(std::net::Shutdown::Both))))
+//!     }
+//! }
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+//! let pool = Builder::new(listener.local_addr()?.to_string().parse()?, Plain).build()?;
+//! pool.ready();
+//! assert_eq!(pool.check_out()?.peer_addr()?, listener.local_addr()?);
+//! pool.close();
+//! # Ok(())
+//! # }
+//! ```
 
 mod builder;
+mod check_out;
 mod client;
 mod close;
 mod connection;
-mod connector;
-mod desk;
-mod drainer;
-mod establish;
 mod event_loop;
-mod failure;
-mod fed;
 mod fork;
-mod guard;
-mod interrupt;
-#[cfg(feature = "metrics")]
-mod metrics;
-mod parker;
+mod loop_thread;
 mod pool;
-mod request;
-mod shared;
+mod pooled_connection;
 mod source;
-mod thread;
-mod timer;
-mod trace;
-mod try_check_out;
-mod warm_up;
-mod woken;
 
-// What both shells have.
-use cenote_shell::{dial, error, event, leak, outbox, transport_error};
-
-pub use cenote_shell::trace::{Recording, RecordingError};
-
-pub use builder::{BuildError, Builder};
+pub use builder::Builder;
 pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
 pub use cenote_core::error::OperationError;
-pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
-pub use connection::{Connection, Lookup, MongoConnector, OpenSocket, RawStream};
-pub use connector::{Connector, HandshakeReporter, Target};
-pub use error::CloseTimeout;
-pub use event::PoolEvent;
-pub use event_loop::{EventLoop, Watched};
-pub use failure::Failure;
-pub use fork::ForkError;
-pub use guard::PooledConnection;
-pub use interrupt::Interrupter;
-pub use leak::LeakReport;
+pub use cenote_shell::builder::BuildError;
+pub use cenote_shell::client::ClientBuildError;
+pub use cenote_shell::connection::{Connector, HandshakeReporter, Lookup};
+pub use cenote_shell::error::CloseTimeout;
+pub use cenote_shell::event::PoolEvent;
+pub use cenote_shell::failure::Failure;
+pub use cenote_shell::interrupt::Interrupter;
+pub use cenote_shell::leak::LeakReport;
 #[cfg(feature = "metrics")]
-pub use metrics::Metrics;
+pub use cenote_shell::metrics::Metrics;
+pub use cenote_shell::trace::{Recording, RecordingError};
+pub use client::{Client, ClientBuilder, Pinned};
+pub use connection::{Connection, MongoConnector, RawStream};
+pub use event_loop::{EventLoop, OpenSocket, Watched};
+pub use fork::ForkError;
 pub use pool::Pool;
+pub use pooled_connection::PooledConnection;
 pub use source::{PoolSource, RequestId};
+
+/// Where to connect, and by when. Its `runtime` is the pool's [`EventLoop`].
+pub type Target = cenote_shell::connection::Target<EventLoop>;
+
+type CheckOutResult<K> = cenote_shell::pool::CheckOutResult<EventLoop, K>;
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -1,125 +1,126 @@
-//! MongoDB's connection pool on tokio: the shell of [`cenote_core::pool`], with real sockets.
+//! MongoDB's connection pool on tokio, with real TLS sockets.
 //!
-//! The machine in the core takes every decision; this crate reads the clock, keeps the lock, opens
-//! sockets, wakes whoever waits, and tells what happened.
+//! [`cenote_core`] takes every decision, and [`cenote_shell`] is the shell around it: the lock, check-outs
+//! and their cancellation, sockets, monitors. This crate is tokio as a runtime of that shell, and names its
+//! types for tokio.
 //!
-//! * [`Client`] has a pool for each host of a connection string, and watches the servers.
-//! * [`Pool`] hands out [`PooledConnection`]s, which come back when they are dropped.
-//! * [`Connector`] is how connections are made. [`MongoConnector`] is the one that is there: TCP, SOCKS5,
-//!   UNIX domain sockets, TLS, hello, compression and authentication, as a connection string says.
-//!   A driver with sockets of its own brings its own.
-//! * [`Connection`] runs commands, exchanges whole messages for drivers that have commands of their
-//!   own, and lends its [bytes](RawStream) to those that have a wire of their own.
-//! * [`Builder::on_event`] and `tracing` tell what happens, in the machine's order.
-//! * `Builder::metrics`, with the feature `metrics`, measures it with OpenTelemetry.
-//! * [`Builder::record`] writes all that happens into a trace, which `cenote replay` plays again;
-//!   [`Builder::flight_recorder`] keeps the last of it for [`Pool::dump_trace`], and
-//!   [`Builder::dump_traces_into`] for when something goes wrong.
-//! * [`Builder::on_failure`] lets SDAM have its say about a connection that failed.
+//! * [`Client`] has a pool for each host of a connection string, and monitors the servers.
+//! * [`Pool`] hands out [`PooledConnection`]s, which are checked in when they are dropped.
+//! * [`Connector`] makes connections. [`MongoConnector`] speaks MongoDB's protocol: TCP, SOCKS5, Unix domain
+//!   sockets, TLS, hello, compression and authentication, as a connection string says. A driver with sockets
+//!   of its own implements `Connector<Tokio>`.
+//! * [`Connection`] runs commands, exchanges whole messages for drivers that encode commands themselves, and
+//!   lends its [bytes](RawStream).
+//! * [`Builder`] sets everything else: event subscribers, recordings, metrics, the failure handler for SDAM.
 //!
 //! ```no_run
 //! use bson::rawdoc;
 //! use cenote_tokio::Pool;
 //!
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let pool = Pool::connect_to("mongodb://db.example.com/?maxPoolSize=20")?;
-//! pool.ready(); // A pool begins paused: somebody has to say that the server is there.
-//! let mut connection = pool.check_out().await?;
-//! let reply = connection.command("admin", &rawdoc! { "ping": 1 }).await?;
-//! assert_eq!(reply.get_f64("ok")?, 1.0);
-//! drop(connection); // Comes back.
-//! pool.close().await;
-//! # Ok(())
-//! # }
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let pool = Pool::connect_to("mongodb://db.example.com/?maxPoolSize=20")?;
+//!     pool.ready(); // A new pool is paused until it is marked ready.
+//!     let mut connection = pool.check_out().await?;
+//!     let reply = connection.command("admin", &rawdoc! { "ping": 1 }).await?;
+//!     assert_eq!(reply.get_f64("ok")?, 1.0);
+//!     drop(connection); // Checked in.
+//!     pool.close().await;
+//!     Ok(())
+//! }
 //! ```
 //!
 //! # Cancellation and drop
 //!
-//! Every future here can be dropped at any point where it waits, and nothing is lost.
+//! All futures are cancel-safe: dropping one never leaks a connection.
 //!
 //! | dropped | what happens |
 //! |---|---|
-//! | [`Pool::check_out`] before its turn came | the request leaves the queue; a connection that was started for it is finished for the others |
-//! | [`Pool::check_out`] when a connection was on its way | that connection goes back to the pool, and to whoever waits next |
-//! | a command, a message that is sent | the connection comes back as broken when its guard is dropped, and is closed |
-//! | [`Connection::receive`] | nothing: the next call reads on |
-//! | a [`RawStream`] before [`done`](RawStream::done) | the connection comes back as broken |
-//! | a [`PooledConnection`] | it comes back: without waiting, without a task, without blocking but for what [subscribers](Builder::on_event) do |
-//! | [`Pool::close`], [`Pool::close_before`] | the pool is closed all the same; nobody waits for what is still out |
-//! | [`Pool::warm_up`] | what it has made stays in the pool, what it waits for is given up |
-//! | the last [`Pool`] | the pool closes; guards that are still out come back to be closed |
-//! | the runtime that made the pool | the pool closes: whoever waits hears so, and so does whoever asks later; what is out can still come back |
+//! | [`Pool::check_out`](cenote_shell::pool::Pool::check_out) in the wait queue | the request leaves the queue; a connection that was started for it is finished for the others |
+//! | the same, with a connection delivered | that connection goes back to the pool, and to the next caller |
+//! | a command, a message that is sent | the connection is checked in as broken when its guard is dropped, and closed |
+//! | [`Connection::receive`](cenote_shell::connection::Connection::receive) | nothing: the next call reads on |
+//! | a [`RawStream`] before [`done`](cenote_shell::connection::RawStream::done) | the connection is checked in as broken |
+//! | a [`PooledConnection`] | it is checked in: without waiting, without a task, blocking only as long as [subscribers](cenote_shell::builder::Builder::on_event) do |
+//! | `Pool::close`, `Pool::close_before` | the pool is closed all the same |
+//! | `Pool::warm_up` | connections that were made stay in the pool, the rest is cancelled |
+//! | the last [`Pool`] | the pool closes; guards that are still out are closed when they are checked in |
+//! | the runtime that made the pool | the pool closes: callers that wait, and later ones, get an error; guards can still be checked in |
 //!
-//! `docs/cancellation.md` in the repository has every point where something waits, each with the test
-//! that shows it.
+//! `docs/cancellation.md` in the repository lists every await point with its test.
 //!
 //! # Runtimes
 //!
-//! A pool lives in the runtime where it was made: there its timer runs, there connections are opened,
-//! and there their sockets are registered. It may be used from any other runtime, or from none with
-//! `block_on`, for as long as the first one runs. A `current_thread` runtime runs only while somebody
-//! is in its `block_on`: in between, nothing is opened and no time is over.
+//! A pool lives in the runtime where it was made: there its timer runs, there connections are opened, and
+//! there their sockets are registered. It may be used from any other runtime, or from none with `block_on`,
+//! for as long as the first one runs. A `current_thread` runtime runs only while a thread is in its
+//! `block_on`: in between, no connection is opened and no deadline fires.
 //!
-//! When that runtime ends, its sockets can neither be read nor written any more, and no deadline
-//! would ever pass. So the pool closes with it. [`Pool::close`] then waits for what is out, as ever.
-//! A service that changes its runtime makes a new pool.
+//! When that runtime ends, its sockets can neither be read nor written any more, and no deadline would ever
+//! fire. So the pool closes with it.
 //!
 //! # Forks
 //!
 //! A child process has no share in its parent's connections: it calls
-//! [`Pool::reset_after_fork`] in a runtime of its own, before anything else (FK-02).
+//! [`Pool::reset_after_fork`](cenote_shell::pool::Pool::reset_after_fork) in a runtime of its own, before
+//! anything else.
 
-mod builder;
-mod client;
-mod close;
-mod connection;
-mod connector;
-mod desk;
-mod establish;
-mod failure;
-mod fed;
-mod fork;
-mod guard;
-mod home;
-mod interrupt;
-mod interruptible;
-#[cfg(feature = "metrics")]
-mod metrics;
-#[cfg(all(test, cenote_model))]
-mod model;
-mod pool;
-mod request;
-mod shared;
-mod sync;
-mod timer;
-mod trace;
-mod try_check_out;
-mod warm_up;
-mod woken;
+mod runtime;
+mod stream;
 
-// What both shells have.
-use cenote_shell::{dial, error, event, leak, outbox, transport_error};
-
-pub use cenote_shell::trace::{Recording, RecordingError};
-
-pub use builder::{BuildError, Builder};
 pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
 pub use cenote_core::error::OperationError;
-pub use client::{Client, ClientBuildError, ClientBuilder, Pinned};
-pub use connection::{Connection, MongoConnector, RawStream};
-pub use connector::{Connector, HandshakeReporter, Target};
-pub use error::CloseTimeout;
-pub use event::PoolEvent;
-pub use failure::Failure;
-pub use fork::ForkError;
-pub use guard::PooledConnection;
-pub use interruptible::Interruptible;
-pub use leak::LeakReport;
+pub use cenote_shell::builder::BuildError;
+pub use cenote_shell::client::ClientBuildError;
+pub use cenote_shell::connection::{Connector, HandshakeReporter, Interruptible};
+pub use cenote_shell::error::CloseTimeout;
+pub use cenote_shell::event::PoolEvent;
+pub use cenote_shell::failure::Failure;
+pub use cenote_shell::fork::ForkError;
+pub use cenote_shell::leak::LeakReport;
 #[cfg(feature = "metrics")]
-pub use metrics::Metrics;
-pub use pool::Pool;
+pub use cenote_shell::metrics::Metrics;
+pub use cenote_shell::trace::{Recording, RecordingError};
 
-/// The README's example compiles.
+pub use self::runtime::Tokio;
+pub use self::stream::OpenStream;
+
+/// A pool of connections to one server: [`cenote_shell::pool::Pool`].
+pub type Pool<K = MongoConnector> = cenote_shell::pool::Pool<Tokio, K>;
+
+/// A connection that is checked out: [`cenote_shell::pool::PooledConnection`].
+pub type PooledConnection<K = MongoConnector> = cenote_shell::pool::PooledConnection<Tokio, K>;
+
+/// Makes a [`Pool`]: [`cenote_shell::builder::Builder`].
+///
+/// Its `build` panics outside of a tokio runtime, or in one without time. Event subscribers run on the
+/// thread that uses the pool, or on one of the runtime's.
+pub type Builder<K = MongoConnector> = cenote_shell::builder::Builder<Pool<K>>;
+
+/// Where a [`Connector`] connects to, and by when: [`cenote_shell::connection::Target`].
+pub type Target = cenote_shell::connection::Target<Tokio>;
+
+/// Opens connections as a connection string says: [`cenote_shell::connection::MongoConnector`].
+pub type MongoConnector = cenote_shell::connection::MongoConnector<Tokio>;
+
+/// A connection to a MongoDB server: [`cenote_shell::connection::Connection`].
+pub type Connection = cenote_shell::connection::Connection<Tokio>;
+
+/// The bytes of a connection that is checked out: [`cenote_shell::connection::RawStream`].
+pub type RawStream<'c> = cenote_shell::connection::RawStream<'c, Tokio>;
+
+/// Pools for all hosts of a connection string, with monitors: [`cenote_shell::client::Client`].
+pub type Client = cenote_shell::client::Client<Tokio>;
+
+/// Makes a [`Client`]: [`cenote_shell::client::ClientBuilder`].
+///
+/// Its `build` panics outside of a tokio runtime, or in one without time and I/O.
+pub type ClientBuilder = cenote_shell::client::ClientBuilder<Client>;
+
+/// A server that a cursor or a transaction stays with: [`cenote_shell::client::Pinned`].
+pub type Pinned = cenote_shell::client::Pinned<Tokio>;
+
+/// The README's examples compile.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -76,25 +76,25 @@ impl Once {
     }
 }
 
-impl cenote_tokio::Connector for Once {
+impl cenote_tokio::Connector<cenote_tokio::Tokio> for Once {
     type Connection = ();
 
     async fn connect(
         &self,
         target: cenote_tokio::Target,
-        _: cenote_tokio::HandshakeReporter<Self>,
+        _: cenote_tokio::HandshakeReporter,
     ) -> Result<(), ConnectionError> {
         Self::connect(target.connection_id)
     }
 }
 
-impl cenote_mio::Connector for Once {
+impl cenote_mio::Connector<cenote_mio::EventLoop> for Once {
     type Connection = ();
 
     async fn connect(
         &self,
         target: cenote_mio::Target,
-        _: cenote_mio::HandshakeReporter<Self>,
+        _: cenote_mio::HandshakeReporter,
     ) -> Result<(), ConnectionError> {
         Self::connect(target.connection_id)
     }

@@ -36,25 +36,25 @@ impl Subscriber for Panics {
 
 struct Instantly;
 
-impl cenote_tokio::Connector for Instantly {
+impl cenote_tokio::Connector<cenote_tokio::Tokio> for Instantly {
     type Connection = ();
 
     async fn connect(
         &self,
         _: cenote_tokio::Target,
-        _: cenote_tokio::HandshakeReporter<Self>,
+        _: cenote_tokio::HandshakeReporter,
     ) -> Result<(), ConnectionError> {
         Ok(())
     }
 }
 
-impl cenote_mio::Connector for Instantly {
+impl cenote_mio::Connector<cenote_mio::EventLoop> for Instantly {
     type Connection = ();
 
     async fn connect(
         &self,
         _: cenote_mio::Target,
-        _: cenote_mio::HandshakeReporter<Self>,
+        _: cenote_mio::HandshakeReporter,
     ) -> Result<(), ConnectionError> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Events, as users see them, and who is told of them.
+//! Events, as users see them, and their subscribers.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,8 @@ use cenote_core::pool::{ConnId, Event};
 
 use crate::log;
 
-/// One of CMAP's eleven events, and whose it is (EV-01).
+/// One of CMAP's [events](https://github.com/mongodb/specifications/blob/master/source/connection-monitoring-and-pooling/connection-monitoring-and-pooling.md#events),
+/// and the server whose pool emits it.
 ///
 /// `Display` is the specification's log message about it.
 #[derive(Clone, Debug)]
@@ -23,50 +24,49 @@ pub struct PoolEvent {
     pub event: Event<ConnectionError>,
 }
 
-/// Somebody who is told everything.
+/// A callback for every event of a pool.
 pub type Subscriber = Box<dyn Fn(&PoolEvent) + Send + Sync>;
 
-/// All of them, and the log.
+/// The subscribers of a pool, and its log.
 pub struct Subscribers {
     all: Vec<Subscriber>,
     log: LogSettings,
 }
 
-/// What a pool has to tell, in the machine's order: what the machine says by
+/// What a pool tells, in the machine's order:
 /// [`EmitEvent`](cenote_core::pool::Action::EmitEvent) and
 /// [`ReportLeak`](cenote_core::pool::Action::ReportLeak).
 #[derive(Debug)]
-pub enum News {
+pub enum Notification {
     /// For [`Subscribers`].
     Event(Event<ConnectionError>),
-    /// For [`LeakDetector`](crate::leak::LeakDetector).
-    LeakReport {
+    /// For the [`LeakDetector`](crate::leak::LeakDetector).
+    Leak {
         /// The connection.
         id: ConnId,
-        /// For how long it has been out.
+        /// How long it has been checked out.
         held: Duration,
     },
 }
 
 impl Subscribers {
-    /// These, and `tracing`; with what the environment says of the log if nothing else was set
-    /// (LG-54).
+    /// These subscribers, and `tracing`. Without settings, the log is as the environment variables say.
     #[must_use]
     pub fn new(all: Vec<Subscriber>, log: Option<LogSettings>) -> Self {
         Self { all, log: log.unwrap_or_else(|| *log::OF_ENVIRONMENT) }
     }
 
-    /// Whether anybody would hear of an event.
+    /// Whether an event has a subscriber, or is logged.
     #[inline]
     #[must_use]
     pub fn want_events(&self) -> bool {
         !self.all.is_empty() || log::is_wanted()
     }
 
-    /// Tells an event, to be called without a lock: whoever is told may take his time, or panic.
+    /// Calls the subscribers. To be called without a lock: a subscriber may take long, or panic.
     pub fn tell(&self, address: &Arc<ServerAddress>, event: Event<ConnectionError>) {
         if log::is_wanted() {
-            // What collects them may panic, too.
+            // `tracing`'s collector may panic, too.
             let _ = catch_unwind(AssertUnwindSafe(|| log::event(address, &event, &self.log)));
         }
         if self.all.is_empty() {
@@ -74,7 +74,7 @@ impl Subscribers {
         }
         let event = PoolEvent { address: Arc::clone(address), event };
         for subscriber in &self.all {
-            // One that panics has said so; the others, and what comes next, are not to suffer.
+            // A panic of one subscriber must not keep the event from the others.
             let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
         }
     }

@@ -1,4 +1,4 @@
-//! Connections that fail, as whoever watches the server sees them.
+//! Failed connections, as the failure handler sees them: the place where SDAM comes in.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,15 +9,15 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::{ConnId, PoolState, PoolTypes, ServiceId};
 use cenote_core::sdam::{Context, PoolVerdict, TopologyVersion};
 
-/// A connection that failed, as `Builder::on_failure` shows it to whoever watches the server, before
-/// the pool hears of it (ES-05, T-03).
+/// A connection that failed, as [`Builder::on_failure`](crate::builder::Builder::on_failure) shows it before
+/// the pool processes the failure.
 ///
 /// ```
 /// use cenote_core::sdam;
 /// use cenote_shell::failure::Failure;
 ///
-/// /// For `Pool::builder(uri)?.on_failure(watch)`.
-/// fn watch(failure: &Failure<'_>) {
+/// /// For `Pool::builder(uri)?.on_failure(handle)`.
+/// fn handle(failure: &Failure<'_>) {
 ///     let verdict = sdam::verdict(&failure.context(None), failure.error());
 ///     // The server's description first, under the lock that the monitor takes, too; then:
 ///     failure.clear(verdict.pool);
@@ -29,19 +29,19 @@ pub struct Failure<'a> {
     error: &'a ConnectionError,
 }
 
-/// Who is shown failures.
+/// The callback of [`Builder::on_failure`](crate::builder::Builder::on_failure).
 pub type FailureHandler = Box<dyn Fn(&Failure<'_>) + Send + Sync>;
 
-/// A pool with a lock of the shell's own choice, as far as its failures are concerned.
+/// A pool, as far as its failures are concerned.
 pub trait FailingPool: Send + Sync {
     /// The server that the pool is for.
     fn address(&self) -> &ServerAddress;
 
-    /// How things stand with a connection, looked up under the pool's lock.
-    fn standing(&self, id: ConnId) -> ConnectionStatus;
+    /// The status of a connection, looked up under the pool's lock.
+    fn connection_status(&self, id: ConnId) -> ConnectionStatus;
 
-    /// Asks `judge` how things stand with a connection, and clears the pool as that says, all under
-    /// one lock. What comes of it waits for the caller to settle it. `None`: nothing was cleared.
+    /// Clears the pool as `judge` decides from the connection's status, under one lock. The caller runs
+    /// the effects. `None` means that nothing was cleared.
     fn clear(
         self: Arc<Self>,
         id: ConnId,
@@ -49,11 +49,11 @@ pub trait FailingPool: Send + Sync {
     ) -> Option<DeferredEffects>;
 }
 
-/// What comes of an input that was fed under a lock of the caller's, to be called when that lock is
-/// given back: only then is anything told or done, and anybody woken.
+/// The effects of an input that was fed while the caller held a lock of its own: wake-ups, sockets and events.
+/// To be called after that lock is released.
 pub type DeferredEffects = Box<dyn FnOnce()>;
 
-/// How things stand with a connection that fails.
+/// The status of a connection that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionStatus {
     /// Whether the pool is behind a load balancer.
@@ -64,19 +64,19 @@ pub struct ConnectionStatus {
     pub service: Option<ServiceId>,
 }
 
-/// What is cleared.
+/// A clear of the pool, or of one service.
 #[derive(Clone, Debug)]
 pub struct ClearRequest {
     /// Why.
     pub cause: ConnectionError,
-    /// Whether connections in use are broken off.
+    /// Whether connections in use are interrupted.
     pub interrupt: bool,
     /// Only this service.
     pub service: Option<ServiceId>,
 }
 
 impl ConnectionStatus {
-    /// As the machine has it.
+    /// Looks it up in the machine.
     #[must_use]
     pub fn of<S: PoolTypes>(state: &PoolState<S>, id: ConnId) -> Self {
         Self {
@@ -110,20 +110,21 @@ impl Failure<'_> {
     /// The service at the other end, behind a load balancer and once hello is done.
     #[must_use]
     pub fn service_id(&self) -> Option<ServiceId> {
-        self.pool.standing(self.id).service
+        self.pool.connection_status(self.id).service
     }
 
     /// What [`sdam::verdict`](cenote_core::sdam::verdict) has to know besides the error.
     /// `topology_version` is that of the server's description, if there is one.
     #[must_use]
     pub fn context(&self, topology_version: Option<TopologyVersion>) -> Context {
-        let ConnectionStatus { load_balanced, is_stale, service: _ } = self.pool.standing(self.id);
+        let ConnectionStatus { load_balanced, is_stale, service: _ } =
+            self.pool.connection_status(self.id);
         Context { load_balanced, current_generation: !is_stale, topology_version }
     }
 
-    /// Does to the pool what SDAM's verdict says, unless the pool, or the service, was cleared since
-    /// the connection was made: of connections that fail together one clears (SD-20, T-62). That is
-    /// looked up and done at once, whoever else clears meanwhile. Says whether it cleared.
+    /// Does to the pool what SDAM's verdict says, unless the pool, or the service, was cleared since the
+    /// connection was made: of connections that fail together, only the first clears. Checked and done under one
+    /// lock. Returns whether it cleared.
     ///
     /// # Panics
     ///
@@ -149,17 +150,17 @@ impl Failure<'_> {
     }
 }
 
-/// Shows a failure to whoever watches the server, if anybody does. Never under the lock.
+/// Calls the failure handler, if there is one. Never under the lock.
 pub fn show<P: FailingPool + 'static>(
-    watcher: Option<&FailureHandler>,
+    handler: Option<&FailureHandler>,
     pool: &Arc<P>,
     id: ConnId,
     error: &ConnectionError,
 ) {
-    if let Some(watcher) = watcher {
+    if let Some(handler) = handler {
         let failure = Failure { pool: Arc::<P>::clone(pool), id, error };
-        // One that panics has said so; whoever waits for the connection is not to suffer.
-        let _ = catch_unwind(AssertUnwindSafe(|| watcher(&failure)));
+        // A panic of the handler must not keep the caller from its answer.
+        let _ = catch_unwind(AssertUnwindSafe(|| handler(&failure)));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Connections that are held for long, and who holds them.
+//! Leak detection: connections that are checked out for long, and where they were checked out.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,9 +12,8 @@ use cenote_core::pool::{ConnId, PoolOptions};
 
 use crate::log;
 
-/// A connection that has been checked out for as long as
-/// [`leak_detection_threshold`](PoolOptions::leak_detection_threshold) says, as `Builder::on_leak` shows it: perhaps
-/// it leaks.
+/// A connection that has been checked out for the
+/// [`leak_detection_threshold`](PoolOptions::leak_detection_threshold): possibly a leak.
 ///
 /// `Display` is one line about all of it.
 #[derive(Clone, Debug)]
@@ -24,62 +23,61 @@ pub struct LeakReport {
     pub address: Arc<ServerAddress>,
     /// The number of the connection, as in events: 1, 2, 3, …
     pub connection_id: u64,
-    /// For how long it has been out.
+    /// How long it has been checked out.
     pub held: Duration,
-    /// Where it was checked out: the call of `Pool::check_out`, or whichever it was, in the
-    /// application. `None` when nobody has taken it over from the pool yet, which is when the task that
-    /// asked for it is not polled any more, or when it was checked out before the option was set.
+    /// The call in the application that checked it out. `None` while the caller has not taken it over from the
+    /// pool, because its task is not polled any more, and when it was checked out before the option was set.
     pub place: Option<&'static Location<'static>>,
 }
 
-/// Who is shown what is held for long.
+/// The callback of [`Builder::on_leak`](crate::builder::Builder::on_leak).
 pub type LeakCallback = Box<dyn Fn(&LeakReport) + Send + Sync>;
 
-/// Where connections were checked out, as long as anybody wants to know.
+/// Remembers where connections were checked out, while leak detection is on.
 pub struct LeakDetector {
-    is_wanted: AtomicBool,
+    is_on: AtomicBool,
     places: Mutex<BTreeMap<ConnId, &'static Location<'static>>>,
-    overseer: Option<LeakCallback>,
+    callback: Option<LeakCallback>,
 }
 
 impl LeakDetector {
-    /// As `options` say, and `overseer` is shown what is found.
-    pub fn new(options: &PoolOptions, overseer: Option<LeakCallback>) -> Self {
-        let is_wanted = AtomicBool::new(wants_places(options));
-        Self { is_wanted, places: Mutex::default(), overseer }
+    /// A detector that is on if `options` say so, and reports to `callback`.
+    pub fn new(options: &PoolOptions, callback: Option<LeakCallback>) -> Self {
+        let is_on = AtomicBool::new(is_detecting(options));
+        Self { is_on, places: Mutex::default(), callback }
     }
 
-    /// From now on as these say.
+    /// Switches detection on or off as these options say.
     pub fn set_options(&self, options: &PoolOptions) {
-        self.is_wanted.store(wants_places(options), Ordering::Relaxed);
+        self.is_on.store(is_detecting(options), Ordering::Relaxed);
     }
 
-    /// Notes where a connection is checked out, if anybody wants to know. Says whether it was noted,
-    /// and so has to be [forgotten](Self::forget).
+    /// Notes where a connection is checked out, if detection is on. Returns whether it was noted, and so has to
+    /// be [forgotten](Self::forget).
     #[inline]
     pub fn note(&self, id: ConnId, place: &'static Location<'static>) -> bool {
-        let is_wanted = self.is_wanted.load(Ordering::Relaxed);
-        if is_wanted {
+        let is_on = self.is_on.load(Ordering::Relaxed);
+        if is_on {
             self.places().insert(id, place);
         }
-        is_wanted
+        is_on
     }
 
-    /// It came back.
+    /// The connection was checked in.
     pub fn forget(&self, id: ConnId) {
         self.places().remove(&id);
     }
 
-    /// Warns, and shows whoever wants to see: what to do with
+    /// Logs a warning and calls the callback: what to do with
     /// [`Action::ReportLeak`](cenote_core::pool::Action::ReportLeak), without a lock.
     pub fn report(&self, address: &Arc<ServerAddress>, id: ConnId, held: Duration) {
         let place = self.places().get(&id).copied();
         let (address, connection_id) = (Arc::clone(address), id.number());
         let report = LeakReport { address, connection_id, held, place };
         log::leak_detection_threshold(&report);
-        if let Some(overseer) = &self.overseer {
-            // One that panics has said so; what comes next is not to suffer.
-            let _ = catch_unwind(AssertUnwindSafe(|| overseer(&report)));
+        if let Some(callback) = &self.callback {
+            // A panic of the callback must not keep the pool from what comes next.
+            let _ = catch_unwind(AssertUnwindSafe(|| callback(&report)));
         }
     }
 
@@ -88,7 +86,7 @@ impl LeakDetector {
     }
 }
 
-fn wants_places(options: &PoolOptions) -> bool {
+fn is_detecting(options: &PoolOptions) -> bool {
     options.leak_detection_threshold.is_some_and(|limit| !limit.is_zero())
 }
 
@@ -98,13 +96,13 @@ impl fmt::Display for LeakReport {
         write!(f, "connection {connection_id} of {address} has been checked out for {held:?}, ")?;
         match place {
             Some(place) => write!(f, "at {place}"),
-            None => f.write_str("nobody knows where"),
+            None => f.write_str("at an unknown place"),
         }
     }
 }
 
 impl fmt::Debug for LeakDetector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LeakDetector").field("is_wanted", &self.is_wanted).finish_non_exhaustive()
+        f.debug_struct("LeakDetector").field("is_on", &self.is_on).finish_non_exhaustive()
     }
 }

@@ -1,44 +1,85 @@
-//! What shells of the machine in [`cenote_core::pool`] have in common, and the machine must not have:
-//! locks, threads, files, the environment. It is for authors of shells; what users of a pool meet of
-//! it, the shells show under their own names.
+//! MongoDB's connection pool for any runtime: the shell around the machine in [`cenote_core`].
 //!
-//! There is no runtime here, no socket, and no decision about a pool. Whatever needs the pool's lock
-//! is given a closure that takes it, so that a shell may keep whichever lock it likes.
+//! The machine decides, this crate acts: it holds the lock, reads the clock, opens and closes sockets, wakes
+//! callers, runs callbacks, watches servers, records traces. All of that is generic over a
+//! [`Runtime`](runtime::Runtime), which takes about a page to implement. `cenote-tokio`, `cenote-mio` and
+//! the example `cenote-smol` are three implementations; copy the last one for another runtime.
 //!
-//! | module | what it is |
+//! | to | look at |
 //! |---|---|
-//! | [`builder`] | what a builder is told of a pool |
-//! | [`client`] | the same of a client; its servers, and how one is chosen |
-//! | [`connection`] | how connections are opened, as far as no socket is needed for it |
-//! | [`error`], [`event`], [`failure`], [`held`] | what users are told |
-//! | [`log`] | the specification's log messages, and those of monitors, through `tracing` |
-//! | [`dial`] | in which order addresses are tried, and how sockets are set up |
-//! | [`outbox`] | what is decided under a lock and done, or told, outside of it |
-//! | [`platform`] | what a connection needs to know of the process and of the operating system |
-//! | [`transport_error`] | why there was no reply |
-//! | [`trace`] | recordings, the flight recorder and its dumps |
-//! | [`warm_up`] | how connections are made before they are needed |
-//! | [`watch`] | one server that is watched, and who is told of it |
-//! | [`woken`] | who is to be woken when the lock is given back |
-//! | `metrics`, with the feature of that name | what OpenTelemetry is told of a pool |
-//! | `tls`, with the feature of that name | TLS as a connection string asks for it |
+//! | run the pool on another runtime | [`runtime`]: [`Runtime`](runtime::Runtime) and [`Network`](runtime::Network) |
+//! | pool connections of your own | [`connection::Connector`] |
+//! | give the pool another face, such as one that blocks | [`pool::PoolDriver`], [`client::ClientInner`] |
+//! | decide for yourself when to lock, queue and wake | `cenote_core::pool`, with [`outbox`] and [`wake_list`] |
+//!
+//! ```no_run
+//! use cenote_core::error::ConnectionError;
+//! use cenote_shell::builder::Builder;
+//! use cenote_shell::connection::{Connector, HandshakeReporter, Target};
+//! use cenote_shell::pool::Pool;
+//! use cenote_shell::runtime::CurrentRuntime;
+//!
+//! /// Makes connections of the driver's own type, on any runtime.
+//! struct Numbers;
+//!
+//! impl<R: CurrentRuntime> Connector<R> for Numbers {
+//!     type Connection = u64;
+//!
+//!     async fn connect(
+//!         &self,
+//!         target: Target<R>,
+//!         _: HandshakeReporter,
+//!     ) -> Result<u64, ConnectionError> {
+//!         Ok(target.connection_id)
+//!     }
+//! }
+//!
+//! async fn first_connection<R: CurrentRuntime>() -> Result<u64, Box<dyn std::error::Error>> {
+//!     let pool: Pool<R, Numbers> = Builder::new("db.example.com".parse()?, Numbers).build()?;
+//!     pool.ready();
+//!     let connection = pool.check_out().await?;
+//!     Ok(*connection)
+//! }
+//! ```
+//!
+//! # Features
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `tls` | [`MongoConnector`](connection::MongoConnector), [`Client`](client::Client) and monitors: connections as a connection string describes them, with TLS by rustls |
+//! | `metrics` | OpenTelemetry's metrics of a pool |
+//! | `tokio` | tokio's I/O traits on streams that a pool lends |
+//!
+//! # Panics, lost tasks, lost locks
+//!
+//! A panic in a callback, a connector, a waker or the drop of a connection is contained where it happens. A
+//! task that is lost with its runtime still answers the machine. A lock that was held by a panicking thread
+//! is taken as it is: the machine finishes each input, or the panic was in the shell.
 
 #![warn(missing_debug_implementations)]
 
 pub mod builder;
+#[cfg(feature = "tls")]
 pub mod client;
 pub mod connection;
 pub mod dial;
 pub mod error;
 pub mod event;
 pub mod failure;
+pub mod fork;
+pub mod interrupt;
 pub mod leak;
 pub mod log;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+#[cfg(feature = "tls")]
 pub mod monitor;
 pub mod outbox;
 pub mod platform;
+pub mod pool;
+mod reentrancy;
+pub mod runtime;
+mod signal;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trace;

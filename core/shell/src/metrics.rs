@@ -223,7 +223,7 @@ impl Recorder {
             }
             Event::ConnectionCheckOutFailed { error, duration } => {
                 self.pending.fetch_sub(1, Ordering::Relaxed);
-                // Who has not waited at all, as `try_check_out` does not, has not waited in vain.
+                // A check-out that does not wait, as with `try_check_out`, does not count as a timeout.
                 if error.reason() == CheckOutFailedReason::Timeout && !duration.is_zero() {
                     self.timeouts.add(1, &self.name);
                 }

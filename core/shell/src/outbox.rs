@@ -1,46 +1,46 @@
-//! What was decided under a lock and is to be done outside of it, in the order of the decisions.
+//! Actions that were decided under a lock and are performed after it is released, in the order of the decisions.
 //!
-//! Whoever finds that nobody empties the outbox does it, for all others. A model checker goes
-//! through what threads can do to each other here, under the lock of the tokio shell: `.ci/model`.
+//! The first thread that finds the outbox without a drainer drains it for all others. A model checker runs all
+//! interleavings of threads: `.ci/model`.
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Lies under a lock, as a part of what the lock is for.
+/// A queue of actions. Belongs under the lock of the state that decides on them.
 pub struct Outbox<A> {
     queue: VecDeque<A>,
-    /// Somebody empties the outbox, and looks again before he stops.
+    /// A thread drains the outbox, and looks again before it stops.
     is_drained: bool,
 }
 
 impl<A> Outbox<A> {
-    /// With this in it, which nobody performs yet.
+    /// An outbox that holds these actions, without a drainer.
     #[must_use]
     pub const fn new(queue: VecDeque<A>) -> Self {
         Self { queue, is_drained: false }
     }
 
-    /// What is there, and whoever empties it, is another process's: from now on there is nothing.
+    /// Empties the outbox in a child process, where the actions and their drainer are the parent's.
     pub fn forget(&mut self) -> Self {
         std::mem::take(self)
     }
 
-    /// Behind everything else.
+    /// Appends an action.
     #[inline]
     pub fn push(&mut self, item: A) {
         self.queue.push_back(item);
     }
 
-    /// There is nothing, and nothing is being performed.
+    /// Whether nothing is queued or being performed.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty() && !self.is_drained
     }
 
-    /// What is there, for who then [performs](drain) it and all that comes meanwhile. `None` when
-    /// there is nothing, or somebody does so already.
+    /// Makes the caller the drainer: it has to [`drain`] what is returned, and all that comes meanwhile. `None`
+    /// when there is nothing to do, or another thread drains already.
     #[inline(always)]
     pub fn claim(&mut self) -> Option<VecDeque<A>> {
         if self.queue.is_empty() || self.is_drained {
@@ -51,7 +51,7 @@ impl<A> Outbox<A> {
     }
 }
 
-/// Gives the lock back, and [performs](drain) what there is, unless somebody does so already.
+/// Releases the lock, and [drains](drain) the outbox unless another thread does already.
 pub fn release<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
     lock: impl Fn() -> G,
     mut guard: G,
@@ -64,13 +64,12 @@ pub fn release<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
     }
 }
 
-/// Performs items in their order and without the lock, until there are none. One thread does so at
-/// a time: what others put there meanwhile, and what is put there while an item is performed, is
-/// its to perform. An item that panics has said so; those behind it are not to suffer.
+/// Performs actions in their order and without the lock, until there are none: those that were
+/// [claimed](Outbox::claim) as `batch`, those that other threads push meanwhile, and those that are pushed while an
+/// action is performed. One thread does so at a time. A panic in an action does not affect those behind it.
 ///
-/// `batch` is what was [claimed](Outbox::claim). `lock` takes the lock that the outbox lies under, even
-/// after a panic under it; it is given back at each item, and the one under which it was found that
-/// there are none is returned.
+/// `lock` takes the lock of the outbox, even after a panic under it. Returns the guard under which the outbox was
+/// found empty.
 #[inline(never)]
 pub fn drain<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
     lock: impl Fn() -> G,
@@ -87,7 +86,7 @@ pub fn drain<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
         }
         let mut guard = lock();
         let outbox = (*guard).as_mut();
-        // The buffer that just went round stays for next time.
+        // The empty buffer is reused.
         std::mem::swap(&mut batch, &mut outbox.queue);
         if batch.is_empty() {
             outbox.is_drained = false;

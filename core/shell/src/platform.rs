@@ -1,4 +1,4 @@
-//! What a connection that is opened needs to know of the process and of the operating system.
+//! What the shell reads of the process and of the operating system.
 
 use std::path::Path;
 
@@ -6,8 +6,7 @@ use cenote_core::connect::{Environment, Nonce};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::PoolOptions;
 
-/// Where the process runs, as far as servers are told (HS-22, HS-24, HS-26). Reads environment
-/// variables, and looks for a file.
+/// The platform metadata of the handshake. Reads environment variables, and looks for a file.
 #[must_use]
 pub fn environment() -> Environment {
     let name = match std::env::consts::OS {
@@ -26,7 +25,7 @@ pub fn environment() -> Environment {
     }
 }
 
-/// What no server has seen before: for one authentication, from the operating system (AU-35).
+/// A nonce for one authentication, from the operating system.
 ///
 /// # Errors
 ///
@@ -39,9 +38,8 @@ pub fn nonce() -> Result<Nonce, ConnectionError> {
     Ok(Nonce::from_random(bytes))
 }
 
-/// With chance of the pool's own for the lifetimes of its connections, if they are limited and
-/// nobody has chosen a seed: pools that share one make connections together and lose them together
-/// (`docs/studies/lifetime.md`). Without entropy it stays at the default.
+/// Sets a random jitter seed if lifetimes are limited and no seed was chosen: pools with the same seed open and
+/// close their connections at the same times (`docs/studies/lifetime.md`). Without entropy the default remains.
 #[must_use]
 pub fn with_jitter_seed_from_os(options: PoolOptions) -> PoolOptions {
     if options.max_lifetime.is_none_or(|limit| limit.is_zero()) || options.jitter_seed.is_some() {

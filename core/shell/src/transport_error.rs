@@ -1,34 +1,32 @@
-//! Why there was no reply on a connection, at whatever stage.
+//! Why there is no reply on a connection.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use cenote_core::connect::Establish;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::WireError;
 
-/// What goes wrong with a [`Channel`](cenote_core::wire::Channel) and its stream.
+/// An error of a [`Channel`](cenote_core::wire::Channel) or of the stream below it.
 #[derive(Debug)]
 pub enum TransportError {
     /// The stream failed.
     Io(io::Error),
     /// The peer closed it.
     Closed,
-    /// This long was not long enough.
+    /// A time limit passed: how long it was.
     TimedOut(Duration),
     /// The peer broke the protocol.
     Wire(WireError),
-    /// This side could not do that, or not now; no byte went either way.
+    /// The caller's request is invalid, or comes at the wrong time; nothing was sent.
     Refused(WireError),
 }
 
 impl TransportError {
-    /// What is no failure but a step of a stream that does not block, as an error of its own:
-    /// [`WouldBlock`](ErrorKind::WouldBlock) and [`Interrupted`](ErrorKind::Interrupted).
+    /// Tells the two outcomes of a step that ask for another call from its failures.
     ///
     /// # Errors
     ///
-    /// Those two.
+    /// [`WouldBlock`](ErrorKind::WouldBlock) and [`Interrupted`](ErrorKind::Interrupted).
     pub fn split_would_block<R>(outcome: Result<R, Self>) -> io::Result<Result<R, Self>> {
         match outcome {
             Err(Self::Io(error))
@@ -40,33 +38,19 @@ impl TransportError {
         }
     }
 
-    /// What it means for the connection.
+    /// The connection's error.
     #[must_use]
     pub fn at(self, stage: Stage) -> ConnectionError {
         match self {
             Self::Io(error) => ConnectionError::network(stage, error),
             Self::Closed => ConnectionError::network(stage, "closed by the peer"),
             Self::TimedOut(after) => ConnectionError::timeout(stage, after),
-            // The end in the middle of a message is an end, and not the protocol's fault.
+            // The end in the middle of a message is an end, and does not break the protocol.
             Self::Wire(error @ WireError::EndOfStream { .. }) => {
                 ConnectionError::network(stage, error)
             }
             Self::Wire(error) => ConnectionError::protocol(stage, &error.to_string()),
             Self::Refused(error) => ConnectionError::configuration(stage, &error.to_string()),
-        }
-    }
-}
-
-/// Tells the machine that establishes a connection, which knows the stage.
-pub fn fail(establish: &mut Establish, failure: TransportError) {
-    match failure {
-        TransportError::Io(error) => establish.failed(error),
-        TransportError::Closed => establish.failed("closed by the peer"),
-        TransportError::TimedOut(after) => establish.timed_out(after),
-        // As above.
-        TransportError::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
-        TransportError::Wire(error) | TransportError::Refused(error) => {
-            establish.garbled(&error.to_string())
         }
     }
 }

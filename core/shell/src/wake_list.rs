@@ -1,22 +1,22 @@
-//! Those who are to be woken when the lock is given back.
+//! Waiters that are woken after the lock is released.
 
-/// Almost always nobody or one, which takes no allocation.
+/// Waiters in the order in which they were answered. Zero or one, the usual case, needs no allocation.
 #[derive(Debug)]
 pub enum WakeList<W> {
-    /// Nobody.
-    Nobody,
-    /// One, who waited for a connection that came back.
+    /// No waiter.
+    Empty,
+    /// One waiter.
     One(W),
-    /// More, in the order in which they were answered.
+    /// More.
     Several(Vec<W>),
 }
 
 impl<W> WakeList<W> {
-    /// One more, behind the others.
+    /// Appends a waiter.
     #[inline(never)]
     pub fn push(&mut self, waiter: W) {
         *self = match std::mem::take(self) {
-            Self::Nobody => Self::One(waiter),
+            Self::Empty => Self::One(waiter),
             Self::One(first) => Self::Several(vec![first, waiter]),
             Self::Several(mut waiters) => {
                 waiters.push(waiter);
@@ -25,17 +25,17 @@ impl<W> WakeList<W> {
         };
     }
 
-    /// Whether there is nobody to be woken.
+    /// Whether there is no waiter.
     #[inline(always)]
     pub const fn is_empty(&self) -> bool {
-        matches!(self, Self::Nobody)
+        matches!(self, Self::Empty)
     }
 
-    /// Wakes them in the order in which they were answered.
+    /// Wakes all waiters in their order.
     #[inline(never)]
     pub fn wake(self, wake: impl Fn(W)) {
         match self {
-            Self::Nobody => {}
+            Self::Empty => {}
             Self::One(waiter) => wake(waiter),
             Self::Several(waiters) => waiters.into_iter().for_each(wake),
         }
@@ -45,6 +45,6 @@ impl<W> WakeList<W> {
 impl<W> Default for WakeList<W> {
     #[inline]
     fn default() -> Self {
-        Self::Nobody
+        Self::Empty
     }
 }

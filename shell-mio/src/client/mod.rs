@@ -1,49 +1,45 @@
-//! A client: a pool for each host, and somebody who watches the servers.
+//! A client for callers that block: [`cenote_shell::client`] with a thread for its event loop.
 
-mod builder;
 mod close;
-mod news;
 mod pinned;
-mod recording;
-mod selection;
-mod talk;
-mod watch;
 
 use std::fmt;
 use std::panic::Location;
+use std::path::Path;
 use std::sync::Arc;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerStatus};
 use cenote_core::connect::DriverInfo;
-use cenote_core::pool::{Purpose, Snapshot};
-use cenote_shell::client::{self, ClientPool};
+use cenote_core::pool::Purpose;
+use cenote_shell::client::{self, BuiltClient, ClientInner, ClientPlan, Server};
 
-use self::news::News;
-use self::watch::Means;
+use crate::check_out::check_out;
 use crate::connection::MongoConnector;
-use crate::drainer::Drainer;
-use crate::event_loop::EventLoop;
-use crate::guard::PooledConnection;
+use crate::event_loop::{EventLoop, Owner};
+use crate::loop_thread::{LoopThread, new_event_loop};
 use crate::pool::Pool;
-use crate::thread::LoopThread;
+use crate::pooled_connection::PooledConnection;
+use crate::{BuildError, ClientBuildError, RecordingError};
 
-pub use self::builder::{ClientBuildError, ClientBuilder};
 pub use self::pinned::Pinned;
 
-/// Pools for all hosts of a connection string, each as ready as its server is. A clone is the same
-/// client; when the last one is dropped, it closes.
+/// Makes a [`Client`], and the thread of the event loop that all of its pools share.
+pub type ClientBuilder = client::ClientBuilder<Client>;
+
+/// Pools for all hosts of a connection string, each ready while its server is available. A clone is the same
+/// client; dropping the last one closes it.
 ///
-/// Every server is watched on two sockets at most, which are not the pool's (SD-50): what is known of
-/// it decides whether its pool is ready, and a failed check clears the pool. Behind a load balancer
-/// nothing is watched, and the pool is ready at once (LB-08).
+/// A monitor checks each server on two sockets at most, which are not the pool's. What it learns marks the
+/// pool ready, and a failed check clears it. Behind a load balancer there are no monitors, and the pool is
+/// ready at once.
 ///
-/// One thread, `cenote-loop`, opens the connections of all pools and watches all servers, however many
-/// there are. Names are resolved on a few threads more, for as long as that takes.
+/// One thread, `cenote-loop`, opens the connections of all pools and monitors all servers. Up to 16 more
+/// resolve host names, for as long as there are names to resolve.
 ///
-/// The hosts are those of the connection string: replica sets are not discovered, a server is chosen
-/// by what it was last seen as, nothing is tried again. That is for drivers to do.
+/// The hosts are those of the connection string: the client does not discover replica sets, selects a server
+/// by its last check, and retries nothing. That is left to drivers.
 ///
 /// ```no_run
 /// use bson::rawdoc;
@@ -53,7 +49,7 @@ pub use self::pinned::Pinned;
 /// let client = Client::new("mongodb://app:pencil@a.example.com,b.example.com/?replicaSet=rs0")?;
 /// client.command("admin", &rawdoc! { "ping": 1 })?;
 ///
-/// // Several commands on one connection, of a server that is a secondary.
+/// // Several commands on one connection to a secondary.
 /// let names = client.with_connection(&Selector::Secondary, |connection| {
 ///     let reply = connection.command("admin", &rawdoc! { "listDatabases": 1 })?;
 ///     Ok::<_, ClientError>(reply)
@@ -68,52 +64,44 @@ pub use self::pinned::Pinned;
 /// # }
 /// ```
 ///
-/// A client has one credential, or none; whoever needs two has two clients, and their connections
-/// never mix (LN-02).
+/// A client has one credential, or none. An application with two credentials needs two clients, whose
+/// connections never mix.
+#[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    inner: Arc<ClientInner<EventLoop>>,
+    /// Those of the servers, in the same order.
+    pools: Arc<[Pool]>,
+    thread: Arc<LoopThread>,
 }
-
-pub(crate) struct Inner {
-    servers: client::Servers<Pool, Means>,
-    /// All pools and monitors have it.
-    connector: MongoConnector,
-    /// Something was learnt of a server, or the client was closed.
-    news: Arc<News>,
-    /// Turns the event loop of all pools and monitors.
-    thread: LoopThread,
-}
-
-type Server = client::Server<Pool, Means>;
 
 impl Client {
-    /// A client as a connection string says. Nothing is connected yet when this returns, but the
-    /// first checks are under way.
+    /// A client for a connection string. Nothing is connected yet when this returns, but the first checks
+    /// have begun.
     ///
     /// # Errors
     ///
-    /// A connection string that is none, files of it that cannot be read, options that contradict
-    /// each other; no event loop, or no thread, to be had.
+    /// The connection string is invalid, a file it names cannot be read, options contradict each other, or the
+    /// operating system has no event loop or thread.
     pub fn new(uri: &str) -> Result<Self, ClientBuildError> {
         Self::builder(uri)?.build()
     }
 
-    /// A client as a connection string says, with more besides.
+    /// A builder for a client with more settings than a connection string has.
     ///
     /// # Errors
     ///
-    /// A connection string that is none, or files of it that cannot be read.
+    /// The connection string is invalid, or a file it names cannot be read.
     pub fn builder(uri: &str) -> Result<ClientBuilder, ClientBuildError> {
         ClientBuilder::from_uri(uri)
     }
 
-    /// Runs one command on a server that takes writes: a primary, a router, a server of its own. Blocks
-    /// until it is answered.
+    /// Runs one command on a server that accepts writes: a primary, a mongos, a standalone server. Blocks
+    /// until its reply is there.
     ///
     /// # Errors
     ///
-    /// There is no such server within `serverSelectionTimeoutMS`, no connection, or the command
-    /// failed. [`ClientError::labels`] says what a driver would do about it.
+    /// There is no such server within `serverSelectionTimeoutMS`, no connection, or the command failed.
+    /// [`ClientError::labels`] has the labels for a driver.
     #[track_caller]
     pub fn command(
         &self,
@@ -124,11 +112,11 @@ impl Client {
         Ok(connection.command(database, command)?)
     }
 
-    /// Checks a connection out of a server that fits, does something with it, and checks it in.
+    /// Checks out a connection to a server that fits, passes it to `operation`, and checks it in.
     ///
     /// # Errors
     ///
-    /// There is no such server or no connection, or what `operation` fails with.
+    /// There is no such server or no connection, or the error of `operation`.
     #[track_caller]
     pub fn with_connection<R, E: From<ClientError>>(
         &self,
@@ -139,10 +127,10 @@ impl Client {
         operation(&mut connection)
     }
 
-    /// Checks a connection out of a server that fits. It comes back when it is dropped.
+    /// Checks out a connection to a server that fits. Dropping it checks it in.
     ///
-    /// Blocks until there is such a server, for `serverSelectionTimeoutMS`, by default 30 s, and for a connection
-    /// as [`Pool::check_out`] does; `timeoutMS` is for both together (CS-02).
+    /// Blocks until there is such a server, for `serverSelectionTimeoutMS` at most, by default 30 s, and for a
+    /// connection as [`Pool::check_out`] does; `timeoutMS` is for both together.
     ///
     /// # Errors
     ///
@@ -156,63 +144,83 @@ impl Client {
         checked_out.map(|(_, connection)| connection)
     }
 
+    fn check_out_at(
+        &self,
+        caller: &'static Location<'static>,
+        selector: &Selector,
+        purpose: Purpose,
+    ) -> Result<(&Arc<Server<EventLoop>>, PooledConnection<MongoConnector>), ClientError> {
+        let deadline = self.inner.operation_deadline();
+        let server = self.inner.wait_for_server_blocking(selector, deadline)?;
+        Ok((server, check_out(server.pool().driver(), caller, purpose, deadline)?))
+    }
+
     /// The pool of a host of this client.
     #[must_use]
     pub fn pool(&self, address: &ServerAddress) -> Option<&Pool> {
-        self.inner.servers.get(address).map(|server| &server.pool)
+        self.pools.get(self.inner.settings().place_of(address)?)
     }
 
-    /// What is known of each server now, and the counts of its pool, in the order of the connection
-    /// string.
+    /// What is known of each server now, and the counts of its pool, in the order of the connection string.
     #[must_use]
     pub fn servers(&self) -> Vec<ServerStatus> {
-        self.inner.servers.statuses()
+        self.inner.statuses()
     }
 
-    /// Has every server checked as soon as the floor of 500 ms between two checks allows.
+    /// Has every server checked as soon as the minimum of 500 ms between two checks allows.
     pub fn request_checks(&self) {
-        self.inner.servers.iter().for_each(|server| server.request_check());
+        self.inner.request_checks();
     }
 
-    /// Tells servers of a driver or library that uses this client, too, on connections of pools and
-    /// monitors that are opened from now on; none is opened or closed on that account, and no hello
-    /// sent (HS-29, HS-30). Says whether it was not told of before.
+    /// Adds a driver or library to the client metadata of connections of pools and monitors that are opened
+    /// from now on: [`MongoConnector::append_metadata`].
     pub fn append_metadata(&self, driver: DriverInfo) -> bool {
-        self.inner.connector.append_metadata(driver)
+        self.inner.append_metadata(driver)
+    }
+
+    /// Ends [the recordings](ClientBuilder::record_into) of all pools, and blocks until the traces are
+    /// complete: [`Pool::end_recording`]. Every recording is ended, even if another one fails.
+    ///
+    /// # Errors
+    ///
+    /// Why the first of the incomplete traces could not be written.
+    pub fn end_recording(&self) -> Result<(), RecordingError> {
+        let mut outcome = Ok(());
+        for pool in &*self.pools {
+            outcome = outcome.and(pool.end_recording());
+        }
+        outcome
+    }
+
+    /// Writes what the [flight recorders](ClientBuilder::flight_recorder) hold into files of this folder, named
+    /// by the servers' addresses; overwrites existing ones. Creates the folder if necessary. Blocks as
+    /// [`Pool::dump_trace`] does.
+    ///
+    /// # Errors
+    ///
+    /// There are no flight recorders, or the first file or folder that cannot be written.
+    pub fn dump_traces(&self, folder: impl AsRef<Path>) -> Result<(), RecordingError> {
+        self.inner.dump_traces(folder.as_ref())
     }
 }
 
-/// Whether this thread is telling somebody of the server or its pool.
-fn is_telling(server: &Server) -> bool {
-    Drainer::is_here(server.pool.shared()) || server.watch().is_some_and(Drainer::is_here)
-}
+impl BuiltClient for Client {
+    type Pool = Pool;
 
-/// Nobody turns this loop any more.
-fn end_loop(server: &Server, event_loop: &EventLoop) {
-    server.watch().into_iter().for_each(|watch| watch.runtime().talks.end_loop());
-    server.pool.shared().end_loop(event_loop);
-}
-
-impl ClientPool for Pool {
-    fn shared_address(&self) -> &Arc<ServerAddress> {
-        &self.shared().address
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        self.shared().snapshot()
-    }
-}
-
-impl Clone for Client {
-    fn clone(&self) -> Self {
-        Self { inner: Arc::clone(&self.inner) }
+    fn build(plan: ClientPlan<Pool>) -> Result<Self, ClientBuildError> {
+        let (event_loop, poll) = new_event_loop(Owner::Client).map_err(BuildError::from)?;
+        let inner = ClientInner::start(plan, event_loop.clone());
+        // The pools of the first hosts may have tasks on the loop.
+        let inner = inner.inspect_err(|_| event_loop.end())?;
+        let pools = inner.servers().iter().map(|server| Pool::new(server.pool().clone())).collect();
+        let thread = Arc::<LoopThread>::default();
+        thread.start(event_loop, poll).map_err(BuildError::from)?;
+        Ok(Self { inner: Arc::new(inner), pools, thread })
     }
 }
 
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("servers", &self.inner.servers.iter().len())
-            .finish_non_exhaustive()
+        f.debug_struct("Client").field("servers", &self.pools.len()).finish_non_exhaustive()
     }
 }

@@ -1,20 +1,22 @@
+use std::fmt;
 use std::panic::Location;
-use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::Purpose;
-use cenote_shell::client::Watching;
+use cenote_shell::client::PinnedState;
 
-use super::{Client, Server};
+use super::Client;
+use crate::check_out::check_out;
 use crate::connection::MongoConnector;
-use crate::guard::PooledConnection;
+use crate::event_loop::EventLoop;
+use crate::pooled_connection::PooledConnection;
 
-/// What a cursor or a transaction goes on with: behind a load balancer its one connection, which is
-/// not checked in meanwhile (LB-30); anywhere else any connection to the same server.
+/// The server of a cursor or a transaction. Behind a load balancer one connection stays checked out for it;
+/// anywhere else each use checks out any connection to the same server.
 ///
-/// Dropped or [unpinned](Self::unpin), a pinned connection goes back to its pool. One user at a time:
-/// it is lent mutably (LB-35). A cursor in a transaction uses the transaction's (LB-37).
+/// Dropping it, or [`unpin`](Self::unpin), checks the pinned connection in. It has one user at a time. A cursor
+/// in a transaction uses the transaction's.
 ///
 /// ```no_run
 /// use bson::rawdoc;
@@ -33,15 +35,14 @@ use crate::guard::PooledConnection;
 /// # Ok(())
 /// # }
 /// ```
+// LB-30, LB-35, LB-37.
 pub struct Pinned {
-    server: Arc<Server>,
-    purpose: Purpose,
-    held: Option<PooledConnection<MongoConnector>>,
+    state: PinnedState<EventLoop, PooledConnection<MongoConnector>>,
 }
 
 impl Client {
-    /// Chooses a server for a cursor or a transaction. Behind a load balancer a connection is checked
-    /// out at once, and counted by its purpose (LB-06).
+    /// Selects a server for a cursor or a transaction. Behind a load balancer a connection stays checked out
+    /// for it, and is counted by its purpose.
     ///
     /// # Errors
     ///
@@ -49,67 +50,58 @@ impl Client {
     #[track_caller]
     pub fn pin(&self, selector: &Selector, purpose: Purpose) -> Result<Pinned, ClientError> {
         let (server, connection) = self.check_out_at(Location::caller(), selector, purpose)?;
-        Ok(Pinned { server: Arc::clone(server), purpose, held: Some(connection) })
+        Ok(Pinned { state: PinnedState::new(server, purpose, connection) })
     }
 }
 
 impl Pinned {
-    /// Does something with the connection: the pinned one, or one to the same server.
+    /// Passes the connection to `operation`: the pinned one, or one to the same server.
     ///
-    /// After an error the connection stays pinned, as broken as it may be: a `getMore` that failed is
-    /// not sent on another one (LB-33, LB-34).
+    /// After an error the connection stays pinned, even if it is broken: a `getMore` that failed is not sent on
+    /// another one.
     ///
     /// # Errors
     ///
-    /// There is no connection, or what `operation` fails with.
+    /// There is no connection, or the error of `operation`.
+    // LB-33, LB-34.
     #[track_caller]
     pub fn with_connection<R, E: From<ClientError>>(
         &mut self,
         operation: impl FnOnce(&mut PooledConnection<MongoConnector>) -> Result<R, E>,
     ) -> Result<R, E> {
-        let mut connection = match self.held.take() {
+        let caller = Location::caller();
+        let connection = match self.state.take() {
             Some(connection) => connection,
             None => {
-                let checked_out = self.server.pool.check_out_for(self.purpose, None);
+                let (server, purpose) = (self.state.server(), self.state.purpose());
+                let checked_out = check_out(server.pool().driver(), caller, purpose, None);
                 checked_out.map_err(ClientError::from)?
             }
         };
-        if !self.is_pinning() {
-            return operation(&mut connection);
-        }
-        operation(self.held.insert(connection))
+        operation(self.state.lend(connection, &mut None))
     }
 
-    /// Gives the connection back, if one is pinned: when the cursor's id is 0, or the transaction's
-    /// rules say so (LB-32, LB-36). What is asked for later is done on another one.
+    /// Checks the pinned connection in, if there is one: [`cenote_shell::client::Pinned::unpin`].
+    // LB-32, LB-36.
     pub fn unpin(&mut self) {
-        self.held = None;
+        self.state.unpin();
     }
 
-    /// Whether a connection is kept now.
+    /// Whether a connection is pinned now.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
-        self.held.is_some() && self.is_pinning()
+        self.state.is_pinned()
     }
 
-    /// The server that was chosen.
+    /// The server that was selected.
     #[must_use]
     pub fn address(&self) -> &ServerAddress {
-        self.server.pool.address()
-    }
-
-    /// LB-30: only behind a load balancer can another connection be another server.
-    fn is_pinning(&self) -> bool {
-        matches!(self.server.watching, Watching::LoadBalancer)
+        self.state.address()
     }
 }
 
-impl std::fmt::Debug for Pinned {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pinned")
-            .field("address", self.address())
-            .field("purpose", &self.purpose)
-            .field("is_pinned", &self.is_pinned())
-            .finish_non_exhaustive()
+impl fmt::Debug for Pinned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.state.fmt(f)
     }
 }

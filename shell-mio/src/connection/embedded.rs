@@ -1,70 +1,69 @@
-//! Commands for whoever has an event loop of his own: nothing blocks.
+//! Commands in an application's own event loop.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::task::Poll;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::Flags;
 use cenote_shell::connection::judge;
+use cenote_shell::transport_error::TransportError;
 
-use super::MongoConnector;
-use super::messages::Failure;
-use super::operations::Connection;
-use crate::guard::PooledConnection;
+use super::{Connection, MongoConnector};
+use crate::pooled_connection::PooledConnection;
 
 impl Connection {
-    /// Begins a command, and never blocks: for whoever has an event loop.
-    /// [`advance`](Self::advance) goes on with it. No limit of time applies but the caller's own.
+    /// Begins a command without blocking, for an application with an event loop of its own;
+    /// [`advance`](Self::advance) goes on with it. It has no timeout but the application's.
     ///
     /// # Errors
     ///
-    /// What cannot be sent, or another command is under way.
+    /// The command cannot be sent, or another one is under way.
     pub fn begin(&mut self, database: &str, command: &RawDocument) -> Result<(), ConnectionError> {
-        let begun = self.messages.never_block().map_err(Failure::from);
+        let begun = self.socket.never_block().map_err(TransportError::from);
         begun
-            .and_then(|()| self.messages.begin(command, Some(database), Flags::NONE))
-            .map_err(|failure| failure.at(Stage::Operation))
+            .and_then(|()| self.transport.begin(command, Some(database), Flags::NONE))
+            .map_err(|error| error.at(Stage::Operation))
     }
 
-    /// Goes on with a command that was [begun](Self::begin), as far as it can without waiting:
-    /// [`Poll::Pending`] until the reply is there. To be called after `begin`, and again whenever
-    /// the socket is readable or writable; once too often does no harm.
+    /// Goes on with a command that was [begun](Self::begin), as far as it can without blocking. Returns
+    /// [`Poll::Pending`] until the reply is there. To be called after `begin`, and again whenever the socket
+    /// is readable or writable; an extra call does no harm.
     ///
     /// # Errors
     ///
     /// As [`command`](Self::command).
     pub fn advance(&mut self) -> Poll<Result<RawDocumentBuf, ConnectionError>> {
         loop {
-            let messages = &mut self.messages;
-            let step = if messages.is_writing() {
-                messages.write().map(|()| None).map_err(Failure::from)
+            let mut io = self.socket.io();
+            let step = if self.transport.is_writing() {
+                self.transport.write(&mut io).map(|()| None).map_err(TransportError::from)
             } else {
-                messages.read().map(Some)
+                self.transport.read(&mut io).map(Some)
             };
-            match Failure::split_would_block(step) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            match TransportError::split_would_block(step) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return Poll::Pending,
                 Ok(Ok(None)) => {}
                 Ok(Ok(Some(reply))) => return Poll::Ready(judge(reply)),
-                Ok(Err(failure)) => return Poll::Ready(Err(failure.at(Stage::Operation))),
+                Ok(Err(error)) => return Poll::Ready(Err(error.at(Stage::Operation))),
             }
         }
     }
 }
 
 impl PooledConnection<MongoConnector> {
-    /// Begins a command, as [`Connection::begin`]; what leaves the connection unfit marks it.
+    /// [`Connection::begin`]. An error that leaves the connection unfit marks it.
     ///
     /// # Errors
     ///
-    /// As [`Connection::begin`], or the connection was interrupted.
+    /// As [`Connection::begin`], or the pool interrupted the connection.
     pub fn begin(&mut self, database: &str, command: &RawDocument) -> Result<(), OperationError> {
         self.run(|connection| connection.begin(database, command))
     }
 
-    /// Goes on with it, as [`Connection::advance`]; what leaves the connection unfit marks it. An
-    /// interrupt makes the socket readable.
+    /// [`Connection::advance`]. An error that leaves the connection unfit marks it. An interrupt of the pool
+    /// makes the socket readable.
     ///
     /// # Errors
     ///
@@ -78,8 +77,8 @@ impl PooledConnection<MongoConnector> {
     }
 }
 
-/// For an event loop of one's own, on which a connection that is checked out is registered for as
-/// long as it is needed there. On Windows there is none yet: see the crate's README.
+/// For an application's own event loop, with which a checked-out connection is registered while it is used
+/// there. Not on Windows: see the crate's README.
 #[cfg(unix)]
 impl mio::event::Source for Connection {
     fn register(
@@ -88,8 +87,7 @@ impl mio::event::Source for Connection {
         token: mio::Token,
         interests: mio::Interest,
     ) -> io::Result<()> {
-        let descriptor = self.messages.stream().descriptor();
-        mio::unix::SourceFd(&descriptor).register(registry, token, interests)
+        mio::unix::SourceFd(&self.socket.descriptor()).register(registry, token, interests)
     }
 
     fn reregister(
@@ -98,12 +96,10 @@ impl mio::event::Source for Connection {
         token: mio::Token,
         interests: mio::Interest,
     ) -> io::Result<()> {
-        let descriptor = self.messages.stream().descriptor();
-        mio::unix::SourceFd(&descriptor).reregister(registry, token, interests)
+        mio::unix::SourceFd(&self.socket.descriptor()).reregister(registry, token, interests)
     }
 
     fn deregister(&mut self, registry: &mio::Registry) -> io::Result<()> {
-        let descriptor = self.messages.stream().descriptor();
-        mio::unix::SourceFd(&descriptor).deregister(registry)
+        mio::unix::SourceFd(&self.socket.descriptor()).deregister(registry)
     }
 }

@@ -1,165 +1,139 @@
-//! Connections to a MongoDB server, as a connection string describes them.
+//! Connections to MongoDB servers, for callers that block or have an event loop of their own.
+//!
+//! They are opened on the event loop by [`cenote_shell::connection`], and then taken off it.
 
-mod clerks;
-mod dial;
+mod blocking_socket;
 mod embedded;
-mod foreign;
-mod handshake;
-mod limit;
-mod messages;
-mod monitoring;
 mod operations;
-mod patience;
-mod proxy;
 mod raw_stream;
-#[cfg(test)]
-mod reluctant;
-mod resolve;
-mod stream;
-mod tls;
+mod timeout;
 
 use std::fmt;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::io::{self, ErrorKind};
+use std::time::Duration;
 
-use cenote_core::address::ServerAddress;
-use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions};
-use cenote_core::error::ConnectionError;
-use cenote_core::uri::ConnectionString;
-use cenote_shell::connection::{Settings, fault};
+use cenote_core::connect::ConnectionDescription;
+use cenote_core::wire::MessageLimit;
+use cenote_shell::connection::{self, ConnectionParts, OpenedConnection, Transport};
+use cenote_shell::interrupt::Interrupter;
+use cenote_shell::transport_error::TransportError;
 
-use self::limit::Limit;
-use self::messages::Messages;
-use self::resolve::Resolver;
-use self::stream::Stream;
-use self::tls::Tls;
-use crate::connector::{Connector, HandshakeReporter, Target};
-use crate::event_loop::Watched;
-use crate::interrupt::Interrupter;
+use self::blocking_socket::BlockingSocket;
+use self::timeout::{Timeout, Wait};
+use crate::event_loop::{EventLoop, Socket};
 
-pub use self::foreign::OpenSocket;
-pub(crate) use self::monitoring::{Greeting, Monitoring};
-pub use self::operations::Connection;
 pub use self::raw_stream::RawStream;
-pub use self::resolve::Lookup;
 
-/// Opens connections as a connection string says: TCP or a UNIX domain socket, through a SOCKS5
-/// proxy or not, with TLS or without, hello, compression, authentication.
+/// Opens connections as a connection string describes them: [`cenote_shell::connection::MongoConnector`].
 ///
-/// `connectTimeoutMS`, 10 s by default, is for all of that together. Besides, each command of the
-/// handshake has `timeoutMS`, or else `socketTimeoutMS`, unless the deadline of the request for
-/// which the connection is made is for all of them (CS-05, CS-06, CS-08).
+/// An [embedded](crate::PoolSource) pool has no threads to resolve host names: its connector needs
+/// [`with_addresses`](connection::MongoConnector::with_addresses) or
+/// [`with_resolver`](connection::MongoConnector::with_resolver), or IP addresses in the connection string.
+pub type MongoConnector = connection::MongoConnector<EventLoop>;
+
+/// A connection to a server, authenticated and ready.
 ///
-/// A clone shares everything with the original.
-#[derive(Clone)]
-pub struct MongoConnector {
-    settings: Arc<Settings>,
-    resolver: Arc<Resolver>,
-    tls: Option<Arc<Tls>>,
+/// `socketTimeoutMS` limits each wait for the socket, to write and to read.
+pub struct Connection {
+    socket: BlockingSocket,
+    transport: Transport,
+    description: Box<ConnectionDescription>,
+    socket_timeout: Option<Duration>,
 }
 
-impl MongoConnector {
-    /// Reads the files that the connection string names, and nothing else: no connection is made.
-    ///
-    /// # Errors
-    ///
-    /// A file of TLS that cannot be read, or that is not what it should be; an application's name
-    /// that is too long.
-    pub fn new(uri: &ConnectionString) -> Result<Self, ConnectionError> {
-        Self::with_settings(uri, Settings::new(uri)?)
-    }
-
-    /// As [`new`](Self::new), for a driver that tells servers its own name (HS-21, HS-29).
-    ///
-    /// # Errors
-    ///
-    /// As [`new`](Self::new).
-    pub fn with_client(
-        uri: &ConnectionString,
-        client: &ClientMetadata,
-    ) -> Result<Self, ConnectionError> {
-        Self::with_settings(uri, Settings::with_client(uri, client))
-    }
-
-    fn with_settings(uri: &ConnectionString, settings: Settings) -> Result<Self, ConnectionError> {
-        let tls = uri.tls.enabled().then(|| Tls::new(&uri.tls).map(Arc::new)).transpose()?;
-        Ok(Self { settings: Arc::new(settings), resolver: Arc::default(), tls })
-    }
-
-    /// Asks `resolver` for the addresses of names, instead of the operating system, which is asked on
-    /// a thread that lives for as long as that takes. It is called by whoever turns the event loop,
-    /// and must not block; it may answer later. An [embedded](crate::PoolSource) pool, which has no
-    /// threads, resolves no name without it.
+impl Connection {
+    /// What the server said about itself and this connection.
     #[must_use]
-    pub fn with_resolver(mut self, resolver: impl Fn(Lookup) + Send + Sync + 'static) -> Self {
-        self.resolver = Arc::new(Resolver::Own(Box::new(resolver)));
-        self
+    pub fn description(&self) -> &ConnectionDescription {
+        &self.description
     }
 
-    /// Takes these addresses, in this order, for every name: each with the port of the name.
+    /// The largest message that the server accepts, in bytes with its header.
     #[must_use]
-    pub fn with_addresses(self, addresses: Vec<std::net::IpAddr>) -> Self {
-        self.with_resolver(move |lookup| {
-            let at = |address: &_| SocketAddr::new(*address, lookup.port());
-            let addresses = addresses.iter().map(at).collect();
-            lookup.answer(Ok(addresses));
-        })
+    pub fn message_limit(&self) -> MessageLimit {
+        self.transport.limit()
     }
 
-    /// Tells servers of a driver or library that uses this client, too, on connections that are
-    /// opened from now on; none is opened or closed on that account, and no hello sent (HS-29, HS-30).
-    /// Says whether it was not told of before.
-    pub fn append_metadata(&self, driver: DriverInfo) -> bool {
-        self.settings.append_metadata(driver)
+    /// Whether it may go back to its pool: no exchange is under way, nothing is unread, and nothing failed.
+    #[must_use]
+    pub fn is_reusable(&self) -> bool {
+        self.transport.is_reusable()
     }
 
-    /// What hello says on a monitor's connection that is opened now.
-    pub(crate) fn monitor_options(&self) -> Arc<EstablishOptions> {
-        self.settings.monitor_options()
+    fn timeout(&self) -> Timeout {
+        Timeout::new(self.socket_timeout, None)
     }
 
-    /// As far as TLS.
-    async fn open(
-        &self,
-        address: &ServerAddress,
-        limit: &Limit,
-    ) -> Result<Watched<Stream>, ConnectionError> {
-        let proxy = self.settings.proxy();
-        let mut stream = dial::dial(address, &self.resolver, proxy, limit).await?;
-        if let Some(tls) = &self.tls {
-            tls.connect(&mut stream, address, limit).await?;
+    /// Blocks until the request that was begun is written. If the time is over before its first byte, nothing
+    /// was begun.
+    // CS-11.
+    fn write(&mut self, timeout: Timeout) -> Result<(), TransportError> {
+        match timeout.next() {
+            Ok(wait) => {
+                self.repeat(wait, timeout, |transport, mut io| Ok(transport.write(&mut io)?))
+            }
+            Err(after) => {
+                self.transport.withdraw();
+                Err(TransportError::TimedOut(after))
+            }
         }
-        Ok(stream)
+    }
+
+    /// Blocks until `read` is done, as [`Transport::read`]. What was read when the time is over stays in the
+    /// transport.
+    fn read<T>(
+        &mut self,
+        timeout: Timeout,
+        read: impl FnMut(&mut Transport, &Socket) -> Result<T, TransportError>,
+    ) -> Result<T, TransportError> {
+        self.repeat(timeout.next()?, timeout, read)
+    }
+
+    /// Repeats a step of the transport until it is done. `wait` is for the first one.
+    fn repeat<T>(
+        &mut self,
+        mut wait: Option<Wait>,
+        timeout: Timeout,
+        mut step: impl FnMut(&mut Transport, &Socket) -> Result<T, TransportError>,
+    ) -> Result<T, TransportError> {
+        loop {
+            self.socket.block_for(wait.map(|wait| wait.left))?;
+            let outcome = step(&mut self.transport, self.socket.io());
+            match (TransportError::split_would_block(outcome), wait) {
+                (Ok(outcome), _) => return outcome,
+                (Err(error), _) if error.kind() == ErrorKind::Interrupted => {}
+                // How a blocking socket reports its timeout.
+                (Err(_), Some(wait)) => return Err(TransportError::TimedOut(wait.timeout)),
+                (Err(error), None) => return Err(error.into()),
+            }
+            wait = timeout.next()?;
+        }
     }
 }
 
-impl Connector for MongoConnector {
-    type Connection = Connection;
-
-    async fn connect(
-        &self,
-        target: Target,
-        progress: HandshakeReporter<Self>,
-    ) -> Result<Connection, ConnectionError> {
-        let limit = Limit::of(&target, &self.settings);
-        let stream = self.open(&target.address, &limit).await?;
-        let limit = limit.and_each_command(&target, &self.settings);
-        handshake::establish(self, stream.map(Messages::new), &limit, &progress).await
+impl OpenedConnection<EventLoop> for Connection {
+    fn from_opened(opened: connection::Connection<EventLoop>) -> io::Result<Self> {
+        let ConnectionParts { runtime, stream, transport, description, socket_timeout, .. } =
+            opened.into_parts();
+        let mut socket = BlockingSocket::new(stream.end()?);
+        if !runtime.is_embedded() {
+            socket.block_for(None)?;
+        }
+        Ok(Self { socket, transport, description, socket_timeout })
     }
 
-    /// Something is under way, unread, or broken (CO-19).
-    fn fault(&self, connection: &Connection) -> Option<ConnectionError> {
-        fault(connection.is_reusable())
+    fn is_reusable(&self) -> bool {
+        self.is_reusable()
     }
 
-    /// By `shutdown` of its socket.
-    fn interrupter(&self, connection: &Connection) -> Option<Interrupter> {
-        Some(Box::new(connection.messages.stream().interrupter()))
+    /// By `shutdown` of the socket.
+    fn interrupter(&self) -> Option<Interrupter> {
+        Some(self.socket.interrupter())
     }
 }
 
-impl fmt::Debug for MongoConnector {
+impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MongoConnector").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Connection").field("description", &self.description).finish_non_exhaustive()
     }
 }

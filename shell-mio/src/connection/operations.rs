@@ -1,56 +1,22 @@
-//! What one does with a connection: commands, and messages of a driver's own.
+//! Commands, and messages of a driver's own.
 
-use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bson::{RawDocument, RawDocumentBuf};
-use cenote_core::connect::ConnectionDescription;
 use cenote_core::error::{ConnectionError, OperationError, Stage};
-use cenote_core::wire::{Flags, MessageBuf, MessageLimit};
-use cenote_shell::connection::{has_to_be_unacknowledged, judge};
+use cenote_core::wire::{Flags, MessageBuf};
+use cenote_shell::connection::{judge, require_unacknowledged};
 
-use super::MongoConnector;
-use super::messages::Messages;
-use super::patience::Patience;
-use crate::guard::PooledConnection;
-
-/// A connection to a server, authenticated and ready.
-///
-/// `socketTimeoutMS` limits each wait for the socket, to write and to read (OP-19).
-pub struct Connection {
-    pub(super) messages: Messages,
-    pub(super) description: Box<ConnectionDescription>,
-    pub(super) socket_timeout: Option<Duration>,
-}
-
-/// Asking it.
-impl Connection {
-    /// What the server said of itself and of this connection.
-    #[must_use]
-    pub fn description(&self) -> &ConnectionDescription {
-        &self.description
-    }
-
-    /// The most bytes that a message to this server may have, header included (CO-20, MS-03).
-    #[must_use]
-    pub fn message_limit(&self) -> MessageLimit {
-        self.messages.limit()
-    }
-
-    /// Whether it may go back to its pool: nothing is under way, nothing unread, nothing was wrong
-    /// (CO-19).
-    #[must_use]
-    pub fn is_reusable(&self) -> bool {
-        self.messages.is_reusable()
-    }
-}
+use super::timeout::Timeout;
+use super::{Connection, MongoConnector};
+use crate::pooled_connection::PooledConnection;
 
 /// Commands.
 impl Connection {
-    /// Sends a command and blocks until its reply is there.
+    /// Sends a command, and blocks until its reply is there.
     ///
-    /// A write that says `w: 0` is answered, too, without a word of what became of it; to send it
-    /// without waiting there is [`command_unacknowledged`](Self::command_unacknowledged).
+    /// This waits for the reply to a write with `w: 0`, too; [`command_unacknowledged`](Self::command_unacknowledged)
+    /// does not.
     ///
     /// # Errors
     ///
@@ -60,71 +26,72 @@ impl Connection {
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, ConnectionError> {
-        self.command_for(database, command, self.patience())
+        self.command_within(self.timeout(), database, command)
     }
 
-    /// As [`command`](Self::command), and all of it ends at `deadline`. If that is over before the first
-    /// byte is sent, none is, and the connection is [as it was](Self::is_reusable) (CS-11).
+    /// As [`command`](Self::command), but fails at `deadline`. If that is over before the first byte is sent,
+    /// none is, and the connection stays [reusable](Self::is_reusable).
     ///
     /// # Errors
     ///
     /// As [`command`](Self::command).
+    // CS-11.
     pub fn command_before(
         &mut self,
         database: &str,
         command: &RawDocument,
         deadline: Instant,
     ) -> Result<RawDocumentBuf, ConnectionError> {
-        self.command_for(database, command, Patience::new(self.socket_timeout, Some(deadline)))
+        let timeout = Timeout::new(self.socket_timeout, Some(deadline));
+        self.command_within(timeout, database, command)
     }
 
-    fn command_for(
+    fn command_within(
         &mut self,
+        timeout: Timeout,
         database: &str,
         command: &RawDocument,
-        patience: Patience,
     ) -> Result<RawDocumentBuf, ConnectionError> {
-        let begun = self.messages.begin(command, Some(database), Flags::NONE);
-        let sent = begun.and_then(|()| self.messages.send(patience));
-        let reply = sent.and_then(|()| self.messages.receive(patience));
-        judge(reply.map_err(|failure| failure.at(Stage::Operation))?)
+        let begun = self.transport.begin(command, Some(database), Flags::NONE);
+        let sent = begun.and_then(|()| self.write(timeout));
+        let reply =
+            sent.and_then(|()| self.read(timeout, |transport, mut io| transport.read(&mut io)));
+        judge(reply.map_err(|error| error.at(Stage::Operation))?)
     }
 
-    /// Sends a command that is not answered (MS-08): a write with `writeConcern: {w: 0}`. Returns
-    /// when its bytes are with the operating system; what becomes of them nobody tells.
+    /// Sends a command without a reply: a write with `writeConcern: {w: 0}`. Returns when the operating
+    /// system has its bytes; whether the server executes it remains unknown.
     ///
     /// # Errors
     ///
-    /// The connection failed. A command that does not say `w: 0` is refused, and nothing is sent:
-    /// a server that takes it for an acknowledged one would keep its reply to itself.
+    /// The connection failed. A command without `w: 0` is refused and nothing is sent: a server may take it
+    /// for an acknowledged one.
     pub fn command_unacknowledged(
         &mut self,
         database: &str,
         command: &RawDocument,
     ) -> Result<(), ConnectionError> {
-        has_to_be_unacknowledged(command)?;
-        let patience = self.patience();
-        let begun = self.messages.begin(command, Some(database), Flags::MORE_TO_COME);
-        let sent = begun.and_then(|()| self.messages.send(patience));
-        sent.map_err(|failure| failure.at(Stage::Operation))
+        require_unacknowledged(command)?;
+        let begun = self.transport.begin(command, Some(database), Flags::MORE_TO_COME);
+        let sent = begun.and_then(|()| self.write(self.timeout()));
+        sent.map_err(|error| error.at(Stage::Operation))
     }
 }
 
 /// Messages of a driver's own.
 impl Connection {
-    /// A number for the next message: 1, 2, 3, … on this connection. A driver may have numbers of
-    /// its own instead.
+    /// A number for the next message: 1, 2, 3, … on this connection. Drivers may use numbers of their own
+    /// instead.
     pub fn next_request_id(&mut self) -> i32 {
-        self.messages.next_request_id()
+        self.transport.next_request_id()
     }
 
-    /// Sends one whole OP_MSG, as a [`MessageWriter`](cenote_core::wire::MessageWriter) makes it or
-    /// whoever else: header, flags, sections. It goes out as it is, or compressed if that was agreed
-    /// and its command may be (CM-10). Its [replies](Self::receive) must answer the number in its
-    /// header (MS-15).
+    /// Sends one whole OP_MSG, such as a [`MessageWriter`](cenote_core::wire::MessageWriter) makes: header,
+    /// flags, sections. It is compressed if that was negotiated and its command allows it. Its
+    /// [replies](Self::receive) must refer to the request id of its header.
     ///
-    /// After one with `moreToCome` no reply is waited for: the connection is free once this has
-    /// returned (MS-08). With `exhaustAllowed`, any number of replies may come (MS-10).
+    /// After a message with `moreToCome` there is no reply: the connection is free once this returns. After
+    /// one with `exhaustAllowed`, any number of replies may come.
     ///
     /// ```no_run
     /// use bson::rawdoc;
@@ -133,7 +100,7 @@ impl Connection {
     /// let mut connection = pool.check_out()?;
     /// let (id, limit) = (connection.next_request_id(), connection.message_limit());
     ///
-    /// let mut message = Vec::new(); // Used again and again by a driver.
+    /// let mut message = Vec::new(); // A driver reuses it.
     /// let insert = rawdoc! { "insert": "birds" };
     /// let mut writer =
     ///     MessageWriter::command(&mut message, Ids::request(id), Flags::NONE, &insert, "zoo")?;
@@ -149,52 +116,39 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// The connection failed. Refused without a byte sent, and the connection as it was, is a message
-    /// that is larger than the [limit](Self::message_limit), whose header says another length, that
-    /// is no OP_MSG or already compressed, and any message while a reply is to come.
+    /// The connection failed. A message is refused, before a byte is sent, if it exceeds the
+    /// [limit](Self::message_limit), its header has another length, it is no OP_MSG or already compressed,
+    /// or a reply is still to come.
     pub fn send(&mut self, message: &[u8]) -> Result<(), ConnectionError> {
-        let patience = self.patience();
-        let begun = self.messages.begin_message(message);
-        let sent = begun.and_then(|()| self.messages.send(patience));
-        sent.map_err(|failure| failure.at(Stage::Operation))
+        let begun = self.transport.begin_message(message);
+        let sent = begun.and_then(|()| self.write(self.timeout()));
+        sent.map_err(|error| error.at(Stage::Operation))
     }
 
-    /// Blocks until the next reply to what was [sent](Self::send) is there, and gives all of it: header, flags,
-    /// sections; decompressed and checked, but not judged: `ok: 0` is a reply. A large one is not
-    /// copied, it keeps the buffer into which it was read.
+    /// Blocks until the next reply to what was [sent](Self::send) is there. Returns all of it (header, flags,
+    /// sections), decompressed and validated, but not judged: `ok: 0` is a reply. A large reply is not
+    /// copied: it keeps the buffer into which it was read.
     ///
-    /// While replies have `moreToCome`, more are to be received, and nothing can be sent (MS-09).
+    /// While replies have `moreToCome`, more follow, and nothing can be sent.
     ///
     /// # Errors
     ///
-    /// The connection failed, or what came breaks the protocol. Refused, and the connection as it
-    /// was, when no reply is due.
+    /// The connection failed, or the reply violates the protocol. When no reply is due, this is refused and the
+    /// connection stays as it is.
     pub fn receive(&mut self) -> Result<MessageBuf, ConnectionError> {
-        let patience = self.patience();
-        let reply = self.messages.receive_message(patience);
-        reply.map_err(|failure| failure.at(Stage::Operation))
-    }
-
-    fn patience(&self) -> Patience {
-        Patience::new(self.socket_timeout, None)
+        let reply = self.read(self.timeout(), |transport, mut io| transport.read_message(&mut io));
+        reply.map_err(|error| error.at(Stage::Operation))
     }
 }
 
-impl fmt::Debug for Connection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection").field("description", &self.description).finish_non_exhaustive()
-    }
-}
-
-/// The same until the pool breaks the connection off. What leaves the connection unfit marks it, and
-/// errors are shown to [`Builder::on_failure`](crate::Builder::on_failure).
+/// As the methods of [`Connection`], and ended by an interrupt of the pool:
+/// [`run`](PooledConnection::run).
 impl PooledConnection<MongoConnector> {
-    /// Sends a command and blocks until its reply is there: [`Connection::command`].
+    /// [`Connection::command`].
     ///
     /// # Errors
     ///
-    /// The connection failed, the server's reply is `ok: 0`, or the pool was cleared with an
-    /// interrupt meanwhile (ER-07).
+    /// The connection failed, the server's reply is `ok: 0`, or the pool interrupted the connection.
     pub fn command(
         &mut self,
         database: &str,
@@ -203,8 +157,8 @@ impl PooledConnection<MongoConnector> {
         self.run(|connection| connection.command(database, command))
     }
 
-    /// As [`command`](Self::command), and all of it ends at `deadline`. If that is over before the first
-    /// byte is sent, the connection is as it was, and goes back to the pool (CS-11).
+    /// [`Connection::command_before`]. If the deadline is over before the first byte is sent, the connection
+    /// stays healthy.
     ///
     /// # Errors
     ///
@@ -218,18 +172,17 @@ impl PooledConnection<MongoConnector> {
         let outcome = self.run(|connection| {
             let outcome = connection.command_before(database, command, deadline);
             let is_late = outcome.as_ref().is_err_and(ConnectionError::is_timeout);
-            // It says nothing about the server or the connection, and is shown to nobody.
+            // Nothing was sent: that says nothing about the server or the connection.
             if is_late && connection.is_reusable() { Ok(outcome) } else { outcome.map(Ok) }
         })?;
         Ok(outcome?)
     }
 
-    /// Sends a write that is not answered: [`Connection::command_unacknowledged`].
+    /// [`Connection::command_unacknowledged`].
     ///
     /// # Errors
     ///
-    /// The connection failed, the command does not say `w: 0`, or the pool was cleared with an
-    /// interrupt meanwhile (ER-07).
+    /// The connection failed, the command is not `w: 0`, or the pool interrupted the connection.
     pub fn command_unacknowledged(
         &mut self,
         database: &str,
@@ -238,22 +191,20 @@ impl PooledConnection<MongoConnector> {
         self.run(|connection| connection.command_unacknowledged(database, command))
     }
 
-    /// Sends one whole OP_MSG: [`Connection::send`].
+    /// [`Connection::send`].
     ///
     /// # Errors
     ///
-    /// The connection failed, the message was refused, or the pool was cleared with an interrupt
-    /// meanwhile (ER-07).
+    /// The connection failed, the message was refused, or the pool interrupted the connection.
     pub fn send(&mut self, message: &[u8]) -> Result<(), OperationError> {
         self.run(|connection| connection.send(message))
     }
 
-    /// Blocks until the next reply is there: [`Connection::receive`].
+    /// [`Connection::receive`].
     ///
     /// # Errors
     ///
-    /// The connection failed, no reply is due, or the pool was cleared with an interrupt meanwhile
-    /// (ER-07).
+    /// The connection failed, no reply is due, or the pool interrupted the connection.
     pub fn receive(&mut self) -> Result<MessageBuf, OperationError> {
         self.run(Connection::receive)
     }

@@ -1,4 +1,4 @@
-//! For drivers that have their own way to write and read messages.
+//! The bytes of a connection, for drivers that write and read messages themselves.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -7,50 +7,50 @@ use std::time::{Duration, Instant};
 
 use cenote_core::error::{InterruptedError, OperationError, Stage};
 use cenote_core::wire::Exchange;
+use cenote_shell::connection::ByteLayer;
+use cenote_shell::interrupt::Interrupt;
+use cenote_shell::pool::{GuardParts, PoolDriver};
 
-use super::MongoConnector;
-use super::patience::Patience;
-use super::stream::Stream;
-use crate::guard::{Parts, PooledConnection};
-use crate::interrupt::Interrupt;
-use crate::shared::Shared;
+use super::blocking_socket::BlockingSocket;
+use super::timeout::Timeout;
+use super::{Connection, MongoConnector};
+use crate::event_loop::{EventLoop, Socket};
+use crate::pooled_connection::PooledConnection;
 
-/// The bytes of a connection that is checked out, decrypted, for drivers that have their own way to
-/// write and read messages. Made by [`PooledConnection::raw_stream`].
+/// The bytes of a connection that is checked out, without TLS, for drivers that write and read messages
+/// themselves. Made by [`PooledConnection::raw_stream`].
 ///
-/// Nobody but the driver knows whether a reply is still to come. So it is the driver who says that
-/// the connection may be used again, with [`done`](Self::done); dropped without, the connection comes
-/// back broken and is closed (CO-19).
+/// Only the driver knows whether a reply is still to come. It says with [`done`](Self::done) that the
+/// connection may be used again; otherwise the connection is closed when it is checked in.
 ///
-/// Reading and writing block: for each wait until `socketTimeoutMS` is over, and for all of them
-/// until the [deadline](Self::set_deadline), if there is one. Then they fail with
-/// [`TimedOut`](ErrorKind::TimedOut), and what was read until then is the driver's; the connection may
-/// still be read from, and goes back as a healthy one if the driver is done with it after all. What
-/// is written is with the operating system when [`write`](Write::write) returns, so that many small
-/// parts are best written through a [`BufWriter`](io::BufWriter).
+/// Reading and writing block: each wait for `socketTimeoutMS` at most, and all of them until the
+/// [deadline](Self::set_deadline), if there is one. Then they fail with [`TimedOut`](ErrorKind::TimedOut).
+/// The connection can still be read from then, and may still be [`done`](Self::done). Bytes are with the
+/// operating system when [`write`](Write::write) returns: write many small parts through a
+/// [`BufWriter`](io::BufWriter).
 ///
-/// What was agreed in hello holds here, too: messages may be compressed if
-/// [`ConnectionDescription::compressor`](cenote_core::connect::ConnectionDescription::compressor)
-/// says so, and replies are as the server likes.
+/// What was negotiated in hello applies: messages may be compressed if
+/// [`ConnectionDescription::compressor`](cenote_core::connect::ConnectionDescription::compressor) says so,
+/// and replies may be, too.
 ///
-/// When the pool breaks the connection off, whatever waits fails at once, and so does all that comes
-/// later, with [`ConnectionAborted`](ErrorKind::ConnectionAborted) and an
-/// [`InterruptedError`] in it (ER-07). Any other error is not shown to
-/// [`Builder::on_failure`](crate::Builder::on_failure) before the driver
-/// [marks](PooledConnection::mark_errored) the connection with it.
+/// When the pool interrupts the connection, calls that wait fail at once, and so do all later ones, with
+/// [`ConnectionAborted`](ErrorKind::ConnectionAborted) and an [`InterruptedError`] inside. Other errors are not
+/// shown to [`Builder::on_failure`](crate::Builder::on_failure) unless the driver
+/// [marks](PooledConnection::mark_errored) the connection with them.
 pub struct RawStream<'c> {
-    stream: &'c mut Stream,
+    bytes: &'c mut ByteLayer,
     exchange: &'c mut Exchange,
-    shared: &'c Arc<Shared<MongoConnector>>,
+    socket: &'c mut BlockingSocket,
+    driver: &'c Arc<PoolDriver<EventLoop, MongoConnector>>,
     interrupt: &'c Interrupt,
     socket_timeout: Option<Duration>,
-    patience: Patience,
-    /// An error, an end: nobody can be done with that.
-    is_over: bool,
+    timeout: Timeout,
+    /// After an error other than a timeout, or the end of the stream. It cannot be done then.
+    is_broken: bool,
 }
 
 impl PooledConnection<MongoConnector> {
-    /// The bytes themselves, for drivers that have their own way to write and read messages.
+    /// The connection's bytes, for drivers that write and read messages themselves.
     ///
     /// ```no_run
     /// use std::io::{Read, Write};
@@ -63,44 +63,51 @@ impl PooledConnection<MongoConnector> {
     /// stream.read_exact(&mut length)?;
     /// let mut rest = vec![0; usize::try_from(i32::from_le_bytes(length))? - 4];
     /// stream.read_exact(&mut rest)?;
-    /// stream.done()?; // All that was asked is answered: the connection may be used again.
+    /// stream.done()?; // Every request has its reply: the connection may be used again.
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
     ///
-    /// A reply is still to come, the connection is broken, or was interrupted; nothing changes then.
+    /// A reply is still to come, the connection is broken, or the pool interrupted it. Nothing changes then.
     pub fn raw_stream(&mut self) -> Result<RawStream<'_>, OperationError> {
-        let Parts { shared, connection, interrupt, .. } = self.parts();
-        check(shared, interrupt)?;
-        let socket_timeout = connection.socket_timeout;
-        let lent = connection.messages.lend();
-        let (stream, exchange) = lent.map_err(|failure| failure.at(Stage::Operation))?;
-        let patience = Patience::new(socket_timeout, None);
-        let is_over = false;
-        Ok(RawStream { stream, exchange, shared, interrupt, socket_timeout, patience, is_over })
+        let GuardParts { driver, connection, interrupt, .. } = self.parts();
+        check(driver, interrupt)?;
+        let Connection { socket, transport, socket_timeout, .. } = connection;
+        let lent = transport.lend();
+        let (bytes, exchange) = lent.map_err(|error| error.at(Stage::Operation))?;
+        let (socket_timeout, is_broken) = (*socket_timeout, false);
+        let timeout = Timeout::new(socket_timeout, None);
+        Ok(RawStream {
+            bytes,
+            exchange,
+            socket,
+            driver,
+            interrupt,
+            socket_timeout,
+            timeout,
+            is_broken,
+        })
     }
 }
 
 impl RawStream<'_> {
-    /// From now on, whatever waits fails at this time; with `None`, which is how it begins, only
-    /// `socketTimeoutMS` is a limit, for each wait anew.
+    /// Sets a time at which calls fail; `None`, the default, leaves each wait with `socketTimeoutMS`.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
-        self.patience = Patience::new(self.socket_timeout, deadline);
+        self.timeout = Timeout::new(self.socket_timeout, deadline);
     }
 
-    /// Says that nothing is under way and nothing unread. The connection may be used again, and goes
-    /// back to its pool as a healthy one.
+    /// Says that every request has its reply and nothing is unread. The connection may be used again, and is
+    /// healthy when it is checked in.
     ///
     /// # Errors
     ///
-    /// There was an end of the stream, or an error, before, other than that the time for reading was
-    /// over; something that TLS has to say cannot be said; or the pool has broken the connection off.
-    /// It must not be used again then.
+    /// The stream has ended, there was an error other than a timeout of reading, bytes of TLS itself cannot be
+    /// sent, or the pool interrupted the connection. It cannot be used again then.
     pub fn done(mut self) -> io::Result<()> {
         self.flush()?;
-        if self.is_over {
+        if self.is_broken {
             let text = "the stream has ended, or an error came before: it cannot be used again";
             return Err(io::Error::new(ErrorKind::NotConnected, text));
         }
@@ -108,23 +115,25 @@ impl RawStream<'_> {
         Ok(())
     }
 
-    /// One operation, with all of its steps and for as long as patience is. Remembers an error that
-    /// nobody can be done with: any but that the time was over.
-    fn persist<R>(&mut self, mut step: impl FnMut(&mut Stream) -> io::Result<R>) -> io::Result<R> {
+    /// Repeats a step until it is done, for as long as there is time.
+    fn repeat<T>(
+        &mut self,
+        mut step: impl FnMut(&mut ByteLayer, &Socket) -> io::Result<T>,
+    ) -> io::Result<T> {
         loop {
-            check(self.shared, self.interrupt).map_err(aborted)?;
-            let wait = self.patience.next().map_err(late)?;
-            let steps = self.stream.block_for(wait.map(|wait| wait.left));
-            match (steps.and_then(|()| step(self.stream)), wait) {
+            check(self.driver, self.interrupt).map_err(aborted)?;
+            let wait = self.timeout.next().map_err(timed_out)?;
+            let outcome = self.socket.block_for(wait.map(|wait| wait.left));
+            match (outcome.and_then(|()| step(self.bytes, self.socket.io())), wait) {
                 (Err(error), _) if error.kind() == ErrorKind::Interrupted => {}
-                // How the operating system says that it has waited for long enough.
+                // How a blocking socket reports its timeout.
                 (Err(error), Some(wait)) if error.kind() == ErrorKind::WouldBlock => {
-                    return Err(late(wait.after));
+                    return Err(timed_out(wait.timeout));
                 }
                 (Err(error), _) => {
-                    self.is_over = true;
-                    // Whatever it says, this may be why.
-                    check(self.shared, self.interrupt).map_err(aborted)?;
+                    self.is_broken = true;
+                    // An interrupt may be the cause of any error.
+                    check(self.driver, self.interrupt).map_err(aborted)?;
                     return Err(error);
                 }
                 (Ok(outcome), _) => return Ok(outcome),
@@ -136,43 +145,42 @@ impl RawStream<'_> {
 impl Read for RawStream<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
-            // Nothing is not waited for.
             return Ok(0);
         }
-        let count = self.persist(|stream| stream.read(buffer))?;
+        let count = self.repeat(|bytes, mut io| bytes.read(&mut io, buffer))?;
         if count == 0 {
-            self.is_over = true;
+            self.is_broken = true;
             // An interrupt ends the stream.
-            check(self.shared, self.interrupt).map_err(aborted)?;
+            check(self.driver, self.interrupt).map_err(aborted)?;
         }
         Ok(count)
     }
 }
 
 impl Write for RawStream<'_> {
-    /// Blocks until the operating system has as many bytes as this says.
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let count = self.persist(|stream| stream.write(bytes))?;
-        // With TLS, they are only encrypted by now. If they do not go out, whoever were to write
-        // again would send them twice.
-        let flushed = self.persist(Stream::flush);
-        self.is_over |= flushed.is_err();
+    /// Blocks until the operating system has that many bytes.
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let count = self.repeat(|bytes, mut io| bytes.write(&mut io, buffer))?;
+        // TLS has only encrypted them by now. If they are not sent, a caller that writes again would send
+        // them twice.
+        let flushed = self.flush();
+        self.is_broken |= flushed.is_err();
         flushed.map(|()| count)
     }
 
-    /// What is written is out already, but for what TLS has to say by itself.
+    /// Sends what TLS itself has to send. Bytes that were written are sent already.
     fn flush(&mut self) -> io::Result<()> {
-        self.persist(Stream::flush)
+        self.repeat(|bytes, mut io| bytes.flush(&mut io))
     }
 }
 
-/// Fails when the pool has broken the connection off, and in a child of the process that it is of.
+/// Fails after an interrupt, and in a child of the process that opened the connection.
 fn check(
-    shared: &Arc<Shared<MongoConnector>>,
+    driver: &PoolDriver<EventLoop, MongoConnector>,
     interrupt: &Interrupt,
 ) -> Result<(), InterruptedError> {
-    match interrupt.has_happened() || shared.is_foreign() {
-        true => Err(InterruptedError::new(Arc::clone(&shared.address))),
+    match interrupt.has_happened() || driver.is_inherited() {
+        true => Err(InterruptedError::new(Arc::clone(driver.address()))),
         false => Ok(()),
     }
 }
@@ -181,12 +189,12 @@ fn aborted(error: InterruptedError) -> io::Error {
     io::Error::new(ErrorKind::ConnectionAborted, error)
 }
 
-fn late(after: Duration) -> io::Error {
+fn timed_out(after: Duration) -> io::Error {
     io::Error::new(ErrorKind::TimedOut, format!("nothing came of it within {after:?}"))
 }
 
 impl fmt::Debug for RawStream<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RawStream").field("is_over", &self.is_over).finish_non_exhaustive()
+        f.debug_struct("RawStream").field("is_broken", &self.is_broken).finish_non_exhaustive()
     }
 }

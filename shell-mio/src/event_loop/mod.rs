@@ -1,17 +1,22 @@
-//! The loop on which connections are opened and servers watched: sockets, timers, and what goes on
-//! when one of them is ready. It knows nothing of pools.
+//! The event loop on which connections are opened and servers monitored. It knows nothing of pools.
 //!
 //! ```text
-//! mod       the handle, and what threads leave for the loop
-//! turn      one turn: whatever can go on goes on
-//! watched   a socket on the loop
-//! sleep     waiting for a time
-//! helper    work that blocks, on a thread of its own
+//! mod               the handle: what other threads put into the loop's queues
+//! tasks             one turn: polls every task that was woken
+//! sleep             timers
+//! watched           a socket that is registered with the loop
+//! socket            TCP or Unix domain socket
+//! helper_thread     work that blocks, on a thread of its own
+//! resolver_threads  name resolution on up to 16 threads
+//! runtime           the loop as a cenote_shell::runtime::Runtime and Network
 //! ```
 
-mod helper;
+mod helper_thread;
+mod resolver_threads;
+mod runtime;
 mod sleep;
-mod turn;
+mod socket;
+mod tasks;
 mod watched;
 
 use std::collections::BTreeMap;
@@ -27,64 +32,71 @@ use std::time::{Duration, Instant};
 use mio::{Registry, Token};
 use slab::Slab;
 
-pub(crate) use self::helper::{Answer, Promise, promise};
-pub(crate) use self::sleep::{Sleeper, timeout_at};
-use self::turn::Tasks;
+use self::resolver_threads::ResolverThreads;
+pub(crate) use self::runtime::Waiter;
+pub use self::socket::OpenSocket;
+pub(crate) use self::socket::Socket;
+use self::tasks::Tasks;
 pub use self::watched::Watched;
 
-/// The event loop on which connections are opened, as a [`Connector`](crate::Connector) gets to see
-/// it: [`Target::event_loop`](crate::Target::event_loop).
+/// The event loop of a pool: its runtime.
 ///
-/// What a connector's future waits for has to come from here, or has to wake it as
-/// [`std::task::Waker`] says, from any thread. A clone is the same loop.
+/// A [`Connector`](crate::Connector) gets it as [`Target::runtime`](cenote_shell::connection::Target::runtime). The futures
+/// that a connector waits for come from here, or wake the task from another thread, as every
+/// [`Future`] does. Futures that need another runtime, such as tokio's sockets, do not work here.
+///
+/// A clone is the same event loop.
 #[derive(Clone)]
 pub struct EventLoop {
     inner: Arc<Inner>,
-    /// Whose: each numbers what it starts for itself.
-    party: Party,
 }
 
-/// One of those who share a loop: a pool, or whoever watches a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Party(u64);
-
-/// What somebody has going on: by whom, and by which number of his.
-type Name = (Party, u64);
+/// What the loop is for, and which thread turns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// For one pool, turned by the pool's thread.
+    Pool,
+    /// For all pools and monitors of a client, turned by the client's thread.
+    Client,
+    /// For an embedded pool, turned by the application. There are no other threads.
+    Application,
+}
 
 pub(crate) struct Inner {
-    /// `None` if it has never been there.
-    registry: Option<Registry>,
-    /// Those that sockets may have.
+    /// The tokens that sockets may have.
     tokens: Range<usize>,
-    /// Ends the wait for events, from any thread.
-    wake: Box<dyn Fn() + Send + Sync>,
-    /// Whether work that blocks may have a thread.
-    has_threads: bool,
+    owner: Owner,
+    resolver: Arc<ResolverThreads>,
     state: Mutex<State>,
-    /// Locked for as long as a turn takes.
+    /// Locked for the duration of a turn. Taken before `state`.
     tasks: Mutex<Tasks>,
 }
 
-/// What goes on by itself on the loop.
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Default)]
 struct State {
-    /// It will look at all of this before it waits for events again.
+    /// Not there after the [end](EventLoop::end): a pool that outlives its loop keeps no file descriptor.
+    poll: Option<Arc<PollHandle>>,
+    /// The loop looks at all of this before it waits for events again.
     is_awake: bool,
-    /// It will never look at anything again.
-    is_over: bool,
-    /// Who waits for which socket.
-    sources: Slab<Option<Waker>>,
+    /// The wakers of the tasks that wait for a socket.
+    sockets: Slab<Option<Waker>>,
     timers: BTreeMap<(Instant, u64), Waker>,
-    /// How many timers there have been, so that two of one time are two.
-    timers_made: u64,
-    /// The last one who came to share the loop.
-    last_party: Party,
-    started: Vec<(Name, Work)>,
-    stopped: Vec<Name>,
-    called: Vec<Name>,
-    woken: Vec<usize>,
+    /// The number of the last timer, which tells timers of the same time apart.
+    last_timer: u64,
+    /// The number of the last task.
+    last_task: u64,
+    spawned: Vec<(u64, Work)>,
+    stopped: Vec<u64>,
+    woken: Vec<u64>,
+}
+
+/// The operating system's part of the loop.
+struct PollHandle {
+    registry: Registry,
+    /// Ends the wait for events, from any thread.
+    wake: Box<dyn Fn() + Send + Sync>,
 }
 
 impl EventLoop {
@@ -92,68 +104,16 @@ impl EventLoop {
         registry: Registry,
         tokens: Range<usize>,
         wake: impl Fn() + Send + Sync + 'static,
-        has_threads: bool,
+        owner: Owner,
     ) -> Self {
-        let (state, tasks) = (Mutex::default(), Mutex::default());
-        let (registry, wake) = (Some(registry), Box::new(wake));
-        let inner = Inner { registry, tokens, wake, has_threads, state, tasks };
-        Self { inner: Arc::new(inner), party: Party::default() }
+        let poll = Some(Arc::new(PollHandle { registry, wake: Box::new(wake) }));
+        let state = Mutex::new(State { poll, ..State::default() });
+        let (resolver, tasks) = Default::default();
+        Self { inner: Arc::new(Inner { tokens, owner, resolver, state, tasks }) }
     }
 
-    /// The same loop for another one to share it, who numbers what he starts for himself.
-    pub(crate) fn share(&self) -> Self {
-        let mut state = self.inner.state();
-        state.last_party.0 += 1;
-        Self { inner: Arc::clone(&self.inner), party: state.last_party }
-    }
-
-    /// One that is over, in the place of another one, whose part of the operating system it does not
-    /// keep.
-    pub(crate) fn over() -> Self {
-        let state = State { is_awake: true, is_over: true, ..State::default() };
-        let (state, tasks) = (Mutex::new(state), Mutex::default());
-        let (tokens, wake) = (0..0, Box::new(|| {}));
-        let inner = Inner { registry: None, tokens, wake, has_threads: false, state, tasks };
-        Self { inner: Arc::new(inner), party: Party::default() }
-    }
-
-    /// Has `work` go on by itself until it is done or [stopped](Self::stop) by its number.
-    pub(crate) fn start(&self, number: u64, work: Work) {
-        let mut state = self.inner.state();
-        if state.is_over {
-            drop(state);
-            drop(work); // Not under the lock: it may have something to say.
-            return;
-        }
-        state.started.push(((self.party, number), work));
-        self.inner.rouse(state);
-    }
-
-    /// Drops the work of this number, if it is not done.
-    pub(crate) fn stop(&self, number: u64) {
-        let mut state = self.inner.state();
-        if !state.is_over {
-            state.stopped.push((self.party, number));
-            self.inner.rouse(state);
-        }
-    }
-
-    /// Has the work of this number be looked at, if it is not done: there is news for it.
-    pub(crate) fn call(&self, number: u64) {
-        let mut state = self.inner.state();
-        if !state.is_over {
-            state.called.push((self.party, number));
-            self.inner.rouse(state);
-        }
-    }
-
-    /// Has the loop look again when it has to wake up.
-    pub(crate) fn nudge(&self) {
-        self.inner.rouse(self.inner.state());
-    }
-
-    /// How long the loop may wait for events: until the first time that somebody sleeps until, and
-    /// not at all while there is something to do. From now on it is woken when that is too long.
+    /// How long to wait for events at most: until the first timer, and not at all while a task can go
+    /// on. Until the next turn, other threads wake the loop when that gets shorter.
     pub(crate) fn fall_asleep(&self) -> Option<Duration> {
         let mut state = self.inner.state();
         if state.has_work() {
@@ -164,62 +124,58 @@ impl EventLoop {
         Some(at.saturating_duration_since(Instant::now()))
     }
 
-    /// Something happened to a socket. `false` if it is none of this loop's.
-    pub(crate) fn ready(&self, Token(token): Token) -> bool {
-        let Self { inner, .. } = self;
-        if !inner.tokens.contains(&token) {
+    /// Ends the loop's wait for events.
+    pub(crate) fn wake(&self) {
+        self.inner.wake(self.inner.state());
+    }
+
+    /// Wakes the task that waits for this socket. Returns `false` if the token is not one of this loop.
+    pub(crate) fn socket_event(&self, Token(token): Token) -> bool {
+        if !self.inner.tokens.contains(&token) {
             return false;
         }
-        let key = token - inner.tokens.start;
+        let key = token - self.inner.tokens.start;
         // An event may come late, for a socket that is closed by now.
-        let waker = inner.state().sources.get_mut(key).and_then(Option::take);
+        let waker = self.inner.state().sockets.get_mut(key).and_then(Option::take);
         waker.into_iter().for_each(Waker::wake);
         true
     }
 
-    /// Nothing goes on, and nothing is left to be done.
+    /// Whether there is no task, so that nothing can ever happen by itself.
     pub(crate) fn is_idle(&self) -> bool {
         self.inner.tasks().is_empty() && !self.inner.state().has_work()
     }
 
-    /// Drops whatever goes on, now and later.
+    /// Drops all tasks, now and later, and closes the loop's file descriptors.
     pub(crate) fn end(&self) {
-        let state = {
-            let mut state = self.inner.state();
-            let ended = State { is_awake: true, is_over: true, ..State::default() };
-            std::mem::replace(&mut *state, ended)
-        };
+        let state = std::mem::take(&mut *self.inner.state());
         let tasks = std::mem::take(&mut *self.inner.tasks());
-        // Without a lock: both may have something to say.
+        // Without the locks: tasks that are dropped may use the loop.
         drop((state, tasks));
     }
 
-    /// Holds the loop where it is harmless: between two turns, and with nobody telling it anything.
+    /// Runs `work` between two turns, while no other thread uses the loop.
     pub(crate) fn hold<R>(&self, work: impl FnOnce() -> R) -> R {
         let _tasks = self.inner.tasks();
         let _state = self.inner.state();
         work()
     }
 
-    /// As [`end`](Self::end), in a child process, where whoever had a lock does not exist: then
-    /// what is locked is lost. So is what others have on the loop, whose locks nobody has looked at.
+    /// As [`end`](Self::end), in a child process. What a thread that does not exist here had locked leaks,
+    /// and so do the tasks of a client's loop: they belong to other pools, whose locks may be held, too.
     pub(crate) fn abandon(self) {
-        let Self { inner, party } = self;
-        let is_locked = inner.state.try_lock().is_err() || inner.tasks.try_lock().is_err();
-        if is_locked || inner.state().last_party != Party::default() {
-            std::mem::forget(inner);
+        let is_locked =
+            self.inner.state.try_lock().is_err() || self.inner.tasks.try_lock().is_err();
+        if is_locked || self.inner.owner == Owner::Client {
+            std::mem::forget(self);
         } else {
-            Self { inner, party }.end();
+            self.end();
         }
     }
 
-    /// Whether the application turns it.
+    /// Whether the application turns it. Then there are no threads.
     pub(crate) fn is_embedded(&self) -> bool {
-        !self.inner.has_threads
-    }
-
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
+        self.inner.owner == Owner::Application
     }
 }
 
@@ -232,49 +188,59 @@ impl Inner {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// There is something to do. Who sleeps is woken once.
-    fn rouse(&self, mut state: MutexGuard<'_, State>) {
-        let was_awake = std::mem::replace(&mut state.is_awake, true);
+    /// Ends the wait for events, once for each wait.
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
+        if std::mem::replace(&mut state.is_awake, true) {
+            return;
+        }
+        let poll = state.poll.clone();
         drop(state);
-        if !was_awake {
-            (self.wake)();
+        if let Some(poll) = poll {
+            (poll.wake)();
         }
     }
 
-    fn registry(&self) -> io::Result<&Registry> {
-        self.registry.as_ref().ok_or_else(|| io::Error::other("the event loop is over"))
-    }
-
-    /// The number of a socket's token.
-    fn enlist(&self) -> io::Result<Token> {
+    /// A free token, and where to register it.
+    fn take_token(&self) -> io::Result<(Token, Arc<PollHandle>)> {
         let mut state = self.state();
-        let key = state.sources.vacant_key();
+        let poll = state.poll()?;
+        let key = state.sockets.vacant_key();
         if key >= self.tokens.len() {
-            return Err(io::Error::other(format!(
-                "all {} tokens of the event loop are taken: give it more",
-                self.tokens.len()
-            )));
+            let count = self.tokens.len();
+            let reason = format!("all {count} tokens of the event loop are in use: give it more");
+            return Err(io::Error::other(reason));
         }
-        state.sources.insert(None);
-        Ok(Token(self.tokens.start + key))
+        state.sockets.insert(None);
+        Ok((Token(self.tokens.start + key), poll))
     }
 
-    fn delist(&self, Token(token): Token) {
-        // The loop may have ended, and forgotten all of them.
-        let waker = self.state().sources.try_remove(token - self.tokens.start);
+    fn free_token(&self, Token(token): Token) {
+        // A loop that has ended does not know its tokens any more.
+        let waker = self.state().sockets.try_remove(token - self.tokens.start);
         drop(waker);
     }
 }
 
 impl State {
+    fn poll(&self) -> io::Result<Arc<PollHandle>> {
+        self.poll.clone().ok_or_else(|| io::Error::other("the event loop has ended"))
+    }
+
+    fn has_ended(&self) -> bool {
+        self.poll.is_none()
+    }
+
     fn has_work(&self) -> bool {
-        let Self { started, stopped, called, woken, .. } = self;
-        !(started.is_empty() && stopped.is_empty() && called.is_empty() && woken.is_empty())
+        let Self { spawned, stopped, woken, .. } = self;
+        !(spawned.is_empty() && stopped.is_empty() && woken.is_empty())
     }
 }
 
 impl fmt::Debug for EventLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventLoop").field("tokens", &self.inner.tokens).finish_non_exhaustive()
+        f.debug_struct("EventLoop")
+            .field("tokens", &self.inner.tokens)
+            .field("owner", &self.inner.owner)
+            .finish_non_exhaustive()
     }
 }

@@ -1,62 +1,22 @@
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::future::Future;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
 use super::EventLoop;
 
 impl EventLoop {
-    /// Until that time.
+    /// Waits until that time.
     pub fn sleep_until(&self, at: Instant) -> impl Future<Output = ()> + Send + Unpin + use<> {
-        Sleep { event_loop: self.clone(), at, number: None }
+        Sleep { event_loop: self.clone(), at, timer: None }
     }
 }
 
-/// Dropped, it does not ring.
 struct Sleep {
     event_loop: EventLoop,
     at: Instant,
-    number: Option<u64>,
-}
-
-/// Sleeps until a time that may change.
-pub(crate) struct Sleeper {
-    event_loop: EventLoop,
-    sleep: Option<Sleep>,
-}
-
-impl Sleeper {
-    pub(crate) fn new(event_loop: EventLoop) -> Self {
-        Self { event_loop, sleep: None }
-    }
-
-    /// Until that time, whatever it was before; `None` is for ever.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, until: Option<Instant>) -> Poll<()> {
-        let Some(at) = until else {
-            self.sleep = None;
-            return Poll::Pending;
-        };
-        // The one for another time is dropped, and does not ring.
-        let sleep = self.sleep.take().filter(|sleep| sleep.at == at);
-        let sleep =
-            sleep.unwrap_or(Sleep { event_loop: self.event_loop.clone(), at, number: None });
-        Pin::new(self.sleep.insert(sleep)).poll(cx)
-    }
-}
-
-/// What becomes of `work` by then; `None` if nothing does.
-pub(crate) async fn timeout_at<R>(
-    event_loop: &EventLoop,
-    at: Instant,
-    work: impl Future<Output = R>,
-) -> Option<R> {
-    let mut work = pin!(work);
-    let mut sleep = event_loop.sleep_until(at);
-    poll_fn(|cx| match work.as_mut().poll(cx) {
-        Poll::Ready(result) => Poll::Ready(Some(result)),
-        Poll::Pending => Pin::new(&mut sleep).poll(cx).map(|()| None),
-    })
-    .await
+    /// The number of the timer, once there is one.
+    timer: Option<u64>,
 }
 
 impl Future for Sleep {
@@ -68,9 +28,9 @@ impl Future for Sleep {
         }
         let this = &mut *self;
         let mut state = this.event_loop.inner.state();
-        let number = *this.number.get_or_insert_with(|| {
-            state.timers_made += 1;
-            state.timers_made
+        let number = *this.timer.get_or_insert_with(|| {
+            state.last_timer += 1;
+            state.last_timer
         });
         state.timers.insert((this.at, number), cx.waker().clone());
         Poll::Pending
@@ -79,9 +39,9 @@ impl Future for Sleep {
 
 impl Drop for Sleep {
     fn drop(&mut self) {
-        if let Some(number) = self.number {
-            let timer = self.event_loop.inner.state().timers.remove(&(self.at, number));
-            drop(timer);
+        if let Some(number) = self.timer {
+            let waker = self.event_loop.inner.state().timers.remove(&(self.at, number));
+            drop(waker);
         }
     }
 }

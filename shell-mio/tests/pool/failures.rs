@@ -6,7 +6,7 @@ use std::thread;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{PoolOptions, ServiceId, Status};
 use cenote_core::sdam::PoolVerdict;
-use cenote_mio::{Builder, Connector, Failure, HandshakeReporter, Pool, Target};
+use cenote_mio::{Builder, Connector, EventLoop, Failure, HandshakeReporter, Pool, Target};
 
 use crate::world::{Gate, Log, at_most, builder, failure, judged, until};
 
@@ -142,13 +142,13 @@ const fn service(number: u64) -> ServiceId {
     ServiceId([number as u8; 12])
 }
 
-impl Connector for Balanced {
+impl Connector<EventLoop> for Balanced {
     type Connection = u64;
 
     async fn connect(
         &self,
         target: Target,
-        progress: HandshakeReporter<Self>,
+        progress: HandshakeReporter,
     ) -> Result<u64, ConnectionError> {
         progress.handshaken(service(target.connection_id));
         if target.connection_id == self.refuse {
@@ -187,10 +187,10 @@ fn behind_a_load_balancer_a_service_is_cleared() {
 /// A connector that panics when it is asked what is wrong with a connection.
 struct BadJudge;
 
-impl Connector for BadJudge {
+impl Connector<EventLoop> for BadJudge {
     type Connection = ();
 
-    async fn connect(&self, _: Target, _: HandshakeReporter<Self>) -> Result<(), ConnectionError> {
+    async fn connect(&self, _: Target, _: HandshakeReporter) -> Result<(), ConnectionError> {
         Ok(())
     }
 

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use cenote_check::EventGuard;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{PoolOptions, Status};
-use cenote_mio::{BuildError, Builder, Connector, HandshakeReporter, OperationError, Pool, Target};
+use cenote_mio::{
+    BuildError, Builder, Connector, EventLoop, HandshakeReporter, OperationError, Pool, Target,
+};
 
 use crate::world::{Gate, at_most, builder, failure, judged, judged_by, ready, unjudged, until};
 
@@ -162,13 +164,13 @@ fn a_connection_may_panic_when_it_is_closed() {
         }
     }
     struct Makes;
-    impl Connector for Makes {
+    impl Connector<EventLoop> for Makes {
         type Connection = Fragile;
 
         async fn connect(
             &self,
             _: Target,
-            _: HandshakeReporter<Self>,
+            _: HandshakeReporter,
         ) -> Result<Fragile, ConnectionError> {
             Ok(Fragile)
         }
@@ -188,19 +190,19 @@ fn a_connection_may_panic_when_it_is_closed() {
 #[test]
 fn a_connector_may_panic() {
     struct Panics;
-    impl Connector for Panics {
+    impl Connector<EventLoop> for Panics {
         type Connection = u64;
 
         async fn connect(
             &self,
             target: Target,
-            _: HandshakeReporter<Self>,
+            _: HandshakeReporter,
         ) -> Result<u64, ConnectionError> {
             if target.connection_id == 1 {
                 // Quietly: a panic with a payload and no message.
                 std::panic::resume_unwind(Box::new("on purpose"));
             }
-            let event_loop = target.event_loop;
+            let event_loop = target.runtime;
             event_loop.sleep_until(Instant::now() + Duration::from_millis(1)).await;
             let number = event_loop.on_thread(move || target.connection_id).await;
             number.map_err(|error| ConnectionError::network(Stage::Tcp, error))

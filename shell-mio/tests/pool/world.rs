@@ -8,7 +8,7 @@ use std::thread;
 use cenote_check::EventGuard;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::PoolOptions;
-use cenote_mio::{Builder, Connector, HandshakeReporter, Pool, PoolEvent, Target};
+use cenote_mio::{Builder, Connector, EventLoop, HandshakeReporter, Pool, PoolEvent, Target};
 
 /// Opens a connection for each permit, and fails those whose number is told.
 #[derive(Clone)]
@@ -66,13 +66,13 @@ impl Gate {
     }
 }
 
-impl Connector for Gate {
+impl Connector<EventLoop> for Gate {
     type Connection = Numbered;
 
     async fn connect(
         &self,
         target: Target,
-        _progress: HandshakeReporter<Self>,
+        _progress: HandshakeReporter,
     ) -> Result<Numbered, ConnectionError> {
         let number = target.connection_id;
         let admitted = poll_fn(|cx| {
@@ -139,12 +139,15 @@ pub(crate) fn unjudged(gate: &Gate, options: PoolOptions) -> Builder<Gate> {
 }
 
 /// A builder of a pool whose events have to keep the rules, whatever the test looks at.
-pub(crate) fn judged<C: Connector>(builder: Builder<C>) -> Builder<C> {
+pub(crate) fn judged<C: Connector<EventLoop>>(builder: Builder<C>) -> Builder<C> {
     judged_by(&Arc::new(EventGuard::without_clock()), builder)
 }
 
 /// The same, by one who is told of what is in no event.
-pub(crate) fn judged_by<C: Connector>(sentry: &Arc<EventGuard>, builder: Builder<C>) -> Builder<C> {
+pub(crate) fn judged_by<C: Connector<EventLoop>>(
+    sentry: &Arc<EventGuard>,
+    builder: Builder<C>,
+) -> Builder<C> {
     let sentry = Arc::clone(sentry);
     builder.on_event(move |told| sentry.hear(&told.event, &told.address))
 }

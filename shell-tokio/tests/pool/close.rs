@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{PoolOptions, Status};
-use cenote_tokio::{Builder, CloseTimeout, Connector, HandshakeReporter, Target};
+use cenote_tokio::{Builder, CloseTimeout, Connector, HandshakeReporter, Target, Tokio};
 use tokio::time::Instant;
 
 use crate::world::{Gate, at_most, judged, ready, settle};
@@ -47,10 +47,10 @@ impl Drop for Socket {
     }
 }
 
-impl Connector for Stuck {
+impl Connector<Tokio> for Stuck {
     type Connection = ();
 
-    async fn connect(&self, _: Target, _: HandshakeReporter<Self>) -> Result<(), ConnectionError> {
+    async fn connect(&self, _: Target, _: HandshakeReporter) -> Result<(), ConnectionError> {
         self.0.store(true, Ordering::Relaxed);
         let _socket = Socket(Arc::clone(&self.0));
         pending().await

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{PoolOptions, ServiceId, Status};
 use cenote_core::sdam::PoolVerdict;
-use cenote_tokio::{Builder, Connector, Failure, HandshakeReporter, Pool, Target};
+use cenote_tokio::{Builder, Connector, Failure, HandshakeReporter, Pool, Target, Tokio};
 
 use crate::world::{Gate, Log, at_most, builder, failure, judged, settle};
 
@@ -137,13 +137,13 @@ async fn one_that_panics_keeps_nobody_waiting() {
 /// A connector that panics fails the request that it was for, and no other.
 struct Panics;
 
-impl Connector for Panics {
+impl Connector<Tokio> for Panics {
     type Connection = u64;
 
     async fn connect(
         &self,
         target: Target,
-        _progress: HandshakeReporter<Self>,
+        _progress: HandshakeReporter,
     ) -> Result<u64, ConnectionError> {
         if target.connection_id == 1 {
             std::panic::resume_unwind(Box::new("on purpose"));
@@ -164,10 +164,10 @@ async fn a_connector_that_panics_is_a_failure_like_others() {
 /// A connector that panics when it is asked what is wrong with a connection.
 struct BadJudge;
 
-impl Connector for BadJudge {
+impl Connector<Tokio> for BadJudge {
     type Connection = ();
 
-    async fn connect(&self, _: Target, _: HandshakeReporter<Self>) -> Result<(), ConnectionError> {
+    async fn connect(&self, _: Target, _: HandshakeReporter) -> Result<(), ConnectionError> {
         Ok(())
     }
 
@@ -195,13 +195,13 @@ const fn service(number: u64) -> ServiceId {
     ServiceId([number as u8; 12])
 }
 
-impl Connector for Balanced {
+impl Connector<Tokio> for Balanced {
     type Connection = u64;
 
     async fn connect(
         &self,
         target: Target,
-        progress: HandshakeReporter<Self>,
+        progress: HandshakeReporter,
     ) -> Result<u64, ConnectionError> {
         progress.handshaken(service(target.connection_id));
         if target.connection_id == self.refuse {

@@ -8,7 +8,7 @@ use cenote_core::pool::CheckOutError;
 use cenote_core::uri::ConnectionString;
 use cenote_core::wire::{Flags, Framer, Ids, MessageLimit, MessageWriter};
 use cenote_tokio::{
-    Builder, Connection, Connector, HandshakeReporter, MongoConnector, Pool, Target,
+    Builder, Connection, Connector, HandshakeReporter, MongoConnector, Pool, Target, Tokio,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::{Instant, sleep, timeout};
@@ -23,13 +23,13 @@ struct Slow {
     thinks: Duration,
 }
 
-impl Connector for Slow {
+impl Connector<Tokio> for Slow {
     type Connection = Connection;
 
     async fn connect(
         &self,
         target: Target,
-        progress: HandshakeReporter<Self>,
+        progress: HandshakeReporter,
     ) -> Result<Connection, ConnectionError> {
         let (near, far) = duplex(4096);
         tokio::spawn(serve(far, self.thinks));

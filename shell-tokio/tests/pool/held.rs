@@ -110,7 +110,7 @@ async fn a_task_that_is_not_polled_any_more_has_no_place() {
     let found = take(&reports);
     assert_eq!(found.len(), 1);
     assert!(found[0].place.is_none());
-    assert!(found[0].to_string().ends_with("nobody knows where"), "{}", found[0]);
+    assert!(found[0].to_string().ends_with("at an unknown place"), "{}", found[0]);
 }
 
 fn poll<F: Future + Unpin>(future: F) -> std::task::Poll<F::Output> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use cenote_check::EventGuard;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::PoolOptions;
-use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, PoolEvent, Target};
+use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, PoolEvent, Target, Tokio};
 use tokio::sync::Semaphore;
 
 /// Opens a connection for each permit, and fails those whose number is told.
@@ -51,13 +51,13 @@ impl Gate {
     }
 }
 
-impl Connector for Gate {
+impl Connector<Tokio> for Gate {
     type Connection = Numbered;
 
     async fn connect(
         &self,
         target: Target,
-        _progress: HandshakeReporter<Self>,
+        _progress: HandshakeReporter,
     ) -> Result<Numbered, ConnectionError> {
         let number = target.connection_id;
         self.permits.acquire().await.expect("never closed").forget();
@@ -113,12 +113,15 @@ pub(crate) fn unjudged(gate: &Gate, options: PoolOptions) -> Builder<Gate> {
 }
 
 /// A builder of a pool whose events have to keep the rules, whatever the test looks at.
-pub(crate) fn judged<C: Connector>(builder: Builder<C>) -> Builder<C> {
+pub(crate) fn judged<C: Connector<Tokio>>(builder: Builder<C>) -> Builder<C> {
     judged_by(&Arc::new(EventGuard::without_clock()), builder)
 }
 
 /// The same, by one who is told of what is in no event.
-pub(crate) fn judged_by<C: Connector>(sentry: &Arc<EventGuard>, builder: Builder<C>) -> Builder<C> {
+pub(crate) fn judged_by<C: Connector<Tokio>>(
+    sentry: &Arc<EventGuard>,
+    builder: Builder<C>,
+) -> Builder<C> {
     let sentry = Arc::clone(sentry);
     builder.on_event(move |told| sentry.hear(&told.event, &told.address))
 }

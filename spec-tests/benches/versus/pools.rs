@@ -5,20 +5,16 @@ use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Maintenance, PoolOptions};
-use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target};
+use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
 
 /// Connections are numbers.
 #[derive(Debug)]
 pub(crate) struct Numbers;
 
-impl Connector for Numbers {
+impl Connector<Tokio> for Numbers {
     type Connection = u64;
 
-    async fn connect(
-        &self,
-        target: Target,
-        _: HandshakeReporter<Self>,
-    ) -> Result<u64, ConnectionError> {
+    async fn connect(&self, target: Target, _: HandshakeReporter) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)
     }
 }

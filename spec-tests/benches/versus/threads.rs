@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::PoolOptions;
-use cenote_mio::{Builder, Connector, HandshakeReporter, Pool, Target};
+use cenote_mio::{Builder, Connector, EventLoop, HandshakeReporter, Pool, Target};
 
 use crate::measure::{Contestant, Sample, nanoseconds};
 use crate::pools::{Numbers, plain, r2d2, timed};
@@ -18,14 +18,10 @@ const PAIRS: u32 = 20_000;
 const THREADS: u32 = 64;
 const PAIRS_EACH: u32 = 100;
 
-impl Connector for Numbers {
+impl Connector<EventLoop> for Numbers {
     type Connection = u64;
 
-    async fn connect(
-        &self,
-        target: Target,
-        _: HandshakeReporter<Self>,
-    ) -> Result<u64, ConnectionError> {
+    async fn connect(&self, target: Target, _: HandshakeReporter) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)
     }
 }

@@ -5,18 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::PoolOptions;
-use cenote_mio::{Builder, Connector, HandshakeReporter, Pool, Target};
+use cenote_mio::{Builder, Connector, EventLoop, HandshakeReporter, Pool, Target};
 
 use super::Numbers;
 
-impl Connector for Numbers {
+impl Connector<EventLoop> for Numbers {
     type Connection = u64;
 
-    async fn connect(
-        &self,
-        target: Target,
-        _: HandshakeReporter<Self>,
-    ) -> Result<u64, ConnectionError> {
+    async fn connect(&self, target: Target, _: HandshakeReporter) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)
     }
 }

@@ -5,21 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::PoolOptions;
-use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target};
+use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
 use tokio::runtime::{self, Runtime};
 
 /// Connections are numbers.
 #[derive(Debug)]
 pub struct Numbers;
 
-impl Connector for Numbers {
+impl Connector<Tokio> for Numbers {
     type Connection = u64;
 
-    async fn connect(
-        &self,
-        target: Target,
-        _: HandshakeReporter<Self>,
-    ) -> Result<u64, ConnectionError> {
+    async fn connect(&self, target: Target, _: HandshakeReporter) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)
     }
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote_core::client::{ClientError, SelectionError, Selector};
-use cenote_endpoint::{Fault, Script, Server};
+use cenote_endpoint::{Fault, Role, Script, Server};
+use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::shells::{Shell, on_both_shells};
-use crate::world::{World, judge, standalone, three, until_open};
+use crate::world::{World, judge, member, standalone, three, until_open};
 
 on_both_shells!(
     nothing_is_left,
@@ -115,5 +116,35 @@ async fn waits_that_are_given_up() {
     let error = client.check_out(&Selector::Any).await.expect_err("it fails");
     assert!(is_closed(&error), "{error}");
     drop(connection);
+    until_open(&only, 0);
+}
+
+/// Callers that wait for a server, and later ones, get an error at once. On tokio, whose runtime the
+/// application can shut down.
+#[test]
+fn a_runtime_that_shuts_down() {
+    let only = member(Role::Primary);
+    let [of_client, of_caller] = [(); 2].map(|()| Runtime::new().expect("a runtime"));
+    let uri = format!("mongodb://{}/?replicaSet=rs0", only.address());
+    let client = of_client.block_on(async {
+        let builder = cenote_tokio::Client::builder(&uri).expect("a connection string");
+        builder.on_event(judge()).build().expect("a client")
+    });
+    let selector = Selector::Any;
+    drop(of_client.block_on(client.check_out(&selector)).expect("a connection"));
+    let waiting = of_caller.spawn({
+        let client = client.clone();
+        async move { client.check_out(&Selector::Secondary).await.map(drop) }
+    });
+    // It waits by now, or finds the client closed.
+    thread::sleep(Duration::from_millis(50));
+    drop(of_client);
+    let error = of_caller.block_on(waiting).expect("no panic").expect_err("it fails");
+    assert!(is_closed(&error), "{error}");
+    let error = of_caller.block_on(client.check_out(&selector)).expect_err("it fails");
+    assert!(is_closed(&error), "{error}");
+    let description = &client.servers()[0].description;
+    assert!(description.to_string().contains("given up"), "{description}");
+    of_caller.block_on(client.close());
     until_open(&only, 0);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_mio::{
-    Builder, Connector, HandshakeReporter, Pool, PoolSource, PooledConnection, Target,
+    Builder, Connector, EventLoop, HandshakeReporter, Pool, PoolSource, PooledConnection, Target,
 };
 use mio::{Events, Poll, Token, Waker};
 
@@ -22,16 +22,16 @@ const UNIT: Duration = Duration::from_micros(20);
 
 const WAKER: Token = Token(0);
 
-impl Connector for Moody {
+impl Connector<EventLoop> for Moody {
     type Connection = Socket;
 
     async fn connect(
         &self,
         target: Target,
-        progress: HandshakeReporter<Self>,
+        progress: HandshakeReporter,
     ) -> Result<Socket, ConnectionError> {
         let mood = self.mood();
-        target.event_loop.sleep_until(Instant::now() + mood.delay).await;
+        target.runtime.sleep_until(Instant::now() + mood.delay).await;
         if let Some(service) = mood.service {
             progress.handshaken(service);
         }

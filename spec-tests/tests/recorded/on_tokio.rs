@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cenote_core::error::ConnectionError;
-use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target};
+use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
 use tokio::runtime;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -15,13 +15,13 @@ use crate::moods::{
 /// Time costs nothing here.
 const UNIT: Duration = Duration::from_millis(1);
 
-impl Connector for Moody {
+impl Connector<Tokio> for Moody {
     type Connection = Socket;
 
     async fn connect(
         &self,
         _: Target,
-        progress: HandshakeReporter<Self>,
+        progress: HandshakeReporter,
     ) -> Result<Socket, ConnectionError> {
         let mood = self.mood();
         sleep(mood.delay).await;

@@ -57,25 +57,25 @@ pub(crate) fn at_most(connections: u32) -> PoolOptions {
     PoolOptions::default().with_max_pool_size(connections)
 }
 
-impl cenote_tokio::Connector for Numbers {
+impl cenote_tokio::Connector<cenote_tokio::Tokio> for Numbers {
     type Connection = u64;
 
     async fn connect(
         &self,
         target: cenote_tokio::Target,
-        _: cenote_tokio::HandshakeReporter<Self>,
+        _: cenote_tokio::HandshakeReporter,
     ) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)
     }
 }
 
-impl cenote_mio::Connector for Numbers {
+impl cenote_mio::Connector<cenote_mio::EventLoop> for Numbers {
     type Connection = u64;
 
     async fn connect(
         &self,
         target: cenote_mio::Target,
-        _: cenote_mio::HandshakeReporter<Self>,
+        _: cenote_mio::HandshakeReporter,
     ) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ConnectionString;
-use cenote_tokio::{Connection, Connector, HandshakeReporter, MongoConnector, Target};
+use cenote_tokio::{Connection, Connector, HandshakeReporter, MongoConnector, Target, Tokio};
 use tokio::time::{Instant, timeout_at};
 use turmoil::net::TcpStream;
 
@@ -44,13 +44,13 @@ impl Simulated {
     }
 }
 
-impl Connector for Simulated {
+impl Connector<Tokio> for Simulated {
     type Connection = Socket;
 
     async fn connect(
         &self,
         mut target: Target,
-        progress: HandshakeReporter<Self>,
+        progress: HandshakeReporter,
     ) -> Result<Socket, ConnectionError> {
         let counted = self.alive.count();
         // For opening and for what comes after that together.

@@ -1,4 +1,4 @@
-//! What a builder is told of the pool that it makes, whichever shell makes it.
+//! The builder of a pool.
 
 mod error;
 mod measured;
@@ -25,22 +25,22 @@ pub use self::error::BuildError;
 pub use self::measured::Measured;
 pub use self::plan::{Begun, PoolPlan};
 
-/// A pool that a [`Builder`] makes: a shell's.
+/// A pool that a [`Builder`] builds.
 pub trait BuiltPool: Sized {
-    /// What makes its connections.
+    /// Makes its connections.
     type Connector;
 
-    /// One end of a channel, as its users have them.
+    /// The sending half of a channel for events.
     type EventSender: Send + Sync + 'static;
 
     /// Makes the pool.
     ///
     /// # Errors
     ///
-    /// What [`PoolPlan::begin`] fails with, and what the shell's own means do.
+    /// Those of [`PoolPlan::begin`], and of the shell.
     fn build(plan: PoolPlan<Self::Connector>) -> Result<Self, BuildError>;
 
-    /// Sends an event. Nobody minds if there is no receiver any more.
+    /// Sends an event. Does nothing if the receiver is gone.
     fn send(sender: &Self::EventSender, event: PoolEvent);
 }
 
@@ -54,17 +54,16 @@ pub trait FromUri: Sized {
     fn from_uri(uri: &ConnectionString) -> Result<Self, ConnectionError>;
 }
 
-/// Makes a `Pool`, of whichever shell `P` is.
+/// Builds a pool of type `P`.
 pub struct Builder<P: BuiltPool>(PoolPlan<P::Connector>);
 
 impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
-    /// A pool for the first host of a connection string. Options of it that are not known, or have
-    /// values that they cannot have, are ignored with a warning through `tracing` (OP-35, OP-36). A
-    /// shell's `Pool::builder` is this for the connector that it brings.
+    /// A pool for the first host of a connection string. Unknown options, and options with invalid values, are
+    /// ignored with a warning through `tracing`.
     ///
     /// # Errors
     ///
-    /// A connection string that is none, or files of it that cannot be read.
+    /// The connection string is invalid, or a file it names cannot be read.
     pub fn from_uri(uri: &str) -> Result<Self, BuildError> {
         let uri = ConnectionString::parse(uri)?;
         uri.warnings().iter().for_each(log::connection_string);
@@ -75,7 +74,7 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
 }
 
 impl<P: BuiltPool> Builder<P> {
-    /// A pool of what `connector` makes.
+    /// A pool of connections that `connector` makes.
     #[must_use]
     pub fn new(address: ServerAddress, connector: P::Connector) -> Self {
         Self(PoolPlan::new(address, connector))
@@ -87,23 +86,22 @@ impl<P: BuiltPool> Builder<P> {
         &self.0.address
     }
 
-    /// Takes these options and no others: those of a connection string are forgotten (OP-52).
+    /// Sets all options of the pool; those of a connection string are discarded.
     #[must_use]
     pub fn options(mut self, options: PoolOptions) -> Self {
         self.0.options = options;
         self
     }
 
-    /// Tells `subscriber` every event, in the machine's order and never under a lock. It runs on the
-    /// thread of whoever uses the pool or opens its connections, one call at a time; meanwhile others
-    /// are served, and sockets opened, broken off and closed, unless the thread is the one that does
-    /// that. Who has begun to tell events tells those of everybody else until there are none, be it in
-    /// a guard's drop: a subscriber that takes longer than the pool takes to give it work keeps that
-    /// thread and fills the memory. One that takes microseconds sends them
-    /// [elsewhere](Self::event_channel).
+    /// Calls `subscriber` with every event, in the machine's order and never under a lock. It runs on a thread
+    /// that uses the pool or opens its connections, one call at a time; meanwhile other callers are served, and
+    /// sockets opened, interrupted and closed, unless that needs the same thread. The thread that has begun to
+    /// tell events tells those of all other threads until there are none, possibly in a guard's drop: a slow
+    /// subscriber occupies that thread and fills the memory. A subscriber that takes microseconds should send the
+    /// events [to a channel](Self::event_channel).
     ///
-    /// It may use the pool, but not block until the pool does something: a check-out that is not
-    /// served at once would wait for what comes after this call. If it panics, nobody else notices.
+    /// It may use the pool, but must not block until the pool does something: a check-out that is not served at
+    /// once would wait for what comes after this call. A panic in it is contained.
     #[must_use]
     pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.0.subscribers.push(Box::new(subscriber));
@@ -116,46 +114,43 @@ impl<P: BuiltPool> Builder<P> {
         self.on_event(move |event| P::send(&sender, event.clone()))
     }
 
-    /// Makes log messages like this. Without it, what the environment says counts, read once for the
-    /// whole process (LG-48); how to have the environment beat the program, [`LogSettings`] says
-    /// (LG-54). Which messages are wanted, and where they go, is for the application's `tracing` to say
-    /// (LG-41, LG-47).
+    /// Sets how log messages are made. Without it the environment variables count, read once for the whole
+    /// process; how they can override the program, [`LogSettings`] says. Which messages are logged, and where,
+    /// is decided by the application's `tracing` subscriber.
     #[must_use]
     pub fn log_settings(mut self, settings: LogSettings) -> Self {
         self.0.log = Some(settings);
         self
     }
 
-    /// Shows `watcher` every connection that could not be established, and every error of one that
-    /// is in use, before the pool and the caller hear of it: so that SDAM may mark the server as
-    /// unknown and [clear the pool](Failure::clear) first, as the specification orders (ES-05). Not
-    /// shown is what says nothing about the server: that the pool gave a connection up, or
-    /// interrupted it, or that somebody stopped in the middle of an exchange.
+    /// Calls `handler` with every connection that could not be established, and every error of one that is in
+    /// use, before the pool and the caller learn of it: so that SDAM can mark the server as unknown and
+    /// [clear the pool](Failure::clear) first, as the specification orders. Not reported is what says nothing
+    /// about the server: that the pool aborted or interrupted a connection, or that a caller stopped in the middle of an
+    /// exchange.
     ///
-    /// It runs on the thread where the failure was noticed, several calls at a time, never under a
-    /// lock, and must not block. It may use the pool. If it panics, nobody else notices. The last one
-    /// that is set counts.
+    /// It runs on the thread where the failure was noticed, possibly several calls at a time, never under a lock, and
+    /// must not block. It may use the pool. A panic in it is contained. The last handler that is set counts.
     #[must_use]
-    pub fn on_failure(mut self, watcher: impl Fn(&Failure<'_>) + Send + Sync + 'static) -> Self {
-        self.0.watcher = Some(Box::new(watcher));
+    pub fn on_failure(mut self, handler: impl Fn(&Failure<'_>) + Send + Sync + 'static) -> Self {
+        self.0.failure_handler = Some(Box::new(handler));
         self
     }
 
-    /// Shows `overseer` every connection that is held for as long as
-    /// [`leak_detection_threshold`](PoolOptions::leak_detection_threshold) says, once for each time that it is checked out,
-    /// with the place in the application where that was. Without that option nothing is reported, and
-    /// nothing noted. A warning through `tracing` says the same.
+    /// Calls `callback` with every connection that is checked out for the
+    /// [`leak_detection_threshold`](PoolOptions::leak_detection_threshold), once for each check-out, with the place
+    /// in the application that checked it out. Without that option nothing is tracked. A warning through `tracing`
+    /// says the same.
     ///
-    /// It runs as subscribers do, never under a lock. The last one that is set counts.
+    /// It runs as subscribers do, never under a lock. The last callback that is set counts.
     #[must_use]
-    pub fn on_leak(mut self, overseer: impl Fn(&LeakReport) + Send + Sync + 'static) -> Self {
-        self.0.overseer = Some(Box::new(overseer));
+    pub fn on_leak(mut self, callback: impl Fn(&LeakReport) + Send + Sync + 'static) -> Self {
+        self.0.leak_callback = Some(Box::new(callback));
         self
     }
 
-    /// Measures the pool with OpenTelemetry (feature `metrics`): durations and timeouts as they
-    /// happen, counts whenever the meter's reader asks, for as long as the pool lives. Without it no
-    /// check-out pays anything; with it the pool tells its events, as with any subscriber.
+    /// Measures the pool with OpenTelemetry (feature `metrics`): durations and timeouts as they happen, counts
+    /// whenever the meter's reader collects, for as long as the pool lives. It costs what a subscriber costs.
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn metrics(mut self, metrics: Metrics) -> Self {
@@ -163,13 +158,13 @@ impl<P: BuiltPool> Builder<P> {
         self
     }
 
-    /// With all that was told of traces at once.
+    /// Sets everything about traces at once.
     pub(crate) fn traced(mut self, tracing: TraceOptions) -> Self {
         self.0.tracing = tracing;
         self
     }
 
-    /// Makes the pool, which is paused, and what it needs to open connections.
+    /// Builds the pool, which is paused.
     ///
     /// # Errors
     ///
@@ -183,7 +178,7 @@ impl<P: BuiltPool> Builder<P> {
         P::build(self.0)
     }
 
-    /// What it was told, for who makes a pool of it in another way.
+    /// What was set, for a shell that builds the pool in another way.
     #[must_use]
     pub fn into_plan(self) -> PoolPlan<P::Connector> {
         self.0

@@ -15,25 +15,25 @@ use crate::metrics::Metrics;
 use crate::platform;
 use crate::trace::{RecordedPool, TraceOptions, Traces};
 
-/// What a [`Builder`](super::Builder) was told, for the shell to make a pool of.
+/// What a [`Builder`](super::Builder) was told, for a shell to build a pool from.
 pub struct PoolPlan<K> {
     /// The server that the pool is for.
     pub address: ServerAddress,
-    /// What makes its connections.
+    /// Makes its connections.
     pub connector: K,
-    /// The pool's.
+    /// The pool's options.
     pub options: PoolOptions,
-    /// Who is told everything.
+    /// Callbacks for events.
     pub subscribers: Vec<Subscriber>,
-    /// How log messages are made; as the environment says if nobody says so.
+    /// How log messages are made; `None` means as the environment variables say.
     pub log: Option<LogSettings>,
-    /// Who is shown failures.
-    pub watcher: Option<FailureHandler>,
-    /// Who is shown what is held for long.
-    pub overseer: Option<LeakCallback>,
+    /// The callback for failures.
+    pub failure_handler: Option<FailureHandler>,
+    /// The callback for suspected leaks.
+    pub leak_callback: Option<LeakCallback>,
     /// What is recorded.
     pub tracing: TraceOptions,
-    /// Where it is measured.
+    /// Where metrics go.
     #[cfg(feature = "metrics")]
     pub metrics: Vec<Metrics>,
 }
@@ -49,16 +49,16 @@ impl<K> PoolPlan<K> {
             options: PoolOptions::default(),
             subscribers: Vec::new(),
             log: None,
-            watcher: None,
-            overseer: None,
+            failure_handler: None,
+            leak_callback: None,
             tracing: TraceOptions::default(),
             #[cfg(feature = "metrics")]
             metrics: Vec::new(),
         }
     }
 
-    /// The machine, recorded as is to be, and its first actions. `program` is whose traces these are,
-    /// with its version.
+    /// Makes the machine, with its recorder, and returns its first actions. `program` is what traces name as
+    /// their origin: name and version.
     ///
     /// # Errors
     ///

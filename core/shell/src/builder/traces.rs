@@ -13,8 +13,8 @@ impl<P: BuiltPool> Builder<P> {
     ///
     /// It never holds credentials or payloads; what becomes of the address and of the texts of
     /// errors, [`trace_disclosure`](Self::trace_disclosure) says. The clock is read for each input.
-    /// Whoever uses the pool copies some bytes under its lock and never waits for the disk: a thread
-    /// of its own writes. If that does not keep up, memory stays
+    /// Users of the pool copy some bytes under its lock and never wait for the disk: a thread of its own
+    /// writes. If that does not keep up, memory stays
     /// [bounded](cenote_core::trace::JournalOptions::backlog), and the trace tells of the gap. When
     /// writing fails, the recording ends, with a warning through `tracing`, and the pool goes on.
     ///
@@ -43,8 +43,8 @@ impl<P: BuiltPool> Builder<P> {
     }
 
     /// Writes what the flight recorder holds into a file of this folder, by itself, when something
-    /// goes wrong: the first time that somebody waits in vain for a connection
-    /// (`waitQueueTimeoutMS` or a deadline of his own; `Pool::try_check_out` does not wait), and at the
+    /// goes wrong: the first time that a check-out times out (by `waitQueueTimeoutMS` or its own
+    /// deadline; `Pool::try_check_out` does not wait), and at the
     /// first panic, of whatever thread of the process.
     ///
     /// The folder is made if need be. Files are called `cenote-TIME-PROCESS-POOL-wait-queue-timeout.bson`
@@ -65,9 +65,9 @@ impl<P: BuiltPool> Builder<P> {
     /// as SIGUSR1, by its number: `cenote-TIME-PROCESS-POOL-signal.bson`. A thread of the pool looks for it
     /// five times a second; of signals that come together one may be missed.
     ///
-    /// Whoever else listens to the signal hears of it as before, but what the operating system does by
-    /// itself, such as to end the process, it does no more, also when the pool is gone. To build the pool
-    /// fails without a folder, and for signals that cannot be caught.
+    /// Other handlers of the signal run as before, but its default action, such as ending the process, is
+    /// disabled, also after the pool is gone: pick a signal that you do not use to terminate the process.
+    /// Building the pool fails without a folder, and for signals that cannot be caught.
     #[must_use]
     pub fn dump_on_signal(mut self, signal: i32) -> Self {
         self.0.tracing.signal = Some(signal);

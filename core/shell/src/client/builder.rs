@@ -14,28 +14,28 @@ use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
 
-/// A client that a [`ClientBuilder`] makes: a shell's.
+/// A client that a [`ClientBuilder`] builds.
 pub trait BuiltClient: Sized {
-    /// The pools that it has.
+    /// The pools that [`ClientBuilder::prepare_pools`] prepares.
     type Pool: BuiltPool<Connector: FromUri>;
 
-    /// Makes the client: a pool for each host, and the first checks.
+    /// Builds the client, most of it with [`ClientInner::start`](super::ClientInner::start).
     ///
     /// # Errors
     ///
-    /// Options that contradict each other, and what the shell's own means fail with.
+    /// Those of [`ClientInner::start`](super::ClientInner::start) and of the runtime.
     fn build(plan: ClientPlan<Self::Pool>) -> Result<Self, ClientBuildError>;
 }
 
-/// Makes a `Client`, of whichever shell `C` is.
+/// Builds a [`Client`](super::Client).
 pub struct ClientBuilder<C: BuiltClient>(pub(super) ClientPlan<C::Pool>);
 
 impl<C: BuiltClient> ClientBuilder<C> {
-    /// For the hosts of a connection string, with its options.
+    /// A builder for the hosts of a connection string, with its options.
     ///
     /// # Errors
     ///
-    /// A connection string that is none, or files of it that cannot be read.
+    /// The connection string is invalid, or a file it names cannot be read.
     pub fn from_uri(uri: &str) -> Result<Self, ClientBuildError> {
         let uri = ConnectionString::parse(uri).map_err(BuildError::from)?;
         uri.warnings().iter().for_each(log::connection_string);
@@ -43,16 +43,17 @@ impl<C: BuiltClient> ClientBuilder<C> {
         Ok(Self(ClientPlan::new(uri, connector)))
     }
 
-    /// What of the connection string is ignored, and why (OP-35, OP-36): the log says it, too.
+    /// The parts of the connection string that are ignored, and why. They are logged, too.
+    // OP-35, OP-36.
     #[must_use]
     pub fn warnings(&self) -> &[UriWarning] {
         self.0.uri.warnings()
     }
 
-    /// Takes these options for every pool, and no others: those of the connection string are forgotten
-    /// (OP-52, PT-01, PT-02). Some have no name there, such as
-    /// [`leak_detection_threshold`](PoolOptions::leak_detection_threshold). Whether there is a load balancer stays the
-    /// connection string's to say.
+    /// Sets the options of every pool, in place of those of the connection string. Some have no name there,
+    /// such as [`leak_detection_threshold`](PoolOptions::leak_detection_threshold). Only `loadBalanced` stays
+    /// as the connection string has it.
+    // OP-52, PT-01, PT-02.
     #[must_use]
     pub fn options(mut self, options: PoolOptions) -> Self {
         let load_balanced = self.0.uri.pool.load_balanced;
@@ -61,54 +62,54 @@ impl<C: BuiltClient> ClientBuilder<C> {
         self
     }
 
-    /// Tells `subscriber` every event of every pool: [`Builder::on_event`]. The events of one pool
-    /// come one at a time and in its order; those of two pools may come together.
+    /// Calls `subscriber` with every event of every pool: [`Builder::on_event`]. The events of one pool come
+    /// one at a time and in its order; those of two pools may come at the same time.
     #[must_use]
     pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.0.subscribers.push(Arc::new(subscriber));
         self
     }
 
-    /// Makes the log messages of all pools like this: [`Builder::log_settings`].
+    /// Sets how the log messages of all pools are formatted: [`Builder::log_settings`].
     #[must_use]
     pub fn log_settings(mut self, settings: LogSettings) -> Self {
         self.0.log = Some(settings);
         self
     }
 
-    /// Has `prepare` see the builder of each pool, for what is each pool's own: where it is recorded,
-    /// for example. Its options and its [`on_failure`](Builder::on_failure) are the client's to set,
-    /// and what is set here is forgotten. The last one that is set counts.
+    /// Passes the builder of each pool to `prepare`, for settings that differ between pools, such as the file
+    /// of a recording. The client itself sets the options and [`on_failure`](Builder::on_failure), and
+    /// overwrites what is set here. The last call counts.
     #[must_use]
     pub fn prepare_pools(
         mut self,
         prepare: impl Fn(Builder<C::Pool>) -> Builder<C::Pool> + Send + Sync + 'static,
     ) -> Self {
-        self.0.prepare = Some(Box::new(prepare));
+        self.0.prepare_pool = Some(Box::new(prepare));
         self
     }
 
-    /// Tells `subscriber` what happens to servers: heartbeats, and changes of what is known. As with
-    /// [`on_event`](Self::on_event), in the order of each server, never under a lock; it must not
-    /// block. If it panics, nobody else notices.
+    /// Calls `subscriber` with the events of servers: heartbeats, and changes of their descriptions. As with
+    /// [`on_event`](Self::on_event) they come in the order of each server, and never under a lock. It must not
+    /// block. A panic in it affects nothing else.
     #[must_use]
     pub fn on_server_event(
         mut self,
         subscriber: impl Fn(&ServerEvent) + Send + Sync + 'static,
     ) -> Self {
-        self.0.server_subscribers.push(Box::new(subscriber));
+        self.0.server_subscribers.0.push(Box::new(subscriber));
         self
     }
 
-    /// Shows `overseer` every connection that is held for long: [`Builder::on_leak`].
+    /// Calls `callback` for every connection that is checked out for too long: [`Builder::on_leak`].
     #[must_use]
-    pub fn on_leak(mut self, overseer: impl Fn(&LeakReport) + Send + Sync + 'static) -> Self {
-        self.0.overseer = Some(Arc::new(overseer));
+    pub fn on_leak(mut self, callback: impl Fn(&LeakReport) + Send + Sync + 'static) -> Self {
+        self.0.leak_callback = Some(Arc::new(callback));
         self
     }
 
-    /// Measures all pools with OpenTelemetry (feature `metrics`): [`Builder::metrics`]. Each has its
-    /// address for a name; behind the name that `metrics` has and a `/`, if it has one.
+    /// Measures all pools with OpenTelemetry (feature `metrics`): [`Builder::metrics`]. Each is named by its
+    /// address; if `metrics` has a name, by that name, a `/` and the address.
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn metrics(mut self, metrics: Metrics) -> Self {
@@ -116,17 +117,16 @@ impl<C: BuiltClient> ClientBuilder<C> {
         self
     }
 
-    /// Makes the client: a pool for each host, and the first checks.
+    /// Builds the client: a pool for each host, and the monitors, which begin to check the servers.
     ///
     /// # Errors
     ///
-    /// Options that contradict each other; a folder for traces that cannot be made; no event loop, or
-    /// no thread, to be had where the shell has them.
+    /// Options that contradict each other, a folder for traces that cannot be created, or an event loop or its
+    /// thread that cannot be started, on runtimes that start their own.
     ///
     /// # Panics
     ///
-    /// Outside of the runtime that the shell needs, if it needs one. Pools and monitors live in that
-    /// one.
+    /// Outside of the runtime, if it is one that has to be there. Pools and monitors live on it.
     pub fn build(self) -> Result<C, ClientBuildError> {
         C::build(self.0)
     }

@@ -3,14 +3,14 @@ use thiserror::Error;
 
 use crate::builder::BuildError;
 
-/// Why there is no client.
+/// Why a client could not be built.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum ClientBuildError {
-    /// The connection string is none, or there can be no pool.
+    /// The connection string is invalid, or a pool could not be built.
     #[error(transparent)]
     Pool(#[from] BuildError),
-    /// The servers cannot be watched like that.
+    /// The options for monitors contradict each other.
     #[error(transparent)]
     Monitoring(#[from] InvalidMonitorOptions),
 }

@@ -1,17 +1,272 @@
-//! A client of several servers: what its builder is told, and what it keeps of each server.
+//! A client: a pool and a monitor for each host of a connection string.
 //!
-//! Which server is meant, the [core](cenote_core::client) decides; how somebody waits for one, and
-//! blocks or does not, is the shell's.
+//! [`ClientInner`] is what all clients have in common: it builds the servers, selects one, and closes them.
+//! [`Client`] is its asynchronous face. Which server fits, the [core](cenote_core::client) decides.
 
 mod builder;
+mod close;
 mod error;
+mod inner;
+mod pinned;
 mod plan;
+mod selection;
 mod server;
-mod servers;
 mod traces;
+
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::path::Path;
+use std::sync::Arc;
+
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::address::ServerAddress;
+use cenote_core::client::{ClientError, Selector, ServerStatus};
+use cenote_core::connect::DriverInfo;
+use cenote_core::pool::Purpose;
+
+use crate::connection::{Connection, MongoConnector};
+use crate::pool::{Pool, PooledConnection};
+use crate::runtime::{CurrentRuntime, Network};
+use crate::trace::RecordingError;
 
 pub use self::builder::{BuiltClient, ClientBuilder};
 pub use self::error::ClientBuildError;
+pub use self::inner::ClientInner;
+pub use self::pinned::{Pinned, PinnedState};
 pub use self::plan::ClientPlan;
-pub use self::server::{ClientPool, Server, Watching, failed};
-pub use self::servers::Servers;
+pub use self::server::Server;
+
+/// Pools for all hosts of a connection string, each ready while its server is available. A clone is the same
+/// client; dropping the last one closes it.
+///
+/// A monitor checks each server on two sockets at most, which are not the pool's. What it learns marks the
+/// pool ready, and a failed check clears it. Behind a load balancer there are no monitors, and the pool is
+/// ready at once.
+///
+/// The hosts are those of the connection string: the client does not discover replica sets, selects a server
+/// by its last check, and retries nothing. That is left to drivers.
+///
+/// A client has one credential, or none. An application with two credentials needs two clients, whose
+/// connections never mix.
+///
+/// ```no_run
+/// use bson::rawdoc;
+/// use cenote_core::client::{ClientError, Selector};
+/// use cenote_shell::client::Client;
+/// # use cenote_shell::connection::Connection;
+/// # use cenote_shell::runtime::{CurrentRuntime, Network};
+///
+/// # async fn example<R: Network<Connection = Connection<R>> + CurrentRuntime>(
+/// # ) -> Result<(), Box<dyn std::error::Error>> {
+/// let uri = "mongodb://app:pencil@a.example.com,b.example.com/?replicaSet=rs0";
+/// let client = Client::<R>::new(uri)?; // R is the runtime; cenote_tokio::Client has tokio for it.
+/// client.command("admin", &rawdoc! { "ping": 1 }).await?;
+///
+/// // Several commands on one connection to a secondary.
+/// let names = client.with_connection(&Selector::Secondary, async |connection| {
+///     let reply = connection.command("admin", &rawdoc! { "listDatabases": 1 }).await?;
+///     Ok::<_, ClientError>(reply)
+/// });
+/// println!("{:?}", names.await?);
+///
+/// for server in client.servers() {
+///     println!("{server}"); // a.example.com:27017: RSPrimary of rs0 [ready  gen 0 | …
+/// }
+/// client.close().await;
+/// # Ok(())
+/// # }
+/// ```
+// LN-02: a credential each. SD-50: the sockets of monitors. LB-08: no monitors.
+pub struct Client<R: Network> {
+    inner: Arc<ClientInner<R>>,
+}
+
+type Checked<R> = PooledConnection<R, MongoConnector<R>>;
+
+impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
+    /// A client for a connection string. Nothing is connected yet when this returns, but the first checks
+    /// have begun.
+    ///
+    /// # Errors
+    ///
+    /// The connection string is invalid, a file it names cannot be read, or options contradict each other.
+    ///
+    /// # Panics
+    ///
+    /// Outside of the runtime, or in one without time and I/O.
+    pub fn new(uri: &str) -> Result<Self, ClientBuildError> {
+        Self::builder(uri)?.build()
+    }
+
+    /// A builder for a client with more settings than a connection string has.
+    ///
+    /// # Errors
+    ///
+    /// The connection string is invalid, or a file it names cannot be read.
+    pub fn builder(uri: &str) -> Result<ClientBuilder<Self>, ClientBuildError> {
+        ClientBuilder::from_uri(uri)
+    }
+
+    /// Runs one command on a server that accepts writes: a primary, a mongos, a standalone server.
+    ///
+    /// # Errors
+    ///
+    /// There is no such server within `serverSelectionTimeoutMS`, no connection, or the command failed.
+    /// [`ClientError::labels`] has the labels for a driver.
+    #[track_caller]
+    pub fn command<'a>(
+        &'a self,
+        database: &'a str,
+        command: &'a RawDocument,
+    ) -> impl Future<Output = Result<RawDocumentBuf, ClientError>> + Send + 'a {
+        let check_out = self.check_out(&Selector::Primary);
+        async move {
+            let mut connection = check_out.await?;
+            Ok(connection.command(database, command).await?)
+        }
+    }
+
+    /// Checks out a connection to a server that fits, passes it to `operation`, and checks it in.
+    ///
+    /// # Errors
+    ///
+    /// There is no such server or no connection, or the error of `operation`.
+    #[track_caller]
+    pub fn with_connection<'a, T, E: From<ClientError>>(
+        &'a self,
+        selector: &'a Selector,
+        operation: impl AsyncFnOnce(&mut Checked<R>) -> Result<T, E>,
+    ) -> impl Future<Output = Result<T, E>> {
+        let check_out = self.check_out(selector);
+        async move {
+            let mut connection = check_out.await?;
+            operation(&mut connection).await
+        }
+    }
+
+    /// Checks out a connection to a server that fits. Dropping it checks it in.
+    ///
+    /// Waits for such a server for `serverSelectionTimeoutMS`, by default 30 s, and for a connection as
+    /// [`Pool::check_out`] does; `timeoutMS` is for both together. Cancel-safe.
+    ///
+    /// # Errors
+    ///
+    /// There is no such server, or no connection.
+    // CS-02.
+    #[track_caller]
+    pub fn check_out<'a>(
+        &'a self,
+        selector: &'a Selector,
+    ) -> impl Future<Output = Result<Checked<R>, ClientError>> + Send + 'a {
+        // A function that returns a future, because an `async fn` would not know the caller.
+        let checked_out = self.check_out_at(Location::caller(), selector, Purpose::Other);
+        async move { checked_out.await.map(|(_, connection)| connection) }
+    }
+
+    /// Selects a server for a cursor or a transaction. Behind a load balancer a connection stays checked out
+    /// for it, and is counted by its purpose.
+    ///
+    /// # Errors
+    ///
+    /// There is no such server, or no connection.
+    // LB-06.
+    #[track_caller]
+    pub fn pin<'a>(
+        &'a self,
+        selector: &'a Selector,
+        purpose: Purpose,
+    ) -> impl Future<Output = Result<Pinned<R>, ClientError>> + Send + 'a {
+        let checked_out = self.check_out_at(Location::caller(), selector, purpose);
+        async move {
+            let (server, connection) = checked_out.await?;
+            Ok(Pinned::new(PinnedState::new(server, purpose, connection)))
+        }
+    }
+
+    async fn check_out_at<'a>(
+        &'a self,
+        caller: &'static Location<'static>,
+        selector: &Selector,
+        purpose: Purpose,
+    ) -> Result<(&'a Arc<Server<R>>, Checked<R>), ClientError> {
+        let deadline = self.inner.operation_deadline();
+        let server = self.inner.wait_for_server(selector, deadline).await?;
+        let connection = server.pool().check_out_at(caller, purpose, deadline).await?;
+        Ok((server, connection))
+    }
+
+    /// Waits until the traces of [`ClientBuilder::record_into`] are complete, and ends them:
+    /// [`Pool::end_recording`]. Every recording is ended, even if another one fails.
+    ///
+    /// # Errors
+    ///
+    /// Why the first of the incomplete traces could not be written.
+    pub async fn end_recording(&self) -> Result<(), RecordingError> {
+        let mut outcome = Ok(());
+        for server in self.inner.servers() {
+            outcome = outcome.and(server.pool().end_recording().await);
+        }
+        outcome
+    }
+}
+
+impl<R: Network> Client<R> {
+    /// The pool of a host of this client.
+    #[must_use]
+    pub fn pool(&self, address: &ServerAddress) -> Option<&Pool<R, MongoConnector<R>>> {
+        self.inner.server(address).map(|server| server.pool())
+    }
+
+    /// What is known of each server now, and the counts of its pool, in the order of the connection string.
+    #[must_use]
+    pub fn servers(&self) -> Vec<ServerStatus> {
+        self.inner.statuses()
+    }
+
+    /// Has every server checked as soon as the minimum of 500 ms between two checks allows.
+    pub fn request_checks(&self) {
+        self.inner.request_checks();
+    }
+
+    /// Adds a driver or library that uses this client to the metadata that servers get, on connections of
+    /// pools and monitors that are opened from now on. No connection is opened or closed for it, and no hello
+    /// is sent. Returns whether it is new.
+    // HS-29, HS-30.
+    pub fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.inner.append_metadata(driver)
+    }
+
+    /// Writes what the [flight recorders](ClientBuilder::flight_recorder) hold into files of this folder,
+    /// named by the servers' addresses; overwrites existing ones. Creates the folder if necessary. Blocks as
+    /// [`Pool::dump_trace`] does.
+    ///
+    /// # Errors
+    ///
+    /// There are no flight recorders, or the first file or folder that cannot be written.
+    pub fn dump_traces(&self, folder: impl AsRef<Path>) -> Result<(), RecordingError> {
+        self.inner.dump_traces(folder.as_ref())
+    }
+}
+
+impl<R: Network<Connection = Connection<R>> + CurrentRuntime> BuiltClient for Client<R> {
+    type Pool = Pool<R, MongoConnector<R>>;
+
+    fn build(plan: ClientPlan<Self::Pool>) -> Result<Self, ClientBuildError> {
+        Ok(Self { inner: Arc::new(ClientInner::start(plan, R::current())?) })
+    }
+}
+
+impl<R: Network> Clone for Client<R> {
+    fn clone(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner) }
+    }
+}
+
+impl<R: Network> fmt::Debug for Client<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("servers", &self.inner.servers().len())
+            .finish_non_exhaustive()
+    }
+}

@@ -13,31 +13,30 @@ use crate::event::PoolEvent;
 use crate::leak::LeakReport;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
-use crate::monitor::{ServerSubscriber, ServerSubscribers};
+use crate::monitor::ServerSubscribers;
 use crate::platform::environment;
 use crate::trace::ClientTraceOptions;
 
-/// What a [`ClientBuilder`](super::ClientBuilder) was told, for the shell to make a client of.
+/// The settings of a [`ClientBuilder`](super::ClientBuilder), for
+/// [`ClientInner::start`](super::ClientInner::start).
 pub struct ClientPlan<P: BuiltPool> {
-    /// What makes the connections of all pools and monitors.
-    pub connector: P::Connector,
-    /// How all servers are watched.
-    pub monitoring: MonitorOptions,
     pub(super) uri: ConnectionString,
-    pub(super) server_subscribers: Vec<ServerSubscriber>,
-    pub(super) prepare: Option<Prepare<P>>,
-    pub(super) subscribers: Vec<Told<PoolEvent>>,
+    pub(super) connector: P::Connector,
+    pub(super) monitoring: MonitorOptions,
+    pub(super) server_subscribers: ServerSubscribers,
+    pub(super) prepare_pool: Option<PreparePool<P>>,
+    pub(super) subscribers: Vec<SharedCallback<PoolEvent>>,
     pub(super) log: Option<LogSettings>,
-    pub(super) overseer: Option<Told<LeakReport>>,
+    pub(super) leak_callback: Option<SharedCallback<LeakReport>>,
     #[cfg(feature = "metrics")]
     pub(super) metrics: Option<Metrics>,
     pub(super) tracing: ClientTraceOptions,
 }
 
-type Prepare<P> = Box<dyn Fn(Builder<P>) -> Builder<P> + Send + Sync>;
+type PreparePool<P> = Box<dyn Fn(Builder<P>) -> Builder<P> + Send + Sync>;
 
-/// One who is told by several pools.
-type Told<T> = Arc<dyn Fn(&T) + Send + Sync>;
+/// A callback of several pools.
+type SharedCallback<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
 impl<P: BuiltPool> ClientPlan<P> {
     pub(super) fn new(uri: ConnectionString, connector: P::Connector) -> Self {
@@ -45,49 +44,34 @@ impl<P: BuiltPool> ClientPlan<P> {
             connector,
             monitoring: MonitorOptions::new(&uri, environment().is_faas()),
             uri,
-            server_subscribers: Vec::new(),
-            prepare: None,
+            server_subscribers: ServerSubscribers::default(),
+            prepare_pool: None,
             subscribers: Vec::new(),
             log: None,
-            overseer: None,
+            leak_callback: None,
             #[cfg(feature = "metrics")]
             metrics: None,
             tracing: ClientTraceOptions::default(),
         }
     }
 
-    /// What becomes of the client's own part of the connection string.
-    ///
-    /// # Errors
-    ///
-    /// When the servers cannot be watched as it says.
-    pub fn settings(&self) -> Result<ClientSettings, ClientBuildError> {
+    /// What the connection string says of the client itself.
+    pub(super) fn settings(&self) -> Result<ClientSettings, ClientBuildError> {
         self.monitoring.validate()?;
         Ok(ClientSettings::new(&self.uri))
-    }
-
-    /// Who is told of servers, once for all of them.
-    pub fn take_server_subscribers(&mut self) -> Arc<ServerSubscribers> {
-        Arc::new(ServerSubscribers::new(std::mem::take(&mut self.server_subscribers)))
     }
 }
 
 impl<P: BuiltPool<Connector: Clone>> ClientPlan<P> {
-    /// The builder of the pool for one host. All that is missing is
-    /// [`on_failure`](Builder::on_failure).
-    ///
-    /// # Errors
-    ///
-    /// A folder for traces that cannot be made.
-    pub fn pool(&self, address: &ServerAddress) -> Result<Builder<P>, BuildError> {
+    /// The builder of the pool of one host, without [`on_failure`](Builder::on_failure).
+    pub(super) fn pool(&self, address: &ServerAddress) -> Result<Builder<P>, BuildError> {
         let builder = Builder::new(address.clone(), self.connector.clone());
         let builder = builder.traced(self.tracing.of_one(address)?);
-        Ok(self.heard(builder).options(self.uri.pool.clone()))
+        Ok(self.with_callbacks(builder).options(self.uri.pool.clone()))
     }
 
-    /// Everybody's subscriptions.
-    fn heard(&self, mut builder: Builder<P>) -> Builder<P> {
-        if let Some(prepare) = &self.prepare {
+    fn with_callbacks(&self, mut builder: Builder<P>) -> Builder<P> {
+        if let Some(prepare) = &self.prepare_pool {
             builder = prepare(builder);
         }
         for subscriber in &self.subscribers {
@@ -97,9 +81,9 @@ impl<P: BuiltPool<Connector: Clone>> ClientPlan<P> {
         if let Some(settings) = self.log {
             builder = builder.log_settings(settings);
         }
-        if let Some(overseer) = &self.overseer {
-            let overseer = Arc::clone(overseer);
-            builder = builder.on_leak(move |report| overseer(report));
+        if let Some(callback) = &self.leak_callback {
+            let callback = Arc::clone(callback);
+            builder = builder.on_leak(move |report| callback(report));
         }
         #[cfg(feature = "metrics")]
         if let Some(metrics) = &self.metrics {

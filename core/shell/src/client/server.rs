@@ -1,80 +1,104 @@
+use std::fmt;
 use std::sync::{Arc, Weak};
 
-use cenote_core::address::ServerAddress;
 use cenote_core::client::{Candidate, ServerStatus, is_hopeless};
 use cenote_core::pool::Snapshot;
+use cenote_core::sdam;
 
+use crate::connection::MongoConnector;
 use crate::failure::Failure;
-use crate::monitor::{MonitorDriver, MonitorRuntime};
+use crate::monitor::MonitorDriver;
+use crate::pool::Pool;
+use crate::runtime::Network;
 
-/// A pool of a client, to look at.
-pub trait ClientPool {
-    /// The server that it is for.
-    fn shared_address(&self) -> &Arc<ServerAddress>;
-
-    /// Its state and its counts.
-    fn snapshot(&self) -> Snapshot;
+/// One host of a client: its pool and its monitor.
+pub struct Server<R: Network> {
+    pool: Pool<R, MongoConnector<R>>,
+    monitor: Option<Arc<MonitorDriver<R>>>,
 }
 
-/// One host: its pool, and who watches it.
-#[derive(Debug)]
-pub struct Server<P, M> {
-    /// Its pool.
-    pub pool: P,
-    /// Who watches it.
-    pub watching: Watching<M>,
-}
-
-/// Who watches a server.
-#[derive(Debug)]
-pub enum Watching<M> {
-    /// A monitor.
-    Monitor(Arc<MonitorDriver<M>>),
-    /// There is nothing to watch (LB-40).
-    LoadBalancer,
-}
-
-impl<P: ClientPool, M: MonitorRuntime> Server<P, M> {
-    /// What there is to know of it now.
-    pub fn status(&self) -> ServerStatus {
-        let description = self.watch().map(|watch| watch.description());
-        ServerStatus::new(Arc::clone(self.pool.shared_address()), description, self.pool.snapshot())
+impl<R: Network> Server<R> {
+    pub(super) const fn new(
+        pool: Pool<R, MongoConnector<R>>,
+        monitor: Option<Arc<MonitorDriver<R>>>,
+    ) -> Self {
+        Self { pool, monitor }
     }
 
-    /// What it is now.
+    /// Starts the monitor, or marks the pool of a load balancer ready.
+    // LB-08.
+    pub(super) fn start(&self) {
+        match &self.monitor {
+            Some(monitor) => monitor.start(),
+            None => self.pool.ready(),
+        }
+    }
+
+    /// Its pool.
+    #[must_use]
+    pub const fn pool(&self) -> &Pool<R, MongoConnector<R>> {
+        &self.pool
+    }
+
+    /// Its monitor. A load balancer has none.
+    // LB-40.
+    #[must_use]
+    pub const fn monitor(&self) -> Option<&Arc<MonitorDriver<R>>> {
+        self.monitor.as_ref()
+    }
+
+    /// Whether a cursor or a transaction keeps its connection: only behind a load balancer may another
+    /// connection lead to another server.
+    // LB-30.
+    #[must_use]
+    pub const fn is_load_balancer(&self) -> bool {
+        self.monitor.is_none()
+    }
+
+    /// What is known of it now, and the counts of its pool.
+    pub(super) fn status(&self) -> ServerStatus {
+        let address = Arc::clone(self.pool.driver().address());
+        let description = self.monitor().map(|monitor| monitor.description());
+        ServerStatus::new(address, description, self.snapshot())
+    }
+
+    pub(super) fn snapshot(&self) -> Snapshot {
+        self.pool.driver().snapshot()
+    }
+
     pub(super) fn candidate(&self) -> Candidate {
-        self.watch().map_or(Candidate::LOAD_BALANCER, |watch| watch.candidate())
+        self.monitor().map_or(Candidate::LOAD_BALANCER, |monitor| monitor.candidate())
     }
 
     pub(super) fn is_hopeless(&self) -> bool {
-        self.watch().is_some_and(|watch| is_hopeless(&watch.description()))
+        self.monitor().is_some_and(|monitor| is_hopeless(&monitor.description()))
     }
 
-    /// Has it checked as soon as may be.
-    pub fn request_check(&self) {
-        self.watch().into_iter().for_each(MonitorDriver::request_check);
+    pub(super) fn request_check(&self) {
+        self.monitor().into_iter().for_each(MonitorDriver::request_check);
     }
-}
 
-impl<P, M> Server<P, M> {
-    /// Its monitor, if it has one.
-    pub const fn watch(&self) -> Option<&Arc<MonitorDriver<M>>> {
-        match &self.watching {
-            Watching::Monitor(watch) => Some(watch),
-            Watching::LoadBalancer => None,
+    pub(super) fn is_performing_here(&self) -> bool {
+        self.pool.driver().is_performing_here()
+            || self.monitor().is_some_and(MonitorDriver::is_performing_here)
+    }
+
+    /// SDAM's error handling for a connection of the pool, before the pool and the caller get the error.
+    // ES-05.
+    pub(super) fn handle_failure(failure: &Failure<'_>, monitor: Option<&Weak<MonitorDriver<R>>>) {
+        match monitor.and_then(Weak::upgrade) {
+            Some(monitor) => monitor.application_failed(failure),
+            // A load balancer is never Unknown (LB-22); its pool clears the service alone.
+            None => {
+                let verdict = sdam::verdict(&failure.context(None), failure.error());
+                failure.clear(verdict.pool);
+            }
         }
     }
 }
 
-/// What becomes of a failure of the application's in a pool of a client: SDAM first, before the pool
-/// and the caller hear of it (ES-05).
-pub fn failed<M: MonitorRuntime>(failure: &Failure<'_>, watch: Option<&Weak<MonitorDriver<M>>>) {
-    match watch.and_then(Weak::upgrade) {
-        Some(watch) => watch.application_failed(failure),
-        // Behind a load balancer nobody watches, and nothing is Unknown (LB-22).
-        None => {
-            let verdict = cenote_core::sdam::verdict(&failure.context(None), failure.error());
-            failure.clear(verdict.pool);
-        }
+impl<R: Network> fmt::Debug for Server<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("pool", &self.pool).finish_non_exhaustive()
     }
 }

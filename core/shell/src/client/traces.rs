@@ -1,4 +1,4 @@
-//! What is recorded of all pools, as a client's builder is told it.
+//! Settings for traces.
 
 use std::path::PathBuf;
 
@@ -7,17 +7,17 @@ use cenote_core::trace::Disclosure;
 use super::{BuiltClient, ClientBuilder};
 
 impl<C: BuiltClient> ClientBuilder<C> {
-    /// Records everything that goes into each pool, as
-    /// [`Builder::record`](crate::builder::Builder::record) does, in a file of this folder with the
-    /// server's address for a name: `db.example.com-27017.bson`. The folder is made if need be; traces
-    /// that were there are overwritten. `Client::end_recording` waits until they are whole.
+    /// Records every input of each pool, as [`Builder::record`](crate::builder::Builder::record) does, in a
+    /// file of this folder that is named by the server's address: `db.example.com-27017.bson`. Creates the
+    /// folder if necessary, and overwrites existing traces. `Client::end_recording` waits until they are
+    /// complete.
     #[must_use]
     pub fn record_into(mut self, folder: impl Into<PathBuf>) -> Self {
         self.0.tracing.recordings = Some(folder.into());
         self
     }
 
-    /// Keeps the last inputs of each pool in so many bytes of memory:
+    /// Keeps the last inputs of each pool in this many bytes of memory:
     /// [`Builder::flight_recorder`](crate::builder::Builder::flight_recorder).
     #[must_use]
     pub fn flight_recorder(mut self, bytes: usize) -> Self {
@@ -25,15 +25,15 @@ impl<C: BuiltClient> ClientBuilder<C> {
         self
     }
 
-    /// Writes what the flight recorder of a pool holds into a file of this folder, when something goes
-    /// wrong in it: [`Builder::dump_traces_into`](crate::builder::Builder::dump_traces_into).
+    /// Writes the flight recorder of a pool into a file of this folder when something goes wrong in it:
+    /// [`Builder::dump_traces_into`](crate::builder::Builder::dump_traces_into).
     #[must_use]
     pub fn dump_traces_into(mut self, folder: impl Into<PathBuf>) -> Self {
         self.0.tracing.each.folder = Some(folder.into());
         self
     }
 
-    /// Does so for every pool, too, whenever the process gets this signal:
+    /// Does so for every pool, too, whenever the process receives this signal:
     /// [`Builder::dump_on_signal`](crate::builder::Builder::dump_on_signal).
     #[must_use]
     pub fn dump_on_signal(mut self, signal: i32) -> Self {
@@ -41,9 +41,9 @@ impl<C: BuiltClient> ClientBuilder<C> {
         self
     }
 
-    /// What traces say of the texts of errors and of servers' addresses:
-    /// [`Builder::trace_disclosure`](crate::builder::Builder::trace_disclosure). The names of files
-    /// that [`record_into`](Self::record_into) makes hold the address all the same.
+    /// What traces contain of the texts of errors and of servers' addresses:
+    /// [`Builder::trace_disclosure`](crate::builder::Builder::trace_disclosure). The names of files from
+    /// [`record_into`](Self::record_into) contain the address all the same.
     #[must_use]
     pub fn trace_disclosure(mut self, texts: Disclosure, addresses: Disclosure) -> Self {
         self.0.tracing.each.texts = texts;

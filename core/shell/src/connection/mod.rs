@@ -1,14 +1,14 @@
-//! How connections are opened, as far as no socket is needed for it: what a connection string says of
-//! them, how long that may take, hello and authentication, and what one may do with them.
+//! Connections: what a pool needs of a [`Connector`], and the connector for MongoDB servers.
 
-mod handshake;
-mod limit;
-mod metadata;
-mod operation;
-mod settings;
+mod connector;
+mod interruptible;
+#[cfg(feature = "tls")]
+mod mongo;
 
-pub use self::handshake::{Talk, establish, greet};
-pub use self::limit::{Deadline, Limit};
-pub use self::metadata::ClientMetadataStore;
-pub use self::operation::{fault, has_to_be_unacknowledged, judge};
-pub use self::settings::Settings;
+pub use self::connector::{Connector, HandshakeReporter, Target};
+pub use self::interruptible::Interruptible;
+#[cfg(feature = "tls")]
+pub use self::mongo::{
+    ByteLayer, Connection, ConnectionParts, Greeting, Lookup, MongoConnector, Monitoring,
+    OpenedConnection, RawStream, Transport, judge, require_unacknowledged,
+};

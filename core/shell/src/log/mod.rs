@@ -1,5 +1,4 @@
-//! The specification's log messages, through `tracing`: target `cenote::connection`, level DEBUG
-//! (LG-01).
+//! The specification's log messages, through `tracing`: target `cenote::connection`, level DEBUG.
 
 pub mod topology;
 
@@ -18,13 +17,13 @@ use crate::leak::LeakReport;
 /// The specification calls the component `connection`.
 const TARGET: &str = "cenote::connection";
 
-/// What the environment says, where the program says nothing (LG-48, LG-54). Which messages are
-/// wanted is for the application's `tracing` to say (LG-41).
+/// What the environment says, where the program says nothing. Which messages are
+/// logged is decided by the application's `tracing` subscriber.
 pub static OF_ENVIRONMENT: LazyLock<LogSettings> = LazyLock::new(|| {
     LogSettings::from_variable(std::env::var(LogSettings::VARIABLE).ok().as_deref())
 });
 
-/// Whether anybody would see a message.
+/// Whether `tracing` collects these messages.
 #[inline]
 pub fn is_wanted() -> bool {
     enabled!(target: TARGET, Level::DEBUG)
@@ -35,7 +34,7 @@ pub fn is_wanted() -> bool {
 pub fn event(address: &ServerAddress, event: &Event<ConnectionError>, settings: &LogSettings) {
     let record = LogRecord::new(event, address, settings);
     let text = |key| record.field(key).map(display);
-    // Numbers are numbers, so that nobody who evaluates them has to read texts (LG-06).
+    // LG-06: numbers are logged as numbers, so that they can be evaluated without parsing texts.
     let number = |key| match record.field(key)? {
         LogValue::Int(number) => Some(number as &dyn Value),
         LogValue::Double(number) => Some(number as &dyn Value),
@@ -59,7 +58,7 @@ pub fn event(address: &ServerAddress, event: &Event<ConnectionError>, settings: 
     );
 }
 
-/// What became of an option of a connection string (OP-35, OP-36). It holds no value.
+/// A warning about an option of a connection string. It holds no value.
 pub fn connection_string(warning: &UriWarning) {
     warn!(target: TARGET, "Connection string: {warning}");
 }

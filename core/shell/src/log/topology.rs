@@ -6,7 +6,7 @@ use tracing::{Level, debug, enabled};
 
 const TARGET: &str = "cenote::topology";
 
-/// Whether anybody would see a message.
+/// Whether `tracing` collects these messages.
 pub fn is_wanted() -> bool {
     enabled!(target: TARGET, Level::DEBUG)
 }

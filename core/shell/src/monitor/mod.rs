@@ -1,198 +1,231 @@
-//! One server that is watched: the monitor's machine under its lock, and what is done outside of it.
+//! Monitors: one for each server of a client, on sockets of its own.
 //!
-//! What is decided, told and done in which order, all shells have in common. A shell brings sockets,
-//! a timer and a pool: [`MonitorRuntime`].
+//! [`MonitorDriver`] runs the machine of [`cenote_core::monitor`] on a runtime: its sockets and its timer are
+//! tasks, and what it learns goes to the server's pool, to subscribers, and to callers that wait for a server.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `inner` | what is under the monitor's lock |
+//! | `sockets` | the monitoring sockets, each a task |
+//! | `timer` | the timer, a task |
+//! | `subscribers` | callbacks for events of servers |
 
 mod inner;
+mod sockets;
 mod subscribers;
+mod timer;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
+use std::time::Instant;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::Candidate;
-use cenote_core::connect::{Command, EstablishOptions};
+use cenote_core::connect::EstablishOptions;
 use cenote_core::monitor::{
-    Action, Event, Input, InvalidMonitorOptions, MonitorOptions, ServerDescription, SocketId,
+    Action, Input, InvalidMonitorOptions, MonitorOptions, ServerDescription,
 };
-use cenote_core::pool::Instant;
+use cenote_core::pool;
 use cenote_core::sdam::{self, Verdict};
-use cenote_core::wire::Flags;
 
+use self::inner::{MonitorInner, Outcome};
+use self::sockets::MonitorSockets;
+use crate::connection::MongoConnector;
 use crate::failure::{DeferredEffects, Failure};
 use crate::outbox;
+use crate::pool::PoolDriver;
+use crate::reentrancy::ReentrancyGuard;
+use crate::runtime::{Lock, Network};
+use crate::signal::Signal;
 
-pub use self::inner::{MonitorInner, Outcome, PoolChange};
-pub use self::subscribers::{ServerSubscriber, ServerSubscribers};
+pub use self::subscribers::ServerSubscriber;
+pub(crate) use self::subscribers::ServerSubscribers;
 
-/// What a shell watches a server with.
-pub trait MonitorRuntime: Send + Sync + Sized + 'static {
-    /// The time, as the monitor's machine counts it.
-    fn now(&self) -> Instant;
-
-    /// Feeds the pool at once, under the watch's lock. What comes of that is settled without it.
-    fn change_pool(&self, change: PoolChange) -> DeferredEffects;
-
-    /// Opens a socket: [`Action::Open`].
-    fn open(watch: &Arc<MonitorDriver<Self>>, socket: SocketId);
-
-    /// Writes on it: [`Action::Send`].
-    fn send(&self, socket: SocketId, command: Command, flags: Flags);
-
-    /// Drops it: [`Action::Close`].
-    fn close(&self, socket: SocketId);
-
-    /// Calls [`MonitorDriver::tell`]: on this thread, which a shell may want to know.
-    fn tell(watch: &Arc<MonitorDriver<Self>>, event: Event);
-
-    /// Whoever waits for a server looks again.
-    fn tell_who_waits(&self);
-
-    /// The timer has to ring earlier than it was told, when [`MonitorInner::arm`] says.
-    fn call_timer(&self);
+/// Monitors one server: keeps its description, and marks its pool ready or clears it.
+pub struct MonitorDriver<R: Network> {
+    shared: Arc<MonitorShared<R>>,
+    pool: Arc<PoolDriver<R, MongoConnector<R>>>,
+    sockets: MonitorSockets<R>,
+    /// Runs from [`start`](Self::start) to [`close`](Self::close).
+    timer: Mutex<Option<R::Task>>,
+    /// Locked before the pool, never after it.
+    inner: Mutex<MonitorInner>,
 }
 
-/// A monitor, its pool, and who is told.
-pub struct MonitorDriver<M> {
-    address: Arc<ServerAddress>,
-    subscribers: Arc<ServerSubscribers>,
-    runtime: M,
-    desk: Mutex<MonitorInner>,
+/// What all monitors of a client share.
+pub(crate) struct MonitorShared<R: Network> {
+    pub(crate) runtime: R,
+    pub(crate) connector: MongoConnector<R>,
+    pub(crate) options: MonitorOptions,
+    pub(crate) establish: Arc<EstablishOptions>,
+    pub(crate) subscribers: ServerSubscribers,
+    /// Notified when a check has ended or a description has changed: callers that wait for a server look again.
+    pub(crate) news: Signal<R>,
+    /// The machines' zero, one for all of them, so that their times can be compared.
+    pub(crate) origin: Instant,
 }
 
-/// What one input has brought about for others than the server.
+/// What is left to do for an input when the monitor's lock is released.
 #[derive(Default)]
-struct Consequences {
-    fed: Vec<DeferredEffects>,
+struct Effects {
+    pool: Vec<DeferredEffects>,
     outcome: Outcome,
 }
 
-impl<M: MonitorRuntime> MonitorDriver<M> {
-    /// Nothing is done yet: see [`begin`](Self::begin).
+impl<R: Network> MonitorDriver<R> {
+    /// A monitor that does nothing before its [`start`](Self::start).
     ///
     /// # Errors
     ///
     /// Options that contradict each other.
-    pub fn new(
-        (address, subscribers): (Arc<ServerAddress>, Arc<ServerSubscribers>),
-        (options, establish): (MonitorOptions, Arc<EstablishOptions>),
-        runtime: M,
+    pub(crate) fn new(
+        shared: &Arc<MonitorShared<R>>,
+        pool: &Arc<PoolDriver<R, MongoConnector<R>>>,
     ) -> Result<Arc<Self>, InvalidMonitorOptions> {
-        let desk = Mutex::new(MonitorInner::new(runtime.now(), options, establish)?);
-        Ok(Arc::new(Self { address, subscribers, runtime, desk }))
+        let establish = Arc::clone(&shared.establish);
+        let inner = MonitorInner::new(shared.now(), shared.options.clone(), establish)?;
+        Ok(Arc::new(Self {
+            shared: Arc::clone(shared),
+            pool: Arc::clone(pool),
+            sockets: MonitorSockets::default(),
+            timer: Mutex::new(None),
+            inner: Mutex::new(inner),
+        }))
     }
 
-    /// Begins with the first check. The timer is the shell's to start, before that.
-    pub fn begin(self: &Arc<Self>) {
-        self.release(self.lock(), Consequences::default());
+    /// Starts the timer and the first check.
+    pub(crate) fn start(self: &Arc<Self>) {
+        // Not under a lock: a runtime that has shut down drops the task at once.
+        let task = self.shared.runtime.spawn(timer::run(Arc::clone(self)));
+        *Lock::lock(&self.timer) = Some(task);
+        self.release_and_run(self.lock(), Effects::default());
     }
 
-    /// Feeds one input, and does what it brings about.
-    pub fn feed(self: &Arc<Self>, input: Input) {
-        let mut desk = self.lock();
-        let consequences = self.handle(&mut desk, input);
-        self.release(desk, consequences);
+    /// Ends the monitor. Its sockets close as soon as their tasks are stopped: [`ended`](Self::ended).
+    pub(crate) fn close(self: &Arc<Self>) {
+        self.feed(Input::Close);
+        let timer = Lock::lock(&self.timer).take();
+        timer.into_iter().for_each(R::abort);
     }
 
-    /// SDAM's say about a connection of the pool: description, monitor and pool at once.
-    pub fn application_failed(self: &Arc<Self>, failure: &Failure<'_>) {
-        let mut desk = self.lock();
-        let context = failure.context(desk.topology_version());
+    /// Waits until no socket is left, after [`close`](Self::close).
+    pub(crate) async fn ended(&self) {
+        self.sockets.ended().await;
+    }
+
+    /// Applies SDAM's error handling to an error of a pooled connection: description, monitor and pool
+    /// change at once.
+    pub(crate) fn application_failed(self: &Arc<Self>, failure: &Failure<'_>) {
+        let mut inner = self.lock();
+        let context = failure.context(inner.topology_version());
         let verdict = sdam::verdict(&context, failure.error());
         if verdict == Verdict::default() {
             return;
         }
         let input = Input::ApplicationFailed { error: failure.error().clone(), verdict };
-        let mut consequences = self.handle(&mut desk, input);
-        consequences.fed.extend(failure.clear_within(verdict.pool));
-        self.release(desk, consequences);
+        let mut effects = self.handle(&mut inner, input);
+        effects.pool.extend(failure.clear_within(verdict.pool));
+        self.release_and_run(inner, effects);
     }
 
-    /// Has it checked as soon as may be.
+    /// Has the server checked as soon as the minimum of 500 ms between two checks allows.
     pub fn request_check(self: &Arc<Self>) {
         self.feed(Input::RequestCheck);
     }
 
-    /// Tells everybody, for [`MonitorRuntime::tell`].
-    pub fn tell(&self, event: Event) {
-        self.subscribers.tell(&self.address, event);
-    }
-}
-
-/// To look at.
-impl<M> MonitorDriver<M> {
-    /// Which server it is.
-    pub const fn address(&self) -> &Arc<ServerAddress> {
-        &self.address
+    /// The server's address.
+    #[must_use]
+    pub fn address(&self) -> &Arc<ServerAddress> {
+        self.pool.address()
     }
 
-    /// What is known of it.
+    /// What is known of the server.
+    #[must_use]
     pub fn description(&self) -> Arc<ServerDescription> {
         Arc::clone(self.lock().description())
     }
 
-    /// What it is now, for who chooses a server.
-    pub fn candidate(&self) -> Candidate {
+    /// What server selection looks at.
+    pub(crate) fn candidate(&self) -> Candidate {
         self.lock().candidate()
     }
 
-    /// What the shell brings.
-    pub const fn runtime(&self) -> &M {
-        &self.runtime
-    }
-
-    /// The lock. It comes before the pool's.
-    pub fn lock(&self) -> MutexGuard<'_, MonitorInner> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether this thread runs a callback of this monitor. Known only where callers block.
+    pub(crate) fn is_performing_here(self: &Arc<Self>) -> bool {
+        ReentrancyGuard::is_here(self)
     }
 }
 
-impl<M: MonitorRuntime> MonitorDriver<M> {
-    fn handle(&self, desk: &mut MonitorInner, input: Input) -> Consequences {
-        let mut fed = Vec::new();
-        let outcome = desk.handle(self.runtime.now(), input, |change| {
-            fed.push(self.runtime.change_pool(change));
-        });
-        Consequences { fed, outcome }
+impl<R: Network> MonitorDriver<R> {
+    /// Feeds one input, and does what follows from it.
+    fn feed(self: &Arc<Self>, input: Input) {
+        let mut inner = self.lock();
+        let effects = self.handle(&mut inner, input);
+        self.release_and_run(inner, effects);
     }
 
-    /// The server's own story first, then what it runtime for the pool, then for who waits. The timer
-    /// does not wait for whoever is told of any of that.
-    fn release(
+    /// The pool is fed under this lock, too, so that description and pool change at once.
+    fn handle(&self, inner: &mut MonitorInner, input: Input) -> Effects {
+        // SD-04, SD-05.
+        let mut pool = Vec::new();
+        let feed_pool = |input: pool::Input<_>| pool.push(self.pool.feed_within(input));
+        let outcome = inner.handle(self.shared.now(), input, feed_pool);
+        Effects { pool, outcome }
+    }
+
+    /// Releases the lock. Then wakes the timer, which must not wait for subscribers; performs the monitor's
+    /// actions and the pool's, in this order; and lets callers that wait for a server look again.
+    fn release_and_run(
         self: &Arc<Self>,
-        mut desk: MutexGuard<'_, MonitorInner>,
-        consequences: Consequences,
+        mut inner: MutexGuard<'_, MonitorInner>,
+        effects: Effects,
     ) {
-        let Consequences { fed, outcome } = consequences;
-        let actions = desk.claim();
-        drop(desk);
-        if outcome.is_due_earlier {
-            self.runtime.call_timer();
-        }
+        let Effects { pool, outcome: Outcome { timer, is_news } } = effects;
+        let actions = inner.claim_actions();
+        drop(inner);
+        timer.into_iter().for_each(Waker::wake);
         if let Some(actions) = actions {
             drop(outbox::drain(|| self.lock(), actions, |action| self.perform(action)));
         }
-        fed.into_iter().for_each(|settle| settle());
-        if outcome.is_news {
-            self.runtime.tell_who_waits();
+        pool.into_iter().for_each(|effects| effects());
+        if is_news {
+            self.shared.news.notify_all();
         }
     }
 
     fn perform(self: &Arc<Self>, action: Action) {
         match action {
-            Action::Open { socket, .. } => M::open(self, socket),
-            Action::Send { socket, command, flags } => self.runtime.send(socket, command, flags),
-            Action::Close { socket } => self.runtime.close(socket),
-            Action::EmitEvent(event) => M::tell(self, event),
-            Action::MarkReady | Action::ClearPool { .. } => {
-                unreachable!("done under the lock")
+            Action::Open { socket, .. } => self.sockets.open(self, socket),
+            Action::Send { socket, command, flags } => self.sockets.send(socket, command, flags),
+            Action::Close { socket } => self.sockets.close(socket),
+            Action::EmitEvent(event) => {
+                let _here = R::CALLERS_BLOCK.then(|| ReentrancyGuard::enter(self));
+                self.shared.subscribers.notify(self.address(), event);
             }
+            Action::MarkReady | Action::ClearPool { .. } => unreachable!("done under the lock"),
         }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, MonitorInner> {
+        Lock::lock(&self.inner)
     }
 }
 
-impl<M> fmt::Debug for MonitorDriver<M> {
+impl<R: Network> MonitorShared<R> {
+    /// The time as the machines count it.
+    fn now(&self) -> pool::Instant {
+        pool::Instant::ORIGIN + R::now().saturating_duration_since(self.origin)
+    }
+
+    /// A time of the machines as the runtime counts it; `None` is out of the clock's range, which means never.
+    fn time_of(&self, instant: pool::Instant) -> Option<Instant> {
+        self.origin.checked_add(instant.saturating_since(pool::Instant::ORIGIN))
+    }
+}
+
+impl<R: Network> fmt::Debug for MonitorDriver<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MonitorDriver").field("address", &self.address).finish_non_exhaustive()
+        f.debug_struct("MonitorDriver").field("address", self.address()).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,3 @@
-//! Who is told of servers.
-
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -10,23 +7,18 @@ use cenote_core::monitor::Event;
 
 use crate::log::topology as log;
 
-/// Somebody who is told everything of servers.
+/// A callback for events of servers.
 pub type ServerSubscriber = Box<dyn Fn(&ServerEvent) + Send + Sync>;
 
-/// All of them, for all servers of a client.
-pub struct ServerSubscribers(Vec<ServerSubscriber>);
+/// The subscribers of a client, and `tracing`.
+#[derive(Default)]
+pub(crate) struct ServerSubscribers(pub(crate) Vec<ServerSubscriber>);
 
 impl ServerSubscribers {
-    /// These, and `tracing`.
-    #[must_use]
-    pub const fn new(subscribers: Vec<ServerSubscriber>) -> Self {
-        Self(subscribers)
-    }
-
-    /// Tells an event, to be called without a lock: whoever is told may take his time, or panic.
-    pub fn tell(&self, address: &Arc<ServerAddress>, event: Event) {
+    /// To be called without a lock: subscribers may take long, and may panic.
+    pub(super) fn notify(&self, address: &Arc<ServerAddress>, event: Event) {
         if log::is_wanted() {
-            // What collects them may panic, too.
+            // The application's `tracing` subscriber may panic, too.
             let _ = catch_unwind(AssertUnwindSafe(|| log::event(address, &event)));
         }
         if self.0.is_empty() {
@@ -34,14 +26,8 @@ impl ServerSubscribers {
         }
         let event = ServerEvent { address: Arc::clone(address), event };
         for subscriber in &self.0 {
-            // One that panics has said so; the others, and what comes next, are not to suffer.
+            // The panic hook has reported it; the other subscribers, and later events, are not affected.
             let _ = catch_unwind(AssertUnwindSafe(|| subscriber(&event)));
         }
-    }
-}
-
-impl fmt::Debug for ServerSubscribers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("ServerSubscribers").field(&self.0.len()).finish()
     }
 }

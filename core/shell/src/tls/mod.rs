@@ -19,7 +19,7 @@ use rustls::{ClientConfig, RootCertStore};
 use self::verifier::Lenient;
 
 /// How to connect with TLS 1.2 or 1.3. Certificates and names are verified unless the connection
-/// string says otherwise (TL-02). There is no OCSP: rustls has none (TL-07). Reads certificates and
+/// string says otherwise. There is no OCSP, because rustls has none. Reads certificates and
 /// keys from their files, which blocks.
 ///
 /// # Errors
@@ -55,7 +55,7 @@ pub fn config(options: &TlsOptions) -> Result<ClientConfig, ConnectionError> {
     })
 }
 
-/// The name to be verified: the server's, also through a proxy (TL-06, TL-10).
+/// The name to be verified: the server's, also through a proxy.
 ///
 /// # Errors
 ///
@@ -67,8 +67,7 @@ pub fn server_name(address: &ServerAddress) -> Result<ServerName<'static>, Conne
     })
 }
 
-/// Why a handshake failed: what TLS decides is one thing, bytes that do not come are another (ER-32,
-/// ER-33). A decision of TLS has to come as [`ErrorKind::InvalidData`] with the error of rustls inside.
+/// Why a handshake failed: a decision of TLS, such as a bad certificate, or a network error. A decision of TLS has to come as [`ErrorKind::InvalidData`] with the error of rustls inside.
 pub fn handshake_failed(error: io::Error) -> ConnectionError {
     if error.kind() == ErrorKind::InvalidData {
         ConnectionError::certificate(error)
@@ -98,7 +97,7 @@ fn roots(ca_file: Option<&str>) -> Result<RootCertStore, ConnectionError> {
     Ok(roots)
 }
 
-/// What the client shows of itself (TL-11).
+/// The client's certificate.
 fn client_certificate(
     options: &TlsOptions,
 ) -> Result<Option<Arc<dyn ResolvesClientCert>>, ConnectionError> {

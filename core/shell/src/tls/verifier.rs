@@ -1,5 +1,5 @@
 //! Verifying less than TLS should, for those who ask for it by name: `tlsInsecure`,
-//! `tlsAllowInvalidCertificates`, `tlsAllowInvalidHostnames` (TL-02, TL-05).
+//! `tlsAllowInvalidCertificates`, `tlsAllowInvalidHostnames`.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use super::traces;
 
 /// Ends the recording of a pool: with all that happened up to this call. `reply` hears on the thread
 /// that writes, when the trace and dumps that were under way are whole; it must not block. `false`:
-/// nobody writes, and there is nothing to end. If `reply` is dropped instead, the
+/// there is no recording to end. If `reply` is dropped instead, the
 /// [thread has ended](RecordingError::ended).
 pub fn end_recording(
     pool: &impl TracedPool,

@@ -27,7 +27,7 @@ pub enum RecordingError {
     /// What is to be dumped by itself has nowhere to go.
     #[error("a dump on a signal needs a folder: Builder::dump_traces_into names one")]
     NoFolder,
-    /// A signal that nobody can listen to.
+    /// A signal that cannot be handled.
     #[error("no dump on signal {number}: {error}")]
     Signal {
         /// Which one.
@@ -41,7 +41,7 @@ pub enum RecordingError {
 }
 
 impl RecordingError {
-    /// Nobody answers any more.
+    /// The thread that writes has ended.
     #[must_use]
     pub fn ended() -> Self {
         Self::Writer(Arc::new(io::Error::other("the thread that writes has ended")))

@@ -7,15 +7,15 @@ use tracing::warn;
 use super::error::RecordingError;
 use super::traces::Reason;
 
-/// Not of the specification, either: where recordings are concerned.
+/// The target of messages about traces, which the specification does not define.
 const TRACES: &str = "cenote::trace";
 
-/// A recording has ended before its time, or a dump is not there.
+/// A recording ended early, or a dump could not be written.
 pub(super) fn recording_failed(error: &RecordingError) {
     warn!(target: TRACES, message = "Trace cannot be written", error = display(error));
 }
 
-/// It can be seen how it came to something.
+/// A dump was written.
 pub(super) fn trace_dumped(reason: Reason, path: &Path) {
     let message = match reason {
         Reason::WaitQueueTimeout => "Trace of the first timeout",

@@ -1,20 +1,19 @@
 //! Recording what happens to a pool, and writing it where it can be replayed.
 //!
 //! ```text
-//!   under the pool's lock               thread `cenote-trace`
-//!   ┌──────────────────┐  a chunk is full   ┌────────┐
-//!   │ RecordedPool   TraceWriterHandle ├───────────────────▶│ TraceWriterThread ├─▶ file or writer
-//!   └──────────────────┘  somebody waited   └────────┘─▶ file in a folder
-//!                         in vain: a copy of      ▲
-//!                         what was last           │ a signal
+//!   under the pool's lock                     thread `cenote-trace`
+//!   ┌──────────────────────────────┐  a chunk is full    ┌───────────────────┐
+//!   │ RecordedPool                 ├────────────────────▶│ TraceWriterThread ├─▶ file or writer
+//!   │   Recorder, TraceWriterHandle│  first timeout:     └───────────────────┘─▶ dump in a folder
+//!   └──────────────────────────────┘  flight recording          ▲
+//!                                                               │ a signal
 //! ```
 //!
-//! Nothing is written under the lock, and nobody who uses the pool writes, except who asks for a
-//! dump, or panics.
+//! No thread writes under the lock. Threads that use the pool write only what they ask for with
+//! `dump_trace`, and the dump of their own panic.
 //!
-//! A shell keeps its machine in a [`RecordedPool`], under the pool's lock, and says by [`TracedPool`] how
-//! to get at it. [`TraceOptions`] is what a builder was told. When the pool is there, the shell calls
-//! [`watch`]; after each input, under the lock, [`RecordedPool::wants_writer`].
+//! The machine lies in a [`RecordedPool`] under the pool's lock; [`TracedPool`] gives access to it.
+//! [`TraceOptions`] is what a builder was told.
 
 mod dump;
 mod error;

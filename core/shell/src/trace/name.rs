@@ -1,12 +1,12 @@
-//! Names of files for servers.
+//! File names of traces.
 
 use std::fmt::Write;
 
 use cenote_core::address::ServerAddress;
 
-/// A name for the trace of the pool for this server, another one for each server:
-/// `db.example.com-27017.bson`. What might not be allowed in a file's name, such as the colons of an
-/// IPv6 address or the slashes of a socket's path, is written as in a URI: `%2F`.
+/// The file name for a trace of the pool of this server, unique for each server:
+/// `db.example.com-27017.bson`. Bytes that a file name may not hold, such as the colons of an IPv6 address
+/// or the slashes of a socket's path, are percent-encoded.
 #[must_use]
 pub fn file_name(address: &ServerAddress) -> String {
     let mut name = String::new();
@@ -14,7 +14,7 @@ pub fn file_name(address: &ServerAddress) -> String {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'-' => name.push(byte.into()),
             byte => {
-                // Into memory, which does not fail.
+                // Writing into memory does not fail.
                 let _ = write!(name, "%{byte:02X}");
             }
         }

@@ -11,8 +11,8 @@ use cenote_core::trace::FlightRecording;
 use super::pool::TracedPool;
 use super::traces::{self, Reason, Traces};
 
-/// How often, and after how long again, the lock is tried: whoever has it gives it back within
-/// microseconds, unless it is who panics.
+/// How often, and at what intervals, the lock is tried: a thread releases it within microseconds, unless it
+/// is the one that panics.
 const ATTEMPTS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(1);
 

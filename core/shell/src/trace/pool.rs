@@ -10,24 +10,23 @@ use super::panic;
 use super::recorded::RecordedPool;
 use super::traces::{Reason, Traces};
 
-/// A pool with a lock of the shell's own choice, under which the machine lies as a [`RecordedPool`].
+/// A pool whose machine is a [`RecordedPool`] under a lock.
 pub trait TracedPool: Send + Sync + 'static {
     /// What the shell brings to the machine.
     type PoolTypes: PoolTypes<Cause: TraceCause>;
 
-    /// Does something under the pool's lock, and waits for that if need be.
+    /// Runs `act` under the pool's lock.
     fn locked<R>(&self, act: impl FnOnce(&mut RecordedPool<Self::PoolTypes>) -> R) -> R;
 
-    /// The same, if nobody has the lock.
+    /// The same, if the lock is free.
     fn try_locked<R>(&self, act: impl FnOnce(&mut RecordedPool<Self::PoolTypes>) -> R)
     -> Option<R>;
 
-    /// What is known of its traces outside of the lock.
+    /// The part of its traces that needs no lock.
     fn traces(&self) -> &Traces;
 }
 
-/// Begins to write what is recorded, and to look out for what is to be dumped. To be called once, as
-/// soon as the pool is there.
+/// Starts writing the recording, and watching for reasons to dump. To be called once, when the pool is made.
 pub fn watch<P: TracedPool>(pool: &Arc<P>) {
     let weak: Weak<P> = Arc::downgrade(pool);
     pool.locked(|recorded| recorded.show(weak.clone()));
@@ -36,16 +35,16 @@ pub fn watch<P: TracedPool>(pool: &Arc<P>) {
     }
 }
 
-/// A pool that is recorded, whichever it is.
+/// A recorded pool of any type.
 pub(super) trait Journaled: Send + Sync {
     /// The oldest full chunk, if there is one; with `flush`, all that there is counts as full.
     /// Memory of a chunk that was written is used again.
     fn next_chunk(&self, flush: bool, written: Option<Chunk>) -> Option<Chunk>;
 
-    /// Nobody writes any further what is recorded.
+    /// Ends the recording: nothing is written any more.
     fn stop(&self);
 
-    /// What was last, and where to write it.
+    /// The flight recording, and the path for a dump of it.
     fn last(&self, reason: Reason) -> Option<(FlightRecording, PathBuf)>;
 }
 

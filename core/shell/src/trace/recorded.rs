@@ -1,4 +1,4 @@
-//! What lies under a pool's lock for those who write without it.
+//! The machine under the pool's lock, with its recorder and the handle of the thread that writes.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -13,16 +13,15 @@ use super::traces::{Reason, Traces};
 use super::writer_handle::TraceWriterHandle;
 use super::writer_thread::{Message, Reply};
 
-/// The machine with its recorder, and the way to the thread that writes. To look at and to feed it is
-/// the [`Recorder`].
+/// The machine with its recorder, and the handle of the thread that writes. Dereferences to the
+/// [`Recorder`], which is fed in place of the machine.
 ///
-/// Dropped, which is when nobody uses the pool any more, it has the thread write the rest, and waits
-/// for that, for five seconds at most.
+/// Dropped with the pool, it has the thread write the rest, and waits for that, for five seconds at most.
 pub struct RecordedPool<S: PoolTypes<Cause: TraceCause>> {
     recorder: Recorder<S>,
-    /// As the recorder has it, where it is looked at for each input.
+    /// A copy of the recorder's flag, which is read for each input.
     is_journaled: bool,
-    /// Sees to it that recordings are written, if any are without being asked for.
+    /// There if anything is written automatically.
     clerk: Option<TraceWriterHandle>,
 }
 
@@ -38,16 +37,14 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
         self.is_journaled
     }
 
-    /// Whether there is anything for [`call_writer`](Self::call_writer) to do. `has_timed_out`:
-    /// somebody waited in vain for a connection, as a check-out that failed with
-    /// [`WaitQueueTimeout`](cenote_core::pool::CheckOutError::WaitQueueTimeout), since this was asked.
+    /// Whether [`call_writer`](Self::call_writer) has work. `has_timed_out`: a check-out failed with
+    /// [`WaitQueueTimeout`](cenote_core::pool::CheckOutError::WaitQueueTimeout) since the last call.
     #[inline(always)]
     pub fn wants_writer(&self, has_timed_out: bool) -> bool {
         self.clerk.is_some() && (has_timed_out || self.recorder.has_full_chunk())
     }
 
-    /// Has what is to be written written by somebody else: a chunk that is full, or what led to the
-    /// first timeout.
+    /// Hands work to the thread that writes: a full chunk, or what led to the first timeout.
     #[cold]
     #[inline(never)]
     pub fn call_writer(&mut self, has_timed_out: bool, traces: &Traces) {
@@ -63,14 +60,14 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
         }
     }
 
-    /// In a child process: the thread that writes is that of the parent, and so are its files.
+    /// In a child process: the thread that writes and its files are the parent's.
     pub fn stop_writing(&mut self) {
         // Not dropped: it may have been in use by another thread when the process was forked.
         std::mem::forget(self.clerk.take());
         self.drop_journal();
     }
 
-    /// Shows the thread where there are chunks to be had.
+    /// Tells the thread where to get chunks.
     pub(super) fn show(&self, pool: Weak<dyn Journaled>) {
         if let Some(clerk) = &self.clerk {
             clerk.send(Message::Begin(pool));
@@ -91,7 +88,7 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
         chunk
     }
 
-    /// Ends the recording; `reply` hears when all of it is written. `false` if nobody writes.
+    /// Ends the recording; `reply` is called when all of it is written. `false` without a recording.
     pub(super) fn end(&mut self, reply: Reply) -> bool {
         if self.clerk.is_none() {
             return false;
@@ -103,7 +100,7 @@ impl<S: PoolTypes<Cause: TraceCause>> RecordedPool<S> {
         true
     }
 
-    /// Nobody writes any further what is recorded.
+    /// Drops the recording: nothing is written any more.
     pub(super) fn drop_journal(&mut self) {
         self.recorder.end_journal();
         self.is_journaled = false;

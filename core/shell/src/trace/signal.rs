@@ -9,7 +9,7 @@ use signal_hook::{SigId, flag, low_level};
 
 use super::error::RecordingError;
 
-/// Whether it has come. Whoever else is told of it is told as before.
+/// Whether the signal came. Other handlers of the signal run as before.
 pub(super) struct Signal {
     has_come: Arc<AtomicBool>,
     id: SigId,

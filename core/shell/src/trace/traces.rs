@@ -1,4 +1,4 @@
-//! What is known of a pool's traces outside of its lock.
+//! The part of a pool's traces that needs no lock.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,19 @@ use cenote_core::trace::{FlightRecording, TraceInfo};
 
 use super::error::RecordingError;
 
-/// Beside the pool's lock.
+/// Where traces of a pool go, and what their headers say.
 #[derive(Debug)]
 pub struct Traces {
     info: TraceInfo,
-    /// Where dumps go that nobody asked for at the moment.
+    /// Where automatic dumps go.
     folder: Option<PathBuf>,
-    /// Of the pool, in this process.
+    /// The pool's number in this process.
     number: u64,
     /// The first panic was dumped.
     has_panicked: AtomicBool,
 }
 
-/// Why there is a dump that nobody asked for at the moment.
+/// Why a dump is made automatically.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
     WaitQueueTimeout,
@@ -56,14 +56,14 @@ impl Traces {
         self.folder.is_some()
     }
 
-    /// A file that is not there yet; `None` if nobody wants one.
+    /// A file that does not exist yet; `None` without a folder.
     pub(super) fn path(&self, reason: Reason) -> Option<PathBuf> {
         let (folder, process) = (self.folder.as_ref()?, process::id());
         let path = |time| {
             let name = format!("cenote-{time}-{process}-{}-{}.bson", self.number, reason.as_str());
             folder.join(name)
         };
-        // Two of one millisecond are two.
+        // Dumps of the same millisecond get different names.
         (milliseconds_since_1970()..).map(path).find(|path| !path.exists())
     }
 

@@ -47,7 +47,7 @@ impl TraceWriterHandle {
     }
 
     pub(super) fn send(&self, message: Message) {
-        // The thread ends after this. If it has panicked, nobody writes, and the end says so.
+        // The thread outlives this handle. If it has panicked, ending the recording reports that.
         let _ = self.scribe.send(message);
     }
 

@@ -16,21 +16,21 @@ use super::recording::Sink;
 use super::signal::Signal;
 use super::traces::{self, Reason};
 
-/// A file is at most so much behind the pool.
+/// How far a file is behind the pool at most.
 const LAG: Duration = Duration::from_secs(1);
 
-/// How often it is looked whether a signal came.
-const GLANCE: Duration = Duration::from_millis(200);
+/// How often the thread checks for a signal.
+const SIGNAL_POLL: Duration = Duration::from_millis(200);
 
-/// What the thread is told.
+/// What the pool sends to the thread.
 pub(super) enum Message {
     /// Where chunks come from.
     Begin(Weak<dyn Journaled>),
     /// There is a full chunk.
     Full,
-    /// Something went wrong, and this is what went before.
+    /// A check-out timed out, and this led to it.
     Dump(FlightRecording, PathBuf, Reason),
-    /// The last chunks. The trace is to be whole when there is a reply.
+    /// The last chunks. The reply means that the trace is complete.
     End { rest: Vec<Chunk>, reply: Option<Reply> },
 }
 
@@ -38,7 +38,7 @@ pub(super) type Outcome = Result<(), RecordingError>;
 pub(super) type Reply = Box<dyn FnOnce(Outcome) + Send>;
 
 pub(super) struct TraceWriterThread {
-    /// While there is something to be recorded.
+    /// Until the recording ends or fails.
     writer: Option<TraceWriter<Sink>>,
     /// Where it writes, if it is a file.
     path: Option<PathBuf>,
@@ -46,9 +46,9 @@ pub(super) struct TraceWriterThread {
     info: TraceInfo,
     signal: Option<Signal>,
     pool: Option<Weak<dyn Journaled>>,
-    /// When it was looked last for what is new.
-    looked: Instant,
-    /// How the recording went so far.
+    /// When chunks were last collected before they were full.
+    flushed: Instant,
+    /// The first error of the recording.
     outcome: Outcome,
 }
 
@@ -62,34 +62,34 @@ impl TraceWriterThread {
             Some((sink, path)) => (Some(TraceWriter::new(sink, info.clone())), path),
             None => (None, None),
         };
-        let looked = Instant::now();
-        Self { writer, path, info, signal, pool: None, looked, outcome: Ok(()) }
+        let flushed = Instant::now();
+        Self { writer, path, info, signal, pool: None, flushed, outcome: Ok(()) }
     }
 
-    /// Until everybody has hung up who could tell it anything.
+    /// Runs until all senders are gone.
     pub(super) fn run(mut self, messages: &Receiver<Message>) {
         while let Some(message) = self.wait(messages) {
-            self.obey(message);
+            self.handle(message);
         }
     }
 
-    /// The next message. Meanwhile everything that is new is written now and then.
+    /// The next message. Meanwhile the file is kept at most [`LAG`] behind.
     fn wait(&mut self, messages: &Receiver<Message>) -> Option<Message> {
         loop {
             self.look_for_signal();
-            let Some(patience) = self.patience() else { return messages.recv().ok() };
-            match messages.recv_timeout(patience) {
+            let Some(timeout) = self.timeout() else { return messages.recv().ok() };
+            match messages.recv_timeout(timeout) {
                 Ok(message) => return Some(message),
                 Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => self.look_for_news(),
+                Err(RecvTimeoutError::Timeout) => self.flush_partial_chunk(),
             }
         }
     }
 
-    /// For how long nothing may be looked at; `None`: until there is a message.
-    fn patience(&self) -> Option<Duration> {
+    /// How long to wait for a message before looking for work; `None` means without limit.
+    fn timeout(&self) -> Option<Duration> {
         match (&self.signal, &self.writer) {
-            (Some(_), _) => Some(GLANCE),
+            (Some(_), _) => Some(SIGNAL_POLL),
             (None, Some(_)) => Some(LAG),
             (None, None) => None,
         }
@@ -97,7 +97,7 @@ impl TraceWriterThread {
 
     fn look_for_signal(&self) {
         let Some(signal) = self.signal.as_ref().filter(|signal| signal.has_come()) else { return };
-        // Not there yet, or there no more.
+        // Not made yet, or dropped.
         let Some(pool) = self.pool.as_ref().and_then(Weak::upgrade) else { return };
         signal.is_heard();
         let last = pool.last(Reason::Signal);
@@ -107,9 +107,9 @@ impl TraceWriterThread {
         }
     }
 
-    fn look_for_news(&mut self) {
-        if self.writer.is_some() && self.looked.elapsed() >= LAG {
-            self.looked = Instant::now();
+    fn flush_partial_chunk(&mut self) {
+        if self.writer.is_some() && self.flushed.elapsed() >= LAG {
+            self.flushed = Instant::now();
             self.collect(true);
             self.with_writer(TraceWriter::flush);
         }
@@ -122,13 +122,13 @@ impl TraceWriterThread {
         }
     }
 
-    fn obey(&mut self, message: Message) {
+    fn handle(&mut self, message: Message) {
         match message {
             Message::Begin(pool) => self.pool = Some(pool),
             Message::Full => self.collect(false),
             Message::Dump(recording, path, reason) => self.dump(&recording, &path, reason),
             Message::End { rest, reply } => {
-                // Somebody may have asked a moment before.
+                // The signal may have come a moment before.
                 self.look_for_signal();
                 for chunk in &rest {
                     self.with_writer(|writer| writer.write(chunk));
@@ -145,7 +145,7 @@ impl TraceWriterThread {
     fn collect(&mut self, flush: bool) {
         let (mut flush, mut written) = (flush, None);
         while self.writer.is_some() {
-            // Perhaps the last handle: then the rest comes as a message.
+            // If this is the last handle, the rest comes as a message.
             let Some(pool) = self.pool.as_ref().and_then(Weak::upgrade) else { return };
             let chunk = pool.next_chunk(flush, written.take());
             drop(pool);
@@ -155,7 +155,7 @@ impl TraceWriterThread {
         }
     }
 
-    /// Does something with the writer, if there is one. When it fails, that was the end of it.
+    /// Uses the writer, if there is one. An error ends the recording.
     fn with_writer(&mut self, act: impl FnOnce(&mut TraceWriter<Sink>) -> io::Result<()>) {
         let Some(writer) = &mut self.writer else { return };
         if let Err(error) = attempt(|| act(writer)) {

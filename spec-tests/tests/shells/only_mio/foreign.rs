@@ -10,8 +10,8 @@ use cenote_core::pool::CheckOutError;
 use cenote_core::uri::ConnectionString;
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 use cenote_mio::{
-    Builder, Connection, Connector, HandshakeReporter, Interrupter, MongoConnector, OperationError,
-    Pool, Target,
+    Builder, Connection, Connector, EventLoop, HandshakeReporter, Interrupter, MongoConnector,
+    OperationError, Pool, Target,
 };
 
 use super::world::judged;
@@ -32,16 +32,16 @@ impl Own {
     }
 }
 
-impl Connector for Own {
+impl Connector<EventLoop> for Own {
     type Connection = Connection;
 
     async fn connect(
         &self,
         target: Target,
-        progress: HandshakeReporter<Self>,
+        progress: HandshakeReporter,
     ) -> Result<Connection, ConnectionError> {
         let address = target.address.to_string();
-        let connected = target.event_loop.on_thread(|| TcpStream::connect(address)).await;
+        let connected = target.runtime.on_thread(|| TcpStream::connect(address)).await;
         let socket = connected.and_then(|connected| connected);
         let socket = socket.map_err(|error| ConnectionError::network(Stage::Tcp, error))?;
         self.0.establish(socket, &target, &progress).await

@@ -4,7 +4,7 @@ use bson::rawdoc;
 use cenote_check::EventGuard;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::CheckOutError;
-use cenote_mio::{Builder, Connector, Pool};
+use cenote_mio::{Builder, Connector, EventLoop, Pool};
 
 use crate::world::{Events, ear};
 
@@ -32,7 +32,7 @@ pub(crate) fn refusal(pool: &Pool) -> ConnectionError {
 }
 
 /// A builder of a pool whose events keep the rules.
-pub(crate) fn judged<C: Connector>(builder: Builder<C>) -> Builder<C> {
+pub(crate) fn judged<C: Connector<EventLoop>>(builder: Builder<C>) -> Builder<C> {
     let sentry = EventGuard::new();
     builder.on_event(move |told| sentry.hear(&told.event, &told.address))
 }

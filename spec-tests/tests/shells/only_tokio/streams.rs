@@ -14,7 +14,7 @@ use cenote_core::wire::{Flags, Frame, Ids, Message, MessageLimit, MessageWriter}
 use cenote_endpoint::{Fault, Settings};
 use cenote_tokio::{
     Builder, Connector, HandshakeReporter, OperationError, Pool, PooledConnection, RawStream,
-    Target,
+    Target, Tokio,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 
@@ -116,20 +116,20 @@ async fn an_interrupt_ends_what_waits_and_what_comes_later() {
     assert_eq!(closed(&events, 0), ["error"]);
 }
 
-fn interrupt<K: Connector>(pool: &Pool<K>) {
+fn interrupt<K: Connector<Tokio>>(pool: &Pool<K>) {
     pool.clear(ConnectionError::timeout(Stage::Hello, Duration::from_secs(1)), true);
 }
 
 /// A driver's own connections: pipes in memory, whose other ends are kept.
 struct Pipes(std::sync::mpsc::Sender<DuplexStream>);
 
-impl Connector for Pipes {
+impl Connector<Tokio> for Pipes {
     type Connection = DuplexStream;
 
     async fn connect(
         &self,
         _target: Target,
-        _progress: HandshakeReporter<Self>,
+        _progress: HandshakeReporter,
     ) -> Result<DuplexStream, ConnectionError> {
         let (near, far) = duplex(4);
         self.0.send(far).expect("the test is there");

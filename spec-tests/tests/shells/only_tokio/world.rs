@@ -2,7 +2,7 @@
 
 use bson::rawdoc;
 use cenote_check::EventGuard;
-use cenote_tokio::{Builder, Connector, Pool};
+use cenote_tokio::{Builder, Connector, Pool, Tokio};
 
 use crate::world::{Events, ear};
 
@@ -23,7 +23,7 @@ pub(crate) async fn ping(pool: &Pool) -> bool {
 }
 
 /// A builder of a pool whose events keep the rules.
-pub(crate) fn judged<C: Connector>(builder: Builder<C>) -> Builder<C> {
+pub(crate) fn judged<C: Connector<Tokio>>(builder: Builder<C>) -> Builder<C> {
     let sentry = EventGuard::new();
     builder.on_event(move |told| sentry.hear(&told.event, &told.address))
 }

@@ -1,0 +1,41 @@
+use std::task::Waker;
+
+use super::Client;
+use crate::error::CloseTimeout;
+use crate::runtime::{Network, timeout_at};
+
+impl<R: Network<Waiter = Waker>> Client<R> {
+    /// Closes the client for good: callers that wait for a server or a connection get an error, the monitors
+    /// end, then the pools close, in the order of the connection string. Waits until everything that is checked
+    /// out was checked in, and every socket is closed.
+    ///
+    /// Cancel-safe: dropping the future leaves the client closed. A subscriber must not wait for it, because it
+    /// would wait for itself.
+    // SD-10.
+    pub async fn close(&self) {
+        self.inner.close_at_once();
+        for server in self.inner.servers() {
+            if let Some(monitor) = server.monitor() {
+                monitor.ended().await;
+            }
+            server.pool().close().await;
+        }
+    }
+
+    /// As [`close`](Self::close), but waits until `deadline` at the latest.
+    ///
+    /// # Errors
+    ///
+    /// How many connections are still checked out then. Each is closed when it is checked in.
+    pub async fn close_before(&self, deadline: R::Instant) -> Result<(), CloseTimeout> {
+        self.inner.close_at_once();
+        let runtime = &self.inner.shared.runtime;
+        if timeout_at(runtime, deadline.into(), self.close()).await.is_some() {
+            return Ok(());
+        }
+        match self.inner.servers().iter().map(|server| server.snapshot().in_use).sum() {
+            0 => Ok(()),
+            in_use => Err(CloseTimeout { in_use }),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Selecting a server, and waiting for one.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use cenote_core::client::{SelectionError, Selector, choose, seen};
+use cenote_core::pool::Status;
+use event_listener::{EventListener, Listener};
+
+use super::{ClientInner, Server};
+use crate::runtime::{Network, timeout_at};
+
+impl<R: Network> ClientInner<R> {
+    /// When an operation that begins now has to be finished, server selection included: `timeoutMS`. `None` is
+    /// without limit.
+    #[must_use]
+    pub fn operation_deadline(&self) -> Option<Instant> {
+        R::now().checked_add(self.settings.operation_timeout?)
+    }
+
+    /// A server that fits, by its last check; `None` also when the client is closed.
+    #[must_use]
+    pub fn select(&self, selector: &Selector) -> Option<&Arc<Server<R>>> {
+        self.fitting(selector).filter(|_| !self.is_closed())
+    }
+
+    /// A server that fits, for a caller that waits for one. With `None` it waits for [news](Self::listen) and
+    /// tries again; the servers are checked meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// Waiting would not help.
+    pub fn try_select_server(
+        &self,
+        selector: &Selector,
+    ) -> Result<Option<&Arc<Server<R>>>, SelectionError> {
+        let candidates = self.candidates(selector);
+        if let Selector::Address(address) = selector {
+            if candidates.is_empty() {
+                return Err(SelectionError::NotOfThisClient { address: address.clone() });
+            }
+        }
+        if self.is_closed() {
+            return Err(SelectionError::Closed);
+        }
+        if let Some(server) = self.fitting(selector) {
+            return Ok(Some(server));
+        }
+        // Their runtime has shut down.
+        if candidates.iter().all(|server| server.snapshot().status == Status::Closed) {
+            return Err(SelectionError::Closed);
+        }
+        let is_hopeless = candidates.iter().all(|server| server.is_hopeless());
+        candidates.iter().for_each(|server| server.request_check());
+        if is_hopeless {
+            let (selector, servers) = (selector.clone(), self.seen());
+            return Err(SelectionError::Hopeless { selector, servers });
+        }
+        Ok(None)
+    }
+
+    /// Listens for news of servers, from now on: a check has ended, a description has changed, or the client was
+    /// closed.
+    #[must_use]
+    pub fn listen(&self) -> EventListener {
+        self.shared.news.listen()
+    }
+
+    /// Waits until there is a server that fits, for `serverSelectionTimeoutMS` at most, and at most until
+    /// `deadline`.
+    pub(super) async fn wait_for_server(
+        &self,
+        selector: &Selector,
+        deadline: Option<Instant>,
+    ) -> Result<&Arc<Server<R>>, SelectionError> {
+        if let Some(server) = self.select(selector) {
+            return Ok(server);
+        }
+        let begin = R::now();
+        let deadline = self.selection_deadline(begin, deadline);
+        loop {
+            // Before the servers are looked at, so that no news is missed.
+            let news = self.listen();
+            if let Some(server) = self.try_select_server(selector)? {
+                return Ok(server);
+            }
+            let Some(deadline) = deadline else {
+                news.await;
+                continue;
+            };
+            if timeout_at(&self.shared.runtime, deadline, news).await.is_none() {
+                return Err(self.timed_out(selector, begin));
+            }
+        }
+    }
+
+    /// Blocks until there is a server that fits, for `serverSelectionTimeoutMS` at most, and at most until
+    /// `deadline`, by the clock of the operating system.
+    ///
+    /// # Errors
+    ///
+    /// The time is over, or waiting would not help.
+    pub fn wait_for_server_blocking(
+        &self,
+        selector: &Selector,
+        deadline: Option<Instant>,
+    ) -> Result<&Arc<Server<R>>, SelectionError> {
+        if let Some(server) = self.select(selector) {
+            return Ok(server);
+        }
+        let begin = R::now();
+        let deadline = self.selection_deadline(begin, deadline);
+        loop {
+            // Before the servers are looked at, so that no news is missed.
+            let news = self.listen();
+            if let Some(server) = self.try_select_server(selector)? {
+                return Ok(server);
+            }
+            let Some(deadline) = deadline else {
+                news.wait();
+                continue;
+            };
+            if news.wait_deadline(deadline).is_none() {
+                return Err(self.timed_out(selector, begin));
+            }
+        }
+    }
+
+    fn selection_deadline(&self, begin: Instant, operation: Option<Instant>) -> Option<Instant> {
+        let selection = begin.checked_add(self.settings.selection_timeout);
+        selection.into_iter().chain(operation).min()
+    }
+
+    fn timed_out(&self, selector: &Selector, begin: Instant) -> SelectionError {
+        let after = R::now().saturating_duration_since(begin);
+        SelectionError::TimedOut { selector: selector.clone(), after, servers: self.seen() }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    fn fitting(&self, selector: &Selector) -> Option<&Arc<Server<R>>> {
+        let servers = self.candidates(selector).iter();
+        choose(selector, servers, |server| server.candidate(), |server| server.snapshot())
+    }
+
+    /// The servers that the selector may mean, whatever they are at the moment.
+    fn candidates(&self, selector: &Selector) -> &[Arc<Server<R>>] {
+        self.servers.get(self.settings.places(selector)).unwrap_or_default()
+    }
+
+    /// All servers with what is known of them, for errors.
+    fn seen(&self) -> String {
+        seen(self.statuses())
+    }
+}

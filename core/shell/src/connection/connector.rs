@@ -1,0 +1,97 @@
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::ServiceId;
+
+use crate::interrupt::Interrupter;
+use crate::runtime::Runtime;
+
+/// Makes and judges connections: what a driver implements that has sockets and a handshake of its
+/// own.
+///
+/// [`MongoConnector`](super::MongoConnector) is the one that this crate brings.
+pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
+    /// What is pooled. It is dropped to close it, on any thread, and must not block there. A panic
+    /// in its drop is contained.
+    type Connection: Send + 'static;
+
+    /// Opens a connection to `target`, ready for its first command. The future runs on the pool's
+    /// runtime.
+    ///
+    /// In load-balanced mode it calls [`HandshakeReporter::handshaken`] once hello is done. It ends
+    /// by the target's deadline, if there is one, with an error that names the stage it reached; a
+    /// future that does not is dropped then. When the pool has no use for the connection any more,
+    /// the future is dropped.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no connection. It fails the check-out that the connection was for.
+    fn connect(
+        &self,
+        target: Target<R>,
+        reporter: HandshakeReporter,
+    ) -> impl Future<Output = Result<Self::Connection, ConnectionError>> + Send;
+
+    /// Why a connection that is checked in must not be used again, such as a reply that was not
+    /// read to its end; `None`, the default, means that it is healthy. Called when a guard is
+    /// dropped: it must not block. After a panic the connection counts as broken.
+    fn fault(&self, connection: &Self::Connection) -> Option<ConnectionError> {
+        let _ = connection;
+        None
+    }
+
+    /// How to interrupt an operation that blocks on the connection, such as by `shutdown` of its
+    /// socket. Called once for each connection, and dropped with it; must not block. With `None`,
+    /// the default, an operation that blocks notices the interrupt when it returns. Asynchronous
+    /// operations are interrupted without it.
+    fn interrupter(&self, connection: &Self::Connection) -> Option<Interrupter> {
+        let _ = connection;
+        None
+    }
+}
+
+/// Where to connect, and by when.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Target<R: Runtime> {
+    /// The server.
+    pub address: Arc<ServerAddress>,
+    /// The connection's number, as in events: 1, 2, 3, …
+    pub connection_id: u64,
+    /// The deadline of the check-out for which the connection is made; `None` if that has no
+    /// deadline or the connection is made in the background. The connector applies its own timeouts
+    /// besides.
+    pub deadline: Option<R::Instant>,
+    /// Whether the connection is made to reach `minPoolSize`.
+    pub background: bool,
+    /// The pool's runtime.
+    pub runtime: R,
+}
+
+/// Tells the pool what a connector learns before the connection is ready.
+pub struct HandshakeReporter(Box<dyn Fn(ServiceId) + Send + Sync>);
+
+impl HandshakeReporter {
+    pub(crate) fn new(report: impl Fn(ServiceId) + Send + Sync + 'static) -> Self {
+        Self(Box::new(report))
+    }
+
+    /// Hello is done, and the server belongs to this service. To be called once, and only in
+    /// load-balanced mode: from now on a clear of that service concerns the connection.
+    ///
+    /// # Panics
+    ///
+    /// On the second call, and for a pool that is not load-balanced.
+    pub fn handshaken(&self, service: ServiceId) {
+        (self.0)(service);
+    }
+}
+
+impl fmt::Debug for HandshakeReporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HandshakeReporter").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,74 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote_core::connect::{ConnectionDescription, Establish, EstablishOptions, Step};
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::ServiceId;
+use cenote_core::wire::{Flags, WireError};
+
+use super::limit::Limit;
+use super::messages::{Messages, hold};
+use super::settings::Settings;
+use crate::platform::nonce;
+use crate::runtime::Network;
+use crate::transport_error::TransportError;
+
+/// Hello and authentication on an open stream: what the server answered, and how long its last
+/// reply took. `handshaken` is called when hello is done, with the service behind a load balancer.
+pub(super) async fn handshake<R: Network>(
+    messages: &mut Messages<R>,
+    settings: &Settings,
+    options: Arc<EstablishOptions>,
+    limit: Limit,
+    handshaken: impl Fn(ServiceId) + Send,
+) -> Result<(Box<ConnectionDescription>, Duration), ConnectionError> {
+    let mut establish = Establish::new(options, [nonce()?, nonce()?])?;
+    // A command and its reply share one time limit.
+    let mut command_limit = limit;
+    let mut sent_at = R::now();
+    let mut round_trip = Duration::ZERO;
+    loop {
+        match establish.next_step()? {
+            Step::Send(command) => {
+                command_limit = limit.for_command(R::now);
+                let sent = messages.send(command.body(), None, Flags::NONE, command_limit).await;
+                sent.unwrap_or_else(|error| fail(&mut establish, error));
+                sent_at = R::now();
+            }
+            Step::Receive => match messages.receive(command_limit).await {
+                Ok(reply) => {
+                    round_trip = R::now().saturating_duration_since(sent_at);
+                    establish.reply(&reply, &mut settings.scram());
+                }
+                Err(error) => fail(&mut establish, error),
+            },
+            Step::Derive(derivation) => {
+                let runtime = &messages.runtime;
+                match hold(runtime, limit, runtime.unblock(move || derivation.run())).await {
+                    Ok(keys) => establish.derived(keys, &mut settings.scram()),
+                    Err(error) => fail(&mut establish, error),
+                }
+            }
+            Step::Handshaken(server) => {
+                let (limit, compressor) = settings.agreed(&server);
+                messages.transport.agree(limit, compressor);
+                settings.service(&server).into_iter().for_each(&handshaken);
+            }
+            Step::Done(server) => return Ok((server, round_trip)),
+        }
+    }
+}
+
+/// Tells the state machine that establishes the connection, which knows the stage.
+fn fail(establish: &mut Establish, error: TransportError) {
+    match error {
+        TransportError::Io(error) => establish.failed(error),
+        TransportError::Closed => establish.failed("closed by the peer"),
+        TransportError::TimedOut(after) => establish.timed_out(after),
+        // The end in the middle of a message is an end, and does not break the protocol.
+        TransportError::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
+        TransportError::Wire(error) | TransportError::Refused(error) => {
+            establish.garbled(&error.to_string());
+        }
+    }
+}

@@ -1,0 +1,96 @@
+use std::time::{Duration, Instant};
+
+/// A time limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limit {
+    /// For everything.
+    all: Option<Deadline>,
+    /// For each wait.
+    each: Option<Duration>,
+}
+
+/// A point in time, and what a timeout error reports as the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Deadline {
+    pub(super) at: Instant,
+    /// How long `at` is after the beginning.
+    pub(super) after: Duration,
+}
+
+impl Limit {
+    /// For opening a connection: `connectTimeoutMS` (0 is without limit) or the caller's deadline,
+    /// whichever comes first (CS-03, CS-08).
+    pub(super) fn of(now: Instant, connect_timeout: Duration, caller: Option<Instant>) -> Self {
+        let own = Deadline::after(now, connect_timeout);
+        let caller = caller.map(|at| Deadline { at, after: at.saturating_duration_since(now) });
+        Self { all: own.into_iter().chain(caller).min(), each: None }
+    }
+
+    /// For each wait.
+    pub(super) const fn each(each: Option<Duration>) -> Self {
+        Self { all: None, each }
+    }
+
+    /// In addition, `each` for every command of the handshake (CS-06, CS-08).
+    pub(super) const fn and_each_command(self, each: Option<Duration>) -> Self {
+        Self { each, ..self }
+    }
+
+    /// For a command that begins now, together with its reply.
+    pub(super) fn for_command(self, now: impl FnOnce() -> Instant) -> Self {
+        Self { all: self.next(now), each: None }
+    }
+
+    /// For a wait that begins now; `None` is without limit. Reads the clock only if that matters.
+    pub(super) fn next(self, now: impl FnOnce() -> Instant) -> Option<Deadline> {
+        let each = self.each.and_then(|each| Deadline::after(now(), each));
+        each.into_iter().chain(self.all).min()
+    }
+}
+
+impl Deadline {
+    /// `None` without limit: for zero (CS-01), and for what the clock cannot represent.
+    fn after(now: Instant, after: Duration) -> Option<Self> {
+        let at = now.checked_add(after).filter(|_| !after.is_zero());
+        at.map(|at| Self { at, after })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{Deadline, Limit};
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// CS-01, CS-03, CS-08.
+    #[test]
+    fn the_first_of_the_limits_counts() {
+        let now = Instant::now();
+        let over = |limit: Limit| limit.next(|| now).map(|deadline| deadline.after);
+        assert_eq!(over(Limit::of(now, MS(0), None)), None);
+        assert_eq!(over(Limit::of(now, MS(7), None)), Some(MS(7)));
+        assert_eq!(over(Limit::of(now, MS(7), Some(now + MS(3)))), Some(MS(3)));
+        assert_eq!(over(Limit::of(now, MS(7), Some(now + MS(9)))), Some(MS(7)));
+        let each = Limit::of(now, MS(7), None).and_each_command(Some(MS(5)));
+        assert_eq!(over(each), Some(MS(5)));
+        // What the clock cannot represent is no limit.
+        assert_eq!(over(Limit::each(Some(Duration::MAX))), None);
+    }
+
+    #[test]
+    fn a_command_and_its_reply_have_one_time() {
+        let now = Instant::now();
+        let command = Limit::each(Some(MS(5))).for_command(|| now);
+        assert_eq!(command.next(|| now + MS(4)), Some(Deadline { at: now + MS(5), after: MS(5) }));
+    }
+
+    #[test]
+    fn the_clock_is_not_read_without_need() {
+        let never = || -> Instant { unreachable!("there is no limit that begins now") };
+        assert_eq!(Limit::each(None).next(never), None);
+        let now = Instant::now();
+        assert!(Limit::of(now, MS(7), None).next(never).is_some());
+    }
+}

@@ -1,0 +1,178 @@
+//! Messages on an asynchronous stream, with time limits.
+
+use std::future::{Future, poll_fn};
+use std::io::{self, ErrorKind};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::wire::{Flags, MessageBuf};
+
+use super::limit::Limit;
+use super::poll_io::{PollIo, poll_steps};
+use super::transport::Transport;
+use crate::runtime::{Network, Runtime, timeout_at};
+use crate::transport_error::TransportError;
+
+/// A socket on its runtime, and the messages on it.
+pub(super) struct Messages<R: Network> {
+    pub(super) runtime: R,
+    pub(super) stream: R::Stream,
+    pub(super) transport: Transport,
+}
+
+impl<R: Network> Messages<R> {
+    /// The TLS handshake, if there is TLS.
+    pub(super) async fn shake(&mut self, limit: Limit) -> Result<(), TransportError> {
+        let Self { runtime, stream, transport } = self;
+        drive(runtime, stream, limit, |io| Ok(transport.shake(io)?)).await
+    }
+
+    /// `database` is `None` for a command that names its own.
+    pub(super) async fn send(
+        &mut self,
+        command: &RawDocument,
+        database: Option<&str>,
+        flags: Flags,
+        limit: Limit,
+    ) -> Result<(), TransportError> {
+        let Self { runtime, stream, transport } = self;
+        transport.begin(command, database, flags)?;
+        drive(runtime, stream, limit, |io| Ok(transport.write(io)?)).await
+    }
+
+    /// Sends one whole OP_MSG, uncompressed, with its header; without a copy.
+    pub(super) async fn send_message(
+        &mut self,
+        message: &[u8],
+        limit: Limit,
+    ) -> Result<(), TransportError> {
+        let Self { runtime, stream, transport: Transport { channel, layer, .. } } = self;
+        let bytes = channel.begin_borrowed(message).map_err(TransportError::Refused)?;
+        let mut written = 0;
+        let write = |io: &mut PollIo<'_, '_, _>| Ok(layer.write_all(io, bytes, &mut written)?);
+        drive(runtime, stream, limit, write).await?;
+        channel.written();
+        Ok(())
+    }
+
+    /// The body of the next reply.
+    pub(super) async fn receive(&mut self, limit: Limit) -> Result<RawDocumentBuf, TransportError> {
+        let Self { runtime, stream, transport } = self;
+        drive(runtime, stream, limit, |io| transport.read(io)).await
+    }
+
+    /// The next reply. What was received of it when the future is dropped stays here for the next
+    /// call.
+    pub(super) async fn receive_message(
+        &mut self,
+        limit: Limit,
+    ) -> Result<MessageBuf, TransportError> {
+        let Self { runtime, stream, transport } = self;
+        drive(runtime, stream, limit, |io| transport.read_message(io)).await
+    }
+}
+
+/// Repeats a step of a [`Transport`] until it is done, or a wait for the socket takes too long.
+pub(super) async fn drive<R: Network, T>(
+    runtime: &R,
+    stream: &mut R::Stream,
+    limit: Limit,
+    mut step: impl FnMut(&mut PollIo<'_, '_, R::Stream>) -> Result<T, TransportError>,
+) -> Result<T, TransportError> {
+    let mut after = Duration::ZERO;
+    let mut sleep = pin!(None);
+    poll_fn(|cx| {
+        let outcome = poll_steps(stream, cx, |io| {
+            let outcome = TransportError::split_would_block(step(io));
+            if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted) {
+                // What comes next is another wait.
+                sleep.set(None);
+            }
+            outcome
+        });
+        if let Poll::Ready(outcome) = outcome {
+            return Poll::Ready(outcome?);
+        }
+        if sleep.is_none() {
+            let Some(deadline) = limit.next(R::now) else { return Poll::Pending };
+            after = deadline.after;
+            sleep.set(Some(runtime.sleep_until(deadline.at)));
+        }
+        let Some(sleep) = sleep.as_mut().as_pin_mut() else { return Poll::Pending };
+        sleep.poll(cx).map(|()| Err(TransportError::TimedOut(after)))
+    })
+    .await
+}
+
+/// Waits for what fails as I/O does, within the limit.
+pub(super) async fn hold<R: Runtime, T>(
+    runtime: &R,
+    limit: Limit,
+    work: impl Future<Output = io::Result<T>>,
+) -> Result<T, TransportError> {
+    match limit.next(R::now) {
+        Some(deadline) => match timeout_at(runtime, deadline.at, work).await {
+            Some(outcome) => Ok(outcome?),
+            None => Err(TransportError::TimedOut(deadline.after)),
+        },
+        None => Ok(work.await?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::time::{Instant, sleep};
+    use tokio_util::compat::TokioAsyncReadCompatExt;
+
+    use super::super::test_runtime::{Attempt, TestRuntime};
+    use super::{Limit, Messages, Transport, TransportError};
+
+    /// OP-19: the reply comes in two parts, each within the limit of a wait, and too late for that
+    /// of a command.
+    #[tokio::test(start_paused = true)]
+    async fn each_wait_has_its_own_limit() {
+        let second = Duration::from_secs(1);
+        for for_command in [false, true] {
+            let (near, mut far) = duplex(4096);
+            let runtime = TestRuntime::new(|_| Attempt::Refused);
+            let (stream, transport) = (near.compat(), Transport::new());
+            let mut messages = Messages { runtime, stream, transport };
+            let peer = tokio::spawn(async move {
+                let ids = Ids { request_id: 7, response_to: 1 };
+                let mut reply = Vec::new();
+                MessageWriter::new(&mut reply, ids, Flags::NONE, &bson::rawdoc! { "ok": 1 })
+                    .finish(MessageLimit::DEFAULT)
+                    .unwrap();
+                far.read_u8().await.unwrap();
+                for part in reply.chunks(20) {
+                    sleep(second * 2 / 3).await;
+                    far.write_all(part).await.unwrap();
+                }
+                sleep(second * 60).await;
+            });
+            let limit = Limit::each(Some(second));
+            let limit = if for_command { limit.for_command(now) } else { limit };
+            let ping = bson::rawdoc! { "ping": 1, "$db": "admin" };
+            messages.send(&ping, None, Flags::EXHAUST_ALLOWED, limit).await.unwrap();
+            let begin = Instant::now();
+            let first = messages.receive_message(limit).await;
+            if for_command {
+                assert!(matches!(first, Err(TransportError::TimedOut(after)) if after == second));
+                assert!((1000..1010).contains(&begin.elapsed().as_millis()));
+            } else {
+                first.unwrap();
+            }
+            peer.abort();
+        }
+    }
+
+    fn now() -> std::time::Instant {
+        Instant::now().into_std()
+    }
+}

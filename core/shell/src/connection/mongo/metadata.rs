@@ -1,0 +1,46 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions};
+use cenote_core::uri::ConnectionString;
+
+/// What hello says, with the client metadata, which may grow while a pool is in use (HS-30).
+pub(super) struct ClientMetadataStore(Mutex<Stored>);
+
+struct Stored {
+    client: ClientMetadata,
+    options: Arc<EstablishOptions>,
+    /// The same for monitors, without a credential (SD-51).
+    monitoring: Arc<EstablishOptions>,
+}
+
+impl ClientMetadataStore {
+    pub(super) fn new(uri: &ConnectionString, client: &ClientMetadata) -> Self {
+        let options = Arc::new(EstablishOptions::new(uri, client));
+        let monitoring = Arc::new(options.for_monitor());
+        Self(Mutex::new(Stored { client: client.clone(), options, monitoring }))
+    }
+
+    pub(super) fn options(&self) -> Arc<EstablishOptions> {
+        Arc::clone(&self.lock().options)
+    }
+
+    pub(super) fn monitor_options(&self) -> Arc<EstablishOptions> {
+        Arc::clone(&self.lock().monitoring)
+    }
+
+    /// Returns whether the driver is new.
+    pub(super) fn append(&self, driver: DriverInfo) -> bool {
+        let Stored { client, options, monitoring } = &mut *self.lock();
+        let is_new = client.append(driver);
+        if is_new {
+            // Connections that are being opened keep what they have.
+            Arc::make_mut(options).client = client.to_document();
+            *monitoring = Arc::new(options.for_monitor());
+        }
+        is_new
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stored> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

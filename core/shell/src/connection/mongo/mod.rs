@@ -1,0 +1,241 @@
+//! Connections to a MongoDB server, as a connection string describes them.
+
+#[cfg(test)]
+mod cancellation_tests;
+mod dial;
+mod handshake;
+mod limit;
+mod messages;
+mod metadata;
+mod monitoring;
+#[cfg(test)]
+mod one_byte_socket;
+mod operations;
+mod poll_io;
+mod pooled;
+mod proxy;
+mod raw_stream;
+mod resolve;
+mod settings;
+#[cfg(test)]
+mod test_runtime;
+mod transport;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions};
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::uri::ConnectionString;
+use rustls::{ClientConfig, ClientConnection};
+
+use self::handshake::handshake;
+use self::limit::Limit;
+use self::messages::Messages;
+use self::resolve::Resolver;
+use self::settings::Settings;
+use super::connector::{Connector, HandshakeReporter, Target};
+use crate::builder::FromUri;
+use crate::interrupt::Interrupter;
+use crate::runtime::Network;
+use crate::tls;
+use crate::transport_error::TransportError;
+
+pub use self::monitoring::{Greeting, Monitoring};
+pub use self::operations::{
+    Connection, ConnectionParts, OpenedConnection, judge, require_unacknowledged,
+};
+pub use self::raw_stream::RawStream;
+pub use self::resolve::Lookup;
+pub use self::transport::{ByteLayer, Transport};
+
+/// Opens connections as a connection string describes them: TCP or a Unix domain socket, optionally
+/// through a SOCKS5 proxy, with or without TLS, then hello, compression and authentication.
+///
+/// `connectTimeoutMS`, 10 s by default, covers all of that together. In addition each command of
+/// the handshake has `timeoutMS`, or else `socketTimeoutMS`, unless the check-out for which the
+/// connection is made has a deadline, which then covers all commands.
+///
+/// Clones share everything.
+pub struct MongoConnector<R> {
+    settings: Arc<Settings>,
+    tls: Option<Arc<ClientConfig>>,
+    resolver: Option<Arc<Resolver>>,
+    runtime: PhantomData<fn() -> R>,
+}
+
+impl<R> MongoConnector<R> {
+    /// Reads the files that the connection string names. Makes no connection.
+    ///
+    /// # Errors
+    ///
+    /// A TLS file that cannot be read or is invalid; an application name that is too long.
+    pub fn new(uri: &ConnectionString) -> Result<Self, ConnectionError> {
+        Self::with_settings(uri, Settings::new(uri)?)
+    }
+
+    /// As [`new`](Self::new), for a driver that sends its own name to servers.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn with_client(
+        uri: &ConnectionString,
+        client: &ClientMetadata,
+    ) -> Result<Self, ConnectionError> {
+        Self::with_settings(uri, Settings::with_client(uri, client))
+    }
+
+    fn with_settings(uri: &ConnectionString, settings: Settings) -> Result<Self, ConnectionError> {
+        let tls = uri.tls.enabled().then(|| tls::config(&uri.tls)).transpose()?.map(Arc::new);
+        Ok(Self { settings: Arc::new(settings), tls, resolver: None, runtime: PhantomData })
+    }
+
+    /// Resolves host names with `resolver` instead of the system's resolver. It is called on the
+    /// runtime and must not block; it may answer later.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: impl Fn(Lookup) + Send + Sync + 'static) -> Self {
+        self.resolver = Some(Arc::new(resolver));
+        self
+    }
+
+    /// Uses these addresses, in this order, for every host name, each with the port of the server.
+    #[must_use]
+    pub fn with_addresses(self, addresses: Vec<IpAddr>) -> Self {
+        self.with_resolver(move |lookup| {
+            let port = lookup.port();
+            let at = |address: &IpAddr| SocketAddr::new(*address, port);
+            lookup.answer(Ok(addresses.iter().map(at).collect()));
+        })
+    }
+
+    /// Adds a driver or library to the client metadata of connections that are opened from now on,
+    /// and returns whether it is new. Opens and closes no connection and sends no hello.
+    pub fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.settings.append_metadata(driver)
+    }
+
+    /// The options of hello for a monitor's connection that is opened now.
+    #[must_use]
+    pub fn monitor_options(&self) -> Arc<EstablishOptions> {
+        self.settings.monitor_options()
+    }
+}
+
+impl<R: Network> MongoConnector<R> {
+    /// Does the handshake on a socket that is already connected, such as one through a tunnel: for
+    /// a [`Connector`] that opens its own sockets, calls this, and forwards [`Connector::fault`]
+    /// and [`Connector::interrupter`] to this connector's.
+    ///
+    /// The target's deadline and `connectTimeoutMS` from now on limit the whole, and each command
+    /// has the time that [`MongoConnector`] describes. To count the time of connecting too, move
+    /// the deadline forward. Options of the connection string about connecting (hosts, TLS, the
+    /// proxy) are not used. Calls the reporter when hello is done in load-balanced mode.
+    ///
+    /// # Errors
+    ///
+    /// The socket failed or was too slow, the server refused, or the peer is not a MongoDB server.
+    pub async fn establish(
+        &self,
+        socket: impl Into<R::OpenSocket> + Send,
+        target: &Target<R>,
+        reporter: &HandshakeReporter,
+    ) -> Result<R::Connection, ConnectionError> {
+        let limit = self.limit(target);
+        let stream = target.runtime.adopt(socket.into());
+        let stream = stream.map_err(|error| ConnectionError::network(Stage::Tcp, error))?;
+        let (runtime, transport) = (target.runtime.clone(), Transport::new());
+        self.finish(Messages { runtime, stream, transport }, target, limit, reporter).await
+    }
+
+    /// Connects, up to TLS.
+    async fn open(
+        &self,
+        runtime: &R,
+        address: &ServerAddress,
+        mut transport: Transport,
+        limit: Limit,
+    ) -> Result<Messages<R>, ConnectionError> {
+        let stream = self.dial(runtime, address, limit).await?;
+        if let Some(config) = &self.tls {
+            let name = tls::server_name(address)?;
+            let tls = ClientConnection::new(Arc::clone(config), name).map_err(tls::refused)?;
+            transport.start_tls(tls);
+        }
+        let mut messages = Messages { runtime: runtime.clone(), stream, transport };
+        match messages.shake(limit).await {
+            Ok(()) => Ok(messages),
+            Err(TransportError::Io(error)) => Err(tls::handshake_failed(error)),
+            Err(error) => Err(error.at(Stage::TlsIo)),
+        }
+    }
+
+    /// Hello and authentication.
+    async fn finish(
+        &self,
+        mut messages: Messages<R>,
+        target: &Target<R>,
+        limit: Limit,
+        reporter: &HandshakeReporter,
+    ) -> Result<R::Connection, ConnectionError> {
+        let settings = &self.settings;
+        let each_command = settings.each_command(target.deadline.is_some());
+        let (limit, options) = (limit.and_each_command(each_command), settings.options());
+        let handshaken = |service| reporter.handshaken(service);
+        let (description, _) =
+            handshake(&mut messages, settings, options, limit, handshaken).await?;
+        let socket_timeout = settings.socket_timeout();
+        R::Connection::from_opened(Connection { messages, description, socket_timeout })
+            .map_err(|error| ConnectionError::network(Stage::Authentication, error))
+    }
+
+    fn limit(&self, target: &Target<R>) -> Limit {
+        self.settings.opening(R::now(), target.deadline.map(Into::into))
+    }
+}
+
+impl<R: Network> Connector<R> for MongoConnector<R> {
+    type Connection = R::Connection;
+
+    async fn connect(
+        &self,
+        target: Target<R>,
+        reporter: HandshakeReporter,
+    ) -> Result<R::Connection, ConnectionError> {
+        let limit = self.limit(&target);
+        let messages = self.open(&target.runtime, &target.address, Transport::new(), limit).await?;
+        self.finish(messages, &target, limit, &reporter).await
+    }
+
+    /// An exchange that is not over, unread bytes, or a broken connection.
+    fn fault(&self, connection: &R::Connection) -> Option<ConnectionError> {
+        let reason = "checked in in the middle of an exchange";
+        (!connection.is_reusable()).then(|| ConnectionError::protocol(Stage::Operation, reason))
+    }
+
+    fn interrupter(&self, connection: &R::Connection) -> Option<Interrupter> {
+        connection.interrupter()
+    }
+}
+
+impl<R> FromUri for MongoConnector<R> {
+    fn from_uri(uri: &ConnectionString) -> Result<Self, ConnectionError> {
+        Self::new(uri)
+    }
+}
+
+impl<R> Clone for MongoConnector<R> {
+    fn clone(&self) -> Self {
+        let (settings, tls) = (Arc::clone(&self.settings), self.tls.clone());
+        Self { settings, tls, resolver: self.resolver.clone(), runtime: PhantomData }
+    }
+}
+
+impl<R> fmt::Debug for MongoConnector<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MongoConnector").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}

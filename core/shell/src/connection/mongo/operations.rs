@@ -1,0 +1,260 @@
+use std::time::Duration;
+use std::{fmt, io};
+
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use cenote_core::connect::ConnectionDescription;
+use cenote_core::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use cenote_core::wire::{Flags, MessageBuf, MessageLimit};
+
+use super::limit::Limit;
+use super::messages::Messages;
+use super::transport::Transport;
+use crate::interrupt::Interrupter;
+use crate::runtime::Network;
+use crate::transport_error::TransportError;
+
+/// A connection to a server, authenticated and ready for commands.
+///
+/// `socketTimeoutMS` limits each wait for the socket, for writing as for reading.
+pub struct Connection<R: Network> {
+    pub(super) messages: Messages<R>,
+    pub(super) description: Box<ConnectionDescription>,
+    pub(super) socket_timeout: Option<Duration>,
+}
+
+/// A [`Connection`] taken apart, for runtimes with a connection type of their own.
+#[non_exhaustive]
+pub struct ConnectionParts<R: Network> {
+    /// The runtime.
+    pub runtime: R,
+    /// The socket.
+    pub stream: R::Stream,
+    /// The messages on it.
+    pub transport: Transport,
+    /// What the server said in hello.
+    pub description: Box<ConnectionDescription>,
+    /// For each wait for the socket; `None` is without limit.
+    pub socket_timeout: Option<Duration>,
+}
+
+/// What [`MongoConnector`](super::MongoConnector) gives the pools of a runtime: [`Connection`], or
+/// what the runtime makes of it.
+pub trait OpenedConnection<R: Network>: Send + Sized + 'static {
+    /// Takes over a connection that is ready for its first command.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    fn from_opened(opened: Connection<R>) -> io::Result<Self>;
+
+    /// Whether the connection may go back to its pool: no exchange is under way, nothing is unread
+    /// and nothing failed.
+    fn is_reusable(&self) -> bool;
+
+    /// As [`Connector::interrupter`](crate::connection::Connector::interrupter).
+    fn interrupter(&self) -> Option<Interrupter> {
+        None
+    }
+}
+
+impl<R: Network> OpenedConnection<R> for Connection<R> {
+    fn from_opened(opened: Self) -> io::Result<Self> {
+        Ok(opened)
+    }
+
+    fn is_reusable(&self) -> bool {
+        self.messages.transport.is_reusable()
+    }
+}
+
+impl<R: Network> Connection<R> {
+    /// What the server said about itself and this connection in hello.
+    #[must_use]
+    pub fn description(&self) -> &ConnectionDescription {
+        &self.description
+    }
+
+    /// The largest message that the server accepts, header included.
+    #[must_use]
+    pub fn message_limit(&self) -> MessageLimit {
+        self.messages.transport.limit()
+    }
+
+    /// Whether the connection may go back to its pool: no exchange is under way, nothing is unread
+    /// and nothing failed.
+    #[must_use]
+    pub fn is_reusable(&self) -> bool {
+        OpenedConnection::is_reusable(self)
+    }
+
+    /// The socket and the state of the protocol on it.
+    #[must_use]
+    pub fn into_parts(self) -> ConnectionParts<R> {
+        let Self { messages, description, socket_timeout } = self;
+        let Messages { runtime, stream, transport } = messages;
+        ConnectionParts { runtime, stream, transport, description, socket_timeout }
+    }
+
+    fn limit(&self) -> Limit {
+        Limit::each(self.socket_timeout)
+    }
+}
+
+/// Commands.
+impl<R: Network> Connection<R> {
+    /// Sends a command and waits for its reply.
+    ///
+    /// The server answers a write with `w: 0`, too, without its result;
+    /// [`command_unacknowledged`](Self::command_unacknowledged) does not wait for that.
+    ///
+    /// Dropping the future after it was polled leaves a connection that must not be used again; the
+    /// pool closes it when it is checked in.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, or the server replied `ok: 0`. A write concern error is a reply.
+    pub async fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, ConnectionError> {
+        let limit = self.limit();
+        self.messages.send(command, Some(database), Flags::NONE, limit).await.map_err(failed)?;
+        judge(self.messages.receive(limit).await.map_err(failed)?)
+    }
+
+    /// Sends a write with `writeConcern: {w: 0}`, which has no reply. Returns when the operating
+    /// system has all bytes.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed. A command without `w: 0` is refused and not sent, because its reply
+    /// would be taken for that of the next command.
+    pub async fn command_unacknowledged(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<(), ConnectionError> {
+        require_unacknowledged(command)?;
+        let limit = self.limit();
+        let sent = self.messages.send(command, Some(database), Flags::MORE_TO_COME, limit).await;
+        sent.map_err(failed)
+    }
+}
+
+/// Messages of a driver's own.
+impl<R: Network> Connection<R> {
+    /// A number for the next message: 1, 2, 3, … on this connection. A driver may use numbers of
+    /// its own instead.
+    pub fn next_request_id(&mut self) -> i32 {
+        self.messages.transport.next_request_id()
+    }
+
+    /// Sends one whole OP_MSG (header, flags, sections), such as a
+    /// [`MessageWriter`](cenote_core::wire::MessageWriter) makes. It is sent as it is, or
+    /// compressed if hello has negotiated that and the command allows it. Its
+    /// [replies](Self::receive) must answer the number in its header.
+    ///
+    /// A message with `moreToCome` has no reply; with `exhaustAllowed` it may have several.
+    ///
+    /// Dropping the future after it was polled leaves a connection that must not be used again; the
+    /// pool closes it when it is checked in.
+    ///
+    /// ```ignore
+    /// use bson::rawdoc;
+    /// use cenote_core::wire::{Flags, Ids, MessageWriter};
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut connection = pool.check_out().await?;
+    /// let (id, limit) = (connection.next_request_id(), connection.message_limit());
+    ///
+    /// let mut message = Vec::new(); // A driver reuses this buffer.
+    /// let insert = rawdoc! { "insert": "birds" };
+    /// let mut writer =
+    ///     MessageWriter::command(&mut message, Ids::request(id), Flags::NONE, &insert, "zoo")?;
+    /// writer.sequence("documents", [rawdoc! { "_id": "owl" }, rawdoc! { "_id": "kiwi" }])?;
+    /// writer.finish(limit)?;
+    ///
+    /// connection.send(&message).await?;
+    /// let reply = connection.receive().await?;
+    /// assert_eq!(reply.body().get_i32("n")?, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The connection failed. A message that exceeds the [limit](Self::message_limit), whose header
+    /// has another length, that is compressed or no OP_MSG, and any message while a reply is due,
+    /// is refused: nothing is sent, and the connection is as it was.
+    pub async fn send(&mut self, message: &[u8]) -> Result<(), ConnectionError> {
+        let limit = self.limit();
+        self.messages.send_message(message, limit).await.map_err(failed)
+    }
+
+    /// Waits for the next reply to what was [sent](Self::send), and returns all of it (header,
+    /// flags, sections), decompressed and checked but not judged: `ok: 0` is a reply. A large reply
+    /// keeps the buffer into which it was read.
+    ///
+    /// After a reply with `moreToCome` there is another one to receive, and nothing can be sent.
+    ///
+    /// Cancel-safe: what was received before the future was dropped stays for the next call.
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, or the reply breaks the protocol. When no reply is due, the call is
+    /// refused, and the connection is as it was.
+    pub async fn receive(&mut self) -> Result<MessageBuf, ConnectionError> {
+        let limit = self.limit();
+        self.messages.receive_message(limit).await.map_err(failed)
+    }
+}
+
+fn failed(error: TransportError) -> ConnectionError {
+    error.at(Stage::Operation)
+}
+
+/// Makes an error of a reply with `ok: 0`. A write concern error is a reply.
+///
+/// # Errors
+///
+/// The server's.
+pub fn judge(reply: RawDocumentBuf) -> Result<RawDocumentBuf, ConnectionError> {
+    match CommandError::from_reply(&reply) {
+        Some(error) if error.part == ReplyPart::Command => {
+            Err(ConnectionError::command(Stage::Operation, error))
+        }
+        Some(_) | None => Ok(reply),
+    }
+}
+
+/// Checks that a command has `writeConcern: {w: 0}`, of any numeric type (MS-08).
+///
+/// # Errors
+///
+/// It has not.
+pub fn require_unacknowledged(command: &RawDocument) -> Result<(), ConnectionError> {
+    let concern = command.get_document("writeConcern");
+    let w = concern.ok().and_then(|concern| concern.get("w").ok().flatten());
+    let is_unacknowledged = w.is_some_and(|w| {
+        w == RawBsonRef::Int32(0) || w == RawBsonRef::Int64(0) || w == RawBsonRef::Double(0.0)
+    });
+    if is_unacknowledged {
+        return Ok(());
+    }
+    let reason = "a command without a reply has to say `writeConcern: {w: 0}`";
+    Err(ConnectionError::configuration(Stage::Operation, reason))
+}
+
+impl<R: Network> fmt::Debug for Connection<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("description", &self.description).finish_non_exhaustive()
+    }
+}
+
+impl<R: Network> fmt::Debug for ConnectionParts<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectionParts")
+            .field("description", &self.description)
+            .finish_non_exhaustive()
+    }
+}

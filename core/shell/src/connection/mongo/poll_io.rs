@@ -1,0 +1,60 @@
+//! An asynchronous stream for the steps of a [`Transport`](super::Transport).
+
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_io::{AsyncRead, AsyncWrite};
+
+/// A stream during one poll: what is pending would block, and wakes the task later.
+pub(super) struct PollIo<'a, 'b, S> {
+    stream: &'a mut S,
+    cx: &'a mut Context<'b>,
+}
+
+/// Repeats `step` until it is done or pending.
+pub(super) fn poll_steps<S: AsyncRead + AsyncWrite + Unpin, T>(
+    stream: &mut S,
+    cx: &mut Context<'_>,
+    mut step: impl FnMut(&mut PollIo<'_, '_, S>) -> io::Result<T>,
+) -> Poll<io::Result<T>> {
+    loop {
+        match step(&mut PollIo { stream, cx }) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Poll::Pending,
+            outcome => return Poll::Ready(outcome),
+        }
+    }
+}
+
+impl<S: Unpin> PollIo<'_, '_, S> {
+    fn poll<T>(
+        &mut self,
+        operation: impl FnOnce(Pin<&mut S>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> io::Result<T> {
+        match operation(Pin::new(self.stream), self.cx) {
+            Poll::Ready(outcome) => outcome,
+            Poll::Pending => Err(ErrorKind::WouldBlock.into()),
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> Read for PollIo<'_, '_, S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.poll(|stream, cx| stream.poll_read(cx, buffer))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Write for PollIo<'_, '_, S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.poll(|stream, cx| stream.poll_write(cx, bytes))
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.poll(|stream, cx| stream.poll_write_vectored(cx, parts))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.poll(AsyncWrite::poll_flush)
+    }
+}

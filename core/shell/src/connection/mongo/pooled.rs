@@ -1,0 +1,89 @@
+//! Operations of checked-out connections.
+
+use std::task::Waker;
+
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::error::{OperationError, Stage};
+use cenote_core::wire::MessageBuf;
+
+use super::{Connection, MongoConnector, RawStream};
+use crate::pool::{GuardParts, PooledConnection};
+use crate::runtime::{Network, Runtime};
+
+/// Operations that the pool can interrupt. An error that leaves the connection unfit marks it, and
+/// every error is reported to [`Builder::on_failure`](crate::builder::Builder::on_failure).
+impl<R> PooledConnection<R, MongoConnector<R>>
+where
+    R: Network<Connection = Connection<R>> + Runtime<Waiter = Waker>,
+{
+    /// Sends a command and waits for its reply: [`Connection::command`].
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, the server replied `ok: 0`, or the pool interrupted the connection.
+    pub async fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, OperationError> {
+        self.run(|connection| connection.command(database, command)).await
+    }
+
+    /// Sends a write that has no reply: [`Connection::command_unacknowledged`].
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, the command has no `w: 0`, or the pool interrupted the connection.
+    pub async fn command_unacknowledged(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<(), OperationError> {
+        self.run(|connection| connection.command_unacknowledged(database, command)).await
+    }
+
+    /// Sends one whole OP_MSG: [`Connection::send`].
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, the message was refused, or the pool interrupted the connection.
+    pub async fn send(&mut self, message: &[u8]) -> Result<(), OperationError> {
+        self.run(|connection| connection.send(message)).await
+    }
+
+    /// Waits for the next reply: [`Connection::receive`].
+    ///
+    /// # Errors
+    ///
+    /// The connection failed, no reply is due, or the pool interrupted the connection.
+    pub async fn receive(&mut self) -> Result<MessageBuf, OperationError> {
+        self.run(Connection::receive).await
+    }
+
+    /// The bytes themselves, for drivers with their own way to write and read messages.
+    ///
+    /// ```ignore
+    /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    ///
+    /// # async fn example(pool: cenote_tokio::Pool, request: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut connection = pool.check_out().await?;
+    /// let mut stream = connection.raw_stream()?;
+    /// stream.write_all(request).await?;
+    /// let length = stream.read_i32_le().await?;
+    /// let mut rest = vec![0; usize::try_from(length)? - 4];
+    /// stream.read_exact(&mut rest).await?;
+    /// stream.done().await?; // No reply is due any more: the connection may be used again.
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A reply is still due, or the connection is broken; nothing changes then.
+    pub fn raw_stream(&mut self) -> Result<RawStream<'_, R>, OperationError> {
+        self.check_process()?;
+        let GuardParts { driver, connection, interrupt, .. } = self.parts();
+        let stream = RawStream::new(connection, interrupt, driver.address());
+        Ok(stream.map_err(|error| error.at(Stage::Operation))?)
+    }
+}

@@ -1,0 +1,115 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cenote_core::connect::{
+    ClientMetadata, ConnectionDescription, DriverInfo, EstablishOptions, ScramCache,
+};
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::pool::ServiceId;
+use cenote_core::uri::{ConnectionString, ProxyOptions};
+use cenote_core::wire::{Compressor, CompressorId, MessageLimit, ZlibLevel};
+
+use super::limit::Limit;
+use super::metadata::ClientMetadataStore;
+use crate::platform::environment;
+
+/// `connectTimeoutMS` where the connection string has none (OP-18).
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a connection string says about connections, and what was learned while opening them.
+pub(super) struct Settings {
+    metadata: ClientMetadataStore,
+    connect_timeout: Duration,
+    /// `timeoutMS`, which replaces `socketTimeoutMS` where it is set (CS-07).
+    operation_timeout: Option<Duration>,
+    socket_timeout: Option<Duration>,
+    zlib_level: ZlibLevel,
+    proxy: Option<ProxyOptions>,
+    scram: Mutex<ScramCache>,
+}
+
+impl Settings {
+    /// Fails for an application name that is too long.
+    pub(super) fn new(uri: &ConnectionString) -> Result<Self, ConnectionError> {
+        let client = ClientMetadata::new(uri.app_name.as_deref(), &environment())
+            .map_err(|error| ConnectionError::configuration(Stage::Hello, &error.to_string()))?;
+        Ok(Self::with_client(uri, &client))
+    }
+
+    pub(super) fn with_client(uri: &ConnectionString, client: &ClientMetadata) -> Self {
+        Self {
+            metadata: ClientMetadataStore::new(uri, client),
+            connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
+            operation_timeout: uri.timeouts.operation,
+            socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
+            zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
+                .unwrap_or(ZlibLevel::DEFAULT),
+            proxy: uri.proxy.clone(),
+            scram: Mutex::default(),
+        }
+    }
+
+    pub(super) fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.metadata.append(driver)
+    }
+
+    pub(super) fn options(&self) -> Arc<EstablishOptions> {
+        self.metadata.options()
+    }
+
+    pub(super) fn monitor_options(&self) -> Arc<EstablishOptions> {
+        self.metadata.monitor_options()
+    }
+
+    /// For opening a connection, including TLS.
+    pub(super) fn opening(&self, now: Instant, caller: Option<Instant>) -> Limit {
+        Limit::of(now, self.connect_timeout, caller)
+    }
+
+    /// For each command of the handshake, unless the caller's deadline is for all of them (CS-05,
+    /// CS-06, CS-08).
+    pub(super) fn each_command(&self, has_caller_deadline: bool) -> Option<Duration> {
+        let each = self.operation_timeout.or(self.socket_timeout);
+        each.filter(|_| !has_caller_deadline)
+    }
+
+    /// For each wait for an open socket (OP-19).
+    pub(super) const fn socket_timeout(&self) -> Option<Duration> {
+        self.socket_timeout
+    }
+
+    pub(super) const fn proxy(&self) -> Option<&ProxyOptions> {
+        self.proxy.as_ref()
+    }
+
+    /// What hello has negotiated, for the wire protocol (CO-20, CM-05).
+    pub(super) fn agreed(
+        &self,
+        server: &ConnectionDescription,
+    ) -> (MessageLimit, Option<Compressor>) {
+        let compressor = server.compressor.and_then(|agreed| {
+            let id = CompressorId::from_name(agreed.name())?;
+            Compressor::new(id, self.zlib_level).ok()
+        });
+        let limit = MessageLimit::new(server.limits.max_message_size.into());
+        (limit.unwrap_or(MessageLimit::DEFAULT), compressor)
+    }
+
+    /// The service behind a load balancer.
+    pub(super) fn service(&self, server: &ConnectionDescription) -> Option<ServiceId> {
+        server.service_id.filter(|_| self.metadata.options().load_balanced)
+    }
+
+    pub(super) fn scram(&self) -> MutexGuard<'_, ScramCache> {
+        self.scram.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("options", &self.metadata.options())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,186 @@
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+use cenote_core::connect::Command;
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::monitor::{Input, SocketId};
+use cenote_core::wire::Flags;
+
+use super::MonitorDriver;
+use crate::connection::Greeting;
+use crate::runtime::{Lock, Network};
+use crate::signal::Signal;
+
+/// The sockets of one monitor, each a task. The machine has two at most: for checks, and for round-trip times.
+// SD-50.
+pub(super) struct MonitorSockets<R: Network> {
+    table: Mutex<SocketTable<R>>,
+    ended: Signal<R>,
+}
+
+struct SocketTable<R: Network> {
+    open: BTreeMap<SocketId, OpenSocket<R>>,
+    /// Tasks that have not ended, those that were aborted included.
+    tasks: usize,
+}
+
+/// A socket that the machine has not closed, and that has not failed.
+struct OpenSocket<R: Network> {
+    /// What to send next. The machine waits for all replies before it sends again.
+    order: Option<Order>,
+    /// Of the task, while it waits for an order.
+    waker: Option<Waker>,
+    /// Known once the task is spawned.
+    task: Option<R::Task>,
+}
+
+struct Order {
+    command: Command,
+    flags: Flags,
+}
+
+impl<R: Network> MonitorSockets<R> {
+    pub(super) fn open(&self, monitor: &Arc<MonitorDriver<R>>, socket: SocketId) {
+        {
+            let mut table = self.table();
+            table.tasks += 1;
+            table.open.insert(socket, OpenSocket { order: None, waker: None, task: None });
+        }
+        let task = SocketTask { monitor: Arc::clone(monitor), socket };
+        // Not under the lock: a runtime that has shut down drops the task at once.
+        let task = monitor.shared.runtime.spawn(task.run());
+        if let Some(open) = self.table().open.get_mut(&socket) {
+            open.task = Some(task);
+        }
+    }
+
+    /// A socket that has failed reports that by itself.
+    pub(super) fn send(&self, socket: SocketId, command: Command, flags: Flags) {
+        let waker = self.table().open.get_mut(&socket).and_then(|open| {
+            open.order = Some(Order { command, flags });
+            open.waker.take()
+        });
+        waker.into_iter().for_each(Waker::wake);
+    }
+
+    pub(super) fn close(&self, socket: SocketId) {
+        let open = self.table().open.remove(&socket);
+        let task = open.and_then(|open| open.task);
+        task.into_iter().for_each(R::abort);
+    }
+
+    /// Waits until no task is left.
+    pub(super) async fn ended(&self) {
+        loop {
+            // Before the count is looked at, so that the end of the last task is not missed.
+            let ended = self.ended.listen();
+            if self.table().tasks == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    fn poll_order(&self, socket: SocketId, cx: &Context<'_>) -> Poll<Order> {
+        let mut table = self.table();
+        // Closed: the task is aborted.
+        let Some(open) = table.open.get_mut(&socket) else { return Poll::Pending };
+        if let Some(order) = open.order.take() {
+            return Poll::Ready(order);
+        }
+        // The task polls with its own waker, so that dropping the old one never drops the task.
+        open.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    fn table(&self) -> MutexGuard<'_, SocketTable<R>> {
+        Lock::lock(&self.table)
+    }
+}
+
+/// Opens one socket, and uses it until it fails or is closed.
+///
+/// The machine waits for an answer to each order. Therefore the end of the task is reported however it comes
+/// about, also when it panics, or its runtime shuts down and drops it.
+struct SocketTask<R: Network> {
+    monitor: Arc<MonitorDriver<R>>,
+    socket: SocketId,
+}
+
+impl<R: Network> SocketTask<R> {
+    async fn run(self) {
+        let Err(error) = self.exchange().await;
+        if self.take_pending_answer() {
+            self.monitor.feed(Input::Failed { socket: self.socket, error });
+        }
+    }
+
+    async fn exchange(&self) -> Result<Infallible, ConnectionError> {
+        let Self { monitor, socket } = self;
+        let (socket, shared) = (*socket, &monitor.shared);
+        let opening = shared.connector.open_monitoring(&shared.runtime, monitor.address());
+        let Greeting { mut connection, hello, round_trip } = opening.await?;
+        monitor.feed(Input::Opened { socket, hello, round_trip });
+        loop {
+            let order = poll_fn(|cx| monitor.sockets.poll_order(socket, cx));
+            let Order { command, flags } = order.await;
+            connection.send(&command, flags).await?;
+            loop {
+                let (reply, more_to_come) = connection.receive().await?;
+                monitor.feed(Input::Replied { socket, reply, more_to_come });
+                if !more_to_come {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Whether the machine still waits for this socket. It gets its last answer now.
+    fn take_pending_answer(&self) -> bool {
+        let Self { monitor, socket } = self;
+        // Taken out under the lock, dropped without it.
+        let open = monitor.sockets.table().open.remove(socket);
+        // In a child process it means nothing that a task of the parent is dropped.
+        open.is_some() && !monitor.pool.is_inherited()
+    }
+
+    /// The task has panicked, or its runtime has shut down.
+    fn answer_for_lost_task(&self) {
+        if !thread::panicking() {
+            // The pool's timer closes it, too, but possibly later: until then callers would wait for a server
+            // that no task checks.
+            self.monitor.pool.close();
+        }
+        let reason = "given up: the monitor's task has panicked, or its runtime has shut down";
+        let error = ConnectionError::network(Stage::Hello, reason);
+        self.monitor.feed(Input::Failed { socket: self.socket, error });
+    }
+}
+
+impl<R: Network> Drop for SocketTask<R> {
+    fn drop(&mut self) {
+        if self.take_pending_answer() {
+            self.answer_for_lost_task();
+        }
+        let sockets = &self.monitor.sockets;
+        let is_last = {
+            let mut table = sockets.table();
+            table.tasks = table.tasks.saturating_sub(1);
+            table.tasks == 0
+        };
+        if is_last {
+            sockets.ended.notify_all();
+        }
+    }
+}
+
+impl<R: Network> Default for MonitorSockets<R> {
+    fn default() -> Self {
+        let table = SocketTable { open: BTreeMap::new(), tasks: 0 };
+        Self { table: Mutex::new(table), ended: Signal::default() }
+    }
+}

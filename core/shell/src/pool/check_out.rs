@@ -1,0 +1,172 @@
+//! A check-out that waits, and its cancellation.
+
+use std::fmt;
+use std::future::Future;
+use std::mem;
+use std::panic::Location;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use cenote_core::error::PoolError;
+use cenote_core::pool::{Health, Input, Purpose, WaiterId};
+
+use super::driver::{InnerGuard, PoolDriver};
+use super::guard::PooledConnection;
+use super::inner::WaiterSlot;
+use super::types::CheckOutResult;
+use crate::connection::Connector;
+use crate::runtime::Runtime;
+use crate::trace::PanicGuard;
+use crate::wake_list::WakeList;
+
+/// The slot in which a check-out waits, and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WaiterKey {
+    pub(super) slot: usize,
+    pub(super) id: WaiterId,
+}
+
+impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
+    /// The answer to a check-out that had to wait, or `None` while there is none: then `on_waiting` may
+    /// exchange the waiter, and returns the old one, which is dropped after the lock is released.
+    ///
+    /// # Panics
+    ///
+    /// For a key whose answer was taken.
+    pub fn take_answer(
+        &self,
+        key: WaiterKey,
+        on_waiting: impl FnOnce(&mut R::Waiter) -> Option<R::Waiter>,
+    ) -> Option<CheckOutResult<R, K>> {
+        let mut inner = self.lock();
+        if let WaiterSlot::Waiting(waiter) = &mut inner.waiters[key.slot] {
+            // Possibly the last waker of a task, whose drop may use this pool.
+            let old = on_waiting(waiter);
+            drop(inner);
+            drop(old);
+            return None;
+        }
+        let slot = inner.waiters.remove(key.slot);
+        drop(inner);
+        match slot {
+            WaiterSlot::Answered(result) => Some(result),
+            WaiterSlot::Waiting(_) | WaiterSlot::Cancelled => {
+                unreachable!("it was answered under the same lock")
+            }
+        }
+    }
+
+    /// The caller stops waiting. A connection that was already delivered to it returns to the pool,
+    /// healthy.
+    pub fn abandon(self: &Arc<Self>, key: WaiterKey) {
+        let mut inner = self.lock();
+        match inner.waiters.get_mut(key.slot) {
+            // Of the parent, in a child process.
+            None => {}
+            Some(slot @ WaiterSlot::Waiting(_)) => {
+                // Dropped after the lock is released: possibly the last waker of a task.
+                let waiter = mem::replace(slot, WaiterSlot::Cancelled);
+                self.cancel(inner, key);
+                drop(waiter);
+            }
+            Some(WaiterSlot::Answered(_) | WaiterSlot::Cancelled) => {
+                if let WaiterSlot::Answered(Ok((id, conn))) = inner.waiters.remove(key.slot) {
+                    let health = Health::Healthy;
+                    self.feed_locked(inner, Input::CheckedIn { id, conn, health });
+                }
+            }
+        }
+    }
+
+    fn cancel(self: &Arc<Self>, inner: InnerGuard<'_, R, K>, key: WaiterKey) {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
+        let context = self.context(&inner, inner.state.is_recording());
+        let mut wakes = WakeList::default();
+        let input = Input::CheckOutCancelled { id: key.id };
+        inner.handle(context.now, input, context.wants_events, &mut wakes);
+        // If its time was over, the machine answered that instead of the cancellation.
+        drop(inner.waiters.try_remove(key.slot));
+        panic_guard.defuse();
+        self.release_and_run(inner, context, wakes);
+    }
+}
+
+/// A check-out: requests a connection when it is polled first, and waits for its turn.
+///
+/// Cancel-safe: dropped before the answer came, it leaves the wait queue; a connection that was already
+/// delivered to it returns to the pool.
+#[must_use = "a check-out does nothing unless it is awaited"]
+pub struct CheckOut<'a, R: Runtime, K: Connector<R>> {
+    driver: &'a Arc<PoolDriver<R, K>>,
+    deadline: Option<std::time::Instant>,
+    purpose: Purpose,
+    caller: &'static Location<'static>,
+    stage: Stage,
+}
+
+enum Stage {
+    New,
+    Waiting(WaiterKey),
+    Answered,
+}
+
+impl<'a, R: Runtime<Waiter = Waker>, K: Connector<R>> CheckOut<'a, R, K> {
+    pub(super) const fn new(
+        driver: &'a Arc<PoolDriver<R, K>>,
+        purpose: Purpose,
+        deadline: Option<std::time::Instant>,
+        caller: &'static Location<'static>,
+    ) -> Self {
+        Self { driver, deadline, purpose, caller, stage: Stage::New }
+    }
+
+    fn answered(&mut self, result: CheckOutResult<R, K>) -> Poll<<Self as Future>::Output> {
+        self.stage = Stage::Answered;
+        Poll::Ready(self.driver.guard(result, self.caller))
+    }
+}
+
+impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for CheckOut<'_, R, K> {
+    type Output = Result<PooledConnection<R, K>, PoolError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.stage {
+            // A task whose check-outs are all served at once has to yield now and then, or a timeout around
+            // it would never be looked at.
+            Stage::New => R::poll_cooperatively(cx, |waker| {
+                let answer = self.driver.request(self.deadline, self.purpose, || waker.clone());
+                match answer {
+                    Ok(result) => self.answered(result),
+                    Err(key) => {
+                        self.stage = Stage::Waiting(key);
+                        Poll::Pending
+                    }
+                }
+            }),
+            Stage::Waiting(key) => {
+                let answer = self.driver.take_answer(key, |waker| {
+                    let is_same = waker.will_wake(cx.waker());
+                    (!is_same).then(|| mem::replace(waker, cx.waker().clone()))
+                });
+                answer.map_or(Poll::Pending, |result| self.answered(result))
+            }
+            Stage::Answered => panic!("a check-out is polled after it was answered"),
+        }
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> Drop for CheckOut<'_, R, K> {
+    fn drop(&mut self) {
+        if let Stage::Waiting(key) = self.stage {
+            self.driver.abandon(key);
+        }
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> fmt::Debug for CheckOut<'_, R, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CheckOut").field("purpose", &self.purpose).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,69 @@
+use std::sync::Arc;
+use std::task::Waker;
+
+use cenote_core::pool::Input;
+
+use super::driver::PoolDriver;
+use super::handle::Pool;
+use crate::connection::Connector;
+use crate::error::CloseTimeout;
+use crate::runtime::{Runtime, timeout_at};
+
+impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
+    /// Closes the pool, and waits for nothing.
+    pub fn close(self: &Arc<Self>) {
+        if self.lock().is_closed() {
+            return;
+        }
+        self.feed(Input::Close);
+        let timer = self.lock().timer.waker.take();
+        timer.into_iter().for_each(Waker::wake);
+    }
+
+    /// The runtime has shut down: no connection can be opened and no deadline fires any more. Callers hear
+    /// that the pool is closed instead of waiting for either. In a child process it means nothing that a
+    /// task of the parent is dropped.
+    pub(super) fn runtime_ended(self: &Arc<Self>) {
+        if !self.is_inherited() {
+            self.close();
+        }
+    }
+}
+
+impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
+    /// Closes the pool for good, and waits until everything that is checked out was checked in, every
+    /// socket is closed, and subscribers were told of all of it. What was still being opened is aborted at
+    /// once; its socket is closed when the pool's runtime comes to it, for which this waits, too.
+    ///
+    /// Cancel-safe: dropping the future, or a timeout around it, leaves the pool closed. An event subscriber
+    /// must not wait for it, because it would wait for itself.
+    pub async fn close(&self) {
+        self.driver().close();
+        loop {
+            let drained = self.driver().drained();
+            if self.driver().is_drained() {
+                return;
+            }
+            drained.await;
+        }
+    }
+
+    /// As [`close`](Self::close), but waits until `deadline` at the latest: for a shutdown that does not
+    /// wait for the last connection. The pool is closed whatever the deadline is; one that has passed closes
+    /// it and only looks.
+    ///
+    /// # Errors
+    ///
+    /// How many connections were still checked out at the deadline. They are closed when they are checked
+    /// in.
+    pub async fn close_before(&self, deadline: R::Instant) -> Result<(), CloseTimeout> {
+        let runtime = self.driver().runtime();
+        if timeout_at(&runtime, deadline.into(), self.close()).await.is_some() {
+            return Ok(());
+        }
+        match self.snapshot().total {
+            0 => Ok(()), // At the last moment.
+            in_use => Err(CloseTimeout { in_use }),
+        }
+    }
+}

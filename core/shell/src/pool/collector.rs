@@ -1,0 +1,108 @@
+//! Takes the machine's actions, under the lock.
+
+use std::mem;
+
+use cenote_core::pool::{Action, ActionSink, CheckOutError};
+use slab::Slab;
+
+use super::inner::WaiterSlot;
+use super::types::{CheckOutResult, Types};
+use crate::connection::Connector;
+use crate::event::Notification;
+use crate::outbox::Outbox;
+use crate::runtime::Runtime;
+use crate::wake_list::WakeList;
+
+/// Actions that wait for the lock to be released.
+pub(super) struct Pending<R: Runtime, K: Connector<R>> {
+    /// Sockets to open, interrupt and close, in the machine's order. No subscriber delays them.
+    pub(super) work: Outbox<Action<Types<R, K>>>,
+    /// Events and leak reports, in the machine's order.
+    pub(super) notifications: Outbox<Notification>,
+    /// How many sockets are to be closed: in `work`, and on their way out of it.
+    pub(super) closing: usize,
+    /// A check-out timed out since this was last read.
+    pub(super) has_timed_out: bool,
+}
+
+impl<R: Runtime, K: Connector<R>> Default for Pending<R, K> {
+    fn default() -> Self {
+        Self {
+            work: Outbox::default(),
+            notifications: Outbox::default(),
+            closing: 0,
+            has_timed_out: false,
+        }
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> Pending<R, K> {
+    #[inline(always)]
+    pub(super) fn push(&mut self, action: Action<Types<R, K>>) {
+        match action {
+            Action::EmitEvent(event) => self.notifications.push(Notification::Event(event)),
+            Action::ReportLeak { id, held } => {
+                self.notifications.push(Notification::Leak { id, held });
+            }
+            Action::CloseSocket { .. } => {
+                self.closing += 1;
+                self.work.push(action);
+            }
+            Action::StartEstablish { .. }
+            | Action::AbortEstablish { .. }
+            | Action::Interrupt { .. } => self.work.push(action),
+            Action::Deliver { .. } => unreachable!("delivered under the lock"),
+        }
+    }
+}
+
+/// The sink of one input: answers go into their slots, everything else waits.
+pub(super) struct ActionCollector<'a, R: Runtime, K: Connector<R>> {
+    pub(super) pending: &'a mut Pending<R, K>,
+    pub(super) waiters: &'a mut Slab<WaiterSlot<R, K>>,
+    pub(super) wakes: &'a mut WakeList<R::Waiter>,
+    pub(super) wants_events: bool,
+    /// The slot of the caller that is checking out, and the answer if there is one at once.
+    pub(super) caller: Option<usize>,
+    pub(super) answer: Option<CheckOutResult<R, K>>,
+}
+
+impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for ActionCollector<'_, R, K> {
+    #[inline(always)]
+    fn act(&mut self, action: Action<Types<R, K>>) {
+        match action {
+            Action::Deliver { waiter, outcome } if self.caller == Some(waiter) => {
+                self.answer = Some(outcome);
+            }
+            Action::Deliver { waiter, outcome } => self.deliver(waiter, outcome),
+            Action::StartEstablish { .. }
+            | Action::AbortEstablish { .. }
+            | Action::CloseSocket { .. }
+            | Action::Interrupt { .. }
+            | Action::ReportLeak { .. }
+            | Action::EmitEvent(_) => self.pending.push(action),
+        }
+    }
+
+    #[inline]
+    fn wants_events(&self) -> bool {
+        self.wants_events
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> ActionCollector<'_, R, K> {
+    #[inline(never)]
+    fn deliver(&mut self, slot: usize, outcome: CheckOutResult<R, K>) {
+        // A caller that cancelled does not come for an answer.
+        if matches!(outcome, Err(CheckOutError::Cancelled)) {
+            self.waiters.remove(slot);
+            return;
+        }
+        let timed_out = matches!(outcome, Err(CheckOutError::WaitQueueTimeout { .. }));
+        self.pending.has_timed_out |= timed_out;
+        let slot = &mut self.waiters[slot];
+        if let WaiterSlot::Waiting(waiter) = mem::replace(slot, WaiterSlot::Answered(outcome)) {
+            self.wakes.push(waiter);
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! The lock, and what is done after it is released.
+
+use std::fmt;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Waker;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{
+    Action, ConnId, Health, Input, Instant, InvalidOptions, PoolOptions, Purpose, Snapshot,
+};
+use event_listener::EventListener;
+
+use super::check_out::WaiterKey;
+use super::establish;
+use super::guard::PooledConnection;
+use super::inner::{CheckOutArgs, PoolInner};
+use super::runtime_handle::RuntimeHandle;
+use super::types::{CheckOutResult, PooledSocket, Types};
+use crate::connection::Connector;
+use crate::event::{Notification, Subscribers};
+use crate::failure::{DeferredEffects, FailureHandler};
+use crate::interrupt::Interrupt;
+use crate::leak::{LeakCallback, LeakDetector};
+use crate::reentrancy::ReentrancyGuard;
+use crate::runtime::{Lock, Runtime};
+use crate::signal::Signal;
+use crate::trace::{PanicGuard, Traces};
+use crate::wake_list::WakeList;
+use crate::{error, outbox, platform};
+
+/// One pool: the machine under its lock, and the shell around it.
+///
+/// [`Pool`](super::Pool) is its handle. Shells with a face of their own, such as a blocking one, use the
+/// driver directly: they [request](Self::request) a connection and wait for the answer as they like.
+pub struct PoolDriver<R: Runtime, K: Connector<R>> {
+    address: Arc<ServerAddress>,
+    connector: K,
+    pub(super) runtime: RuntimeHandle<R>,
+    /// The time at which the pool was made, which is the machine's zero.
+    origin: std::time::Instant,
+    subscribers: Subscribers,
+    failure_handler: Option<FailureHandler>,
+    leak_detector: LeakDetector,
+    traces: Traces,
+    drained: Signal<R>,
+    inner: R::Mutex<PoolInner<R, K>>,
+}
+
+/// Holds the pool's lock.
+pub(super) type InnerGuard<'a, R, K> =
+    <<R as Runtime>::Mutex<PoolInner<R, K>> as Lock<PoolInner<R, K>>>::Guard<'a>;
+
+/// When an input is fed, and what is looked at after it.
+#[derive(Clone, Copy)]
+pub(super) struct InputContext {
+    pub(super) now: Instant,
+    /// A deadline may be due earlier after the input.
+    is_timed: bool,
+    pub(super) wants_events: bool,
+}
+
+/// Callbacks and traces of a pool.
+pub(super) struct Observers {
+    pub(super) subscribers: Subscribers,
+    pub(super) failure_handler: Option<FailureHandler>,
+    pub(super) leak_callback: Option<LeakCallback>,
+    pub(super) traces: Traces,
+}
+
+/// Feeding the machine.
+impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
+    pub(super) fn new(
+        address: ServerAddress,
+        connector: K,
+        observers: Observers,
+        runtime: R,
+        inner: PoolInner<R, K>,
+    ) -> Arc<Self> {
+        let Observers { subscribers, failure_handler, leak_callback, traces } = observers;
+        let driver = Arc::new(Self {
+            address: Arc::new(address),
+            connector,
+            runtime: RuntimeHandle::new(runtime),
+            origin: R::now(),
+            subscribers,
+            failure_handler,
+            leak_detector: LeakDetector::new(inner.state.options(), leak_callback),
+            traces,
+            drained: Signal::default(),
+            inner: Lock::new(inner),
+        });
+        // The first event is there already: ConnectionPoolCreated.
+        outbox::release(|| driver.lock(), driver.lock(), |it: Notification| driver.notify(it));
+        driver
+    }
+
+    /// Feeds one input, and does what follows from it.
+    pub fn feed(self: &Arc<Self>, input: Input<Types<R, K>>) {
+        self.feed_locked(self.lock(), input);
+    }
+
+    /// As [`feed`](Self::feed), for a caller that holds the lock. Releases it.
+    pub(super) fn feed_locked(
+        self: &Arc<Self>,
+        inner: InnerGuard<'_, R, K>,
+        input: Input<Types<R, K>>,
+    ) {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
+        // A recording has the time of everything but check-outs that are served at once.
+        let is_timed = matches!(input, Input::SetOptions { .. }) || inner.state.is_recording();
+        let context = self.context(&inner, is_timed);
+        let mut wakes = WakeList::default();
+        inner.handle(context.now, input, context.wants_events, &mut wakes);
+        panic_guard.defuse();
+        self.release_and_run(inner, context, wakes);
+    }
+
+    /// Feeds one input while the caller holds a lock of its own. Wake-ups, sockets and subscribers wait until
+    /// the caller has released that lock and runs the effects. So a server's description and its pool change
+    /// at once.
+    #[must_use]
+    pub fn feed_within(self: &Arc<Self>, input: Input<Types<R, K>>) -> DeferredEffects {
+        self.feed_locked_within(self.lock(), input)
+    }
+
+    pub(super) fn feed_locked_within(
+        self: &Arc<Self>,
+        mut inner: InnerGuard<'_, R, K>,
+        input: Input<Types<R, K>>,
+    ) -> DeferredEffects {
+        let context = self.context(&inner, false);
+        let mut wakes = WakeList::default();
+        inner.handle(context.now, input, context.wants_events, &mut wakes);
+        drop(inner);
+        let driver = Arc::clone(self);
+        Box::new(move || driver.release_and_run(driver.lock(), context, wakes))
+    }
+
+    /// Asks for a connection. Returns the answer if there is one at once; otherwise the caller waits:
+    /// `waiter` is called, under the lock, for what wakes it, and the key is for
+    /// [`take_answer`](Self::take_answer) or [`abandon`](Self::abandon), one of which must follow.
+    ///
+    /// # Errors
+    ///
+    /// The key of a caller that has to wait.
+    pub fn request(
+        self: &Arc<Self>,
+        deadline: Option<std::time::Instant>,
+        purpose: Purpose,
+        waiter: impl FnOnce() -> R::Waiter,
+    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = self.lock();
+        let context = self.context(&inner, deadline.is_some());
+        let mut wakes = WakeList::default();
+        let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
+        let answer = inner.check_out(context.now, args, context.wants_events, waiter, &mut wakes);
+        panic_guard.defuse();
+        self.release_and_run(inner, context, wakes);
+        answer
+    }
+
+    /// Checks a connection in.
+    pub(super) fn check_in(
+        self: &Arc<Self>,
+        id: ConnId,
+        conn: Box<PooledSocket<R, K>>,
+        health: Health<ConnectionError>,
+    ) {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = self.lock();
+        let context = self.context(&inner, false);
+        let mut wakes = WakeList::default();
+        let input = Input::CheckedIn { id, conn, health };
+        inner.handle(context.now, input, context.wants_events, &mut wakes);
+        panic_guard.defuse();
+        self.release_and_run(inner, context, wakes);
+    }
+
+    #[inline]
+    pub(super) fn lock(&self) -> InnerGuard<'_, R, K> {
+        self.inner.lock()
+    }
+
+    pub(super) fn try_lock(&self) -> Option<InnerGuard<'_, R, K>> {
+        self.inner.try_lock()
+    }
+}
+
+/// The clock, and everything that happens after the lock is released.
+impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
+    /// The clock is read only if someone looks at the time: the machine, a subscriber, or the reader of a
+    /// whole trace.
+    #[inline(always)]
+    pub(super) fn context(&self, inner: &PoolInner<R, K>, is_timed: bool) -> InputContext {
+        let wants_events = self.subscribers.want_events();
+        let is_timed = is_timed || inner.state.needs_now();
+        let is_read = is_timed || wants_events || inner.state.is_journaled();
+        let now = if is_read { self.now() } else { inner.state.now() };
+        InputContext { now, is_timed, wants_events }
+    }
+
+    /// Releases the lock; then wakes callers, performs actions and tells subscribers, unless another
+    /// thread is doing that already. Subscribers come last, because they may take long.
+    #[inline(always)]
+    pub(super) fn release_and_run(
+        self: &Arc<Self>,
+        mut inner: InnerGuard<'_, R, K>,
+        context: InputContext,
+        wakes: WakeList<R::Waiter>,
+    ) {
+        let timer = if context.is_timed { inner.arm() } else { None };
+        if inner.state.wants_writer(inner.pending.has_timed_out) {
+            let has_timed_out = mem::take(&mut inner.pending.has_timed_out);
+            inner.state.call_writer(has_timed_out, &self.traces);
+        }
+        let pending = &mut inner.pending;
+        let (work, notifications) = (pending.work.claim(), pending.notifications.claim());
+        drop(inner);
+        if wakes.is_empty() && timer.is_none() {
+            // The usual case, in which not even the drop of nothing is worth its instructions.
+            mem::forget((wakes, timer));
+        } else {
+            Self::wake(wakes, timer);
+        }
+        if let Some(work) = work {
+            let _here = self.enter();
+            drop(outbox::drain(|| self.lock(), work, |action| self.perform(action)));
+        }
+        if let Some(notifications) = notifications {
+            let _here = self.enter();
+            let drained = outbox::drain(|| self.lock(), notifications, |it| self.notify(it));
+            self.notify_if_drained(drained);
+        }
+    }
+
+    #[inline(never)]
+    fn wake(wakes: WakeList<R::Waiter>, timer: Option<Waker>) {
+        // A waker of a foreign executor that panics must not keep the other callers waiting.
+        wakes.wake(|waiter| drop(catch_unwind(AssertUnwindSafe(|| R::wake(waiter)))));
+        timer.into_iter().for_each(Waker::wake);
+    }
+
+    fn enter(self: &Arc<Self>) -> Option<ReentrancyGuard> {
+        R::CALLERS_BLOCK.then(|| ReentrancyGuard::enter(self))
+    }
+
+    // Apart from the check-outs and check-ins that need none of it.
+    #[inline(never)]
+    fn perform(self: &Arc<Self>, action: Action<Types<R, K>>) {
+        match action {
+            Action::StartEstablish { id, deadline, background } => {
+                establish::start(self, id, deadline, background);
+            }
+            Action::AbortEstablish { id } => {
+                let task = self.lock().opening.get_mut(&id).and_then(|opening| {
+                    opening.is_aborted = true;
+                    opening.task.take()
+                });
+                task.into_iter().for_each(R::abort);
+            }
+            Action::CloseSocket { id, conn } => {
+                // A connection whose drop panics is closed all the same.
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
+                self.socket_closed(id);
+            }
+            Action::Interrupt { id } => {
+                let interrupt = self.lock().interrupts.get(&id).cloned();
+                // A shutdown in a child process would shut down the parent's socket.
+                let stop = if self.runtime.is_inherited() {
+                    Interrupt::renounce
+                } else {
+                    Interrupt::interrupt
+                };
+                interrupt.as_deref().into_iter().for_each(stop);
+            }
+            Action::EmitEvent(_) | Action::ReportLeak { .. } => {
+                unreachable!("told, not performed")
+            }
+            Action::Deliver { .. } => unreachable!("delivered under the lock"),
+        }
+    }
+
+    fn notify(&self, notification: Notification) {
+        match notification {
+            Notification::Event(event) => self.subscribers.tell(&self.address, event),
+            Notification::Leak { id, held } => self.leak_detector.report(&self.address, id, held),
+        }
+    }
+
+    fn socket_closed(&self, id: ConnId) {
+        let mut inner = self.lock();
+        let interrupt = inner.interrupts.remove(&id);
+        // A reset after a fork forgets sockets that were to be closed.
+        inner.pending.closing = inner.pending.closing.saturating_sub(1);
+        self.notify_if_drained(inner);
+        drop(interrupt);
+    }
+
+    /// Releases the lock, and wakes callers of `close` if there is nothing left to wait for.
+    fn notify_if_drained(&self, inner: InnerGuard<'_, R, K>) {
+        let is_drained = inner.is_drained();
+        drop(inner);
+        if is_drained {
+            self.drained.notify_all();
+        }
+    }
+
+    pub(super) fn opening_ended(&self, id: ConnId) {
+        let mut inner = self.lock();
+        let opening = inner.opening.remove(&id);
+        self.notify_if_drained(inner);
+        drop(opening);
+    }
+}
+
+/// What the pool is and has.
+impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
+    /// The server that the pool is for.
+    #[must_use]
+    pub const fn address(&self) -> &Arc<ServerAddress> {
+        &self.address
+    }
+
+    /// What makes the pool's connections.
+    #[must_use]
+    pub const fn connector(&self) -> &K {
+        &self.connector
+    }
+
+    /// The runtime that the pool lives on.
+    #[must_use]
+    pub fn runtime(&self) -> R {
+        self.runtime.runtime()
+    }
+
+    /// The state and the counts at this moment.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.lock().state.snapshot()
+    }
+
+    /// The options as they were set.
+    #[must_use]
+    pub fn options(&self) -> PoolOptions {
+        self.lock().state.options().clone()
+    }
+
+    /// Changes options of the running pool.
+    ///
+    /// # Errors
+    ///
+    /// Options that contradict each other; nothing changes then.
+    ///
+    /// # Panics
+    ///
+    /// When `loadBalanced` changes.
+    pub fn set_options(self: &Arc<Self>, options: PoolOptions) -> Result<(), InvalidOptions> {
+        options.validate()?;
+        let options = platform::with_jitter_seed_from_os(options);
+        self.leak_detector.set_options(&options);
+        self.feed(Input::SetOptions { options: Box::new(options) });
+        Ok(())
+    }
+
+    /// Turns an answer into the guard of a connection that was checked out at `caller`, or into the error
+    /// with the server's address.
+    ///
+    /// # Errors
+    ///
+    /// Why there is no connection.
+    pub fn guard(
+        self: &Arc<Self>,
+        result: CheckOutResult<R, K>,
+        caller: &'static std::panic::Location<'static>,
+    ) -> Result<PooledConnection<R, K>, cenote_core::error::PoolError> {
+        match result {
+            Ok((id, socket)) => Ok(PooledConnection::new(Arc::clone(self), id, socket, caller)),
+            Err(error) => Err(cenote_core::error::PoolError::new(Arc::clone(&self.address), error)),
+        }
+    }
+
+    /// Whether this is a child of the process that the pool lives in, and the pool was not reset there.
+    #[must_use]
+    pub fn is_inherited(&self) -> bool {
+        self.runtime.is_inherited()
+    }
+
+    /// Whether this thread performs the pool's actions or runs one of its subscribers: such a thread must
+    /// not wait for the pool. Known only on runtimes whose [callers block](Runtime::CALLERS_BLOCK).
+    #[must_use]
+    pub fn is_performing_here(self: &Arc<Self>) -> bool {
+        ReentrancyGuard::is_here(self)
+    }
+
+    /// Whether the pool is closed and nothing of it is left: no connection that is in use or being
+    /// opened or closed, and no event to be told.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.lock().is_drained()
+    }
+
+    /// Hears when [`is_drained`](Self::is_drained) becomes true. To be made before that is looked at.
+    #[must_use]
+    pub fn drained(&self) -> EventListener {
+        self.drained.listen()
+    }
+
+    pub(super) const fn failure_handler(&self) -> Option<&FailureHandler> {
+        self.failure_handler.as_ref()
+    }
+
+    pub(super) const fn leak_detector(&self) -> &LeakDetector {
+        &self.leak_detector
+    }
+
+    pub(super) const fn traces(&self) -> &Traces {
+        &self.traces
+    }
+
+    /// What the connector finds wrong with a connection. After a panic the connection is not trusted.
+    pub(super) fn fault(&self, connection: &K::Connection) -> Option<ConnectionError> {
+        error::fault(|| self.connector.fault(connection))
+    }
+
+    pub(super) fn add_interrupt(&self, id: ConnId, interrupt: Arc<Interrupt>) {
+        self.lock().interrupts.insert(id, interrupt);
+    }
+}
+
+/// Time.
+impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
+    /// The time now, as the machine counts it.
+    pub(super) fn now(&self) -> Instant {
+        self.instant(R::now())
+    }
+
+    fn instant(&self, at: std::time::Instant) -> Instant {
+        Instant::ORIGIN + at.saturating_duration_since(self.origin)
+    }
+
+    /// A time of the machine's as one of the clock's; `None` if it is out of the clock's range, which
+    /// means never.
+    pub(super) fn time_of(&self, instant: Instant) -> Option<std::time::Instant> {
+        self.origin.checked_add(instant.saturating_since(Instant::ORIGIN))
+    }
+
+    /// The time at which the pool was made. As a deadline it asks for what is there at once.
+    #[must_use]
+    pub const fn time_zero(&self) -> std::time::Instant {
+        self.origin
+    }
+
+    /// When a check-out that begins now times out, if it has no deadline of its own: `waitQueueTimeoutMS`.
+    #[must_use]
+    pub fn end_of_wait(&self) -> Option<std::time::Instant> {
+        let timeout = self.lock().state.options().wait_queue_timeout?;
+        R::now().checked_add(timeout).filter(|_| !timeout.is_zero())
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> fmt::Debug for PoolDriver<R, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolDriver").field("address", &self.address).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,135 @@
+//! Opening a connection, in a task of its own that owes the machine an answer.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::thread;
+
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::pool::{ConnId, Input, Instant};
+
+use super::driver::PoolDriver;
+use super::fork::ForkTrigger;
+use super::fork_guarded::{ForkGuarded, inherited};
+use super::inner::OpeningTask;
+use super::types::PooledSocket;
+use crate::connection::{Connector, HandshakeReporter, Target};
+use crate::failure;
+use crate::interrupt::Interrupt;
+use crate::runtime::{Runtime, timeout_at};
+
+/// Opens a connection on the pool's runtime.
+pub(super) fn start<R: Runtime, K: Connector<R>>(
+    driver: &Arc<PoolDriver<R, K>>,
+    id: ConnId,
+    deadline: Option<Instant>,
+    background: bool,
+) {
+    if driver.is_inherited() {
+        // After a reset the machine has forgotten this connection.
+        if driver.reset_in_child(ForkTrigger::Establishing).is_err() {
+            driver.feed(Input::EstablishFailed { id, cause: inherited(Stage::Tcp) });
+        }
+        return;
+    }
+    let runtime = driver.runtime();
+    let establishment = Establishment { driver: Arc::clone(driver), id, is_answered: false };
+    let deadline = deadline.and_then(|deadline| driver.time_of(deadline));
+    let target = Target {
+        address: Arc::clone(driver.address()),
+        connection_id: id.number(),
+        deadline: deadline.map(Into::into),
+        background,
+        runtime: runtime.clone(),
+    };
+    // The task may end before its handle is known; it removes its entry then. It is not spawned under the
+    // lock, because a runtime that has shut down drops it at once.
+    driver.lock().opening.insert(id, OpeningTask { task: None, is_aborted: false });
+    let task = runtime.spawn(establishment.run(target, deadline));
+    let unused = match driver.lock().opening.get_mut(&id) {
+        Some(opening) if opening.is_aborted => Some(task),
+        Some(opening) => {
+            opening.task = Some(task);
+            None
+        }
+        None => return drop(task),
+    };
+    unused.into_iter().for_each(R::abort);
+}
+
+/// The task. Dropped without an answer, it answers for itself.
+struct Establishment<R: Runtime, K: Connector<R>> {
+    driver: Arc<PoolDriver<R, K>>,
+    id: ConnId,
+    is_answered: bool,
+}
+
+impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
+    async fn run(mut self, target: Target<R>, deadline: Option<std::time::Instant>) {
+        let (driver, id) = (Arc::clone(&self.driver), self.id);
+        let reporter = HandshakeReporter::new(move |service| {
+            driver.feed(Input::Handshaken { id, service: Some(service) });
+        });
+        let runtime = target.runtime.clone();
+        let connecting = self.driver.connector().connect(target, reporter);
+        match by_deadline(&runtime, deadline, connecting).await {
+            Ok(connection) => self.succeed(connection),
+            Err(cause) => {
+                failure::show(self.driver.failure_handler(), &self.driver, id, &cause);
+                self.fail(cause);
+            }
+        }
+    }
+
+    fn succeed(&mut self, connection: K::Connection) {
+        self.is_answered = true;
+        let interrupter = self.driver.connector().interrupter(&connection);
+        let interrupt = Arc::new(Interrupt::new(interrupter));
+        self.driver.add_interrupt(self.id, Arc::clone(&interrupt));
+        let connection = ForkGuarded::new(connection);
+        let conn = Box::new(PooledSocket { connection, interrupt, error: None });
+        self.driver.feed(Input::EstablishSucceeded { id: self.id, conn });
+    }
+
+    fn fail(&mut self, cause: ConnectionError) {
+        self.is_answered = true;
+        self.driver.feed(Input::EstablishFailed { id: self.id, cause });
+    }
+
+    /// The task was aborted, the connector panicked, or the runtime shut down.
+    fn answer_for_lost_task(&mut self) {
+        let opening = self.driver.lock().opening.get(&self.id).map(|opening| opening.is_aborted);
+        if opening.unwrap_or(true) || thread::panicking() {
+            let reason = "given up: the task that opened it was aborted or has panicked";
+            self.fail(ConnectionError::network(Stage::Tcp, reason));
+        } else {
+            // The timer closes the pool, too, but possibly later: until then the next caller in the queue
+            // would wait for a connection that no task opens.
+            self.driver.runtime_ended();
+        }
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> Drop for Establishment<R, K> {
+    /// By now everything that the task had open is closed.
+    fn drop(&mut self) {
+        if !self.is_answered {
+            self.answer_for_lost_task();
+        }
+        self.driver.opening_ended(self.id);
+    }
+}
+
+/// Ends a connector that does not look at its deadline. One that does knows the stage, and comes first
+/// at the same moment.
+async fn by_deadline<R: Runtime, C>(
+    runtime: &R,
+    deadline: Option<std::time::Instant>,
+    connecting: impl Future<Output = Result<C, ConnectionError>>,
+) -> Result<C, ConnectionError> {
+    let Some(deadline) = deadline else { return connecting.await };
+    let after = deadline.saturating_duration_since(R::now());
+    match timeout_at(runtime, deadline, connecting).await {
+        Some(outcome) => outcome,
+        None => Err(ConnectionError::timeout(Stage::Tcp, after)),
+    }
+}

@@ -1,0 +1,285 @@
+use std::fmt;
+use std::future::Future;
+use std::ops::{Deref, DerefMut};
+use std::panic::Location;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::{ConnectionError, InterruptedError, OperationError, Stage};
+use cenote_core::pool::{ConnId, Health, Input, Purpose, ServiceId};
+
+use super::driver::PoolDriver;
+use super::fork::ForkTrigger;
+use super::types::PooledSocket;
+use crate::connection::Connector;
+use crate::failure;
+use crate::interrupt::Interrupt;
+use crate::runtime::Runtime;
+
+/// A connection that is checked out. Dropped, it is checked in: without waiting, without a task.
+///
+/// It is checked in as broken, and closed, when it was [marked](Self::mark_errored), when it was
+/// interrupted, or when the [connector finds fault](Connector::fault) with it, such as a reply that was
+/// not read to its end.
+pub struct PooledConnection<R: Runtime, K: Connector<R>> {
+    driver: Arc<PoolDriver<R, K>>,
+    id: ConnId,
+    /// There until the guard is dropped.
+    socket: Option<Box<PooledSocket<R, K>>>,
+    /// Whether the leak detector knows where it was checked out.
+    is_tracked: bool,
+}
+
+/// The parts of a guard, for shells with operations of their own.
+pub struct GuardParts<'c, R: Runtime, K: Connector<R>> {
+    /// The pool.
+    pub driver: &'c Arc<PoolDriver<R, K>>,
+    /// The connection's number.
+    pub id: ConnId,
+    /// The connection.
+    pub connection: &'c mut K::Connection,
+    /// Hears when the pool interrupts the connection.
+    pub interrupt: &'c Interrupt,
+    error: &'c mut Option<ConnectionError>,
+}
+
+impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
+    pub(super) fn new(
+        driver: Arc<PoolDriver<R, K>>,
+        id: ConnId,
+        socket: Box<PooledSocket<R, K>>,
+        caller: &'static Location<'static>,
+    ) -> Self {
+        let is_tracked = driver.leak_detector().note(id, caller);
+        Self { driver, id, socket: Some(socket), is_tracked }
+    }
+
+    /// The connection's number, as in events: 1, 2, 3, …
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id.number()
+    }
+
+    /// The service at the other end, behind a load balancer.
+    #[must_use]
+    pub fn service_id(&self) -> Option<ServiceId> {
+        self.driver.lock().state.service_of(self.id)
+    }
+
+    /// Whether the pool was cleared since the connection was made. An error on a stale connection says
+    /// nothing about the server as it is now.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        self.driver.lock().state.is_stale(self.id)
+    }
+
+    /// Marks the connection as broken: it is closed when it is checked in. The first error counts; each
+    /// is shown to [`Builder::on_failure`](crate::builder::Builder::on_failure).
+    pub fn mark_errored(&mut self, error: ConnectionError) {
+        failure::show(self.driver.failure_handler(), &self.driver, self.id, &error);
+        self.socket_mut().error.get_or_insert(error);
+    }
+
+    /// Says what the connection is used for from now on. Load-balanced pools count that for the message of a
+    /// wait-queue timeout. Does nothing to a connection that was inherited through a fork.
+    pub fn set_purpose(&mut self, purpose: Purpose) {
+        if self.check_process().is_ok() {
+            self.driver.feed(Input::Repurposed { id: self.id, purpose });
+        }
+    }
+
+    /// Whether the pool has interrupted the connection, because it was cleared with an interrupt. The
+    /// connection cannot be used any more then.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.socket().interrupt.has_happened()
+    }
+
+    /// Fails in a child of the process that opened the connection; resets the pool there, if its runtime
+    /// allows that.
+    ///
+    /// # Errors
+    ///
+    /// That the connection belongs to another process.
+    pub fn check_process(&self) -> Result<(), ConnectionError> {
+        let checked = self.socket().connection.check();
+        if checked.is_err() {
+            // Whether or not there is a runtime to go on with: this connection is of no use here.
+            let _ = self.driver.reset_in_child(ForkTrigger::Operating);
+        }
+        checked
+    }
+
+    /// The server's address.
+    #[must_use]
+    pub fn address(&self) -> &Arc<ServerAddress> {
+        self.driver.address()
+    }
+
+    /// The guard's parts, borrowed each by itself.
+    pub fn parts(&mut self) -> GuardParts<'_, R, K> {
+        let Self { driver, id, socket, is_tracked: _ } = self;
+        let Some(socket) = socket else { unreachable!("it is there until the guard is dropped") };
+        let PooledSocket { connection, interrupt, error } = &mut **socket;
+        GuardParts { driver, id: *id, connection, interrupt, error }
+    }
+
+    fn socket(&self) -> &PooledSocket<R, K> {
+        match &self.socket {
+            Some(socket) => socket,
+            None => unreachable!("it is there until the guard is dropped"),
+        }
+    }
+
+    fn socket_mut(&mut self) -> &mut PooledSocket<R, K> {
+        match &mut self.socket {
+            Some(socket) => socket,
+            None => unreachable!("it is there until the guard is dropped"),
+        }
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> GuardParts<'_, R, K> {
+    /// The error of an operation on a connection that was interrupted.
+    #[must_use]
+    pub fn interrupted(&self) -> InterruptedError {
+        InterruptedError::new(Arc::clone(self.driver.address()))
+    }
+}
+
+/// What an operation that failed means for its connection: the failure is shown to
+/// [`Builder::on_failure`](crate::builder::Builder::on_failure), and marks the connection unless it leaves it healthy.
+pub(crate) fn operation_failed<R: Runtime, K: Connector<R>>(
+    driver: &Arc<PoolDriver<R, K>>,
+    id: ConnId,
+    error: &mut Option<ConnectionError>,
+    cause: &ConnectionError,
+) {
+    failure::show(driver.failure_handler(), driver, id, cause);
+    if !cause.leaves_connection_healthy() {
+        error.get_or_insert_with(|| cause.clone());
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
+    /// Runs an operation that blocks. If the pool interrupts the connection meanwhile, the result is an
+    /// interrupt, whatever the operation says: at once if the connector has an
+    /// [interrupter](Connector::interrupter), otherwise when the operation returns. A [`ConnectionError`] that
+    /// leaves the connection unfit marks it.
+    ///
+    /// # Errors
+    ///
+    /// That of `operation`, or [`OperationError::Interrupted`].
+    pub fn run_blocking<'c, T>(
+        &'c mut self,
+        operation: impl FnOnce(&'c mut K::Connection) -> Result<T, ConnectionError>,
+    ) -> Result<T, OperationError> {
+        let GuardParts { driver, id, connection, interrupt, error } = self.parts();
+        let interrupted = || InterruptedError::new(Arc::clone(driver.address()));
+        // In a child process nothing must be sent on a socket of the parent.
+        if interrupt.has_happened() || driver.is_inherited() {
+            return Err(interrupted().into());
+        }
+        operation(connection).map_err(|cause| {
+            if interrupt.has_happened() {
+                return interrupted().into();
+            }
+            operation_failed(driver, id, error, &cause);
+            cause.into()
+        })
+    }
+}
+
+impl<R: Runtime<Waiter = Waker>, K: Connector<R>> PooledConnection<R, K> {
+    /// Waits until the pool interrupts the connection, because it was cleared with an interrupt. What is
+    /// being done with the connection then has to end at once.
+    ///
+    /// Cancel-safe.
+    pub async fn interrupted(&self) -> InterruptedError {
+        self.socket().interrupt.happens().await;
+        InterruptedError::new(Arc::clone(self.driver.address()))
+    }
+
+    /// Runs an operation, which fails when the pool interrupts the connection. A [`ConnectionError`] that
+    /// leaves the connection unfit marks it; each is shown to
+    /// [`Builder::on_failure`](crate::builder::Builder::on_failure) before this returns.
+    ///
+    /// # Errors
+    ///
+    /// That of `operation`, or [`OperationError::Interrupted`].
+    pub async fn run<'c, T, F>(
+        &'c mut self,
+        operation: impl FnOnce(&'c mut K::Connection) -> F,
+    ) -> Result<T, OperationError>
+    where
+        F: Future<Output = Result<T, ConnectionError>>,
+    {
+        self.check_process()?;
+        let GuardParts { driver, id, connection, interrupt, error } = self.parts();
+        if interrupt.has_happened() {
+            return Err(InterruptedError::new(Arc::clone(driver.address())).into());
+        }
+        let mut interrupted = std::pin::pin!(interrupt.happens());
+        let mut operation = std::pin::pin!(operation(connection));
+        let outcome = std::future::poll_fn(|cx| {
+            if interrupted.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            operation.as_mut().poll(cx).map(Some)
+        });
+        let Some(outcome) = outcome.await else {
+            return Err(InterruptedError::new(Arc::clone(driver.address())).into());
+        };
+        if let Err(cause) = &outcome {
+            operation_failed(driver, id, error, cause);
+        }
+        outcome.map_err(Into::into)
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> Deref for PooledConnection<R, K> {
+    type Target = K::Connection;
+
+    fn deref(&self) -> &K::Connection {
+        &self.socket().connection
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> DerefMut for PooledConnection<R, K> {
+    fn deref_mut(&mut self) -> &mut K::Connection {
+        &mut self.socket_mut().connection
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> Drop for PooledConnection<R, K> {
+    fn drop(&mut self) {
+        let Some(mut conn) = self.socket.take() else { return };
+        if self.is_tracked {
+            self.driver.leak_detector().forget(self.id);
+        }
+        let interrupted = || {
+            let text = "interrupted by the pool";
+            conn.interrupt.has_happened().then(|| ConnectionError::network(Stage::Operation, text))
+        };
+        let error = conn.error.take().or_else(interrupted);
+        let error = error.or_else(|| self.driver.fault(&conn.connection));
+        let health = error.map_or(Health::Healthy, Health::Errored);
+        self.driver.check_in(self.id, conn, health);
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> fmt::Debug for PooledConnection<R, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PooledConnection")
+            .field("id", &self.id())
+            .field("address", self.address())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> fmt::Debug for GuardParts<'_, R, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardParts").field("id", &self.id).finish_non_exhaustive()
+    }
+}

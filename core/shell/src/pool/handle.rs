@@ -1,0 +1,199 @@
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::sync::Arc;
+use std::task::Waker;
+
+use cenote_core::address::ServerAddress;
+use cenote_core::error::{ConnectionError, PoolError};
+use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
+
+use super::check_out::CheckOut;
+use super::driver::PoolDriver;
+use super::guard::PooledConnection;
+use crate::connection::Connector;
+use crate::runtime::Runtime;
+
+/// A pool of connections to one server. A clone is the same pool; when the last one is dropped, it
+/// closes.
+///
+/// A new pool is paused: it hands out no connection until it is marked [`ready`](Self::ready), and again
+/// after each [`clear`](Self::clear). A [`Client`](crate::client::Client) does both by monitoring its servers.
+pub struct Pool<R: Runtime, K: Connector<R>> {
+    handle: Arc<Handle<R, K>>,
+}
+
+/// Closes the pool with the last handle.
+struct Handle<R: Runtime, K: Connector<R>> {
+    driver: Arc<PoolDriver<R, K>>,
+}
+
+impl<R: Runtime, K: Connector<R>> Pool<R, K> {
+    pub(super) fn new(driver: Arc<PoolDriver<R, K>>) -> Self {
+        Self { handle: Arc::new(Handle { driver }) }
+    }
+
+    /// Marks the pool ready: the server is there, and connections may be made and handed out. Does nothing
+    /// on a pool that is ready or closed.
+    pub fn ready(&self) {
+        self.driver().feed(Input::Ready);
+    }
+
+    /// Clears the pool: connections that were made before are not handed out any more, callers that wait
+    /// get an error, and the pool pauses until it is marked [`ready`](Self::ready) again. With `interrupt`,
+    /// connections in use are interrupted.
+    ///
+    /// # Panics
+    ///
+    /// In load-balanced mode, where a [service](Self::clear_service) is cleared.
+    pub fn clear(&self, cause: ConnectionError, interrupt: bool) {
+        self.driver().feed(Input::Clear { cause, interrupt, service: None });
+    }
+
+    /// Clears one service behind a load balancer. The pool stays ready.
+    ///
+    /// # Panics
+    ///
+    /// When the pool is not in load-balanced mode.
+    pub fn clear_service(&self, cause: ConnectionError, service: ServiceId) {
+        self.driver().feed(Input::Clear { cause, interrupt: false, service: Some(service) });
+    }
+
+    /// Changes options of the running pool. What is not set takes its default.
+    ///
+    /// # Errors
+    ///
+    /// Options that contradict each other; nothing changes then.
+    ///
+    /// # Panics
+    ///
+    /// When `loadBalanced` changes.
+    pub fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
+        self.driver().set_options(options)
+    }
+
+    /// The options as they were set; with a seed of the pool's own, if lifetimes are limited and none was
+    /// set.
+    #[must_use]
+    pub fn options(&self) -> PoolOptions {
+        self.driver().options()
+    }
+
+    /// The state and the counts at this moment.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.driver().snapshot()
+    }
+
+    /// The server that the pool is for.
+    #[must_use]
+    pub fn address(&self) -> &ServerAddress {
+        self.driver().address()
+    }
+
+    /// The pool without its handle, for shells with a face of their own.
+    #[must_use]
+    pub fn driver(&self) -> &Arc<PoolDriver<R, K>> {
+        &self.handle.driver
+    }
+}
+
+/// Check-outs of asynchronous callers.
+impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
+    /// Checks a connection out: one that is available, a new one, or, for a caller that has to wait, the
+    /// one that comes first. Callers are served in their order.
+    ///
+    /// Waits for `waitQueueTimeoutMS` at most for its turn, and without limit if there is none.
+    /// Cancel-safe: dropping the future leaves the wait queue and never loses a connection.
+    ///
+    /// # Errors
+    ///
+    /// [`PoolError`]: the pool is paused, closed or was cleared, the time ran out, or the connection that
+    /// was made for this check-out failed.
+    #[track_caller]
+    pub fn check_out(
+        &self,
+    ) -> impl Future<Output = Result<PooledConnection<R, K>, PoolError>> + Send {
+        self.check_out_at(Location::caller(), Purpose::Other, None)
+    }
+
+    /// As [`check_out`](Self::check_out), but gives up at `deadline`, whatever `waitQueueTimeoutMS` says. The
+    /// deadline covers a connection that is made for this check-out, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_out`](Self::check_out).
+    #[track_caller]
+    pub fn check_out_before(
+        &self,
+        deadline: R::Instant,
+    ) -> impl Future<Output = Result<PooledConnection<R, K>, PoolError>> + Send {
+        self.check_out_at(Location::caller(), Purpose::Other, Some(deadline.into()))
+    }
+
+    /// As [`check_out_before`](Self::check_out_before), and says what the connection is for: cursors and
+    /// transactions pin theirs in load-balanced mode, and are counted.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_out`](Self::check_out).
+    #[track_caller]
+    pub fn check_out_for(
+        &self,
+        purpose: Purpose,
+        deadline: Option<R::Instant>,
+    ) -> impl Future<Output = Result<PooledConnection<R, K>, PoolError>> + Send {
+        self.check_out_at(Location::caller(), purpose, deadline.map(Into::into))
+    }
+
+    /// Checks a connection out, runs an operation on it, and checks it in.
+    ///
+    /// # Errors
+    ///
+    /// That of the check-out, or of `operation`.
+    #[track_caller]
+    pub fn with_connection<T, E: From<PoolError>>(
+        &self,
+        operation: impl AsyncFnOnce(&mut PooledConnection<R, K>) -> Result<T, E>,
+    ) -> impl Future<Output = Result<T, E>> {
+        let check_out = self.check_out();
+        async move {
+            let mut connection = check_out.await?;
+            operation(&mut connection).await
+        }
+    }
+
+    pub(crate) fn check_out_at(
+        &self,
+        caller: &'static Location<'static>,
+        purpose: Purpose,
+        deadline: Option<std::time::Instant>,
+    ) -> CheckOut<'_, R, K> {
+        CheckOut::new(self.driver(), purpose, deadline, caller)
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> Clone for Pool<R, K> {
+    fn clone(&self) -> Self {
+        Self { handle: Arc::clone(&self.handle) }
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> fmt::Debug for Pool<R, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("address", self.address())
+            .field("snapshot", &self.snapshot().to_string())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> Drop for Handle<R, K> {
+    fn drop(&mut self) {
+        // In a child process the pool is the parent's to close.
+        if !self.driver.is_inherited() {
+            self.driver.close();
+            self.driver.runtime.stop_timer();
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What is under the lock: the machine, the callers that wait, and what is to be done after the lock is
+//! released.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::task::Waker;
+
+use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId};
+use slab::Slab;
+
+use super::check_out::WaiterKey;
+use super::collector::{ActionCollector, Pending};
+use super::types::{CheckOutResult, Types};
+use crate::connection::Connector;
+use crate::event::Notification;
+use crate::interrupt::Interrupt;
+use crate::outbox::Outbox;
+use crate::runtime::Runtime;
+use crate::trace::RecordedPool;
+use crate::wake_list::WakeList;
+
+pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
+    pub(super) state: RecordedPool<Types<R, K>>,
+    /// The number of the last check-out.
+    check_outs: u64,
+    pub(super) waiters: Slab<WaiterSlot<R, K>>,
+    pub(super) pending: Pending<R, K>,
+    pub(super) timer: TimerState,
+    /// The tasks that open connections, until they end.
+    pub(super) opening: BTreeMap<ConnId, OpeningTask<R>>,
+    /// Connections that are open.
+    pub(super) interrupts: BTreeMap<ConnId, Arc<Interrupt>>,
+}
+
+/// A check-out that waits, or whose answer waits for it.
+pub(super) enum WaiterSlot<R: Runtime, K: Connector<R>> {
+    Waiting(R::Waiter),
+    Answered(CheckOutResult<R, K>),
+    /// The caller is gone; the machine is about to hear of it.
+    Cancelled,
+}
+
+/// When the timer fires, and how it hears of an earlier time.
+#[derive(Default)]
+pub(super) struct TimerState {
+    pub(super) armed: Option<Instant>,
+    pub(super) waker: Option<Waker>,
+    /// Which timer counts: a pool that was reset after a fork has another one.
+    pub(super) number: u32,
+}
+
+/// A task that opens a connection.
+pub(super) struct OpeningTask<R: Runtime> {
+    /// There as soon as the task was spawned.
+    pub(super) task: Option<R::Task>,
+    /// The pool does not want the connection any more.
+    pub(super) is_aborted: bool,
+}
+
+/// What a caller asks for.
+#[derive(Clone, Copy)]
+pub(super) struct CheckOutArgs {
+    pub(super) deadline: Option<Instant>,
+    pub(super) purpose: Purpose,
+}
+
+impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
+    /// `first` are the machine's actions when it was made.
+    pub(super) fn new(
+        state: RecordedPool<Types<R, K>>,
+        first: VecDeque<Action<Types<R, K>>>,
+    ) -> Self {
+        let mut pending = Pending::default();
+        first.into_iter().for_each(|action| pending.push(action));
+        Self {
+            state,
+            check_outs: 0,
+            waiters: Slab::new(),
+            pending,
+            timer: TimerState::default(),
+            opening: BTreeMap::new(),
+            interrupts: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.state.snapshot().status == Status::Closed
+    }
+
+    /// Whether the pool is closed, everything was checked in, every socket is closed, and subscribers
+    /// were told of all that.
+    pub(super) fn is_drained(&self) -> bool {
+        let snapshot = self.state.snapshot();
+        snapshot.status == Status::Closed
+            && snapshot.total == 0
+            && self.pending.closing == 0
+            && self.opening.is_empty()
+            && self.pending.notifications.is_idle()
+    }
+
+    /// Feeds one input. Callers that get an answer by it are put into `wakes`.
+    ///
+    /// # Panics
+    ///
+    /// When the shell broke the machine's contract.
+    // Inlined, as the machine's own `handle` is, into callers that know which input they feed.
+    #[inline(always)]
+    pub(super) fn handle(
+        &mut self,
+        now: Instant,
+        input: Input<Types<R, K>>,
+        wants_events: bool,
+        wakes: &mut WakeList<R::Waiter>,
+    ) {
+        let mut collector = ActionCollector {
+            pending: &mut self.pending,
+            waiters: &mut self.waiters,
+            wakes,
+            wants_events,
+            caller: None,
+            answer: None,
+        };
+        if let Err(misuse) = self.state.handle(now, input, &mut collector) {
+            contract_broken(&misuse);
+        }
+    }
+
+    /// Feeds a check-out. Returns the answer if there is one at once; otherwise the caller waits in a
+    /// slot, whose key is returned.
+    #[inline(always)]
+    pub(super) fn check_out(
+        &mut self,
+        now: Instant,
+        CheckOutArgs { deadline, purpose }: CheckOutArgs,
+        wants_events: bool,
+        waiter: impl FnOnce() -> R::Waiter,
+        wakes: &mut WakeList<R::Waiter>,
+    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        self.check_outs += 1;
+        let id = WaiterId(self.check_outs);
+        let slot = self.waiters.vacant_key();
+        let input = Input::CheckOutRequested { id, waiter: slot, deadline, purpose };
+        let mut collector = ActionCollector {
+            pending: &mut self.pending,
+            waiters: &mut self.waiters,
+            wakes,
+            wants_events,
+            caller: Some(slot),
+            answer: None,
+        };
+        if let Err(misuse) = self.state.handle(now, input, &mut collector) {
+            contract_broken(&misuse);
+        }
+        if let Some(answer) = collector.answer {
+            return Ok(answer);
+        }
+        let taken = self.waiters.insert(WaiterSlot::Waiting(waiter()));
+        debug_assert_eq!(taken, slot, "no other caller takes a slot under the same lock");
+        Err(WaiterKey { slot, id })
+    }
+
+    /// Sets the timer to the machine's next deadline, if that is earlier. Returns the waker of the
+    /// timer, which has to be woken after the lock is released.
+    #[inline(never)]
+    pub(super) fn arm(&mut self) -> Option<Waker> {
+        let due = self.state.next_deadline()?.at;
+        if self.timer.armed.is_some_and(|armed| armed <= due) {
+            return None;
+        }
+        self.timer.armed = Some(due);
+        self.timer.waker.take()
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> AsMut<Outbox<Action<Types<R, K>>>> for PoolInner<R, K> {
+    fn as_mut(&mut self) -> &mut Outbox<Action<Types<R, K>>> {
+        &mut self.pending.work
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> AsMut<Outbox<Notification>> for PoolInner<R, K> {
+    fn as_mut(&mut self) -> &mut Outbox<Notification> {
+        &mut self.pending.notifications
+    }
+}
+
+/// A defect of the shell.
+#[cold]
+fn contract_broken<R: Runtime, K: Connector<R>>(misuse: &Misuse<Types<R, K>>) -> ! {
+    panic!("the contract between shell and machine is broken: {misuse}");
+}

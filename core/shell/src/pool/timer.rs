@@ -1,0 +1,95 @@
+//! The pool's one timer.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use cenote_core::pool::{Input, Instant};
+
+use super::driver::PoolDriver;
+use crate::connection::Connector;
+use crate::runtime::Runtime;
+
+/// Starts the timer, which feeds [`Input::Timer`] at the machine's deadlines until the pool is closed.
+pub(super) fn start<R: Runtime, K: Connector<R>>(driver: &Arc<PoolDriver<R, K>>, number: u32) {
+    let timer = Timer { driver: Arc::clone(driver), number, sleep: None };
+    // Not under a lock: a runtime that has shut down drops the timer at once.
+    let task = driver.runtime().spawn(timer);
+    driver.runtime.set_timer(task);
+}
+
+struct Timer<R: Runtime, K: Connector<R>> {
+    driver: Arc<PoolDriver<R, K>>,
+    number: u32,
+    /// Until which of the machine's times it sleeps.
+    sleep: Option<(Instant, Sleep)>,
+}
+
+type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What the timer waits for.
+enum Next {
+    /// This time, or an earlier one of which the timer's waker is told.
+    At(Instant),
+    /// The waker alone: nothing is due.
+    Nothing,
+    Closed,
+}
+
+impl<R: Runtime, K: Connector<R>> Timer<R, K> {
+    /// Under the lock, so that a time that is set later finds the waker.
+    fn next(&self, cx: &Context<'_>) -> Next {
+        let mut inner = self.driver.lock();
+        if inner.is_closed() {
+            return Next::Closed;
+        }
+        let timer = &mut inner.timer;
+        let old = timer.waker.replace(cx.waker().clone());
+        let next = timer.armed.map_or(Next::Nothing, Next::At);
+        drop(inner);
+        drop(old);
+        next
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> Future for Timer<R, K> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        loop {
+            let armed = match this.next(cx) {
+                Next::Closed => return Poll::Ready(()),
+                Next::At(armed) => armed,
+                Next::Nothing => return Poll::Pending,
+            };
+            let sleep = this.sleep.take().filter(|(at, _)| *at == armed);
+            let sleep = match (sleep, this.driver.time_of(armed)) {
+                (Some((_, sleep)), _) => sleep,
+                (None, Some(at)) => Box::pin(this.driver.runtime().sleep_until(at)),
+                // Out of the clock's range, which means never.
+                (None, None) => return Poll::Pending,
+            };
+            let (_, sleep) = this.sleep.insert((armed, sleep));
+            if sleep.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            this.sleep = None;
+            // The input itself sets the next time.
+            this.driver.lock().timer.armed = None;
+            this.driver.feed(Input::Timer);
+        }
+    }
+}
+
+impl<R: Runtime, K: Connector<R>> Drop for Timer<R, K> {
+    /// Dropped before the pool is closed, the timer's runtime has shut down, unless this is the timer of
+    /// the process from which the pool was forked.
+    fn drop(&mut self) {
+        let is_current = self.driver.lock().timer.number == self.number;
+        if is_current {
+            self.driver.runtime_ended();
+        }
+    }
+}

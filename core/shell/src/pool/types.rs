@@ -1,0 +1,44 @@
+//! What the shell brings to the machine.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{CheckOutError, ConnId, PoolTypes};
+
+use super::fork_guarded::ForkGuarded;
+use crate::connection::Connector;
+use crate::interrupt::Interrupt;
+use crate::runtime::Runtime;
+
+/// The machine's payloads on the runtime `R` with connections of `K`.
+#[derive(Debug)]
+pub struct Types<R, K>(PhantomData<(R, K)>);
+
+impl<R: Runtime, K: Connector<R>> PoolTypes for Types<R, K> {
+    type Conn = Box<PooledSocket<R, K>>;
+    /// The index of the caller's slot in the driver's table of waiters. The slot is taken only if the
+    /// check-out has to wait.
+    type Waiter = usize;
+    type Cause = ConnectionError;
+}
+
+/// An established connection and what belongs to it. It moves as one pointer.
+pub struct PooledSocket<R: Runtime, K: Connector<R>> {
+    pub(super) connection: ForkGuarded<R, K::Connection>,
+    pub(super) interrupt: Arc<Interrupt>,
+    /// Why it must not be used again, if so.
+    pub(super) error: Option<ConnectionError>,
+}
+
+/// What becomes of a check-out: a connection for [`PoolDriver::guard`](super::PoolDriver::guard), or why
+/// there is none.
+pub type CheckOutResult<R, K> =
+    Result<(ConnId, Box<PooledSocket<R, K>>), CheckOutError<ConnectionError>>;
+
+impl<R: Runtime, K: Connector<R>> fmt::Debug for PooledSocket<R, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PooledSocket").field("error", &self.error).finish_non_exhaustive()
+    }
+}

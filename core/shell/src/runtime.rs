@@ -1,0 +1,208 @@
+//! What a shell needs of the runtime that it runs on: [`Runtime`] for the pool, [`Network`] for
+//! connections that the shell opens itself.
+//!
+//! tokio, mio and smol each implement these traits in about a page. Everything else (the lock and when
+//! the clock is read, check-outs and their cancellation, establishment, monitors, the client) is written
+//! once, generic over them, and dispatched statically.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::DerefMut;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+#[cfg(feature = "tls")]
+use std::{io, net::SocketAddr};
+
+use futures_io::{AsyncRead, AsyncWrite};
+
+#[cfg(feature = "tls")]
+use crate::connection::OpenedConnection;
+use crate::event::PoolEvent;
+use crate::fork::ForkError;
+
+/// A runtime: tasks, a timer, a lock, and a way to wake a caller that waits.
+///
+/// A value of this type is a handle; clones are the same runtime.
+pub trait Runtime: Clone + fmt::Debug + Send + Sync + 'static {
+    /// The lock around a pool. [`std::sync::Mutex`], unless a model checker brings its own.
+    type Mutex<T: Send + 'static>: Lock<T>;
+
+    /// Wakes a caller that waits for a connection: a [`Waker`] for asynchronous
+    /// callers, an unparker for callers that block.
+    type Waiter: Send + 'static;
+
+    /// The runtime's type for points in time, in which callers give their deadlines.
+    type Instant: Copy + fmt::Debug + Send + Sync + From<Instant> + Into<Instant> + 'static;
+
+    /// A spawned task. The pool drops the handle when the task has ended or is to be
+    /// [aborted](Self::abort), so that a handle whose drop cancels the task is fine.
+    type Task: Send + 'static;
+
+    /// The sending half of the channel that [`Builder::event_channel`](crate::builder::Builder::event_channel)
+    /// takes.
+    type EventSender: Send + Sync + 'static;
+
+    /// The program that traces name as their origin: name and version.
+    const PROGRAM: &'static str;
+
+    /// Whether callers block their thread. Then `close` must know when it is called from a callback of
+    /// the same pool, because it would wait for itself.
+    const CALLERS_BLOCK: bool = false;
+
+    /// The time now. A runtime with a clock of its own, such as tokio's paused one, reads that.
+    fn now() -> Instant {
+        Instant::now()
+    }
+
+    /// Wakes a waiter. Called without a lock. A panic in it does not reach the pool.
+    fn wake(waiter: Self::Waiter);
+
+    /// Runs a future to its end. A runtime that has shut down drops it.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) -> Self::Task;
+
+    /// Drops a task's future as soon as it does not run. Need not wait for that.
+    fn abort(task: Self::Task) {
+        drop(task);
+    }
+
+    /// Waits until that time. Must be called for as long as the runtime runs only.
+    fn sleep_until(&self, at: Instant) -> impl Future<Output = ()> + Send + 'static;
+
+    /// Sends an event, unless the receiver is gone.
+    fn send_event(sender: &Self::EventSender, event: PoolEvent);
+
+    /// Runs the first poll of a check-out. A runtime with cooperative scheduling answers `Pending` instead,
+    /// and wakes the task, when the task has to yield first.
+    fn poll_cooperatively<T>(
+        cx: &mut Context<'_>,
+        work: impl FnOnce(&Waker) -> Poll<T>,
+    ) -> Poll<T> {
+        work(cx.waker())
+    }
+
+    /// The runtime on which a pool goes on by itself in a child process, where `self` is the parent's.
+    ///
+    /// # Errors
+    ///
+    /// There is none here: then connections fail until the pool is reset.
+    fn after_fork(&self) -> Result<Self, ForkError>;
+
+    /// Disposes of tasks, wakers and connections that belong to the parent process. The default forgets
+    /// them: dropping a socket whose registration is shared with the parent would deregister the parent's.
+    fn discard_inherited<T>(inherited: T) {
+        std::mem::forget(inherited);
+    }
+}
+
+/// A stream of any type: what a [`Network`] connects to, unless its connections need to know more of it.
+pub type BoxedStream = Box<dyn AsyncStream>;
+
+/// Reads and writes bytes asynchronously.
+pub trait AsyncStream: AsyncRead + AsyncWrite + Send + Unpin + 'static {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> AsyncStream for S {}
+
+/// A runtime that can be found where the caller is: what builders of asynchronous pools run on.
+pub trait CurrentRuntime: Runtime<Waiter = Waker> {
+    /// The runtime of the calling task or thread.
+    ///
+    /// # Panics
+    ///
+    /// Where there is none.
+    fn current() -> Self;
+}
+
+/// A runtime that opens connections to MongoDB servers (feature `tls`).
+#[cfg(feature = "tls")]
+pub trait Network: Runtime {
+    /// A socket on the runtime: TCP or a Unix domain socket.
+    type Stream: AsyncRead + AsyncWrite + Send + Unpin + 'static;
+
+    /// A connected socket that an application brings for
+    /// [`MongoConnector::establish`](crate::connection::MongoConnector::establish).
+    type OpenSocket: Send;
+
+    /// What a pool hands out. [`Connection`](crate::connection::Connection), unless callers block.
+    type Connection: OpenedConnection<Self>;
+
+    /// The addresses of a host name, in the system's order of preference.
+    fn resolve(
+        &self,
+        host: &str,
+        port: u16,
+    ) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send;
+
+    /// Connects to one address, and [prepares](crate::dial::prepare) the socket.
+    fn connect(&self, address: SocketAddr)
+    -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// Connects to a Unix domain socket.
+    fn connect_unix(&self, path: &str) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+
+    /// Puts a socket of the application's on the runtime.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    fn adopt(&self, socket: Self::OpenSocket) -> io::Result<Self::Stream>;
+
+    /// Runs work that blocks for some milliseconds, such as PBKDF2, where it does not delay other tasks.
+    fn unblock<R: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> impl Future<Output = io::Result<R>> + Send;
+}
+
+/// A mutual exclusion lock that a panic does not poison.
+pub trait Lock<T>: Send + Sync + 'static {
+    /// Holds the lock until it is dropped.
+    type Guard<'a>: DerefMut<Target = T>
+    where
+        T: 'a;
+
+    /// A lock that is free.
+    fn new(value: T) -> Self;
+
+    /// Waits for the lock.
+    fn lock(&self) -> Self::Guard<'_>;
+
+    /// The lock, if it is free.
+    fn try_lock(&self) -> Option<Self::Guard<'_>>;
+}
+
+impl<T: Send + 'static> Lock<T> for Mutex<T> {
+    type Guard<'a> = MutexGuard<'a, T>;
+
+    fn new(value: T) -> Self {
+        Self::new(value)
+    }
+
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, T> {
+        self.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// What becomes of `work`, or `None` if it is not done at that time.
+pub(crate) async fn timeout_at<R: Runtime, T>(
+    runtime: &R,
+    at: Instant,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = std::pin::pin!(work);
+    let mut sleep = std::pin::pin!(runtime.sleep_until(at));
+    std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
+        Poll::Ready(result) => Poll::Ready(Some(result)),
+        Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),
+    })
+    .await
+}

@@ -1,0 +1,105 @@
+//! The thread that turns the event loop of a pool or of a client.
+
+use std::io::{self, ErrorKind};
+use std::process;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use mio::{Events, Poll, Token, Waker};
+
+use crate::event_loop::{EventLoop, Owner};
+
+/// The token of the waker; sockets have those after it.
+const WAKER: Token = Token(0);
+
+/// How many events are taken at once.
+const EVENTS: usize = 256;
+
+/// An event loop for a thread to turn, and the source of its events.
+pub(crate) fn new_event_loop(owner: Owner) -> io::Result<(EventLoop, Poll)> {
+    let poll = Poll::new()?;
+    let waker = Waker::new(poll.registry(), WAKER)?;
+    // If that fails, the loop looks at its queues after the next event.
+    let wake = move || drop(waker.wake());
+    let event_loop = EventLoop::new(poll.registry().try_clone()?, 1..usize::MAX, wake, owner);
+    Ok((event_loop, poll))
+}
+
+/// The thread `cenote-loop`, if there is one: the pools of a client use the client's, and the pool of a
+/// [`PoolSource`](crate::PoolSource) has none.
+#[derive(Debug, Default)]
+pub(crate) struct LoopThread(Mutex<Option<Running>>);
+
+#[derive(Debug)]
+struct Running {
+    handle: JoinHandle<()>,
+    /// Threads do not exist in a child process.
+    process: u32,
+}
+
+impl LoopThread {
+    /// Turns the loop until it has no tasks any more, and [ends](EventLoop::end) it then. Ends it at once
+    /// if the operating system has no thread.
+    pub(crate) fn start(&self, event_loop: EventLoop, poll: Poll) -> io::Result<()> {
+        let ended = EndOnDrop(event_loop);
+        let builder = thread::Builder::new().name("cenote-loop".to_owned());
+        let handle = builder.spawn(move || run(&ended.0, poll))?;
+        let started = Running { handle, process: process::id() };
+        // The thread of the parent process can be neither joined nor detached.
+        std::mem::forget(self.running().replace(started));
+        Ok(())
+    }
+
+    /// Waits for the end of the thread. Does nothing on the thread itself, and in a child process.
+    pub(crate) fn join(&self) {
+        let can_wait = |running: &mut Running| !running.is_current() && running.is_here();
+        // Not under the lock: another thread that joins must not block the loop's own thread.
+        let running = self.running().take_if(can_wait);
+        // The panic hook has reported a panic.
+        let _ = running.map(|running| running.handle.join());
+    }
+
+    /// Whether the calling thread is this one.
+    pub(crate) fn is_current(&self) -> bool {
+        self.running().as_ref().is_some_and(Running::is_current)
+    }
+
+    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Running {
+    fn is_current(&self) -> bool {
+        self.handle.thread().id() == thread::current().id()
+    }
+
+    fn is_here(&self) -> bool {
+        self.process == process::id()
+    }
+}
+
+/// Ends the loop however the thread ends, so that no caller waits for it.
+struct EndOnDrop(EventLoop);
+
+fn run(event_loop: &EventLoop, mut poll: Poll) {
+    let mut events = Events::with_capacity(EVENTS);
+    while !event_loop.is_idle() {
+        match poll.poll(&mut events, event_loop.fall_asleep()) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            // Without events no connection can be opened.
+            Err(_) => return,
+        }
+        for event in &events {
+            event_loop.socket_event(event.token());
+        }
+        event_loop.turn();
+    }
+}
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
