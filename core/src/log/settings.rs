@@ -37,7 +37,8 @@ impl LogSettings {
     }
 
     /// These settings, but for what the value of [`VARIABLE`](Self::VARIABLE) says, if it is valid:
-    /// so the environment beats the program.
+    /// so the environment takes precedence.
+    // LG-54
     #[must_use]
     pub fn with_variable(self, value: Option<&str>) -> Self {
         // `usize` itself would also read `+1`.

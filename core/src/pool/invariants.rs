@@ -5,9 +5,10 @@ use alloc::collections::BTreeMap;
 use super::checkpoint::InvalidCheckpoint;
 use super::id::ConnId;
 use super::options::Settings;
+use super::state::PoolState;
 use super::state::connections::{ConnState, Connection};
 use super::state::lists::List;
-use super::state::{PoolState, Verdict, ensure};
+use super::state::verify::{Verdict, ensure};
 use super::status::Status;
 use super::types::PoolTypes;
 

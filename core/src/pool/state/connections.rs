@@ -12,7 +12,7 @@ use core::cmp::Reverse;
 use slab::Slab;
 
 use super::lists::{List, Lists};
-use super::{Verdict, ensure};
+use super::verify::{Verdict, ensure};
 use crate::pool::id::{ConnId, ServiceId, WaiterId};
 use crate::pool::input::Purpose;
 use crate::pool::time::Instant;
@@ -171,21 +171,26 @@ impl<C> Connections<C> {
         self.discount_use(&was);
     }
 
-    /// An available connection, which hands out its payload, or a pending one that is established
-    /// is in use from now on.
+    /// An available connection is in use from now on, and hands out its payload.
+    #[inline(always)]
+    pub(in crate::pool) fn check_out(&mut self, id: ConnId, since: Instant, purpose: Purpose) -> C {
+        let ConnState::Available { conn, .. } = self.start_use(id, since, purpose) else {
+            unreachable!("an available connection")
+        };
+        conn
+    }
+
+    /// A connection that was not in use is, from now on. Returns its state before.
     #[inline(always)]
     pub(in crate::pool) fn start_use(
         &mut self,
         id: ConnId,
         since: Instant,
         purpose: Purpose,
-    ) -> Option<C> {
+    ) -> ConnState<C> {
+        let was = self.set(id, ConnState::InUse { since, purpose, interrupted: false });
         self.purposes[purpose as usize] += 1;
-        match self.set(id, ConnState::InUse { since, purpose, interrupted: false }) {
-            ConnState::Available { conn, .. } => Some(conn),
-            ConnState::Pending { .. } => None,
-            ConnState::InUse { .. } => unreachable!("a use begins once"),
-        }
+        was
     }
 
     /// A connection in use serves another purpose from now on.
@@ -372,7 +377,7 @@ impl<C> Connections<C> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn discount_use(&mut self, was: &ConnState<C>) {
         if let ConnState::InUse { purpose, .. } = was {
             let count = &mut self.purposes[*purpose as usize];

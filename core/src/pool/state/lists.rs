@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Verdict, ensure};
+use super::verify::{Verdict, ensure};
 
 /// The lists; each connection is on one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ struct Link {
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub(in crate::pool) struct Lists {
+pub(super) struct Lists {
     /// First the anchors, then the slots.
     table: Vec<Link>,
     lens: [u32; List::ALL.len()],
@@ -56,7 +56,7 @@ const NONE: u32 = u32::MAX;
 const ANCHORS: u32 = List::ALL.len() as u32;
 
 impl Lists {
-    pub(in crate::pool) fn new() -> Self {
+    pub(super) fn new() -> Self {
         let alone = |list: List| Link { previous: list.anchor(), next: list.anchor(), list };
         Self { table: List::ALL.map(alone).to_vec(), lens: [0; List::ALL.len()], free: NONE }
     }
@@ -64,7 +64,7 @@ impl Lists {
     /// Lists with `slots` slots, of which those of `free`, the next to be used first, are on none,
     /// and the others are on the lists on which `listed` puts them, in this order. Each slot must
     /// be in one of the two, once.
-    pub(in crate::pool) fn restore(
+    pub(super) fn restore(
         slots: usize,
         listed: impl Iterator<Item = (u32, List)>,
         free: &[u32],
@@ -78,7 +78,7 @@ impl Lists {
     }
 
     /// Puts a slot that is on no list at the end of one.
-    pub(in crate::pool) fn append(&mut self, slot: u32, list: List) {
+    pub(super) fn append(&mut self, slot: u32, list: List) {
         let at = slot + ANCHORS;
         if at as usize >= self.table.len() {
             assert_eq!(at as usize, self.table.len(), "slots are taken into use one by one");
@@ -91,7 +91,7 @@ impl Lists {
     }
 
     /// Takes a slot from its list; it is free from now on.
-    pub(in crate::pool) fn release(&mut self, slot: u32) {
+    pub(super) fn release(&mut self, slot: u32) {
         self.detach(slot);
         self.push_free(slot);
     }
@@ -102,7 +102,7 @@ impl Lists {
     }
 
     /// The slots that are on no list, in the order in which they will be taken.
-    pub(in crate::pool) fn free_slots(&self) -> impl Iterator<Item = u32> {
+    pub(super) fn free_slots(&self) -> impl Iterator<Item = u32> {
         let place = |at: u32| (at != NONE).then_some(at);
         core::iter::successors(place(self.free), move |&at| place(self.table[at as usize].next))
             .map(|at| at - ANCHORS)
@@ -110,7 +110,7 @@ impl Lists {
 
     /// Takes a slot from its list and puts it at the end of another.
     #[inline(always)]
-    pub(in crate::pool) fn transfer(&mut self, slot: u32, list: List) {
+    pub(super) fn transfer(&mut self, slot: u32, list: List) {
         self.detach(slot);
         self.link(slot + ANCHORS, list);
     }
@@ -134,35 +134,35 @@ impl Lists {
 
     /// How many slots are on a list.
     #[inline]
-    pub(in crate::pool) const fn len(&self, list: List) -> u32 {
+    pub(super) const fn len(&self, list: List) -> u32 {
         self.lens[list as usize]
     }
 
     /// The first slot of a list.
     #[inline]
-    pub(in crate::pool) fn first(&self, list: List) -> Option<u32> {
+    pub(super) fn first(&self, list: List) -> Option<u32> {
         self.table[list as usize].next.checked_sub(ANCHORS)
     }
 
     /// The last slot of a list.
     #[inline]
-    pub(in crate::pool) fn last(&self, list: List) -> Option<u32> {
+    pub(super) fn last(&self, list: List) -> Option<u32> {
         self.table[list as usize].previous.checked_sub(ANCHORS)
     }
 
     /// The slot behind this one on its list.
     #[inline]
-    pub(in crate::pool) fn next(&self, slot: u32) -> Option<u32> {
+    pub(super) fn next(&self, slot: u32) -> Option<u32> {
         self.table[(slot + ANCHORS) as usize].next.checked_sub(ANCHORS)
     }
 
     /// The list that a slot is on.
-    pub(in crate::pool) fn list_of(&self, slot: u32) -> List {
+    pub(super) fn list_of(&self, slot: u32) -> List {
         self.table[(slot + ANCHORS) as usize].list
     }
 
     /// Walks every list and recounts it.
-    pub(in crate::pool) fn verify(&self) -> Verdict {
+    pub(super) fn verify(&self) -> Verdict {
         for list in List::ALL {
             let (mut count, mut previous) = (0, list.anchor());
             for slot in core::iter::successors(self.first(list), |&slot| self.next(slot)) {

@@ -4,6 +4,7 @@ pub(in crate::pool) mod connections;
 pub(in crate::pool) mod lists;
 pub(in crate::pool) mod request;
 pub(in crate::pool) mod services;
+pub(in crate::pool) mod verify;
 pub(in crate::pool) mod wait_queue;
 
 use alloc::boxed::Box;
@@ -144,11 +145,4 @@ where
             clock_regressions: *clock_regressions,
         }
     }
-}
-
-/// Whether something that must hold does; if not, what it is.
-pub(in crate::pool) type Verdict = Result<(), &'static str>;
-
-pub(in crate::pool) const fn ensure(holds: bool, otherwise: &'static str) -> Verdict {
-    if holds { Ok(()) } else { Err(otherwise) }
 }

@@ -10,7 +10,7 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Reverse;
 
 use super::request::Request;
-use super::{Verdict, ensure};
+use super::verify::{Verdict, ensure};
 use crate::pool::id::WaiterId;
 use crate::pool::time::Instant;
 
@@ -49,6 +49,7 @@ impl<W> WaitQueue<W> {
     }
 
     /// Puts a request behind all others. Its id must be the greatest so far.
+    #[inline(never)]
     pub(in crate::pool) fn push(&mut self, mut request: Request<W>) {
         let Request { id, deadline, .. } = request;
         assert!(self.entries.back().is_none_or(|last| last.id() < id), "ids increase");

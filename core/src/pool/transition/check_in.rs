@@ -16,7 +16,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// once.
     // T-07, OUT-22
     #[inline(always)]
-    pub(in crate::pool) fn check_in(
+    pub(super) fn check_in(
         &mut self,
         id: ConnId,
         conn: S::Conn,
@@ -70,7 +70,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// The idle time starts here.
     // AV-03, T-53
     #[inline(always)]
-    pub(in crate::pool) fn make_available(&mut self, id: ConnId, conn: S::Conn) {
+    pub(super) fn make_available(&mut self, id: ConnId, conn: S::Conn) {
         assert_eq!(self.status, Status::Ready, "only a ready pool has connections to offer");
         self.connections.make_available(id, conn, self.now);
     }

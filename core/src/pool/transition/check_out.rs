@@ -25,7 +25,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// the request; otherwise it is served, if no older one waits, or waits itself.
     // T-06, T-19
     #[inline(always)]
-    pub(in crate::pool) fn check_out(
+    pub(super) fn check_out(
         &mut self,
         id: WaiterId,
         waiter: S::Waiter,
@@ -59,7 +59,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// input: any of them may free a connection, a place or a permit.
     // WQ-07, T-21, T-27
     #[inline(never)]
-    pub(in crate::pool) fn serve_requests(&mut self, out: &mut impl ActionSink<S>) {
+    pub(super) fn serve_requests(&mut self, out: &mut impl ActionSink<S>) {
         while !self.queue.is_empty() {
             let Some(source) = self.find_source(out) else { break };
             let Some(request) = self.queue.pop() else { break };
@@ -108,8 +108,8 @@ impl<S: PoolTypes> PoolState<S> {
         purpose: Purpose,
         out: &mut impl ActionSink<S>,
     ) {
-        let conn = self.connections.start_use(id, self.now, purpose);
-        self.deliver(id, conn.expect("an available connection"), waiter, started, out);
+        let conn = self.connections.check_out(id, self.now, purpose);
+        self.deliver(id, conn, waiter, started, out);
     }
 
     /// Starts a connection that belongs to the request. The request has left the queue, so that the
@@ -129,7 +129,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// The caller cancelled: its request leaves the queue, and a connection that was being made for
     /// it goes to the next request, or into the pool.
     // SI-10, SI-11
-    pub(in crate::pool) fn cancel_check_out(&mut self, id: WaiterId, out: &mut impl ActionSink<S>) {
+    pub(super) fn cancel_check_out(&mut self, id: WaiterId, out: &mut impl ActionSink<S>) {
         let snapshot = self.snapshot();
         let Some(request) = self.queue.remove(id).or_else(|| self.disown(id)) else { return };
         if request.is_due(self.now) {

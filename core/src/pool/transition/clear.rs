@@ -15,7 +15,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// seen to after this. The generation stays, so that connections from before the clear stay
     /// stale.
     // PRD-01, PRD-04, PRD-03, T-01, PRD-06
-    pub(in crate::pool) fn ready(&mut self, out: &mut impl ActionSink<S>) {
+    pub(super) fn ready(&mut self, out: &mut impl ActionSink<S>) {
         if self.status != Status::Paused {
             return;
         }
@@ -29,12 +29,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// connections that are being established or used are interrupted, if asked for, in a paused
     /// pool, too; and available ones, all stale by now, are closed at once.
     // CLR-07, T-02, CLR-06, CLR-08, CLR-10, INT-12, CLR-14
-    pub(in crate::pool) fn clear(
-        &mut self,
-        cause: S::Cause,
-        interrupt: bool,
-        out: &mut impl ActionSink<S>,
-    ) {
+    pub(super) fn clear(&mut self, cause: S::Cause, interrupt: bool, out: &mut impl ActionSink<S>) {
         if self.status == Status::Closed {
             return;
         }
@@ -75,7 +70,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// A new generation of one service begins. The pool is not paused and no waiting request fails.
     /// Without a connection of that service nothing can be stale, and there is no event.
     // CLB-03, CLB-05, SI-17
-    pub(in crate::pool) fn clear_service(
+    pub(super) fn clear_service(
         &mut self,
         cause: S::Cause,
         service: ServiceId,

@@ -13,7 +13,7 @@ use crate::pool::types::PoolTypes;
 impl<S: PoolTypes> PoolState<S> {
     /// Closes an available connection and its socket.
     #[inline(never)]
-    pub(in crate::pool) fn close_available(
+    pub(super) fn close_available(
         &mut self,
         id: ConnId,
         reason: CloseReason,
@@ -27,7 +27,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Closes every available connection that `unwanted` names, oldest first.
-    pub(in crate::pool) fn close_available_where(
+    pub(super) fn close_available_where(
         &mut self,
         unwanted: impl Fn(&Self, ConnId) -> Option<CloseReason>,
         out: &mut impl ActionSink<S>,
@@ -43,7 +43,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// The run that a clear schedules at once, unless maintenance never runs.
     // BG-05, BG-10, T-35
-    pub(in crate::pool) fn prune_stale(&mut self, out: &mut impl ActionSink<S>) {
+    pub(super) fn prune_stale(&mut self, out: &mut impl ActionSink<S>) {
         if self.settings.pause_after_failure.is_some() {
             self.close_available_where(
                 |pool, id| pool.outdated(pool.connections.known(id)).then_some(CloseReason::Stale),
@@ -56,7 +56,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// minimum pauses, or a peer that takes connections and drops them at once would be asked again
     /// and again.
     // SI-20, T-37
-    pub(in crate::pool) fn idle_closed_by_peer(
+    pub(super) fn idle_closed_by_peer(
         &mut self,
         id: ConnId,
         cause: S::Cause,
@@ -72,7 +72,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// Stops establishing every pending connection, oldest first, and fails the requests that own
     /// them with `error`.
     // INT-09, SI-06
-    pub(in crate::pool) fn abort_pending(
+    pub(super) fn abort_pending(
         &mut self,
         reason: impl Fn(&Self, ConnId) -> CloseReason,
         error: Option<&S::Cause>,
@@ -95,7 +95,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// ConnectionClosed is emitted; the socket comes after that.
     // KX-01, KX-03, T-11
     #[inline(never)]
-    pub(in crate::pool) fn remove(
+    pub(super) fn remove(
         &mut self,
         id: ConnId,
         reason: CloseReason,
@@ -113,7 +113,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// Stale before idle. Only an available connection can be idle.
     // KX-05, CO-10
     #[inline]
-    pub(in crate::pool) fn perished(&self, id: ConnId) -> Option<CloseReason> {
+    pub(super) fn perished(&self, id: ConnId) -> Option<CloseReason> {
         let connection = self.connections.known(id);
         if self.outdated(connection) {
             return Some(CloseReason::Stale);
@@ -139,7 +139,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Whether a connection has reached the end of its lifetime.
     #[inline]
-    pub(in crate::pool) fn outlived(&self, connection: &Connection<S::Conn>) -> bool {
+    pub(super) fn outlived(&self, connection: &Connection<S::Conn>) -> bool {
         connection.expires.is_some_and(|expires| self.now >= expires)
     }
 

@@ -13,7 +13,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// Then available connections are closed, and PoolClosed comes after all of that. Connections
     /// in use are closed when they are checked in.
     // SI-04, SI-05, SI-06, T-48, T-49, T-08, PCL-02
-    pub(in crate::pool) fn close(&mut self, out: &mut impl ActionSink<S>) {
+    pub(super) fn close(&mut self, out: &mut impl ActionSink<S>) {
         if self.status == Status::Closed {
             return;
         }

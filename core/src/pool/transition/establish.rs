@@ -25,7 +25,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// Creates a pending connection: counted, numbered and announced, without any I/O yet.
     // CC-02
-    pub(in crate::pool) fn create(
+    pub(super) fn create(
         &mut self,
         owner: Option<WaiterId>,
         out: &mut impl ActionSink<S>,
@@ -41,7 +41,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// after one that failed, only when the pause is over.
     // PO-03, PO-05, PO-09, T-36, T-37
     #[inline(never)]
-    pub(in crate::pool) fn populate(&mut self, out: &mut impl ActionSink<S>) {
+    pub(super) fn populate(&mut self, out: &mut impl ActionSink<S>) {
         if self.populate_after.is_some_and(|pause_ends| self.now < pause_ends) {
             return;
         }
@@ -59,7 +59,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Whether there are too few connections and one more may be made ahead of need.
-    pub(in crate::pool) fn wants_population(&self) -> bool {
+    pub(super) fn wants_population(&self) -> bool {
         self.is_below_minimum()
             && self.settings.pause_after_failure.is_some()
             && self.may_create()
@@ -67,7 +67,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     #[inline]
-    pub(in crate::pool) fn is_below_minimum(&self) -> bool {
+    pub(super) fn is_below_minimum(&self) -> bool {
         self.connections.total() < self.settings.min_total
     }
 
@@ -85,7 +85,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// In load-balanced mode the connection takes its generation from its service, and is counted
     /// there, when hello is done.
     // LB-03, T-61
-    pub(in crate::pool) fn handshaken(&mut self, id: ConnId, service: Option<ServiceId>) {
+    pub(super) fn handshaken(&mut self, id: ConnId, service: Option<ServiceId>) {
         if self.connections.get(id).is_none() {
             return;
         }
@@ -97,7 +97,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// whatever the state of the pool is by now. Otherwise it goes to the request that started it,
     /// or else into the pool, where the oldest request finds it before it could find the permit.
     // ES-07, T-10, SI-07, T-38, T-39, PO-07, PO-10, T-12
-    pub(in crate::pool) fn establish_succeeded(
+    pub(super) fn establish_succeeded(
         &mut self,
         id: ConnId,
         conn: S::Conn,
@@ -140,7 +140,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// ConnectionClosed, then CheckOutFailed, and the minimum waits for a while, unless the failure
     /// is old news: the connection was of an earlier generation. SDAM has seen the failure before.
     // OUT-19, T-05, T-37, T-03
-    pub(in crate::pool) fn establish_failed(
+    pub(super) fn establish_failed(
         &mut self,
         id: ConnId,
         cause: S::Cause,
@@ -160,13 +160,13 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// The server had reasons to refuse, so the minimum, if there is one, pauses.
     // T-37
-    pub(in crate::pool) fn pause_population(&mut self) {
+    pub(super) fn pause_population(&mut self) {
         let pause = self.settings.pause_after_failure.filter(|_| self.settings.min_total > 0);
         self.populate_after = pause.map(|pause| self.now.after(pause));
     }
 
     /// Takes the request that a pending connection belongs to.
-    pub(in crate::pool) fn take_owner(&mut self, id: ConnId) -> Option<Request<S::Waiter>> {
+    pub(super) fn take_owner(&mut self, id: ConnId) -> Option<Request<S::Waiter>> {
         let owner = self.connections.take_owner(id)?;
         let index = self.owners.binary_search_by_key(&owner, |(request, _)| request.id);
         let (request, _) = self.owners.remove(index.expect("an owner is listed"));

@@ -13,7 +13,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// again. Everything is reported as closed, so that the sum of events stays true; connections
     /// in use may yet be checked in, which no longer counts.
     // T-74
-    pub(in crate::pool) fn reset_after_fork(&mut self, out: &mut impl ActionSink<S>) {
+    pub(super) fn reset_after_fork(&mut self, out: &mut impl ActionSink<S>) {
         self.generation += 1;
         self.populate_after = None;
         self.inherited = self.connections.last_number();

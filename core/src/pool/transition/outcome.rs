@@ -15,7 +15,7 @@ use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
     #[inline(always)]
-    pub(in crate::pool) fn deliver(
+    pub(super) fn deliver(
         &mut self,
         id: ConnId,
         conn: S::Conn,
@@ -30,7 +30,7 @@ impl<S: PoolTypes> PoolState<S> {
         out.act(Action::Deliver { waiter, outcome: Ok((id, conn)) });
     }
 
-    pub(in crate::pool) fn fail(
+    pub(super) fn fail(
         &self,
         request: Request<S::Waiter>,
         error: CheckOutError<S::Cause>,
@@ -44,7 +44,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Paused, cleared while it waited, or given a connection that became stale on the way.
-    pub(in crate::pool) fn fail_cleared(
+    pub(super) fn fail_cleared(
         &self,
         request: Request<S::Waiter>,
         cause: Option<S::Cause>,
@@ -54,7 +54,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// The snapshot is of the pool in which the request waited.
-    pub(in crate::pool) fn fail_timed_out(
+    pub(super) fn fail_timed_out(
         &self,
         request: Request<S::Waiter>,
         snapshot: Snapshot,
@@ -65,7 +65,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Empties the wait queue, oldest first.
-    pub(in crate::pool) fn fail_waiting(
+    pub(super) fn fail_waiting(
         &mut self,
         error: &CheckOutError<S::Cause>,
         out: &mut impl ActionSink<S>,
@@ -78,7 +78,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// Fails the requests that have waited for longer than they may, earliest deadline first.
     // WQ-05
     #[inline(never)]
-    pub(in crate::pool) fn time_out_requests(&mut self, out: &mut impl ActionSink<S>) {
+    pub(super) fn time_out_requests(&mut self, out: &mut impl ActionSink<S>) {
         let now = self.now;
         self.time_out_requests_if(|deadline| deadline < now, out);
     }
@@ -86,7 +86,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// The same for those that may wait no longer: their time ends with this instant, after
     /// everything else that happened in it.
     // SI-16
-    pub(in crate::pool) fn time_out_requests_now(&mut self, out: &mut impl ActionSink<S>) {
+    pub(super) fn time_out_requests_now(&mut self, out: &mut impl ActionSink<S>) {
         let now = self.now;
         self.time_out_requests_if(|deadline| deadline <= now, out);
     }

@@ -12,11 +12,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// has left alone so far. A smaller maximum closes what is available above it, oldest first; a
     /// larger one is used by the requests that wait and by the minimum right after this.
     // BG-10
-    pub(in crate::pool) fn set_options(
-        &mut self,
-        options: PoolOptions,
-        out: &mut impl ActionSink<S>,
-    ) {
+    pub(super) fn set_options(&mut self, options: PoolOptions, out: &mut impl ActionSink<S>) {
         let settings = Settings::new(&options).expect("permitted only if valid");
         (self.options, self.settings) = (options, settings);
         self.prune_stale(out);

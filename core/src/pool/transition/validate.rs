@@ -129,7 +129,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Whether a connection was made before a fork; all of those are closed.
-    pub(in crate::pool) fn is_inherited(&self, id: ConnId) -> bool {
+    pub(super) fn is_inherited(&self, id: ConnId) -> bool {
         (1..=self.inherited).contains(&id.number())
     }
 }
