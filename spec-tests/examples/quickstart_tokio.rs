@@ -7,7 +7,7 @@ use cenote_tokio::Pool;
 // On one thread, so that what we print and what the pool tells come in their order.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // A mock server in this process, with TLS and one user, who must authenticate.
+    // A mock server in this process, with TLS and one user and required authentication.
     let users = vec![User::new("app", "pencil")];
     let settings = Settings { auth: true, users, ..Settings::default() };
     let server = Endpoint::start(settings, ListenOptions::with_tls())?;

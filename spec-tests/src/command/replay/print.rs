@@ -16,7 +16,7 @@ use crate::replay::{json, text};
 
 use super::{Arguments, Unplayable, ended_early, open};
 
-/// Takes every step, with nobody looking.
+/// Takes every step without printing it.
 pub(super) fn verify(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
     let path = &arguments.trace;
     let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
