@@ -33,7 +33,7 @@ fn an_error_of_an_older_connection_is_old_news() {
     feed(&mut pool, Input::Clear { cause: (), interrupt: false, service: None });
     assert!(pool.is_stale(FIRST), "and ends in another");
     feed(&mut pool, Input::EstablishFailed { id: FIRST, cause: () });
-    assert!(pool.is_stale(FIRST), "whoever is closed has been heard");
+    assert!(pool.is_stale(FIRST), "a closed connection is stale");
 }
 
 /// CLB-07, T-62: the same for a service, also when the service is forgotten and begins anew.
@@ -75,7 +75,7 @@ fn the_wait_queue_has_no_limit() {
         failed += u64::from(matches!(action, Action::Deliver { outcome: Err(_), .. }));
     };
     pool.handle(NOW, Input::Close, &mut count).expect("an input that makes sense");
-    assert_eq!(failed, MANY, "nobody is forgotten");
+    assert_eq!(failed, MANY, "every check-out has an outcome");
 }
 
 /// T-37: a shell that spares the clock whenever it may, and whose peer refuses after five seconds,

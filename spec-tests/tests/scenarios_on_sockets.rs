@@ -154,7 +154,7 @@ const BITES: &[Bite] = &[
         &["expected no error, saw PoolClosedError: Attempted to check out"],
     ),
     (
-        "close-fails-waiters", // an error of a thread that nobody waits for
+        "close-fails-waiters", // an error of a thread that is not waited for
         |document| drop(array(document, "operations").pop()),
         &["expected an error {", "saw none"],
     ),
@@ -168,7 +168,7 @@ const BITES: &[Bite] = &[
         &["the main thread waited 30 ms for ConnectionCheckOutStarted 4 times", "saw it 3 times"],
     ),
     (
-        "hello-error-clears", // a fail point for somebody else
+        "hello-error-clears", // a fail point for another application
         |document| document["failPoint"]["data"]["appName"] = json!("well"),
         &["expected an error", "saw none", "event 3: type: expected \"ConnectionPoolCleared\""],
     ),
@@ -190,7 +190,7 @@ const BITES: &[Bite] = &[
         &["message 8: error: expected \"operation: ü€𝄞...\", saw \"operation: ü€𝄞é\""],
     ),
     (
-        "log-other-components", // somebody listens
+        "log-other-components", // with this level it is logged
         |document| document["log"]["variables"]["MONGODB_LOG_CONNECTION"] = json!("trace"),
         &["message 0: expected nothing more, saw", "Connection checkout failed"],
     ),

@@ -55,10 +55,10 @@ pub fn play(path: &Path, targets: &[Target], place: &Place) -> Result<Vec<Outcom
 
 /// How many files are played at a time. Those on sockets spend most of their time waiting; with too
 /// many of them, they would wait for the processor.
-const fn at_once(target: Target, place: &Place) -> usize {
-    match (target, place) {
-        (Target::Core, _) | (_, Place::Server(_)) => 1,
-        (Target::Tokio | Target::Mio, Place::Endpoint) => 8,
+fn at_once(target: Target, place: &Place) -> usize {
+    match place {
+        Place::Endpoint if target != Target::Core => 8,
+        Place::Endpoint | Place::Server(_) => 1,
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{is_rule, repository, rules};
 
-/// Who keeps a rule that the core does not keep.
+/// The owners of rules that the core does not keep.
 const OWNERS: [&str; 4] = ["shell", "client", "driver", "not applicable"];
 
 /// What stands in place of a test that there cannot be here.

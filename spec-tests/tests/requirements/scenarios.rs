@@ -127,7 +127,7 @@ fn check_official(cell: &str, played: &BTreeSet<String>) -> Result<(), String> {
     }
 }
 
-/// Both ways: what the row names says so itself, and whoever says so is named.
+/// Both ways: the files that a row names cite the rule, and all files that cite it are named.
 fn check_own(cell: &str, scenarios: Option<&BTreeSet<String>>) -> Result<(), String> {
     let names: BTreeSet<String> = names(cell)?.into_iter().map(str::to_owned).collect();
     let expected = scenarios.cloned().unwrap_or_default();
@@ -142,7 +142,7 @@ fn check_instead(cell: &str) -> Result<(), String> {
         return Ok(());
     }
     let begins = cell.find(": `").filter(|begins| *begins > 0);
-    let begins = begins.ok_or("it takes a reason and a test, or who has to keep the rule")?;
+    let begins = begins.ok_or("it takes a reason and a test, or the owner of the rule")?;
     let tests = references(cell[begins..].trim_start_matches(": "))?;
     tests.iter().try_for_each(|test| match test {
         Reference::Official(_) => Err("official files have a column of their own".to_owned()),

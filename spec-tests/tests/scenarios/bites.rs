@@ -73,7 +73,7 @@ const BITES: &[Bite] = &[
         &["expected no error, saw PoolClosedError: Attempted to check out"],
     ),
     (
-        "close-fails-waiters", // an error of a thread that nobody waits for
+        "close-fails-waiters", // an error of a thread that is not waited for
         |document| drop(array(document, "operations").pop()),
         &["expected an error {", "saw none"],
     ),
@@ -99,7 +99,7 @@ const BITES: &[Bite] = &[
         &["the main thread waited 0 ms for ConnectionCreated 2 times, but saw it 1 times"],
     ),
     (
-        "hello-error-clears", // a fail point for somebody else
+        "hello-error-clears", // a fail point for another application
         |document| document["failPoint"]["data"]["appName"] = json!("well"),
         &["expected an error", "saw none", "event 3: type: expected \"ConnectionPoolCleared\""],
     ),
@@ -129,7 +129,7 @@ const BITES: &[Bite] = &[
         &["error: retryable: expected false, saw true"],
     ),
     (
-        "abandoned", // nobody who could go away
+        "abandoned", // a thread that does not wait
         |document| document["operations"][10]["target"] = json!("queued"),
         &["queued does not wait for a connection"],
     ),

@@ -81,11 +81,12 @@ fn render(report: &Report, paths: &[PathBuf]) -> String {
     }
     for (folder, files) in folders {
         let _ = writeln!(page, "### {folder}\n");
-        page.push_str("| file | core | tokio | mio |\n|---|---|---|---|\n");
+        let names = Target::ALL.map(Target::name).join(" | ");
+        let _ = writeln!(page, "| file | {names} |\n|---|{}", "---|".repeat(Target::ALL.len()));
         for file in files {
             let name = file.file.rsplit('/').next().unwrap_or_default();
             let cells = match &file.left_out {
-                Some(reason) => format!("left out: {reason} | |"),
+                Some(reason) => format!("left out: {reason}{}", " |".repeat(Target::ALL.len() - 1)),
                 None => Target::ALL.map(|target| cell(file, target)).join(" | "),
             };
             let _ = writeln!(page, "| {name} | {cells} |");

@@ -42,12 +42,11 @@ pub fn play_document(
     place: &Place,
 ) -> Result<Vec<Outcome>, Unreadable> {
     let scenario = read(document)?;
-    let verdict = match target {
-        Target::Core => Runner::new(&Simulation).play(&scenario),
-        Target::Tokio | Target::Mio => {
-            let (shell, servers) = (OnSockets(target), Servers(place));
-            Runner::new(&shell).with_servers(&servers).play(&scenario)
-        }
+    let verdict = if target == Target::Core {
+        Runner::new(&Simulation).play(&scenario)
+    } else {
+        let (shell, servers) = (OnSockets(target), Servers(place));
+        Runner::new(&shell).with_servers(&servers).play(&scenario)
     };
     let (file, description) = (document.path().to_owned(), scenario.description().to_owned());
     Ok(vec![Outcome { file, target, description, verdict: verdict.into() }])
