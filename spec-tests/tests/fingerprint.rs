@@ -1,5 +1,5 @@
-//! Two states that differ in anything that matters have different fingerprints: replay depends on
-//! it. Each test makes two pools that differ in one thing.
+//! States that differ in anything relevant have different fingerprints, on which replays depend.
+//! Each test compares two pools that differ in one thing.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn pool(options: PoolOptions) -> PoolState<NoPayload> {
 }
 
 fn feed(pool: &mut PoolState<NoPayload>, now: u64, input: Input<NoPayload>) {
-    pool.handle(Instant::from_nanos(now), input, &mut |_| {}).expect("an input that makes sense");
+    pool.handle(Instant::from_nanos(now), input, &mut |_| {}).expect("a valid input");
 }
 
 fn check_out(pool: &mut PoolState<NoPayload>, id: u64, deadline: Option<u64>, purpose: Purpose) {
@@ -47,7 +47,7 @@ fn the_deadline_of_a_request_that_owns_a_pending_connection_matters() {
 }
 
 #[test]
-fn who_set_the_deadline_of_a_waiting_request_matters() {
+fn the_origin_of_a_waiting_requests_deadline_matters() {
     let options = PoolOptions::default().with_max_pool_size(1);
     let [a, b] = [Some(5), None].map(|deadline| {
         let mut pool = pool(options.clone().with_wait_queue_timeout(Duration::from_nanos(5)));

@@ -1,6 +1,6 @@
-//! The machine against the model, on random pools and random steps, legal and not.
+//! Compares the machine with the model on random pools and random steps, valid and invalid.
 //!
-//! The seed is fixed, so that a run says the same every time; `PROPTEST_CASES` asks for more.
+//! The seed is fixed, so that every run is the same; `PROPTEST_CASES` sets the number of cases.
 
 use std::time::Duration;
 
@@ -12,23 +12,23 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
 
 #[test]
-fn the_machine_does_what_the_model_does() {
+fn the_machine_agrees_with_the_model() {
     check("model, any steps", 400, (any_options(None), vec(any_step(None), 0..120)));
 }
 
 #[test]
-fn the_machine_does_what_the_model_does_with_a_busy_pool() {
+fn the_machine_agrees_with_the_model_on_a_busy_pool() {
     let run = (busy_options(false), vec(busy_step(false), 0..160));
     check("model, busy", 500, run);
 }
 
 #[test]
-fn the_machine_does_what_the_model_does_behind_a_load_balancer() {
+fn the_machine_agrees_with_the_model_behind_a_load_balancer() {
     let run = (busy_options(true), vec(busy_step(true), 0..160));
     check("model, balanced", 400, run);
 }
 
-/// Fails with a script that is as short as the strategies can make it.
+/// Fails with a script that is as short as the strategies permit.
 fn check(
     name: &'static str,
     cases: u32,
@@ -47,13 +47,13 @@ fn check(
     });
     match outcome {
         Ok(()) => {}
-        // The script says it all; the steps as a value would fill pages.
+        // The script is sufficient; the steps as values would fill pages.
         Err(TestError::Fail(script, _)) => panic!("{script}"),
         Err(TestError::Abort(reason)) => panic!("{reason}"),
     }
 }
 
-/// Everything, also what no pool can work with.
+/// All options, including invalid ones.
 fn any_options(balanced: Option<bool>) -> impl Strategy<Value = PoolOptions> {
     let limits = (option::of(0..5_u32), option::of(0..4_u32), option::of(0..4_u32));
     let times = (few_nanos(6), few_nanos(8), few_nanos(60), option::of(any::<u64>()), few_nanos(7));
@@ -102,7 +102,7 @@ fn reuse_order() -> impl Strategy<Value = Option<ReuseOrder>> {
     option::of(prop_oneof![Just(ReuseOrder::MostRecentlyUsed), Just(ReuseOrder::LeastRecentlyUsed)])
 }
 
-/// Each kind of step as likely as any other.
+/// All kinds of steps with the same probability.
 fn any_step(balanced: Option<bool>) -> impl Strategy<Value = Step> {
     let op = prop_oneof![
         2 => common_op(balanced),
@@ -111,7 +111,7 @@ fn any_step(balanced: Option<bool>) -> impl Strategy<Value = Step> {
     (clock(), op).prop_map(|(clock, op)| Step { clock, op })
 }
 
-/// Steps with which much happens, and now and then something out of the ordinary.
+/// Steps that keep a pool busy, and some rare ones.
 fn busy_step(balanced: bool) -> impl Strategy<Value = Step> {
     let op = prop_oneof![
         1 => Just(Op::Ready),
@@ -164,7 +164,7 @@ fn clock() -> impl Strategy<Value = Clock> {
     ]
 }
 
-/// Mostly one of the kind for which it makes sense.
+/// Mostly a connection in a state in which the step is valid.
 fn pick(usual: fn(u8) -> Pick) -> impl Strategy<Value = Pick> {
     prop_oneof![
         20 => any::<u8>().prop_map(usual),
@@ -177,7 +177,7 @@ fn pick(usual: fn(u8) -> Pick) -> impl Strategy<Value = Pick> {
     ]
 }
 
-/// Mostly what fits the mode, if that is known.
+/// Mostly a service that fits the mode, if that is known.
 fn service(balanced: Option<bool>) -> impl Strategy<Value = Option<u8>> {
     match balanced {
         Some(true) => option::weighted(0.95, 0..2_u8).boxed(),

@@ -1,6 +1,7 @@
-//! The memory for verifying a trace depends on the pool, not on how long the trace is.
+//! The memory for verifying a trace depends on the pool, not on the length of the trace.
 //!
-//! Without the usual harness, whose threads allocate as well: the counts are the whole process's.
+//! Without the usual test harness, because its threads allocate as well and the counts are per
+//! process.
 
 use std::fs::File;
 
@@ -14,13 +15,13 @@ static ALLOCATOR: dhat::Alloc = dhat::Alloc;
 fn main() {
     let short = at_most(20_000);
     let long = at_most(200_000);
-    // The same beginning: a trace that is ten times as long meets a few more waiters at once.
+    // A trace that is ten times as long may have a few more waiters at one time.
     assert!(long <= short + short / 4, "{long} bytes where the short one takes {short}");
     assert!(long < 512 << 10, "{long} bytes");
     println!("20,000 inputs take {short} bytes at most, 200,000 take {long}: ok");
 }
 
-/// The most memory there is at a time while so many inputs are read from a file and verified.
+/// The peak memory while a trace of this many inputs is read from a file and verified.
 fn at_most(steps: u64) -> usize {
     let mut file = tempfile::tempfile().expect("a file");
     let scene = Scene { failure_every: 1_000, ..Scene::new(7, 10) };

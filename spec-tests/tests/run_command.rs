@@ -136,7 +136,7 @@ fn what_happened_on(shell: &str) {
     let replayed = Command::new("sh").args(["-c", look.trim()]).output().expect("a child process");
     assert_eq!(replayed.status.code(), Some(0), "{replayed:?}");
     let says = text(&replayed.stdout);
-    assert!(says.contains("all that was recorded agrees"), "{says}");
+    assert!(says.contains("the replay agrees with the recording"), "{says}");
     let page = fs::read_to_string(page).expect("a page");
     assert!(page.starts_with("<!doctype html>") && page.contains("127.0.0.1:"), "a page");
 }

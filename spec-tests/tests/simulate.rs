@@ -53,7 +53,7 @@ fn seeds_and_parameters_come_first() {
     let lines: Vec<_> = printed.lines().collect();
     assert_eq!(lines[0], "seeds 42 to 42, 300 inputs each, judged with the model");
     assert_eq!(lines[1], "seed 42, 300 inputs, then the end");
-    assert!(lines.last().unwrap().ends_with("a second of CPU: nothing wrong"), "{printed}");
+    assert!(lines.last().unwrap().ends_with("a second of CPU: no failure"), "{printed}");
     assert_eq!(text(&output.stderr), "");
 }
 
@@ -95,7 +95,7 @@ fn worlds_on_the_wire_have_conversations() {
     assert_eq!(lines[0], "seeds 42 to 42, on the wire, 300 inputs each, judged with the model");
     assert_eq!(lines[1], "seed 42, on the wire, 300 inputs, then the end");
     assert!(lines.iter().any(|line| line.starts_with("  login ")), "{printed}");
-    assert!(lines.last().unwrap().ends_with("a second of CPU: nothing wrong"), "{printed}");
+    assert!(lines.last().unwrap().ends_with("a second of CPU: no failure"), "{printed}");
 }
 
 /// Every situation occurs, so that each is tested. The two kinds of worlds have different troubles.

@@ -1,8 +1,7 @@
-//! The stories in `transcripts/`: what the machine answers is what the files say.
+//! Checks that the machine answers as the files in `transcripts/` say.
 //!
-//! How: each file is played and compared with what comes out. After a wanted change,
-//! `CENOTE_BLESS=1 cargo test -p cenote --test transcripts` rewrites them, and the diff is the
-//! review.
+//! Each file is played and compared with the result. After an intended change, `CENOTE_BLESS=1
+//! cargo test -p cenote --test transcripts` rewrites the files; review the diff.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +10,12 @@ use cenote::transcript;
 #[test]
 fn the_machine_answers_as_the_transcripts_say() {
     let files = transcripts();
-    assert!(files.len() >= 20, "the tour is complete");
+    assert!(files.len() >= 20, "all transcripts are present");
     let differences: Vec<String> = files.iter().filter_map(|file| difference(file)).collect();
     assert!(differences.is_empty(), "\n{}", differences.join("\n"));
 }
 
-/// Plays one file; `None` when it is as it should be, or has been made so.
+/// Plays a file. Returns the first difference, or rewrites the file and returns `None`.
 fn difference(path: &Path) -> Option<String> {
     let text = std::fs::read_to_string(path).expect("a readable transcript");
     let name = path.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("inside").display().to_string();
@@ -46,7 +45,7 @@ fn transcripts() -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_mistake_in_a_story_is_told_with_its_line() {
+fn an_error_names_its_line() {
     let trouble = |text| transcript::play("x.txt", text).unwrap_err().to_string();
     assert_eq!(trouble("# Story\n\npool\nopne\n----\n"), "x.txt:4: unknown command: opne");
     assert_eq!(trouble("ready\n----\n"), "x.txt:1: there is no pool yet: start with `pool`");

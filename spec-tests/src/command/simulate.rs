@@ -222,7 +222,7 @@ fn tell_failure(
     }
     print(format_args!("\n{plan}\n\nwrong {failure}\n\nonce more:      {repeat}\n"))?;
     let Reached { worlds, inputs, .. } = reached;
-    print(format_args!("before that:    {worlds} worlds, {inputs} inputs, nothing wrong\n"))?;
+    print(format_args!("before that:    {worlds} worlds, {inputs} inputs, no failure\n"))?;
     if let Some(Trace { path, steps, property }) = trace() {
         let shows = match property {
             Some(property) => format!("shrunk, shows {property}"),
@@ -244,7 +244,7 @@ fn tell_success(arguments: &Arguments, reached: &Reached, is_interrupted: bool) 
         if is_interrupted { format!("interrupted at seed {seed}, after ") } else { String::new() };
     print(format_args!("{coverage}\n"))?;
     let line = format!("{worlds} worlds, {inputs} inputs, {each:.0} a second of CPU");
-    print(format_args!("{ended}{line}: nothing wrong\n"))
+    print(format_args!("{ended}{line}: no failure\n"))
 }
 
 fn json(

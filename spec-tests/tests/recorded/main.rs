@@ -1,6 +1,5 @@
-//! Both shells, recorded: what the machine did in them, it does again without them.
+//! Recorded runs of both shells: the machine does the same again in a replay without a shell.
 
-mod chance;
 mod moods;
 mod on_mio;
 mod on_tokio;

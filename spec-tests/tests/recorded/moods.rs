@@ -3,17 +3,16 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use cenote::replay::random::SplitMix;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{Maintenance, PoolOptions, ServiceId};
-
-use crate::chance::Chance;
 
 /// What no trace may hold.
 pub(crate) const SECRET: &str = "pencil, which is a secret";
 
 /// Opens connections after a while, or not.
 pub(crate) struct Moody {
-    chance: Mutex<Chance>,
+    random: Mutex<SplitMix>,
     is_balanced: bool,
     unit: Duration,
 }
@@ -52,13 +51,13 @@ impl Moody {
     /// `unit` is how long a millisecond of the story takes.
     pub(crate) fn new(seed: u64, options: &PoolOptions, unit: Duration) -> Self {
         let is_balanced = options.load_balanced.unwrap_or(false);
-        Self { chance: Mutex::new(Chance::new(seed ^ 0xC0)), is_balanced, unit }
+        Self { random: Mutex::new(SplitMix(seed ^ 0xC0)), is_balanced, unit }
     }
 
     pub(crate) fn mood(&self) -> Mood {
-        let mut chance = self.chance.lock().expect("no panic");
-        let delay = self.unit * chance.below(40) as u32;
-        let (fails, service) = (chance.one_in(6), chance.below(3));
+        let mut random = self.random.lock().expect("no panic");
+        let delay = self.unit * random.below(40) as u32;
+        let (fails, service) = (random.one_in(6), random.below(3));
         let service = self.is_balanced.then_some(ServiceId([service as u8; 12]));
         let outcome = match fails {
             true => Err(ConnectionError::network(Stage::Hello, "in a mood")),
@@ -73,30 +72,30 @@ impl Moody {
 }
 
 pub(crate) fn options(seed: u64, unit: Duration) -> PoolOptions {
-    let chance = &mut Chance::new(seed);
+    let random = &mut SplitMix(seed);
     let mut options = PoolOptions::default()
-        .with_max_pool_size(1 + chance.below(4) as u32)
-        .with_max_connecting(1 + chance.below(2) as u32);
-    if chance.one_in(2) {
-        options = options.with_wait_queue_timeout(unit * (5 + chance.below(60) as u32));
+        .with_max_pool_size(1 + random.below(4) as u32)
+        .with_max_connecting(1 + random.below(2) as u32);
+    if random.one_in(2) {
+        options = options.with_wait_queue_timeout(unit * (5 + random.below(60) as u32));
     }
-    if chance.one_in(2) {
-        options = options.with_max_idle_time(unit * (20 + chance.below(60) as u32));
+    if random.one_in(2) {
+        options = options.with_max_idle_time(unit * (20 + random.below(60) as u32));
     }
-    if chance.one_in(3) {
+    if random.one_in(3) {
         options = options.with_min_pool_size(1);
     }
-    if chance.one_in(3) {
+    if random.one_in(3) {
         options = options.with_maintenance(Maintenance::Never);
     }
-    if chance.one_in(4) {
+    if random.one_in(4) {
         options = options.with_load_balanced(true);
     }
     options
 }
 
-pub(crate) fn farewell(chance: &mut Chance) -> Farewell {
-    match chance.below(8) {
+pub(crate) fn farewell(random: &mut SplitMix) -> Farewell {
+    match random.below(8) {
         0 => Farewell::Breaks,
         1 => Farewell::Marks,
         _ => Farewell::Nothing,
@@ -107,15 +106,15 @@ pub(crate) fn reset() -> ConnectionError {
     ConnectionError::network(Stage::Operation, "reset")
 }
 
-pub(crate) fn decree(chance: &mut Chance, options: &PoolOptions, unit: Duration) -> Decree {
+pub(crate) fn decree(random: &mut SplitMix, options: &PoolOptions, unit: Duration) -> Decree {
     let is_balanced = options.load_balanced.unwrap_or(false);
-    match chance.below(4) {
-        0 if is_balanced => Decree::ClearService(ServiceId([chance.below(3) as u8; 12])),
+    match random.below(4) {
+        0 if is_balanced => Decree::ClearService(ServiceId([random.below(3) as u8; 12])),
         0 => {
-            let interrupt = chance.one_in(2);
-            Decree::Clear { interrupt, pause: unit * chance.below(20) as u32 }
+            let interrupt = random.one_in(2);
+            Decree::Clear { interrupt, pause: unit * random.below(20) as u32 }
         }
-        1 => Decree::SetMost(1 + chance.below(5) as u32),
+        1 => Decree::SetMost(1 + random.below(5) as u32),
         _ => Decree::Nothing,
     }
 }

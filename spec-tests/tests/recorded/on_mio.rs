@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
+use cenote::replay::random::SplitMix;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_mio::{
     Builder, Connector, EventLoop, HandshakeReporter, Pool, PoolSource, PooledConnection, Target,
 };
 use mio::{Events, Poll, Token, Waker};
 
-use crate::chance::Chance;
 use crate::moods::{
     Decree, Farewell, Moody, SECRET, Socket, decree, farewell, gone, options, reset,
 };
@@ -60,7 +60,7 @@ pub(crate) fn run(
                 let pool = &pool;
                 scope.spawn(move || work(pool, seed ^ number << 32));
             }
-            govern(&pool, Chance::new(seed ^ 0xAB));
+            govern(&pool, SplitMix(seed ^ 0xAB));
         });
         pool
     } else {
@@ -72,24 +72,24 @@ pub(crate) fn run(
 
 /// One of the users of the pool.
 fn work(pool: &Pool<Moody>, seed: u64) {
-    let mut chance = Chance::new(seed);
+    let mut random = SplitMix(seed);
     for _ in 0..12 {
-        sleep(UNIT * chance.below(30) as u32);
-        let patience = UNIT * (1 + chance.below(50) as u32);
-        let request = match chance.below(3) {
+        sleep(UNIT * random.below(30) as u32);
+        let patience = UNIT * (1 + random.below(50) as u32);
+        let request = match random.below(3) {
             0 => pool.try_check_out().ok().flatten(),
             1 => pool.check_out_before(Instant::now() + patience).ok(),
             _ => pool.check_out().ok(),
         };
         let Some(connection) = request else { continue };
-        sleep(UNIT * chance.below(25) as u32);
-        give_back(connection, &mut chance);
+        sleep(UNIT * random.below(25) as u32);
+        give_back(connection, &mut random);
     }
 }
 
-fn give_back(mut connection: PooledConnection<Moody>, chance: &mut Chance) {
+fn give_back(mut connection: PooledConnection<Moody>, random: &mut SplitMix) {
     assert_eq!(connection.secret, SECRET);
-    match farewell(chance) {
+    match farewell(random) {
         Farewell::Breaks => connection.broken = true,
         Farewell::Marks => connection.mark_errored(reset()),
         Farewell::Nothing => {}
@@ -97,11 +97,11 @@ fn give_back(mut connection: PooledConnection<Moody>, chance: &mut Chance) {
 }
 
 /// Marks the pool ready, clears it, and changes options.
-fn govern(pool: &Pool<Moody>, mut chance: Chance) {
+fn govern(pool: &Pool<Moody>, mut random: SplitMix) {
     pool.ready();
     for _ in 0..10 {
-        sleep(UNIT * (10 + chance.below(60) as u32));
-        match decree(&mut chance, &pool.options(), UNIT) {
+        sleep(UNIT * (10 + random.below(60) as u32));
+        match decree(&mut random, &pool.options(), UNIT) {
             Decree::Clear { interrupt, pause } => {
                 pool.clear(gone(), interrupt);
                 sleep(pause);
@@ -124,31 +124,31 @@ fn embedded(seed: u64, builder: Builder<Moody>) -> Pool<Moody> {
     let wake = move || drop(waker.wake());
     let source = PoolSource::new(builder, poll.registry(), 1..64, wake).expect("an embedded pool");
     let pool = source.pool().clone();
-    let chance = Chance::new(seed ^ 0xEB);
+    let random = SplitMix(seed ^ 0xEB);
     let shared = &pool;
     thread::scope(|scope| {
         // Dropped with this on failure, so that no thread waits for a loop that is not turned.
-        let (mut source, mut chance) = (source, chance);
+        let (mut source, mut random) = (source, random);
         let worker = |number: u64| {
             let pool = shared;
             scope.spawn(move || work(pool, seed ^ number << 32))
         };
         let mut threads: Vec<_> = (1..=3).map(worker).collect();
-        threads.push(scope.spawn(|| govern(shared, Chance::new(seed ^ 0xAB))));
+        threads.push(scope.spawn(|| govern(shared, SplitMix(seed ^ 0xAB))));
         let mut asked = Vec::new();
         while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
             turn(&mut poll, &mut source);
-            match chance.below(4) {
+            match random.below(4) {
                 0 if asked.len() < 4 => asked.push(source.check_out()),
                 1 if !asked.is_empty() => {
-                    let index = chance.below(asked.len() as u64) as usize;
+                    let index = random.below(asked.len() as u64) as usize;
                     source.cancel(asked.swap_remove(index));
                 }
                 _ => {}
             }
             while let Some((request, outcome)) = source.next_ready() {
                 asked.retain(|it| *it != request);
-                take(outcome, &mut chance);
+                take(outcome, &mut random);
             }
         }
         source.close();
@@ -172,8 +172,8 @@ fn turn(poll: &mut Poll, source: &mut PoolSource<Moody>) {
     source.turn();
 }
 
-fn take(outcome: Result<PooledConnection<Moody>, PoolError>, chance: &mut Chance) {
+fn take(outcome: Result<PooledConnection<Moody>, PoolError>, random: &mut SplitMix) {
     if let Ok(connection) = outcome {
-        give_back(connection, chance);
+        give_back(connection, random);
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use cenote::replay::random::SplitMix;
 use cenote_core::error::ConnectionError;
 use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
 use tokio::runtime;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::chance::Chance;
 use crate::moods::{
     Decree, Farewell, Moody, SECRET, Socket, decree, farewell, gone, options, reset,
 };
@@ -51,7 +51,7 @@ pub(crate) fn run(
         let pool = pool.expect("a pool");
         let tasks = (1..=5).map(|number| tokio::spawn(work(pool.clone(), seed ^ number << 32)));
         let tasks: Vec<_> = tasks.collect();
-        govern(&pool, Chance::new(seed ^ 0xAB)).await;
+        govern(&pool, SplitMix(seed ^ 0xAB)).await;
         for task in tasks {
             task.await.expect("no panic");
         }
@@ -62,11 +62,11 @@ pub(crate) fn run(
 
 /// One of the users of the pool.
 async fn work(pool: Pool<Moody>, seed: u64) {
-    let mut chance = Chance::new(seed);
+    let mut random = SplitMix(seed);
     for _ in 0..12 {
-        sleep(UNIT * chance.below(30) as u32).await;
-        let patience = UNIT * (1 + chance.below(50) as u32);
-        let request = match chance.below(4) {
+        sleep(UNIT * random.below(30) as u32).await;
+        let patience = UNIT * (1 + random.below(50) as u32);
+        let request = match random.below(4) {
             0 => pool.try_check_out().ok().flatten(),
             1 => pool.check_out_before(Instant::now() + patience).await.ok(),
             // Gives up in the middle.
@@ -75,8 +75,8 @@ async fn work(pool: Pool<Moody>, seed: u64) {
         };
         let Some(mut connection) = request else { continue };
         assert_eq!(connection.secret, SECRET);
-        sleep(UNIT * chance.below(25) as u32).await;
-        match farewell(&mut chance) {
+        sleep(UNIT * random.below(25) as u32).await;
+        match farewell(&mut random) {
             Farewell::Breaks => connection.broken = true,
             Farewell::Marks => connection.mark_errored(reset()),
             Farewell::Nothing => {}
@@ -85,11 +85,11 @@ async fn work(pool: Pool<Moody>, seed: u64) {
 }
 
 /// Marks the pool ready, clears it, and changes options.
-async fn govern(pool: &Pool<Moody>, mut chance: Chance) {
+async fn govern(pool: &Pool<Moody>, mut random: SplitMix) {
     pool.ready();
     for _ in 0..10 {
-        sleep(UNIT * (10 + chance.below(60) as u32)).await;
-        match decree(&mut chance, &pool.options(), UNIT) {
+        sleep(UNIT * (10 + random.below(60) as u32)).await;
+        match decree(&mut random, &pool.options(), UNIT) {
             Decree::Clear { interrupt, pause } => {
                 pool.clear(gone(), interrupt);
                 sleep(pause).await;

@@ -1,4 +1,4 @@
-//! A thousand runs, replayed with nothing but their inputs.
+//! Replays a thousand runs from their inputs alone.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use crate::{on_mio, on_tokio};
 
 const RUNS: u64 = 1_000;
 
-/// All but the fork and what only a driver with a watch on idle sockets says.
+/// All inputs except the fork and the end of idle connections, which the shells do not report.
 const KINDS: &str = "CheckOutCancelled CheckOutRequested CheckedIn Clear Close EstablishFailed \
                      EstablishSucceeded Handshaken Ready SetOptions Timer";
 
@@ -28,7 +28,7 @@ fn a_run_of_the_tokio_shell_replays_the_same_on_a_bare_machine() {
         on_tokio::run(
             seed,
             |builder| builder.record(recording),
-            async |pool| pool.end_recording().await.expect("memory can be written to"),
+            async |pool| pool.end_recording().await.expect("writing to memory succeeds"),
         );
         seen.replay(seed, &paper.read());
     }
@@ -51,7 +51,7 @@ fn a_run_of_the_mio_shell_replays_the_same_on_a_bare_machine() {
                     on_mio::run(
                         seed,
                         |builder| builder.record(recording),
-                        |pool| pool.end_recording().expect("memory can be written to"),
+                        |pool| pool.end_recording().expect("writing to memory succeeds"),
                     );
                     seen.lock().expect("no panic").replay(seed, &paper.read());
                 }
@@ -72,7 +72,7 @@ fn recording() -> (Recording, Paper) {
     (Recording::to_writer(paper.clone()).with_journal(journal), paper)
 }
 
-/// What there was in all runs.
+/// The inputs of all runs.
 #[derive(Default)]
 struct Seen {
     inputs: u64,
@@ -82,7 +82,7 @@ struct Seen {
 impl Seen {
     fn replay(&mut self, seed: u64, trace: &[u8]) {
         assert!(!trace.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()));
-        // Each fingerprint and each action is compared with the recorded ones.
+        // Each fingerprint and each action is compared with the recording.
         let mut replay = Replay::new(trace).expect("a trace");
         assert!(replay.header().is_new && replay.header().has_actions);
         let options = replay.header().options.clone();
@@ -97,7 +97,7 @@ impl Seen {
             self.inputs += 1;
             self.kinds.insert(step.input.name());
             let mut again = Vec::new();
-            bare.handle(step.at, strip_input(step.input), &mut again).expect("a legal input");
+            bare.handle(step.at, strip_input(step.input), &mut again).expect("a valid input");
             assert_eq!(records(&again), records(&actions), "seed {seed}, step {}", step.number);
             assert_eq!(bare.fingerprint(), replay.pool().fingerprint());
             actions.clear();
@@ -115,7 +115,7 @@ fn records<S: PoolTypes>(actions: &[Action<S>]) -> Vec<ActionRecord> {
     actions.iter().filter_map(ActionRecord::of).collect()
 }
 
-/// Memory.
+/// A buffer in memory.
 #[derive(Clone, Default)]
 pub(crate) struct Paper(Arc<Mutex<Vec<u8>>>);
 

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use cenote::replay::random::SplitMix;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Event, PoolOptions};
 use cenote_mio::PoolSource;
 use cenote_tokio::{Builder, PoolEvent, Recording};
 use mio::Poll;
 
-use crate::chance::Chance;
 use crate::moods::{Decree, Farewell, Moody, decree, farewell, gone, options, reset};
 use crate::on_tokio::run;
 use crate::replayed::Paper;
@@ -38,7 +38,7 @@ fn a_recorded_pool_on_mio_tells_the_same_events() {
     }
 }
 
-/// What was told, in its order.
+/// The events, in their order.
 #[derive(Clone, Default)]
 struct Heard(Arc<Mutex<Vec<String>>>);
 
@@ -54,7 +54,7 @@ impl Heard {
     }
 }
 
-/// Each with all its fields, times among them, which are virtual.
+/// Each event with all fields, including times, which are virtual.
 fn on_tokio(seed: u64, record: impl FnOnce(Builder<Moody>) -> Builder<Moody>) -> Vec<String> {
     let heard = Heard::default();
     let ear = heard.clone();
@@ -63,8 +63,8 @@ fn on_tokio(seed: u64, record: impl FnOnce(Builder<Moody>) -> Builder<Moody>) ->
     heard.take()
 }
 
-/// The pool in a loop on this thread alone, so that nothing is left to chance but what is meant to be.
-/// Times are as they are, and are left out.
+/// The pool is embedded in this thread, so that only the intended parts are random. Times are real,
+/// and are left out.
 fn on_mio(
     seed: u64,
     record: impl FnOnce(cenote_mio::Builder<Moody>) -> cenote_mio::Builder<Moody>,
@@ -78,11 +78,11 @@ fn on_mio(
     let builder = cenote_mio::Builder::new(address, connector).options(options);
     let builder = record(builder.on_event(move |event| ear.hear(&event.event, false)));
     let source = PoolSource::new(builder, poll.registry(), 0..64, || {}).expect("a pool");
-    live(source, Chance::new(seed ^ 0xAB));
+    live(source, SplitMix(seed ^ 0xAB));
     heard.take()
 }
 
-/// Without what depends on the time.
+/// The options without time limits.
 fn timeless(options: &PoolOptions) -> PoolOptions {
     let mut timeless = PoolOptions::default();
     timeless.max_pool_size = options.max_pool_size;
@@ -93,28 +93,28 @@ fn timeless(options: &PoolOptions) -> PoolOptions {
     timeless
 }
 
-fn live(mut source: PoolSource<Moody>, mut chance: Chance) {
+fn live(mut source: PoolSource<Moody>, mut random: SplitMix) {
     let (mut asked, mut held) = (Vec::new(), Vec::new());
     source.pool().ready();
     for _ in 0..150 {
-        match chance.below(8) {
+        match random.below(8) {
             0..=2 if asked.len() < 6 => asked.push(source.check_out()),
-            // Its time is over already.
+            // Its deadline has passed already.
             3 => asked.push(source.check_out_before(Instant::now())),
             4 if !asked.is_empty() => {
-                let index = chance.below(asked.len() as u64) as usize;
+                let index = random.below(asked.len() as u64) as usize;
                 source.cancel(asked.swap_remove(index));
             }
             5 | 6 if !held.is_empty() => {
-                let index = chance.below(held.len() as u64) as usize;
+                let index = random.below(held.len() as u64) as usize;
                 let mut connection: cenote_mio::PooledConnection<Moody> = held.swap_remove(index);
-                match farewell(&mut chance) {
+                match farewell(&mut random) {
                     Farewell::Breaks => connection.broken = true,
                     Farewell::Marks => connection.mark_errored(reset()),
                     Farewell::Nothing => {}
                 }
             }
-            7 => govern(&source, &mut chance),
+            7 => govern(&source, &mut random),
             _ => {}
         }
         source.turn();
@@ -126,9 +126,9 @@ fn live(mut source: PoolSource<Moody>, mut chance: Chance) {
     source.close();
 }
 
-fn govern(source: &PoolSource<Moody>, chance: &mut Chance) {
+fn govern(source: &PoolSource<Moody>, random: &mut SplitMix) {
     let pool = source.pool();
-    match decree(chance, &pool.options(), Duration::ZERO) {
+    match decree(random, &pool.options(), Duration::ZERO) {
         Decree::Clear { interrupt, .. } => pool.clear(gone(), interrupt),
         Decree::ClearService(service) => pool.clear_service(gone(), service),
         Decree::SetMost(most) => {

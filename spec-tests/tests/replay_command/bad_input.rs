@@ -139,7 +139,7 @@ fn check(folder: &Folder, broken: &Broken, counts: bool, expected: &str) {
     }
     let page = folder.path("page.html");
     assert_eq!(error_of(&["--html", text(&page)]), error);
-    assert!(!page.exists(), "a page that nobody asked to make do with");
+    assert!(!page.exists(), "no page without --lenient");
 
     let lenient = cenote(&["replay", path, "--lenient"]);
     assert_eq!(lenient.status.code(), Some(0));

@@ -119,7 +119,7 @@ fn whoever_has_seen_enough_may_go() {
     assert_eq!(cenote(&["help", "nonsense"]).status.code(), Some(2));
 }
 
-/// As in `… | head`: whoever reads has seen enough.
+/// As in `… | head`: the reader closes the pipe early.
 #[test]
 fn nobody_has_to_read_to_the_end() {
     for arguments in [&["explore", "--depth", "2"][..], &["simulate", "--runs", "1"]] {

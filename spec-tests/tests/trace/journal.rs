@@ -140,8 +140,8 @@ fn the_same_run_is_the_same_trace() {
 }
 
 fn bare(run: &RandomRun) -> PoolState<NoPayload> {
-    let nobody = &mut |_: Action<NoPayload>| {};
-    PoolState::new(Instant::ORIGIN, run.options.clone(), nobody).expect("usable options")
+    let ignore = &mut |_: Action<NoPayload>| {};
+    PoolState::new(Instant::ORIGIN, run.options.clone(), ignore).expect("usable options")
 }
 
 fn records<S: cenote_core::pool::PoolTypes>(actions: &[Action<S>]) -> Vec<ActionRecord> {

@@ -9,8 +9,8 @@ pub(crate) type Pool = Recorder<Tagged>;
 
 /// A pool with payloads, before anything happened to it.
 pub(crate) fn pool(run: &RandomRun) -> Pool {
-    let nobody = &mut |_: Action<Tagged>| {};
-    let pool = PoolState::new(Instant::ORIGIN, run.options.clone(), nobody);
+    let ignore = &mut |_: Action<Tagged>| {};
+    let pool = PoolState::new(Instant::ORIGIN, run.options.clone(), ignore);
     Recorder::new(pool.expect("usable options"))
 }
 

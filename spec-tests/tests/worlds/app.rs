@@ -213,7 +213,7 @@ impl Task {
                 return Err(format!("a ping was not answered in {limit:?}"));
             }
             if !answer.unwrap_or(false) {
-                // It failed, or was left in the middle: nobody is to have this connection again.
+                // It failed or was abandoned: this connection must not be used again.
                 self.log.lock().expect("no panic").spent.insert(connection.id());
                 break;
             }

@@ -115,7 +115,7 @@ mod tests {
             assert!(!judge(&good[..cut]).1, "cut after {cut}");
         }
         assert_eq!(judge(&[created(1), created(2)]).0, 1, "more than allowed");
-        assert_eq!(judge(&[created(1), ready.clone(), out.clone()]).0, 2, "nobody asked");
+        assert_eq!(judge(&[created(1), ready.clone(), out.clone()]).0, 2, "without a request");
         assert_eq!(judge(&[asks.clone(), created(1), out.clone()]).0, 2, "not ready");
         let twice = [&asks, &asks, &created(1), &ready, &out, &out].map(Clone::clone);
         assert_eq!(judge(&twice).0, 5, "handed out twice");

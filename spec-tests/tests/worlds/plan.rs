@@ -2,33 +2,27 @@
 
 use std::time::Duration;
 
+use cenote::replay::random::SplitMix;
 use cenote_core::pool::PoolOptions;
 use cenote_endpoint::{Ending, Fault};
 
-/// SplitMix64.
+/// The random numbers of a world.
 #[derive(Clone, Debug)]
-pub(crate) struct Rng(u64);
+pub(crate) struct Rng(SplitMix);
 
 impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix(seed))
     }
 
-    /// For a part of its own.
+    /// An independent generator for a part of the world.
     pub(crate) fn fork(&mut self) -> Self {
-        Self(self.next())
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
+        Self::new(self.0.number())
     }
 
     /// From 0, less than `limit`.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
+        self.0.below(limit)
     }
 
     /// So many of a hundred times.
@@ -41,7 +35,7 @@ impl Rng {
     }
 
     fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
-        all[usize::try_from(self.below(all.len() as u64)).expect("small")].clone()
+        self.0.pick(all).expect("a choice")
     }
 }
 

@@ -1,4 +1,4 @@
-//! After everything is well again: nobody stays broken.
+//! After all faults ended, no task and no connection stays broken.
 
 use std::time::Duration;
 

@@ -63,7 +63,7 @@ pub(crate) fn live(plan: &Plan) -> Result<Lived, String> {
     Ok(Lived { asked: log.asked, got: log.got, events, kinds })
 }
 
-/// The server, too, finds out that everybody has gone.
+/// The server notices, too, that all clients are gone.
 fn forget(sim: &mut Sim<'_>, host: &Host) -> Result<(), String> {
     let limit = sim.elapsed() + 2 * PATIENCE;
     while host.open() > 0 {

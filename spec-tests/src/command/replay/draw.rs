@@ -1,4 +1,4 @@
-//! Traces drawn.
+//! Draws traces.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -10,7 +10,7 @@ use super::{Arguments, Unplayable, ended_early, open};
 use crate::replay::picture::{self, Collector};
 use crate::replay::step_reader::StepReader;
 
-/// Draws what there is, and says where it is.
+/// Draws the trace, and prints the path of the result.
 pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
     let path = &arguments.trace;
     let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
@@ -41,11 +41,11 @@ pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, 
     Ok(good)
 }
 
-/// Draws a whole trace as a page, and says how many steps it has: all of them as they were recorded.
+/// Draws a complete trace as a page, and returns the number of steps.
 ///
 /// # Errors
 ///
-/// When a file cannot be read or written, or the trace does not go the way it went.
+/// If a file cannot be read or written, or the replay differs from the trace.
 pub(in crate::command) fn page(trace: &Path, html: &Path) -> Result<u64, Unplayable> {
     let unplayable = |source| Unplayable::Trace { path: trace.to_owned(), source };
     let mut watch = StepReader::new(open(trace)?).map_err(unplayable)?;

@@ -28,32 +28,32 @@ pub enum Unplayable {
     /// A file that cannot be opened, read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
     /// A trace that cannot be read.
     #[error("{}: {source}", path.display())]
     Trace {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: TraceError,
     },
-    /// What is to be written would be written over what is read, or twice.
+    /// An output would overwrite the input or another output.
     #[error(transparent)]
     Files(#[from] SameFile),
-    /// Nowhere to print to.
+    /// The output cannot be written.
     #[error("cannot print: {0}")]
     Print(#[from] io::Error),
 }
 
-/// Replays a trace and does with it what it was asked for.
+/// Replays a trace as the arguments say.
 ///
 /// # Errors
 ///
-/// When a file cannot be read or written.
+/// If a file cannot be read or written.
 pub fn run(arguments: &Arguments) -> Result<bool, Unplayable> {
     arguments.check_files()?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -100,7 +100,7 @@ fn ended_early(arguments: &Arguments, path: &Path, error: TraceError) -> Result<
     Err(Unplayable::Trace { path: path.to_owned(), source: error })
 }
 
-/// The whole trace in memory, as far as it may be used.
+/// The complete trace in memory, as far as it is usable.
 fn load(arguments: &Arguments) -> Result<Option<History>, Unplayable> {
     let path = &arguments.trace;
     let (history, problem) = History::read(open(path)?)

@@ -1,4 +1,4 @@
-//! Steps as lines.
+//! Prints steps.
 
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
@@ -37,14 +37,16 @@ pub(super) fn verify(arguments: &Arguments, out: &mut impl Write) -> Result<bool
 }
 
 fn summary(steps: u64, until: Instant, failed: u64) -> String {
-    format!("{steps} steps until {until}, {failed} check-outs failed; all that was recorded agrees")
+    format!(
+        "{steps} steps until {until}, {failed} check-outs failed; the replay agrees with the recording"
+    )
 }
 
 fn is_failure(action: &Action<Traced>) -> bool {
     matches!(action, Action::Deliver { outcome: Err(_), .. })
 }
 
-/// Prints the steps, or what is wanted of them.
+/// Prints the selected steps.
 pub(super) fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
     let unplayable = |source| Unplayable::Trace { path: arguments.trace.clone(), source };
     let mut watch = StepReader::new(open(&arguments.trace)?).map_err(unplayable)?;
@@ -67,7 +69,7 @@ pub(super) fn print(arguments: &Arguments, out: &mut impl Write) -> Result<bool,
     Ok(good)
 }
 
-/// Prints step after step.
+/// Prints each step.
 struct Printer<'a> {
     arguments: &'a Arguments,
     address: ServerAddress,
@@ -99,7 +101,7 @@ impl<'a> Printer<'a> {
         if self.arguments.json || self.arguments.quiet {
             return Ok(());
         }
-        let address = header.address.as_deref().unwrap_or("an address that is not told");
+        let address = header.address.as_deref().unwrap_or("an unknown address");
         let program = header.program.as_deref().unwrap_or("an unknown program");
         let begin = if header.is_new { "a new pool" } else { "a state" };
         writeln!(
@@ -112,7 +114,7 @@ impl<'a> Printer<'a> {
 
     fn step(&mut self, view: &View<'_>, out: &mut impl Write) -> io::Result<()> {
         self.failed += view.actions.iter().filter(|&action| is_failure(action)).count() as u64;
-        // What fails has to be explained by all that came before, whether that is shown or not.
+        // The explanation of a failure needs all steps before it, printed or not.
         let failures =
             if self.arguments.explain { self.explainer.explain(view) } else { Vec::new() };
         self.has_met = self.arguments.until.as_ref().is_some_and(|until| holds(until, view));
@@ -151,7 +153,7 @@ impl<'a> Printer<'a> {
         json::events(actions, at, &self.address).try_for_each(|line| writeln!(out, "{line}"))
     }
 
-    /// Says what there was. A condition that never holds is what was asked for and is not so.
+    /// Prints the summary. It is an error if the condition of --until never held.
     fn end<R: Read>(&self, watch: &StepReader<R>, out: &mut impl Write) -> io::Result<bool> {
         let met = match &self.arguments.until {
             Some(_) if !self.has_met => {
