@@ -36,7 +36,8 @@ impl Runtime for Smol {
     }
 
     fn sleep_until(&self, at: Instant) -> impl Future<Output = ()> + Send + 'static {
-        async move { _ = smol::Timer::at(at).await }
+        let timer = smol::Timer::at(at);
+        async move { _ = timer.await }
     }
 
     fn send_event(sender: &smol::channel::Sender<PoolEvent>, event: PoolEvent) {
