@@ -218,7 +218,8 @@ impl<'a, K: Connector<EventLoop>> Request<'a, K> {
     ) -> Option<CheckOutResult<K>> {
         match self.take() {
             Some(answer) => Some(answer),
-            None if is_in_vain() => None,
+            // Looked for once more: it may have been delivered since.
+            None if is_in_vain() => self.take(),
             None => Some(self.wait(deadline)),
         }
     }

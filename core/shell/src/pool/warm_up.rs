@@ -57,7 +57,7 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for WarmUp<'_, R, K> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let mut polled = 0;
+        let (mut polled, mut in_vain) = (0, false);
         loop {
             while let Some(check_out) = this.waiting.get_mut(polled) {
                 match Pin::new(check_out).poll(cx) {
@@ -68,16 +68,20 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for WarmUp<'_, R, K> {
                     Poll::Pending => polled += 1,
                 }
             }
-            if !this.may_ask() {
-                break;
+            if this.may_ask() {
+                let (pool, caller) = (this.pool, this.caller);
+                this.waiting.push(pool.check_out_at(caller, Purpose::Other, None));
+                in_vain = false;
+            } else if in_vain || this.waiting.is_empty() {
+                this.waiting.clear();
+                return Poll::Ready(Ok(this.count()));
+            } else if is_in_vain(&this.pool.snapshot()) {
+                // Polled once more: a connection may have been delivered since.
+                (polled, in_vain) = (0, true);
+            } else {
+                return Poll::Pending;
             }
-            let (pool, caller) = (this.pool, this.caller);
-            this.waiting.push(pool.check_out_at(caller, Purpose::Other, None));
         }
-        if is_in_vain(&this.pool.snapshot()) {
-            this.waiting.clear();
-        }
-        if this.waiting.is_empty() { Poll::Ready(Ok(this.count())) } else { Poll::Pending }
     }
 }
 
