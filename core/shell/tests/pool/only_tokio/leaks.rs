@@ -1,4 +1,4 @@
-//! What is held for long is reported, with the place where it was checked out.
+//! Leak reports to the exact time, with the place of the check-out.
 
 use std::panic::{Location, resume_unwind};
 use std::sync::{Arc, Mutex};
@@ -9,13 +9,13 @@ use cenote_core::pool::{PoolOptions, Purpose};
 use cenote_tokio::{LeakReport, Pool};
 use tokio::time::{Instant, sleep};
 
-use crate::world::{Gate, at_most, builder, settle};
+use super::world::{Gate, at_most, builder, settle};
 
 type Reports = Arc<Mutex<Vec<LeakReport>>>;
 
 const LIMIT: Duration = Duration::from_millis(100);
 
-fn watched(options: PoolOptions) -> (Pool<Gate>, Reports) {
+fn with_reports(options: PoolOptions) -> (Pool<Gate>, Reports) {
     let reports = Reports::default();
     let heard = Arc::clone(&reports);
     let pool = builder(&Gate::open(), options)
@@ -30,13 +30,13 @@ fn take(reports: &Reports) -> Vec<LeakReport> {
     std::mem::take(&mut reports.lock().expect("no panic"))
 }
 
-/// Lets time pass, and everything happen that was due by then.
+/// Lets time pass, and tasks run.
 async fn pass(time: Duration) {
     sleep(time).await;
     settle().await;
 }
 
-/// The lines of this file that are told.
+/// The lines of this file in the reports.
 fn lines(reports: &Reports) -> Vec<u32> {
     let line = |report: LeakReport| {
         let place = report.place.expect("known");
@@ -47,8 +47,8 @@ fn lines(reports: &Reports) -> Vec<u32> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_where_and_for_how_long() {
-    let (pool, reports) = watched(at_most(2).with_leak_detection_threshold(LIMIT));
+async fn a_report_says_what_where_and_for_how_long() {
+    let (pool, reports) = with_reports(at_most(2).with_leak_detection_threshold(LIMIT));
     drop(pool.check_out().await.unwrap());
     let line = line!() + 1;
     let held = pool.check_out().await.unwrap();
@@ -63,10 +63,10 @@ async fn who_where_and_for_how_long() {
     assert_eq!((place.file(), place.line()), (file!(), line));
     let text = report.to_string();
     let expected = "connection 1 of db.example.com:27017 has been checked out for 100ms, at ";
-    assert!(text.starts_with(expected) && text.contains(&format!("held.rs:{line}")), "{text}");
+    assert!(text.starts_with(expected) && text.contains(&format!("leaks.rs:{line}")), "{text}");
     drop(held);
 
-    // The next one with the same connection is another one.
+    // The same connection, checked out again.
     let held = pool.check_out().await.unwrap();
     pass(LIMIT * 2).await;
     assert_eq!(lines(&reports), [line!() - 2]);
@@ -75,7 +75,7 @@ async fn who_where_and_for_how_long() {
 
 #[tokio::test(start_paused = true)]
 async fn every_way_to_check_out_knows_its_caller() {
-    let (pool, reports) = watched(PoolOptions::default().with_leak_detection_threshold(LIMIT));
+    let (pool, reports) = with_reports(PoolOptions::default().with_leak_detection_threshold(LIMIT));
     let later = Instant::now() + LIMIT;
     let first = line!() + 1;
     let held = [
@@ -101,11 +101,11 @@ async fn every_way_to_check_out_knows_its_caller() {
 
 #[tokio::test(start_paused = true)]
 async fn a_task_that_is_not_polled_any_more_has_no_place() {
-    let (pool, reports) = watched(at_most(1).with_leak_detection_threshold(LIMIT));
+    let (pool, reports) = with_reports(at_most(1).with_leak_detection_threshold(LIMIT));
     let held = pool.check_out().await.unwrap();
     let mut waiting = Box::pin(pool.check_out());
     assert!(poll(waiting.as_mut()).is_pending());
-    drop(held); // It is the other one's now, who does not come for it.
+    drop(held); // It is delivered to the other check-out, which is not polled.
     pass(LIMIT).await;
     let found = take(&reports);
     assert_eq!(found.len(), 1);
@@ -118,10 +118,9 @@ fn poll<F: Future + Unpin>(future: F) -> std::task::Poll<F::Output> {
     future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }
 
-/// Only while the option is set.
 #[tokio::test(start_paused = true)]
-async fn the_option_may_change() {
-    let (pool, reports) = watched(at_most(2));
+async fn connections_are_tracked_while_the_option_is_set() {
+    let (pool, reports) = with_reports(at_most(2));
     let early = pool.check_out().await.unwrap();
     pass(LIMIT).await;
     assert!(take(&reports).is_empty());
@@ -142,7 +141,7 @@ async fn the_option_may_change() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_panics_is_not_noticed() {
+async fn a_callback_that_panics_does_not_affect_callers() {
     let pool = builder(&Gate::open(), at_most(1).with_leak_detection_threshold(LIMIT))
         .on_leak(|_| resume_unwind(Box::new("on purpose")))
         .build()

@@ -1,11 +1,11 @@
-//! OpenTelemetry's figures of a scripted run: counts exactly, and times between what they must be
-//! at least and what the test saw go by.
+//! OpenTelemetry metrics of a scripted run: exact counts, and durations between the shortest time that is
+//! possible and the time that the test took.
 
 use std::collections::BTreeMap;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_mio::{Client, Metrics, Pool};
+use cenote_shell::metrics::Metrics;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry_sdk::metrics::data::{
@@ -13,37 +13,45 @@ use opentelemetry_sdk::metrics::data::{
 };
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
 
+use crate::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
 use crate::world::{Gate, at_most, builder, failure, until};
 
-/// What comes before every name.
+on_all_runtimes!(
+    every_metric_of_a_run,
+    pools_with_names,
+    pools_of_a_client,
+    failed_connections_are_not_measured,
+);
+
+/// The prefix of all names.
 const PREFIX: &str = "db.client.connection.";
 
-/// A provider whose figures are read when the test asks.
-struct Readings {
+/// A provider whose metrics are read when the test asks.
+pub(crate) struct Readings {
     provider: SdkMeterProvider,
     exporter: InMemoryMetricExporter,
 }
 
 /// Counts and sums by name and attributes; histograms as a number and seconds.
 #[derive(Debug, Default)]
-struct Figures {
+pub(crate) struct Figures {
     numbers: BTreeMap<String, i64>,
     times: BTreeMap<String, (u64, f64)>,
 }
 
 impl Readings {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let exporter = InMemoryMetricExporter::default();
         let reader = PeriodicReader::builder(exporter.clone());
         let reader = reader.with_interval(Duration::from_secs(3600)).build();
         Self { provider: SdkMeterProvider::builder().with_reader(reader).build(), exporter }
     }
 
-    fn metrics(&self) -> Metrics {
+    pub(crate) fn metrics(&self) -> Metrics {
         Metrics::new(self.provider.meter("test"))
     }
 
-    fn take(&self) -> Figures {
+    pub(crate) fn take(&self) -> Figures {
         self.exporter.reset();
         self.provider.force_flush().expect("it is read");
         let all = self.exporter.get_finished_metrics().expect("they are there");
@@ -85,11 +93,20 @@ impl Figures {
         }
     }
 
+    /// A line for each metric, sorted.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let times =
+            self.times.iter().map(|(name, (count, sum))| format!("{name}: {count} in {sum} s"));
+        let mut lines: Vec<_> = self.numbers().into_iter().chain(times).collect();
+        lines.sort();
+        lines
+    }
+
     fn numbers(&self) -> Vec<String> {
         self.numbers.iter().map(|(name, value)| format!("{name}: {value}")).collect()
     }
 
-    /// How often, and that all of them together took from `least` to `most`.
+    /// Checks the count of a histogram, and that its sum is between `least` and `most`.
     fn time(&self, name: &str, count: u64, least: Duration, most: Duration) {
         let (counted, seconds) = self.times.get(name).copied().unwrap_or_default();
         assert_eq!(counted, count, "{name}");
@@ -108,33 +125,33 @@ fn keyed<'a>(name: &str, attributes: impl Iterator<Item = &'a KeyValue>) -> Stri
     format!("{name} {}", words.join(" "))
 }
 
-#[test]
-fn every_figure_of_a_run() {
+fn every_metric_of_a_run<R: TestRuntime>() {
     const POOL: &str = "pool.name=db.example.com:27017";
     let pause = Duration::from_millis(20);
     let readings = Readings::new();
     let gate = Gate::closed();
     let options = at_most(1).with_min_pool_size(1).with_max_connecting(1);
-    let pool = builder(&gate, options).metrics(readings.metrics()).build().unwrap();
+    let pool =
+        builder::<R>(&gate, options).metrics(readings.metrics()).build().expect("good options");
     let began = Instant::now();
     pool.ready();
-    // The minimum's connection takes a while, and a request waits for it.
+    // A check-out waits for the connection that minPoolSize asks for.
     let first = thread::scope(|scope| {
-        let first = scope.spawn(|| pool.check_out().unwrap());
+        let first = scope.spawn(|| pool.check_out().expect("a connection"));
         until(|| pool.snapshot().waiting == 1);
         until(|| {
             let figures = readings.take();
             figures.numbers.get(&format!("pending_requests {{request}} {POOL}")) == Some(&1)
         });
-        // One waits in vain, for as long as the connection takes at least.
-        assert!(pool.check_out_before(Instant::now() + pause).unwrap_err().is_timeout());
+        // One times out before the connection is there.
+        assert!(pool.check_out_before(Instant::now() + pause).expect_err("it fails").is_timeout());
         gate.admit(1);
-        first.join().unwrap()
+        first.join().expect("no panic")
     });
-    // Two do not wait at all.
-    assert!(pool.check_out_before(Instant::now()).unwrap_err().is_timeout());
-    assert!(pool.try_check_out().unwrap().is_none());
-    // Whoever is served goes on before all is told that led to it.
+    // Two do not wait.
+    assert!(pool.check_out_before(Instant::now()).expect_err("it fails").is_timeout());
+    assert!(pool.try_check_out().expect("a connection").is_none());
+    // A caller may go on before the events that led there are reported.
     let out = format!("count {{connection}} {POOL} state=used");
     until(|| {
         let figures = readings.take();
@@ -157,67 +174,72 @@ fn every_figure_of_a_run() {
     figures.time(&format!("create_time s {POOL}"), 1, pause, began.elapsed());
     figures.time(&format!("wait_time s {POOL}"), 1, pause, began.elapsed());
     figures.time(&format!("use_time s {POOL}"), 0, Duration::ZERO, Duration::ZERO);
-    assert!(pool.check_out_before(Instant::now() + pause).unwrap_err().is_timeout());
+    assert!(pool.check_out_before(Instant::now() + pause).expect_err("it fails").is_timeout());
     drop(first);
+    until(|| readings.take().times.contains_key(&format!("use_time s {POOL}")));
     let figures = readings.take();
     figures.time(&format!("use_time s {POOL}"), 1, pause, began.elapsed());
 }
 
 /// Two pools of one server on one meter: each has its own figures, until it is gone.
-#[test]
-fn pools_with_names() {
+fn pools_with_names<R: TestRuntime>() {
     let readings = Readings::new();
     let make = |name: &str, max| {
         let metrics = readings.metrics().pool_name(name);
-        let pool = builder(&Gate::open(), at_most(max)).metrics(metrics).build().unwrap();
+        let pool = builder::<R>(&Gate::open(), at_most(max))
+            .metrics(metrics)
+            .build()
+            .expect("good options");
         pool.ready();
         pool
     };
-    let (orders, users): (Pool<_>, Pool<_>) = (make("orders", 0), make("users", 5));
-    orders.warm_up(3).unwrap();
-    let held = users.check_out().unwrap();
+    let (orders, users) = (make("orders", 0), make("users", 5));
+    orders.warm_up(3).expect("a warm pool");
+    let held = users.check_out().expect("a connection");
     let of = |name: &str| {
         let part = format!(" pool.name={name}");
         let figures = readings.take().numbers();
         let chosen = figures.into_iter().filter(|line| line.contains(&part));
-        let chosen = chosen.filter(|it| it.starts_with("count") || it.starts_with("max"));
-        chosen.map(|line| line.split_once(&part).unwrap().1.to_owned()).collect::<Vec<_>>()
+        let chosen = chosen
+            .filter(|it| ["count ", "idle.max ", "max "].iter().any(|name| it.starts_with(name)));
+        chosen
+            .map(|line| line.split_once(&part).expect("it works").1.to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(of("orders"), [" state=idle: 3", " state=used: 0"], "there is no maximum");
-    assert_eq!(of("users"), [" state=idle: 0", " state=used: 1", ": 5"]);
+    assert_eq!(of("users"), [" state=idle: 0", " state=used: 1", ": 5", ": 5"]);
     orders.close();
     drop(orders);
     until(|| of("orders").is_empty());
     drop(held);
 }
 
-/// Each under the server's address, behind the name that was given.
-#[test]
-fn pools_of_a_client() {
+/// Their names are the given name and the server's address.
+fn pools_of_a_client<R: TestRuntime>() {
     let readings = Readings::new();
-    let client = Client::builder("mongodb://127.0.0.1:1,127.0.0.1:2/?maxPoolSize=7").unwrap();
-    let client = client.metrics(readings.metrics().pool_name("orders")).build().unwrap();
+    let metrics = readings.metrics().pool_name("orders");
+    let close = R::client("mongodb://127.0.0.1:1,127.0.0.1:2/?maxPoolSize=7", metrics);
     let figures = readings.take().numbers();
     let limits: Vec<_> = figures.iter().filter(|line| line.starts_with("max ")).collect();
     let expected =
         ["1", "2"].map(|port| format!("max {{connection}} pool.name=orders/127.0.0.1:{port}: 7"));
     assert_eq!(limits, expected.iter().collect::<Vec<_>>());
-    client.close();
+    close();
 }
 
 /// What never comes back, and what fails, is forgotten.
-#[test]
-fn failures_are_no_successes() {
+fn failed_connections_are_not_measured<R: TestRuntime>() {
     const POOL: &str = "pool.name=db.example.com:27017";
     let readings = Readings::new();
     let gate = Gate::open();
     gate.refuse(1);
-    let pool = builder(&gate, at_most(1)).metrics(readings.metrics()).build().unwrap();
+    let pool =
+        builder::<R>(&gate, at_most(1)).metrics(readings.metrics()).build().expect("good options");
     let began = Instant::now();
     assert!(pool.check_out().is_err(), "it is paused");
     pool.ready();
     assert!(pool.check_out().is_err(), "it is refused");
-    let mut broken = pool.check_out().unwrap();
+    let mut broken = pool.check_out().expect("a connection");
     broken.mark_errored(failure());
     drop(broken);
     until(|| readings.take().times.contains_key(&format!("use_time s {POOL}")));

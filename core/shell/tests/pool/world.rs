@@ -8,15 +8,19 @@ use std::thread;
 use cenote_check::EventGuard;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::PoolOptions;
-use cenote_mio::{Builder, Connector, EventLoop, HandshakeReporter, Pool, PoolEvent, Target};
+use cenote_shell::builder::{Builder, BuiltPool};
+use cenote_shell::connection::{Connector, HandshakeReporter, Target};
+use cenote_shell::event::PoolEvent;
+use cenote_shell::runtime::Runtime;
 
-/// Opens a connection for each permit, and fails those whose number is told.
+use crate::blocking::{TestPool, TestRuntime};
+
+/// Opens a connection for each permit. Connections whose numbers are in `refuse` fail.
 #[derive(Clone)]
 pub(crate) struct Gate {
     door: Arc<Mutex<Door>>,
     refuse: Arc<Mutex<Vec<u64>>>,
-    /// Connections that exist, wherever they are.
-    pub(crate) alive: Arc<Mutex<Vec<u64>>>,
+    alive: Arc<Mutex<Vec<u64>>>,
 }
 
 #[derive(Default)]
@@ -29,6 +33,8 @@ struct Door {
 pub(crate) struct Numbered {
     pub(crate) number: u64,
     pub(crate) broken: bool,
+    /// Whether its drop panics.
+    pub(crate) panics: bool,
     alive: Arc<Mutex<Vec<u64>>>,
 }
 
@@ -43,11 +49,11 @@ impl Gate {
         gate
     }
 
-    /// Lets so many more connections be opened.
+    /// Lets `count` more connections be opened.
     pub(crate) fn admit(&self, count: usize) {
         let waiting = {
             let mut door = self.door();
-            door.permits += count;
+            door.permits = door.permits.saturating_add(count);
             std::mem::take(&mut door.waiting)
         };
         waiting.into_iter().for_each(Waker::wake);
@@ -61,18 +67,21 @@ impl Gate {
         self.refuse.lock().expect("no panic").push(number);
     }
 
+    /// The numbers of connections that exist, in ascending order.
     pub(crate) fn alive(&self) -> Vec<u64> {
-        self.alive.lock().expect("no panic").clone()
+        let mut alive = self.alive.lock().expect("no panic").clone();
+        alive.sort_unstable();
+        alive
     }
 }
 
-impl Connector<EventLoop> for Gate {
+impl<R: Runtime> Connector<R> for Gate {
     type Connection = Numbered;
 
     async fn connect(
         &self,
-        target: Target,
-        _progress: HandshakeReporter,
+        target: Target<R>,
+        _reporter: HandshakeReporter,
     ) -> Result<Numbered, ConnectionError> {
         let number = target.connection_id;
         let admitted = poll_fn(|cx| {
@@ -89,7 +98,7 @@ impl Connector<EventLoop> for Gate {
             return Err(failure());
         }
         self.alive.lock().expect("no panic").push(number);
-        Ok(Numbered { number, broken: false, alive: Arc::clone(&self.alive) })
+        Ok(Numbered { number, broken: false, panics: false, alive: Arc::clone(&self.alive) })
     }
 
     fn fault(&self, connection: &Numbered) -> Option<ConnectionError> {
@@ -100,6 +109,10 @@ impl Connector<EventLoop> for Gate {
 impl Drop for Numbered {
     fn drop(&mut self) {
         self.alive.lock().expect("no panic").retain(|number| *number != self.number);
+        if self.panics {
+            // With a payload and no message, so that nothing is printed.
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }
     }
 }
 
@@ -107,17 +120,18 @@ pub(crate) fn failure() -> ConnectionError {
     ConnectionError::network(Stage::Operation, "reset by the test")
 }
 
-/// The names of events, as they come.
+/// Events, in the order in which they are reported.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<PoolEvent>>>);
 
 impl Log {
+    /// The names of the events so far, which are removed.
     pub(crate) fn take(&self) -> Vec<&'static str> {
         let events = std::mem::take(&mut *self.0.lock().expect("no panic"));
         events.iter().map(|event| event.event.name()).collect()
     }
 
-    /// What was told, once it is so much.
+    /// As [`take`](Self::take), once there are `count` events.
     pub(crate) fn take_all(&self, count: usize) -> Vec<&'static str> {
         until(|| self.0.lock().expect("no panic").len() >= count);
         self.take()
@@ -128,35 +142,35 @@ impl Log {
     }
 }
 
-pub(crate) fn builder(gate: &Gate, options: PoolOptions) -> Builder<Gate> {
-    judged(unjudged(gate, options))
-}
-
-/// The same without anybody who hears what it tells.
-pub(crate) fn unjudged(gate: &Gate, options: PoolOptions) -> Builder<Gate> {
+/// A builder without subscribers.
+pub(crate) fn unobserved<P: BuiltPool<Connector = Gate>>(
+    gate: &Gate,
+    options: PoolOptions,
+) -> Builder<P> {
     let address = "db.example.com".parse().expect("an address");
     Builder::new(address, gate.clone()).options(options)
 }
 
-/// A builder of a pool whose events have to keep the rules, whatever the test looks at.
-pub(crate) fn judged<C: Connector<EventLoop>>(builder: Builder<C>) -> Builder<C> {
-    judged_by(&Arc::new(EventGuard::without_clock()), builder)
+/// Checks in every test that the pool's events follow the rules.
+pub(crate) fn checked<P: BuiltPool>(builder: Builder<P>) -> Builder<P> {
+    checked_by(&Arc::new(EventGuard::without_clock()), builder)
 }
 
-/// The same, by one who is told of what is in no event.
-pub(crate) fn judged_by<C: Connector<EventLoop>>(
-    sentry: &Arc<EventGuard>,
-    builder: Builder<C>,
-) -> Builder<C> {
-    let sentry = Arc::clone(sentry);
-    builder.on_event(move |told| sentry.hear(&told.event, &told.address))
+/// As [`checked`], with a guard to which the test reports what is in no event.
+pub(crate) fn checked_by<P: BuiltPool>(guard: &Arc<EventGuard>, builder: Builder<P>) -> Builder<P> {
+    let guard = Arc::clone(guard);
+    builder.on_event(move |told| guard.hear(&told.event, &told.address))
 }
 
-/// A ready pool, and what it tells.
-pub(crate) fn ready(gate: &Gate, options: PoolOptions) -> (Pool<Gate>, Log) {
+pub(crate) fn builder<R: TestRuntime>(gate: &Gate, options: PoolOptions) -> Builder<R::Pool<Gate>> {
+    checked(unobserved(gate, options))
+}
+
+/// A ready pool, and its events.
+pub(crate) fn ready<R: TestRuntime>(gate: &Gate, options: PoolOptions) -> (R::Pool<Gate>, Log) {
     let log = Log::default();
     let heard = log.clone();
-    let pool = builder(gate, options).on_event(move |event| heard.push(event)).build();
+    let pool = builder::<R>(gate, options).on_event(move |event| heard.push(event)).build();
     let pool = pool.expect("good options");
     pool.ready();
     (pool, log)
@@ -166,9 +180,9 @@ pub(crate) fn at_most(connections: u32) -> PoolOptions {
     PoolOptions::default().with_max_pool_size(connections)
 }
 
-/// Until it is so. Whoever is served goes on before all is done and told that led to it.
-pub(crate) fn until(mut it_is_so: impl FnMut() -> bool) {
-    while !it_is_so() {
+/// Waits for a condition. A caller may go on before the events that led there are reported.
+pub(crate) fn until(mut is_true: impl FnMut() -> bool) {
+    while !is_true() {
         thread::yield_now();
     }
 }

@@ -1,4 +1,4 @@
-//! The end of a pool, and who waits for it.
+//! `close` waits for connections that are in use or being opened; `close_before` until its deadline.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -10,35 +10,11 @@ use cenote_core::pool::{PoolOptions, Status};
 use cenote_tokio::{Builder, CloseTimeout, Connector, HandshakeReporter, Target, Tokio};
 use tokio::time::Instant;
 
-use crate::world::{Gate, at_most, judged, ready, settle};
+use super::world::{Gate, at_most, checked, ready, settle};
 
-#[tokio::test(start_paused = true)]
-async fn close_waits_until_everything_is_home() {
-    let gate = Gate::open();
-    let (pool, log) = ready(&gate, at_most(2));
-    let held = pool.check_out().await.unwrap();
-    let is_closed = Arc::new(AtomicBool::new(false));
-    let closing = tokio::spawn({
-        let (pool, is_closed) = (pool.clone(), Arc::clone(&is_closed));
-        async move {
-            pool.close().await;
-            is_closed.store(true, Ordering::Relaxed);
-        }
-    });
-    settle().await;
-    assert!(!is_closed.load(Ordering::Relaxed));
-    assert_eq!(pool.check_out().await.unwrap_err().name(), "PoolClosedError");
-    drop(held);
-    closing.await.unwrap();
-    assert_eq!(gate.alive(), [0; 0]);
-    assert!(log.take().ends_with(&["ConnectionCheckedIn", "ConnectionClosed"]));
-    pool.close().await; // Once more is no harm.
-}
-
-/// Opens something, and never gets further.
+/// Opens a socket, and then waits for ever.
 struct Stuck(Arc<AtomicBool>);
 
-/// What it has open.
 struct Socket(Arc<AtomicBool>);
 
 impl Drop for Socket {
@@ -57,12 +33,11 @@ impl Connector<Tokio> for Stuck {
     }
 }
 
-/// What was being opened is not only given up, but gone.
 #[tokio::test(start_paused = true)]
-async fn close_waits_for_what_is_being_opened() {
+async fn close_waits_for_a_connection_that_is_being_opened() {
     let is_open = Arc::new(AtomicBool::new(false));
     let address = "localhost".parse().unwrap();
-    let pool = judged(Builder::new(address, Stuck(Arc::clone(&is_open)))).build().unwrap();
+    let pool = checked(Builder::new(address, Stuck(Arc::clone(&is_open)))).build().unwrap();
     pool.ready();
     let request = tokio::spawn({
         let pool = pool.clone();
@@ -76,7 +51,7 @@ async fn close_waits_for_what_is_being_opened() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deadline_ends_the_wait_and_not_the_close() {
+async fn at_its_deadline_close_before_returns_and_the_pool_is_closed() {
     let gate = Gate::open();
     let (pool, _) = ready(&gate, at_most(3));
     let mut held = vec![pool.check_out().await.unwrap(), pool.check_out().await.unwrap()];
@@ -94,7 +69,7 @@ async fn a_deadline_ends_the_wait_and_not_the_close() {
     assert_eq!((pool.snapshot().status, gate.alive()), (Status::Closed, vec![1, 2]));
 
     held.pop();
-    // One that has passed only asks.
+    // A deadline that has passed only counts.
     let error = pool.close_before(began).await.unwrap_err();
     assert_eq!(error.in_use, 1);
     held.pop();
@@ -103,23 +78,22 @@ async fn a_deadline_ends_the_wait_and_not_the_close() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn it_returns_as_soon_as_everything_is_home() {
+async fn close_before_returns_with_the_last_check_in() {
     let gate = Gate::open();
     let (pool, _) = ready(&gate, PoolOptions::default());
     let held = pool.check_out().await.unwrap();
-    let home = tokio::spawn(async move {
+    let check_in = tokio::spawn(async move {
         tokio::time::sleep(Duration::from_secs(1)).await;
         drop(held);
     });
     let began = Instant::now();
     assert_eq!(pool.close_before(began + Duration::from_secs(60)).await, Ok(()));
     assert_eq!(began.elapsed(), Duration::from_secs(1));
-    home.await.unwrap();
+    check_in.await.unwrap();
 }
 
-/// A deadline that has passed closes the pool all the same.
 #[tokio::test(start_paused = true)]
-async fn one_that_has_passed() {
+async fn a_deadline_that_has_passed_closes_the_pool() {
     let gate = Gate::open();
     let (pool, _) = ready(&gate, PoolOptions::default());
     let held = pool.check_out().await.unwrap();

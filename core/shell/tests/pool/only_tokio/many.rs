@@ -1,13 +1,13 @@
-//! Many tasks on several threads, some of which give up.
+//! Many tasks on several threads, some of which cancel their check-outs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::world::{Gate, at_most, failure, ready};
+use super::world::{Gate, at_most, failure, ready};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn never_more_than_allowed_and_nothing_lost() {
+async fn the_pool_size_holds_and_nothing_is_lost() {
     const MAX: u32 = 8;
     let gate = Gate::open();
     let (pool, _) = ready(&gate, at_most(MAX));
@@ -25,7 +25,7 @@ async fn never_more_than_allowed_and_nothing_lost() {
                         out.fetch_sub(1, Ordering::SeqCst);
                     };
                     if (task + round) % 5 == 0 {
-                        // Given up after whatever it has done by then, before it is out.
+                        // Cancelled wherever it is by then.
                         let check_out = pool.check_out();
                         drop(tokio::time::timeout(Duration::ZERO, check_out).await);
                     }

@@ -1,43 +1,48 @@
-//! Who is told, in which order, and what subscribers may do.
+//! Subscribers get all events in one order, and may use the pool.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use cenote_core::error::OperationError;
 use cenote_core::pool::Event;
-use cenote_mio::{OperationError, Pool};
 
+use crate::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
 use crate::world::{Gate, Log, at_most, builder, failure, until};
 
-#[test]
-fn one_that_panics_is_not_noticed_by_the_others() {
+on_all_runtimes!(
+    a_panic_in_a_subscriber_does_not_affect_others,
+    a_subscriber_that_uses_the_pool_gets_all_events_in_order,
+    events_can_be_sent_to_a_channel,
+    all_subscribers_get_the_same_order,
+    a_slow_subscriber_does_not_delay_sockets,
+);
+
+fn a_panic_in_a_subscriber_does_not_affect_others<R: TestRuntime>() {
     let gate = Gate::open();
     let log = Log::default();
     let heard = log.clone();
-    let pool = builder(&gate, at_most(1))
+    let pool = builder::<R>(&gate, at_most(1))
         .on_event(|event| {
-            // Quietly: a panic with a payload and no message.
             if event.event.name() == "ConnectionPoolReady" {
                 std::panic::resume_unwind(Box::new("on purpose"));
             }
         })
         .on_event(move |event| heard.push(event))
         .build()
-        .unwrap();
+        .expect("good options");
     pool.ready();
-    drop(pool.check_out().unwrap());
+    drop(pool.check_out().expect("a connection"));
     assert_eq!(log.take_all(7).len(), 7, "created, ready, started, created, ready, out, in");
 }
 
-/// A subscriber uses the pool that it is told about, whatever it is told.
-#[test]
-fn one_that_uses_the_pool_sees_everything_in_order() {
+fn a_subscriber_that_uses_the_pool_gets_all_events_in_order<R: TestRuntime>() {
     let gate = Gate::open();
     let log = Log::default();
-    let own: Arc<OnceLock<Pool<Gate>>> = Arc::default();
+    let own: Arc<OnceLock<R::Pool<Gate>>> = Arc::default();
     let (heard, inside) = (log.clone(), Arc::clone(&own));
-    let pool = builder(&gate, at_most(1))
+    let pool = builder::<R>(&gate, at_most(1))
         .on_event(move |event| {
             heard.push(event);
             let Some(pool) = inside.get() else { return };
@@ -47,10 +52,10 @@ fn one_that_uses_the_pool_sees_everything_in_order() {
             }
         })
         .build()
-        .unwrap();
+        .expect("good options");
     let _ = own.set(pool.clone());
     pool.ready();
-    drop(pool.check_out().unwrap());
+    drop(pool.check_out().expect("a connection"));
     assert_eq!(
         log.take_all(10).split_off(5),
         [
@@ -63,37 +68,37 @@ fn one_that_uses_the_pool_sees_everything_in_order() {
     );
 }
 
-#[test]
-fn a_channel_gets_them_too() {
-    let (sender, receiver) = channel();
-    let pool = builder(&Gate::open(), at_most(1)).event_channel(sender).build().unwrap();
+fn events_can_be_sent_to_a_channel<R: TestRuntime>() {
+    let (sender, mut receive) = R::event_channel();
+    let pool = builder::<R>(&Gate::open(), at_most(1))
+        .event_channel(sender)
+        .build()
+        .expect("good options");
     pool.ready();
-    let created = receiver.recv().unwrap();
+    let created = receive();
     assert!(created.to_string().starts_with("Connection pool created for db.example.com:27017"));
-    assert_eq!(receiver.recv().unwrap().event.name(), "ConnectionPoolReady");
-    drop(receiver);
-    drop(pool.check_out().unwrap());
+    assert_eq!(receive().event.name(), "ConnectionPoolReady");
+    drop(receive);
+    drop(pool.check_out().expect("a connection"));
 }
 
-/// Threads use the pool at the same time; every subscriber sees one and the same order, and the
-/// order makes sense.
-#[test]
-fn threads_do_not_mix_the_order() {
+/// While several threads use the pool.
+fn all_subscribers_get_the_same_order<R: TestRuntime>() {
     let gate = Gate::open();
     let logs = [Log::default(), Log::default()];
-    let mut builder = builder(&gate, at_most(1));
+    let mut builder = builder::<R>(&gate, at_most(1));
     for log in logs.clone() {
         builder = builder.on_event(move |event| log.push(event));
     }
-    let pool = builder.build().unwrap();
+    let pool = builder.build().expect("good options");
     pool.ready();
     let counted = Arc::new(Mutex::new(0));
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..200 {
-                    let connection = pool.check_out().unwrap();
-                    *counted.lock().unwrap() += 1;
+                    let connection = pool.check_out().expect("a connection");
+                    *counted.lock().expect("no panic") += 1;
                     drop(connection);
                 }
             });
@@ -102,8 +107,8 @@ fn threads_do_not_mix_the_order() {
     pool.close();
     let [first, second] = logs.map(|log| log.take());
     assert_eq!(first, second);
-    assert_eq!(*counted.lock().unwrap(), 800);
-    // One connection: it is out once at a time.
+    assert_eq!(*counted.lock().expect("no panic"), 800);
+    // There is one connection, which is checked out once at a time.
     let mut out = false;
     for name in first {
         match name {
@@ -115,14 +120,13 @@ fn threads_do_not_mix_the_order() {
     assert!(!out);
 }
 
-/// INT-03, ES-04: while a subscriber takes its time, connections are broken off, opened and closed.
-#[test]
-fn one_that_takes_its_time_keeps_no_socket_waiting() {
+// INT-03, ES-04: connections are interrupted, opened and closed meanwhile.
+fn a_slow_subscriber_does_not_delay_sockets<R: TestRuntime>() {
     let gate = Gate::open();
     let (entered, is_in) = channel();
     let (leave, may_leave) = channel::<()>();
     let may_leave = Mutex::new(may_leave);
-    let pool = builder(&gate, at_most(3))
+    let pool = builder::<R>(&gate, at_most(3))
         .on_event(move |event| {
             if matches!(event.event, Event::ConnectionCheckedIn { connection_id: 1 }) {
                 entered.send(()).expect("the test waits");
@@ -130,13 +134,13 @@ fn one_that_takes_its_time_keeps_no_socket_waiting() {
             }
         })
         .build()
-        .unwrap();
+        .expect("good options");
     pool.ready();
-    let [first, mut busy, broken] = [(), (), ()].map(|()| pool.check_out().unwrap());
-    // The event loop has no more to tell: it would tell the next event, too, and open nothing then.
-    pool.while_quiet(|| ());
+    let [first, mut busy, broken] = [(), (), ()].map(|()| pool.check_out().expect("a connection"));
+    // Otherwise the thread of the runtime might report the next event, too, and open no connection meanwhile.
+    R::wait_for_tasks(&pool);
     let slow = thread::spawn(move || drop(first));
-    is_in.recv().unwrap();
+    is_in.recv().expect("a message");
 
     pool.clear(failure(), true);
     let outcome: Result<(), _> = busy.run(|_| Ok(()));
@@ -144,9 +148,9 @@ fn one_that_takes_its_time_keeps_no_socket_waiting() {
     drop(broken);
     assert_eq!(gate.alive(), [2], "1 and 3 are closed");
     pool.ready();
-    assert_eq!(pool.check_out().unwrap().number, 4);
+    assert_eq!(pool.check_out().expect("a connection").number, 4);
 
-    // Whoever closes the pool waits for what is still to be told.
+    // `close` waits until all events are reported.
     drop(busy);
     let (closed, is_closed) = channel();
     let closing = thread::spawn({
@@ -158,9 +162,9 @@ fn one_that_takes_its_time_keeps_no_socket_waiting() {
     });
     until(|| gate.alive().is_empty());
     let early = is_closed.recv_timeout(Duration::from_millis(200));
-    assert_eq!(early, Err(RecvTimeoutError::Timeout), "nothing is left but what is to be told");
-    leave.send(()).unwrap();
-    is_closed.recv().unwrap();
-    closing.join().unwrap();
-    slow.join().unwrap();
+    assert_eq!(early, Err(RecvTimeoutError::Timeout), "events are left to be reported");
+    leave.send(()).expect("it works");
+    is_closed.recv().expect("a message");
+    closing.join().expect("no panic");
+    slow.join().expect("no panic");
 }

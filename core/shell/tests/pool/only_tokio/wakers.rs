@@ -1,4 +1,4 @@
-//! Wakers of whatever runtime: to drop one may drop a task and all that it holds.
+//! Wakers: to drop one may drop a task and its guards, which use the pool.
 
 use std::future::Future;
 use std::pin::pin;
@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use cenote_tokio::Pool;
 
-use crate::world::{Gate, at_most, failure, ready};
+use super::world::{Gate, at_most, failure, ready};
 
-/// Much longer than anything here takes, and shorter than anybody waits for a test that hangs.
+/// Much longer than these tests take.
 const HUNG: Duration = Duration::from_secs(60);
 
 /// Uses the pool when it is dropped, as the guards of a task do.
@@ -27,8 +27,8 @@ impl Drop for HoldsTask {
     }
 }
 
-/// Waits behind the only connection, and does something to the waker that waits.
-async fn with_one_that_waits(act: impl FnOnce(&Pool<Gate>, &mut dyn FnMut(&Waker) -> bool)) {
+/// Waits for the only connection, and calls `act` meanwhile.
+async fn while_a_check_out_waits(act: impl FnOnce(&Pool<Gate>, &mut dyn FnMut(&Waker) -> bool)) {
     let (pool, _) = ready(&Gate::open(), at_most(1));
     let held = pool.check_out().await.expect("a connection");
     {
@@ -37,7 +37,7 @@ async fn with_one_that_waits(act: impl FnOnce(&Pool<Gate>, &mut dyn FnMut(&Waker
             matches!(waiting.as_mut().poll(&mut Context::from_waker(waker)), Poll::Ready(_))
         };
         let first = Waker::from(Arc::new(HoldsTask(pool.clone())));
-        assert!(!poll(&first), "somebody else has the connection");
+        assert!(!poll(&first), "the connection is in use");
         drop(first);
         act(&pool, &mut poll);
     }
@@ -46,13 +46,13 @@ async fn with_one_that_waits(act: impl FnOnce(&Pool<Gate>, &mut dyn FnMut(&Waker
     assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "{snapshot}");
 }
 
-/// In a thread of its own: what is tested here would wait for itself.
-fn within_reason<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send + 'static) {
+/// In a thread of its own, because a deadlock would block it.
+fn without_deadlock<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send + 'static) {
     let (done, is_done) = mpsc::channel();
     let thread = thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         runtime.expect("a runtime").block_on(test());
-        done.send(()).expect("somebody listens");
+        done.send(()).expect("the test listens");
     });
     match is_done.recv_timeout(HUNG) {
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("the pool waits for itself"),
@@ -61,21 +61,21 @@ fn within_reason<F: Future<Output = ()>>(test: impl FnOnce() -> F + Send + 'stat
 }
 
 #[test]
-fn one_that_is_replaced_is_dropped_without_the_lock() {
-    within_reason(|| with_one_that_waits(|_, poll| assert!(!poll(Waker::noop()))));
+fn a_replaced_waker_is_dropped_without_the_lock() {
+    without_deadlock(|| while_a_check_out_waits(|_, poll| assert!(!poll(Waker::noop()))));
 }
 
 #[test]
-fn one_that_is_given_up_is_dropped_without_the_lock() {
-    within_reason(|| with_one_that_waits(|_, _| {}));
+fn the_waker_of_a_cancelled_check_out_is_dropped_without_the_lock() {
+    without_deadlock(|| while_a_check_out_waits(|_, _| {}));
 }
 
 #[test]
-fn one_whose_request_fails_is_woken_without_the_lock() {
-    within_reason(|| {
-        with_one_that_waits(|pool, poll| {
+fn the_waker_of_a_failed_check_out_is_woken_without_the_lock() {
+    without_deadlock(|| {
+        while_a_check_out_waits(|pool, poll| {
             pool.clear(failure(), false);
-            assert!(poll(Waker::noop()), "told that the pool was cleared");
+            assert!(poll(Waker::noop()), "the pool was cleared");
         })
     });
 }

@@ -1,4 +1,4 @@
-//! The pool in an event loop of the test's own.
+//! A pool in the test's own event loop.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_core::pool::{PoolOptions, Status};
-use cenote_mio::{PoolSource, RequestId};
+use cenote_mio::{EventLoop, PoolSource, RequestId};
 use mio::{Events, Poll, Token, Waker};
 
 use crate::world::{Gate, at_most, builder, failure};
@@ -31,7 +31,7 @@ impl World {
             count.fetch_add(1, Ordering::Relaxed);
             waker.wake().expect("it wakes");
         };
-        let builder = builder(gate, options);
+        let builder = builder::<EventLoop>(gate, options);
         let source = PoolSource::new(builder, poll.registry(), TOKENS, wake).expect("good options");
         source.pool().ready();
         Self { poll, source, woken }
@@ -40,8 +40,8 @@ impl World {
     /// One round of the loop, which waits if there is nothing to do, and must end by itself.
     fn round(&mut self) {
         let mut events = Events::with_capacity(8);
-        let patience = Duration::from_secs(60);
-        let timeout = self.source.next_timeout().unwrap_or(patience).min(patience);
+        let limit = Duration::from_secs(60);
+        let timeout = self.source.next_timeout().unwrap_or(limit).min(limit);
         self.poll.poll(&mut events, Some(timeout)).expect("events");
         for event in &events {
             assert!(!self.source.handle_event(event), "there are no sockets");
@@ -62,7 +62,7 @@ impl World {
 }
 
 #[test]
-fn requests_are_ready_when_the_loop_gets_there() {
+fn requests_become_ready_while_the_loop_turns() {
     let gate = Gate::closed();
     let mut world = World::new(&gate, at_most(1));
     let request = world.source.check_out();
@@ -72,7 +72,7 @@ fn requests_are_ready_when_the_loop_gets_there() {
     let opening = thread::spawn(move || opens.admit(1));
     assert_eq!(world.next(), (request, Ok(1)));
     opening.join().unwrap();
-    // What is there is ready at once.
+    // An available connection is ready at once.
     let request = world.source.check_out();
     assert_eq!(world.source.next_timeout(), Some(Duration::ZERO));
     assert_eq!(world.next(), (request, Ok(1)));
@@ -80,7 +80,7 @@ fn requests_are_ready_when_the_loop_gets_there() {
 }
 
 #[test]
-fn time_is_kept_by_the_loop() {
+fn timeouts_fire_in_the_loop() {
     let gate = Gate::open();
     let mut world = World::new(&gate, at_most(1).with_max_idle_time(Duration::from_millis(20)));
     let first = world.source.check_out();
@@ -106,7 +106,7 @@ fn time_is_kept_by_the_loop() {
 }
 
 #[test]
-fn what_is_cancelled_goes_to_the_next() {
+fn a_cancelled_request_leaves_its_connection_to_the_next() {
     let gate = Gate::open();
     let mut world = World::new(&gate, at_most(1));
     let requests = [(); 4].map(|()| world.source.check_out());
@@ -126,7 +126,7 @@ fn what_is_cancelled_goes_to_the_next() {
 
 /// Other threads block as usual, and the loop is woken for them.
 #[test]
-fn the_pool_may_be_used_by_other_threads() {
+fn other_threads_may_use_the_pool() {
     let gate = Gate::open();
     let mut world = World::new(&gate, at_most(1));
     let pool = world.source.pool().clone();
@@ -150,7 +150,7 @@ impl World {
 }
 
 #[test]
-fn dropped_it_closes_the_pool_and_loses_nothing() {
+fn a_dropped_source_closes_the_pool() {
     let gate = Gate::closed();
     gate.admit(1);
     let mut world = World::new(&gate, at_most(3));
@@ -168,7 +168,7 @@ fn dropped_it_closes_the_pool_and_loses_nothing() {
 }
 
 #[test]
-fn closing_waits_for_nothing() {
+fn close_does_not_wait() {
     let gate = Gate::open();
     let mut world = World::new(&gate, at_most(2));
     world.source.check_out();
@@ -185,9 +185,9 @@ fn closing_waits_for_nothing() {
     assert_eq!(gate.alive(), [0; 0]);
 }
 
-/// It has an answer then, for which nobody comes.
+/// It has an answer then, which is discarded.
 #[test]
-fn a_request_may_be_given_up_when_its_time_is_over() {
+fn a_request_may_be_cancelled_after_its_deadline() {
     let gate = Gate::closed();
     let mut world = World::new(&gate, at_most(1));
     let deadline = Instant::now() + Duration::from_millis(1);
@@ -197,7 +197,7 @@ fn a_request_may_be_given_up_when_its_time_is_over() {
     }
     world.source.cancel(late);
     assert!(world.source.next_ready().is_none());
-    // Its place is the next one's.
+    // The next request is served.
     let next = world.source.check_out();
     gate.admit(1);
     let (request, outcome) = world.next();

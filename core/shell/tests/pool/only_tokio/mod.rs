@@ -1,16 +1,14 @@
-//! The shell with a connector that does what a test says, in virtual time.
+//! What needs tokio's paused clock, its budget, its runtimes, or futures that are dropped.
 
 mod cancellation;
 mod close;
-mod failures;
 mod handshake;
-mod held;
+mod leaks;
 mod lifecycle;
 mod many;
 mod metrics;
 mod recording;
 mod runtimes;
-mod subscribers;
 mod try_check_out;
 mod waiting;
 mod wakers;

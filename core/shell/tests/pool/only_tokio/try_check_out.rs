@@ -1,41 +1,15 @@
-//! What is there at once, or nothing.
+//! `try_check_out`, the queue and time.
 
 use std::sync::{Arc, Mutex};
-
-use cenote_core::pool::{Event, PoolOptions};
 use std::time::Duration;
 
-use crate::world::{Gate, at_most, builder, failure, ready, settle};
+use cenote_core::pool::Event;
 
+use super::world::{Gate, at_most, builder, ready, settle};
+
+/// Calls before and after a check-in do not change which caller gets the connection.
 #[tokio::test(start_paused = true)]
-async fn what_is_available_and_nothing_else() {
-    let gate = Gate::open();
-    let (pool, log) = ready(&gate, at_most(2));
-    assert!(pool.try_check_out().unwrap().is_none(), "there is room, but nothing is made");
-    assert_eq!(pool.snapshot().connections_created, 0);
-
-    drop(pool.check_out().await.unwrap());
-    log.take();
-    let connection = pool.try_check_out().unwrap().expect("it is there");
-    assert_eq!(connection.id(), 1);
-    assert!(pool.try_check_out().unwrap().is_none(), "it is out");
-    drop(connection);
-    assert_eq!(
-        log.take(),
-        [
-            "ConnectionCheckOutStarted",
-            "ConnectionCheckedOut",
-            "ConnectionCheckOutStarted",
-            "ConnectionCheckOutFailed",
-            "ConnectionCheckedIn",
-        ]
-    );
-    assert_eq!(pool.snapshot().connections_created, 1);
-}
-
-/// Dozens of them before and after a connection comes back change nothing for who waits.
-#[tokio::test(start_paused = true)]
-async fn who_waits_goes_first() {
+async fn callers_that_wait_go_first() {
     let gate = Gate::open();
     let (pool, _) = ready(&gate, at_most(1));
     let held = pool.check_out().await.unwrap();
@@ -48,7 +22,7 @@ async fn who_waits_goes_first() {
                 order.lock().unwrap().push(number);
                 assert!(pool.try_check_out().unwrap().is_none());
                 drop(connection);
-                // Two wait, so that this one has gone to the first of them.
+                // Another one waits, so that it has got the connection.
                 assert!(number == 2 || pool.try_check_out().unwrap().is_none());
             })
         })
@@ -57,7 +31,7 @@ async fn who_waits_goes_first() {
     assert!(pool.try_check_out().unwrap().is_none());
     assert_eq!(pool.snapshot().waiting, 3, "it never waits itself");
     drop(held);
-    assert!(pool.try_check_out().unwrap().is_none(), "it is the first one's");
+    assert!(pool.try_check_out().unwrap().is_none(), "it is delivered to the first caller");
     for task in waiting {
         task.await.unwrap();
     }
@@ -65,21 +39,9 @@ async fn who_waits_goes_first() {
     assert!(pool.try_check_out().unwrap().is_some());
 }
 
+// CO-10.
 #[tokio::test(start_paused = true)]
-async fn a_pool_that_is_paused_or_closed_says_so() {
-    let gate = Gate::open();
-    let (pool, _) = ready(&gate, PoolOptions::default());
-    drop(pool.check_out().await.unwrap());
-    pool.clear(failure(), false);
-    assert_eq!(pool.try_check_out().unwrap_err().name(), "PoolClearedError");
-    pool.ready();
-    pool.close().await;
-    assert_eq!(pool.try_check_out().unwrap_err().name(), "PoolClosedError");
-}
-
-/// One that idled out is not handed out, as with any check-out (CO-10).
-#[tokio::test(start_paused = true)]
-async fn what_has_perished_is_not_there() {
+async fn a_perished_connection_is_not_returned() {
     let gate = Gate::open();
     let options = at_most(1).with_max_idle_time(Duration::from_secs(1));
     let (pool, _) = ready(&gate, options);
@@ -90,7 +52,7 @@ async fn what_has_perished_is_not_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_there_is_told_as_a_timeout_without_a_wait() {
+async fn none_is_reported_as_a_timeout_without_a_wait() {
     let gate = Gate::open();
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&told);

@@ -1,4 +1,4 @@
-//! How long a handshake may take, with a peer in memory whose every answer takes a while.
+//! Timeouts of handshakes, with a peer in memory that delays each answer.
 
 use std::time::Duration;
 
@@ -13,14 +13,14 @@ use cenote_tokio::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::world::judged;
+use super::world::checked;
 
 const FOR_EVER: Duration = Duration::from_secs(100_000);
 
-/// Connects to a server that thinks about each answer for so long.
+/// Connects to a server that delays each answer by `delay`.
 struct Slow {
     mongo: MongoConnector,
-    thinks: Duration,
+    delay: Duration,
 }
 
 impl Connector<Tokio> for Slow {
@@ -29,15 +29,15 @@ impl Connector<Tokio> for Slow {
     async fn connect(
         &self,
         target: Target,
-        progress: HandshakeReporter,
+        reporter: HandshakeReporter,
     ) -> Result<Connection, ConnectionError> {
         let (near, far) = duplex(4096);
-        tokio::spawn(serve(far, self.thinks));
-        self.mongo.establish(near, &target, &progress).await
+        tokio::spawn(serve(far, self.delay));
+        self.mongo.establish(near, &target, &reporter).await
     }
 }
 
-async fn serve(mut stream: DuplexStream, thinks: Duration) -> std::io::Result<()> {
+async fn serve(mut stream: DuplexStream, delay: Duration) -> std::io::Result<()> {
     let mut framer = Framer::new(MessageLimit::DEFAULT);
     loop {
         let count = stream.read(framer.spare()).await?;
@@ -55,26 +55,26 @@ async fn serve(mut stream: DuplexStream, thinks: Duration) -> std::io::Result<()
             MessageWriter::new(&mut answer, ids, Flags::NONE, &hello)
                 .finish(MessageLimit::DEFAULT)
                 .expect("small");
-            sleep(thinks).await;
+            sleep(delay).await;
             stream.write_all(&answer).await?;
         }
     }
 }
 
-fn pool(options: &str, thinks: Duration) -> Pool<Slow> {
+fn pool(options: &str, delay: Duration) -> Pool<Slow> {
     let uri = format!("mongodb://db.example.com/?{options}");
     let uri = ConnectionString::parse(&uri).expect("a connection string");
     let mongo = MongoConnector::new(&uri).expect("no files");
     let address = uri.hosts.first().expect("a host").clone();
-    let builder = Builder::new(address, Slow { mongo, thinks }).options(uri.pool);
-    let pool = judged(builder).build();
+    let builder = Builder::new(address, Slow { mongo, delay }).options(uri.pool);
+    let pool = checked(builder).build();
     let pool = pool.expect("good options");
     pool.ready();
     pool
 }
 
-/// After how long hello was given up, if it was.
-async fn given_up(options: &str, deadline: Option<Duration>) -> Option<Duration> {
+/// After how long the handshake timed out, if it did.
+async fn timed_out(options: &str, deadline: Option<Duration>) -> Option<Duration> {
     let pool = pool(options, FOR_EVER);
     let begin = Instant::now();
     let request = async {
@@ -83,7 +83,7 @@ async fn given_up(options: &str, deadline: Option<Duration>) -> Option<Duration>
             None => pool.check_out().await,
         }
     };
-    let error = timeout(FOR_EVER / 2, request).await.ok()?.expect_err("nobody answers");
+    let error = timeout(FOR_EVER / 2, request).await.ok()?.expect_err("there is no answer");
     if let CheckOutError::EstablishFailed { cause } = error.error() {
         assert_eq!(cause.stage(), Stage::Hello, "{cause}");
     }
@@ -91,7 +91,7 @@ async fn given_up(options: &str, deadline: Option<Duration>) -> Option<Duration>
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_of_its_limits_ends_it() {
+async fn the_shortest_timeout_counts() {
     let (short, long) = (Duration::from_millis(200), Duration::from_millis(700));
     let connect = |options: &str| format!("connectTimeoutMS=700&{options}");
     for (options, deadline, expected) in [
@@ -99,27 +99,27 @@ async fn the_first_of_its_limits_ends_it() {
         // CS-06.
         (connect("socketTimeoutMS=200"), None, Some(short)),
         ("connectTimeoutMS=0&socketTimeoutMS=200".to_owned(), None, Some(short)),
-        // CS-07: where `timeoutMS` is, `socketTimeoutMS` is not; and zero is no limit (CS-01).
+        // CS-07: `timeoutMS` replaces `socketTimeoutMS`; zero is no limit (CS-01).
         (connect("timeoutMS=200"), None, Some(short)),
         (connect("socketTimeoutMS=200&timeoutMS=0"), None, Some(long)),
         ("connectTimeoutMS=0&timeoutMS=0".to_owned(), None, None),
-        // CS-05: the caller's deadline is for all of it.
+        // CS-05: the caller's deadline covers the whole handshake.
         (connect("socketTimeoutMS=100"), Some(short), Some(short)),
         (connect("timeoutMS=100"), Some(short), Some(short)),
     ] {
-        let after = given_up(&options, deadline).await;
+        let after = timed_out(&options, deadline).await;
         // The clock of the runtime counts whole milliseconds.
         let rounded = after.map(|after| Duration::from_millis(after.as_millis() as u64));
         assert_eq!(rounded, expected, "{options} {deadline:?}");
     }
 }
 
-/// CS-08, CS-09: `timeoutMS` is for each command of a connection that nobody waits for.
+// CS-08, CS-09: `timeoutMS` applies to each command of a connection that no caller waits for.
 #[tokio::test(start_paused = true)]
-async fn the_minimum_has_the_time_of_an_operation() {
+async fn background_connections_have_the_timeout_of_an_operation() {
     for (allowed, is_made) in [(10, false), (20, true)] {
-        let thinks = Duration::from_millis(15);
-        let pool = pool(&format!("minPoolSize=1&timeoutMS={allowed}"), thinks);
+        let delay = Duration::from_millis(15);
+        let pool = pool(&format!("minPoolSize=1&timeoutMS={allowed}"), delay);
         sleep(Duration::from_millis(100)).await;
         assert_eq!(pool.snapshot().available > 0, is_made, "{allowed}: {}", pool.snapshot());
     }

@@ -1,16 +1,18 @@
-//! Many threads, some of which give up.
+//! Many threads, some of whose check-outs time out.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::blocking::{TestPool, TestRuntime, on_all_runtimes};
 use crate::world::{Gate, at_most, failure, ready};
 
-#[test]
-fn never_more_than_allowed_and_nothing_lost() {
+on_all_runtimes!(the_pool_size_holds_and_nothing_is_lost,);
+
+fn the_pool_size_holds_and_nothing_is_lost<R: TestRuntime>() {
     const MAX: u32 = 8;
     let gate = Gate::open();
-    let (pool, _) = ready(&gate, at_most(MAX));
+    let (pool, _) = ready::<R>(&gate, at_most(MAX));
     let out = AtomicU32::new(0);
     thread::scope(|scope| {
         for thread in 0..64_u64 {
@@ -19,8 +21,8 @@ fn never_more_than_allowed_and_nothing_lost() {
                 for round in 0..200_u64 {
                     if (thread + round) % 5 == 0 {
                         // In time, or not, or already too late.
-                        let patience = Duration::from_micros((thread * 7 + round * 13) % 300);
-                        drop(pool.check_out_before(Instant::now() + patience));
+                        let timeout = Duration::from_micros((thread * 7 + round * 13) % 300);
+                        drop(pool.check_out_before(Instant::now() + timeout));
                     }
                     let Ok(mut connection) = pool.check_out() else { continue };
                     assert!(out.fetch_add(1, Ordering::SeqCst) < MAX);

@@ -1,5 +1,4 @@
-//! Every future is dropped after each of its polls, with the answer early and late; nothing is
-//! lost.
+//! Every future is dropped after each of its polls, while its answer comes early or late: no connection leaks.
 
 use std::future::Future;
 use std::pin::pin;
@@ -8,10 +7,9 @@ use std::task::{Context, Waker};
 use cenote_core::pool::{PoolOptions, Snapshot};
 use tokio::time::{Duration, Instant};
 
-use crate::world::{Gate, at_most, failure, ready, settle};
+use super::world::{Gate, at_most, failure, ready, settle};
 
-/// Polls so often, with everything that can go on going on in between. `true` if it was ready
-/// before.
+/// Polls that many times, and lets other tasks run in between. `true` if it was ready.
 async fn poll_times(future: impl Future, times: usize) -> bool {
     let mut future = pin!(future);
     for _ in 0..times {
@@ -23,12 +21,12 @@ async fn poll_times(future: impl Future, times: usize) -> bool {
     false
 }
 
-/// What must be the same before and after, whatever was given up.
+/// Counts that are zero again after a cancellation.
 fn counts(snapshot: &Snapshot) -> (u32, u32, u64) {
     (snapshot.in_use, snapshot.pending, snapshot.waiting)
 }
 
-/// When the answer comes, as the one who gives up sees it.
+/// When the answer comes.
 #[derive(Clone, Copy, Debug)]
 enum Answer {
     Early,
@@ -66,7 +64,7 @@ async fn a_check_out_that_makes_a_connection() {
             let context = format!("{answer:?}, {polls} polls: {snapshot}");
             assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "{context}");
             assert_eq!(gate.alive().len() as u32, snapshot.available, "{context}");
-            // Whatever became of it, the pool still serves.
+            // The pool still serves.
             gate.admit(10);
             drop(pool.check_out().await.expect(&context));
             pool.close().await;
@@ -77,7 +75,7 @@ async fn a_check_out_that_makes_a_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_out_that_waits_for_another_ones_connection() {
+async fn a_check_out_that_waits_for_a_check_in() {
     for returned_after in 0..4 {
         for polls in 0..4 {
             let gate = Gate::open();
@@ -104,9 +102,9 @@ async fn a_check_out_that_waits_for_another_ones_connection() {
     }
 }
 
-/// The one behind it in the queue gets what the first one does not take any more.
+/// A delivered connection goes to the next in the queue.
 #[tokio::test(start_paused = true)]
-async fn what_was_on_its_way_goes_to_the_next() {
+async fn a_delivered_connection_goes_to_the_next_caller() {
     let gate = Gate::open();
     let (pool, _) = ready(&gate, at_most(1));
     let held = pool.check_out().await.unwrap();
@@ -117,7 +115,7 @@ async fn what_was_on_its_way_goes_to_the_next() {
         async move { pool.check_out().await.unwrap().number }
     });
     settle().await;
-    drop(held); // For the first one: it has an answer, and never looks at it.
+    drop(held); // It is delivered to the first one, which is not polled.
     assert_eq!(pool.snapshot().waiting, 1);
     drop(first);
     assert_eq!(second.await.unwrap(), 1);
@@ -132,10 +130,10 @@ async fn an_operation() {
             let mut connection = pool.check_out().await.unwrap();
             {
                 let operation = connection.run(async |connection| {
-                    connection.broken = true; // The first half is out.
+                    connection.broken = true; // Half of the operation is done.
                     tokio::task::yield_now().await;
                     tokio::task::yield_now().await;
-                    connection.broken = false; // So is the second.
+                    connection.broken = false; // All of it.
                     Ok(())
                 });
                 let mut operation = pin!(operation);
@@ -180,7 +178,7 @@ async fn a_task_that_is_aborted_or_panics() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_forgotten_is_in_use_for_ever() {
+async fn a_forgotten_guard_stays_in_use() {
     let gate = Gate::open();
     let (pool, _) = ready(&gate, at_most(1));
     std::mem::forget(pool.check_out().await.unwrap());
@@ -195,7 +193,7 @@ async fn closing() {
         let gate = Gate::open();
         let (pool, _) = ready(&gate, PoolOptions::default());
         let held = pool.check_out().await.unwrap();
-        assert!(!poll_times(pool.close(), polls).await, "one is still out");
+        assert!(!poll_times(pool.close(), polls).await, "a connection is in use");
         drop(held);
         settle().await;
         assert_eq!(gate.alive().len(), usize::from(polls == 0), "not closed before it is polled");
@@ -204,9 +202,9 @@ async fn closing() {
     }
 }
 
-/// A queue in which every other one gives up at some time, for many mixtures of times.
+/// Tasks with timeouts around check-outs, for many mixtures of times.
 #[tokio::test(start_paused = true)]
-async fn many_at_any_time() {
+async fn many_tasks_at_any_time() {
     for seed in 0..200_u64 {
         let gate = Gate::open();
         let (pool, _) = ready(&gate, at_most(2));
@@ -214,7 +212,7 @@ async fn many_at_any_time() {
         let tasks: Vec<_> = (0..12_u64)
             .map(|number| {
                 let pool = pool.clone();
-                let patience = Duration::from_millis((seed * 7 + number * 13) % 17);
+                let limit = Duration::from_millis((seed * 7 + number * 13) % 17);
                 let use_time = Duration::from_millis((seed + number * 5) % 7);
                 tokio::spawn(async move {
                     let hold = async {
@@ -222,7 +220,7 @@ async fn many_at_any_time() {
                         tokio::time::sleep(use_time).await;
                         drop(connection);
                     };
-                    let _ = tokio::time::timeout(patience, hold).await;
+                    let _ = tokio::time::timeout(limit, hold).await;
                 })
             })
             .collect();

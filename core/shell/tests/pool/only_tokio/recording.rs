@@ -1,21 +1,22 @@
-//! The times of a recording: here, where time is virtual. All the rest is shown of both shells in
+//! The times in a trace, for which time has to be virtual. Everything else about traces is tested in
 //! `spec-tests/tests/recording`.
 
 use std::fs;
 use std::time::Duration;
 
 use cenote_core::trace::{Replay, Step};
-use cenote_tokio::{BuildError, Client, ClientBuildError};
+use cenote_tokio::{BuildError, Builder, Client, ClientBuildError};
 use tempfile::tempdir;
 
-use crate::world::{Gate, at_most, failure, unjudged};
+use super::world::{Gate, at_most, failure, unobserved};
 
 #[tokio::test(start_paused = true)]
-async fn times_are_told_where_nothing_depends_on_them_too() {
+async fn times_are_recorded_although_nothing_depends_on_them() {
     let folder = tempdir().expect("a folder");
     let path = folder.path().join("all.bson");
-    // Nobody may listen: what is told has a time, and that is looked up.
-    let builder = unjudged(&Gate::open(), at_most(1)).flight_recorder(4096).record(path.as_path());
+    // Without subscribers.
+    let builder: Builder<Gate> = unobserved(&Gate::open(), at_most(1));
+    let builder = builder.flight_recorder(4096).record(path.as_path());
     let pool = builder.build().expect("a pool");
     pool.ready();
     let held = pool.check_out().await.expect("a connection");
@@ -25,7 +26,7 @@ async fn times_are_told_where_nothing_depends_on_them_too() {
     let last = steps(&fs::read(path).expect("a file")).pop().expect("a step");
     assert_eq!((last.input.name(), last.at.as_nanos()), ("CheckedIn", 7_000_000_000));
 
-    // A flight recorder by itself does without the clock for what is served at once.
+    // With a flight recorder alone, the clock is not read for check-outs that are served at once.
     drop(pool.check_out().await.expect("a connection"));
     tokio::time::advance(Duration::from_secs(2)).await;
     drop(pool.check_out().await.expect("a connection"));
@@ -66,11 +67,11 @@ async fn pools_of_a_client() {
     assert!(matches!(error, ClientBuildError::Pool(BuildError::Recording(_))), "{error}");
 }
 
-/// All steps of a trace, which must replay to its end as it was recorded.
+/// All steps of a trace, which must replay as it was recorded.
 fn steps(trace: &[u8]) -> Vec<Step> {
     let mut replay = Replay::new(trace).expect("a trace");
     let mut steps = Vec::new();
-    while let Some(step) = replay.step(&mut |_| {}).expect("it goes the way it went") {
+    while let Some(step) = replay.step(&mut |_| {}).expect("it replays as it was recorded") {
         steps.push(step);
     }
     steps

@@ -1,0 +1,16 @@
+//! Pools with a connector that does what a test says. Each test runs on every runtime, with calls that
+//! block; `only_tokio` (in virtual time) and `only_mio` have the tests for what one runtime alone can do.
+
+mod blocking;
+mod failures;
+mod leaks;
+mod lifecycle;
+mod many;
+mod metrics;
+mod only_mio;
+mod only_tokio;
+mod subscribers;
+mod try_check_out;
+mod waiting;
+mod warm_up;
+mod world;

@@ -1,0 +1,4 @@
+//! What needs the event loop of mio, or callers that are threads.
+
+mod embedded;
+mod threads;

@@ -1,0 +1,169 @@
+//! Callers that are threads: which of them wake up, and what delays them.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_mio::{Builder, Connector, EventLoop, HandshakeReporter, OperationError, Pool, Target};
+
+use crate::world::{Gate, at_most, builder, checked, failure, ready, until};
+
+/// A check-in wakes one thread: the operating system counts how often it schedules each.
+#[cfg(target_os = "linux")]
+#[test]
+fn exactly_one_thread_is_woken() {
+    const WAITING: u64 = 20;
+    let gate = Gate::open();
+    let (pool, _) = ready::<EventLoop>(&gate, at_most(1));
+    let first = pool.check_out().unwrap();
+    let (served, has_come) = std::sync::mpsc::channel();
+    let threads: Vec<_> = (0..WAITING)
+        .map(|number| {
+            let (own, served) = (pool.clone(), served.clone());
+            let (tell, told) = std::sync::mpsc::channel();
+            let thread = thread::spawn(move || {
+                let own_folder = std::fs::read_link("/proc/thread-self").expect("Linux");
+                tell.send(Path::new("/proc").join(own_folder)).expect("the test is there");
+                let connection = own.check_out().unwrap();
+                served.send((number, connection)).expect("the test is there");
+            });
+            let folder = told.recv().unwrap();
+            until(|| pool.snapshot().waiting == number + 1);
+            (folder, thread)
+        })
+        .collect();
+    let switches = || threads.iter().map(|(folder, _)| switches(folder)).collect::<Vec<_>>();
+    let mut before = switches();
+    // All of them sleep.
+    until(|| {
+        let earlier = std::mem::replace(&mut before, switches());
+        before == earlier && before.iter().all(Option::is_some)
+    });
+    drop(first);
+    let (number, second) = has_come.recv().unwrap();
+    assert_eq!(number, 0, "the oldest");
+    assert_eq!(switches()[1..], before[1..], "no other thread was scheduled");
+    drop(second);
+    for next in 1..WAITING {
+        assert_eq!(has_come.recv().unwrap().0, next);
+    }
+    threads.into_iter().for_each(|(_, thread)| thread.join().unwrap());
+}
+
+/// How often a thread was scheduled, if it sleeps.
+#[cfg(target_os = "linux")]
+fn switches(folder: &Path) -> Option<Vec<String>> {
+    let status = std::fs::read_to_string(folder.join("status")).ok()?;
+    let is_asleep = status.lines().any(|line| line.starts_with("State:\tS"));
+    let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
+    is_asleep.then(|| counts.map(str::to_owned).collect())
+}
+
+/// A caller that waits handles its timeout itself. Here a subscriber blocks the thread of the event loop.
+#[test]
+fn a_blocked_event_loop_does_not_delay_timeouts() {
+    let gate = Gate::open();
+    let (stuck, is_stuck) = std::sync::mpsc::channel::<()>();
+    let (blocked, resume) = (Mutex::new(Some(stuck)), Mutex::new(None));
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    *resume.lock().unwrap() = Some(released);
+    let pool = builder::<EventLoop>(&gate, at_most(1).with_max_connecting(1))
+        .on_event(move |event| {
+            if event.event.name() == "ConnectionReady" {
+                drop(blocked.lock().unwrap().take());
+                let released = resume.lock().unwrap().take();
+                let _ = released.map(|released| released.recv());
+            }
+        })
+        .build()
+        .unwrap();
+    pool.ready();
+    // It is served before its events are reported.
+    let held = pool.check_out().unwrap();
+    assert!(is_stuck.recv().is_err());
+    let began = Instant::now();
+    let deadline = began + Duration::from_millis(50);
+    assert!(pool.check_out_before(deadline).unwrap_err().is_timeout());
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| pool.check_out().map(drop));
+        until(|| pool.snapshot().waiting == 1);
+        drop(held);
+        assert!(waiting.join().unwrap().is_ok());
+    });
+    drop(release);
+    pool.close();
+}
+
+/// Which does not wait for itself.
+#[test]
+fn a_subscriber_may_close_the_pool() {
+    for name in ["ConnectionReady", "ConnectionCheckedIn", "ConnectionCheckedOut"] {
+        let gate = Gate::open();
+        let own: Arc<OnceLock<Pool<Gate>>> = Arc::default();
+        let inside = Arc::clone(&own);
+        let pool = builder::<EventLoop>(&gate, at_most(1))
+            .on_event(move |event| {
+                if event.event.name() == name {
+                    inside.get().into_iter().for_each(Pool::close);
+                }
+            })
+            .build()
+            .unwrap();
+        let _ = own.set(pool.clone());
+        pool.ready();
+        drop(pool.check_out());
+        pool.close();
+        assert_eq!(gate.alive(), [0; 0], "{name}");
+    }
+}
+
+#[test]
+fn an_interrupt_fails_the_operation_and_later_ones() {
+    let gate = Gate::open();
+    let (pool, _) = ready::<EventLoop>(&gate, at_most(2));
+    let mut busy = pool.check_out().unwrap();
+    let idle = pool.check_out().unwrap();
+    let outcome = busy.run(|_| {
+        pool.clear(failure(), true);
+        until(|| idle.is_interrupted()); // After this one.
+        Err::<(), _>(failure())
+    });
+    assert!(matches!(outcome, Err(OperationError::Interrupted(_))), "{outcome:?}");
+    assert!(outcome.unwrap_err().is_retryable());
+    // Later operations fail, too.
+    assert!(busy.run(|_| Ok(())).is_err());
+    assert!(idle.is_stale() && idle.is_interrupted());
+    drop((busy, idle));
+    until(|| gate.alive().is_empty());
+}
+
+/// The event loop goes on.
+#[test]
+fn a_connector_that_panics_fails_only_its_check_out() {
+    struct Panics;
+    impl Connector<EventLoop> for Panics {
+        type Connection = u64;
+
+        async fn connect(
+            &self,
+            target: Target,
+            _: HandshakeReporter,
+        ) -> Result<u64, ConnectionError> {
+            if target.connection_id == 1 {
+                std::panic::resume_unwind(Box::new("on purpose"));
+            }
+            let event_loop = target.runtime;
+            event_loop.sleep_until(Instant::now() + Duration::from_millis(1)).await;
+            let number = event_loop.on_thread(move || target.connection_id).await;
+            number.map_err(|error| ConnectionError::network(Stage::Tcp, error))
+        }
+    }
+    let builder = Builder::new("db.example.com".parse().unwrap(), Panics);
+    let pool = checked(builder).build().unwrap();
+    pool.ready();
+    assert_eq!(pool.check_out().unwrap_err().name(), "ConnectionError");
+    assert_eq!(*pool.check_out().unwrap(), 2);
+    pool.close();
+}

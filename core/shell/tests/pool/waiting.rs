@@ -1,0 +1,176 @@
+//! Callers wait for connections, in order and for a limited time.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cenote_core::pool::{CheckOutError, PoolOptions};
+
+use crate::blocking::{TestPool, TestRuntime, on_all_runtimes};
+use crate::world::{Gate, at_most, failure, ready, until};
+
+on_all_runtimes!(
+    a_connection_is_made_once_and_used_again,
+    first_come_first_served,
+    waiting_ends_after_the_time_that_was_set_and_says_why,
+    hundreds_of_callers_time_out_each_at_its_deadline,
+    a_paused_pool_fails_check_outs,
+    a_failed_connection_fails_the_check_out_that_it_was_for,
+    idle_connections_are_closed_and_the_minimum_is_kept,
+    a_deadline_holds_for_a_connector_that_ignores_it,
+    with_connection_checks_in_in_any_case,
+);
+
+fn a_connection_is_made_once_and_used_again<R: TestRuntime>() {
+    let gate = Gate::open();
+    let (pool, log) = ready::<R>(&gate, at_most(1));
+    for _ in 0..3 {
+        assert_eq!(pool.check_out().expect("a connection").number, 1);
+    }
+    assert_eq!(
+        log.take_all(13),
+        [
+            "ConnectionPoolCreated",
+            "ConnectionPoolReady",
+            "ConnectionCheckOutStarted",
+            "ConnectionCreated",
+            "ConnectionReady",
+            "ConnectionCheckedOut",
+            "ConnectionCheckedIn",
+            "ConnectionCheckOutStarted",
+            "ConnectionCheckedOut",
+            "ConnectionCheckedIn",
+            "ConnectionCheckOutStarted",
+            "ConnectionCheckedOut",
+            "ConnectionCheckedIn",
+        ]
+    );
+}
+
+fn first_come_first_served<R: TestRuntime>() {
+    let gate = Gate::open();
+    let (pool, _) = ready::<R>(&gate, at_most(1));
+    let first = pool.check_out().expect("a connection");
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let threads: Vec<_> = (0..20)
+        .map(|number| {
+            let (own, order) = (pool.clone(), Arc::clone(&order));
+            let thread = thread::spawn(move || {
+                let _connection = own.check_out().expect("a connection");
+                order.lock().expect("no panic").push(number);
+            });
+            until(|| pool.snapshot().waiting == number + 1);
+            thread
+        })
+        .collect();
+    drop(first);
+    for thread in threads {
+        thread.join().expect("no panic");
+    }
+    assert_eq!(*order.lock().expect("no panic"), (0..20).collect::<Vec<_>>());
+}
+
+fn waiting_ends_after_the_time_that_was_set_and_says_why<R: TestRuntime>() {
+    let gate = Gate::open();
+    let options = at_most(1).with_wait_queue_timeout(Duration::from_millis(100));
+    let (pool, _) = ready::<R>(&gate, options);
+    let held = pool.check_out().expect("a connection");
+    let began = Instant::now();
+    let error = pool.check_out().expect_err("it fails");
+    assert!(began.elapsed() >= Duration::from_millis(100));
+    assert!(error.is_timeout());
+    let text = error.to_string();
+    assert!(text.contains("total 1/1") && text.contains("in use 1"), "{text}");
+
+    // The caller's own deadline replaces it, whether earlier or later (CS-07).
+    for wait in [10, 200] {
+        let began = Instant::now();
+        let deadline = began + Duration::from_millis(wait);
+        assert!(pool.check_out_before(deadline).expect_err("it fails").is_timeout());
+        assert!(began.elapsed() >= Duration::from_millis(wait));
+    }
+    drop(held);
+    assert!(pool.check_out().is_ok());
+}
+
+fn hundreds_of_callers_time_out_each_at_its_deadline<R: TestRuntime>() {
+    let gate = Gate::open();
+    let (pool, _) = ready::<R>(&gate, at_most(1));
+    let _held = pool.check_out().expect("a connection");
+    let began = Instant::now();
+    thread::scope(|scope| {
+        for number in 0..300_u64 {
+            let pool = &pool;
+            // Later check-outs have earlier deadlines, so that the timer is set again for each.
+            let deadline = began + Duration::from_millis(400 - number);
+            scope.spawn(move || {
+                assert!(pool.check_out_before(deadline).expect_err("it fails").is_timeout());
+                assert!(Instant::now() >= deadline);
+            });
+        }
+    });
+    assert_eq!(pool.snapshot().waiting, 0);
+}
+
+fn a_paused_pool_fails_check_outs<R: TestRuntime>() {
+    let gate = Gate::open();
+    let (pool, _) = ready::<R>(&gate, PoolOptions::default());
+    pool.clear(failure(), false);
+    let error = pool.check_out().expect_err("it fails");
+    assert!(matches!(error.error(), CheckOutError::PoolCleared { cause: Some(_) }), "{error}");
+    assert!(error.is_retryable());
+    pool.ready();
+    assert!(pool.check_out().is_ok());
+}
+
+fn a_failed_connection_fails_the_check_out_that_it_was_for<R: TestRuntime>() {
+    let gate = Gate::closed();
+    gate.refuse(1);
+    let (pool, log) = ready::<R>(&gate, at_most(1));
+    let (first, second) = thread::scope(|scope| {
+        let first = scope.spawn(|| pool.check_out().map(drop));
+        until(|| pool.snapshot().pending == 1);
+        let second = scope.spawn(|| pool.check_out().expect("a connection").number);
+        until(|| pool.snapshot().waiting == 1);
+        gate.admit(2);
+        (first.join().expect("no panic"), second.join().expect("no panic"))
+    });
+    assert_eq!(first.expect_err("it fails").name(), "ConnectionError");
+    assert_eq!(second, 2, "the next one gets a connection of its own");
+    until(|| log.take().contains(&"ConnectionCheckOutFailed"));
+}
+
+fn idle_connections_are_closed_and_the_minimum_is_kept<R: TestRuntime>() {
+    let gate = Gate::open();
+    let options = at_most(4).with_min_pool_size(2).with_max_idle_time(Duration::from_millis(200));
+    let (pool, _) = ready::<R>(&gate, options);
+    until(|| gate.alive() == [1, 2]);
+    until(|| gate.alive() == [3, 4]); // Both idled out, and others took their places.
+    until(|| pool.snapshot().available == 2);
+}
+
+// CS-03.
+fn a_deadline_holds_for_a_connector_that_ignores_it<R: TestRuntime>() {
+    let (pool, log) = ready::<R>(&Gate::closed(), at_most(1));
+    let deadline = Instant::now() + Duration::from_millis(30);
+    let error = pool.check_out_before(deadline).expect_err("it fails");
+    assert!(error.is_timeout() && Instant::now() >= deadline, "{error}");
+    assert_eq!(pool.snapshot().pending, 0);
+    assert_eq!(log.take_all(6)[4..], ["ConnectionClosed", "ConnectionCheckOutFailed"]);
+    pool.close();
+}
+
+fn with_connection_checks_in_in_any_case<R: TestRuntime>() {
+    let gate = Gate::open();
+    let (pool, _) = ready::<R>(&gate, at_most(1));
+    let number =
+        pool.with_connection(|connection| Ok::<_, Box<dyn std::error::Error>>(connection.number));
+    assert_eq!(number.expect("it works"), 1);
+    let failed = pool.with_connection(|connection| {
+        connection.broken = true;
+        Err::<(), Box<dyn std::error::Error>>("no".into())
+    });
+    assert_eq!(failed.expect_err("it fails").to_string(), "no");
+    assert_eq!(pool.snapshot().total, 0, "it was found broken");
+    until(|| gate.alive().is_empty());
+}
