@@ -10,10 +10,10 @@ use cenote_endpoint::{
     Endpoint, ListenOptions, Role, ServerCertificate, Settings, TlsOptions, User,
 };
 
-use crate::shells::{Shell, on_both_shells};
+use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, member, standalone};
 
-on_both_shells!(
+on_all_runtimes!(
     nobody_is_there,
     another_replica_set,
     another_protocol,
@@ -187,7 +187,7 @@ fn connection_strings_that_are_none() {
     assert_eq!(builder.expect("a connection string").warnings().len(), 2);
 }
 
-/// In the same words on both shells.
+/// With the same texts on all runtimes.
 #[tokio::test]
 async fn options_that_contradict_each_other() {
     let error = cenote_tokio::Client::new("mongodb://db/?minPoolSize=3&maxPoolSize=2")

@@ -10,10 +10,10 @@ use cenote_endpoint::{Fault, Role, Script, Server};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::shells::{Shell, on_both_shells};
+use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, judge, member, standalone, three, until_open};
 
-on_both_shells!(
+on_all_runtimes!(
     nothing_is_left,
     pools_close_in_their_order,
     who_waits_hears_of_it,

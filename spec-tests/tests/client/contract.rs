@@ -7,10 +7,10 @@ use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::client::{ClientError, Selector};
 use cenote_endpoint::Role;
 
-use crate::shells::{Shell, on_both_shells};
+use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, commands, fail_point, member, standalone};
 
-on_both_shells!(a_network_error, six_operations_clear_once, what_does_not_clear);
+on_all_runtimes!(a_network_error, six_operations_clear_once, what_does_not_clear);
 
 fn find() -> RawDocumentBuf {
     rawdoc! { "find": "birds" }

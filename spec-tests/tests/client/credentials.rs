@@ -4,10 +4,10 @@ use bson::{RawBsonRef, rawdoc};
 use cenote_core::client::Selector;
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 
-use crate::shells::{Shell, on_both_shells};
+use crate::shells::{Shell, on_all_runtimes};
 use crate::world::World;
 
-on_both_shells!(two_credentials_never_share_a_connection);
+on_all_runtimes!(two_credentials_never_share_a_connection);
 
 // LN-02: a client for each credential. Their connections never mix.
 fn two_credentials_never_share_a_connection(shell: Shell) {

@@ -5,10 +5,10 @@ use std::thread;
 use bson::rawdoc;
 use cenote_core::client::Selector;
 
-use crate::shells::{AnyConnection, Shell, on_both_shells};
+use crate::shells::{AnyConnection, Shell, on_all_runtimes};
 use crate::world::{World, sockets_to, standalone, three, until_open, until_so};
 
-on_both_shells!(a_hundred_a_server_and_two_more, fifty_clients_of_twenty_pools);
+on_all_runtimes!(a_hundred_a_server_and_two_more, fifty_clients_of_twenty_pools);
 
 // ND-02, ND-03: 106 sockets if only the primary is used, 306 if all three are, as the operating system
 // counts them.

@@ -6,10 +6,10 @@ use cenote_core::connect::ServerKind;
 use cenote_core::pool::Purpose;
 use cenote_endpoint::{Endpoint, LoadBalanced, Topology};
 
-use crate::shells::{Shell, on_both_shells};
+use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, fail_point, open, standalone, start};
 
-on_both_shells!(
+on_all_runtimes!(
     no_monitors_and_ready_at_once,
     a_cursor_is_pinned,
     who_keeps_the_connections,

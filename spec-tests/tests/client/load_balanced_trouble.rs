@@ -9,10 +9,14 @@ use cenote_core::pool::{Event, ServiceId};
 use cenote_endpoint::{Ending, Endpoint, Fault, Script, Server};
 
 use crate::load_balanced::balanced;
-use crate::shells::{AnyConnection, Shell, on_both_shells};
+use crate::shells::{AnyConnection, Shell, on_all_runtimes};
 use crate::world::{World, fail_point, tell};
 
-on_both_shells!(all_connections_are_reset, a_service_that_stalls, the_balancer_goes_and_comes_back);
+on_all_runtimes!(
+    all_connections_are_reset,
+    a_service_that_stalls,
+    the_balancer_goes_and_comes_back
+);
 
 /// Eight connections, two of each service.
 fn eight(world: &World) -> Vec<Box<dyn AnyConnection>> {

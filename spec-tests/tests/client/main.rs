@@ -1,4 +1,4 @@
-//! Clients on real sockets, against endpoints. Every story is told on both shells.
+//! Clients on real sockets, against endpoints. Each test runs on tokio, mio and smol.
 
 mod bad_input;
 mod closing;

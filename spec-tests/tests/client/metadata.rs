@@ -4,10 +4,10 @@ use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::connect::DriverInfo;
 use cenote_endpoint::{Ending, Endpoint, Role};
 
-use crate::shells::{Shell, on_both_shells};
+use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{SOON, World, member, open, tell, until_open, until_so};
 
-on_both_shells!(monitors_tell_of_it_too);
+on_all_runtimes!(monitors_tell_of_it_too);
 
 /// The driver's name as the server was told last.
 fn told(endpoint: &Endpoint) -> String {

@@ -9,10 +9,10 @@ use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
 use cenote_core::error::OperationError;
 
-use crate::shells::{Shell, on_both_shells};
+use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{SOON, World, three};
 
-on_both_shells!(a_member_that_is_cut_off, everybody_is_cut_off);
+on_all_runtimes!(a_member_that_is_cut_off, everybody_is_cut_off);
 
 fn cables(set: &[cenote_endpoint::Endpoint]) -> Vec<FaultProxy> {
     set.iter().map(|server| FaultProxy::to(&server.address()).expect("it starts")).collect()

@@ -10,10 +10,10 @@ use cenote_core::monitor::Event as Heartbeat;
 use cenote_core::pool::{CheckOutFailedReason, Event, PoolOptions};
 use cenote_endpoint::{Fault, Role, Script};
 
-use crate::shells::{Shell, on_both_shells};
+use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, fail_point, member, standalone, tell, three};
 
-on_both_shells!(
+on_all_runtimes!(
     cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri,
     cmap_2_all_pools_of_a_client_have_the_same_options,
     cmap_4_one_subscription_hears_of_all_pools,

@@ -5,10 +5,10 @@ use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
 use cenote_endpoint::{Role, Server};
 
-use crate::shells::{Shell, on_both_shells};
+use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, commands, member, open, three, until_open};
 
-on_both_shells!(
+on_all_runtimes!(
     each_member_is_seen_as_what_it_is,
     two_monitoring_sockets_a_server,
     a_change_of_primary,

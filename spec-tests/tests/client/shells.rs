@@ -1,5 +1,6 @@
-//! What a client can be asked to do, whichever shell it is of: every call blocks.
+//! One interface to the clients of all runtimes, whose calls block.
 
+use std::future::Future;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -9,33 +10,40 @@ use cenote_core::client::{ClientError, Selector, ServerEvent, ServerStatus};
 use cenote_core::connect::DriverInfo;
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose};
-use tokio::runtime::{Builder, Runtime};
+use cenote_shell::client::{BuiltClient, Client, ClientBuilder, Pinned};
+use cenote_shell::connection::{Connection, MongoConnector};
+use cenote_shell::pool::PooledConnection;
+use cenote_shell::runtime::{CurrentRuntime, Network};
+use cenote_smol::Smol;
+use cenote_tokio::Tokio;
 
-/// Tells each of these stories on each shell.
-macro_rules! on_both_shells {
-    ($($story:ident),* $(,)?) => {
-        mod on_tokio {
-            $(#[test]
-            fn $story() {
-                super::$story(crate::shells::Shell::Tokio);
-            })*
-        }
+/// Makes a test of each of these functions on each runtime.
+macro_rules! on_all_runtimes {
+    ($($test:ident),* $(,)?) => {
+        crate::shells::on_runtime!(on_tokio, Tokio, $($test),*);
+        crate::shells::on_runtime!(on_mio, Mio, $($test),*);
+        crate::shells::on_runtime!(on_smol, Smol, $($test),*);
+    };
+}
 
-        mod on_mio {
+macro_rules! on_runtime {
+    ($module:ident, $runtime:ident, $($test:ident),*) => {
+        mod $module {
             $(#[test]
-            fn $story() {
-                super::$story(crate::shells::Shell::Mio);
+            fn $test() {
+                super::$test(crate::shells::Shell::$runtime);
             })*
         }
     };
 }
 
-pub(crate) use on_both_shells;
+pub(crate) use {on_all_runtimes, on_runtime};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shell {
     Tokio,
     Mio,
+    Smol,
 }
 
 /// The subscribers to events of pools and servers.
@@ -90,51 +98,67 @@ impl Shell {
         options: Option<PoolOptions>,
         ears: Ears,
     ) -> Box<dyn AnyClient> {
-        let Ears { pools, servers } = ears;
         match self {
-            Self::Tokio => {
-                let _inside = RUNTIME.enter();
-                let mut builder = cenote_tokio::Client::builder(uri).expect("a connection string");
-                if let Some(options) = options {
-                    builder = builder.options(options);
-                }
-                let builder = builder.on_event(move |event| pools(&event.address, &event.event));
-                Box::new(builder.on_server_event(servers).build().expect("good options"))
-            }
-            Self::Mio => {
-                let mut builder = cenote_mio::Client::builder(uri).expect("a connection string");
-                if let Some(options) = options {
-                    builder = builder.options(options);
-                }
-                let builder = builder.on_event(move |event| pools(&event.address, &event.event));
-                Box::new(builder.on_server_event(servers).build().expect("good options"))
-            }
+            Self::Tokio => Tokio::block_on(async { build::<Client<Tokio>>(uri, options, ears) }),
+            Self::Mio => build::<cenote_mio::Client>(uri, options, ears),
+            Self::Smol => build::<Client<Smol>>(uri, options, ears),
         }
     }
 }
 
-/// One for all tests: what they make on it they close on it.
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    let mut builder = Builder::new_multi_thread();
+fn build<C: BuiltClient + AnyClient + 'static>(
+    uri: &str,
+    options: Option<PoolOptions>,
+    ears: Ears,
+) -> Box<dyn AnyClient> {
+    let Ears { pools, servers } = ears;
+    let mut builder = ClientBuilder::<C>::from_uri(uri).expect("a connection string");
+    if let Some(options) = options {
+        builder = builder.options(options);
+    }
+    let builder = builder.on_event(move |event| pools(&event.address, &event.event));
+    Box::new(builder.on_server_event(servers).build().expect("good options"))
+}
+
+/// A runtime whose pools are asynchronous.
+trait AsyncRuntime: CurrentRuntime + Network<Connection = Connection<Self>> {
+    fn block_on<T>(work: impl Future<Output = T>) -> T;
+}
+
+impl AsyncRuntime for Tokio {
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        RUNTIME.block_on(work)
+    }
+}
+
+impl AsyncRuntime for Smol {
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        smol::block_on(work)
+    }
+}
+
+/// For all tests.
+static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(2).enable_all().build().expect("a runtime")
 });
 
-impl AnyClient for cenote_tokio::Client {
+impl<R: AsyncRuntime> AnyClient for Client<R> {
     fn command(
         &self,
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, ClientError> {
-        RUNTIME.block_on(self.command(database, command))
+        R::block_on(self.command(database, command))
     }
 
     fn check_out(&self, selector: &Selector) -> Result<Box<dyn AnyConnection>, ClientError> {
-        Ok(Box::new(RUNTIME.block_on(self.check_out(selector))?))
+        Ok(Box::new(R::block_on(self.check_out(selector))?))
     }
 
     fn check_out_of(&self, address: &ServerAddress) -> Result<Box<dyn AnyConnection>, PoolError> {
         let pool = self.pool(address).expect("of this client");
-        Ok(Box::new(RUNTIME.block_on(pool.check_out())?))
+        Ok(Box::new(R::block_on(pool.check_out())?))
     }
 
     fn options_of(&self, address: &ServerAddress) -> PoolOptions {
@@ -142,7 +166,7 @@ impl AnyClient for cenote_tokio::Client {
     }
 
     fn pin(&self, selector: &Selector, purpose: Purpose) -> Result<Box<dyn AnyPin>, ClientError> {
-        Ok(Box::new(RUNTIME.block_on(self.pin(selector, purpose))?))
+        Ok(Box::new(R::block_on(self.pin(selector, purpose))?))
     }
 
     fn servers(&self) -> Vec<ServerStatus> {
@@ -154,11 +178,11 @@ impl AnyClient for cenote_tokio::Client {
     }
 
     fn close(&self) {
-        RUNTIME.block_on(self.close());
+        R::block_on(self.close());
     }
 
     fn close_within(&self, time: Duration) -> Result<(), u32> {
-        let closed = RUNTIME.block_on(self.close_before((Instant::now() + time).into()));
+        let closed = R::block_on(self.close_before((Instant::now() + time).into()));
         closed.map_err(|error| error.in_use)
     }
 
@@ -167,13 +191,13 @@ impl AnyClient for cenote_tokio::Client {
     }
 }
 
-impl AnyConnection for cenote_tokio::PooledConnection<cenote_tokio::MongoConnector> {
+impl<R: AsyncRuntime> AnyConnection for PooledConnection<R, MongoConnector<R>> {
     fn command(
         &mut self,
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, OperationError> {
-        RUNTIME.block_on(self.command(database, command))
+        R::block_on(self.command(database, command))
     }
 
     fn shown(&self) -> String {
@@ -181,13 +205,13 @@ impl AnyConnection for cenote_tokio::PooledConnection<cenote_tokio::MongoConnect
     }
 }
 
-impl AnyPin for cenote_tokio::Pinned {
+impl<R: AsyncRuntime> AnyPin for Pinned<R> {
     fn command(
         &mut self,
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, ClientError> {
-        RUNTIME.block_on(
+        R::block_on(
             self.with_connection(async |connection| {
                 Ok(connection.command(database, command).await?)
             }),

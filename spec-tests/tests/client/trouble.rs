@@ -9,10 +9,10 @@ use cenote_core::connect::ServerKind;
 use cenote_core::error::OperationError;
 use cenote_endpoint::{Ending, Fault, Role, Script, Server};
 
-use crate::shells::{Shell, on_both_shells};
+use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{SOON, World, member, standalone, tell, three};
 
-on_both_shells!(
+on_all_runtimes!(
     a_server_that_stalls,
     a_server_that_dies_and_returns,
     a_server_that_restarts,

@@ -8,10 +8,10 @@ use cenote_endpoint::{
     TlsFault, TlsOptions, User,
 };
 
-use crate::shell::{Shell, on_both_shells};
+use crate::shell::{Shell, on_all_runtimes};
 use crate::world::{at, closed, ping, plain, pool, refusal, set, tls, with};
 
-on_both_shells!(
+on_all_runtimes!(
     nobody_there,
     a_name_that_does_not_exist,
     a_server_that_stalls_stage_by_stage,

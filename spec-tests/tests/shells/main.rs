@@ -1,7 +1,8 @@
-//! Pools of both shells on real sockets, against the endpoint: the same stories, of which every call
-//! blocks; in `only_tokio` and `only_mio` what one of them alone can do.
+//! Pools on real sockets, against the mock endpoint. Each test runs on tokio, mio and smol, with calls that
+//! block; `only_tokio` and `only_mio` have the tests for what one runtime alone can do.
 
 mod failures;
+mod inputs;
 mod only_mio;
 mod only_tokio;
 mod operations;

@@ -8,10 +8,10 @@ use bson::rawdoc;
 use cenote_core::error::{ConnectionError, Kind, OperationError, Stage};
 use cenote_endpoint::{Ending, Fault, Settings};
 
-use crate::shell::{Shell, on_both_shells};
+use crate::shell::{Shell, on_all_runtimes};
 use crate::world::{at, block_ping, closed, ping, plain, pool, set, tls, until_seen, with};
 
-on_both_shells!(
+on_all_runtimes!(
     an_interrupt_ends_a_command_at_once,
     what_the_server_refuses_leaves_the_connection_whole,
     what_breaks_the_protocol_costs_the_connection,

@@ -9,10 +9,10 @@ use cenote_core::uri::Compressor;
 use cenote_core::wire::{Flags, Header, Ids, MessageLimit, MessageWriter, OpCode};
 use cenote_endpoint::{Endpoint, Fault, Settings};
 
-use crate::shell::{AnyConnection, Shell, on_both_shells};
+use crate::shell::{AnyConnection, Shell, on_all_runtimes};
 use crate::world::{at, closed, ping, plain, pool, set, tls, with};
 
-on_both_shells!(
+on_all_runtimes!(
     whole_messages_there_and_back,
     an_unacknowledged_write,
     an_unacknowledged_write_that_waits_all_the_same,

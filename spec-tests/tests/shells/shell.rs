@@ -1,40 +1,49 @@
-//! What a pool can be asked to do, whichever shell it is of: every call blocks.
+//! One interface to the pools of all runtimes, whose calls block.
 
+use std::future::Future;
 use std::sync::{Arc, LazyLock};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::ConnectionDescription;
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
-use cenote_core::pool::{Event, Purpose, ServiceId, Snapshot};
+use cenote_core::pool::{Event, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_core::wire::{MessageBuf, MessageLimit};
-use tokio::runtime::{Builder, Runtime};
+use cenote_shell::builder::{Builder, BuiltPool, FromUri};
+use cenote_shell::connection::{Connection, MongoConnector};
+use cenote_shell::pool::PooledConnection;
+use cenote_shell::runtime::{CurrentRuntime, Network};
+use cenote_shell::trace::Recording;
+use cenote_smol::Smol;
+use cenote_tokio::Tokio;
 
-/// Tells each of these stories on each shell.
-macro_rules! on_both_shells {
-    ($($story:ident),* $(,)?) => {
-        mod on_tokio {
-            $(#[test]
-            fn $story() {
-                super::$story(crate::shell::Shell::Tokio);
-            })*
-        }
+/// Makes a test of each of these functions on each runtime.
+macro_rules! on_all_runtimes {
+    ($($test:ident),* $(,)?) => {
+        crate::shell::on_runtime!(on_tokio, Tokio, $($test),*);
+        crate::shell::on_runtime!(on_mio, Mio, $($test),*);
+        crate::shell::on_runtime!(on_smol, Smol, $($test),*);
+    };
+}
 
-        mod on_mio {
+macro_rules! on_runtime {
+    ($module:ident, $runtime:ident, $($test:ident),*) => {
+        mod $module {
             $(#[test]
-            fn $story() {
-                super::$story(crate::shell::Shell::Mio);
+            fn $test() {
+                super::$test(crate::shell::Shell::$runtime);
             })*
         }
     };
 }
 
-pub(crate) use on_both_shells;
+pub(crate) use {on_all_runtimes, on_runtime};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shell {
     Tokio,
     Mio,
+    Smol,
 }
 
 pub(crate) trait AnyPool: Send + Sync {
@@ -43,6 +52,10 @@ pub(crate) trait AnyPool: Send + Sync {
     fn clear(&self, cause: ConnectionError, interrupt: bool);
     fn clear_service(&self, cause: ConnectionError, service: ServiceId);
     fn snapshot(&self) -> Snapshot;
+    fn set_options(&self, options: PoolOptions);
+    /// Begins a check-out that has to wait, and cancels it. Impossible (`false`) where callers block.
+    fn cancel_check_out(&self) -> bool;
+    fn end_recording(&self);
     fn close(&self);
 }
 
@@ -59,7 +72,7 @@ pub(crate) trait AnyConnection: Send {
     ) -> Result<(), OperationError>;
     fn send(&mut self, message: &[u8]) -> Result<(), OperationError>;
     fn receive(&mut self) -> Result<MessageBuf, OperationError>;
-    /// Whether its bytes can be had.
+    /// Whether there is a raw stream of it.
     fn raw_stream(&mut self) -> Result<(), OperationError>;
     fn description(&self) -> &ConnectionDescription;
     fn is_reusable(&self) -> bool;
@@ -74,32 +87,61 @@ pub(crate) trait AnyConnection: Send {
 pub(crate) type Ear = Box<dyn Fn(&Event<ConnectionError>, &ServerAddress) + Send + Sync>;
 
 impl Shell {
-    /// A pool that is paused, and tells `ear` everything.
-    pub(crate) fn pool(self, uri: &str, ear: Ear) -> Arc<dyn AnyPool> {
+    /// A pool that is paused, which reports its events to `ear`, and writes a trace if there is a recording.
+    pub(crate) fn pool(
+        self,
+        uri: &str,
+        ear: Ear,
+        recording: Option<Recording>,
+    ) -> Arc<dyn AnyPool> {
         match self {
-            Self::Tokio => {
-                let _inside = RUNTIME.enter();
-                let builder = cenote_tokio::Pool::builder(uri).expect("a connection string");
-                let builder = builder.on_event(move |told| ear(&told.event, &told.address));
-                Arc::new(builder.build().expect("good options"))
-            }
-            Self::Mio => {
-                let builder = cenote_mio::Pool::builder(uri).expect("a connection string");
-                let builder = builder.on_event(move |told| ear(&told.event, &told.address));
-                Arc::new(builder.build().expect("good options"))
-            }
+            Self::Tokio => Tokio::block_on(async { build::<Pool<Tokio>>(uri, ear, recording) }),
+            Self::Mio => build::<cenote_mio::Pool>(uri, ear, recording),
+            Self::Smol => build::<Pool<Smol>>(uri, ear, recording),
         }
     }
 }
 
-/// One for all tests: what they make on it they close on it.
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    let mut builder = Builder::new_multi_thread();
+fn build<P: BuiltPool<Connector: FromUri> + AnyPool + 'static>(
+    uri: &str,
+    ear: Ear,
+    recording: Option<Recording>,
+) -> Arc<dyn AnyPool> {
+    let mut builder = Builder::<P>::from_uri(uri).expect("a connection string");
+    if let Some(recording) = recording {
+        builder = builder.record(recording);
+    }
+    let builder = builder.on_event(move |told| ear(&told.event, &told.address));
+    Arc::new(builder.build().expect("good options"))
+}
+
+type Pool<R> = cenote_shell::pool::Pool<R, MongoConnector<R>>;
+
+/// A runtime whose pools are asynchronous.
+trait AsyncRuntime: CurrentRuntime + Network<Connection = Connection<Self>> {
+    fn block_on<T>(work: impl Future<Output = T>) -> T;
+}
+
+impl AsyncRuntime for Tokio {
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        RUNTIME.block_on(work)
+    }
+}
+
+impl AsyncRuntime for Smol {
+    fn block_on<T>(work: impl Future<Output = T>) -> T {
+        smol::block_on(work)
+    }
+}
+
+/// For all tests.
+static RUNTIME: LazyLock<tokio::runtime::Runtime> = LazyLock::new(|| {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(2).enable_all().build().expect("a runtime")
 });
 
-/// What waits for nothing has the same name in both.
-macro_rules! what_waits_for_nothing {
+/// What does not block has the same signature on all.
+macro_rules! non_blocking {
     (pool) => {
         fn ready(&self) {
             self.ready();
@@ -115,6 +157,10 @@ macro_rules! what_waits_for_nothing {
 
         fn snapshot(&self) -> Snapshot {
             self.snapshot()
+        }
+
+        fn set_options(&self, options: PoolOptions) {
+            self.set_options(options).expect("good options");
         }
     };
     (connection) => {
@@ -156,25 +202,33 @@ macro_rules! what_waits_for_nothing {
     };
 }
 
-impl AnyPool for cenote_tokio::Pool {
+impl<R: AsyncRuntime> AnyPool for Pool<R> {
     fn check_out(&self) -> Result<Box<dyn AnyConnection>, PoolError> {
-        Ok(Box::new(RUNTIME.block_on(self.check_out())?))
+        Ok(Box::new(R::block_on(self.check_out())?))
+    }
+
+    fn cancel_check_out(&self) -> bool {
+        R::block_on(smol::future::poll_once(self.check_out())).is_none()
+    }
+
+    fn end_recording(&self) {
+        R::block_on(self.end_recording()).expect("a whole trace");
     }
 
     fn close(&self) {
-        RUNTIME.block_on(self.close());
+        R::block_on(self.close());
     }
 
-    what_waits_for_nothing!(pool);
+    non_blocking!(pool);
 }
 
-impl AnyConnection for cenote_tokio::PooledConnection<cenote_tokio::MongoConnector> {
+impl<R: AsyncRuntime> AnyConnection for PooledConnection<R, MongoConnector<R>> {
     fn command(
         &mut self,
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, OperationError> {
-        RUNTIME.block_on(self.command(database, command))
+        R::block_on(self.command(database, command))
     }
 
     fn command_unacknowledged(
@@ -182,18 +236,18 @@ impl AnyConnection for cenote_tokio::PooledConnection<cenote_tokio::MongoConnect
         database: &str,
         command: &RawDocument,
     ) -> Result<(), OperationError> {
-        RUNTIME.block_on(self.command_unacknowledged(database, command))
+        R::block_on(self.command_unacknowledged(database, command))
     }
 
     fn send(&mut self, message: &[u8]) -> Result<(), OperationError> {
-        RUNTIME.block_on(self.send(message))
+        R::block_on(self.send(message))
     }
 
     fn receive(&mut self) -> Result<MessageBuf, OperationError> {
-        RUNTIME.block_on(self.receive())
+        R::block_on(self.receive())
     }
 
-    what_waits_for_nothing!(connection);
+    non_blocking!(connection);
 }
 
 impl AnyPool for cenote_mio::Pool {
@@ -201,11 +255,19 @@ impl AnyPool for cenote_mio::Pool {
         Ok(Box::new(self.check_out()?))
     }
 
+    fn cancel_check_out(&self) -> bool {
+        false
+    }
+
+    fn end_recording(&self) {
+        self.end_recording().expect("a whole trace");
+    }
+
     fn close(&self) {
         self.close();
     }
 
-    what_waits_for_nothing!(pool);
+    non_blocking!(pool);
 }
 
 impl AnyConnection for cenote_mio::PooledConnection<cenote_mio::MongoConnector> {
@@ -233,5 +295,5 @@ impl AnyConnection for cenote_mio::PooledConnection<cenote_mio::MongoConnector> 
         self.receive()
     }
 
-    what_waits_for_nothing!(connection);
+    non_blocking!(connection);
 }

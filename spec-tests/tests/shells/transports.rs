@@ -12,10 +12,10 @@ use cenote_endpoint::{
     Certificates, Endpoint, ListenOptions, LoadBalanced, Mechanism, Place, Settings, Topology, User,
 };
 
-use crate::shell::{Shell, on_both_shells};
+use crate::shell::{Shell, on_all_runtimes};
 use crate::world::{ping, plain, pool, refusal, tls, with};
 
-on_both_shells!(
+on_all_runtimes!(
     plain_tcp,
     everyone_who_can_log_in_does,
     each_compressor_compresses,

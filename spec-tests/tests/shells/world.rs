@@ -25,7 +25,7 @@ pub(crate) fn tls(settings: Settings) -> Endpoint {
 /// A ready pool, and everything that it told.
 pub(crate) fn pool(shell: Shell, uri: &str) -> (Arc<dyn AnyPool>, Events) {
     let (ear, events) = ear();
-    let pool = shell.pool(uri, ear);
+    let pool = shell.pool(uri, ear, None);
     pool.ready();
     (pool, events)
 }

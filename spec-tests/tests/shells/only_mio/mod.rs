@@ -1,4 +1,4 @@
-//! What the mio shell alone can do.
+//! What mio alone can do.
 
 mod embedded;
 mod foreign;

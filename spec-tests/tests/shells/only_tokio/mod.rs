@@ -1,4 +1,4 @@
-//! What the tokio shell alone can do.
+//! What tokio alone can do.
 
 mod cancellation;
 mod operations;

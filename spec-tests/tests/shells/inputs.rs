@@ -1,0 +1,145 @@
+//! Each runtime feeds the machine every kind of input, on real sockets.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::pool::{Input, PoolOptions, PoolTypes, Purpose};
+use cenote_core::trace::Replay;
+use cenote_endpoint::{Fault, LoadBalanced, Script, Settings, Topology};
+use cenote_mio::PoolSource;
+use cenote_shell::trace::Recording;
+
+use crate::shell::{AnyPool, Shell, on_all_runtimes};
+use crate::world::{closed, ear, plain, refusal, set, tls, with};
+
+on_all_runtimes!(every_input_is_produced);
+
+/// Lists the variants, so that a new one does not compile before it stands here.
+macro_rules! inputs {
+    ($($name:ident),* $(,)?) => {
+        const INPUTS: &[&str] = &[$(stringify!($name)),*];
+
+        fn name<S: PoolTypes>(input: &Input<S>) -> &'static str {
+            match input {
+                $(Input::$name { .. } => stringify!($name),)*
+            }
+        }
+    };
+}
+
+inputs!(
+    CheckOutRequested,
+    CheckOutCancelled,
+    CheckedIn,
+    Repurposed,
+    Handshaken,
+    EstablishSucceeded,
+    EstablishFailed,
+    IdleClosedByPeer,
+    Ready,
+    Close,
+    Timer,
+    ResetAfterFork,
+    Clear,
+    SetOptions,
+);
+
+/// What no runtime produces here.
+const MISSING: [&str; 2] = [
+    // No runtime watches idle connections.
+    "IdleClosedByPeer",
+    // Needs a child process: `tests/fork` and `tests/mio_fork.rs` check that it is recorded there, on tokio and
+    // mio. Without threads of its executor, smol cannot go on in a child.
+    "ResetAfterFork",
+];
+
+fn every_input_is_produced(shell: Shell) {
+    let mut produced = inputs_of_a_pool(shell);
+    produced.extend(inputs_of_a_load_balanced_pool(shell));
+    if shell == Shell::Mio {
+        produced.extend(inputs_of_an_embedded_pool());
+    }
+    let missing: Vec<_> = INPUTS.iter().filter(|name| !produced.contains(name)).collect();
+    assert_eq!(missing, MISSING.iter().collect::<Vec<_>>(), "{shell:?} produces {produced:?}");
+}
+
+fn inputs_of_a_pool(shell: Shell) -> Vec<&'static str> {
+    let endpoint = plain();
+    let trace = Trace::default();
+    let (ear, events) = ear();
+    let uri = with(&endpoint.uri(), "maxPoolSize=1&waitQueueTimeoutMS=60000");
+    let pool = shell.pool(&uri, ear, Some(Recording::to_writer(trace.clone())));
+    pool.ready();
+    let mut connection = pool.check_out().expect("a connection");
+    connection.set_purpose(Purpose::Cursor);
+    assert_eq!(pool.cancel_check_out(), shell != Shell::Mio);
+    drop(connection);
+    pool.clear(ConnectionError::network(Stage::Operation, "reset"), false);
+    pool.ready();
+    set(&endpoint, Script::new(Fault::Refuse));
+    refusal(&pool);
+    endpoint.with(cenote_endpoint::Server::clear_faults);
+    drop(pool.check_out().expect("a connection"));
+    // The timer closes the connection that is idle.
+    pool.set_options(PoolOptions::default().with_max_idle_time(Duration::from_millis(10)));
+    assert_eq!(closed(&events, 3), ["stale", "error", "idle"]);
+    end(&pool, &trace)
+}
+
+fn inputs_of_a_load_balanced_pool(shell: Shell) -> Vec<&'static str> {
+    let topology = Topology::LoadBalanced(LoadBalanced { services: 1 });
+    let endpoint = tls(Settings { topology, ..Settings::default() });
+    let trace = Trace::default();
+    let pool = shell.pool(&endpoint.uri(), ear().0, Some(Recording::to_writer(trace.clone())));
+    pool.ready();
+    drop(pool.check_out().expect("a connection"));
+    end(&pool, &trace)
+}
+
+/// Callers of other pools on mio block, and cannot cancel.
+fn inputs_of_an_embedded_pool() -> Vec<&'static str> {
+    let endpoint = plain();
+    let trace = Trace::default();
+    let poll = mio::Poll::new().expect("an event loop");
+    let builder = cenote_mio::Pool::builder(&endpoint.uri()).expect("a connection string");
+    let builder = builder.record(Recording::to_writer(trace.clone()));
+    let mut source = PoolSource::new(builder, poll.registry(), 0..8, || ()).expect("a pool");
+    source.pool().ready();
+    let request = source.check_out();
+    source.cancel(request);
+    source.close();
+    source.pool().end_recording().expect("a whole trace");
+    trace.inputs()
+}
+
+fn end(pool: &Arc<dyn AnyPool>, trace: &Trace) -> Vec<&'static str> {
+    pool.close();
+    pool.end_recording();
+    trace.inputs()
+}
+
+/// A trace in memory.
+#[derive(Clone, Default)]
+struct Trace(Arc<Mutex<Vec<u8>>>);
+
+impl Trace {
+    /// The inputs of the trace, which replays as it was recorded.
+    fn inputs(&self) -> Vec<&'static str> {
+        let trace = self.0.lock().expect("no panic");
+        let mut replay = Replay::new(trace.as_slice()).expect("a trace");
+        let step = || replay.step(&mut |_| {}).expect("it replays");
+        std::iter::from_fn(step).map(|step| name(&step.input)).collect()
+    }
+}
+
+impl Write for Trace {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().expect("no panic").write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
