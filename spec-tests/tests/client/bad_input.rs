@@ -31,7 +31,7 @@ const SOON: &str = "serverSelectionTimeoutMS=300";
 fn refused(shell: Shell, uri: &str) -> (ClientError, String) {
     let world = World::new(shell, uri);
     let command = world.client.command("admin", &rawdoc! { "ping": 1 });
-    let error = command.expect_err("it must not work");
+    let error = command.expect_err("it fails");
     world.until("refused", |world| world.error().is_some());
     let shown = world.error().expect("it is Unknown");
     let status = world.client.servers()[0].to_string();

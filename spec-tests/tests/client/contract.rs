@@ -34,7 +34,7 @@ fn a_network_error(shell: Shell) {
     let begin = Instant::now();
     assert!(world.command(&find()).is_ok());
     assert!(begin.elapsed() < Duration::from_secs(20));
-    world.until("told", |world| world.server_events().contains(&"ServerHeartbeatFailed"));
+    world.until("reported", |world| world.server_events().contains(&"ServerHeartbeatFailed"));
     world.client.close();
 }
 

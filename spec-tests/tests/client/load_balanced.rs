@@ -12,7 +12,7 @@ use crate::world::{World, fail_point, open, standalone, start};
 on_all_runtimes!(
     no_monitors_and_ready_at_once,
     a_cursor_is_pinned,
-    who_keeps_the_connections,
+    cursors_and_transactions_keep_connections,
     a_failure_clears_one_service,
     nothing_is_pinned_to_a_server,
 );
@@ -68,7 +68,7 @@ fn a_cursor_is_pinned(shell: Shell) {
 }
 
 // ER-06, LB-06: the error of a wait-queue timeout says what holds the connections.
-fn who_keeps_the_connections(shell: Shell) {
+fn cursors_and_transactions_keep_connections(shell: Shell) {
     let endpoint = balanced();
     let options = "loadBalanced=true&maxPoolSize=2&waitQueueTimeoutMS=50";
     let world = World::of(shell, &[&endpoint], options);

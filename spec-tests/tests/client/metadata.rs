@@ -7,7 +7,7 @@ use cenote_endpoint::{Ending, Endpoint, Role};
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{SOON, World, member, open, tell, until_open, until_so};
 
-on_all_runtimes!(monitors_tell_of_it_too);
+on_all_runtimes!(monitors_send_the_metadata);
 
 /// The driver's name as the server was told last.
 fn told(endpoint: &Endpoint) -> String {
@@ -19,7 +19,7 @@ fn told(endpoint: &Endpoint) -> String {
 }
 
 // HS-29, HS-30: nothing is opened on that account, and no hello sent; a monitor's next socket says it.
-fn monitors_tell_of_it_too(shell: Shell) {
+fn monitors_send_the_metadata(shell: Shell) {
     let only = member(Role::Primary);
     // No connection of the pool: the metadata comes from a monitor.
     let world = World::of(shell, &[&only], SOON);

@@ -12,7 +12,7 @@ use cenote_core::error::OperationError;
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{SOON, World, three};
 
-on_all_runtimes!(a_member_that_is_cut_off, everybody_is_cut_off);
+on_all_runtimes!(a_member_that_is_cut_off, all_members_are_cut_off);
 
 fn cables(set: &[cenote_endpoint::Endpoint]) -> Vec<FaultProxy> {
     set.iter().map(|server| FaultProxy::to(&server.address()).expect("it starts")).collect()
@@ -44,7 +44,7 @@ fn a_member_that_is_cut_off(shell: Shell) {
     world.until("Unknown", |world| world.kinds()[0].is_none());
     let cleared = world.addresses_of("ConnectionPoolCleared");
     assert!(cleared.iter().all(|address| *address == cables[0].address().to_string()));
-    world.until("told", |world| world.interrupts() >= 1);
+    world.until("reported", |world| world.interrupts() >= 1);
     assert!(world.kinds()[1..].iter().all(|&kind| kind == Some(ServerKind::RsSecondary)));
     assert!(world.client.check_out(&Selector::Secondary).is_ok());
     world.until("timed out", |world| {
@@ -57,7 +57,7 @@ fn a_member_that_is_cut_off(shell: Shell) {
 }
 
 /// A caller that waits for a server meanwhile gets it when there is one again.
-fn everybody_is_cut_off(shell: Shell) {
+fn all_members_are_cut_off(shell: Shell) {
     let set = three();
     let cables = cables(&set);
     let world = through(shell, &cables, &format!("replicaSet=rs0&{SOON}"));

@@ -132,7 +132,7 @@ fn sdam_heartbeats_make_pools_ready_and_clear_them(shell: Shell) {
             | Heartbeat::ServerDescriptionChanged { .. } => None,
         })
     });
-    let failure = failure.expect("told before that");
+    let failure = failure.expect("reported before that");
     assert_eq!(failure.stage(), Stage::Hello, "{failure}");
     assert!(matches!(failure.kind(), Kind::Command(_)), "{failure}");
     world.until("ready again", |world| world.count("ConnectionPoolReady") == 2);

@@ -85,7 +85,9 @@ fn what_is_told_of_a_server(shell: Shell) {
     let only = member(Role::Primary);
     let world = World::of(shell, &[&only], "");
     world.ping();
-    world.until("told", |world| world.server_events().len() >= 3 && world.pool_events().len() >= 2);
+    world.until("reported", |world| {
+        world.server_events().len() >= 3 && world.pool_events().len() >= 2
+    });
     let told = world.server_events();
     let expected =
         ["ServerHeartbeatStarted", "ServerHeartbeatSucceeded", "ServerDescriptionChanged"];

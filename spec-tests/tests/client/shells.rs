@@ -47,12 +47,12 @@ pub(crate) enum Shell {
 }
 
 /// The subscribers to events of pools and servers.
-pub(crate) struct Ears {
-    pub(crate) pools: PoolEar,
+pub(crate) struct Subscribers {
+    pub(crate) pools: PoolSubscriber,
     pub(crate) servers: Box<dyn Fn(&ServerEvent) + Send + Sync>,
 }
 
-type PoolEar = Box<dyn Fn(&Arc<ServerAddress>, &Event<ConnectionError>) + Send + Sync>;
+type PoolSubscriber = Box<dyn Fn(&Arc<ServerAddress>, &Event<ConnectionError>) + Send + Sync>;
 
 pub(crate) trait AnyClient: Send + Sync {
     fn command(&self, database: &str, command: &RawDocument)
@@ -96,12 +96,14 @@ impl Shell {
         self,
         uri: &str,
         options: Option<PoolOptions>,
-        ears: Ears,
+        subscribers: Subscribers,
     ) -> Box<dyn AnyClient> {
         match self {
-            Self::Tokio => Tokio::block_on(async { build::<Client<Tokio>>(uri, options, ears) }),
-            Self::Mio => build::<cenote_mio::Client>(uri, options, ears),
-            Self::Smol => build::<Client<Smol>>(uri, options, ears),
+            Self::Tokio => {
+                Tokio::block_on(async { build::<Client<Tokio>>(uri, options, subscribers) })
+            }
+            Self::Mio => build::<cenote_mio::Client>(uri, options, subscribers),
+            Self::Smol => build::<Client<Smol>>(uri, options, subscribers),
         }
     }
 }
@@ -109,9 +111,9 @@ impl Shell {
 fn build<C: BuiltClient + AnyClient + 'static>(
     uri: &str,
     options: Option<PoolOptions>,
-    ears: Ears,
+    subscribers: Subscribers,
 ) -> Box<dyn AnyClient> {
-    let Ears { pools, servers } = ears;
+    let Subscribers { pools, servers } = subscribers;
     let mut builder = ClientBuilder::<C>::from_uri(uri).expect("a connection string");
     if let Some(options) = options {
         builder = builder.options(options);

@@ -75,7 +75,7 @@ fn on_mio_a_connection_that_is_held_is_the_applications() {
         .build()
         .expect("good options");
     let (connection, line) = (client.check_out(&Selector::Any).expect("a connection"), line!());
-    is_here(telling.recv_timeout(LONG).expect("told"), line);
+    is_here(telling.recv_timeout(LONG).expect("a report"), line);
     drop(connection);
     // Nor where a cursor checks its next one out.
     let mut cursor = client.pin(&Selector::Any, Purpose::Cursor).expect("a server");
@@ -101,7 +101,7 @@ async fn on_tokio_a_connection_that_is_held_is_the_applications() {
         .expect("good options");
     let (checked_out, line) = (client.check_out(&Selector::Any), line!());
     let connection = checked_out.await.expect("a connection");
-    is_here(telling.recv_timeout(LONG).expect("told"), line);
+    is_here(telling.recv_timeout(LONG).expect("a report"), line);
     drop(connection);
     // Nor where a cursor checks its next one out.
     let mut cursor = client.pin(&Selector::Any, Purpose::Cursor).await.expect("a server");
@@ -118,7 +118,7 @@ type Place = Option<&'static Location<'static>>;
 fn until_told(telling: &Receiver<Place>, line: u32) -> Result<(), ClientError> {
     let mut places = std::iter::from_fn(|| telling.recv_timeout(LONG).ok());
     let is_it = |place: Place| place.is_some_and(|place| place.line() == line);
-    assert!(places.any(is_it), "nothing is told of line {line}");
+    assert!(places.any(is_it), "no report of line {line}");
     Ok(())
 }
 

@@ -35,7 +35,7 @@ fn a_server_that_stalls(shell: Shell) {
     assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
     drop(connection);
     // The operation may hear of it before the subscriber does.
-    world.until("told", |world| world.interrupts() == 1);
+    world.until("reported", |world| world.interrupts() == 1);
     world.ping();
     assert!(world.count("ConnectionPoolReady") >= 2);
     world.client.close();

@@ -15,7 +15,7 @@ use cenote_core::pool::{Event, PoolOptions};
 use cenote_endpoint::{Endpoint, ListenOptions, ReplicaSet, Role, Server, Settings, Topology};
 use cenote_tokio::PoolEvent;
 
-use crate::shells::{AnyClient, AnyConnection, Ears, Shell};
+use crate::shells::{AnyClient, AnyConnection, Shell, Subscribers};
 
 /// Longer than anything takes on the slowest machine.
 const LONG: Duration = Duration::from_secs(30);
@@ -60,10 +60,10 @@ impl World {
         let told = Arc::new(Told::default());
         let (of_pools, of_servers) = (Arc::clone(&told), Arc::clone(&told));
         // Whatever the story: every rule about events is kept.
-        let sentry = EventGuard::new();
-        let ears = Ears {
+        let guard = EventGuard::new();
+        let subscribers = Subscribers {
             pools: Box::new(move |address, event| {
-                sentry.hear(event, address);
+                guard.hear(event, address);
                 let tale = (Arc::clone(address), event.clone());
                 of_pools.note(|tales| tales.pools.push(tale));
             }),
@@ -71,7 +71,7 @@ impl World {
                 of_servers.note(|tales| tales.servers.push(event.clone()));
             }),
         };
-        Self { client: shell.client(uri, options, ears), told }
+        Self { client: shell.client(uri, options, subscribers), told }
     }
 
     /// Of these endpoints, in their order.
@@ -228,8 +228,8 @@ pub(crate) fn open(endpoint: &Endpoint) -> u64 {
 
 /// Judges the events of a client that is made by hand.
 pub(crate) fn judge() -> impl Fn(&PoolEvent) + Send + Sync + 'static {
-    let sentry = EventGuard::new();
-    move |told| sentry.hear(&told.event, &told.address)
+    let guard = EventGuard::new();
+    move |told| guard.hear(&told.event, &told.address)
 }
 
 pub(crate) fn commands(endpoint: &Endpoint, name: &str) -> u64 {

@@ -12,13 +12,13 @@ use crate::shell::{Shell, on_all_runtimes};
 use crate::world::{at, closed, ping, plain, pool, refusal, set, tls, with};
 
 on_all_runtimes!(
-    nobody_there,
+    no_server_listens,
     a_name_that_does_not_exist,
     a_server_that_stalls_stage_by_stage,
     handshakes_of_tls_that_end_early,
-    certificates_that_are_not_to_be_trusted,
-    replies_that_are_none,
-    logins_in_which_the_server_cheats,
+    untrusted_certificates,
+    invalid_replies,
+    servers_that_cheat_during_scram,
     a_command_of_the_handshake_has_its_own_time,
 );
 
@@ -27,7 +27,7 @@ fn verdict(error: &ConnectionError) -> (Stage, bool, bool) {
     (error.stage(), error.is_timeout(), error.is_overload())
 }
 
-fn nobody_there(shell: Shell) {
+fn no_server_listens(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri());
     set(&endpoint, Script::new(Fault::Refuse));
@@ -46,7 +46,7 @@ fn a_server_that_stalls_stage_by_stage(shell: Shell) {
     let settings =
         Settings { auth: true, users: vec![User::new("app", "pencil")], ..Settings::default() };
     let endpoint = tls(settings);
-    // Long enough to get to the stage that stalls, on any machine.
+    // Long enough to reach the stage that stalls, on any machine.
     let uri = with(&endpoint.uri(), "connectTimeoutMS=2000");
     let (pool, _) = pool(shell, &uri);
     assert!(ping(&pool));
@@ -75,7 +75,7 @@ fn handshakes_of_tls_that_end_early(shell: Shell) {
     assert_eq!(verdict(&error), (Stage::TlsCertificate, false, false), "{error}");
 }
 
-fn certificates_that_are_not_to_be_trusted(shell: Shell) {
+fn untrusted_certificates(shell: Shell) {
     for certificate in [
         ServerCertificate::Expired,
         ServerCertificate::NotYetValid,
@@ -102,9 +102,9 @@ fn certificates_that_are_not_to_be_trusted(shell: Shell) {
     }
 }
 
-fn replies_that_are_none(shell: Shell) {
+fn invalid_replies(shell: Shell) {
     let endpoint = plain();
-    // A bomb takes its time to make, on a busy machine and without optimisation.
+    // A decompression bomb takes long to make on a busy machine, without optimisation.
     let uri = with(&endpoint.uri(), "connectTimeoutMS=60000");
     for (fault, kind) in [
         (Fault::Close, Kind::Network),
@@ -132,7 +132,7 @@ fn replies_that_are_none(shell: Shell) {
     assert!(ping(&pool(shell, &endpoint.uri()).0), "slow is not wrong");
 }
 
-fn logins_in_which_the_server_cheats(shell: Shell) {
+fn servers_that_cheat_during_scram(shell: Shell) {
     let settings =
         Settings { auth: true, users: vec![User::new("app", "pencil")], ..Settings::default() };
     let endpoint = tls(settings);

@@ -12,7 +12,7 @@ use cenote_mio::PoolSource;
 use cenote_shell::trace::Recording;
 
 use crate::shell::{AnyPool, Shell, on_all_runtimes};
-use crate::world::{closed, ear, plain, refusal, set, tls, with};
+use crate::world::{closed, plain, refusal, set, subscriber, tls, with};
 
 on_all_runtimes!(every_input_is_produced);
 
@@ -68,9 +68,9 @@ fn every_input_is_produced(shell: Shell) {
 fn inputs_of_a_pool(shell: Shell) -> Vec<&'static str> {
     let endpoint = plain();
     let trace = Trace::default();
-    let (ear, events) = ear();
+    let (subscriber, events) = subscriber();
     let uri = with(&endpoint.uri(), "maxPoolSize=1&waitQueueTimeoutMS=60000");
-    let pool = shell.pool(&uri, ear, Some(Recording::to_writer(trace.clone())));
+    let pool = shell.pool(&uri, subscriber, Some(Recording::to_writer(trace.clone())));
     pool.ready();
     let mut connection = pool.check_out().expect("a connection");
     connection.set_purpose(Purpose::Cursor);
@@ -92,7 +92,8 @@ fn inputs_of_a_load_balanced_pool(shell: Shell) -> Vec<&'static str> {
     let topology = Topology::LoadBalanced(LoadBalanced { services: 1 });
     let endpoint = tls(Settings { topology, ..Settings::default() });
     let trace = Trace::default();
-    let pool = shell.pool(&endpoint.uri(), ear().0, Some(Recording::to_writer(trace.clone())));
+    let pool =
+        shell.pool(&endpoint.uri(), subscriber().0, Some(Recording::to_writer(trace.clone())));
     pool.ready();
     drop(pool.check_out().expect("a connection"));
     end(&pool, &trace)

@@ -1,4 +1,4 @@
-//! Commands on connections that are checked out, and what becomes of these connections.
+//! Commands on connections that are checked out, and which errors close the connection.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,12 +13,12 @@ use crate::world::{at, block_ping, closed, ping, plain, pool, set, tls, until_se
 
 on_all_runtimes!(
     an_interrupt_ends_a_command_at_once,
-    what_the_server_refuses_leaves_the_connection_whole,
-    what_breaks_the_protocol_costs_the_connection,
-    a_limit_for_reading,
-    a_peer_that_is_silent_is_left_by_its_deadline,
+    a_command_error_leaves_the_connection_usable,
+    a_protocol_violation_closes_the_connection,
+    a_socket_timeout,
+    a_silent_peer_times_out,
     a_large_command_and_a_large_reply,
-    it_recovers_from_a_restart,
+    the_pool_recovers_from_a_restart,
 );
 
 fn an_interrupt_ends_a_command_at_once(shell: Shell) {
@@ -29,7 +29,7 @@ fn an_interrupt_ends_a_command_at_once(shell: Shell) {
             let pool = Arc::clone(&pool);
             move || {
                 let mut connection = pool.check_out().expect("it works");
-                connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it must not work")
+                connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails")
             }
         });
         until_seen(&endpoint, 1);
@@ -43,20 +43,19 @@ fn an_interrupt_ends_a_command_at_once(shell: Shell) {
     }
 }
 
-fn what_the_server_refuses_leaves_the_connection_whole(shell: Shell) {
+fn a_command_error_leaves_the_connection_usable(shell: Shell) {
     let endpoint = plain();
     let (pool, _) = pool(shell, &endpoint.uri());
     for _ in 0..2 {
         let mut connection = pool.check_out().expect("it works");
-        let error =
-            connection.command("admin", &rawdoc! { "nonsense": 1 }).expect_err("it must not work");
+        let error = connection.command("admin", &rawdoc! { "nonsense": 1 }).expect_err("it fails");
         let OperationError::Connection(error) = error else { panic!("{error}") };
         assert_eq!(error.command_error().and_then(|error| error.code), Some(59));
     }
     assert_eq!(pool.snapshot().connections_created, 1);
 }
 
-fn what_breaks_the_protocol_costs_the_connection(shell: Shell) {
+fn a_protocol_violation_closes_the_connection(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri());
     let faults = [
@@ -80,7 +79,7 @@ fn what_breaks_the_protocol_costs_the_connection(shell: Shell) {
             Ok(_) if comes_later => connection.command("admin", &rawdoc! { "ping": 1 }),
             outcome => outcome,
         };
-        let OperationError::Connection(error) = outcome.expect_err("it must not work") else {
+        let OperationError::Connection(error) = outcome.expect_err("it fails") else {
             panic!("{text}")
         };
         assert_eq!(error.stage(), Stage::Operation, "{text}: {error}");
@@ -89,26 +88,25 @@ fn what_breaks_the_protocol_costs_the_connection(shell: Shell) {
     assert_eq!(closed(&events, count), vec!["error"; count]);
 }
 
-fn a_limit_for_reading(shell: Shell) {
+fn a_socket_timeout(shell: Shell) {
     let endpoint = plain();
     let (pool, _) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=50"));
     let mut connection = pool.check_out().expect("it works");
     block_ping(&endpoint, 60_000);
-    let error = connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it must not work");
+    let error = connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
     let OperationError::Connection(error) = error else { panic!("{error}") };
     let after = Duration::from_millis(50);
     assert_eq!(error.kind(), &Kind::NetworkTimeout { after }, "{error}");
 }
 
 /// Half-open: the server is gone without a word, and apparently its sockets with it.
-fn a_peer_that_is_silent_is_left_by_its_deadline(shell: Shell) {
+fn a_silent_peer_times_out(shell: Shell) {
     for endpoint in [plain(), tls(Settings::default())] {
         let (pool, events) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=50"));
         assert!(ping(&pool));
         endpoint.with(|server, now| server.break_connections(now, Ending::Stall, None));
         let mut connection = pool.check_out().expect("it works");
-        let error =
-            connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it must not work");
+        let error = connection.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
         let OperationError::Connection(error) = error else { panic!("{error}") };
         assert!(error.is_timeout(), "{error}");
         drop(connection);
@@ -134,8 +132,8 @@ fn a_large_command_and_a_large_reply(shell: Shell) {
     }
 }
 
-/// 64 threads over 8 connections, with TLS and a restart of the server in the middle: it goes on.
-fn it_recovers_from_a_restart(shell: Shell) {
+/// 64 threads, 8 connections, TLS, and a restart of the server in the middle.
+fn the_pool_recovers_from_a_restart(shell: Shell) {
     let endpoint = tls(Settings::default());
     let (pool, events) = pool(shell, &with(&endpoint.uri(), "maxPoolSize=8"));
     let threads: Vec<_> = (0..64)
@@ -155,7 +153,7 @@ fn it_recovers_from_a_restart(shell: Shell) {
     until_seen(&endpoint, 1000);
     endpoint.with(cenote_endpoint::Server::restart);
     let good: u32 = threads.into_iter().map(|thread| thread.join().expect("no panic")).sum();
-    // Those that were under way failed, one for each connection at most, and the new ones did not.
+    // Commands in progress failed, one for each connection at most; new ones did not.
     assert!((64 * 50 - 16..64 * 50).contains(&good), "{good}");
     assert!(closed(&events, 0).iter().all(|reason| reason == "error"));
     pool.close();

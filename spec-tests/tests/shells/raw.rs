@@ -1,4 +1,4 @@
-//! Messages of a driver's own on connections that are checked out.
+//! Messages that a driver encodes itself, on connections that are checked out.
 
 use std::thread;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::shell::{AnyConnection, Shell, on_all_runtimes};
 use crate::world::{at, closed, ping, plain, pool, set, tls, with};
 
 on_all_runtimes!(
-    whole_messages_there_and_back,
+    whole_messages_are_exchanged,
     an_unacknowledged_write,
-    an_unacknowledged_write_that_waits_all_the_same,
-    what_must_not_be_sent_is_not_and_costs_nothing,
-    replies_that_go_on,
-    a_reply_that_is_not_received_costs_the_connection,
-    an_interrupt_and_a_limit_end_it,
+    an_unacknowledged_write_may_be_sent_as_a_command,
+    misuse_is_refused_and_leaves_the_connection_usable,
+    exhaust_replies,
+    a_reply_that_is_not_received_closes_the_connection,
+    an_interrupt_and_a_timeout_end_an_exchange,
 );
 
 /// A message with the next number of the connection.
@@ -46,7 +46,7 @@ fn ping_message(connection: &mut dyn AnyConnection) -> Vec<u8> {
 }
 
 fn configuration(outcome: Result<impl std::fmt::Debug, OperationError>) -> String {
-    let OperationError::Connection(error) = outcome.expect_err("it must not work") else {
+    let OperationError::Connection(error) = outcome.expect_err("it fails") else {
         panic!("interrupted")
     };
     assert_eq!((error.stage(), error.kind()), (Stage::Operation, &Kind::Configuration), "{error}");
@@ -61,7 +61,7 @@ fn count(connection: &mut dyn AnyConnection, collection: &str) -> usize {
 }
 
 /// With every compressor and without, over TLS: small, large, with sequences and checksums.
-fn whole_messages_there_and_back(shell: Shell) {
+fn whole_messages_are_exchanged(shell: Shell) {
     let endpoint = tls(Settings::default());
     for (name, compressor) in [
         ("", None),
@@ -92,7 +92,7 @@ fn whole_messages_there_and_back(shell: Shell) {
         let reply = connection.receive().expect("it works");
         assert!(reply.as_bytes().len() > 100_000);
         assert_eq!(reply.header().message_length as usize, reply.as_bytes().len());
-        // A refusal is a reply; and numbers may be the driver's own.
+        // An error is a reply, too; and request ids may be the driver's own.
         let mut bytes = Vec::new();
         let refused = rawdoc! { "nonsense": 1 };
         MessageWriter::command(&mut bytes, Ids::request(-7), Flags::NONE, &refused, "test")
@@ -111,7 +111,7 @@ fn whole_messages_there_and_back(shell: Shell) {
     assert_eq!(compressed.len(), 3, "{compressed:?}");
 }
 
-// CO-19, MS-08: no reply will come, and the connection is good for the next one at once.
+// CO-19, MS-08: no reply comes, and the connection is usable at once.
 fn an_unacknowledged_write(shell: Shell) {
     for compressors in ["", "compressors=zstd"] {
         let endpoint = plain();
@@ -140,8 +140,8 @@ fn an_unacknowledged_write(shell: Shell) {
     }
 }
 
-/// A command with `w: 0` that is sent as any other is answered as any other.
-fn an_unacknowledged_write_that_waits_all_the_same(shell: Shell) {
+/// It has a reply then.
+fn an_unacknowledged_write_may_be_sent_as_a_command(shell: Shell) {
     let endpoint = plain();
     let (pool, _) = pool(shell, &endpoint.uri());
     let mut connection = pool.check_out().expect("it works");
@@ -151,7 +151,7 @@ fn an_unacknowledged_write_that_waits_all_the_same(shell: Shell) {
     assert!(connection.is_reusable());
 }
 
-fn what_must_not_be_sent_is_not_and_costs_nothing(shell: Shell) {
+fn misuse_is_refused_and_leaves_the_connection_usable(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri());
     let mut connection = pool.check_out().expect("it works");
@@ -187,7 +187,7 @@ fn what_must_not_be_sent_is_not_and_costs_nothing(shell: Shell) {
 
 const LIMIT: MessageLimit = MessageLimit::DEFAULT;
 
-/// Begins a stream of hellos that never ends.
+/// Begins an endless stream of replies to hello.
 fn begin_exhaust(connection: &mut dyn AnyConnection) {
     let hello = connection.command("admin", &rawdoc! { "hello": 1 }).expect("it works");
     let version = hello.get_document("topologyVersion").expect("it works").to_owned();
@@ -197,7 +197,7 @@ fn begin_exhaust(connection: &mut dyn AnyConnection) {
 }
 
 // CO-19, MS-09.
-fn replies_that_go_on(shell: Shell) {
+fn exhaust_replies(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri());
     let mut connection = pool.check_out().expect("it works");
@@ -216,7 +216,7 @@ fn replies_that_go_on(shell: Shell) {
     assert!(ping(&pool));
 }
 
-fn a_reply_that_is_not_received_costs_the_connection(shell: Shell) {
+fn a_reply_that_is_not_received_closes_the_connection(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &endpoint.uri());
     let mut connection = pool.check_out().expect("it works");
@@ -226,15 +226,14 @@ fn a_reply_that_is_not_received_costs_the_connection(shell: Shell) {
     assert_eq!(closed(&events, 1), ["error"]);
 }
 
-fn an_interrupt_and_a_limit_end_it(shell: Shell) {
+fn an_interrupt_and_a_timeout_end_an_exchange(shell: Shell) {
     let endpoint = plain();
     let (pool, events) = pool(shell, &with(&endpoint.uri(), "socketTimeoutMS=30"));
     stall_pings(&endpoint);
     let mut connection = pool.check_out().expect("it works");
     let bytes = ping_message(&mut *connection);
     connection.send(&bytes).expect("it works");
-    let OperationError::Connection(error) = connection.receive().expect_err("it must not work")
-    else {
+    let OperationError::Connection(error) = connection.receive().expect_err("it fails") else {
         panic!("it is not interrupted")
     };
     assert_eq!(error.kind(), &Kind::NetworkTimeout { after: Duration::from_millis(30) });

@@ -84,34 +84,36 @@ pub(crate) trait AnyConnection: Send {
     fn set_purpose(&mut self, purpose: Purpose);
 }
 
-pub(crate) type Ear = Box<dyn Fn(&Event<ConnectionError>, &ServerAddress) + Send + Sync>;
+pub(crate) type Subscriber = Box<dyn Fn(&Event<ConnectionError>, &ServerAddress) + Send + Sync>;
 
 impl Shell {
-    /// A pool that is paused, which reports its events to `ear`, and writes a trace if there is a recording.
+    /// A pool that is paused, which reports its events to `subscriber`, and writes a trace if there is a recording.
     pub(crate) fn pool(
         self,
         uri: &str,
-        ear: Ear,
+        subscriber: Subscriber,
         recording: Option<Recording>,
     ) -> Arc<dyn AnyPool> {
         match self {
-            Self::Tokio => Tokio::block_on(async { build::<Pool<Tokio>>(uri, ear, recording) }),
-            Self::Mio => build::<cenote_mio::Pool>(uri, ear, recording),
-            Self::Smol => build::<Pool<Smol>>(uri, ear, recording),
+            Self::Tokio => {
+                Tokio::block_on(async { build::<Pool<Tokio>>(uri, subscriber, recording) })
+            }
+            Self::Mio => build::<cenote_mio::Pool>(uri, subscriber, recording),
+            Self::Smol => build::<Pool<Smol>>(uri, subscriber, recording),
         }
     }
 }
 
 fn build<P: BuiltPool<Connector: FromUri> + AnyPool + 'static>(
     uri: &str,
-    ear: Ear,
+    subscriber: Subscriber,
     recording: Option<Recording>,
 ) -> Arc<dyn AnyPool> {
     let mut builder = Builder::<P>::from_uri(uri).expect("a connection string");
     if let Some(recording) = recording {
         builder = builder.record(recording);
     }
-    let builder = builder.on_event(move |told| ear(&told.event, &told.address));
+    let builder = builder.on_event(move |told| subscriber(&told.event, &told.address));
     Arc::new(builder.build().expect("good options"))
 }
 

@@ -17,11 +17,11 @@ use crate::world::{ping, plain, pool, refusal, tls, with};
 
 on_all_runtimes!(
     plain_tcp,
-    everyone_who_can_log_in_does,
+    each_mechanism_logs_in,
     each_compressor_compresses,
     a_unix_domain_socket,
     behind_a_load_balancer_each_connection_knows_its_service,
-    a_server_that_is_no_load_balancer_says_so,
+    a_server_that_is_no_load_balancer_is_refused,
     through_a_proxy_with_tls_to_the_server,
 );
 
@@ -35,7 +35,7 @@ fn plain_tcp(shell: Shell) {
     pool.close();
 }
 
-fn everyone_who_can_log_in_does(shell: Shell) {
+fn each_mechanism_logs_in(shell: Shell) {
     let certificate = User::x509(Certificates::CLIENT_SUBJECT);
     let users = [
         User::new("both", "pencil"),
@@ -116,7 +116,7 @@ fn behind_a_load_balancer_each_connection_knows_its_service(shell: Shell) {
     assert_eq!(pool.snapshot().available, 1);
 }
 
-fn a_server_that_is_no_load_balancer_says_so(shell: Shell) {
+fn a_server_that_is_no_load_balancer_is_refused(shell: Shell) {
     let endpoint = plain();
     let (pool, _) = pool(shell, &with(&endpoint.uri(), "loadBalanced=true"));
     let error = refusal(&pool);
@@ -124,7 +124,7 @@ fn a_server_that_is_no_load_balancer_says_so(shell: Shell) {
     assert!(error.to_string().contains("does not support this mode"), "{error}");
 }
 
-/// A proxy that only knows how to connect, with or without a login.
+/// A SOCKS5 proxy, with or without a login.
 fn proxy(login: bool) -> io::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let port = listener.local_addr()?.port();

@@ -10,7 +10,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, Event};
 use cenote_endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
 
-use crate::shell::{AnyPool, Ear, Shell};
+use crate::shell::{AnyPool, Shell, Subscriber};
 
 pub(crate) type Events = Arc<Mutex<Vec<Event<ConnectionError>>>>;
 
@@ -22,24 +22,24 @@ pub(crate) fn tls(settings: Settings) -> Endpoint {
     Endpoint::start(settings, ListenOptions::with_tls()).expect("it starts")
 }
 
-/// A ready pool, and everything that it told.
+/// A ready pool, and its events.
 pub(crate) fn pool(shell: Shell, uri: &str) -> (Arc<dyn AnyPool>, Events) {
-    let (ear, events) = ear();
-    let pool = shell.pool(uri, ear, None);
+    let (subscriber, events) = subscriber();
+    let pool = shell.pool(uri, subscriber, None);
     pool.ready();
     (pool, events)
 }
 
-/// Notes everything that a pool tells, and sees to it that it keeps the rules.
-pub(crate) fn ear() -> (Ear, Events) {
+/// Collects the events of a pool, and checks that they follow the rules.
+pub(crate) fn subscriber() -> (Subscriber, Events) {
     let events = Events::default();
     let heard = Arc::clone(&events);
-    let sentry = EventGuard::new();
-    let ear = Box::new(move |event: &Event<ConnectionError>, address: &ServerAddress| {
-        sentry.hear(event, address);
+    let guard = EventGuard::new();
+    let subscriber = Box::new(move |event: &Event<ConnectionError>, address: &ServerAddress| {
+        guard.hear(event, address);
         heard.lock().expect("no panic").push(event.clone());
     });
-    (ear, events)
+    (subscriber, events)
 }
 
 /// The connection string with one more option.
@@ -56,7 +56,7 @@ pub(crate) fn ping(pool: &Arc<dyn AnyPool>) -> bool {
 
 /// Why no connection can be established.
 pub(crate) fn refusal(pool: &Arc<dyn AnyPool>) -> ConnectionError {
-    let Err(error) = pool.check_out() else { panic!("it must not work") };
+    let Err(error) = pool.check_out() else { panic!("it fails") };
     let CheckOutError::EstablishFailed { cause } = error.error() else { panic!("{error}") };
     cause.clone()
 }
@@ -72,7 +72,7 @@ pub(crate) fn at(fault: Fault, command: &str) -> Script {
     Script::new(fault).at_command(command, 0)
 }
 
-/// The next ping waits for so long.
+/// Delays the next ping.
 pub(crate) fn block_ping(endpoint: &Endpoint, milliseconds: i32) {
     let block: RawDocumentBuf = rawdoc! {
         "configureFailPoint": "failCommand",
@@ -86,7 +86,7 @@ pub(crate) fn block_ping(endpoint: &Endpoint, milliseconds: i32) {
     endpoint.with(|server, _| server.set_fail_point(&block)).expect("a fail point");
 }
 
-/// Until the endpoint has seen so many pings.
+/// Waits until the endpoint has seen that many pings.
 pub(crate) fn until_seen(endpoint: &Endpoint, pings: u64) {
     while endpoint.with(|server, _| server.statistics()).commands.get("ping") < Some(&pings) {
         thread::yield_now();

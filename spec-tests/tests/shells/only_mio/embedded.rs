@@ -14,7 +14,7 @@ use cenote_endpoint::{Endpoint, Fault, Settings};
 use cenote_mio::{MongoConnector, OperationError, Pool, PoolSource, PooledConnection};
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use super::world::judged;
+use super::world::checked;
 use crate::world::{at, set, tls, with};
 
 const WAKER: Token = Token(0);
@@ -36,7 +36,7 @@ impl Application {
         let poll = Poll::new().expect("a poll");
         let waker = Waker::new(poll.registry(), WAKER).expect("a waker");
         let wake = move || waker.wake().expect("it wakes");
-        let builder = judged(Pool::builder(uri).expect("a connection string"));
+        let builder = checked(Pool::builder(uri).expect("a connection string"));
         let source = PoolSource::new(builder, poll.registry(), POOL, wake).expect("it works");
         source.pool().ready();
         let (busy, outcomes, refused) = (BTreeMap::new(), Vec::new(), Vec::new());

@@ -14,7 +14,7 @@ use cenote_mio::{
     OperationError, Pool, Target,
 };
 
-use super::world::judged;
+use super::world::checked;
 use crate::world::plain;
 use crate::world::{block_ping, until_seen};
 
@@ -25,7 +25,7 @@ impl Own {
     fn pool(uri: &str) -> Pool<Self> {
         let uri = ConnectionString::parse(uri).expect("a connection string");
         let mongo = MongoConnector::new(&uri).expect("no files");
-        let builder = judged(Builder::new(uri.hosts[0].clone(), Self(mongo)));
+        let builder = checked(Builder::new(uri.hosts[0].clone(), Self(mongo)));
         let pool = builder.build().expect("good options");
         pool.ready();
         pool

@@ -11,7 +11,7 @@ use cenote_core::uri::ConnectionString;
 use cenote_endpoint::{Settings, TlsFault};
 use cenote_mio::{Builder, MongoConnector};
 
-use super::world::{judged, ping, refusal};
+use super::world::{checked, ping, refusal};
 use crate::world::{plain, tls};
 
 /// A name with several addresses, of which the first refuses connections.
@@ -23,7 +23,7 @@ fn the_addresses_of_a_name_are_tried_in_turn() {
     let [refusing, listening] = ["127.0.0.2", "127.0.0.1"].map(|it| it.parse().unwrap());
     for addresses in [vec![refusing, listening], vec![listening]] {
         let mongo = MongoConnector::new(&address).unwrap().with_addresses(addresses);
-        let pool = judged(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
+        let pool = checked(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
         pool.ready();
         assert!(ping(&pool));
     }
@@ -34,7 +34,7 @@ fn the_addresses_of_a_name_are_tried_in_turn() {
         lookup.answer(Err(io::ErrorKind::NotFound.into()));
     });
     for mongo in [lost, refused] {
-        let pool = judged(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
+        let pool = checked(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
         pool.ready();
         assert_eq!(refusal(&pool).stage(), Stage::Dns);
     }
@@ -50,7 +50,7 @@ fn a_name_that_takes_its_time_holds_up_nobody() {
     let mongo = MongoConnector::new(&address).unwrap().with_resolver(move |lookup| {
         sender.send(lookup).expect("the receiver is there");
     });
-    let pool = judged(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
+    let pool = checked(Builder::new(address.hosts[0].clone(), mongo)).build().unwrap();
     pool.ready();
     thread::scope(|scope| {
         let [first, second] = [(); 2].map(|()| scope.spawn(|| ping(&pool)));
@@ -85,7 +85,7 @@ fn hundreds_of_handshakes_byte_by_byte_do_not_hold_up_others() {
         lookup.answer(Ok(vec![if is_slow { to_slow } else { to_quick }]));
     });
     let builder = Builder::new(uri.hosts[0].clone(), mongo).options(uri.pool.clone());
-    let pool = judged(builder).build().unwrap();
+    let pool = checked(builder).build().unwrap();
     pool.ready();
     let threads: Vec<_> = (0..SLOW)
         .map(|_| {

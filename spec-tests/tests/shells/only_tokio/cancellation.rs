@@ -37,8 +37,8 @@ async fn within(polls: usize, future: impl Future<Output = ()>) -> bool {
     .await
 }
 
-/// A pool whose events are judged as they come.
-fn judged(uri: &str) -> (Pool, Arc<Mutex<Checker>>) {
+/// A pool whose events are checked as they come.
+fn checked(uri: &str) -> (Pool, Arc<Mutex<Checker>>) {
     let checker = Arc::new(Mutex::new(Checker::new(Limits::default())));
     let (heard, began) = (Arc::clone(&checker), Instant::now());
     let builder = Pool::builder(uri).expect("a connection string").on_event(move |event| {
@@ -87,7 +87,7 @@ async fn story(pool: &Pool, deed: Deed) {
 
 /// Drops the story after no poll, after one, … until it comes to its end.
 async fn drop_everywhere(endpoint: &Endpoint, deed: Deed) {
-    let (pool, checker) = judged(&endpoint.uri());
+    let (pool, checker) = checked(&endpoint.uri());
     for polls in 0.. {
         let is_done = within(polls, story(&pool, deed)).await;
         let snapshot = pool.snapshot();

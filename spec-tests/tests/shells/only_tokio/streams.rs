@@ -18,7 +18,7 @@ use cenote_tokio::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 
-use super::world::{judged, ping, pool};
+use super::world::{checked, ping, pool};
 use crate::world::{at, closed, plain, set, tls};
 
 fn ping_bytes() -> Vec<u8> {
@@ -140,7 +140,7 @@ impl Connector<Tokio> for Pipes {
 async fn piped() -> (Pool<Pipes>, PooledConnection<Pipes>, DuplexStream) {
     let (sender, receiver) = std::sync::mpsc::channel();
     let builder = Builder::new("db.example.com".parse().expect("it works"), Pipes(sender));
-    let pool = judged(builder).build().expect("it works");
+    let pool = checked(builder).build().expect("it works");
     pool.ready();
     let connection = pool.check_out().await.expect("it works");
     let far = receiver.try_recv().expect("it works");

@@ -4,13 +4,13 @@ use bson::rawdoc;
 use cenote_check::EventGuard;
 use cenote_tokio::{Builder, Connector, Pool, Tokio};
 
-use crate::world::{Events, ear};
+use crate::world::{Events, subscriber};
 
 /// A ready pool, and everything that it told.
 pub(crate) fn pool(uri: &str) -> (Pool, Events) {
-    let (ear, events) = ear();
+    let (subscriber, events) = subscriber();
     let builder = Pool::builder(uri).expect("a connection string");
-    let pool = builder.on_event(move |told| ear(&told.event, &told.address)).build();
+    let pool = builder.on_event(move |told| subscriber(&told.event, &told.address)).build();
     let pool = pool.expect("good options");
     pool.ready();
     (pool, events)
@@ -23,7 +23,7 @@ pub(crate) async fn ping(pool: &Pool) -> bool {
 }
 
 /// A builder of a pool whose events keep the rules.
-pub(crate) fn judged<C: Connector<Tokio>>(builder: Builder<C>) -> Builder<C> {
-    let sentry = EventGuard::new();
-    builder.on_event(move |told| sentry.hear(&told.event, &told.address))
+pub(crate) fn checked<C: Connector<Tokio>>(builder: Builder<C>) -> Builder<C> {
+    let guard = EventGuard::new();
+    builder.on_event(move |told| guard.hear(&told.event, &told.address))
 }
