@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use cenote::conform::{self, Document, Outcome, Place, PlayError, Target, Verdict, cmap};
 use serde_json::{Value, json};
 
-const SHELLS: [Target; 2] = [Target::Tokio, Target::Mio];
+const SHELLS: [Target; 3] = Target::SHELLS;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/cmap")
@@ -50,7 +50,9 @@ fn every_scenario_passes() {
     let on = |target| move |(name, its): &(String, Target)| (*its == target).then(|| name.clone());
     let names = |target| not_here.iter().filter_map(on(target)).collect::<Vec<_>>();
     let stand_ins = ["log-stand-in-less-severe", "log-stand-in-more-severe"];
-    assert_eq!(names(Target::Tokio), [&["check-in-twice", "fork"], &stand_ins[..]].concat());
+    for target in [Target::Tokio, Target::Smol] {
+        assert_eq!(names(target), [&["check-in-twice", "fork"], &stand_ins[..]].concat());
+    }
     assert_eq!(
         names(Target::Mio),
         [&["abandoned", "check-in-twice", "fork"], &stand_ins[..]].concat()
@@ -72,12 +74,12 @@ fn a_reason_that_is_none_is_a_failure() {
 /// each connection and for the pool itself. (Which of two connections that are opened side by side is
 /// first is the network's affair.)
 #[test]
-fn both_shells_tell_the_same() {
+fn all_shells_emit_the_same_events() {
     let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let mut compared = 0;
     for file in files {
         let document = Document::read(&file).unwrap();
-        let [on_tokio, on_mio] = SHELLS.map(|target| {
+        let [on_tokio, on_mio, on_smol] = SHELLS.map(|target| {
             let told = cmap::events(&document, target);
             by_subject(
                 told.unwrap_or_else(|error| panic!("{} on {target}: {error}", file.display())),
@@ -89,6 +91,7 @@ fn both_shells_tell_the_same() {
         let has_no_pool = document.value().get("invalidOptions").is_some();
         assert_eq!(on_tokio.is_empty(), has_no_pool);
         assert_eq!(on_tokio, on_mio, "{}", file.display());
+        assert_eq!(on_tokio, on_smol, "{}", file.display());
         compared += 1;
     }
     assert_eq!(compared, 46);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use cenote::conform::{self, Document, Outcome, Place, Target, Unreadable, Verdict, unified};
 use serde_json::{Value, json};
 
-const SHELLS: [Target; 2] = [Target::Tokio, Target::Mio];
+const SHELLS: [Target; 3] = Target::SHELLS;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/unified")
@@ -138,7 +138,7 @@ fn the_runner_bites() {
     for (index, (spoil, complaint)) in BITES.iter().enumerate() {
         let mut document = easy();
         spoil(&mut document["tests"][0]);
-        let Verdict::Failed(what) = play(document, SHELLS[index % 2]).unwrap() else {
+        let Verdict::Failed(what) = play(document, SHELLS[index % SHELLS.len()]).unwrap() else {
             panic!("bite {index}: not noticed")
         };
         assert!(what.contains(complaint), "bite {index}: no {complaint:?} in:\n{what}");

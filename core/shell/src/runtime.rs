@@ -192,8 +192,8 @@ impl<T: Send + 'static> Lock<T> for Mutex<T> {
     }
 }
 
-/// What becomes of `work`, or `None` if it is not done at that time.
-pub(crate) async fn timeout_at<R: Runtime, T>(
+/// Waits for `work` until a deadline; `None` if it is not done then. `work` comes first at the same moment.
+pub async fn timeout_at<R: Runtime, T>(
     runtime: &R,
     at: Instant,
     work: impl Future<Output = T>,

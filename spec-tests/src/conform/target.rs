@@ -16,14 +16,16 @@ pub enum Target {
     Tokio,
     /// The pool on mio, without an async runtime, in real time, on real sockets
     Mio,
+    /// The pool on smol, in real time, on real sockets
+    Smol,
 }
 
 impl Target {
     /// All targets.
-    pub const ALL: [Self; 3] = [Self::Core, Self::Tokio, Self::Mio];
+    pub const ALL: [Self; 4] = [Self::Core, Self::Tokio, Self::Mio, Self::Smol];
 
     /// Those with real sockets.
-    pub const SHELLS: [Self; 2] = [Self::Tokio, Self::Mio];
+    pub const SHELLS: [Self; 3] = [Self::Tokio, Self::Mio, Self::Smol];
 
     /// The name on the command line.
     #[must_use]
@@ -32,6 +34,7 @@ impl Target {
             Self::Core => "core",
             Self::Tokio => "tokio",
             Self::Mio => "mio",
+            Self::Smol => "smol",
         }
     }
 

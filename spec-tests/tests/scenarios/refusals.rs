@@ -106,7 +106,9 @@ const REFUSALS: &[Refusal] = &[
     (|document| document["notOn"] = json!({ "mio": 5 }), "notOn.mio: invalid type: integer `5`"),
     (|document| document["notOn"] = json!({ "mio": "" }), "notOn.mio: for each target where"),
     (
-        |document| document["notOn"] = json!({ "core": "a", "tokio": "b", "mio": "c" }),
+        |document| {
+            document["notOn"] = json!({ "core": "a", "tokio": "b", "mio": "c", "smol": "d" });
+        },
         "it has to be played somewhere",
     ),
 ];

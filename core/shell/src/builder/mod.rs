@@ -19,6 +19,7 @@ use crate::leak::LeakReport;
 use crate::log;
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
+#[cfg(feature = "tls")]
 use crate::trace::TraceOptions;
 
 pub use self::error::BuildError;
@@ -159,6 +160,7 @@ impl<P: BuiltPool> Builder<P> {
     }
 
     /// Sets everything about traces at once.
+    #[cfg(feature = "tls")]
     pub(crate) fn traced(mut self, tracing: TraceOptions) -> Self {
         self.0.tracing = tracing;
         self

@@ -90,6 +90,10 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
     /// Whether the pool is closed, everything was checked in, every socket is closed, and subscribers
     /// were told of all that.
     pub(super) fn is_drained(&self) -> bool {
+        // The cheap test first: it tells almost always, and is implied by the others.
+        if !self.interrupts.is_empty() {
+            return false;
+        }
         let snapshot = self.state.snapshot();
         snapshot.status == Status::Closed
             && snapshot.total == 0

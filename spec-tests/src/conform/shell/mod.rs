@@ -1,9 +1,12 @@
 //! The shells with real sockets, behind one trait: all calls block, whatever the shell.
 //!
 //! All formats with sockets are played through this trait. A new target needs a variant of
-//! [`Target`] and an implementation like [`mio`] and [`tokio`].
+//! [`Target`] and an [executor](asynchronous::Executor) like [`tokio`] and [`smol`], or an implementation
+//! like [`mio`] if its callers block.
 
+mod asynchronous;
 mod mio;
+mod smol;
 mod tokio;
 
 use std::sync::Arc;
@@ -19,8 +22,9 @@ use cenote_core::log::LogSettings;
 use cenote_core::pool::{Event, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_core::uri::ConnectionString;
 use cenote_core::wire::MessageBuf;
-use cenote_tokio::Failure;
+use cenote_shell::failure::Failure;
 
+use self::asynchronous::AsyncShell;
 use super::target::Target;
 
 /// Creates pools and clients.
@@ -153,8 +157,9 @@ pub(super) const CLOSE_LIMIT: Duration = Duration::from_secs(20);
 pub(super) fn of(target: Target) -> Result<Box<dyn Shell>, String> {
     match target {
         Target::Core => Err("the state machine alone has no sockets".to_owned()),
-        Target::Tokio => Ok(Box::new(tokio::Tokio::new()?)),
+        Target::Tokio => Ok(Box::new(AsyncShell(tokio::OnTokio::new()?))),
         Target::Mio => Ok(Box::new(mio::Mio)),
+        Target::Smol => Ok(Box::new(AsyncShell(smol::OnSmol))),
     }
 }
 

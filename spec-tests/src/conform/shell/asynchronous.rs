@@ -1,0 +1,233 @@
+//! Asynchronous pools and clients on any runtime: a thread of the test blocks on their futures.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::client::{ClientError, Selector};
+use cenote_core::connect::{ConnectionDescription, DriverInfo, ServerKind};
+use cenote_core::error::{ConnectionError, OperationError, PoolError, Stage};
+use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
+use cenote_core::wire::MessageBuf;
+use cenote_shell::builder::Builder;
+use cenote_shell::connection::{self, MongoConnector};
+use cenote_shell::runtime::{CurrentRuntime, Network, timeout_at};
+use cenote_shell::{client, pool};
+
+use super::{Cancel, Client, Connection, Done, OnEvent, Pool, PoolSetup, Shell, address};
+
+/// Runs futures of one runtime for threads that are not its own.
+pub(super) trait Executor: Clone + Send + Sync + 'static {
+    type Runtime: Network<Connection = connection::Connection<Self::Runtime>> + CurrentRuntime;
+
+    /// Calls `make` where [`CurrentRuntime::current`] finds the runtime.
+    fn enter<T>(&self, make: impl FnOnce() -> T) -> T;
+
+    fn block_on<F: Future>(&self, future: F) -> F::Output;
+
+    /// Runs a future to its end, unless the returned function cancels it: that returns when the future is
+    /// dropped.
+    fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> Cancel;
+
+    /// Returns when all tasks that were spawned or woken before have run.
+    fn flush(&self);
+
+    /// An executor that does not keep the runtime alive, for connections: a task that owns one must not stop
+    /// its runtime.
+    fn without_keep_alive(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// The shell on an executor.
+pub(super) struct AsyncShell<E>(pub(super) E);
+
+/// Something of the shell, and the executor on which its futures are awaited.
+struct On<E, T> {
+    inner: T,
+    executor: E,
+}
+
+type PoolOf<E> = pool::Pool<<E as Executor>::Runtime, MongoConnector<<E as Executor>::Runtime>>;
+type Pooled<E> =
+    pool::PooledConnection<<E as Executor>::Runtime, MongoConnector<<E as Executor>::Runtime>>;
+type ClientOf<E> = client::Client<<E as Executor>::Runtime>;
+
+fn connection<E: Executor>(inner: Pooled<E>, executor: &E) -> Box<dyn Connection> {
+    Box::new(On { inner, executor: executor.without_keep_alive() })
+}
+
+impl<E: Executor> Shell for AsyncShell<E> {
+    fn pool(&self, setup: PoolSetup) -> Result<Arc<dyn Pool>, String> {
+        let PoolSetup { uri, options, metadata, log, on_event, on_failure } = setup;
+        let connector = match &metadata {
+            Some(metadata) => MongoConnector::with_client(&uri, metadata),
+            None => MongoConnector::new(&uri),
+        };
+        let connector = connector.map_err(|error| error.to_string())?;
+        let mut builder = Builder::<PoolOf<E>>::new(address(&uri)?, connector)
+            .options(options)
+            .on_event(move |told| on_event(&told.event, &told.address));
+        if let Some(on_failure) = on_failure {
+            builder = builder.on_failure(move |failure| on_failure(failure));
+        }
+        if let Some(log) = log {
+            builder = builder.log_settings(log);
+        }
+        let inner = self.0.enter(|| builder.build()).map_err(|error| error.to_string())?;
+        Ok(Arc::new(On { inner, executor: self.0.clone() }))
+    }
+
+    fn client(
+        &self,
+        uri: &str,
+        options: Option<PoolOptions>,
+        on_event: Option<OnEvent>,
+    ) -> Result<Box<dyn Client>, String> {
+        let mut builder = ClientOf::<E>::builder(uri).map_err(|error| error.to_string())?;
+        if let Some(options) = options {
+            builder = builder.options(options);
+        }
+        if let Some(on_event) = on_event {
+            builder = builder.on_event(move |told| on_event(&told.event, &told.address));
+        }
+        let inner = self.0.enter(|| builder.build()).map_err(|error| error.to_string())?;
+        Ok(Box::new(On { inner, executor: self.0.clone() }))
+    }
+}
+
+impl<E: Executor> Pool for On<E, PoolOf<E>> {
+    fn check_out(
+        &self,
+        purpose: Purpose,
+        deadline: Option<Instant>,
+    ) -> Result<Box<dyn Connection>, PoolError> {
+        let check_out = self.inner.check_out_for(purpose, deadline.map(Into::into));
+        Ok(connection(self.executor.block_on(check_out)?, &self.executor))
+    }
+
+    fn start_check_out(
+        self: Arc<Self>,
+        purpose: Purpose,
+        deadline: Option<Instant>,
+        done: Done,
+    ) -> Option<Cancel> {
+        let (pool, executor) = (self.inner.clone(), self.executor.without_keep_alive());
+        Some(self.executor.spawn(async move {
+            let outcome = pool.check_out_for(purpose, deadline.map(Into::into)).await;
+            done(outcome.map(|inner| connection(inner, &executor)));
+        }))
+    }
+
+    fn ready(&self) {
+        self.inner.ready();
+    }
+
+    fn clear(&self, cause: ConnectionError, interrupt: bool) {
+        self.inner.clear(cause, interrupt);
+    }
+
+    fn clear_service(&self, cause: ConnectionError, service: ServiceId) {
+        self.inner.clear_service(cause, service);
+    }
+
+    fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
+        self.inner.set_options(options)
+    }
+
+    fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.inner.append_metadata(driver)
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.inner.snapshot()
+    }
+
+    fn close_within(&self, limit: Duration) -> Result<(), String> {
+        let deadline = (Instant::now() + limit).into();
+        let closed = self.executor.block_on(self.inner.close_before(deadline));
+        closed.map_err(|left| left.to_string())
+    }
+
+    fn flush(&self) {
+        self.executor.flush();
+    }
+}
+
+impl<E: Executor> Connection for On<E, Pooled<E>> {
+    fn command(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        within: Option<Duration>,
+    ) -> Result<RawDocumentBuf, OperationError> {
+        let Self { inner: connection, executor } = self;
+        let work = connection.command(database, command);
+        let Some(within) = within else { return executor.block_on(work) };
+        // A command whose future is dropped makes the connection unusable.
+        let runtime = executor.enter(E::Runtime::current);
+        let deadline = Instant::now() + within;
+        let timed_out = || Err(ConnectionError::timeout(Stage::Operation, within).into());
+        executor.block_on(timeout_at(&runtime, deadline, work)).unwrap_or_else(timed_out)
+    }
+
+    fn unacknowledged(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<(), OperationError> {
+        self.executor.block_on(self.inner.command_unacknowledged(database, command))
+    }
+
+    fn next_request_id(&mut self) -> i32 {
+        self.inner.next_request_id()
+    }
+
+    fn send(&mut self, message: &[u8]) -> Result<(), OperationError> {
+        self.executor.block_on(self.inner.send(message))
+    }
+
+    fn receive(&mut self) -> Result<MessageBuf, OperationError> {
+        self.executor.block_on(self.inner.receive())
+    }
+
+    fn is_reusable(&self) -> bool {
+        self.inner.is_reusable()
+    }
+
+    fn description(&self) -> ConnectionDescription {
+        self.inner.description().clone()
+    }
+
+    fn service_id(&self) -> Option<ServiceId> {
+        self.inner.service_id()
+    }
+
+    fn mark_errored(&mut self, error: ConnectionError) {
+        self.inner.mark_errored(error);
+    }
+}
+
+impl<E: Executor> Client for On<E, ClientOf<E>> {
+    fn check_out(&self, selector: &Selector) -> Result<Box<dyn Connection>, ClientError> {
+        Ok(connection(self.executor.block_on(self.inner.check_out(selector))?, &self.executor))
+    }
+
+    fn command(
+        &self,
+        database: &str,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf, ClientError> {
+        self.executor.block_on(self.inner.command(database, command))
+    }
+
+    fn kinds(&self) -> Vec<Option<String>> {
+        let name = |kind: ServerKind| kind.name().to_owned();
+        self.inner.servers().iter().map(|server| server.kind.map(name)).collect()
+    }
+
+    fn close(&self) {
+        self.executor.block_on(self.inner.close());
+    }
+}
