@@ -10,7 +10,7 @@ use cenote_core::pool::{PoolOptions, Status};
 use cenote_mio::{EventLoop, PoolSource, RequestId};
 use mio::{Events, Poll, Token, Waker};
 
-use crate::world::{Gate, at_most, builder, failure};
+use crate::world::{Gate, at_most, builder, failure, until};
 
 const WAKER: Token = Token(7);
 const TOKENS: Range<usize> = 100..200;
@@ -130,11 +130,13 @@ fn other_threads_may_use_the_pool() {
     let gate = Gate::open();
     let mut world = World::new(&gate, at_most(1));
     let pool = world.source.pool().clone();
+    // The loop has nothing to do, and has to be woken.
+    while world.source.next_timeout().is_some() {
+        world.round_if_any();
+    }
     let before = world.woken.load(Ordering::Relaxed);
     let thread = thread::spawn(move || pool.check_out().unwrap().number);
-    while world.woken.load(Ordering::Relaxed) == before && !thread.is_finished() {
-        world.round();
-    }
+    until(|| world.woken.load(Ordering::Relaxed) > before);
     while !thread.is_finished() {
         world.round_if_any();
     }
