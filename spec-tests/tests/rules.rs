@@ -23,8 +23,8 @@ fn request(id: u64) -> Input<NoPayload> {
     Input::CheckOutRequested { id, waiter: (), deadline: None, purpose }
 }
 
-/// CO-18, CLB-07, SD-20: whether an error of a connection is news, from its creation on and after
-/// its end.
+// CO-18, CLB-07, SD-20: whether an error of a connection is news, from its creation on and after
+// its end.
 #[test]
 fn an_error_of_an_older_connection_is_old_news() {
     let mut pool = ready_pool(PoolOptions::default());
@@ -36,7 +36,7 @@ fn an_error_of_an_older_connection_is_old_news() {
     assert!(pool.is_stale(FIRST), "a closed connection is stale");
 }
 
-/// CLB-07, T-62: the same for a service, also when the service is forgotten and begins anew.
+// CLB-07, T-62: the same for a service, also when the service is forgotten and begins anew.
 #[test]
 fn an_error_of_an_older_connection_of_a_service_is_old_news() {
     let service = Some(ServiceId([1; 12]));
@@ -59,7 +59,7 @@ fn an_error_of_an_older_connection_of_a_service_is_old_news() {
     assert_eq!((pool.is_stale(FIRST), pool.is_stale(second)), (true, false));
 }
 
-/// WQ-16.
+// WQ-16.
 #[test]
 fn the_wait_queue_has_no_limit() {
     const MANY: u64 = 50_000;
@@ -78,8 +78,8 @@ fn the_wait_queue_has_no_limit() {
     assert_eq!(failed, MANY, "every check-out has an outcome");
 }
 
-/// T-37: a shell that spares the clock whenever it may, and whose peer refuses after five seconds,
-/// is made to pause all the same.
+// T-37: a shell that spares the clock whenever it may, and whose peer refuses after five seconds,
+// is made to pause all the same.
 #[test]
 fn sparing_the_clock_does_not_shorten_the_pause() {
     let seconds = |seconds: u64| Instant::from_nanos(seconds * 1_000_000_000);
@@ -91,8 +91,8 @@ fn sparing_the_clock_does_not_shorten_the_pause() {
     assert_eq!(pool.next_deadline().map(|due| due.at), Some(seconds(5) + pause));
 }
 
-/// WQ-05, T-27: a queue from which most have gone away keeps its order and its deadlines, however
-/// large the gaps are that they left.
+// WQ-05, T-27: a queue from which most have gone away keeps its order and its deadlines, however
+// large the gaps are that they left.
 #[test]
 fn a_queue_full_of_gaps_keeps_its_order_and_its_deadlines() {
     let mut pool = ready_pool(PoolOptions::default().with_max_pool_size(1));
@@ -120,7 +120,7 @@ fn a_queue_full_of_gaps_keeps_its_order_and_its_deadlines() {
     assert_eq!(pool.snapshot().waiting, left.len() as u64 - stragglers);
 }
 
-/// KX-05: what is stale is closed as stale, even where it goes because it is surplus.
+// KX-05: what is stale is closed as stale, even where it goes because it is surplus.
 #[test]
 fn stale_surplus_is_stale() {
     let never = PoolOptions::default().with_maintenance(Maintenance::Never);

@@ -1,7 +1,7 @@
 //! The counts of a pool as the sum of its events.
 //!
 //! Needs no model: a subscriber that only receives events has to arrive at the counts in the pool's
-//! snapshot (PS-22).
+//! snapshot.
 
 use std::collections::BTreeMap;
 
@@ -161,8 +161,8 @@ impl Ledger {
         }
     }
 
-    /// The order of actions: an event comes before the action that it announces (KX-01, OUT-15,
-    /// CC-02).
+    /// The order of actions: an event comes before the action that it announces.
+    // KX-01, OUT-15, CC-02.
     fn check_order<S: PoolTypes>(
         &self,
         previous: Option<&Action<S>>,
@@ -209,7 +209,7 @@ impl Ledger {
         if in_order { Ok(()) } else { Err("an action does not follow its event".to_owned()) }
     }
 
-    /// PS-11, PS-12, PS-20, WQ-07. A count above a limit that was lowered may stay but not grow.
+    // PS-11, PS-12, PS-20, WQ-07. A count above a limit that was lowered may stay but not grow.
     fn check_counts(&self, before: &Snapshot, after: &Snapshot) -> Result<(), String> {
         let stages = |wanted| self.connections.values().filter(|&&stage| stage == wanted).count();
         let counted = [stages(Stage::Created), stages(Stage::Available), stages(Stage::CheckedOut)];

@@ -1,4 +1,4 @@
-//! Check-outs, waiting, cancellation (OUT-01 … OUT-23, WQ-01 … WQ-13).
+//! Check-outs, waiting, cancellation.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use cenote_core::pool::{
 use super::{Model, Phase, Request};
 
 impl<S: PoolTypes> Model<S> {
-    /// OUT-16.
+    // OUT-16.
     pub(super) fn check_out(
         &mut self,
         id: WaiterId,
@@ -57,7 +57,7 @@ impl<S: PoolTypes> Model<S> {
         self.queue.push(request);
     }
 
-    /// WQ-03, OUT-07: oldest first, until the oldest cannot be served.
+    // WQ-03, OUT-07: oldest first, until the oldest cannot be served.
     pub(super) fn serve_waiting(&mut self) {
         while !self.queue.is_empty() {
             if let Some(id) = self.choose_available() {
@@ -72,8 +72,8 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// OUT-04, OUT-05: visits the available connections in the order of reuse, and closes perished
-    /// ones before the first good one.
+    // OUT-04, OUT-05: visits the available connections in the order of reuse, and closes perished
+    // ones before the first good one.
     fn choose_available(&mut self) -> Option<ConnId> {
         loop {
             let available = self.available();
@@ -88,7 +88,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// KX-05: stale before idle.
+    // KX-05: stale before idle.
     pub(super) fn perished(&self, id: ConnId) -> Option<CloseReason> {
         if self.is_stale(id) {
             return Some(CloseReason::Stale);
@@ -99,7 +99,7 @@ impl<S: PoolTypes> Model<S> {
         (idle || self.is_past_lifetime(id)).then_some(CloseReason::Idle)
     }
 
-    /// OUT-15.
+    // OUT-15.
     fn hand_over_available(&mut self, id: ConnId, request: Request<S::Waiter>) {
         let was = self.enter(id, self.in_use_for(request.purpose));
         let Phase::Available { conn, .. } = was else { panic!("c{} is available", id.number()) };
@@ -110,23 +110,23 @@ impl<S: PoolTypes> Model<S> {
         Phase::InUse { since: self.now, purpose, interrupted: false, reported: false }
     }
 
-    /// OUT-06; the request has left the queue (WQ-13). Only a deadline of the caller covers
-    /// establishment (T-23).
+    // OUT-06; the request has left the queue. Only a deadline of the caller covers
+    // establishment.
     fn establish_for(&mut self, request: Request<S::Waiter>) {
         let deadline = request.deadline.filter(|_| request.callers);
         let id = self.create(Some(Request { deadline, ..request }));
         self.actions.push(Action::StartEstablish { id, deadline, background: false });
     }
 
-    /// DU-03.
+    // DU-03.
     pub(super) fn deliver(&mut self, id: ConnId, conn: S::Conn, request: Request<S::Waiter>) {
         let duration = self.now.saturating_since(request.started);
         self.emit(Event::ConnectionCheckedOut { connection_id: id.number(), duration });
         self.actions.push(Action::Deliver { waiter: request.waiter, outcome: Ok((id, conn)) });
     }
 
-    /// SI-10: the caller cancelled; `timeout` if its deadline is exactly now. The connection that
-    /// was being established for it continues (SI-11).
+    // SI-10: the caller cancelled; `timeout` if its deadline is exactly now. The connection that
+    // was being established for it continues.
     pub(super) fn cancel(&mut self, id: WaiterId) {
         let snapshot = self.snapshot();
         let Some(request) = self.take_waiting(id).or_else(|| self.take_owner_by_id(id)) else {
@@ -155,8 +155,8 @@ impl<S: PoolTypes> Model<S> {
         None
     }
 
-    /// WQ-05: the earliest deadline first; of equal ones, the older request first. Each error has
-    /// the snapshot from before the first of them left.
+    // WQ-05: the earliest deadline first; of equal ones, the older request first. Each error has
+    // the snapshot from before the first of them left.
     pub(super) fn time_out(&mut self, due: impl Fn(Instant, Instant) -> bool) {
         let snapshot = Arc::new(self.snapshot());
         loop {
@@ -171,7 +171,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// WQ-10, CLR-10: all of them, oldest first.
+    // WQ-10, CLR-10: all of them, oldest first.
     pub(super) fn fail_waiting(&mut self, error: &CheckOutError<S::Cause>) {
         while !self.queue.is_empty() {
             let request = self.queue.remove(0);
@@ -184,12 +184,12 @@ impl<S: PoolTypes> Model<S> {
         self.fail(request, CheckOutError::WaitQueueTimeout { snapshot });
     }
 
-    /// ER-03.
+    // ER-03.
     pub(super) fn fail_cleared(&mut self, request: Request<S::Waiter>, cause: Option<S::Cause>) {
         self.fail(request, CheckOutError::PoolCleared { cause });
     }
 
-    /// OUT-17, DU-04: the event, then the outcome.
+    // OUT-17, DU-04: the event, then the outcome.
     pub(super) fn fail(&mut self, request: Request<S::Waiter>, error: CheckOutError<S::Cause>) {
         self.emit(Event::ConnectionCheckOutFailed {
             error: error.clone(),

@@ -10,14 +10,14 @@ use cenote_core::pool::{
 use super::{Connection, Model, Phase, Request, Service};
 
 impl<S: PoolTypes> Model<S> {
-    /// PS-11, PS-12, T-14, T-16.
+    // PS-11, PS-12, T-14, T-16.
     pub(super) fn may_create(&self) -> bool {
         self.status == Status::Ready
             && self.max_total().is_none_or(|max| self.connections.len() < max)
             && self.pending().len() < self.max_pending()
     }
 
-    /// CC-02, CO-05.
+    // CC-02, CO-05.
     pub(super) fn create(&mut self, owner: Option<Request<S::Waiter>>) -> ConnId {
         self.created += 1;
         let id = ConnId::from_parts(self.created, u32::MAX);
@@ -34,7 +34,7 @@ impl<S: PoolTypes> Model<S> {
         id
     }
 
-    /// LB-03: joins its service and takes over its generation.
+    // LB-03: joins its service and takes over its generation.
     pub(super) fn handshaken(&mut self, id: ConnId, service: Option<ServiceId>) {
         if !self.has(id) {
             return;
@@ -53,7 +53,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// ES-07, then SI-07 for a stale one, its request, or the pool.
+    // ES-07, then SI-07 for a stale one, its request, or the pool.
     pub(super) fn established(&mut self, id: ConnId, conn: S::Conn) {
         if !self.has(id) {
             return self.actions.push(Action::CloseSocket { id, conn });
@@ -82,7 +82,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// OUT-19, T-05, T-37.
+    // OUT-19, T-05, T-37.
     pub(super) fn establish_failed(&mut self, id: ConnId, cause: S::Cause) {
         if !self.has(id) {
             return;
@@ -99,7 +99,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// INT-09, SI-06: oldest first, each with its request.
+    // INT-09, SI-06: oldest first, each with its request.
     pub(super) fn abort_pending(
         &mut self,
         reason: impl Fn(&Self, ConnId) -> CloseReason,
@@ -117,7 +117,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// IN-03, IN-04, T-07.
+    // IN-03, IN-04, T-07.
     pub(super) fn check_in(&mut self, id: ConnId, conn: S::Conn, health: Health<S::Cause>) {
         if !self.has(id) {
             // Inherited from the parent process: it is not counted any more.
@@ -130,7 +130,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// SI-01: error, stale, idle, poolClosed. An interrupted one has an error (SI-12).
+    // SI-01: error, stale, idle, poolClosed. An interrupted one has an error.
     fn unfit(
         &self,
         id: ConnId,
@@ -155,19 +155,19 @@ impl<S: PoolTypes> Model<S> {
         self.has_surplus().then_some((CloseReason::Idle, None))
     }
 
-    /// AV-03.
+    // AV-03.
     fn make_available(&mut self, id: ConnId, conn: S::Conn) {
         self.enter(id, Phase::Available { conn, since: self.now });
     }
 
-    /// LB-30.
+    // LB-30.
     pub(super) fn repurpose(&mut self, id: ConnId, to: Purpose) {
         if let Phase::InUse { purpose, .. } = &mut self.connection_mut(id).phase {
             *purpose = to;
         }
     }
 
-    /// SI-20.
+    // SI-20.
     pub(super) fn closed_by_peer(&mut self, id: ConnId, cause: S::Cause) {
         if self.available().contains(&id) {
             self.close_available(id, CloseReason::Error, Some(cause));
@@ -175,7 +175,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// KX-01: it is discounted first, then its socket is closed.
+    // KX-01: it is discounted first, then its socket is closed.
     pub(super) fn close_available(
         &mut self,
         id: ConnId,
@@ -198,7 +198,7 @@ impl<S: PoolTypes> Model<S> {
         self.actions.push(Action::CloseSocket { id, conn });
     }
 
-    /// KX-03; LB-02: the last connection of a service removes the service and its generation.
+    // KX-03; LB-02: the last connection of a service removes the service and its generation.
     pub(super) fn close_connection(
         &mut self,
         id: ConnId,

@@ -5,7 +5,7 @@ use cenote_core::pool::{Action, CheckOutError, CloseReason, Event, PoolTypes, Se
 use super::{Model, Phase};
 
 impl<S: PoolTypes> Model<S> {
-    /// PRD-01, PRD-02, PRD-04.
+    // PRD-01, PRD-02, PRD-04.
     pub(super) fn ready(&mut self) {
         if self.status == Status::Paused {
             self.status = Status::Ready;
@@ -14,7 +14,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// CLR-01 … CLR-14, INT-01 … INT-12; a closed pool ignores it (SI-02).
+    // CLR-01 … CLR-14, INT-01 … INT-12; a closed pool ignores it.
     pub(super) fn clear(&mut self, cause: &S::Cause, interrupt: bool) {
         if self.status == Status::Closed {
             return;
@@ -40,7 +40,7 @@ impl<S: PoolTypes> Model<S> {
         self.prune_stale();
     }
 
-    /// INT-02: each once, the one checked out first is the first.
+    // INT-02: each once, the one checked out first is the first.
     fn interrupt_in_use(&mut self) {
         for connection in &mut self.connections {
             if let Phase::InUse { interrupted: interrupted @ false, .. } = &mut connection.phase {
@@ -50,7 +50,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// CLB-01 … CLB-05; ignored for a service without connections (SI-17).
+    // CLB-01 … CLB-05; ignored for a service without connections.
     pub(super) fn clear_service(&mut self, cause: &S::Cause, service: ServiceId) {
         if self.status == Status::Closed || self.generation_of(service).is_none() {
             return;
@@ -68,8 +68,8 @@ impl<S: PoolTypes> Model<S> {
         self.prune_stale();
     }
 
-    /// BG-05, BG-10: closes stale available connections, oldest first, unless there is no
-    /// maintenance (T-35).
+    // BG-05, BG-10: closes stale available connections, oldest first, unless there is no
+    // maintenance.
     pub(super) fn prune_stale(&mut self) {
         for id in self.available() {
             if self.runs() && self.is_stale(id) {
@@ -78,8 +78,8 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// PCL-04, SI-05, SI-06: requests in arrival order, then available connections, then PoolClosed
-    /// (T-08).
+    // PCL-04, SI-05, SI-06: requests in arrival order, then available connections, then PoolClosed
+    //.
     pub(super) fn close(&mut self) {
         if self.status == Status::Closed {
             return;
@@ -100,7 +100,7 @@ impl<S: PoolTypes> Model<S> {
         self.emit(Event::ConnectionPoolClosed);
     }
 
-    /// FK-01, T-74: nothing is left, and the status stays.
+    // FK-01, T-74: nothing is left, and the status stays.
     pub(super) fn reset_after_fork(&mut self) {
         self.generation += 1;
         self.populate_after = None;

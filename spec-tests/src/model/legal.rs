@@ -8,7 +8,7 @@ use cenote_core::pool::{
 
 use super::{Connection, Model, Phase};
 
-/// SI-22, OP-06, TF-14.
+// SI-22, OP-06, TF-14.
 pub(super) fn options(options: &PoolOptions) -> Result<(), InvalidOptions> {
     let max = options.max_pool_size.unwrap_or(100);
     let min = options.min_pool_size.unwrap_or(0);
@@ -62,7 +62,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// IN-02, IN-09; connections that the parent process had checked out may be checked in (FK-01).
+    // IN-02, IN-09; connections that the parent process had checked out may be checked in.
     fn judge_check_in(&self, id: ConnId) -> Result<(), MisuseReason> {
         if self.look_up(id)?.is_none() && id.number() <= self.inherited {
             return Ok(());
@@ -79,7 +79,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// LB-03, LB-12.
+    // LB-03, LB-12.
     fn judge_handshaken(&self, id: ConnId, service: Option<ServiceId>) -> Result<(), MisuseReason> {
         if self.load_balanced() && service.is_none() {
             return Err(MisuseReason::ServiceMissing { id });
@@ -125,7 +125,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// CLX-01, SI-21.
+    // CLX-01, SI-21.
     fn judge_clear(&self, interrupt: bool, service: Option<ServiceId>) -> Result<(), MisuseReason> {
         if self.load_balanced() && service.is_none() {
             return Err(MisuseReason::ClearNeedsService);
@@ -139,7 +139,7 @@ impl<S: PoolTypes> Model<S> {
         Ok(())
     }
 
-    /// The connection, or `None` if it is closed. A number that was never used is foreign (IN-02).
+    /// The connection, or `None` if it is closed. A number that was never used is foreign.
     fn look_up(&self, id: ConnId) -> Result<Option<&ConnectionOf<S>>, MisuseReason> {
         if id.number() == 0 || id.number() > self.created {
             return Err(MisuseReason::ForeignConnection { id });

@@ -1,4 +1,4 @@
-//! Maintenance (BG-01 … BG-12, PO-01 … PO-12), and its deadlines.
+//! Maintenance, and its deadlines.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use cenote_core::pool::{
 use super::{Model, Phase};
 
 impl<S: PoolTypes> Model<S> {
-    /// BG-07: everything that is due, pruning first (BG-11).
+    // BG-07: everything that is due, pruning first.
     pub(super) fn run(&mut self) {
         self.time_out(|deadline, now| deadline <= now);
         if self.runs() {
@@ -19,7 +19,7 @@ impl<S: PoolTypes> Model<S> {
         self.report_leak();
     }
 
-    /// CO-10, oldest first.
+    // CO-10, oldest first.
     fn close_idle(&mut self) {
         for id in self.available() {
             if self.idles_out_at(id).is_some_and(|at| at <= self.now) {
@@ -62,7 +62,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    /// PO-03, PO-05, T-18; T-37: not during the pause after a failure.
+    // PO-03, PO-05, T-18; T-37: not during the pause after a failure.
     pub(super) fn populate(&mut self) {
         while self.wants_population() && self.populate_after.is_none_or(|end| end <= self.now) {
             self.populate_after = None;
@@ -78,14 +78,14 @@ impl<S: PoolTypes> Model<S> {
             && self.populating() < usize::max(1, self.max_pending() - 1)
     }
 
-    /// restoring the minimum leaves one permit to requests. Stale pending connections do not
-    /// count.
+    // restoring the minimum leaves one permit to requests. Stale pending connections do not
+    // count.
     fn populating(&self) -> usize {
         let ownerless = self.which(|phase| matches!(phase, Phase::Pending { owner: None, .. }));
         ownerless.into_iter().filter(|&id| !self.is_stale(id)).count()
     }
 
-    /// T-37: the minimum pool size is not restored for a while, if there is one.
+    // T-37: the minimum pool size is not restored for a while, if there is one.
     pub(super) fn pause_population(&mut self) {
         let pause = self.pause_after_failure().filter(|_| self.min_total() > 0);
         self.populate_after = pause.map(|pause| self.now + pause);

@@ -31,23 +31,23 @@ pub(crate) use view::reason_of;
 pub struct Model<S: PoolTypes> {
     options: PoolOptions,
     status: Status,
-    /// PS-14: of the pool.
+    // PS-14: of the pool.
     generation: u64,
-    /// LB-01: each service that has connections. Their number is counted when needed.
+    // LB-01: each service that has connections. Their number is counted when needed.
     services: Vec<Service<S::Cause>>,
     /// Every connection that is not closed, ordered by the time at which it entered its present
     /// state: so pending ones are in order of creation, available ones in order of check-in, those
     /// in use in order of check-out.
     connections: Vec<Connection<S::Conn, S::Waiter>>,
-    /// WQ-01: oldest first.
+    // WQ-01: oldest first.
     queue: Vec<Request<S::Waiter>>,
-    /// SI-19.
+    // SI-19.
     cleared_by: Option<S::Cause>,
-    /// T-37: the minimum pool size is not restored before this time.
+    // T-37: the minimum pool size is not restored before this time.
     populate_after: Option<Instant>,
-    /// CO-05: the number of connections ever created, and so the number of the last one.
+    // CO-05: the number of connections ever created, and so the number of the last one.
     created: u64,
-    /// FK-01: connections up to this number belong to the parent of this process.
+    // FK-01: connections up to this number belong to the parent of this process.
     inherited: u64,
     last_waiter: Option<WaiterId>,
     now: Instant,
@@ -60,7 +60,7 @@ pub struct Model<S: PoolTypes> {
 #[derive(Clone)]
 struct Connection<C, W> {
     id: ConnId,
-    /// CO-09, LB-03.
+    // CO-09, LB-03.
     generation: u64,
     service: Option<ServiceId>,
     created: Instant,
@@ -90,17 +90,18 @@ struct Request<W> {
     waiter: W,
     started: Instant,
     deadline: Option<Instant>,
-    /// CS-02: whether the caller set the deadline, which then covers establishment, too.
+    // CS-02: whether the caller set the deadline, which then covers establishment, too.
     callers: bool,
     purpose: Purpose,
 }
 
 impl<S: PoolTypes> Model<S> {
-    /// PCR-04: generation 0, paused, PoolCreated with the options that were set (EV-24).
+    /// A paused pool in generation 0, which emits PoolCreated with the options that were set.
     ///
     /// # Errors
     ///
     /// If the options are invalid.
+    // PCR-04.
     pub fn new(
         now: Instant,
         options: PoolOptions,
@@ -198,23 +199,23 @@ impl<S: PoolTypes> Model<S> {
         self.actions.push(Action::EmitEvent(event));
     }
 
-    /// OP-02, T-15: 0 is no limit.
+    // OP-02, T-15: 0 is no limit.
     fn max_total(&self) -> Option<usize> {
         let max = self.options.max_pool_size.unwrap_or(PoolOptions::DEFAULT_MAX_POOL_SIZE);
         (max != 0).then_some(max as usize)
     }
 
-    /// OP-03.
+    // OP-03.
     fn min_total(&self) -> usize {
         self.options.min_pool_size.unwrap_or(0) as usize
     }
 
-    /// OP-06.
+    // OP-06.
     fn max_pending(&self) -> usize {
         self.options.max_connecting.unwrap_or(PoolOptions::DEFAULT_MAX_CONNECTING) as usize
     }
 
-    /// OP-05, T-55: 0 is never.
+    // OP-05, T-55: 0 is never.
     fn max_idle(&self) -> Option<Duration> {
         self.options.max_idle_time.filter(|time| !time.is_zero())
     }
@@ -223,8 +224,8 @@ impl<S: PoolTypes> Model<S> {
         self.options.leak_detection_threshold.filter(|time| !time.is_zero())
     }
 
-    /// BG-09: how long the minimum pool size is not restored after a failure; `None` without
-    /// maintenance.
+    // BG-09: how long the minimum pool size is not restored after a failure; `None` without
+    // maintenance.
     fn pause_after_failure(&self) -> Option<Duration> {
         match self.options.maintenance {
             None => Some(PoolOptions::DEFAULT_PAUSE_AFTER_FAILURE),

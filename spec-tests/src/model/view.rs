@@ -7,7 +7,7 @@ use cenote_core::pool::{
 
 use super::{Connection, Model, Phase, Request, Service};
 
-/// EV-22.
+// EV-22.
 pub(crate) fn reason_of<C>(error: &CheckOutError<C>) -> CheckOutFailedReason {
     match error {
         CheckOutError::PoolClosed => CheckOutFailedReason::PoolClosed,
@@ -69,7 +69,8 @@ impl<S: PoolTypes> Model<S> {
         all
     }
 
-    /// LB-01, in the order of ids.
+    /// The services, their generations and their connections, in the order of ids.
+    // LB-01.
     pub fn services(&self) -> Vec<(ServiceId, u64, u32)> {
         let mut all = Vec::new();
         for service in &self.services {
@@ -132,7 +133,7 @@ impl<S: PoolTypes> Model<S> {
         &mut self.connections[index]
     }
 
-    /// CO-09, T-47: not of the present generation of its service or pool.
+    // CO-09, T-47: not of the present generation of its service or pool.
     pub(super) fn is_stale(&self, id: ConnId) -> bool {
         let connection = self.connection(id);
         let current = match connection.service {
@@ -146,7 +147,7 @@ impl<S: PoolTypes> Model<S> {
         self.service(service).map(|service| service.generation)
     }
 
-    /// SI-19: the most recent clear that affected this connection.
+    // SI-19: the most recent clear that affected this connection.
     pub(super) fn made_stale_by(&self, id: ConnId) -> Option<S::Cause> {
         match self.connection(id).service {
             Some(service) => self.service(service)?.cleared_by.clone(),

@@ -27,7 +27,7 @@ pub(super) struct Subject<S: PoolTypes> {
     had_others: bool,
 }
 
-/// The default (T-37), and longer than any pause in a plan.
+/// The default, and longer than any pause in a plan.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What judges the pool.
@@ -106,7 +106,7 @@ where
     }
 
     /// Checks that a request may get a connection: each earlier request without an answer owns a pending
-    /// connection (WQ-03). To be called before the answer is accounted for.
+    /// connection. To be called before the answer is accounted for.
     pub(super) fn expect_turn(
         &self,
         accounting: &Accounting,

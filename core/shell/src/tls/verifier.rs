@@ -1,4 +1,4 @@
-//! Verifying less than TLS should, for those who ask for it by name: `tlsInsecure`,
+//! Verifying less than TLS should, as the connection string asks for it: `tlsInsecure`,
 //! `tlsAllowInvalidCertificates`, `tlsAllowInvalidHostnames`.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 /// what it shows.
 #[derive(Debug)]
 pub(super) enum Lenient {
-    /// Whatever the certificate says, and whoever signed it.
+    /// Any certificate, and any issuer.
     AnyCertificate(Arc<CryptoProvider>),
     /// A good certificate, but of another host.
     AnyName(Arc<WebPkiServerVerifier>),

@@ -231,7 +231,7 @@ mod tests {
         );
     }
 
-    /// AU-39: with MongoDB's digest of the password.
+    // AU-39: with MongoDB's digest of the password.
     #[test]
     fn the_example_of_mongodb() {
         plays(

@@ -172,7 +172,8 @@ impl Told {
 
     /// # Errors
     ///
-    /// Rules that it has broken, or events of another server than its own, such as a proxy (SX-07).
+    /// Rules that it has broken, or events of another server than its own, such as a proxy.
+    // SX-07.
     pub(super) fn judge(told: &Mutex<Self>, address: &ServerAddress) -> Result<(), String> {
         let told = std::mem::take(&mut *told.lock().unwrap_or_else(PoisonError::into_inner));
         if !told.addresses.iter().eq([&address.to_string()]) {

@@ -55,7 +55,7 @@ fn kind(kind: &error::Kind) -> Kind {
     }
 }
 
-/// What a client knows of a connection (HS-11), under the names that servers use.
+/// What a client knows of a connection, under the names that servers use.
 pub(super) fn shown(description: &ConnectionDescription) -> Value {
     let limits = description.limits;
     json!({

@@ -109,7 +109,7 @@ fn section(identifier: &str, documents: &[RawDocumentBuf]) -> Vec<u8> {
     bytes
 }
 
-/// The checksum of OP_MSG (MS-14), bit by bit.
+/// The checksum of OP_MSG, bit by bit.
 fn crc32c(bytes: &[u8]) -> u32 {
     const POLYNOMIAL: u32 = 0x82F6_3B78;
     let step = |crc: u32| if crc & 1 == 0 { crc >> 1 } else { crc >> 1 ^ POLYNOMIAL };

@@ -31,7 +31,7 @@ const COMPRESSOR: usize = HEADER + 4 + 4;
 impl Heard {
     /// # Errors
     ///
-    /// It is no OP_MSG of one body, or not all of it (MS-01, MS-04).
+    /// It is no OP_MSG of one body, or not all of it.
     pub(super) fn read(message: &[u8]) -> Result<Self, String> {
         let op_code = number(message, 12)?;
         if op_code != OP_COMPRESSED {

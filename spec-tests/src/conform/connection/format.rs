@@ -34,7 +34,7 @@ pub(super) struct File {
     /// The password of the one user there is, as the server knows it.
     #[serde(default = "pencil")]
     pub(super) password: String,
-    /// What must not appear in errors, events or log messages (LG-56).
+    /// What must not appear in errors, events or log messages.
     #[serde(default)]
     pub(super) secrets: Vec<String>,
     /// The server accepts no connection and its backlog is full: a client that connects gets no answer.

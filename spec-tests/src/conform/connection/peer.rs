@@ -153,7 +153,7 @@ impl Peer {
         }
     }
 
-    /// While the server speaks, the client has nothing to say (CO-04, MS-09).
+    /// While the server speaks, the client has nothing to say.
     fn nothing_waits(&self) -> Result<(), String> {
         if self.inbox.is_empty() {
             return Ok(());

@@ -62,7 +62,7 @@ pub(super) struct Hex(pub(super) Vec<u8>);
 pub(super) struct Handshake {
     #[serde(default)]
     pub(super) certificate: Certificate,
-    /// The name that the client asks for (TL-06).
+    /// The name that the client asks for.
     pub(super) sni: Option<String>,
 }
 

@@ -152,7 +152,7 @@ impl Server {
 }
 
 /// The error as a shell would report it; `None` when the reply is no error. Labels follow from
-/// the stage, as they do in production (SD-33).
+/// the stage, as they do in production.
 fn connection_error(error: &ApplicationError) -> Result<Option<ConnectionError>, Unsupported> {
     if error.wire_version_max < WIRE_VERSION_4_2 {
         return Err(Unsupported("a server older than 4.2".to_owned()));

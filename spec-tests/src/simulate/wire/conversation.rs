@@ -98,7 +98,7 @@ impl Conversation {
         Self { channel, phase: Phase::Connecting, options, stage, nonces, sent, round_trip }
     }
 
-    /// Whether the connection may be used again (CO-19).
+    /// Whether the connection may be used again.
     pub(super) fn is_reusable(&self) -> bool {
         matches!(self.phase, Phase::Open) && self.channel.is_reusable()
     }

@@ -211,7 +211,7 @@ impl World<'_> {
         self.feed(pool::Input::Clear { cause, interrupt, service })
     }
 
-    /// Checks that the pool of a data-bearing server is ready (SD-02).
+    /// Checks that the pool of a data-bearing server is ready.
     pub(super) fn expect_agreement(&self) -> Result<(), String> {
         if self.transport.monitor.is_none() || self.is_closed || !Wire::sees_server(self) {
             return Ok(());

@@ -38,7 +38,7 @@ pub(super) struct Setup {
     pub(super) cut_at: Option<Duration>,
     pub(super) callers: Callers,
     /// Whether errors of establishment have the labels of overload: then SDAM does not clear the
-    /// pool, and the driver retries after a pause (ER-30, ER-42).
+    /// pool, and the driver retries after a pause.
     pub(super) has_labels: bool,
     /// `connectTimeoutMS`.
     pub(super) connect_timeout: Duration,

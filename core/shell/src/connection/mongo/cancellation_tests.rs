@@ -50,9 +50,9 @@ enum Opened {
 enum Operation {
     Nothing,
     Command,
-    /// A request with three replies (MS-09).
+    /// A request with three replies.
     Exhaust,
-    /// A request without a reply (MS-08).
+    /// A request without a reply.
     Unacknowledged,
     /// Bytes of a lent connection.
     Raw,

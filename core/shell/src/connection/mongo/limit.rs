@@ -19,7 +19,7 @@ pub(super) struct Deadline {
 
 impl Limit {
     /// For opening a connection: `connectTimeoutMS` (0 is without limit) or the caller's deadline,
-    /// whichever comes first (CS-03, CS-08).
+    /// whichever comes first.
     pub(super) fn of(now: Instant, connect_timeout: Duration, caller: Option<Instant>) -> Self {
         let own = Deadline::after(now, connect_timeout);
         let caller = caller.map(|at| Deadline { at, after: at.saturating_duration_since(now) });
@@ -31,7 +31,7 @@ impl Limit {
         Self { all: None, each }
     }
 
-    /// In addition, `each` for every command of the handshake (CS-06, CS-08).
+    /// In addition, `each` for every command of the handshake.
     pub(super) const fn and_each_command(self, each: Option<Duration>) -> Self {
         Self { each, ..self }
     }
@@ -49,7 +49,7 @@ impl Limit {
 }
 
 impl Deadline {
-    /// `None` without limit: for zero (CS-01), and for what the clock cannot represent.
+    /// `None` without limit: for zero, and for what the clock cannot represent.
     fn after(now: Instant, after: Duration) -> Option<Self> {
         let at = now.checked_add(after).filter(|_| !after.is_zero());
         at.map(|at| Self { at, after })
@@ -64,7 +64,7 @@ mod tests {
 
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
-    /// CS-01, CS-03, CS-08.
+    // CS-01, CS-03, CS-08.
     #[test]
     fn the_first_of_the_limits_counts() {
         let now = Instant::now();

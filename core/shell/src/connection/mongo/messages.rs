@@ -133,7 +133,7 @@ mod tests {
     use super::super::test_runtime::{Attempt, TestRuntime};
     use super::{Limit, Messages, Transport, TransportError};
 
-    /// OP-19: the reply comes in two parts, each within the limit of a wait, and too late for that
+    // OP-19: the reply comes in two parts, each within the limit of a wait, and too late for that
     /// of a command.
     #[tokio::test(start_paused = true)]
     async fn each_wait_has_its_own_limit() {

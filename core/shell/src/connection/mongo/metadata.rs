@@ -3,13 +3,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions};
 use cenote_core::uri::ConnectionString;
 
-/// What hello says, with the client metadata, which may grow while a pool is in use (HS-30).
+/// What hello says, with the client metadata, which may grow while a pool is in use.
 pub(super) struct ClientMetadataStore(Mutex<Stored>);
 
 struct Stored {
     client: ClientMetadata,
     options: Arc<EstablishOptions>,
-    /// The same for monitors, without a credential (SD-51).
+    /// The same for monitors, without a credential.
     monitoring: Arc<EstablishOptions>,
 }
 

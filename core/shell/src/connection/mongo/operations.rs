@@ -227,7 +227,7 @@ pub fn judge(reply: RawDocumentBuf) -> Result<RawDocumentBuf, ConnectionError> {
     }
 }
 
-/// Checks that a command has `writeConcern: {w: 0}`, of any numeric type (MS-08).
+/// Checks that a command has `writeConcern: {w: 0}`, of any numeric type.
 ///
 /// # Errors
 ///

@@ -14,14 +14,14 @@ use super::limit::Limit;
 use super::metadata::ClientMetadataStore;
 use crate::platform::environment;
 
-/// `connectTimeoutMS` where the connection string has none (OP-18).
+/// `connectTimeoutMS` where the connection string has none.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a connection string says about connections, and what was learned while opening them.
 pub(super) struct Settings {
     metadata: ClientMetadataStore,
     connect_timeout: Duration,
-    /// `timeoutMS`, which replaces `socketTimeoutMS` where it is set (CS-07).
+    /// `timeoutMS`, which replaces `socketTimeoutMS` where it is set.
     operation_timeout: Option<Duration>,
     socket_timeout: Option<Duration>,
     zlib_level: ZlibLevel,
@@ -67,14 +67,13 @@ impl Settings {
         Limit::of(now, self.connect_timeout, caller)
     }
 
-    /// For each command of the handshake, unless the caller's deadline is for all of them (CS-05,
-    /// CS-06, CS-08).
+    /// For each command of the handshake, unless the caller's deadline is for all of them.
     pub(super) fn each_command(&self, has_caller_deadline: bool) -> Option<Duration> {
         let each = self.operation_timeout.or(self.socket_timeout);
         each.filter(|_| !has_caller_deadline)
     }
 
-    /// For each wait for an open socket (OP-19).
+    /// For each wait for an open socket.
     pub(super) const fn socket_timeout(&self) -> Option<Duration> {
         self.socket_timeout
     }
@@ -83,7 +82,7 @@ impl Settings {
         self.proxy.as_ref()
     }
 
-    /// What hello has negotiated, for the wire protocol (CO-20, CM-05).
+    /// What hello has negotiated, for the wire protocol.
     pub(super) fn agreed(
         &self,
         server: &ConnectionDescription,

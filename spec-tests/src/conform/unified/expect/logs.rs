@@ -1,4 +1,4 @@
-//! What has to have been logged: exactly so many messages, in this order (LT-08).
+//! What has to have been logged: exactly so many messages, in this order.
 
 use std::thread;
 use std::time::{Duration, Instant};
