@@ -9,6 +9,19 @@ use std::ops::DerefMut;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A queue of actions. Belongs under the lock of the state that decides on them.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use cenote_shell::outbox::{Outbox, release};
+///
+/// let outbox = Mutex::new(Outbox::default());
+/// let lock = || outbox.lock().unwrap();
+/// let mut guard = lock();
+/// guard.push("open a socket"); // Decided under the lock, performed after it is released.
+/// let mut performed = Vec::new();
+/// release(lock, guard, |action| performed.push(action));
+/// assert_eq!(performed, ["open a socket"]);
+/// ```
 pub struct Outbox<A> {
     queue: VecDeque<A>,
     /// A thread drains the outbox, and looks again before it stops.
@@ -92,6 +105,12 @@ pub fn drain<A, G: DerefMut<Target: AsMut<Outbox<A>>>>(
             outbox.is_drained = false;
             return guard;
         }
+    }
+}
+
+impl<A> AsMut<Self> for Outbox<A> {
+    fn as_mut(&mut self) -> &mut Self {
+        self
     }
 }
 

@@ -23,7 +23,21 @@ use crate::fork::ForkError;
 
 /// A runtime: tasks, a timer, a lock, and a way to wake a caller that waits.
 ///
-/// A value of this type is a handle; clones are the same runtime.
+/// A value of this type is a handle; clones are the same runtime. Types of the shell take it as their first
+/// parameter:
+///
+/// ```no_run
+/// use cenote_shell::connection::MongoConnector;
+/// use cenote_shell::pool::Pool;
+/// use cenote_smol::Smol; // Or another runtime.
+///
+/// async fn ping() -> Result<(), Box<dyn std::error::Error>> {
+///     let pool = Pool::<Smol, MongoConnector<Smol>>::connect_to("mongodb://db.example.com")?;
+///     pool.ready();
+///     pool.check_out().await?.command("admin", &bson::rawdoc! { "ping": 1 }).await?;
+///     Ok(())
+/// }
+/// ```
 pub trait Runtime: Clone + fmt::Debug + Send + Sync + 'static {
     /// The lock around a pool. [`std::sync::Mutex`], unless a model checker brings its own.
     type Mutex<T: Send + 'static>: Lock<T>;

@@ -35,6 +35,31 @@ use crate::{error, outbox, platform};
 ///
 /// [`Pool`](super::Pool) is its handle. Shells with a face of their own, such as a blocking one, use the
 /// driver directly: they [request](Self::request) a connection and wait for the answer as they like.
+///
+/// ```no_run
+/// use std::panic::Location;
+/// use std::sync::Arc;
+/// use std::task::Waker;
+///
+/// use cenote_core::error::PoolError;
+/// use cenote_core::pool::Purpose;
+/// use cenote_shell::connection::Connector;
+/// use cenote_shell::pool::{PoolDriver, PooledConnection};
+/// use cenote_shell::runtime::Runtime;
+///
+/// /// A connection that is there at once, without waiting for one.
+/// fn available<R: Runtime<Waiter = Waker>, K: Connector<R>>(
+///     driver: &Arc<PoolDriver<R, K>>,
+/// ) -> Option<Result<PooledConnection<R, K>, PoolError>> {
+///     match driver.request(None, Purpose::Other, || Waker::noop().clone()) {
+///         Ok(answer) => Some(driver.guard(answer, Location::caller())),
+///         Err(key) => {
+///             driver.abandon(key);
+///             None
+///         }
+///     }
+/// }
+/// ```
 pub struct PoolDriver<R: Runtime, K: Connector<R>> {
     address: Arc<ServerAddress>,
     connector: K,

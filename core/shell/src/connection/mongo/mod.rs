@@ -60,6 +60,18 @@ pub use self::transport::{ByteLayer, Transport};
 /// connection is made has a deadline, which then covers all commands.
 ///
 /// Clones share everything.
+///
+/// ```no_run
+/// use cenote_core::uri::ConnectionString;
+/// use cenote_tokio::{Builder, MongoConnector, Pool};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let uri = ConnectionString::parse("mongodb://db.example.com/?tls=true")?;
+/// let connector = MongoConnector::new(&uri)?.with_addresses(vec!["192.0.2.7".parse()?]);
+/// let pool: Pool = Builder::new(uri.hosts[0].clone(), connector).build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct MongoConnector<R> {
     settings: Arc<Settings>,
     tls: Option<Arc<ClientConfig>>,

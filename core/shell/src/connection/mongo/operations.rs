@@ -160,7 +160,7 @@ impl<R: Network> Connection<R> {
     /// Dropping the future after it was polled leaves a connection that must not be used again; the
     /// pool closes it when it is checked in.
     ///
-    /// ```ignore
+    /// ```no_run
     /// use bson::rawdoc;
     /// use cenote_core::wire::{Flags, Ids, MessageWriter};
     /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {

@@ -62,7 +62,7 @@ where
 
     /// The bytes themselves, for drivers with their own way to write and read messages.
     ///
-    /// ```ignore
+    /// ```no_run
     /// use tokio::io::{AsyncReadExt, AsyncWriteExt};
     ///
     /// # async fn example(pool: cenote_tokio::Pool, request: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
