@@ -12,9 +12,8 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{AbortHandle, coop};
-use tokio_util::compat::TokioAsyncReadCompatExt;
 
-use crate::stream::OpenStream;
+use crate::stream::{OpenStream, TokioStream};
 
 /// A tokio runtime that pools and clients live on.
 #[derive(Clone, Debug)]
@@ -109,11 +108,11 @@ impl Network for Tokio {
     async fn connect(&self, address: SocketAddr) -> io::Result<BoxedStream> {
         let stream = TcpStream::connect(address).await?;
         prepare(&stream)?;
-        Ok(Box::new(stream.compat()))
+        Ok(Box::new(TokioStream(stream)))
     }
 
     async fn connect_unix(&self, path: &str) -> io::Result<BoxedStream> {
-        Ok(Box::new(UnixStream::connect(path).await?.compat()))
+        Ok(Box::new(TokioStream(UnixStream::connect(path).await?)))
     }
 
     fn adopt(&self, stream: OpenStream) -> io::Result<BoxedStream> {
