@@ -189,6 +189,10 @@ impl<'a, K: Connector<EventLoop>> Request<'a, K> {
     /// Blocks until the answer is there. At `deadline` it fires the pool's timer itself, so that a busy
     /// event loop does not delay it.
     fn wait(mut self, mut deadline: Option<Instant>) -> CheckOutResult<K> {
+        // A subscriber that ran meanwhile may have waited on this thread, and consumed the wake-up.
+        if let Some(answer) = self.take() {
+            return answer;
+        }
         let parker = parker();
         loop {
             match deadline {

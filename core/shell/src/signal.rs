@@ -1,6 +1,7 @@
 //! Wakes tasks and threads that wait for a change.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use event_listener::{Event, EventListener};
 
@@ -20,7 +21,8 @@ impl<R: Runtime> Signal<R> {
     }
 
     pub(crate) fn notify_all(&self) {
-        self.event.lock().notify(usize::MAX);
+        // A waker that panics must not keep the other listeners waiting.
+        while catch_unwind(AssertUnwindSafe(|| self.event.lock().notify(usize::MAX))).is_err() {}
     }
 }
 

@@ -14,6 +14,9 @@ impl<R: Network<Waiter = Waker>> Client<R> {
     // SD-10.
     pub async fn close(&self) {
         self.inner.close_at_once();
+        if self.inner.is_inherited() {
+            return;
+        }
         for server in self.inner.servers() {
             if let Some(monitor) = server.monitor() {
                 monitor.ended().await;

@@ -39,7 +39,8 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     /// must not wait for it, because it would wait for itself.
     pub async fn close(&self) {
         self.driver().close();
-        loop {
+        // In a child process nothing that is the parent's ever ends.
+        while !self.driver().is_inherited() {
             let drained = self.driver().drained();
             if self.driver().is_drained() {
                 return;

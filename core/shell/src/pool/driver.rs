@@ -29,7 +29,7 @@ use crate::runtime::{Lock, Runtime};
 use crate::signal::Signal;
 use crate::trace::{PanicGuard, Traces};
 use crate::wake_list::WakeList;
-use crate::{error, outbox, platform};
+use crate::{error, failure, outbox, platform};
 
 /// One pool: the machine under its lock, and the shell around it.
 ///
@@ -435,8 +435,10 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self.drained.listen()
     }
 
-    pub(super) const fn failure_handler(&self) -> Option<&FailureHandler> {
-        self.failure_handler.as_ref()
+    /// Calls the failure handler, which must not wait for this pool.
+    pub(super) fn show_failure(self: &Arc<Self>, id: ConnId, error: &ConnectionError) {
+        let _here = self.enter();
+        failure::show(self.failure_handler.as_ref(), self, id, error);
     }
 
     pub(super) const fn leak_detector(&self) -> &LeakDetector {

@@ -13,7 +13,6 @@ use super::fork_guarded::{ForkGuarded, inherited};
 use super::inner::OpeningTask;
 use super::types::PooledSocket;
 use crate::connection::{Connector, HandshakeReporter, Target};
-use crate::failure;
 use crate::interrupt::Interrupt;
 use crate::runtime::{Runtime, timeout_at};
 
@@ -74,15 +73,16 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
         match by_deadline(&runtime, deadline, connecting).await {
             Ok(connection) => self.succeed(connection),
             Err(cause) => {
-                failure::show(self.driver.failure_handler(), &self.driver, id, &cause);
+                self.driver.show_failure(id, &cause);
                 self.fail(cause);
             }
         }
     }
 
     fn succeed(&mut self, connection: K::Connection) {
-        self.is_answered = true;
+        // May panic: until then the drop answers.
         let interrupter = self.driver.connector().interrupter(&connection);
+        self.is_answered = true;
         let interrupt = Arc::new(Interrupt::new(interrupter));
         self.driver.add_interrupt(self.id, Arc::clone(&interrupt));
         let connection = ForkGuarded::new(connection);

@@ -13,7 +13,6 @@ use super::driver::PoolDriver;
 use super::fork::ForkTrigger;
 use super::types::PooledSocket;
 use crate::connection::Connector;
-use crate::failure;
 use crate::interrupt::Interrupt;
 use crate::runtime::Runtime;
 
@@ -77,7 +76,7 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
     /// Marks the connection as broken: it is closed when it is checked in. The first error counts; each
     /// is shown to [`Builder::on_failure`](crate::builder::Builder::on_failure).
     pub fn mark_errored(&mut self, error: ConnectionError) {
-        failure::show(self.driver.failure_handler(), &self.driver, self.id, &error);
+        self.driver.show_failure(self.id, &error);
         self.socket_mut().error.get_or_insert(error);
     }
 
@@ -156,15 +155,15 @@ pub(crate) fn operation_failed<R: Runtime, K: Connector<R>>(
     error: &mut Option<ConnectionError>,
     cause: &ConnectionError,
 ) {
-    failure::show(driver.failure_handler(), driver, id, cause);
+    driver.show_failure(id, cause);
     if !cause.leaves_connection_healthy() {
         error.get_or_insert_with(|| cause.clone());
     }
 }
 
 impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
-    /// Runs an operation that blocks. If the pool interrupts the connection meanwhile, the result is an
-    /// interrupt, whatever the operation says: at once if the connector has an
+    /// Runs an operation that blocks. If the pool interrupts the connection meanwhile, an error of the
+    /// operation becomes an interrupt: at once if the connector has an
     /// [interrupter](Connector::interrupter), otherwise when the operation returns. A [`ConnectionError`] that
     /// leaves the connection unfit marks it.
     ///

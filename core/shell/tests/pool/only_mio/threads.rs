@@ -167,3 +167,73 @@ fn a_connector_that_panics_fails_only_its_check_out() {
     assert_eq!(*pool.check_out().unwrap(), 2);
     pool.close();
 }
+
+/// A subscriber that waits on the same thread may consume the wake-up of the check-out that it is told of.
+#[test]
+fn a_subscriber_may_check_out_of_another_pool() {
+    let (gate, other_gate) = (Gate::closed(), Gate::closed());
+    let (other, _) = ready::<EventLoop>(&other_gate, at_most(1));
+    let pool = builder::<EventLoop>(&gate, at_most(1))
+        .on_event(move |event| {
+            if event.event.name() == "ConnectionCheckOutStarted" {
+                drop(other.check_out().unwrap());
+            }
+        })
+        .build()
+        .unwrap();
+    pool.ready();
+    thread::scope(|scope| {
+        let checked_out = scope.spawn(|| pool.check_out().map(drop));
+        // The outer check-out is answered first, while the subscriber waits for the other pool.
+        gate.admit(1);
+        until(|| pool.snapshot().in_use == 1);
+        other_gate.admit(1);
+        assert!(checked_out.join().unwrap().is_ok());
+    });
+    pool.close();
+}
+
+/// The machine gets its answer also when the connector panics after it has connected.
+#[test]
+fn an_interrupter_that_cannot_be_made_fails_the_check_out() {
+    struct Panics;
+
+    impl Connector<EventLoop> for Panics {
+        type Connection = ();
+
+        async fn connect(&self, _: Target, _: HandshakeReporter) -> Result<(), ConnectionError> {
+            Ok(())
+        }
+
+        fn interrupter(&self, (): &()) -> Option<cenote_mio::Interrupter> {
+            // Quietly: a panic with a payload and no message.
+            std::panic::resume_unwind(Box::new("on purpose"))
+        }
+    }
+
+    let pool = Builder::new("db.example.com".parse().unwrap(), Panics).build().unwrap();
+    pool.ready();
+    for _ in 0..3 {
+        assert!(pool.check_out().is_err());
+    }
+    assert_eq!(pool.snapshot().total, 0);
+    pool.close();
+}
+
+/// It runs on the thread of the event loop, or of the caller, and does not wait for either.
+#[test]
+fn a_failure_handler_may_close_the_pool() {
+    let gate = Gate::closed();
+    gate.refuse(1);
+    let own: Arc<OnceLock<Pool<Gate>>> = Arc::default();
+    let inside = Arc::clone(&own);
+    let pool = builder::<EventLoop>(&gate, at_most(1))
+        .on_failure(move |_| inside.get().into_iter().for_each(Pool::close))
+        .build()
+        .unwrap();
+    pool.ready();
+    let _ = own.set(pool.clone());
+    gate.admit(1);
+    assert!(pool.check_out().is_err());
+    pool.close();
+}
