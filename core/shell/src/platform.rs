@@ -5,6 +5,7 @@ use std::path::Path;
 use cenote_core::connect::{Environment, Nonce};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::PoolOptions;
+use cenote_core::wire::RequestIds;
 
 /// The platform metadata of the handshake. Reads environment variables, and looks for a file.
 #[must_use]
@@ -36,6 +37,17 @@ pub fn nonce() -> Result<Nonce, ConnectionError> {
         ConnectionError::configuration(Stage::Authentication, &error.to_string())
     })?;
     Ok(Nonce::from_random(bytes))
+}
+
+/// Numbers for the requests of a new connection, with a random beginning.
+///
+/// # Errors
+///
+/// When the operating system has no entropy.
+pub fn request_ids() -> Result<RequestIds, ConnectionError> {
+    getrandom::u32()
+        .map(RequestIds::random)
+        .map_err(|error| ConnectionError::configuration(Stage::Tcp, &error.to_string()))
 }
 
 /// Sets a random jitter seed if lifetimes are limited and no seed was chosen: pools with the same seed open and

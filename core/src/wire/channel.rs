@@ -102,6 +102,14 @@ impl Channel {
         }
     }
 
+    /// Numbers its requests with these, instead of from 1 on: a random beginning for each
+    /// connection lets them notice replies to each other's requests.
+    #[must_use]
+    pub fn with_request_ids(mut self, requests: RequestIds) -> Self {
+        self.requests = requests;
+        self
+    }
+
     /// What hello negotiated.
     pub fn agree(&mut self, limit: MessageLimit, compressor: Option<Compressor>) {
         self.limit = limit;

@@ -1,8 +1,12 @@
 use super::{Flags, Header, WireError};
 
-/// Numbers for the requests of one connection: 1, 2, 3, … and 1 again after 2,147,483,647.
+/// Numbers for the requests of one connection, each one more than the last, and 1 after
+/// 2,147,483,647. The default begins with 1.
 ///
 /// Never 0, which in `responseTo` means that nothing is answered.
+///
+/// Connections that all begin with 1 cannot notice that a proxy has exchanged their replies, which
+/// answer the same number: shells give each connection a [random](Self::random) beginning.
 #[derive(Clone, Debug, Default)]
 pub struct RequestIds {
     last: i32,
@@ -13,6 +17,13 @@ impl RequestIds {
     #[must_use]
     pub const fn after(last: i32) -> Self {
         Self { last }
+    }
+
+    /// Begins anywhere, as `entropy` says. It need not be secret, only different for each
+    /// connection; the same one always begins with the same id.
+    #[must_use]
+    pub const fn random(entropy: u32) -> Self {
+        Self::after(i32::from_ne_bytes((entropy >> 1).to_ne_bytes()))
     }
 
     /// The next one.
@@ -225,6 +236,8 @@ mod tests {
         assert_eq!([ids.next_id(), ids.next_id(), ids.next_id()], [i32::MAX, 1, 2]);
         assert_eq!(RequestIds::default().next_id(), 1);
         assert_eq!(RequestIds::after(-5).next_id(), 1);
+        let first = |entropy| RequestIds::random(entropy).next_id();
+        assert_eq!([0, 1, 2, 1 << 31, u32::MAX].map(first), [1, 1, 2, (1 << 30) + 1, 1]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use bson::rawdoc;
 
-use super::super::{Channel, Compressor, CompressorId, MessageBuf, ZlibLevel};
+use super::super::{Channel, Compressor, CompressorId, MessageBuf, RequestIds, ZlibLevel};
 use super::*;
 
 fn answer(response_to: i32, body: &RawDocument) -> Vec<u8> {
@@ -166,5 +166,16 @@ fn monitors_are_lenient_with_streams() {
         assert!(channel.reply().unwrap().is_some());
         receive(&mut channel, &bytes);
         assert_eq!(channel.reply().is_ok(), is_lenient);
+    }
+}
+
+#[test]
+fn a_connection_numbers_its_requests_from_where_it_is_told() {
+    let mut channel = Channel::new().with_request_ids(RequestIds::after(i32::MAX - 1));
+    for id in [i32::MAX, 1] {
+        ping(&mut channel).unwrap();
+        channel.written();
+        receive(&mut channel, &answer(id, &rawdoc! { "ok": 1 }));
+        assert!(channel.reply().unwrap().is_some());
     }
 }

@@ -40,6 +40,7 @@ use self::settings::Settings;
 use super::connector::{Connector, HandshakeReporter, Target};
 use crate::builder::FromUri;
 use crate::interrupt::Interrupter;
+use crate::platform::request_ids;
 use crate::runtime::Network;
 use crate::tls;
 use crate::transport_error::TransportError;
@@ -160,6 +161,7 @@ impl<R: Network> MongoConnector<R> {
         let stream = target.runtime.adopt(socket.into());
         let stream = stream.map_err(|error| ConnectionError::network(Stage::Tcp, error))?;
         let (runtime, transport) = (target.runtime.clone(), Transport::new());
+        let transport = transport.with_request_ids(request_ids()?);
         self.finish(Messages { runtime, stream, transport }, target, limit, reporter).await
     }
 
@@ -168,9 +170,10 @@ impl<R: Network> MongoConnector<R> {
         &self,
         runtime: &R,
         address: &ServerAddress,
-        mut transport: Transport,
+        transport: Transport,
         limit: Limit,
     ) -> Result<Messages<R>, ConnectionError> {
+        let mut transport = transport.with_request_ids(request_ids()?);
         let stream = self.dial(runtime, address, limit).await?;
         if let Some(config) = &self.tls {
             let name = tls::server_name(address)?;

@@ -3,7 +3,7 @@ use std::{fmt, process};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::wire::{
-    Channel, Compressor, Exchange, Flags, MessageBuf, MessageLimit, WireError,
+    Channel, Compressor, Exchange, Flags, MessageBuf, MessageLimit, RequestIds, WireError,
 };
 use rustls::ClientConnection;
 
@@ -55,6 +55,13 @@ impl Transport {
     fn with_channel(channel: Channel) -> Self {
         let layer = ByteLayer { tls: None, process: process::id() };
         Self { channel, layer, written: 0 }
+    }
+
+    /// Numbers its requests with these, instead of from 1 on: see [`RequestIds`].
+    #[must_use]
+    pub fn with_request_ids(mut self, requests: RequestIds) -> Self {
+        self.channel = self.channel.with_request_ids(requests);
+        self
     }
 
     /// From now on bytes are encrypted; [`shake`](Self::shake) comes next.
