@@ -51,7 +51,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         drop(inner);
         match slot {
             WaiterSlot::Answered(result) => Some(result),
-            WaiterSlot::Waiting(_) | WaiterSlot::Cancelled => {
+            WaiterSlot::Waiting(_) | WaiterSlot::Vacant => {
                 unreachable!("it was answered under the same lock")
             }
         }
@@ -64,13 +64,13 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         match inner.waiters.get_mut(key.slot) {
             // Of the parent, in a child process.
             None => {}
-            Some(slot @ WaiterSlot::Waiting(_)) => {
+            Some(slot @ (WaiterSlot::Waiting(_) | WaiterSlot::Vacant)) => {
                 // Dropped after the lock is released: possibly the last waker of a task.
-                let waiter = mem::replace(slot, WaiterSlot::Cancelled);
+                let waiter = mem::replace(slot, WaiterSlot::Vacant);
                 self.cancel(inner, key);
                 drop(waiter);
             }
-            Some(WaiterSlot::Answered(_) | WaiterSlot::Cancelled) => {
+            Some(WaiterSlot::Answered(_)) => {
                 if let WaiterSlot::Answered(Ok((id, conn))) = inner.waiters.remove(key.slot) {
                     let health = Health::Healthy;
                     self.feed_locked(inner, Input::CheckedIn { id, conn, health });

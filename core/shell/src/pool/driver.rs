@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -16,7 +16,7 @@ use event_listener::EventListener;
 use super::check_out::WaiterKey;
 use super::establish;
 use super::guard::PooledConnection;
-use super::inner::{CheckOutArgs, PoolInner};
+use super::inner::{CheckOutArgs, PoolInner, WaiterSlot};
 use super::runtime_handle::RuntimeHandle;
 use super::types::{CheckOutResult, PooledSocket, Types};
 use crate::connection::Connector;
@@ -172,6 +172,10 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// # Errors
     ///
     /// The key of a caller that has to wait.
+    ///
+    /// # Panics
+    ///
+    /// When `waiter` does. The check-out is cancelled then.
     pub fn request(
         self: &Arc<Self>,
         deadline: Option<std::time::Instant>,
@@ -183,10 +187,22 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let context = self.context(&inner, deadline.is_some());
         let mut wakes = WakeList::default();
         let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
-        let answer = inner.check_out(context.now, args, context.wants_events, waiter, &mut wakes);
+        let answer = inner.check_out(context.now, args, context.wants_events, &mut wakes);
         panic_guard.defuse();
+        let Err(key) = answer else {
+            self.release_and_run(inner, context, wakes);
+            return answer;
+        };
+        // The machine has the check-out by now, also if a foreign waker panics while it is cloned.
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            inner.waiters[key.slot] = WaiterSlot::Waiting(waiter());
+        }));
         self.release_and_run(inner, context, wakes);
-        answer
+        if let Err(panic) = panicked {
+            self.abandon(key);
+            resume_unwind(panic);
+        }
+        Err(key)
     }
 
     /// Checks a connection in.

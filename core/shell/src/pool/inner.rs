@@ -36,8 +36,8 @@ pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
 pub(super) enum WaiterSlot<R: Runtime, K: Connector<R>> {
     Waiting(R::Waiter),
     Answered(CheckOutResult<R, K>),
-    /// The caller is gone; the machine is about to hear of it.
-    Cancelled,
+    /// There is no caller: not yet, or not any more. The machine is about to hear of the latter.
+    Vacant,
 }
 
 /// When the timer fires, and how it hears of an earlier time.
@@ -129,15 +129,14 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         }
     }
 
-    /// Feeds a check-out. Returns the answer if there is one at once; otherwise the caller waits in a
-    /// slot, whose key is returned.
+    /// Feeds a check-out. Returns the answer if there is one at once; otherwise the key of a slot, into
+    /// which the caller's waiter has to be put.
     #[inline(always)]
     pub(super) fn check_out(
         &mut self,
         now: Instant,
         CheckOutArgs { deadline, purpose }: CheckOutArgs,
         wants_events: bool,
-        waiter: impl FnOnce() -> R::Waiter,
         wakes: &mut WakeList<R::Waiter>,
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
         self.check_outs += 1;
@@ -158,7 +157,7 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         if let Some(answer) = collector.answer {
             return Ok(answer);
         }
-        let taken = self.waiters.insert(WaiterSlot::Waiting(waiter()));
+        let taken = self.waiters.insert(WaiterSlot::Vacant);
         debug_assert_eq!(taken, slot, "no other caller takes a slot under the same lock");
         Err(WaiterKey { slot, id })
     }

@@ -1,12 +1,14 @@
 //! Wakers: to drop one may drop a task and its guards, which use the pool.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
+use cenote_core::pool::Purpose;
 use cenote_tokio::Pool;
 
 use super::world::{Gate, at_most, failure, ready};
@@ -77,5 +79,25 @@ fn the_waker_of_a_failed_check_out_is_woken_without_the_lock() {
             pool.clear(failure(), false);
             assert!(poll(Waker::noop()), "the pool was cleared");
         })
+    });
+}
+
+/// The check-out is cancelled, and its slot is free for the next caller.
+#[test]
+fn a_waker_that_panics_when_it_is_cloned_leaves_no_check_out_behind() {
+    without_deadlock(|| async {
+        let (pool, _) = ready(&Gate::open(), at_most(1));
+        let held = pool.check_out().await.expect("a connection");
+        let request = || {
+            // With a payload and no message, so that nothing is printed.
+            let waker = || std::panic::resume_unwind(Box::new("on purpose"));
+            pool.driver().request(None, Purpose::Other, waker).is_ok()
+        };
+        assert!(catch_unwind(AssertUnwindSafe(request)).is_err());
+        assert_eq!(pool.snapshot().waiting, 0);
+        let mut next = pin!(pool.check_out());
+        assert!(next.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        drop(held);
+        assert_eq!(next.await.expect("a connection").number, 1);
     });
 }
