@@ -21,8 +21,9 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     /// Opens a connection to `target`, ready for its first command. The future runs on the pool's
     /// runtime.
     ///
-    /// In load-balanced mode it calls [`HandshakeReporter::handshaken`] once hello is done. It ends
-    /// by the target's deadline, if there is one, with an error that names the stage it reached; a
+    /// In load-balanced mode it calls [`HandshakeReporter::handshaken`] once hello is done; a
+    /// connection without that call is closed, and the check-out fails with a configuration error. It
+    /// ends by the target's deadline, if there is one, with an error that names the stage it reached; a
     /// future that does not is dropped then. When the pool has no use for the connection any more,
     /// the future is dropped.
     ///

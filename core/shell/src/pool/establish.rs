@@ -13,6 +13,7 @@ use super::fork_guarded::{ForkGuarded, inherited};
 use super::inner::OpeningTask;
 use super::types::PooledSocket;
 use crate::connection::{Connector, HandshakeReporter, Target};
+use crate::failure::FailingPool;
 use crate::interrupt::Interrupt;
 use crate::runtime::{Runtime, timeout_at};
 
@@ -70,13 +71,26 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
         });
         let runtime = target.runtime.clone();
         let connecting = self.driver.connector().connect(target, reporter);
-        match by_deadline(&runtime, deadline, connecting).await {
+        let outcome = by_deadline(&runtime, deadline, connecting).await;
+        match outcome.and_then(|connection| self.check_service().map(|()| connection)) {
             Ok(connection) => self.succeed(connection),
             Err(cause) => {
                 self.driver.show_failure(id, &cause);
                 self.fail(cause);
             }
         }
+    }
+
+    /// A load-balanced pool has to know the service of a connection. A connection that was aborted
+    /// meanwhile counts as stale.
+    fn check_service(&self) -> Result<(), ConnectionError> {
+        let status = self.driver.connection_status(self.id);
+        if !status.load_balanced || status.is_stale || status.service.is_some() {
+            return Ok(());
+        }
+        let reason = "the pool is load-balanced, and the connector returned a connection without \
+                      its service: call HandshakeReporter::handshaken when hello is done";
+        Err(ConnectionError::configuration(Stage::Hello, reason))
     }
 
     fn succeed(&mut self, connection: K::Connection) {

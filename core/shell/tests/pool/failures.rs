@@ -1,10 +1,11 @@
 //! Failures are reported before the pool learns of them, so that SDAM can clear it first.
 
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use cenote_core::error::ConnectionError;
-use cenote_core::pool::{PoolOptions, ServiceId, Status};
+use cenote_core::error::{ConnectionError, Kind};
+use cenote_core::pool::{CheckOutError, PoolOptions, ServiceId, Status};
 use cenote_core::sdam::PoolVerdict;
 use cenote_shell::builder::Builder;
 use cenote_shell::connection::{Connector, HandshakeReporter, Target};
@@ -21,6 +22,7 @@ on_all_runtimes!(
     interruptions_and_faults_are_not_reported,
     a_handler_that_panics_does_not_affect_callers,
     a_load_balanced_pool_clears_the_service,
+    a_load_balanced_connector_has_to_report_the_service,
     a_connection_whose_fault_check_panics_is_broken,
 );
 
@@ -138,7 +140,7 @@ fn interruptions_and_faults_are_not_reported<R: TestRuntime>() {
 fn a_handler_that_panics_does_not_affect_callers<R: TestRuntime>() {
     let gate = Gate::open();
     gate.refuse(1);
-    let panics = |_: &Failure<'_>| std::panic::resume_unwind(Box::new("on purpose"));
+    let panics = |_: &Failure<'_>| resume_unwind(Box::new("on purpose"));
     let pool = builder::<R>(&gate, at_most(1)).on_failure(panics).build().expect("good options");
     pool.ready();
     assert_eq!(pool.check_out().expect_err("it fails").name(), "ConnectionError");
@@ -195,6 +197,39 @@ fn a_load_balanced_pool_clears_the_service<R: TestRuntime>() {
     assert_eq!(pool.snapshot().status, Status::Ready);
 }
 
+/// A connector that never calls its reporter.
+struct Silent;
+
+impl<R: Runtime> Connector<R> for Silent {
+    type Connection = u64;
+
+    async fn connect(
+        &self,
+        target: Target<R>,
+        _: HandshakeReporter,
+    ) -> Result<u64, ConnectionError> {
+        Ok(target.connection_id)
+    }
+}
+
+/// The caller gets an error that names the call, and nothing of the connection is left.
+fn a_load_balanced_connector_has_to_report_the_service<R: TestRuntime>() {
+    let address = "db.example.com".parse().expect("an address");
+    let pool = checked(Builder::<R::Pool<_>>::new(address, Silent))
+        .options(at_most(1).with_load_balanced(true))
+        .build()
+        .expect("good options");
+    pool.ready();
+    for _ in 0..2 {
+        let error = pool.check_out().expect_err("it fails");
+        let CheckOutError::EstablishFailed { cause } = error.error() else { panic!("{error}") };
+        assert_eq!(cause.kind(), &Kind::Configuration);
+        assert!(cause.reason().contains("HandshakeReporter::handshaken"), "{cause}");
+    }
+    assert_eq!(pool.snapshot().total, 0);
+    pool.close();
+}
+
 /// A connector that panics when it is asked what is wrong with a connection.
 struct PanickingFault;
 
@@ -206,7 +241,7 @@ impl<R: Runtime> Connector<R> for PanickingFault {
     }
 
     fn fault(&self, (): &()) -> Option<ConnectionError> {
-        std::panic::resume_unwind(Box::new("on purpose"))
+        resume_unwind(Box::new("on purpose"))
     }
 }
 
