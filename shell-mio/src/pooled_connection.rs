@@ -10,8 +10,9 @@ use crate::{Connector, MongoConnector};
 
 /// A connection that is checked out. Dropping it checks it in, without blocking.
 ///
-/// It is broken, and closed, if it was [marked as such](Self::mark_errored), if the pool interrupted it, or
-/// if the [connector finds a fault](Connector::fault) in it, such as a reply that was not read to its end.
+/// It is broken, and closed, if it was [marked as such](Self::mark_errored), if the pool interrupted it, if an
+/// operation of [`run`](Self::run) panicked, or if the [connector finds a fault](Connector::fault) in it, such
+/// as a reply that was not read to its end.
 pub struct PooledConnection<K: Connector<EventLoop> = MongoConnector> {
     guard: pool::PooledConnection<EventLoop, K>,
 }
@@ -65,7 +66,11 @@ impl<K: Connector<EventLoop>> PooledConnection<K> {
     ///
     /// # Errors
     ///
-    /// That of `operation`, or [`OperationError::Interrupted`].
+    /// That of `operation`, or [`OperationError::Interrupted`], also when `operation` succeeded.
+    ///
+    /// # Panics
+    ///
+    /// When `operation` does. The connection is closed when it is checked in.
     pub fn run<'c, R>(
         &'c mut self,
         operation: impl FnOnce(&'c mut K::Connection) -> Result<R, ConnectionError>,

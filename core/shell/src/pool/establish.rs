@@ -100,7 +100,8 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
         let interrupt = Arc::new(Interrupt::new(interrupter));
         self.driver.add_interrupt(self.id, Arc::clone(&interrupt));
         let connection = ForkGuarded::new(connection);
-        let conn = Box::new(PooledSocket { connection, interrupt, error: None });
+        let conn = PooledSocket { connection, interrupt, error: None, is_unfinished: false };
+        let conn = Box::new(conn);
         self.driver.feed(Input::EstablishSucceeded { id: self.id, conn });
     }
 

@@ -19,8 +19,8 @@ use crate::runtime::Runtime;
 /// A connection that is checked out. Dropped, it is checked in: without waiting, without a task.
 ///
 /// It is checked in as broken, and closed, when it was [marked](Self::mark_errored), when it was
-/// interrupted, or when the [connector finds fault](Connector::fault) with it, such as a reply that was
-/// not read to its end.
+/// interrupted, when an operation of [`run`](Self::run) was dropped or panicked before its end, or when the
+/// [connector finds fault](Connector::fault) with it, such as a reply that was not read to its end.
 pub struct PooledConnection<R: Runtime, K: Connector<R>> {
     driver: Arc<PoolDriver<R, K>>,
     id: ConnId,
@@ -41,6 +41,7 @@ pub struct GuardParts<'c, R: Runtime, K: Connector<R>> {
     /// Hears when the pool interrupts the connection.
     pub interrupt: &'c Interrupt,
     error: &'c mut Option<ConnectionError>,
+    is_unfinished: &'c mut bool,
 }
 
 impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
@@ -120,8 +121,8 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
     pub fn parts(&mut self) -> GuardParts<'_, R, K> {
         let Self { driver, id, socket, is_tracked: _ } = self;
         let Some(socket) = socket else { unreachable!("it is there until the guard is dropped") };
-        let PooledSocket { connection, interrupt, error } = &mut **socket;
-        GuardParts { driver, id: *id, connection, interrupt, error }
+        let PooledSocket { connection, interrupt, error, is_unfinished } = &mut **socket;
+        GuardParts { driver, id: *id, connection, interrupt, error, is_unfinished }
     }
 
     fn socket(&self) -> &PooledSocket<R, K> {
@@ -147,46 +148,55 @@ impl<R: Runtime, K: Connector<R>> GuardParts<'_, R, K> {
     }
 }
 
-/// What an operation that failed means for its connection: the failure is shown to
-/// [`Builder::on_failure`](crate::builder::Builder::on_failure), and marks the connection unless it leaves it healthy.
-pub(crate) fn operation_failed<R: Runtime, K: Connector<R>>(
+/// What the end of an operation means for its connection and its caller. A failure is shown to
+/// [`Builder::on_failure`](crate::builder::Builder::on_failure), and marks the connection unless it leaves it
+/// healthy. After an interrupt the result is that, whatever the operation says.
+fn conclude<R: Runtime, K: Connector<R>, T>(
     driver: &Arc<PoolDriver<R, K>>,
     id: ConnId,
+    interrupt: &Interrupt,
     error: &mut Option<ConnectionError>,
-    cause: &ConnectionError,
-) {
-    driver.show_failure(id, cause);
-    if !cause.leaves_connection_healthy() {
-        error.get_or_insert_with(|| cause.clone());
+    outcome: Result<T, ConnectionError>,
+) -> Result<T, OperationError> {
+    if interrupt.has_happened() {
+        return Err(InterruptedError::new(Arc::clone(driver.address())).into());
     }
+    outcome.map_err(|cause| {
+        driver.show_failure(id, &cause);
+        if !cause.leaves_connection_healthy() {
+            error.get_or_insert_with(|| cause.clone());
+        }
+        cause.into()
+    })
 }
 
 impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
-    /// Runs an operation that blocks. If the pool interrupts the connection meanwhile, an error of the
-    /// operation becomes an interrupt: at once if the connector has an
+    /// Runs an operation that blocks. If the pool interrupts the connection meanwhile, the result is an
+    /// interrupt, whatever the operation says: at once if the connector has an
     /// [interrupter](Connector::interrupter), otherwise when the operation returns. A [`ConnectionError`] that
     /// leaves the connection unfit marks it.
     ///
     /// # Errors
     ///
-    /// That of `operation`, or [`OperationError::Interrupted`].
+    /// That of `operation`, or [`OperationError::Interrupted`], also when `operation` succeeded.
+    ///
+    /// # Panics
+    ///
+    /// When `operation` does. The connection is closed when it is checked in.
     pub fn run_blocking<'c, T>(
         &'c mut self,
         operation: impl FnOnce(&'c mut K::Connection) -> Result<T, ConnectionError>,
     ) -> Result<T, OperationError> {
-        let GuardParts { driver, id, connection, interrupt, error } = self.parts();
-        let interrupted = || InterruptedError::new(Arc::clone(driver.address()));
+        let GuardParts { driver, id, connection, interrupt, error, is_unfinished } = self.parts();
         // In a child process nothing must be sent on a socket of the parent.
         if interrupt.has_happened() || driver.is_inherited() {
-            return Err(interrupted().into());
+            return Err(InterruptedError::new(Arc::clone(driver.address())).into());
         }
-        operation(connection).map_err(|cause| {
-            if interrupt.has_happened() {
-                return interrupted().into();
-            }
-            operation_failed(driver, id, error, &cause);
-            cause.into()
-        })
+        // An earlier operation that did not end is not made good by this one.
+        let was_unfinished = std::mem::replace(is_unfinished, true);
+        let outcome = operation(connection);
+        *is_unfinished = was_unfinished;
+        conclude(driver, id, interrupt, error, outcome)
     }
 }
 
@@ -204,9 +214,12 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> PooledConnection<R, K> {
     /// leaves the connection unfit marks it; each is shown to
     /// [`Builder::on_failure`](crate::builder::Builder::on_failure) before this returns.
     ///
+    /// Dropping the future after it was polled drops the operation, and so does a panic in it: the connection
+    /// is closed when it is checked in, whether or not a later operation succeeds.
+    ///
     /// # Errors
     ///
-    /// That of `operation`, or [`OperationError::Interrupted`].
+    /// That of `operation`, or [`OperationError::Interrupted`], also when `operation` succeeded.
     pub async fn run<'c, T, F>(
         &'c mut self,
         operation: impl FnOnce(&'c mut K::Connection) -> F,
@@ -214,11 +227,38 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> PooledConnection<R, K> {
     where
         F: Future<Output = Result<T, ConnectionError>>,
     {
+        self.run_operation(false, operation).await
+    }
+
+    /// As [`run`](Self::run), for an operation that a later one continues after it was dropped. The connector
+    /// finds fault with the connection if none does.
+    #[cfg(feature = "tls")]
+    pub(crate) async fn run_resumable<'c, T, F>(
+        &'c mut self,
+        operation: impl FnOnce(&'c mut K::Connection) -> F,
+    ) -> Result<T, OperationError>
+    where
+        F: Future<Output = Result<T, ConnectionError>>,
+    {
+        self.run_operation(true, operation).await
+    }
+
+    async fn run_operation<'c, T, F>(
+        &'c mut self,
+        is_resumable: bool,
+        operation: impl FnOnce(&'c mut K::Connection) -> F,
+    ) -> Result<T, OperationError>
+    where
+        F: Future<Output = Result<T, ConnectionError>>,
+    {
         self.check_process()?;
-        let GuardParts { driver, id, connection, interrupt, error } = self.parts();
+        let GuardParts { driver, id, connection, interrupt, error, is_unfinished } = self.parts();
         if interrupt.has_happened() {
             return Err(InterruptedError::new(Arc::clone(driver.address())).into());
         }
+        // An earlier operation that did not end is not made good by this one.
+        let was_unfinished = *is_unfinished;
+        *is_unfinished |= !is_resumable;
         let mut interrupted = std::pin::pin!(interrupt.happens());
         let mut operation = std::pin::pin!(operation(connection));
         let outcome = std::future::poll_fn(|cx| {
@@ -230,10 +270,8 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> PooledConnection<R, K> {
         let Some(outcome) = outcome.await else {
             return Err(InterruptedError::new(Arc::clone(driver.address())).into());
         };
-        if let Err(cause) = &outcome {
-            operation_failed(driver, id, error, cause);
-        }
-        outcome.map_err(Into::into)
+        *is_unfinished = was_unfinished;
+        conclude(driver, id, interrupt, error, outcome)
     }
 }
 
@@ -261,7 +299,11 @@ impl<R: Runtime, K: Connector<R>> Drop for PooledConnection<R, K> {
             let text = "interrupted by the pool";
             conn.interrupt.has_happened().then(|| ConnectionError::network(Stage::Operation, text))
         };
-        let error = conn.error.take().or_else(interrupted);
+        let unfinished = || {
+            let text = "an operation was dropped, or panicked, before its end";
+            conn.is_unfinished.then(|| ConnectionError::protocol(Stage::Operation, text))
+        };
+        let error = conn.error.take().or_else(interrupted).or_else(unfinished);
         let error = error.or_else(|| self.driver.fault(&conn.connection));
         let health = error.map_or(Health::Healthy, Health::Errored);
         self.driver.check_in(self.id, conn, health);

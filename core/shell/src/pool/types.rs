@@ -30,6 +30,8 @@ pub struct PooledSocket<R: Runtime, K: Connector<R>> {
     pub(super) interrupt: Arc<Interrupt>,
     /// Why it must not be used again, if so.
     pub(super) error: Option<ConnectionError>,
+    /// An operation has begun and not ended: it was dropped, or has panicked, or still runs.
+    pub(super) is_unfinished: bool,
 }
 
 /// What becomes of a check-out: a connection for [`PoolDriver::guard`](super::PoolDriver::guard), or why

@@ -1,11 +1,11 @@
 //! Failures are reported before the pool learns of them, so that SDAM can clear it first.
 
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use cenote_core::error::{ConnectionError, Kind};
-use cenote_core::pool::{CheckOutError, PoolOptions, ServiceId, Status};
+use cenote_core::error::{ConnectionError, Kind, OperationError};
+use cenote_core::pool::{CheckOutError, CloseReason, Event, PoolOptions, ServiceId, Status};
 use cenote_core::sdam::PoolVerdict;
 use cenote_shell::builder::Builder;
 use cenote_shell::connection::{Connector, HandshakeReporter, Target};
@@ -24,6 +24,8 @@ on_all_runtimes!(
     a_load_balanced_pool_clears_the_service,
     a_load_balanced_connector_has_to_report_the_service,
     a_connection_whose_fault_check_panics_is_broken,
+    an_operation_that_panics_breaks_the_connection,
+    an_operation_that_is_interrupted_fails_also_when_it_succeeds,
 );
 
 /// Connections that were reported, and whether the report cleared the pool.
@@ -253,4 +255,47 @@ fn a_connection_whose_fault_check_panics_is_broken<R: TestRuntime>() {
     drop(pool.check_out().expect("a connection"));
     assert_eq!(pool.snapshot().total, 0);
     pool.close();
+}
+
+/// For a connector that finds no fault with it.
+fn an_operation_that_panics_breaks_the_connection<R: TestRuntime>() {
+    let gate = Gate::open();
+    let closed = Arc::new(Mutex::new(None));
+    let seen = Arc::clone(&closed);
+    let pool = builder::<R>(&gate, at_most(1))
+        .on_event(move |event| {
+            if let Event::ConnectionClosed { reason, error, .. } = &event.event {
+                *seen.lock().expect("no panic") = Some((*reason, error.is_some()));
+            }
+        })
+        .build()
+        .expect("good options");
+    pool.ready();
+    let mut connection = pool.check_out().expect("a connection");
+    let operation = AssertUnwindSafe(|| {
+        connection.run(|_| -> Result<(), _> { resume_unwind(Box::new("on purpose")) })
+    });
+    assert!(catch_unwind(operation).is_err());
+    connection.run(|_| Ok(())).expect("it works, and does not make up for the first one");
+    drop(connection);
+    assert_eq!(gate.alive(), [0; 0]);
+    until(|| closed.lock().expect("no panic").is_some());
+    assert_eq!(*closed.lock().expect("no panic"), Some((CloseReason::Error, true)));
+}
+
+fn an_operation_that_is_interrupted_fails_also_when_it_succeeds<R: TestRuntime>() {
+    let gate = Gate::open();
+    let (pool, _, reported) = cleared_by_failures::<R>(&gate, at_most(2));
+    for outcome in [Ok(()), Err(failure())] {
+        let mut connection = pool.check_out().expect("a connection");
+        let idle = pool.check_out().expect("a connection");
+        let outcome = connection.run(|_| {
+            pool.clear(failure(), true);
+            until(|| idle.is_interrupted()); // After this one.
+            outcome
+        });
+        assert!(matches!(outcome, Err(OperationError::Interrupted(_))), "{outcome:?}");
+        assert_eq!(take(&reported), []);
+        pool.ready();
+    }
 }

@@ -57,7 +57,7 @@ where
     ///
     /// The connection failed, no reply is due, or the pool interrupted the connection.
     pub async fn receive(&mut self) -> Result<MessageBuf, OperationError> {
-        self.run(Connection::receive).await
+        self.run_resumable(Connection::receive).await
     }
 
     /// The bytes themselves, for drivers with their own way to write and read messages.

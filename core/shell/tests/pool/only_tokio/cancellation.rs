@@ -154,6 +154,24 @@ async fn an_operation() {
     }
 }
 
+/// The connector finds no fault with it.
+#[tokio::test(start_paused = true)]
+async fn an_operation_that_is_dropped_breaks_the_connection() {
+    for polls in 0..2 {
+        let gate = Gate::open();
+        let (pool, _) = ready(&gate, at_most(1));
+        let mut connection = pool.check_out().await.unwrap();
+        {
+            let operation = connection.run(async |_| std::future::pending().await);
+            let operation: &mut (dyn Future<Output = Result<(), _>> + Unpin) = &mut pin!(operation);
+            assert!(!poll_times(operation, polls).await);
+        }
+        connection.run(async |_| Ok(())).await.expect("it does not make up for the first one");
+        drop(connection);
+        assert_eq!(gate.alive().len(), 1 - polls);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_task_that_is_aborted_or_panics() {
     let gate = Gate::open();
