@@ -5,6 +5,8 @@ use core::{fmt, net::Ipv6Addr, str::FromStr};
 
 use thiserror::Error;
 
+use crate::one_line::is_unprintable;
+
 /// The address of one server, as a connection string or a server's own reply gives it.
 ///
 /// Equal addresses are equal values: host names are in lower case and IPv6 addresses in their
@@ -58,17 +60,18 @@ pub enum AddressError {
     #[error("the character {0:?} cannot be part of a host name")]
     Character(char),
     /// Longer than the domain name system allows.
-    #[error("the host name is longer than {max} characters", max = ServerAddress::MAX_HOST_LENGTH)]
+    #[error("the host name or path is longer than {max} characters", max = ServerAddress::MAX_HOST_LENGTH)]
     TooLong,
     /// A path that is not the path of a socket.
-    #[error("the path of a UNIX socket ends in `.sock` and holds no NUL")]
+    #[error("the path of a UNIX socket ends in `.sock` and has no control or invisible characters")]
     Socket,
 }
 
 impl ServerAddress {
     /// The port of a server whose address names none.
     pub const DEFAULT_PORT: u16 = 27017;
-    /// How many characters a host name may have.
+    /// How many characters a host name may have, and the path of a socket, which operating systems
+    /// limit to about 100.
     pub const MAX_HOST_LENGTH: usize = 253;
 
     /// A host name, an IPv4 address, or an IPv6 address in brackets.
@@ -87,10 +90,13 @@ impl ServerAddress {
     ///
     /// # Errors
     ///
-    /// When `path` does not end in `.sock`.
+    /// When `path` does not end in `.sock`, is too long, or has control or invisible characters.
     pub fn unix(path: &str) -> Result<Self, AddressError> {
-        if !path.ends_with(".sock") || path.contains('\0') {
+        if !path.ends_with(".sock") || path.contains(is_unprintable) {
             return Err(AddressError::Socket);
+        }
+        if path.chars().count() > Self::MAX_HOST_LENGTH {
+            return Err(AddressError::TooLong);
         }
         Ok(Self::Unix { path: path.to_string() })
     }
@@ -178,7 +184,7 @@ fn canonical(host: &str) -> Result<String, AddressError> {
 
 /// Names in other scripts pass: resolvers know how to encode them.
 fn may_be_in_a_name(character: char) -> bool {
-    !character.is_control()
+    !is_unprintable(character)
         && !character.is_whitespace()
         && !r#":/?#[]@\"<>^`{|}%,"#.contains(character)
 }

@@ -65,6 +65,7 @@
 extern crate alloc;
 
 pub mod address;
+mod one_line;
 pub mod pool;
 
 #[cfg(feature = "std")]

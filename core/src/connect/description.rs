@@ -1,11 +1,12 @@
 use core::fmt;
 
+use crate::error::OneLine;
 use crate::pool::ServiceId;
 use crate::sdam::TopologyVersion;
 use crate::uri::{Compressor, Mechanism};
 
 /// The server at the other end of a connection, from its reply to hello.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectionDescription {
     /// The type of the server.
@@ -36,6 +37,40 @@ pub struct ConnectionDescription {
     pub compressor: Option<Compressor>,
     /// How the connection was authenticated; `None` until then, and if it never is.
     pub mechanism: Option<Mechanism>,
+}
+
+/// The set's name is cut.
+impl fmt::Debug for ConnectionDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kind,
+            hello_ok,
+            min_wire_version,
+            max_wire_version,
+            limits,
+            set_name,
+            session_timeout_minutes,
+            connection_id,
+            service_id,
+            topology_version,
+            compressor,
+            mechanism,
+        } = self;
+        f.debug_struct("ConnectionDescription")
+            .field("kind", kind)
+            .field("hello_ok", hello_ok)
+            .field("min_wire_version", min_wire_version)
+            .field("max_wire_version", max_wire_version)
+            .field("limits", limits)
+            .field("set_name", &set_name.as_deref().map(OneLine::name))
+            .field("session_timeout_minutes", session_timeout_minutes)
+            .field("connection_id", connection_id)
+            .field("service_id", service_id)
+            .field("topology_version", topology_version)
+            .field("compressor", compressor)
+            .field("mechanism", mechanism)
+            .finish()
+    }
 }
 
 /// The type of a server in Server Discovery and Monitoring.

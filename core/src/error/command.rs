@@ -2,14 +2,14 @@ use core::fmt;
 
 use bson::{RawBsonRef, RawDocument};
 
-use super::one_line::OneLine;
 use crate::number;
+use crate::one_line::OneLine;
 use crate::sdam::TopologyVersion;
 
 /// An error reply of a server.
 ///
 /// Nothing of the reply is trusted: a field of the wrong type counts as absent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct CommandError {
     /// Where in the reply the error is.
     pub part: ReplyPart,
@@ -83,20 +83,35 @@ impl fmt::Display for CommandError {
         let said =
             if self.message.is_empty() { "the server gave no reason" } else { &self.message };
         match self.part {
-            ReplyPart::Command => write!(f, "{}", OneLine(said))?,
-            ReplyPart::WriteConcern => write!(f, "write concern: {}", OneLine(said))?,
+            ReplyPart::Command => write!(f, "{}", OneLine::text(said))?,
+            ReplyPart::WriteConcern => write!(f, "write concern: {}", OneLine::text(said))?,
         }
         match (self.code, &self.code_name) {
-            (Some(code), Some(name)) => write!(f, " (code {code}, {})", OneLine(name))?,
+            (Some(code), Some(name)) => write!(f, " (code {code}, {})", OneLine::name(name))?,
             (Some(code), None) => write!(f, " (code {code})")?,
-            (None, Some(name)) => write!(f, " ({})", OneLine(name))?,
+            (None, Some(name)) => write!(f, " ({})", OneLine::name(name))?,
             (None, None) => {}
         }
         // All that the error reports is shown (LG-50).
         if self.labels.is_empty() {
             return Ok(());
         }
-        write!(f, " [{}]", OneLine(&self.labels.join(", ")))
+        write!(f, " [{}]", OneLine::text(&self.labels.join(", ")))
+    }
+}
+
+/// Texts of the server are cut.
+impl fmt::Debug for CommandError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { part, code, code_name, message, labels, topology_version } = self;
+        f.debug_struct("CommandError")
+            .field("part", part)
+            .field("code", code)
+            .field("code_name", &code_name.as_deref().map(OneLine::name))
+            .field("message", &OneLine::text(message))
+            .field("labels", &OneLine::text(&labels.join(", ")))
+            .field("topology_version", topology_version)
+            .finish()
     }
 }
 

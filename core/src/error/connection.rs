@@ -3,8 +3,8 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::command::CommandError;
-use super::one_line::OneLine;
 use super::{Stage, label};
+use crate::one_line::OneLine;
 
 /// A cause from below: an I/O error, a TLS error, or a plain text.
 pub type BoxError = Box<dyn core::error::Error + Send + Sync>;
@@ -14,7 +14,7 @@ pub type BoxError = Box<dyn core::error::Error + Send + Sync>;
 /// Cheap to clone: the failure that clears a pool fails every request that waited for it. Shown, it
 /// is one line of bounded length that names the stage and the reason. It holds what the shell and
 /// the server put into it and nothing else: no address, no credential, no payload.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ConnectionError {
     inner: Arc<Inner>,
 }
@@ -41,7 +41,6 @@ pub enum Kind {
     Configuration,
 }
 
-#[derive(Debug)]
 struct Inner {
     stage: Stage,
     kind: Kind,
@@ -99,7 +98,7 @@ impl ConnectionError {
     }
 
     fn new(stage: Stage, kind: Kind, reason: &str, source: Option<BoxError>) -> Self {
-        let reason = OneLine(reason).to_string();
+        let reason = OneLine::text(reason).to_string();
         Self { inner: Arc::new(Inner { stage, kind, reason, source }) }
     }
 }
@@ -211,7 +210,22 @@ impl fmt::Display for ConnectionError {
     }
 }
 
+/// The source in one line.
+impl fmt::Debug for ConnectionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { stage, kind, reason, source } = &*self.inner;
+        let source = source.as_ref().map(|source| format!("{source:?}"));
+        f.debug_struct("ConnectionError")
+            .field("stage", stage)
+            .field("kind", kind)
+            .field("reason", reason)
+            .field("source", &source.as_deref().map(OneLine::text))
+            .finish()
+    }
+}
+
 impl core::error::Error for ConnectionError {
+    /// The cause as it is: unlike this error, it may have several lines and be of any length.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         let source: &(dyn core::error::Error + 'static) = self.inner.source.as_deref()?;
         Some(source)

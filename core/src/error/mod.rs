@@ -14,7 +14,6 @@ mod command;
 mod connection;
 mod interrupted;
 pub mod label;
-mod one_line;
 mod operation;
 mod pool;
 mod stage;
@@ -25,3 +24,5 @@ pub use interrupted::InterruptedError;
 pub use operation::OperationError;
 pub use pool::PoolError;
 pub use stage::Stage;
+
+pub use crate::one_line::OneLine;

@@ -9,7 +9,7 @@ use super::action::{Action, ActionSink, Line, SocketId};
 use super::machine::Connected;
 use super::{Deadline, DeadlineReason, Event, Monitor, MonitorOptions, ServerDescription};
 use crate::connect::{Command, ConnectionDescription, ServerKind};
-use crate::error::{ConnectionError, Stage};
+use crate::error::{ConnectionError, OneLine, Stage};
 use crate::pool::Instant;
 use crate::sdam::{PoolVerdict, monitor_verdict};
 use crate::wire::Flags;
@@ -232,7 +232,7 @@ impl Monitor {
             return None;
         }
         let belongs = match &hello.set_name {
-            Some(set) => format!("belongs to the replica set `{set}`"),
+            Some(set) => format!("belongs to the replica set `{}`", OneLine::name(set)),
             None => "belongs to no replica set".to_owned(),
         };
         let reason =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::RoundTrip;
 use crate::connect::{ConnectionDescription, ServerKind};
-use crate::error::ConnectionError;
+use crate::error::{ConnectionError, OneLine};
 use crate::pool::Instant;
 use crate::sdam::TopologyVersion;
 
@@ -79,7 +79,7 @@ impl ServerDescription {
 impl fmt::Display for ServerDescription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.kind(), self.set_name(), &self.error) {
-            (Some(kind), Some(set), _) => write!(f, "{kind} of {set}"),
+            (Some(kind), Some(set), _) => write!(f, "{kind} of {}", OneLine::name(set)),
             (Some(kind), None, _) => kind.fmt(f),
             (None, _, Some(error)) => write!(f, "Unknown: {error}"),
             (None, _, None) => f.write_str("Unknown: not checked yet"),

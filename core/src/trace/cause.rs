@@ -4,7 +4,7 @@ use alloc::string::{String, ToString as _};
 use alloc::sync::Arc;
 use core::fmt;
 
-use crate::error::{ConnectionError, Kind, Stage, label};
+use crate::error::{ConnectionError, Kind, OneLine, Stage, label};
 
 /// A cause that can be recorded.
 ///
@@ -195,7 +195,7 @@ macro_rules! plain_text {
 plain_text!(u32, u64, String, &'static str);
 
 /// A cause in a trace. Cheap to clone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Cause {
     /// The cause without its text.
     pub summary: CauseSummary,
@@ -227,10 +227,21 @@ impl fmt::Display for Cause {
             write!(f, "{stage}: ")?;
         }
         match (&self.text, self.summary.kind) {
-            (Some(text), _) => f.write_str(text),
+            (Some(text), _) => OneLine::text(text).fmt(f),
             (None, Some(kind)) => f.write_str(kind.as_str()),
             (None, None) => f.write_str("unknown"),
         }
+    }
+}
+
+/// The text is cut.
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { summary, text } = self;
+        f.debug_struct("Cause")
+            .field("summary", summary)
+            .field("text", &text.as_deref().map(OneLine::text))
+            .finish()
     }
 }
 

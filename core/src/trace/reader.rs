@@ -2,12 +2,13 @@
 
 use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use std::io::Read;
 
 use bson::RawBsonRef;
 
+use crate::error::OneLine;
 use crate::pool::{Input, Instant, PoolCheckpoint, PoolOptions};
 
 use super::action::ActionRecord;
@@ -26,9 +27,9 @@ use super::{FORMAT, VERSION};
 pub struct TraceHeader {
     /// Of the format.
     pub version: u64,
-    /// The address of the server, or its hash; `None` if it was left out.
+    /// The address of the server, or its hash, in one line; `None` if it was left out.
     pub address: Option<String>,
-    /// The program that recorded, if it gave its name.
+    /// The program that recorded, if it gave its name: one line of at most 256 characters.
     pub program: Option<String>,
     /// Milliseconds since 1970 at [`Instant::ORIGIN`].
     pub origin: i64,
@@ -213,8 +214,8 @@ fn header(fields: &Fields<'_>) -> Found<Begun> {
     };
     let header = TraceHeader {
         version,
-        address: fields.text_if("address")?.map(ToOwned::to_owned),
-        program: fields.text_if("program")?.map(ToOwned::to_owned),
+        address: fields.text_if("address")?.map(|text| OneLine::text(text).to_string()),
+        program: fields.text_if("program")?.map(|text| OneLine::name(text).to_string()),
         origin,
         options: checkpoint.options.clone(),
         start: checkpoint.now,

@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::one_line::OneLine;
+
 /// Something in a connection string that did not make it invalid, but was not done either.
 ///
 /// The parser prints nothing; the caller decides where warnings go. They name the
@@ -86,7 +88,7 @@ impl UriWarning {
 
 impl fmt::Display for UriWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.option, self.problem)
+        write!(f, "{}: {}", OneLine::name(&self.option), self.problem)
     }
 }
 

@@ -3,6 +3,7 @@ use smallvec::SmallVec;
 
 use super::WireError;
 use super::reader::Reader;
+use crate::one_line::OneLine;
 
 pub(super) const BODY: u8 = 0;
 pub(super) const SEQUENCE: u8 = 1;
@@ -98,7 +99,9 @@ impl<'a> Names<'a> {
         for pair in offsets.windows(2) {
             let identifier = self.name(pair[1]);
             if self.name(pair[0]) == identifier {
-                return Err(WireError::DuplicateSequence { identifier: identifier.to_owned() });
+                return Err(WireError::DuplicateSequence {
+                    identifier: OneLine::name(identifier).to_string(),
+                });
             }
         }
         Ok(())

@@ -45,6 +45,7 @@ use std::fmt;
 use std::io::{self, BufRead};
 use std::sync::Arc;
 
+use cenote_core::error::OneLine;
 use thiserror::Error;
 
 pub use self::event_guard::EventGuard;
@@ -227,7 +228,7 @@ impl Report {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, rule, what } = self;
-        write!(f, "line {line}: {rule}: {what}")
+        write!(f, "line {line}: {rule}: {}", OneLine::text(what))
     }
 }
 

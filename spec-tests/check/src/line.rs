@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
+use cenote_core::error::OneLine;
 use cenote_core::pool::{Event, PoolOptions};
 use serde::Deserialize;
 use thiserror::Error;
@@ -94,7 +95,7 @@ pub enum LineError {
     #[error("this is no event: {0}")]
     Json(#[from] serde_json::Error),
     /// None of the eleven.
-    #[error("there is no event {0:?}")]
+    #[error("there is no event {:?}", OneLine::name(.0))]
     Type(String),
     /// An event about a connection that does not say about which.
     #[error("this {0} has no connectionId")]

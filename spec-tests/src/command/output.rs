@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use cenote_core::error::OneLine;
 use thiserror::Error;
 
 /// Prints. A [closed pipe](has_seen_enough) is no error.
@@ -22,9 +23,24 @@ pub(super) fn print(text: impl Display) -> io::Result<()> {
     }
 }
 
-/// Writes a line to standard error. Errors of that are ignored.
+/// Writes a line to standard error, without what could affect a terminal. Errors of that are
+/// ignored.
 pub(super) fn tell(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let line = line.to_string();
+    let _ = writeln!(io::stderr(), "{}", printable(&line));
+}
+
+/// A text that may be from a file, a server or a command line, as a line for a terminal.
+pub(super) const fn printable(text: &str) -> OneLine<'_> {
+    OneLine::with_limit(text, LINE_MAX)
+}
+
+/// Longer than any path.
+const LINE_MAX: usize = 5000;
+
+/// A path for a terminal.
+pub(super) fn shown(path: &Path) -> String {
+    printable(&path.to_string_lossy()).to_string()
 }
 
 /// The reader closed the pipe, as in `… | head`.

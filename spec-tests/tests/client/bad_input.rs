@@ -23,6 +23,7 @@ on_all_runtimes!(
     one_bad_server_of_three,
     what_is_not_of_this_client,
     a_host_that_is_named_twice,
+    a_name_that_forges_and_floods,
 );
 
 const SOON: &str = "serverSelectionTimeoutMS=300";
@@ -170,6 +171,28 @@ fn what_is_not_of_this_client(shell: Shell) {
         "elsewhere.example.com:27017 is no host of this client: name it in the connection string"
     );
     world.client.close();
+}
+
+/// The name of a replica set is the server's, and comes before it has to prove anything.
+fn a_name_that_forges_and_floods(shell: Shell) {
+    use cenote_endpoint::{ReplicaSet, Topology};
+    let forged = "rs0\r\n2026-11-22 ERROR root logged in\u{1b}[31m\u{202e}".to_owned();
+    for name in [forged, "x".repeat(1 << 20)] {
+        let set = ReplicaSet { role: Role::Secondary, ..ReplicaSet::primary(&name) };
+        let server = crate::world::start(Topology::ReplicaSet(set));
+        let world = World::of(shell, &[&server], SOON);
+        let error = world.client.check_out(&Selector::Primary).err().expect("there is none");
+        let status = &world.client.servers()[0];
+        let told = world.server_texts();
+        world.client.close();
+        let shown = [error.to_string(), format!("{error:?}"), status.to_string()];
+        for shown in told.into_iter().chain(shown).chain([format!("{status:?}")]) {
+            let is_bad = |it: char| it.is_control() || it == '\u{202e}';
+            assert!(!shown.contains(is_bad), "{}", shown.escape_debug());
+            assert!(shown.chars().count() < 4000, "{} characters", shown.len());
+        }
+        assert!(error.to_string().contains("RSSecondary of "), "{error}");
+    }
 }
 
 #[test]

@@ -139,6 +139,11 @@ impl World {
         self.addresses_of(name).len()
     }
 
+    /// What was told of servers, as it is shown.
+    pub(crate) fn server_texts(&self) -> Vec<String> {
+        self.told.tales().servers.iter().map(|event| format!("{event:?}")).collect()
+    }
+
     pub(crate) fn pool_events(&self) -> Vec<&'static str> {
         self.told.tales().pools.iter().map(|(_, event)| event.name()).collect()
     }

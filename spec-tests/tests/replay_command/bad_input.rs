@@ -233,3 +233,30 @@ fn another_fingerprint_is_no_broken_file_but_it_is_not_good_either() {
         assert!(status == 1 && error.contains("the fingerprint is"), "{error}");
     }
 }
+
+/// A trace may come from anywhere.
+#[test]
+fn a_trace_gives_no_orders_to_a_terminal_and_does_not_break_its_page() {
+    let folder = Folder::new();
+    let trace = std::fs::read(folder.traffic("a.bson", &[])).expect("a file");
+    let mut parts = Parts::of(&trace);
+    let forged = "<!--<script>\u{1b}]0;title\u{7}\u{202e}\n3 steps: fine";
+    parts.documents[0].insert("program", forged);
+    parts.documents[0].insert("address", forged.repeat(1_000));
+    let path = folder.path("forged\u{1b}[31m.bson");
+    let whole: Vec<u8> = parts.documents.iter().flat_map(bytes).collect();
+    std::fs::write(&path, whole).expect("a file");
+    let page = folder.path("page\u{1b}[31m.html");
+    let drawn = good(&["replay", text(&path), "--html", text(&page)]);
+    let missing = bad(&["replay", text(&folder.path("\u{1b}[31m\nnone"))]).1;
+    let printed = good(&["replay", text(&path), "--json"]);
+    for shown in [drawn, missing, printed, good(&["replay", text(&path)])] {
+        let is_bad = |it: char| (it.is_control() && it != '\n') || it == '\u{202e}';
+        assert!(!shown.contains(is_bad), "{}", shown.escape_debug());
+        assert!(shown.lines().next().is_some_and(|line| line.len() < 4000), "{shown}");
+    }
+    let page = std::fs::read_to_string(page).expect("a page");
+    let about = page.split("<script").nth(1).expect("the header of the trace");
+    assert!(!about.contains("<!--"), "it keeps the script from ending");
+    assert!(about.contains("\\u003c!--\\u003cscript"), "the text itself is there");
+}

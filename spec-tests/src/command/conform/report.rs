@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use crate::command::output::printable;
 use crate::conform::{self, Outcome, Target, Verdict};
 
 /// What `--json` prints.
@@ -82,11 +83,6 @@ impl Report {
         );
         println!("{passed} passed, {failed} failed, {skipped} skipped");
     }
-}
-
-/// What a file says is no order to a terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|it| if it.is_control() { '\u{fffd}' } else { it }).collect()
 }
 
 impl File {

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::print::holds;
 use super::{Arguments, Unplayable, ended_early, open};
+use crate::command::output::shown;
 use crate::replay::picture::{self, Collector};
 use crate::replay::step_reader::StepReader;
 
@@ -32,11 +33,11 @@ pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, 
     let steps = picture.steps;
     if let Some(path) = &arguments.html {
         create(path, |file| picture::html(&picture, header, file))?;
-        writeln!(out, "{steps} steps drawn in {}", path.display())?;
+        writeln!(out, "{steps} steps drawn in {}", shown(path))?;
     }
     if let Some(path) = &arguments.perfetto {
         create(path, |file| picture::perfetto(&picture, header, file))?;
-        writeln!(out, "{steps} steps for https://ui.perfetto.dev in {}", path.display())?;
+        writeln!(out, "{steps} steps for https://ui.perfetto.dev in {}", shown(path))?;
     }
     Ok(good)
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use cenote_core::trace::TraceError;
 use thiserror::Error;
 
-use super::output::{SameFile, has_seen_enough, tell};
+use super::output::{SameFile, has_seen_enough, shown, tell};
 use crate::replay::diff::diff;
 use crate::replay::history::History;
 use crate::replay::shrink::{self, Property};
@@ -146,7 +146,7 @@ fn shrink(
     let written = File::create(&path).and_then(|file| shrunk.write(file));
     written.map_err(|source| Unplayable::File { path: path.clone(), source })?;
     let (before, after) = (history.inputs.len(), shrunk.inputs.len());
-    writeln!(out, "{before} steps shrunk to {after} in {}", path.display())?;
+    writeln!(out, "{before} steps shrunk to {after} in {}", shown(&path))?;
     writeln!(out, "{}", shrink::summary(&shrunk))?;
     Ok(true)
 }

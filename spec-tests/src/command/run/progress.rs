@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::tally::Counts;
 use super::text::{self, Count};
-use crate::command::output::tell;
+use crate::command::output::{printable, tell};
 
 /// What is told on standard error while the work goes on: two lines that change in a terminal, and
 /// elsewhere a plain one now and then.
@@ -80,7 +80,7 @@ impl Progress {
         if self.bar.is_hidden() {
             tell(line);
         } else {
-            self.bar.println(line);
+            self.bar.println(printable(line).to_string());
         }
     }
 

@@ -31,8 +31,8 @@ pub fn html(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io
         "texts": picture.texts,
         "columns": columns,
     });
-    // In a script, `</` would end the script.
-    let about = about.to_string().replace("</", "<\\/");
+    // In a script, `</script` ends the script, and `<!--<script` keeps it from ending.
+    let about = about.to_string().replace('<', "\\u003c");
     for part in PAGE.split("%%") {
         match part {
             "ABOUT" => out.write_all(about.as_bytes())?,
