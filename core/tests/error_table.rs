@@ -158,6 +158,9 @@ Where the specifications leave room:
 * The label decides, whatever its origin: a refusal that the server itself labels as overload has no effect, even if
   its code reports a change of state.
 * A protocol violation on an established connection affects only that connection.
+* A TLS handshake that the server ends with an alert, and a port that speaks no TLS, are protocol errors of the TLS
+  handshake, also when the alert arrives while hello is awaited, as with TLS 1.3. Only what is wrong with the server's
+  certificate is TLS verification. Server selection goes on after the former, and fails at once after the latter.
 
 ## Every stage and kind
 

@@ -135,7 +135,7 @@ fn bad_certificates() {
     }
 }
 
-// ER-33: bytes that do not come are, garbage is not.
+// ER-33: bytes that do not come are, garbage and alerts are not.
 #[test]
 fn tls_handshakes_that_go_wrong() {
     let endpoint = start(Settings::default(), ListenOptions::with_tls());
@@ -151,8 +151,16 @@ fn tls_handshakes_that_go_wrong() {
         assert_eq!(error.labels(false).collect::<Vec<_>>(), OVERLOAD);
     }
     let garbage = fail(TlsFault::Garbage, "");
-    assert_eq!(garbage.stage(), Stage::TlsCertificate, "{garbage}");
-    assert_eq!(garbage.labels(false).count(), 0);
+    assert_eq!(garbage.to_string(), "TLS handshake: the port speaks no TLS");
+    let refused = fail(TlsFault::Alert { description: 80 }, "");
+    assert_eq!(
+        refused.to_string(),
+        "TLS handshake: the server ended the TLS handshake: internal_error"
+    );
+    for error in [garbage, refused] {
+        assert_eq!((error.stage(), error.kind()), (Stage::TlsIo, &Kind::Protocol), "{error}");
+        assert_eq!(error.labels(false).count(), 0);
+    }
     endpoint.set_tls_fault(None);
     ping(&mut open(&endpoint.uri(), "").unwrap());
 }

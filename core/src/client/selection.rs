@@ -1,6 +1,6 @@
 use super::Selector;
 use crate::connect::ServerKind;
-use crate::error::Kind;
+use crate::error::{Kind, Stage};
 use crate::monitor::ServerDescription;
 use crate::pool::{Instant, Snapshot};
 
@@ -54,12 +54,14 @@ pub fn choose<S: Copy>(
 }
 
 /// Whether the problem of a server does not pass with time: a refused server, such as a
-/// certificate, a protocol, the name of a replica set, stays refused.
+/// certificate, a protocol, the name of a replica set, stays refused. A TLS handshake that failed
+/// otherwise, such as by an alert, may succeed later.
 #[must_use]
 pub fn is_hopeless(description: &ServerDescription) -> bool {
     let Some(error) = &description.error else { return false };
     match error.kind() {
-        Kind::Protocol | Kind::Configuration => true,
+        Kind::Protocol => error.stage() != Stage::TlsIo,
+        Kind::Configuration => true,
         Kind::Network | Kind::NetworkTimeout { .. } | Kind::Command(_) => false,
     }
 }
@@ -69,7 +71,7 @@ mod tests {
     use super::{Candidate, choose, is_hopeless};
     use crate::client::Selector;
     use crate::connect::ServerKind::{self, Mongos, RsPrimary, RsSecondary};
-    use crate::error::{ConnectionError, Stage};
+    use crate::error::{ConnectionError, Stage, TlsFailure};
     use crate::monitor::ServerDescription;
     use crate::pool::{Instant, NoPayload, PoolOptions, PoolState, Snapshot};
     use core::time::Duration;
@@ -153,5 +155,7 @@ mod tests {
         assert!(!of(Some(ConnectionError::timeout(Stage::Tcp, Duration::ZERO))));
         assert!(of(Some(ConnectionError::configuration(Stage::Hello, "another set"))));
         assert!(of(Some(ConnectionError::protocol(Stage::Hello, "no reply"))));
+        assert!(of(Some(ConnectionError::certificate("expired"))));
+        assert!(!of(Some(ConnectionError::tls(Stage::TlsIo, TlsFailure::NotTls))));
     }
 }

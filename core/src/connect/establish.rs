@@ -70,7 +70,7 @@ pub enum Step {
     /// Send this, as one message.
     Send(Command),
     /// Wait for the reply: nothing else is to be done until [`Establish::reply`],
-    /// [`Establish::failed`] or [`Establish::timed_out`].
+    /// [`Establish::failed`] or [`Establish::timed_out`] or another kind of failure.
     Receive,
     /// [Run](KeyDerivation::run) this, where a millisecond or more of computing blocks nothing
     /// else, and feed what comes out to [`Establish::derived`]. Only where the [`ScramCache`] did
@@ -194,6 +194,12 @@ impl Establish {
     /// The time for establishing connections ran out, `after` so long.
     pub fn timed_out(&mut self, after: Duration) {
         self.fail(ConnectionError::timeout(self.stage(), after));
+    }
+
+    /// The connection failed with this error, such as the [`ConnectionError::tls`] of this
+    /// [`stage`](Self::stage).
+    pub fn failed_with(&mut self, error: ConnectionError) {
+        self.fail(error);
     }
 
     /// The bytes are not a message, for this reason.

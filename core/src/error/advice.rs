@@ -5,6 +5,9 @@ impl ConnectionError {
     /// the reason already says it, or there is no advice. For people that diagnose a server.
     #[must_use]
     pub fn advice(&self) -> Option<&'static str> {
+        if let Some(failure) = self.tls_failure() {
+            return Some(failure.advice());
+        }
         match (self.stage(), self.kind()) {
             // It names the option.
             (_, Kind::Configuration) => None,
@@ -18,7 +21,8 @@ impl ConnectionError {
             }
             (Stage::TlsIo, _) => Some("if the server does not speak TLS, leave tls=true out"),
             (Stage::TlsCertificate, _) => Some(
-                "the certificate has to be valid now, for this host, and of an authority in tlsCAFile",
+                "the server's certificate has to be valid now, for this host, and of an authority in \
+                 tlsCAFile",
             ),
             (Stage::Hello, Kind::Network) => {
                 Some("the server has gone, or speaks TLS: then add tls=true")

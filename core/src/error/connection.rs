@@ -3,7 +3,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::command::CommandError;
-use super::{Stage, label};
+use super::{Stage, TlsFailure, label};
 use crate::one_line::OneLine;
 
 /// A cause from below: an I/O error, a TLS error, or a plain text.
@@ -82,13 +82,25 @@ impl ConnectionError {
         Self::new(stage, Kind::Protocol, reason, None)
     }
 
-    /// TLS refused the server: its certificate, its name, or what it can speak. Bytes that did not
-    /// arrive are [`network`](Self::network) at [`Stage::TlsIo`] instead.
+    /// The certificate of the server was refused: it cannot be trusted, is not valid now, or is of
+    /// another host. Other failures of TLS are [`tls`](Self::tls), and bytes that did not arrive
+    /// are [`network`](Self::network) at [`Stage::TlsIo`].
     #[must_use]
     pub fn certificate(source: impl Into<BoxError>) -> Self {
         let source = source.into();
         let reason = source.to_string();
         Self::new(Stage::TlsCertificate, Kind::Protocol, &reason, Some(source))
+    }
+
+    /// TLS ended the connection at this stage, and not for the server's certificate.
+    ///
+    /// Until hello is answered this is an error at [`Stage::TlsIo`]: with TLS 1.3 a server refuses
+    /// the client's certificate when the client has already sent hello.
+    #[must_use]
+    pub fn tls(stage: Stage, failure: TlsFailure) -> Self {
+        let stage = if stage == Stage::Hello { Stage::TlsIo } else { stage };
+        let reason = failure.reason(stage);
+        Self::new(stage, Kind::Protocol, &reason, Some(failure.into()))
     }
 
     /// This side cannot go on, for the reason given. The reason must not hold a secret.
@@ -197,6 +209,12 @@ impl ConnectionError {
             Kind::Command(_) | Kind::Configuration => !self.stage().is_establishing(),
             Kind::Network | Kind::NetworkTimeout { .. } | Kind::Protocol => false,
         }
+    }
+
+    /// Why TLS ended the connection, if it did and not for the server's certificate.
+    #[must_use]
+    pub fn tls_failure(&self) -> Option<&TlsFailure> {
+        self.inner.source.as_ref()?.downcast_ref()
     }
 
     fn can_be_overload(&self) -> bool {

@@ -17,6 +17,7 @@ pub mod label;
 mod operation;
 mod pool;
 mod stage;
+mod tls;
 
 pub use command::{CommandError, ReplyPart};
 pub use connection::{BoxError, ConnectionError, Kind};
@@ -24,5 +25,6 @@ pub use interrupted::InterruptedError;
 pub use operation::OperationError;
 pub use pool::PoolError;
 pub use stage::Stage;
+pub use tls::{TlsAlert, TlsFailure};
 
 pub use crate::one_line::OneLine;

@@ -12,9 +12,10 @@ pub enum Stage {
     Tcp,
     /// Reaching a SOCKS5 proxy, logging in there, and its answer about the server.
     Proxy,
-    /// Bytes during the TLS handshake: an end of stream, a reset, silence.
+    /// The TLS handshake: an end of stream, a reset, silence; an alert of the server, or bytes that
+    /// are not TLS.
     TlsIo,
-    /// A decision of TLS: a certificate, a host name, a version, a cipher.
+    /// The certificate of the server: not trusted, not valid now, or of another host.
     TlsCertificate,
     /// The first command and its reply, speculative authentication included.
     Hello,

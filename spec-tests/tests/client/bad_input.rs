@@ -7,7 +7,7 @@ use std::thread;
 use bson::rawdoc;
 use cenote_core::client::{ClientError, SelectionError, Selector};
 use cenote_endpoint::{
-    Endpoint, ListenOptions, Role, ServerCertificate, Settings, TlsOptions, User,
+    Endpoint, ListenOptions, Role, ServerCertificate, Settings, TlsFault, TlsOptions, User,
 };
 
 use crate::shells::{Shell, on_all_runtimes};
@@ -19,6 +19,8 @@ on_all_runtimes!(
     another_protocol,
     tls_where_there_is_none_and_the_reverse,
     certificates_that_are_refused,
+    a_client_certificate_that_the_server_misses,
+    a_tls_handshake_that_is_refused_for_a_while,
     a_wrong_password,
     one_bad_server_of_three,
     what_is_not_of_this_client,
@@ -104,14 +106,28 @@ fn tls_where_there_is_none_and_the_reverse(shell: Shell) {
     assert!(shown.starts_with("hello"), "{shown}");
 }
 
+/// The server says so while the reply to hello is awaited.
+fn a_client_certificate_that_the_server_misses(shell: Shell) {
+    let tls = TlsOptions { requires_client_certificate: true, ..TlsOptions::default() };
+    let options = ListenOptions { tls: Some(tls), ..ListenOptions::default() };
+    let endpoint = Endpoint::start(Settings::default(), options).expect("it starts");
+    let uri = endpoint.uri();
+    let (without, _) = uri.split_once("&tlsCertificateKeyFile=").expect("it is in there");
+    let (error, shown) = refused(shell, &format!("{without}&{SOON}"));
+    assert!(!is_hopeless(&error), "{error}");
+    let reason = "TLS handshake: the server ended the TLS handshake: certificate_required";
+    assert_eq!(shown, reason);
+    assert!(error.to_string().contains("(give a certificate that the server accepts"), "{error}");
+}
+
 /// The error names what is wrong with a certificate, and comes without waiting.
 fn certificates_that_are_refused(shell: Shell) {
     for (certificate, word) in [
         (ServerCertificate::Expired, "expired"),
         (ServerCertificate::NotYetValid, "not valid yet"),
         (ServerCertificate::WrongHost, "not valid for name"),
-        (ServerCertificate::ForeignAuthority, "BadSignature"),
-        (ServerCertificate::SelfSigned, ""),
+        (ServerCertificate::ForeignAuthority, "a signature that is not its issuer's"),
+        (ServerCertificate::SelfSigned, "not of an authority that is trusted"),
     ] {
         let tls = TlsOptions { certificate, ..TlsOptions::default() };
         let options = ListenOptions { tls: Some(tls), ..ListenOptions::default() };
@@ -121,6 +137,31 @@ fn certificates_that_are_refused(shell: Shell) {
         assert!(shown.starts_with("TLS verification"), "{certificate:?}: {shown}");
         assert!(shown.contains(word), "{certificate:?}: {shown}");
         assert!(error.to_string().contains(&shown), "{certificate:?}: {error}");
+    }
+}
+
+/// Such as by a proxy that restarts: the caller is served as soon as TLS works again.
+fn a_tls_handshake_that_is_refused_for_a_while(shell: Shell) {
+    let endpoint = Endpoint::start(Settings::default(), ListenOptions::with_tls());
+    let endpoint = endpoint.expect("it starts");
+    for fault in [TlsFault::Alert { description: 80 }, TlsFault::Garbage] {
+        endpoint.set_tls_fault(Some(fault));
+        let (error, _) = refused(shell, &format!("{}&{SOON}", endpoint.uri()));
+        let timed_out = |error: &ClientError| {
+            matches!(error, ClientError::Selection(SelectionError::TimedOut { .. }))
+        };
+        assert!(timed_out(&error), "{error}");
+
+        let world = World::new(shell, &endpoint.uri());
+        thread::scope(|scope| {
+            let ping = || world.client.command("admin", &rawdoc! { "ping": 1 });
+            let waiting = scope.spawn(ping);
+            world.until("refused", |world| world.error().is_some());
+            assert!(!waiting.is_finished(), "{fault:?}");
+            endpoint.set_tls_fault(None);
+            waiting.join().expect("no panic").expect("a reply");
+        });
+        world.client.close();
     }
 }
 

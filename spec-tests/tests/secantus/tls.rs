@@ -12,8 +12,8 @@ fn start(certificates: &Certificates, client: ClientCertificate) -> Server {
 }
 
 // ER-32: what TLS decides is never overload, and will be decided so again.
-fn assert_refused_by_tls(error: &ConnectionError) {
-    assert_eq!((error.stage(), error.kind()), (Stage::TlsCertificate, &Kind::Protocol), "{error}");
+fn assert_refused_by_tls(error: &ConnectionError, stage: Stage) {
+    assert_eq!((error.stage(), error.kind()), (stage, &Kind::Protocol), "{error}");
     assert_eq!(error.labels(true).count(), 0);
     assert!(!error.is_retryable());
 }
@@ -31,14 +31,15 @@ fn a_server_that_another_authority_vouches_for() {
     let certificates = Certificates::new("127.0.0.1");
     let server = start(&certificates, ClientCertificate::NotAsked);
     let error = open(&server.uri(&Certificates::new("127.0.0.1").trusted())).unwrap_err();
-    assert_refused_by_tls(&error);
+    assert_refused_by_tls(&error, Stage::TlsCertificate);
 }
 
 #[test]
 fn a_certificate_for_another_host() {
     let certificates = Certificates::new("elsewhere.example");
     let server = start(&certificates, ClientCertificate::NotAsked);
-    assert_refused_by_tls(&open(&server.uri(&certificates.trusted())).unwrap_err());
+    let error = open(&server.uri(&certificates.trusted())).unwrap_err();
+    assert_refused_by_tls(&error, Stage::TlsCertificate);
 }
 
 // TL-11.
@@ -55,7 +56,9 @@ fn a_client_with_its_own_certificate() {
 fn a_client_without_the_certificate_that_it_must_have() {
     let certificates = Certificates::new("127.0.0.1");
     let server = start(&certificates, ClientCertificate::Required);
-    assert_refused_by_tls(&open(&server.uri(&certificates.trusted())).unwrap_err());
+    let error = open(&server.uri(&certificates.trusted())).unwrap_err();
+    assert_refused_by_tls(&error, Stage::TlsIo);
+    assert!(error.advice().unwrap().contains("tlsCertificateKeyFile"), "{error}");
 }
 
 // ER-33: to this server the first bytes of TLS are the length of a large message, for whose rest it

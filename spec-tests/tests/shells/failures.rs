@@ -16,6 +16,8 @@ on_all_runtimes!(
     a_name_that_does_not_exist,
     a_server_that_stalls_stage_by_stage,
     handshakes_of_tls_that_end_early,
+    handshakes_of_tls_that_the_server_refuses,
+    a_client_certificate_that_the_server_misses,
     untrusted_certificates,
     invalid_replies,
     servers_that_cheat_during_scram,
@@ -70,9 +72,53 @@ fn handshakes_of_tls_that_end_early(shell: Shell) {
         let error = refusal(&pool(shell, &endpoint.uri()).0);
         assert_eq!(verdict(&error), (Stage::TlsIo, false, true), "{error}");
     }
-    endpoint.set_tls_fault(Some(TlsFault::Garbage));
-    let error = refusal(&pool(shell, &endpoint.uri()).0);
-    assert_eq!(verdict(&error), (Stage::TlsCertificate, false, false), "{error}");
+}
+
+/// Why no connection with TLS is established: not a network error, and not the server's certificate.
+fn refused_by_tls(shell: Shell, uri: &str) -> ConnectionError {
+    let error = refusal(&pool(shell, uri).0);
+    assert_eq!(verdict(&error), (Stage::TlsIo, false, false), "{error}");
+    assert_eq!(error.kind(), &Kind::Protocol, "{error}");
+    assert_eq!(error.labels(true).count(), 0, "{error}");
+    assert!(!error.is_retryable(), "{error}");
+    error
+}
+
+fn handshakes_of_tls_that_the_server_refuses(shell: Shell) {
+    let endpoint = tls(Settings::default());
+    let refused = |fault| {
+        endpoint.set_tls_fault(Some(fault));
+        let error = refused_by_tls(shell, &endpoint.uri());
+        (error.reason().to_owned(), error.advice().expect("there is some"))
+    };
+    for (description, name, names_the_option) in [
+        (80, "internal_error", false),
+        (112, "unrecognized_name", false),
+        (70, "protocol_version", false),
+        (116, "certificate_required", true),
+        (48, "unknown_ca", true),
+    ] {
+        let (reason, advice) = refused(TlsFault::Alert { description });
+        assert_eq!(reason, format!("the server ended the TLS handshake: {name}"));
+        assert_eq!(advice.contains("tlsCertificateKeyFile"), names_the_option, "{name}: {advice}");
+        assert!(!advice.contains("tls=true"), "{name}: {advice}");
+    }
+    let (reason, advice) = refused(TlsFault::Garbage);
+    assert_eq!(reason, "the port speaks no TLS");
+    assert!(advice.contains("leave tls=true out"), "{advice}");
+}
+
+/// With TLS 1.3 the server refuses when the client believes to be done, and awaits the reply to hello.
+fn a_client_certificate_that_the_server_misses(shell: Shell) {
+    let tls = TlsOptions { requires_client_certificate: true, ..TlsOptions::default() };
+    let options = ListenOptions { tls: Some(tls), ..ListenOptions::default() };
+    let endpoint = Endpoint::start(Settings::default(), options).expect("it works");
+    let uri = endpoint.uri();
+    let (without, _) = uri.split_once("&tlsCertificateKeyFile=").expect("it is in there");
+    for _ in 0..10 {
+        let error = refused_by_tls(shell, without);
+        assert_eq!(error.reason(), "the server ended the TLS handshake: certificate_required");
+    }
 }
 
 fn untrusted_certificates(shell: Shell) {

@@ -1,8 +1,8 @@
 //! TLS as the options of a connection string ask for it (feature `tls`), on whatever stream.
 
+mod failure;
 mod verifier;
 
-use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore};
 
+pub use self::failure::handshake_failed;
+pub(crate) use self::failure::{decided, tls_error};
 use self::verifier::Lenient;
 
 /// How to connect with TLS 1.2 or 1.3. Certificates and names are verified unless the connection
@@ -65,15 +67,6 @@ pub fn server_name(address: &ServerAddress) -> Result<ServerName<'static>, Conne
         let reason = "TLS needs a host name or an IP address to verify";
         ConnectionError::configuration(Stage::TlsCertificate, reason)
     })
-}
-
-/// Why a handshake failed: a decision of TLS, such as a bad certificate, or a network error. A decision of TLS has to come as [`ErrorKind::InvalidData`] with the error of rustls inside.
-pub fn handshake_failed(error: io::Error) -> ConnectionError {
-    if error.kind() == ErrorKind::InvalidData {
-        ConnectionError::certificate(error)
-    } else {
-        ConnectionError::network(Stage::TlsIo, error)
-    }
 }
 
 /// Those of `tlsCAFile`, or those that the system trusts.

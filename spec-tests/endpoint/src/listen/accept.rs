@@ -185,9 +185,11 @@ async fn meet(host: Arc<Host>, tls: Option<Arc<Tls>>, mut socket: Socket, addres
     match fault {
         Some(TlsFault::Stall) => ignore(&mut socket).await,
         Some(TlsFault::Garbage) => {
-            let _ = socket.read(&mut [0; 1024]).await;
-            let _ = socket.write_all(b"this is not the beginning of a TLS handshake\r\n").await;
-            let _ = socket.shutdown().await;
+            answer(&mut socket, b"this is not the beginning of a TLS handshake\r\n").await;
+        }
+        Some(TlsFault::Alert { description }) => {
+            // A record of TLS 1.2, whose only message is a fatal alert.
+            answer(&mut socket, &[21, 3, 3, 0, 2, 2, description]).await;
         }
         None | Some(TlsFault::CloseAfter { .. } | TlsFault::Drip { .. }) => {
             let Ok((stream, subject)) = tls.accept(Faulty::new(socket, fault)).await else {
@@ -197,6 +199,13 @@ async fn meet(host: Arc<Host>, tls: Option<Arc<Tls>>, mut socket: Socket, addres
             connection::serve(&host, peer, stream).await;
         }
     }
+}
+
+/// Answers the first bytes of the peer, and ends.
+async fn answer(socket: &mut Socket, bytes: &[u8]) {
+    let _ = socket.read(&mut [0; 1024]).await;
+    let _ = socket.write_all(bytes).await;
+    let _ = socket.shutdown().await;
 }
 
 /// Reads until the peer gives up.

@@ -27,6 +27,12 @@ pub enum TlsFault {
     },
     /// Instead of its part of the handshake the server sends text, and closes the connection.
     Garbage,
+    /// Instead of its part of the handshake the server sends a fatal alert, and closes the
+    /// connection.
+    Alert {
+        /// The number in the registry of TLS alerts, such as 80 for `internal_error`.
+        description: u8,
+    },
 }
 
 /// A socket whose writing side may be slow, or end early, until the handshake is over.
@@ -46,7 +52,7 @@ enum Pace {
 impl Faulty {
     pub(super) fn new(socket: Socket, fault: Option<TlsFault>) -> Self {
         let pace = match fault {
-            None | Some(TlsFault::Stall | TlsFault::Garbage) => Pace::Full,
+            None | Some(TlsFault::Stall | TlsFault::Garbage | TlsFault::Alert { .. }) => Pace::Full,
             Some(TlsFault::Drip { every }) => Pace::Drip { every, pause: None },
             Some(TlsFault::CloseAfter { bytes }) => Pace::CloseAfter { left: bytes },
         };

@@ -123,6 +123,9 @@ fn a_handshake_can_end_early() {
     endpoint.set_tls_fault(Some(TlsFault::Garbage));
     let error = tls(connect(&endpoint).unwrap(), authority, "localhost", false).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData, "{error:?}");
+    endpoint.set_tls_fault(Some(TlsFault::Alert { description: 80 }));
+    let error = tls(connect(&endpoint).unwrap(), authority, "localhost", false).unwrap_err();
+    assert_eq!(error.to_string(), "received fatal alert: InternalError");
     endpoint.set_tls_fault(None);
     assert!(tls(connect(&endpoint).unwrap(), authority, "localhost", false).is_ok());
 }

@@ -11,6 +11,7 @@ use super::messages::{Messages, hold};
 use super::settings::Settings;
 use crate::platform::nonce;
 use crate::runtime::Network;
+use crate::tls;
 use crate::transport_error::TransportError;
 
 /// Hello and authentication on an open stream: what the server answered, and how long its last
@@ -62,7 +63,10 @@ pub(super) async fn handshake<R: Network>(
 /// Tells the state machine that establishes the connection, which knows the stage.
 fn fail(establish: &mut Establish, error: TransportError) {
     match error {
-        TransportError::Io(error) => establish.failed(error),
+        TransportError::Io(error) => match tls::tls_error(&error) {
+            Some(error) => establish.failed_with(tls::decided(establish.stage(), error)),
+            None => establish.failed(error),
+        },
         TransportError::Closed => establish.failed("closed by the peer"),
         TransportError::TimedOut(after) => establish.timed_out(after),
         // The end in the middle of a message is an end, and does not break the protocol.

@@ -277,9 +277,16 @@ impl ByteLayer {
     /// A step of sending what TLS has encrypted.
     pub(super) fn send(&mut self, io: &mut (impl Read + Write)) -> io::Result<()> {
         let Some(tls) = self.tls.as_mut().filter(|tls| tls.wants_write()) else { return Ok(()) };
-        match tls.write_tls(&mut Guarded { io, process: self.process })? {
-            0 => Err(ErrorKind::WriteZero.into()),
-            _ => Err(again()),
+        let mut io = Guarded { io, process: self.process };
+        match tls.write_tls(&mut io) {
+            Ok(0) => Err(ErrorKind::WriteZero.into()),
+            Ok(_) => Err(again()),
+            Err(error) if is_end(&error) => match read_tls(tls, &mut io) {
+                // What the peer said before it closed the connection tells more.
+                Err(refusal) if refusal.kind() == ErrorKind::InvalidData => Err(refusal),
+                Ok(_) | Err(_) => Err(error),
+            },
+            Err(error) => Err(error),
         }
     }
 
@@ -324,6 +331,13 @@ fn read_tls(tls: &mut ClientConnection, io: &mut (impl Read + Write)) -> io::Res
             Err(io::Error::new(ErrorKind::InvalidData, error))
         }
     }
+}
+
+/// Whether the peer does not read any more.
+fn is_end(error: &io::Error) -> bool {
+    use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset};
+
+    matches!(error.kind(), BrokenPipe | ConnectionReset | ConnectionAborted)
 }
 
 /// The step is to be called again at once.
