@@ -8,6 +8,7 @@ mod only_mio;
 mod only_tokio;
 mod operations;
 mod raw;
+mod self_signed;
 mod shell;
 mod transports;
 mod world;

@@ -123,12 +123,17 @@ fn explain(error: &CertificateError, f: &mut fmt::Formatter<'_>) -> fmt::Result 
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
             f.write_str("has a signature of an algorithm that is not supported")
         }
-        // The error of the verifier has no text but its name.
-        CertificateError::Other(other) if other.to_string() == "CaUsedAsEndEntity" => {
-            f.write_str("is that of an authority itself (CA:TRUE)")
-        }
+        error if is_authority(error) => f.write_str(
+            "is that of an authority itself (CA:TRUE), and tlsCAFile does not list exactly that one",
+        ),
         other => write!(f, "cannot be verified ({other})"),
     }
+}
+
+/// Whether the server's certificate was refused as that of an authority.
+pub(super) fn is_authority(error: &CertificateError) -> bool {
+    // The error of the verifier has no text but its name.
+    matches!(error, CertificateError::Other(other) if other.to_string() == "CaUsedAsEndEntity")
 }
 
 /// A number of seconds, in days.
@@ -219,7 +224,7 @@ mod tests {
                 CertificateError::Other(OtherError(Arc::new(io::Error::other(
                     "CaUsedAsEndEntity",
                 )))),
-                "is that of an authority itself (CA:TRUE)",
+                "is that of an authority itself (CA:TRUE), and tlsCAFile does not list exactly that one",
             ),
         ] {
             assert_eq!(reason(error.into()), format!("the server's certificate {text}"));

@@ -18,11 +18,12 @@ use rustls::{ClientConfig, RootCertStore};
 
 pub use self::failure::handshake_failed;
 pub(crate) use self::failure::{decided, tls_error};
-use self::verifier::Lenient;
+use self::verifier::{Trusted, Verifier};
 
 /// How to connect with TLS 1.2 or 1.3. Certificates and names are verified unless the connection
-/// string says otherwise. There is no OCSP, because rustls has none. Reads certificates and
-/// keys from their files, which blocks.
+/// string says otherwise. There is no OCSP, because rustls has none. A certificate of an authority
+/// serves as the server's own only if `tlsCAFile` lists it: such is the self-signed one of
+/// `openssl req -x509`. Reads certificates and keys from their files, which blocks.
 ///
 /// # Errors
 ///
@@ -35,22 +36,15 @@ pub fn config(options: &TlsOptions) -> Result<ClientConfig, ConnectionError> {
     let insecure = options.insecure == Some(true);
     let any_certificate = insecure || options.allow_invalid_certificates == Some(true);
     let any_name = insecure || options.allow_invalid_hostnames == Some(true);
-    let builder = if any_certificate {
-        builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Lenient::any_certificate(provider)))
+    let verifier = if any_certificate {
+        Verifier::AnyCertificate(provider)
     } else {
-        let roots = Arc::new(roots(options.ca_file.as_deref())?);
-        let verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider));
-        let verifier = verifier.build().map_err(refused)?;
-        if any_name {
-            builder
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Lenient::any_name(verifier)))
-        } else {
-            builder.with_webpki_verifier(verifier)
-        }
+        let (roots, listed) = trusted(options.ca_file.as_deref())?;
+        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        let authorities = authorities.build().map_err(refused)?;
+        Verifier::Trusted(Trusted { authorities, listed, any_name })
     };
+    let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
     Ok(match client_certificate(options)? {
         Some(certificate) => builder.with_client_cert_resolver(certificate),
         None => builder.with_no_client_auth(),
@@ -69,25 +63,27 @@ pub fn server_name(address: &ServerAddress) -> Result<ServerName<'static>, Conne
     })
 }
 
-/// Those of `tlsCAFile`, or those that the system trusts.
-fn roots(ca_file: Option<&str>) -> Result<RootCertStore, ConnectionError> {
+/// The authorities of `tlsCAFile` and the certificates in it, or the authorities that the system
+/// trusts.
+fn trusted(
+    ca_file: Option<&str>,
+) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), ConnectionError> {
     let mut roots = RootCertStore::empty();
-    match ca_file {
-        Some(file) => {
-            for certificate in certificates("tlsCAFile", file)? {
-                roots.add(certificate).map_err(|error| unusable("tlsCAFile", file, &error))?;
-            }
+    if let Some(file) = ca_file {
+        let listed = certificates("tlsCAFile", file)?;
+        for certificate in &listed {
+            let added = roots.add(certificate.clone());
+            added.map_err(|error| unusable("tlsCAFile", file, &error))?;
         }
-        None => {
-            let found = rustls_native_certs::load_native_certs();
-            let (added, _) = roots.add_parsable_certificates(found.certs);
-            if added == 0 {
-                let reason = "the system has no trusted certificates: name some with tlsCAFile";
-                return Err(ConnectionError::configuration(Stage::TlsCertificate, reason));
-            }
-        }
+        return Ok((roots, listed));
     }
-    Ok(roots)
+    let found = rustls_native_certs::load_native_certs();
+    let (added, _) = roots.add_parsable_certificates(found.certs);
+    if added == 0 {
+        let reason = "the system has no trusted certificates: name some with tlsCAFile";
+        return Err(ConnectionError::configuration(Stage::TlsCertificate, reason));
+    }
+    Ok((roots, Vec::new()))
 }
 
 /// The client's certificate.

@@ -1,35 +1,82 @@
-//! Verifying less than TLS should, as the connection string asks for it: `tlsInsecure`,
+//! Verifying servers as the connection string asks for it: `tlsCAFile`, `tlsInsecure`,
 //! `tlsAllowInvalidCertificates`, `tlsAllowInvalidHostnames`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 
-/// Accepts what a careful client would refuse. The server still has to have the key that belongs to
-/// what it shows.
+use super::failure::is_authority;
+
+/// The server has to have the key that belongs to the certificate that it shows.
 #[derive(Debug)]
-pub(super) enum Lenient {
+pub(super) enum Verifier {
     /// Any certificate, and any issuer.
     AnyCertificate(Arc<CryptoProvider>),
-    /// A good certificate, but of another host.
-    AnyName(Arc<WebPkiServerVerifier>),
+    /// One that a trusted authority issued, or that is listed itself.
+    Trusted(Trusted),
 }
 
-impl Lenient {
-    pub(super) fn any_certificate(provider: Arc<CryptoProvider>) -> Self {
-        Self::AnyCertificate(provider)
-    }
+/// What is trusted, and whether the name matters.
+#[derive(Debug)]
+pub(super) struct Trusted {
+    pub(super) authorities: Arc<WebPkiServerVerifier>,
+    /// The certificates of `tlsCAFile`.
+    pub(super) listed: Vec<CertificateDer<'static>>,
+    pub(super) any_name: bool,
+}
 
-    pub(super) fn any_name(verifier: Arc<WebPkiServerVerifier>) -> Self {
-        Self::AnyName(verifier)
+impl Trusted {
+    fn verify(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verify_at = |time| {
+            let verifier = &self.authorities;
+            verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, time)
+        };
+        match verify_at(now) {
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) if self.any_name => Ok(ServerCertVerified::assertion()),
+            // Authorities do not serve as servers, unless exactly this certificate is listed, as
+            // OpenSSL has it.
+            Err(Error::InvalidCertificate(error))
+                if is_authority(&error) && self.listed.contains(end_entity) =>
+            {
+                // The dates are verified before, as the end of time shows.
+                if !matches!(verify_at(END_OF_TIME), Err(error) if has_expired(&error)) {
+                    return Err(error.into());
+                }
+                if !self.any_name {
+                    verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                }
+                Ok(ServerCertVerified::assertion())
+            }
+            verdict => verdict,
+        }
     }
 }
 
-impl ServerCertVerifier for Lenient {
+/// After the end of every certificate.
+const END_OF_TIME: UnixTime = UnixTime::since_unix_epoch(Duration::MAX);
+
+fn has_expired(error: &Error) -> bool {
+    use CertificateError::{Expired, ExpiredContext};
+
+    matches!(error, Error::InvalidCertificate(Expired | ExpiredContext { .. }))
+}
+
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -38,14 +85,11 @@ impl ServerCertVerifier for Lenient {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let Self::AnyName(verifier) = self else { return Ok(ServerCertVerified::assertion()) };
-        let verdict =
-            verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
-        match verdict {
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) => Ok(ServerCertVerified::assertion()),
-            verdict => verdict,
+        match self {
+            Self::AnyCertificate(_) => Ok(ServerCertVerified::assertion()),
+            Self::Trusted(trusted) => {
+                trusted.verify(end_entity, intermediates, server_name, ocsp_response, now)
+            }
         }
     }
 
@@ -60,8 +104,8 @@ impl ServerCertVerifier for Lenient {
                 let algorithms = &provider.signature_verification_algorithms;
                 verify_tls12_signature(message, certificate, signature, algorithms)
             }
-            Self::AnyName(verifier) => {
-                verifier.verify_tls12_signature(message, certificate, signature)
+            Self::Trusted(trusted) => {
+                trusted.authorities.verify_tls12_signature(message, certificate, signature)
             }
         }
     }
@@ -77,8 +121,8 @@ impl ServerCertVerifier for Lenient {
                 let algorithms = &provider.signature_verification_algorithms;
                 verify_tls13_signature(message, certificate, signature, algorithms)
             }
-            Self::AnyName(verifier) => {
-                verifier.verify_tls13_signature(message, certificate, signature)
+            Self::Trusted(trusted) => {
+                trusted.authorities.verify_tls13_signature(message, certificate, signature)
             }
         }
     }
@@ -88,7 +132,7 @@ impl ServerCertVerifier for Lenient {
             Self::AnyCertificate(provider) => {
                 provider.signature_verification_algorithms.supported_schemes()
             }
-            Self::AnyName(verifier) => verifier.supported_verify_schemes(),
+            Self::Trusted(trusted) => trusted.authorities.supported_verify_schemes(),
         }
     }
 }

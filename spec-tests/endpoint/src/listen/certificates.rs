@@ -44,9 +44,9 @@ pub enum ServerCertificate {
 }
 
 /// A certificate, with the key that belongs to it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The certificate alone: the authority signed it directly.
+    /// The certificate, and those between it and the authority, if there are any.
     pub chain: Vec<CertificateDer<'static>>,
     /// Its private key.
     pub key: PrivateKeyDer<'static>,

@@ -37,6 +37,9 @@ pub struct ListenOptions {
     pub place: Place,
     /// With TLS, if there is something here.
     pub tls: Option<TlsOptions>,
+    /// With TLS the server shows this instead of a certificate of the endpoint's own authority. Its
+    /// connection string still names that authority.
+    pub identity: Option<Arc<Identity>>,
     /// How many threads serve all connections; one by default.
     pub threads: NonZeroUsize,
 }
@@ -101,7 +104,12 @@ impl ListenOptions {
 
 impl Default for ListenOptions {
     fn default() -> Self {
-        Self { place: Place::Tcp { port: 0 }, tls: None, threads: NonZeroUsize::MIN }
+        Self {
+            place: Place::Tcp { port: 0 },
+            tls: None,
+            identity: None,
+            threads: NonZeroUsize::MIN,
+        }
     }
 }
 
@@ -113,14 +121,14 @@ impl Endpoint {
     ///
     /// Settings that make no sense, or a place that is taken.
     pub fn start(settings: Settings, options: ListenOptions) -> Result<Self, StartError> {
-        let ListenOptions { place, tls, threads } = options;
+        let ListenOptions { place, tls, identity, threads } = options;
         let certificates = match tls {
             Some(_) => Some(Arc::new(Certificates::new()?)),
             None => None,
         };
         let acceptor = match (tls, &certificates) {
             (Some(options), Some(certificates)) => {
-                Some(Arc::new(Tls::new(Arc::clone(certificates), options)?))
+                Some(Arc::new(Tls::new(Arc::clone(certificates), options, identity.as_deref())?))
             }
             _ => None,
         };

@@ -8,7 +8,7 @@ use rustls::{RootCertStore, ServerConfig, crypto::ring};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::certificates::{CertificateError, Certificates, ServerCertificate};
+use super::certificates::{CertificateError, Certificates, Identity, ServerCertificate};
 use super::tls_fault::Faulty;
 
 /// How the endpoint does TLS, 1.2 or 1.3.
@@ -30,8 +30,14 @@ impl Tls {
     pub(super) fn new(
         certificates: Arc<Certificates>,
         options: TlsOptions,
+        identity: Option<&Identity>,
     ) -> Result<Self, CertificateError> {
-        let identity = certificates.server(options.certificate)?;
+        let identity = match identity {
+            Some(Identity { chain, key }) => {
+                Identity { chain: chain.clone(), key: key.clone_key() }
+            }
+            None => certificates.server(options.certificate)?,
+        };
         let mut roots = RootCertStore::empty();
         let provider = Arc::new(ring::default_provider());
         let config = roots.add(certificates.authority()).and_then(|()| {
