@@ -41,7 +41,7 @@ pub trait FailingPool: Send + Sync {
     fn connection_status(&self, id: ConnId) -> ConnectionStatus;
 
     /// Clears the pool as `judge` decides from the connection's status, under one lock. The caller runs
-    /// the effects. `None` means that nothing was cleared.
+    /// drops the effects. `None` means that nothing was cleared.
     fn clear(
         self: Arc<Self>,
         id: ConnId,
@@ -49,9 +49,41 @@ pub trait FailingPool: Send + Sync {
     ) -> Option<DeferredEffects>;
 }
 
-/// The effects of an input that was fed while the caller held a lock of its own: wake-ups, sockets and events.
-/// To be called after that lock is released.
-pub type DeferredEffects = Box<dyn FnOnce()>;
+/// The effects of an input that was fed while the caller held a lock of its own. To be dropped after that lock
+/// is released: dropping it runs what has not run yet.
+#[must_use = "dropping it runs the effects, which must not happen under a lock"]
+pub struct DeferredEffects {
+    work: Option<Box<dyn FnOnce()>>,
+    notifications: Option<Box<dyn FnOnce()>>,
+}
+
+impl DeferredEffects {
+    pub(crate) fn new(
+        work: impl FnOnce() + 'static,
+        notifications: impl FnOnce() + 'static,
+    ) -> Self {
+        Self { work: Some(Box::new(work)), notifications: Some(Box::new(notifications)) }
+    }
+
+    /// Wakes callers, and opens, interrupts and closes sockets. Subscribers, which may take long, are left to
+    /// the drop.
+    pub fn run_work(&mut self) {
+        self.work.take().into_iter().for_each(|work| work());
+    }
+}
+
+impl Drop for DeferredEffects {
+    fn drop(&mut self) {
+        self.run_work();
+        self.notifications.take().into_iter().for_each(|notify| notify());
+    }
+}
+
+impl fmt::Debug for DeferredEffects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeferredEffects").finish_non_exhaustive()
+    }
+}
 
 /// The status of a connection that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +163,7 @@ impl Failure<'_> {
     /// For a [`PoolVerdict::Clear`] in load-balanced mode, which SDAM never says with such a
     /// [`context`](Self::context).
     pub fn clear(&self, verdict: PoolVerdict) -> bool {
-        self.clear_within(verdict).map(|settle| settle()).is_some()
+        self.clear_within(verdict).map(drop).is_some()
     }
 
     /// As [`clear`](Self::clear), under a lock of the caller's.

@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use bson::rawdoc;
@@ -10,7 +10,10 @@ use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::{PoolOptions, Purpose};
 use cenote_endpoint::Role;
 
-use crate::world::{judge, member, standalone, until_open};
+use crate::shells::{Shell, Subscribers, on_all_runtimes};
+use crate::world::{fail_point, judge, member, standalone, until_open};
+
+on_all_runtimes!(a_slow_subscriber_of_servers_does_not_delay_callers,);
 
 /// Longer than anything takes on the slowest machine.
 const LONG: Duration = Duration::from_secs(30);
@@ -35,6 +38,37 @@ fn a_subscriber_of_mio_may_close_the_client() {
     telling.recv_timeout(LONG).expect("it has closed, and came back");
     client.get().expect("it is there").close();
     until_open(&only, 0);
+}
+
+/// A caller that waits for a server goes on to the pool while the subscriber still runs.
+fn a_slow_subscriber_of_servers_does_not_delay_callers(shell: Shell) {
+    let only = standalone();
+    // The caller waits by the time that the reply comes.
+    let data =
+        rawdoc! { "failCommands": ["isMaster"], "blockConnection": true, "blockTimeMS": 300 };
+    fail_point(&only, data, 1);
+    let (asked, is_asked) = channel();
+    let is_asked = Mutex::new(Some(is_asked));
+    let (heard, hears) = channel();
+    let subscribers = Subscribers {
+        pools: Box::new(move |_, event| {
+            if event.name() == "ConnectionCheckOutStarted" {
+                let _ = asked.send(());
+            }
+        }),
+        servers: Box::new(move |event| {
+            if event.event.name() == "ServerHeartbeatSucceeded" {
+                let first = is_asked.lock().expect("no panic").take();
+                first.into_iter().for_each(|is_asked| {
+                    heard.send(is_asked.recv_timeout(LONG).is_ok()).expect("the test waits");
+                });
+            }
+        }),
+    };
+    let client = shell.client(&only.uri(), None, subscribers);
+    client.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
+    assert_eq!(hears.recv(), Ok(true), "the caller asked the pool meanwhile");
+    client.close();
 }
 
 /// The others hear of everything, and the server is watched all the same.

@@ -102,14 +102,15 @@ impl<R: Network> MonitorDriver<R> {
         self.release_and_run(self.lock(), Effects::default());
     }
 
-    /// Ends the monitor. Its sockets close as soon as their tasks are stopped: [`ended`](Self::ended).
+    /// Ends the monitor. Its sockets close as soon as their tasks are stopped: [`ended`](Self::ended). Does nothing
+    /// in a child process, where tasks and sockets are the parent's.
     pub(crate) fn close(self: &Arc<Self>) {
         self.feed(Input::Close);
         let timer = Lock::lock(&self.timer).take();
         timer.into_iter().for_each(R::abort);
     }
 
-    /// Waits until no socket is left, after [`close`](Self::close).
+    /// Waits until no socket is left, after [`close`](Self::close). Does not wait in a child process.
     pub(crate) async fn ended(&self) {
         self.sockets.ended().await;
     }
@@ -117,6 +118,7 @@ impl<R: Network> MonitorDriver<R> {
     /// Applies SDAM's error handling to an error of a pooled connection: description, monitor and pool
     /// change at once.
     pub(crate) fn application_failed(self: &Arc<Self>, failure: &Failure<'_>) {
+        let mut effects = Effects::default(); // Outlives the lock also in a panic.
         let mut inner = self.lock();
         let context = failure.context(inner.topology_version());
         let verdict = sdam::verdict(&context, failure.error());
@@ -124,7 +126,7 @@ impl<R: Network> MonitorDriver<R> {
             return;
         }
         let input = Input::ApplicationFailed { error: failure.error().clone(), verdict };
-        let mut effects = self.handle(&mut inner, input);
+        self.handle(&mut inner, input, &mut effects);
         effects.pool.extend(failure.clear_within(verdict.pool));
         self.release_and_run(inner, effects);
     }
@@ -160,38 +162,40 @@ impl<R: Network> MonitorDriver<R> {
 impl<R: Network> MonitorDriver<R> {
     /// Feeds one input, and does what follows from it.
     fn feed(self: &Arc<Self>, input: Input) {
+        let mut effects = Effects::default(); // Outlives the lock also in a panic.
         let mut inner = self.lock();
-        let effects = self.handle(&mut inner, input);
+        self.handle(&mut inner, input, &mut effects);
         self.release_and_run(inner, effects);
     }
 
     /// The pool is fed under this lock, too, so that description and pool change at once.
-    fn handle(&self, inner: &mut MonitorInner, input: Input) -> Effects {
+    fn handle(&self, inner: &mut MonitorInner, input: Input, effects: &mut Effects) {
         // SD-04, SD-05.
-        let mut pool = Vec::new();
+        let Effects { pool, outcome } = effects;
         let feed_pool = |input: pool::Input<_>| pool.push(self.pool.feed_within(input));
-        let outcome = inner.handle(self.shared.now(), input, feed_pool);
-        Effects { pool, outcome }
+        *outcome = inner.handle(self.shared.now(), input, feed_pool);
     }
 
-    /// Releases the lock. Then wakes the timer, which must not wait for subscribers; performs the monitor's
-    /// actions and the pool's, in this order; and lets callers that wait for a server look again.
+    /// Releases the lock. Nothing waits for subscribers but the monitor's own sockets, because the start of a
+    /// check is reported before its socket is opened; subscribers of the pool come last, so that a check is
+    /// reported before what it does to the pool.
     fn release_and_run(
         self: &Arc<Self>,
         mut inner: MutexGuard<'_, MonitorInner>,
         effects: Effects,
     ) {
-        let Effects { pool, outcome: Outcome { timer, is_news } } = effects;
+        let Effects { mut pool, outcome: Outcome { timer, is_news } } = effects;
         let actions = inner.claim_actions();
         drop(inner);
         timer.into_iter().for_each(Waker::wake);
-        if let Some(actions) = actions {
-            drop(outbox::drain(|| self.lock(), actions, |action| self.perform(action)));
-        }
-        pool.into_iter().for_each(|effects| effects());
+        pool.iter_mut().for_each(DeferredEffects::run_work);
         if is_news {
             self.shared.news.notify_all();
         }
+        if let Some(actions) = actions {
+            drop(outbox::drain(|| self.lock(), actions, |action| self.perform(action)));
+        }
+        drop(pool);
     }
 
     fn perform(self: &Arc<Self>, action: Action) {

@@ -1,5 +1,6 @@
 //! The lock, and what is done after it is released.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -145,24 +146,36 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 
     /// Feeds one input while the caller holds a lock of its own. Wake-ups, sockets and subscribers wait until
-    /// the caller has released that lock and runs the effects. So a server's description and its pool change
+    /// the caller has released that lock and drops the effects. So a server's description and its pool change
     /// at once.
-    #[must_use]
     pub fn feed_within(self: &Arc<Self>, input: Input<Types<R, K>>) -> DeferredEffects {
         self.feed_locked_within(self.lock(), input)
     }
 
     pub(super) fn feed_locked_within(
         self: &Arc<Self>,
-        mut inner: InnerGuard<'_, R, K>,
+        inner: InnerGuard<'_, R, K>,
         input: Input<Types<R, K>>,
     ) -> DeferredEffects {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
         let context = self.context(&inner, false);
         let mut wakes = WakeList::default();
         inner.handle(context.now, input, context.wants_events, &mut wakes);
+        panic_guard.defuse();
         drop(inner);
-        let driver = Arc::clone(self);
-        Box::new(move || driver.release_and_run(driver.lock(), context, wakes))
+        let (worker, notifier) = (Arc::clone(self), Arc::clone(self));
+        let work = move || {
+            let mut inner = worker.lock();
+            let timer = worker.prepare_release(&mut inner, context);
+            let work = inner.pending.work.claim();
+            drop(inner);
+            worker.run_work(wakes, timer, work);
+        };
+        DeferredEffects::new(work, move || {
+            let notifications = notifier.lock().pending.notifications.claim();
+            notifier.run_notifications(notifications);
+        })
     }
 
     /// Asks for a connection. Returns the answer if there is one at once; otherwise the caller waits:
@@ -254,14 +267,32 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         context: InputContext,
         wakes: WakeList<R::Waiter>,
     ) {
+        let timer = self.prepare_release(&mut inner, context);
+        let pending = &mut inner.pending;
+        let (work, notifications) = (pending.work.claim(), pending.notifications.claim());
+        drop(inner);
+        self.run_work(wakes, timer, work);
+        self.run_notifications(notifications);
+    }
+
+    /// Arms the timer and wakes the writer of a trace, if that is necessary. Returns the timer's waker.
+    #[inline(always)]
+    fn prepare_release(&self, inner: &mut PoolInner<R, K>, context: InputContext) -> Option<Waker> {
         let timer = if context.is_timed { inner.arm() } else { None };
         if inner.state.wants_writer(inner.pending.has_timed_out) {
             let has_timed_out = mem::take(&mut inner.pending.has_timed_out);
             inner.state.call_writer(has_timed_out, &self.traces);
         }
-        let pending = &mut inner.pending;
-        let (work, notifications) = (pending.work.claim(), pending.notifications.claim());
-        drop(inner);
+        timer
+    }
+
+    #[inline(always)]
+    fn run_work(
+        self: &Arc<Self>,
+        wakes: WakeList<R::Waiter>,
+        timer: Option<Waker>,
+        work: Option<VecDeque<Action<Types<R, K>>>>,
+    ) {
         if wakes.is_empty() && timer.is_none() {
             // The usual case, in which not even the drop of nothing is worth its instructions.
             mem::forget((wakes, timer));
@@ -272,6 +303,10 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             let _here = self.enter();
             drop(outbox::drain(|| self.lock(), work, |action| self.perform(action)));
         }
+    }
+
+    #[inline(always)]
+    fn run_notifications(self: &Arc<Self>, notifications: Option<VecDeque<Notification>>) {
         if let Some(notifications) = notifications {
             let _here = self.enter();
             let drained = outbox::drain(|| self.lock(), notifications, |it| self.notify(it));
