@@ -8,8 +8,8 @@ use std::time::Duration;
 use bson::rawdoc;
 use cenote_core::error::{Kind, Stage};
 use cenote_core::pool::{Purpose, Status};
-use cenote_tokio::{ForkError, MongoConnector, OperationError, Pool, PooledConnection};
-use tokio::runtime::Builder;
+use cenote_tokio::{Client, ForkError, MongoConnector, OperationError, Pool, PooledConnection};
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::{Instant, pause};
 
 use crate::Parent;
@@ -66,12 +66,16 @@ pub(crate) const CHILDREN: &[Child] = &[
 
 /// In the child: never returns to what the parent does next.
 pub(crate) fn run(child: &Child, parent: Parent) -> ! {
+    run_with(|| (child.acts)(parent))
+}
+
+pub(crate) fn run_with(act: impl FnOnce()) -> ! {
     thread::spawn(|| {
         thread::sleep(PATIENCE);
         eprintln!("the child hangs");
         exit(3);
     });
-    let outcome = catch_unwind(AssertUnwindSafe(|| (child.acts)(parent)));
+    let outcome = catch_unwind(AssertUnwindSafe(act));
     exit(i32::from(outcome.is_err()))
 }
 
@@ -188,6 +192,19 @@ fn closes_the_pool(parent: Parent) {
     drop((first, second));
     in_a_new_runtime(async { pool.close().await });
     assert_eq!(pool.snapshot().total, 0);
+}
+
+/// Its monitors are not waited for.
+pub(crate) fn closes_the_client(runtime: Runtime, client: &Client) {
+    std::mem::forget(runtime);
+    in_a_new_runtime(async {
+        for server in client.servers() {
+            let pool = client.pool(&server.address).expect("of this client");
+            pool.reset_after_fork().expect("a runtime of its own");
+            drop(ping(pool).await);
+        }
+        client.close().await;
+    });
 }
 
 fn has_no_runtime(parent: Parent) {

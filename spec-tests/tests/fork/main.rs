@@ -12,7 +12,7 @@ mod server;
 use std::process::ExitCode;
 
 use bson::rawdoc;
-use cenote_tokio::{MongoConnector, Pool, PooledConnection, Recording};
+use cenote_tokio::{Client, MongoConnector, Pool, PooledConnection, Recording};
 use fork::{Fork, fork, waitpid};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::{JoinHandle, yield_now};
@@ -51,7 +51,8 @@ fn main() -> ExitCode {
             }
         }
     }
-    println!("{} children left their parents alone: ok", 4 * CHILDREN.len());
+    client_story();
+    println!("{} children left their parents alone: ok", 4 * CHILDREN.len() + 1);
     ExitCode::SUCCESS
 }
 
@@ -88,6 +89,23 @@ fn story(child: &Child, tls: bool, threads: bool) {
         parent.serve(waiting);
     }
     parent.end();
+}
+
+/// A client, whose monitors are the parent's also after its pools were reset. Its runtime has one thread, the one
+/// that forks.
+fn client_story() {
+    let server = Process::start(false);
+    let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let client = runtime.block_on(async { Client::new(server.uri()) }).expect("a client");
+    let ping = rawdoc! { "ping": 1 };
+    runtime.block_on(client.command("admin", &ping)).expect("it works");
+    match fork().expect("a child") {
+        Fork::Child => child::run_with(|| child::closes_the_client(runtime, &client)),
+        Fork::Parent(child) => assert_eq!(waitpid(child).expect("it ends"), 0, "a client"),
+    }
+    runtime.block_on(client.command("admin", &ping)).expect("it works");
+    let closing = async { timeout(PATIENCE, client.close()).await };
+    runtime.block_on(closing).expect("no socket is lost");
 }
 
 impl Parent {

@@ -16,6 +16,7 @@ mod subscribers;
 mod timer;
 
 use std::fmt;
+use std::process;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Waker;
 use std::time::Instant;
@@ -47,6 +48,8 @@ pub struct MonitorDriver<R: Network> {
     shared: Arc<MonitorShared<R>>,
     pool: Arc<PoolDriver<R, MongoConnector<R>>>,
     sockets: MonitorSockets<R>,
+    /// The process in which the tasks run. A monitor does not go on in a child process.
+    process: u32,
     /// Runs from [`start`](Self::start) to [`close`](Self::close).
     timer: Mutex<Option<R::Task>>,
     /// Locked before the pool, never after it.
@@ -89,6 +92,7 @@ impl<R: Network> MonitorDriver<R> {
             shared: Arc::clone(shared),
             pool: Arc::clone(pool),
             sockets: MonitorSockets::default(),
+            process: process::id(),
             timer: Mutex::new(None),
             inner: Mutex::new(inner),
         }))
@@ -105,6 +109,9 @@ impl<R: Network> MonitorDriver<R> {
     /// Ends the monitor. Its sockets close as soon as their tasks are stopped: [`ended`](Self::ended). Does nothing
     /// in a child process, where tasks and sockets are the parent's.
     pub(crate) fn close(self: &Arc<Self>) {
+        if self.is_inherited() {
+            return;
+        }
         self.feed(Input::Close);
         let timer = Lock::lock(&self.timer).take();
         timer.into_iter().for_each(R::abort);
@@ -112,7 +119,14 @@ impl<R: Network> MonitorDriver<R> {
 
     /// Waits until no socket is left, after [`close`](Self::close). Does not wait in a child process.
     pub(crate) async fn ended(&self) {
-        self.sockets.ended().await;
+        if !self.is_inherited() {
+            self.sockets.ended().await;
+        }
+    }
+
+    /// Whether this is a child of the process in which the tasks run.
+    fn is_inherited(&self) -> bool {
+        self.process != process::id()
     }
 
     /// Applies SDAM's error handling to an error of a pooled connection: description, monitor and pool

@@ -145,7 +145,7 @@ impl<R: Network> SocketTask<R> {
         // Taken out under the lock, dropped without it.
         let open = monitor.sockets.table().open.remove(socket);
         // In a child process it means nothing that a task of the parent is dropped.
-        open.is_some() && !monitor.pool.is_inherited()
+        open.is_some() && !monitor.is_inherited()
     }
 
     /// The task has panicked, or its runtime has shut down.
