@@ -39,7 +39,7 @@ impl<K: Connector<EventLoop>> Pool<K> {
             in_use => return Err(CloseTimeout { in_use }),
         }
         if is_drained {
-            self.thread().join();
+            self.thread().join(deadline);
         }
         Ok(())
     }

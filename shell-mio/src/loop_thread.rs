@@ -1,9 +1,12 @@
 //! The thread that turns the event loop of a pool or of a client.
 
+use std::convert::Infallible;
 use std::io::{self, ErrorKind};
 use std::process;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 use mio::{Events, Poll, Token, Waker};
 
@@ -33,6 +36,8 @@ pub(crate) struct LoopThread(Mutex<Option<Running>>);
 #[derive(Debug)]
 struct Running {
     handle: JoinHandle<()>,
+    /// Disconnected when the thread is about to end.
+    end: Receiver<Infallible>,
     /// Threads do not exist in a child process.
     process: u32,
 }
@@ -42,21 +47,35 @@ impl LoopThread {
     /// if the operating system has no thread.
     pub(crate) fn start(&self, event_loop: EventLoop, poll: Poll) -> io::Result<()> {
         let ended = EndOnDrop(event_loop);
+        let (ends, end) = channel();
         let builder = thread::Builder::new().name("cenote-loop".to_owned());
-        let handle = builder.spawn(move || run(&ended.0, poll))?;
-        let started = Running { handle, process: process::id() };
+        let handle = builder.spawn(move || {
+            let _ends: Sender<Infallible> = ends; // Dropped last.
+            run(&ended.0, poll);
+            drop(ended);
+        })?;
+        let started = Running { handle, end, process: process::id() };
         // The thread of the parent process can be neither joined nor detached.
         std::mem::forget(self.running().replace(started));
         Ok(())
     }
 
-    /// Waits for the end of the thread. Does nothing on the thread itself, and in a child process.
-    pub(crate) fn join(&self) {
+    /// Waits for the end of the thread, until `deadline` at most. Does nothing on the thread itself, and in a
+    /// child process.
+    pub(crate) fn join(&self, deadline: Option<Instant>) {
         let can_wait = |running: &mut Running| !running.is_current() && running.is_here();
         // Not under the lock: another thread that joins must not block the loop's own thread.
-        let running = self.running().take_if(can_wait);
-        // The panic hook has reported a panic.
-        let _ = running.map(|running| running.handle.join());
+        let Some(running) = self.running().take_if(can_wait) else { return };
+        let is_late = deadline.is_some_and(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            running.end.recv_timeout(left) == Err(RecvTimeoutError::Timeout)
+        });
+        if is_late {
+            *self.running() = Some(running);
+        } else {
+            // The panic hook has reported a panic.
+            let _ = running.handle.join();
+        }
     }
 
     /// Whether the calling thread is this one.
@@ -76,6 +95,13 @@ impl Running {
 
     fn is_here(&self) -> bool {
         self.process == process::id()
+    }
+}
+
+impl Drop for LoopThread {
+    /// The thread of the parent process must not be detached here: it does not exist.
+    fn drop(&mut self) {
+        std::mem::forget(self.running().take_if(|running| !running.is_here()));
     }
 }
 

@@ -36,7 +36,7 @@ impl Client {
             return Err(CloseTimeout { in_use });
         }
         if can_wait {
-            thread.join();
+            thread.join(deadline);
         }
         Ok(())
     }

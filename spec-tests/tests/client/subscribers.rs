@@ -3,7 +3,7 @@
 use std::panic::Location;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bson::rawdoc;
 use cenote_core::client::{ClientError, Selector};
@@ -13,7 +13,10 @@ use cenote_endpoint::Role;
 use crate::shells::{Shell, Subscribers, on_all_runtimes};
 use crate::world::{fail_point, judge, member, standalone, until_open};
 
-on_all_runtimes!(a_slow_subscriber_of_servers_does_not_delay_callers,);
+on_all_runtimes!(
+    a_slow_subscriber_of_servers_does_not_delay_callers,
+    a_slow_subscriber_of_servers_does_not_delay_a_close_with_a_deadline,
+);
 
 /// Longer than anything takes on the slowest machine.
 const LONG: Duration = Duration::from_secs(30);
@@ -69,6 +72,32 @@ fn a_slow_subscriber_of_servers_does_not_delay_callers(shell: Shell) {
     client.command("admin", &rawdoc! { "ping": 1 }).expect("a reply");
     assert_eq!(hears.recv(), Ok(true), "the caller asked the pool meanwhile");
     client.close();
+}
+
+/// Where callers block, the subscriber runs on the thread that `close` waits for.
+fn a_slow_subscriber_of_servers_does_not_delay_a_close_with_a_deadline(shell: Shell) {
+    let only = standalone();
+    let (entered, is_in) = channel();
+    let (leave, may_leave) = channel::<()>();
+    let may_leave = Mutex::new(may_leave);
+    let subscribers = Subscribers {
+        pools: Box::new(|_, _| {}),
+        servers: Box::new(move |event| {
+            if event.event.name() == "ServerHeartbeatSucceeded" {
+                let _ = entered.send(());
+                let _ = may_leave.lock().expect("no panic").recv();
+            }
+        }),
+    };
+    let client = shell.client(&only.uri(), None, subscribers);
+    is_in.recv().expect("a message");
+    let begin = Instant::now();
+    let closed = client.close_within(Duration::from_millis(50));
+    assert!(begin.elapsed() < LONG / 2, "{:?}", begin.elapsed());
+    assert_eq!(closed, Ok(()));
+    drop(leave);
+    client.close();
+    until_open(&only, 0);
 }
 
 /// The others hear of everything, and the server is watched all the same.
