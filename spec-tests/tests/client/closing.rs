@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::shells::{Shell, on_all_runtimes};
-use crate::world::{World, judge, member, standalone, three, until_open};
+use crate::world::{World, judge, member, standalone, three, until_open, until_so};
 
 on_all_runtimes!(
     nothing_is_left,
@@ -147,4 +147,28 @@ fn a_runtime_that_shuts_down() {
     assert!(description.to_string().contains("given up"), "{description}");
     of_caller.block_on(client.close());
     until_open(&only, 0);
+}
+
+/// Between two checks there is no socket: the timer is the only task.
+#[test]
+fn a_runtime_that_shuts_down_between_two_checks() {
+    let [of_client, of_caller] = [(); 2].map(|()| Runtime::new().expect("a runtime"));
+    let client = of_client.block_on(async {
+        let builder = cenote_tokio::Client::builder("mongodb://127.0.0.1:1");
+        builder.expect("a connection string").on_event(judge()).build().expect("a client")
+    });
+    let waiting = of_caller.spawn({
+        let client = client.clone();
+        async move { client.check_out(&Selector::Any).await.map(drop) }
+    });
+    until_so(|| match &client.servers()[0].description.error {
+        Some(_) => Ok(()),
+        None => Err("no check has failed".to_owned()),
+    });
+    // The caller waits again by now, and the next check is 500 ms after the first.
+    thread::sleep(Duration::from_millis(100));
+    drop(of_client);
+    let ended = of_caller.block_on(async { timeout(Duration::from_secs(10), waiting).await });
+    let error = ended.expect("at once").expect("no panic").expect_err("it fails");
+    assert!(is_closed(&error), "{error}");
 }

@@ -20,6 +20,7 @@ pub(super) struct MonitorInner {
     timer: Timer,
     /// When the kind of the server changed last.
     since: Instant,
+    is_closed: bool,
 }
 
 #[derive(Default)]
@@ -49,7 +50,7 @@ impl MonitorInner {
         let mut actions = VecDeque::new();
         let monitor = Monitor::new(now, options, establish, &mut actions)?;
         let timer = Timer::default();
-        Ok(Self { monitor, outbox: Outbox::new(actions), timer, since: now })
+        Ok(Self { monitor, outbox: Outbox::new(actions), timer, since: now, is_closed: false })
     }
 
     /// Feeds one input. What concerns the pool is fed to it at once; other actions wait until the lock is
@@ -61,6 +62,7 @@ impl MonitorInner {
         input: Input,
         mut feed_pool: impl FnMut(pool::Input<S>),
     ) -> Outcome {
+        self.is_closed |= matches!(input, Input::Close);
         let Self { monitor, outbox, .. } = self;
         let before = monitor.description().kind();
         let mut is_news = false;
@@ -98,6 +100,10 @@ impl MonitorInner {
         // The task polls with its own waker, so that dropping the old one never drops the task.
         self.timer.waker = Some(cx.waker().clone());
         Poll::Pending
+    }
+
+    pub(super) const fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     pub(super) const fn description(&self) -> &Arc<ServerDescription> {

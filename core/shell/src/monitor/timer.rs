@@ -8,6 +8,8 @@ use crate::runtime::{Network, timeout_at};
 
 /// Feeds [`Input::Timer`] at the machine's deadlines, until the task is aborted.
 pub(super) async fn run<R: Network>(monitor: Arc<MonitorDriver<R>>) {
+    let timer = Timer { monitor };
+    let monitor = &timer.monitor;
     let shared = &monitor.shared;
     loop {
         let armed = monitor.lock().arm_timer();
@@ -20,5 +22,22 @@ pub(super) async fn run<R: Network>(monitor: Arc<MonitorDriver<R>>) {
                 }
             }
         }
+    }
+}
+
+struct Timer<R: Network> {
+    monitor: Arc<MonitorDriver<R>>,
+}
+
+impl<R: Network> Drop for Timer<R> {
+    /// Dropped before the monitor is closed, the timer's runtime has shut down: no check follows, and callers
+    /// that wait for a server hear of it. There may be no socket whose task reports that.
+    fn drop(&mut self) {
+        let Self { monitor } = self;
+        if monitor.is_inherited() || monitor.lock().is_closed() {
+            return;
+        }
+        monitor.pool.close();
+        monitor.shared.news.notify_all();
     }
 }
