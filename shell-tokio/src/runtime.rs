@@ -1,7 +1,11 @@
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
+use std::panic::catch_unwind;
+use std::sync::mpsc;
 use std::task::{Context, Poll, Waker, ready};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_shell::dial::prepare;
@@ -11,7 +15,8 @@ use cenote_shell::runtime::{BoxedStream, CurrentRuntime, Network, Runtime};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::task::{AbortHandle, coop};
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, JoinSet, coop};
 
 use crate::stream::{OpenStream, TokioStream};
 
@@ -53,10 +58,18 @@ impl Runtime for Tokio {
         task.abort();
     }
 
-    /// On the caller's runtime, if there is one: it may outlive the pool's.
+    /// On the caller's runtime, if there is one with time: it may outlive the pool's.
     fn sleep_until(&self, at: Instant) -> impl Future<Output = ()> + Send + 'static {
-        let _context = Handle::try_current().is_err().then(|| self.handle.enter());
-        tokio::time::sleep_until(at.into())
+        let is_inside = Handle::try_current().is_ok();
+        // A runtime says by a panic, and in no other way, that it was built without time.
+        let on_callers = is_inside.then(|| catch_unwind(|| tokio::time::sleep_until(at.into())));
+        let sleep = on_callers.and_then(Result::ok).ok_or_else(|| self.handle.clone());
+        async move {
+            match sleep {
+                Ok(sleep) => sleep.await,
+                Err(pools) => sleep_elsewhere(&pools, at).await,
+            }
+        }
     }
 
     fn send_event(sender: &UnboundedSender<PoolEvent>, event: PoolEvent) {
@@ -83,6 +96,23 @@ impl Runtime for Tokio {
         }
         Ok(Self { handle })
     }
+}
+
+/// Sleeps on the pool's runtime, for a caller without a timer; on a thread if that runtime has ended.
+async fn sleep_elsewhere(pools: &Handle, at: Instant) {
+    let mut tasks = JoinSet::new(); // Aborts the task when it is dropped.
+    tasks.spawn_on(async move { tokio::time::sleep_until(at.into()).await }, pools);
+    if tasks.join_next().await.is_some_and(|joined| joined.is_ok()) {
+        return;
+    }
+    let (done, is_done) = oneshot::channel::<()>();
+    let (_waits, is_given_up) = mpsc::channel::<Infallible>();
+    thread::spawn(move || {
+        let left = at.saturating_duration_since(Instant::now());
+        let _ = is_given_up.recv_timeout(left);
+        drop(done);
+    });
+    let _ = is_done.await;
 }
 
 impl CurrentRuntime for Tokio {

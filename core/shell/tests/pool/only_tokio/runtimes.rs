@@ -141,6 +141,28 @@ fn a_runtime_without_time_is_refused() {
     drop(inside);
 }
 
+/// The caller waits on the pool's runtime instead, and without any runtime after that has ended.
+#[test]
+fn a_caller_needs_no_runtime_with_time() {
+    let (home, bare) = (running(), Builder::new_current_thread().build().expect("a runtime"));
+    let (pool, _) = home.block_on(async { ready(&Gate::open(), at_most(1)) });
+    let held = home.block_on(pool.check_out()).unwrap();
+    let soon = || Instant::now() + Duration::from_millis(20);
+    let still_out = bare.block_on(pool.close_before(soon())).unwrap_err();
+    assert_eq!(still_out.in_use, 1);
+    let still_out = smol::block_on(pool.close_before(soon())).unwrap_err();
+    assert_eq!(still_out.in_use, 1);
+    drop(home);
+    for deadline in [soon(), soon()] {
+        let still_out = smol::block_on(pool.close_before(deadline)).unwrap_err();
+        assert_eq!(still_out.in_use, 1);
+        assert!(Instant::now() >= deadline);
+    }
+    assert_eq!(bare.block_on(pool.close_before(soon())).unwrap_err().in_use, 1);
+    drop(held);
+    assert!(bare.block_on(pool.close_before(soon())).is_ok());
+}
+
 #[test]
 fn the_runtime_may_end_while_threads_use_the_pool() {
     for _ in 0..20 {
