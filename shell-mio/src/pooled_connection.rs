@@ -1,6 +1,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use bson::RawDocumentBuf;
 use cenote_core::error::{ConnectionError, OperationError};
 use cenote_core::pool::{Purpose, ServiceId};
 use cenote_shell::pool::{self, GuardParts};
@@ -76,6 +77,10 @@ impl<K: Connector<EventLoop>> PooledConnection<K> {
         operation: impl FnOnce(&'c mut K::Connection) -> Result<R, ConnectionError>,
     ) -> Result<R, OperationError> {
         self.guard.run_blocking(operation)
+    }
+
+    pub(crate) fn show_write_concern_error(&self, reply: RawDocumentBuf) -> RawDocumentBuf {
+        self.guard.show_write_concern_error(reply)
     }
 
     pub(crate) fn parts(&mut self) -> GuardParts<'_, EventLoop, K> {

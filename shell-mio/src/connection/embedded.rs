@@ -73,7 +73,10 @@ impl PooledConnection<MongoConnector> {
             Poll::Pending => Ok(None),
             Poll::Ready(reply) => reply.map(Some),
         });
-        reply.transpose().map_or(Poll::Pending, Poll::Ready)
+        match reply.transpose() {
+            Some(reply) => Poll::Ready(reply.map(|reply| self.show_write_concern_error(reply))),
+            None => Poll::Pending,
+        }
     }
 }
 

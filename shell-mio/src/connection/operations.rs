@@ -144,7 +144,8 @@ impl Connection {
 /// As the methods of [`Connection`], and ended by an interrupt of the pool:
 /// [`run`](PooledConnection::run).
 impl PooledConnection<MongoConnector> {
-    /// [`Connection::command`].
+    /// [`Connection::command`]. A write concern error in the reply is shown to
+    /// [`Builder::on_failure`](crate::Builder::on_failure), too.
     ///
     /// # Errors
     ///
@@ -154,7 +155,8 @@ impl PooledConnection<MongoConnector> {
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, OperationError> {
-        self.run(|connection| connection.command(database, command))
+        let reply = self.run(|connection| connection.command(database, command))?;
+        Ok(self.show_write_concern_error(reply))
     }
 
     /// [`Connection::command_before`]. If the deadline is over before the first byte is sent, the connection
@@ -175,7 +177,7 @@ impl PooledConnection<MongoConnector> {
             // Nothing was sent: that says nothing about the server or the connection.
             if is_late && connection.is_reusable() { Ok(outcome) } else { outcome.map(Ok) }
         })?;
-        Ok(outcome?)
+        Ok(self.show_write_concern_error(outcome?))
     }
 
     /// [`Connection::command_unacknowledged`].

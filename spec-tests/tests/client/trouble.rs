@@ -17,6 +17,7 @@ on_all_runtimes!(
     a_server_that_dies_and_returns,
     a_server_that_restarts,
     who_waits_for_a_server_has_it_checked,
+    a_write_concern_error_tells_of_the_server,
 );
 
 // SD-41: a server that hangs is cleared with an interrupt, within connectTimeoutMS and heartbeatFrequencyMS; the
@@ -96,4 +97,36 @@ fn who_waits_for_a_server_has_it_checked(shell: Shell) {
     });
     assert!(begin.elapsed() < Duration::from_secs(60));
     world.client.close();
+}
+
+// SD-29, SD-30: the write succeeded, and the server says that it shuts down, is not the primary any more, or
+// neither.
+fn a_write_concern_error_tells_of_the_server(shell: Shell) {
+    let insert = rawdoc! { "insert": "c", "documents": [{ "_id": 1 }] };
+    for (code, changes, clears) in [(91, true, true), (10107, true, false), (64, false, false)] {
+        let only = member(Role::Primary);
+        let world = World::of(shell, &[&only], "heartbeatFrequencyMS=500");
+        world.ping();
+        let before = world.count_changes();
+        let fail_point = rawdoc! {
+            "configureFailPoint": "failCommand",
+            "mode": { "times": 1 },
+            "data": {
+                "failCommands": ["insert"],
+                "writeConcernError": { "code": code, "errmsg": "not durable" },
+            },
+        };
+        only.with(|server, _| server.set_fail_point(&fail_point)).expect("a fail point");
+        let reply = world.client.command("test", &insert).expect("the write succeeded");
+        let concern = reply.get_document("writeConcernError").expect("it is in the reply");
+        assert_eq!(concern.get_i32("code").ok(), Some(code));
+        if changes {
+            // Nothing has changed, so that the server answers after a heartbeat only.
+            world.until("Unknown and known again", |world| world.count_changes() >= before + 2);
+        }
+        world.ping();
+        world.client.close();
+        assert_eq!(world.count_changes() > before, changes, "{code}");
+        assert_eq!(world.count("ConnectionPoolCleared"), usize::from(clears), "{code}");
+    }
 }

@@ -139,6 +139,11 @@ impl World {
         self.addresses_of(name).len()
     }
 
+    /// How often a server became something else.
+    pub(crate) fn count_changes(&self) -> usize {
+        self.server_events().iter().filter(|&&name| name == "ServerDescriptionChanged").count()
+    }
+
     /// What was told of servers, as it is shown.
     pub(crate) fn server_texts(&self) -> Vec<String> {
         self.told.tales().servers.iter().map(|event| format!("{event:?}")).collect()

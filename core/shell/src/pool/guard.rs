@@ -5,8 +5,11 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
+use bson::RawDocumentBuf;
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{ConnectionError, InterruptedError, OperationError, Stage};
+use cenote_core::error::{
+    CommandError, ConnectionError, InterruptedError, OperationError, ReplyPart, Stage,
+};
 use cenote_core::pool::{ConnId, Health, Input, Purpose, ServiceId};
 
 use super::driver::PoolDriver;
@@ -79,6 +82,20 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
     pub fn mark_errored(&mut self, error: ConnectionError) {
         self.driver.show_failure(self.id, &error);
         self.socket_mut().error.get_or_insert(error);
+    }
+
+    /// Returns the reply to a command that succeeded, and shows a write concern error in it to
+    /// [`Builder::on_failure`](crate::builder::Builder::on_failure): the command's caller gets its reply, and
+    /// SDAM judges the error as it judges a refusal, because a primary that steps down or shuts down answers a
+    /// majority write so.
+    // SD-30
+    pub fn show_write_concern_error(&self, reply: RawDocumentBuf) -> RawDocumentBuf {
+        let error = CommandError::from_reply(&reply);
+        if let Some(error) = error.filter(|error| error.part == ReplyPart::WriteConcern) {
+            let error = ConnectionError::command(Stage::Operation, error);
+            self.driver.show_failure(self.id, &error);
+        }
+        reply
     }
 
     /// Says what the connection is used for from now on. Load-balanced pools count that for the message of a

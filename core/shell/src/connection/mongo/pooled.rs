@@ -16,7 +16,8 @@ impl<R> PooledConnection<R, MongoConnector<R>>
 where
     R: Network<Connection = Connection<R>> + Runtime<Waiter = Waker>,
 {
-    /// Sends a command and waits for its reply: [`Connection::command`].
+    /// Sends a command and waits for its reply: [`Connection::command`]. A write concern error in the reply
+    /// is reported, too.
     ///
     /// # Errors
     ///
@@ -26,7 +27,8 @@ where
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, OperationError> {
-        self.run(|connection| connection.command(database, command)).await
+        let reply = self.run(|connection| connection.command(database, command)).await?;
+        Ok(self.show_write_concern_error(reply))
     }
 
     /// Sends a write that has no reply: [`Connection::command_unacknowledged`].
