@@ -1,6 +1,7 @@
 use bson::RawDocumentBuf;
 
-use super::{ClientMetadata, MAX_ITERATIONS};
+use super::{ClientMetadata, MAX_ITERATIONS, authentication};
+use crate::error::ConnectionError;
 use crate::uri::{Compressor, ConnectionString, Credential};
 
 /// How a client's connections are established: the options that all of them share.
@@ -74,6 +75,19 @@ impl EstablishOptions {
     #[must_use]
     pub fn for_monitor(&self) -> Self {
         Self { credential: None, compressors: Vec::new(), ..self.clone() }
+    }
+
+    /// Checks whether its credential can be used, before any connection is opened:
+    /// [`Establish::new`](super::Establish::new) does so, too.
+    ///
+    /// # Errors
+    ///
+    /// A mechanism that is not supported, a credential that lacks what its mechanism needs, or a
+    /// password that cannot be one: a configuration error at
+    /// [`Stage::Authentication`](crate::error::Stage::Authentication).
+    // AU-07
+    pub fn check_credential(&self) -> Result<(), ConnectionError> {
+        self.credential.as_ref().map_or(Ok(()), authentication::check)
     }
 
     /// Whether any server that can be meant knows `hello` by that name.

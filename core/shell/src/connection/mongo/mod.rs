@@ -85,7 +85,8 @@ impl<R> MongoConnector<R> {
     ///
     /// # Errors
     ///
-    /// A TLS file that cannot be read or is invalid; an application name that is too long.
+    /// A TLS file that cannot be read or is invalid; an application name that is too long; an authentication
+    /// mechanism that is not supported, or a credential that it cannot use.
     pub fn new(uri: &ConnectionString) -> Result<Self, ConnectionError> {
         Self::with_settings(uri, Settings::new(uri)?)
     }
@@ -103,6 +104,7 @@ impl<R> MongoConnector<R> {
     }
 
     fn with_settings(uri: &ConnectionString, settings: Settings) -> Result<Self, ConnectionError> {
+        settings.options().check_credential()?;
         let tls = uri.tls.enabled().then(|| tls::config(&uri.tls)).transpose()?.map(Arc::new);
         Ok(Self { settings: Arc::new(settings), tls, resolver: None, runtime: PhantomData })
     }
