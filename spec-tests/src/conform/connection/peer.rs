@@ -134,6 +134,11 @@ impl Peer {
                     self.nothing_waits()?;
                     Some(Turn::Say(bytes.0))
                 }
+                Step::SaysRequestId => {
+                    self.nothing_waits()?;
+                    let heard = self.heard.as_ref().ok_or("there is nothing to answer")?;
+                    Some(Turn::Say(heard.request_id.to_le_bytes().to_vec()))
+                }
                 Step::Says(says) => {
                     self.nothing_waits()?;
                     let heard = self.heard.as_ref().ok_or("there is nothing to answer")?;

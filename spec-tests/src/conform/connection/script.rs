@@ -25,6 +25,8 @@ pub(super) enum Step {
     /// Whatever comes, if something does.
     HearsSomething,
     SaysBytes(Hex),
+    /// The four bytes of the number of the last message that came.
+    SaysRequestId,
     /// The server takes its time; in memory, none.
     #[serde(rename = "waitsMS")]
     WaitsMs(u64),
@@ -218,6 +220,7 @@ impl Step {
             Self::HearsBytes(_)
             | Self::HearsSomething
             | Self::SaysBytes(_)
+            | Self::SaysRequestId
             | Self::WaitsMs(_)
             | Self::Tls(_)
             | Self::Closes
