@@ -236,3 +236,19 @@ fn a_failed_check_always_clears_and_a_timeout_interrupts() {
         assert_eq!(late.pool, PoolVerdict::Clear { interrupt: true }, "{stage}");
     }
 }
+
+#[test]
+fn a_refusal_keeps_the_whole_reply_and_does_not_show_it() {
+    let time = rawdoc! { "clusterTime": 7 };
+    let reply = rawdoc! {
+        "ok": 0, "code": 462, "errmsg": "busy", "errorLabels": ["SystemOverloadedError"],
+        "baseBackoffMS": 250, "$clusterTime": time.clone(), "payload": "hunter2",
+    };
+    let error = ConnectionError::command(Stage::Operation, refusal(&reply));
+    let kept = error.clone().command_error().expect("it is one").reply().to_owned();
+    assert_eq!(kept, reply);
+    assert_eq!(kept.get_document("$clusterTime").ok(), Some(&*time));
+    for shown in [format!("{error:?}"), format!("{error:#?}"), error.to_string()] {
+        assert!(!shown.contains("hunter2") && !shown.contains("clusterTime"), "{shown}");
+    }
+}

@@ -1,6 +1,7 @@
 use core::fmt;
 
-use crate::error::OneLine;
+use crate::address::ServerAddress;
+use crate::error::{ConnectionError, OneLine, Stage};
 use crate::pool::ServiceId;
 use crate::sdam::TopologyVersion;
 use crate::uri::{Compressor, Mechanism};
@@ -15,8 +16,7 @@ pub struct ConnectionDescription {
     pub hello_ok: bool,
     /// `minWireVersion`; 0 when the server does not say.
     ///
-    /// Wire versions are reported, not checked: SDAM has the driver check them for the whole
-    /// topology. Every server that can answer OP_MSG understands the commands of this crate.
+    /// Checked by [`check_wire_versions`](Self::check_wire_versions).
     pub min_wire_version: i32,
     /// `maxWireVersion`; 0 when the server does not say.
     pub max_wire_version: i32,
@@ -37,6 +37,40 @@ pub struct ConnectionDescription {
     pub compressor: Option<Compressor>,
     /// How the connection was authenticated; `None` until then, and if it never is.
     pub mechanism: Option<Mechanism>,
+}
+
+impl ConnectionDescription {
+    /// The oldest wire version that this crate supports: that of MongoDB 4.2.
+    pub const MIN_WIRE_VERSION: i32 = 8;
+    /// The newest wire version that this crate supports: that of MongoDB 8.0. Newer servers support
+    /// it, too.
+    pub const MAX_WIRE_VERSION: i32 = 25;
+
+    /// Checks whether the server at this address supports one of the wire versions of this crate,
+    /// as [SDAM](https://github.com/mongodb/specifications/blob/master/source/server-discovery-and-monitoring/server-discovery-and-monitoring.md#checking-wire-protocol-compatibility)
+    /// asks. A shell closes a connection that fails the check.
+    ///
+    /// # Errors
+    ///
+    /// A configuration error at [`Stage::Hello`], in SDAM's words.
+    pub fn check_wire_versions(&self, address: &ServerAddress) -> Result<(), ConnectionError> {
+        let Self { min_wire_version, max_wire_version, .. } = self;
+        let (host, min, max) = (address, Self::MIN_WIRE_VERSION, Self::MAX_WIRE_VERSION);
+        let reason = if *min_wire_version > max {
+            format!(
+                "Server at {host} requires wire version {min_wire_version}, but this version of \
+                 Cenote only supports up to {max}."
+            )
+        } else if *max_wire_version < min {
+            format!(
+                "Server at {host} reports wire version {max_wire_version}, but this version of \
+                 Cenote requires at least {min} (MongoDB 4.2)."
+            )
+        } else {
+            return Ok(());
+        };
+        Err(ConnectionError::configuration(Stage::Hello, &reason))
+    }
 }
 
 /// The set's name is cut.

@@ -1,6 +1,6 @@
 use core::fmt;
 
-use bson::{RawBsonRef, RawDocument};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 
 use crate::number;
 use crate::one_line::OneLine;
@@ -9,7 +9,7 @@ use crate::sdam::TopologyVersion;
 /// An error reply of a server.
 ///
 /// Nothing of the reply is trusted: a field of the wrong type counts as absent.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq)]
 pub struct CommandError {
     /// Where in the reply the error is.
     pub part: ReplyPart,
@@ -25,6 +25,7 @@ pub struct CommandError {
     pub labels: Vec<String>,
     /// How much the server knew of its own state when it answered.
     pub topology_version: Option<TopologyVersion>,
+    reply: RawDocumentBuf,
 }
 
 /// The part of a reply that holds an error.
@@ -51,6 +52,13 @@ impl CommandError {
         Some(Self::from_parts(ReplyPart::WriteConcern, write_concern, reply))
     }
 
+    /// The whole reply, with what a driver may need besides, such as `$clusterTime` or
+    /// `baseBackoffMS`. `Debug` and `Display` do not show it: it may hold a payload.
+    #[must_use]
+    pub fn reply(&self) -> &RawDocument {
+        &self.reply
+    }
+
     /// Whether the server attached this label.
     #[must_use]
     pub fn has_label(&self, label: &str) -> bool {
@@ -74,6 +82,7 @@ impl CommandError {
             topology_version: field(reply, "topologyVersion")
                 .and_then(RawBsonRef::as_document)
                 .and_then(TopologyVersion::from_document),
+            reply: reply.to_owned(),
         }
     }
 }
@@ -100,10 +109,13 @@ impl fmt::Display for CommandError {
     }
 }
 
+/// Of bytes.
+impl Eq for CommandError {}
+
 /// Texts of the server are cut.
 impl fmt::Debug for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { part, code, code_name, message, labels, topology_version } = self;
+        let Self { part, code, code_name, message, labels, topology_version, reply: _ } = self;
         f.debug_struct("CommandError")
             .field("part", part)
             .field("code", code)
@@ -111,7 +123,7 @@ impl fmt::Debug for CommandError {
             .field("message", &OneLine::text(message))
             .field("labels", &OneLine::text(&labels.join(", ")))
             .field("topology_version", topology_version)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

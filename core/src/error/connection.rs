@@ -13,7 +13,8 @@ pub type BoxError = Box<dyn core::error::Error + Send + Sync>;
 ///
 /// Cheap to clone: the failure that clears a pool fails every request that waited for it. Shown, it
 /// is one line of bounded length that names the stage and the reason. It holds what the shell and
-/// the server put into it and nothing else: no address, no credential, no payload.
+/// the server put into it and nothing else: no credential. What is shown of it holds no payload, and
+/// an address only where that is what the error is about.
 #[derive(Clone)]
 pub struct ConnectionError {
     inner: Arc<Inner>,

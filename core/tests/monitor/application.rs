@@ -1,10 +1,12 @@
 //! Connections of the application that fail.
 
 use bson::oid::ObjectId;
+use bson::raw::cstr;
+use bson::rawdoc;
 use cenote_core::connect::ServerKind;
-use cenote_core::error::{CommandError, ConnectionError, ReplyPart, Stage};
+use cenote_core::error::{CommandError, ConnectionError, Stage};
 use cenote_core::monitor::Input;
-use cenote_core::sdam::{self, Context, TopologyVersion};
+use cenote_core::sdam::{self, Context};
 
 use crate::world::{MS, SECOND, World, primary, secondary, standalone};
 
@@ -20,15 +22,13 @@ fn failed(world: &mut World, error: &ConnectionError) {
 }
 
 fn refused(code: i32, counter: Option<i64>) -> ConnectionError {
-    let process_id = ObjectId::from_bytes([1; 12]);
-    let reply = CommandError {
-        part: ReplyPart::Command,
-        code: Some(code),
-        code_name: None,
-        message: "no".to_owned(),
-        labels: Vec::new(),
-        topology_version: counter.map(|counter| TopologyVersion { process_id, counter }),
-    };
+    let mut reply = rawdoc! { "ok": 0, "errmsg": "no", "code": code };
+    if let Some(counter) = counter {
+        let process_id = ObjectId::from_bytes([1; 12]);
+        let version = rawdoc! { "processId": process_id, "counter": counter };
+        reply.append(cstr!("topologyVersion"), version);
+    }
+    let reply = CommandError::from_reply(&reply).expect("a refusal");
     ConnectionError::command(Stage::Operation, reply)
 }
 

@@ -15,9 +15,6 @@ use super::session::Session;
 use super::topology::Service;
 use super::world::World;
 
-/// The newest wire version: that of MongoDB 8.0.
-pub(super) const MAX_WIRE_VERSION: i32 = 25;
-
 /// A client that wants to hear of the next change of the topology, and at the latest after some
 /// time.
 #[derive(Clone, Copy, Debug)]
@@ -101,8 +98,8 @@ fn describe(
     reply.append(cstr!("localTime"), world.local_time(now));
     reply.append(cstr!("logicalSessionTimeoutMinutes"), 30);
     reply.append(cstr!("connectionId"), i32::try_from(connection).unwrap_or(i32::MAX));
-    reply.append(cstr!("minWireVersion"), 0);
-    reply.append(cstr!("maxWireVersion"), MAX_WIRE_VERSION);
+    reply.append(cstr!("minWireVersion"), *world.options.wire_versions.start());
+    reply.append(cstr!("maxWireVersion"), *world.options.wire_versions.end());
     reply.append(cstr!("readOnly"), false);
     reply
 }

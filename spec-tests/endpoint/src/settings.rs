@@ -1,6 +1,7 @@
 //! What a server is told before it starts.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use cenote_core::wire::CompressorId;
@@ -40,6 +41,9 @@ pub struct Settings {
     pub test_commands: bool,
     /// Limits of what the server accepts.
     pub limits: Limits,
+    /// The wire versions in the reply to hello, from the oldest to the newest; 0 to 25 by default, which is that
+    /// of MongoDB 8.0.
+    pub wire_versions: RangeInclusive<i32>,
     /// Faults from the start on; more come by [`Server::set_fault`](super::Server::set_fault).
     pub scripts: Vec<Script>,
 }
@@ -129,6 +133,7 @@ impl Default for Settings {
             compressors: vec![CompressorId::Snappy, CompressorId::Zstd, CompressorId::Zlib],
             test_commands: true,
             limits: Limits::default(),
+            wire_versions: 0..=25,
             scripts: Vec::new(),
         }
     }

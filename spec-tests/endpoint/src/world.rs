@@ -1,5 +1,6 @@
 //! Everything that connections share.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bson::DateTime;
@@ -37,6 +38,7 @@ pub(super) struct Options {
     pub(super) auth: bool,
     pub(super) compressors: Vec<CompressorId>,
     pub(super) test_commands: bool,
+    pub(super) wire_versions: RangeInclusive<i32>,
     pub(super) limits: Limits,
     pub(super) message_limit: MessageLimit,
 }
@@ -68,6 +70,7 @@ impl World {
                 auth: settings.auth,
                 compressors: settings.compressors,
                 test_commands: settings.test_commands,
+                wire_versions: settings.wire_versions,
                 limits: settings.limits,
                 message_limit,
             },

@@ -26,6 +26,7 @@ on_all_runtimes!(
     what_is_not_of_this_client,
     a_host_that_is_named_twice,
     a_name_that_forges_and_floods,
+    wire_versions_that_do_not_overlap,
 );
 
 const SOON: &str = "serverSelectionTimeoutMS=300";
@@ -39,7 +40,8 @@ fn refused(shell: Shell, uri: &str) -> (ClientError, String) {
     let shown = world.error().expect("it is Unknown");
     let status = world.client.servers()[0].to_string();
     // What to do is said behind the reason, or by the reason itself.
-    let advice = if shown.contains("correct the host") { "[paused" } else { "(" };
+    let says_it = ["correct the host", "this version of Cenote"];
+    let advice = if says_it.iter().any(|it| shown.contains(it)) { "[paused" } else { "(" };
     assert!(status.contains(&format!(": Unknown: {shown} {advice}")), "{status}");
     assert!(status.contains(" [paused"), "{status}");
     world.client.close();
@@ -214,6 +216,24 @@ fn what_is_not_of_this_client(shell: Shell) {
     world.client.close();
 }
 
+// In SDAM's words.
+fn wire_versions_that_do_not_overlap(shell: Shell) {
+    for (wire_versions, text) in [
+        (
+            0..=7,
+            "reports wire version 7, but this version of Cenote requires at least 8 (MongoDB 4.2).",
+        ),
+        (99..=99, "requires wire version 99, but this version of Cenote only supports up to 25."),
+    ] {
+        let settings = Settings { wire_versions, ..Settings::default() };
+        let server = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+        let text = format!("Server at {} {text}", server.address());
+        let (error, shown) = refused(shell, &format!("mongodb://{}", server.address()));
+        assert!(is_hopeless(&error) && error.to_string().contains(&text), "{error}");
+        assert!(shown.ends_with(&text), "{shown}");
+    }
+}
+
 /// The name of a replica set is the server's, and comes before it has to prove anything.
 fn a_name_that_forges_and_floods(shell: Shell) {
     use cenote_endpoint::{ReplicaSet, Topology};
@@ -266,7 +286,7 @@ async fn a_mechanism_that_is_not_supported_is_refused_before_any_connection() {
             cenote_tokio::Client::new(&uri).err().map(|error| error.to_string()),
             cenote_mio::Client::new(&uri).err().map(|error| error.to_string()),
             cenote_shell::client::Client::<cenote_smol::Smol>::builder(&uri)
-                .and_then(|builder| builder.build())
+                .and_then(cenote_shell::client::ClientBuilder::build)
                 .err()
                 .map(|error| error.to_string()),
         ];

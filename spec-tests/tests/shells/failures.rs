@@ -21,6 +21,7 @@ on_all_runtimes!(
     untrusted_certificates,
     invalid_replies,
     servers_that_cheat_during_scram,
+    wire_versions_that_do_not_overlap,
     a_command_of_the_handshake_has_its_own_time,
 );
 
@@ -195,6 +196,24 @@ fn servers_that_cheat_during_scram(shell: Shell) {
         let error = refusal(&pool(shell, &endpoint.uri()).0);
         assert_eq!(verdict(&error), (Stage::Authentication, false, false), "{fault:?}: {error}");
         assert_eq!(error.kind(), &Kind::Protocol, "{fault:?}: {error}");
+    }
+}
+
+// Before authentication.
+fn wire_versions_that_do_not_overlap(shell: Shell) {
+    for (wire_versions, text) in [
+        (0..=7, "reports wire version 7, but this version of Cenote requires at least 8"),
+        (26..=30, "requires wire version 26, but this version of Cenote only supports up to 25."),
+    ] {
+        let users = vec![User::new("app", "pencil")];
+        let settings = Settings { auth: true, users, wire_versions, ..Settings::default() };
+        let endpoint = tls(settings);
+        let error = refusal(&pool(shell, &endpoint.uri()).0);
+        assert_eq!((error.stage(), error.kind()), (Stage::Hello, &Kind::Configuration), "{error}");
+        let text = format!("Server at {} {text}", endpoint.address());
+        assert!(error.to_string().contains(&text), "{error}");
+        let commands = endpoint.with(|server, _| server.statistics()).commands;
+        assert_eq!(commands.get("saslContinue"), None);
     }
 }
 

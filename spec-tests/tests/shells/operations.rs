@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote_core::error::{ConnectionError, Kind, OperationError, Stage};
+use cenote_core::wire::{Flags, Ids, MessageWriter};
 use cenote_endpoint::{Ending, Fault, Settings};
 
 use crate::shell::{Shell, on_all_runtimes};
@@ -14,6 +15,7 @@ use crate::world::{at, block_ping, closed, ping, plain, pool, set, tls, until_se
 on_all_runtimes!(
     an_interrupt_ends_a_command_at_once,
     a_command_error_leaves_the_connection_usable,
+    a_command_error_keeps_the_whole_reply,
     a_protocol_violation_closes_the_connection,
     a_socket_timeout,
     a_silent_peer_times_out,
@@ -53,6 +55,29 @@ fn a_command_error_leaves_the_connection_usable(shell: Shell) {
         assert_eq!(error.command_error().and_then(|error| error.code), Some(59));
     }
     assert_eq!(pool.snapshot().connections_created, 1);
+}
+
+fn a_command_error_keeps_the_whole_reply(shell: Shell) {
+    let endpoint = plain();
+    let (pool, _) = pool(shell, &endpoint.uri());
+    let mut connection = pool.check_out().expect("it works");
+    let error = connection.command("admin", &rawdoc! { "nonsense": 1 }).expect_err("it fails");
+    let OperationError::Connection(error) = error else { panic!("{error}") };
+    let reply = error.command_error().expect("the server refused").reply();
+    // As the caller of `receive` gets it.
+    let message = connection.next_request_id();
+    let mut bytes = Vec::new();
+    MessageWriter::command(
+        &mut bytes,
+        Ids::request(message),
+        Flags::NONE,
+        &rawdoc! { "nonsense": 1 },
+        "admin",
+    )
+    .and_then(|writer| writer.finish(connection.message_limit()))
+    .expect("a message");
+    connection.send(&bytes).expect("it works");
+    assert_eq!(reply, connection.receive().expect("a reply").body());
 }
 
 fn a_protocol_violation_closes_the_connection(shell: Shell) {

@@ -19,6 +19,8 @@ pub(super) struct Said {
 const OP_MSG: i32 = 2013;
 const HEADER: usize = 16;
 const CHECKSUM: usize = 4;
+/// That of a server whose script says none.
+const WIRE_VERSION: i32 = 25;
 /// The number of the server's first message.
 const FIRST: i32 = 1000;
 
@@ -44,6 +46,10 @@ pub(super) fn say(
             Some(_) | None => &mut body,
         };
         place.insert("payload".to_owned(), json!({ "$text": payload }));
+    }
+    let is_hello = ["hello", "ismaster"].contains(&heard.command.to_ascii_lowercase().as_str());
+    if is_hello && !body.contains_key("maxWireVersion") && body.get("ok") == Some(&json!(1)) {
+        body.insert("maxWireVersion".to_owned(), json!(WIRE_VERSION));
     }
     let mut sections = vec![0];
     sections.extend_from_slice(value::written(&body)?.as_bytes());

@@ -16,7 +16,7 @@ pub(super) struct Heard {
     pub(super) request_id: i32,
     pub(super) body: Map<String, Value>,
     /// The first key of the body.
-    command: String,
+    pub(super) command: String,
     flags: u32,
     compressed: Option<CompressorId>,
     sequences: BTreeMap<String, Vec<Value>>,

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cenote_core::address::ServerAddress;
 use cenote_core::connect::{ConnectionDescription, Establish, EstablishOptions, Step};
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::ServiceId;
@@ -19,6 +20,7 @@ use crate::transport_error::TransportError;
 pub(super) async fn handshake<R: Network>(
     messages: &mut Messages<R>,
     settings: &Settings,
+    address: &ServerAddress,
     options: Arc<EstablishOptions>,
     limit: Limit,
     handshaken: impl Fn(ServiceId) + Send,
@@ -51,6 +53,7 @@ pub(super) async fn handshake<R: Network>(
                 }
             }
             Step::Handshaken(server) => {
+                server.check_wire_versions(address)?;
                 let (limit, compressor) = settings.agreed(&server);
                 messages.transport.agree(limit, compressor);
                 settings.service(&server).into_iter().for_each(&handshaken);

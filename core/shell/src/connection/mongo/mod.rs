@@ -203,7 +203,7 @@ impl<R: Network> MongoConnector<R> {
         let (limit, options) = (limit.and_each_command(each_command), settings.options());
         let handshaken = |service| reporter.handshaken(service);
         let (description, _) =
-            handshake(&mut messages, settings, options, limit, handshaken).await?;
+            handshake(&mut messages, settings, &target.address, options, limit, handshaken).await?;
         let socket_timeout = settings.socket_timeout();
         R::Connection::from_opened(Connection { messages, description, socket_timeout })
             .map_err(|error| ConnectionError::network(Stage::Authentication, error))

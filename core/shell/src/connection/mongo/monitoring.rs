@@ -45,7 +45,7 @@ impl<R: Network> MongoConnector<R> {
         let mut messages = self.open(runtime, address, Transport::lenient(), limit).await?;
         let options = self.settings.monitor_options();
         let (hello, round_trip) =
-            handshake(&mut messages, &self.settings, options, limit, |_| ()).await?;
+            handshake(&mut messages, &self.settings, address, options, limit, |_| ()).await?;
         Ok(Greeting { connection: Monitoring { messages }, hello, round_trip })
     }
 }
