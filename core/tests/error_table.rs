@@ -94,13 +94,14 @@ fn context(load_balanced: bool) -> Context {
     Context { load_balanced, current_generation: true, topology_version: None }
 }
 
-fn failures(stage: Stage) -> [(&'static str, ConnectionError); 5] {
+fn failures(stage: Stage) -> [(&'static str, ConnectionError); 6] {
     [
         ("network", ConnectionError::network(stage, "connection reset")),
         ("timeout", ConnectionError::timeout(stage, Duration::from_secs(10))),
         ("command", refusal(stage, 18, &[])),
         ("protocol", ConnectionError::protocol(stage, "not a reply")),
         ("configuration", ConnectionError::configuration(stage, "no such mechanism")),
+        ("local", ConnectionError::local(stage, "this process cannot open more files")),
     ]
 }
 
@@ -161,6 +162,10 @@ Where the specifications leave room:
 * A TLS handshake that the server ends with an alert, and a port that speaks no TLS, are protocol errors of the TLS
   handshake, also when the alert arrives while hello is awaited, as with TLS 1.3. Only what is wrong with the server's
   certificate is TLS verification. Server selection goes on after the former, and fails at once after the latter.
+
+* A *local* error is a shortage in this process or its machine while a connection is opened: file descriptors, memory, local
+  ports, threads. The server was not asked, so nothing follows for it; a monitor that cannot open its connection leaves a
+  known server as it is.
 
 ## Every stage and kind
 

@@ -79,6 +79,7 @@ pub mod platform;
 pub mod pool;
 mod reentrancy;
 pub mod runtime;
+pub mod shortage;
 mod signal;
 #[cfg(feature = "tls")]
 pub mod tls;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::WireError;
 
+use crate::shortage::opening_failed;
+
 /// An error of a [`Channel`](cenote_core::wire::Channel) or of the stream below it.
 #[derive(Debug)]
 pub enum TransportError {
@@ -42,6 +44,7 @@ impl TransportError {
     #[must_use]
     pub fn at(self, stage: Stage) -> ConnectionError {
         match self {
+            Self::Io(error) if stage.is_establishing() => opening_failed(stage, error),
             Self::Io(error) => ConnectionError::network(stage, error),
             Self::Closed => ConnectionError::network(stage, "closed by the peer"),
             Self::TimedOut(after) => ConnectionError::timeout(stage, after),

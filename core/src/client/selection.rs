@@ -62,7 +62,7 @@ pub fn is_hopeless(description: &ServerDescription) -> bool {
     match error.kind() {
         Kind::Protocol => error.stage() != Stage::TlsIo,
         Kind::Configuration => true,
-        Kind::Network | Kind::NetworkTimeout { .. } | Kind::Command(_) => false,
+        Kind::Network | Kind::NetworkTimeout { .. } | Kind::Command(_) | Kind::Local => false,
     }
 }
 
@@ -155,6 +155,7 @@ mod tests {
         assert!(!of(Some(ConnectionError::timeout(Stage::Tcp, Duration::ZERO))));
         assert!(of(Some(ConnectionError::configuration(Stage::Hello, "another set"))));
         assert!(of(Some(ConnectionError::protocol(Stage::Hello, "no reply"))));
+        assert!(!of(Some(ConnectionError::local(Stage::Tcp, "no more files"))));
         assert!(of(Some(ConnectionError::certificate("expired"))));
         assert!(!of(Some(ConnectionError::tls(Stage::TlsIo, TlsFailure::NotTls))));
     }

@@ -40,6 +40,9 @@ pub enum Kind {
     /// that does not support load balancing, a key that cannot be read, a message that must not be
     /// sent.
     Configuration,
+    /// This process or its machine lacks what a new connection needs: file descriptors, memory, a
+    /// free port, a thread. It says nothing about the server.
+    Local,
 }
 
 struct Inner {
@@ -110,6 +113,12 @@ impl ConnectionError {
         Self::new(stage, Kind::Configuration, reason, None)
     }
 
+    /// This process or its machine lacks what a new connection needs, for the reason given.
+    #[must_use]
+    pub fn local(stage: Stage, reason: &str) -> Self {
+        Self::new(stage, Kind::Local, reason, None)
+    }
+
     fn new(stage: Stage, kind: Kind, reason: &str, source: Option<BoxError>) -> Self {
         let reason = OneLine::text(reason).to_string();
         Self { inner: Arc::new(Inner { stage, kind, reason, source }) }
@@ -141,9 +150,11 @@ impl ConnectionError {
     pub fn command_error(&self) -> Option<&CommandError> {
         match self.kind() {
             Kind::Command(error) => Some(error),
-            Kind::Network | Kind::NetworkTimeout { .. } | Kind::Protocol | Kind::Configuration => {
-                None
-            }
+            Kind::Network
+            | Kind::NetworkTimeout { .. }
+            | Kind::Protocol
+            | Kind::Configuration
+            | Kind::Local => None,
         }
     }
 
@@ -152,8 +163,15 @@ impl ConnectionError {
     pub fn is_network_error(&self) -> bool {
         match self.kind() {
             Kind::Network | Kind::NetworkTimeout { .. } => true,
-            Kind::Command(_) | Kind::Protocol | Kind::Configuration => false,
+            Kind::Command(_) | Kind::Protocol | Kind::Configuration | Kind::Local => false,
         }
+    }
+
+    /// Whether this process or its machine lacks what a new connection needs. SDAM then does
+    /// nothing.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.kind() == &Kind::Local
     }
 
     /// Whether a limit of this side ran out.
@@ -188,7 +206,8 @@ impl ConnectionError {
 
     /// Whether an operation that may safely run twice is worth another attempt: after a network
     /// error, after a code that promises better, or when the server says so. Refused certificates,
-    /// passwords and settings will be refused again.
+    /// passwords and settings will be refused again, and more attempts do not mend a shortage in
+    /// this process.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.kind() {
@@ -196,7 +215,7 @@ impl ConnectionError {
             Kind::Command(error) => {
                 error.has_retryable_code() || error.has_label(label::RETRYABLE_ERROR)
             }
-            Kind::Protocol | Kind::Configuration => false,
+            Kind::Protocol | Kind::Configuration | Kind::Local => false,
         }
     }
 
@@ -208,7 +227,7 @@ impl ConnectionError {
     pub fn leaves_connection_healthy(&self) -> bool {
         match self.kind() {
             Kind::Command(_) | Kind::Configuration => !self.stage().is_establishing(),
-            Kind::Network | Kind::NetworkTimeout { .. } | Kind::Protocol => false,
+            Kind::Network | Kind::NetworkTimeout { .. } | Kind::Protocol | Kind::Local => false,
         }
     }
 

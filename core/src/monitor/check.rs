@@ -86,12 +86,16 @@ impl Monitor {
     }
 
     /// After a network error, a server that was known is checked again at once; one that
-    /// refuses, or was Unknown before, has time.
+    /// refuses, or was Unknown before, has time. A shortage in this process leaves a known server
+    /// known, and an Unknown one says why it was not asked.
     // SM-06
     pub(super) fn check_failed(&mut self, error: &ConnectionError, out: &mut impl ActionSink) {
         let was_known = self.description.is_known();
         if !self.end_with(error, out) {
             return self.idle_socket_failed(out);
+        }
+        if was_known && error.is_local() {
+            return;
         }
         self.round_trips.reset();
         self.stop_measuring(out);

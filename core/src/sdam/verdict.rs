@@ -98,11 +98,11 @@ pub enum Check {
 /// connections that the pool opens by itself count the same.
 ///
 /// In this order: an error of another generation or an older topology version changes nothing, nor
-/// does one that may be overload. Behind a load balancer the server is never Unknown, and before
+/// does one that may be overload or a shortage in this process. Behind a load balancer the server is never Unknown, and before
 /// hello ends nothing happens at all.
 // T-65, SD-20, SD-21, ER-34, LB-22, LB-20
 pub fn verdict(context: &Context, error: &ConnectionError) -> Verdict {
-    if is_stale(context, error) || error.is_overload() {
+    if is_stale(context, error) || error.is_overload() || error.is_local() {
         return Verdict::default();
     }
     if context.load_balanced {
@@ -117,10 +117,14 @@ pub fn verdict(context: &Context, error: &ConnectionError) -> Verdict {
 /// Judges a failed check of the server by its monitor: the server is Unknown and its pool is
 /// cleared, after a timeout together with the connections in use.
 ///
-/// Labels do not matter here, whatever the stage. Errors of the connection that only measures
+/// Labels do not matter here, whatever the stage. A shortage in this process changes nothing: the
+/// server was not asked. Errors of the connection that only measures
 /// round-trip times must not be brought here.
 // SD-40, SD-41, SD-42
 pub fn monitor_verdict(error: &ConnectionError) -> Verdict {
+    if error.is_local() {
+        return Verdict::default();
+    }
     Verdict {
         server: ServerVerdict::Unknown { topology_version: None },
         pool: PoolVerdict::Clear { interrupt: error.is_timeout() },

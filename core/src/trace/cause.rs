@@ -47,6 +47,8 @@ pub enum CauseKind {
     Protocol,
     /// [`Kind::Configuration`].
     Configuration,
+    /// [`Kind::Local`].
+    Local,
 }
 
 /// Which of the labels that retry loops look for a cause carries. Others are not recorded: a server
@@ -63,10 +65,17 @@ pub struct CauseLabels {
 
 impl CauseKind {
     /// Every kind.
-    pub const ALL: [Self; 5] =
-        [Self::Network, Self::NetworkTimeout, Self::Command, Self::Protocol, Self::Configuration];
+    pub const ALL: [Self; 6] = [
+        Self::Network,
+        Self::NetworkTimeout,
+        Self::Command,
+        Self::Protocol,
+        Self::Configuration,
+        Self::Local,
+    ];
 
-    /// As traces spell it: `network`, `networkTimeout`, `command`, `protocol`, `configuration`.
+    /// As traces spell it: `network`, `networkTimeout`, `command`, `protocol`, `configuration`,
+    /// `local`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Network => "network",
@@ -74,6 +83,7 @@ impl CauseKind {
             Self::Command => "command",
             Self::Protocol => "protocol",
             Self::Configuration => "configuration",
+            Self::Local => "local",
         }
     }
 }
@@ -153,6 +163,7 @@ impl TraceCause for ConnectionError {
             Kind::Command(_) => CauseKind::Command,
             Kind::Protocol => CauseKind::Protocol,
             Kind::Configuration => CauseKind::Configuration,
+            Kind::Local => CauseKind::Local,
         };
         let mut labels = CauseLabels::default();
         self.labels(false).for_each(|name| labels.add(name));
@@ -304,7 +315,7 @@ mod tests {
         assert!(summaries().all(|summary| CauseSummary::from_code(summary.code()) == summary));
         codes.sort_unstable();
         codes.dedup();
-        assert_eq!(codes.len(), 9 * 6 * 8);
+        assert_eq!(codes.len(), 9 * 7 * 8);
         assert_eq!(CauseSummary::default().code(), 0);
     }
 
@@ -326,7 +337,7 @@ mod tests {
             "operation",
         ];
         assert_eq!(Stage::ALL.map(stage_name), names);
-        let names = ["network", "networkTimeout", "command", "protocol", "configuration"];
+        let names = ["network", "networkTimeout", "command", "protocol", "configuration", "local"];
         assert_eq!(CauseKind::ALL.map(CauseKind::as_str), names);
     }
 

@@ -51,6 +51,32 @@ fn a_known_server_is_asked_again_at_once_and_once() {
     assert_eq!(world.kind(), Some(ServerKind::Standalone));
 }
 
+/// The server was not asked: known it stays known, and Unknown it says why.
+#[test]
+fn a_process_that_cannot_open_connections() {
+    let shortage = || ConnectionError::local(Stage::Tcp, "this process cannot open more files");
+    let mut world = World::new();
+    world.done();
+    world.failed(1, shortage());
+    let unknown = format!("Unknown: not checked yet -> Unknown: {}", shortage());
+    assert_eq!(world.done(), ["failed after 0ns", "close 1", unknown.as_str()]);
+
+    world.until_due();
+    world.opened(2, &standalone());
+    world.done();
+    // Between two checks.
+    world.failed(2, reset());
+    let failed = world.now;
+    assert_eq!(world.until_due().at, failed + MonitorOptions::MIN_HEARTBEAT_FREQUENCY);
+    assert_eq!(world.done(), ["close 2", "started", "open 3"]);
+    world.failed(3, shortage());
+    assert_eq!(world.done(), ["failed after 0ns", "close 3"]);
+    assert_eq!(world.kind(), Some(ServerKind::Standalone));
+    world.until_due();
+    world.opened(4, &standalone());
+    assert_eq!(world.kind(), Some(ServerKind::Standalone));
+}
+
 // SD-41, SD-52: a reply that was asked for has connectTimeoutMS; then connections in use are
 // broken.
 #[test]

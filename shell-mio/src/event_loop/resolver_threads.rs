@@ -36,7 +36,10 @@ impl EventLoop {
     pub(super) async fn look_up(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         let result = self.enqueue((host.to_owned(), port))?.await;
         let result = result.map_err(|_| io::Error::other("there is no thread to resolve names"))?;
-        result.map_err(|error| io::Error::new(error.kind(), error))
+        result.map_err(|error| match error.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(error.kind(), error),
+        })
     }
 
     fn enqueue(&self, name: Name) -> io::Result<Receiver<Lookup>> {

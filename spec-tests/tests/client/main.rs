@@ -13,6 +13,8 @@ mod prose;
 mod recording;
 mod replica_set;
 mod shells;
+#[cfg(target_os = "linux")]
+mod shortage;
 mod subscribers;
 mod trouble;
 mod world;

@@ -6,14 +6,16 @@ use std::io;
 use cenote_core::error::{ConnectionError, Stage, TlsAlert, TlsFailure};
 use rustls::{CertificateError, Error, InvalidMessage, PeerIncompatible};
 
-/// Why a handshake failed: the server's certificate, another decision of TLS such as an alert, or
-/// a network error. A decision of TLS has to come as an [`io::Error`] with the error of rustls
+use crate::shortage::opening_failed;
+
+/// Why a handshake failed: the server's certificate, another decision of TLS such as an alert, a
+/// shortage in this process, or a network error. A decision of TLS has to come as an [`io::Error`] with the error of rustls
 /// inside.
 #[must_use]
 pub fn handshake_failed(error: io::Error) -> ConnectionError {
     match tls_error(&error) {
         Some(error) => decided(Stage::TlsIo, error),
-        None => ConnectionError::network(Stage::TlsIo, error),
+        None => opening_failed(Stage::TlsIo, error),
     }
 }
 
@@ -28,7 +30,7 @@ pub(crate) fn decided(stage: Stage, error: &Error) -> ConnectionError {
         return ConnectionError::certificate(CertificateRefused(error.clone()));
     }
     if matches!(error, Error::FailedToGetCurrentTime | Error::FailedToGetRandomBytes) {
-        return ConnectionError::configuration(stage, &error.to_string());
+        return ConnectionError::local(stage, &error.to_string());
     }
     ConnectionError::tls(stage, failure(error))
 }

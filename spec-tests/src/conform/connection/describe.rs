@@ -52,6 +52,7 @@ fn kind(kind: &error::Kind) -> Kind {
         error::Kind::Command(_) => Kind::Command,
         error::Kind::Protocol => Kind::Protocol,
         error::Kind::Configuration => Kind::Configuration,
+        error::Kind::Local => Kind::Local,
     }
 }
 

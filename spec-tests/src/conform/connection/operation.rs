@@ -191,6 +191,7 @@ pub(super) enum Kind {
     Command,
     Protocol,
     Configuration,
+    Local,
 }
 
 fn admin() -> String {

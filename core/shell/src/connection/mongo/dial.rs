@@ -15,6 +15,7 @@ use super::limit::Limit;
 use super::messages::hold;
 use super::{MongoConnector, proxy, resolve};
 use crate::runtime::Network;
+use crate::shortage::is_local;
 
 /// How long one attempt to connect has before the next address is tried as well (RFC 8305, section
 /// 5).
@@ -106,8 +107,12 @@ async fn race<R: Network>(runtime: &R, addresses: Vec<SocketAddr>) -> io::Result
         });
         match ended.await {
             Some(Ok(stream)) => return Ok(stream),
-            // The first error is that of the preferred address.
-            Some(Err(error)) => drop(failure.get_or_insert(error)),
+            // The first error is that of the preferred address, if it was asked.
+            Some(Err(error)) => match &failure {
+                Some(first) if !is_local(Stage::Tcp, first) => {}
+                Some(_) if is_local(Stage::Tcp, &error) => {}
+                Some(_) | None => failure = Some(error),
+            },
             None => {}
         }
     }

@@ -12,6 +12,7 @@ use super::messages::{Messages, hold};
 use super::settings::Settings;
 use crate::platform::nonce;
 use crate::runtime::Network;
+use crate::shortage::opening_failed;
 use crate::tls;
 use crate::transport_error::TransportError;
 
@@ -68,7 +69,7 @@ fn fail(establish: &mut Establish, error: TransportError) {
     match error {
         TransportError::Io(error) => match tls::tls_error(&error) {
             Some(error) => establish.failed_with(tls::decided(establish.stage(), error)),
-            None => establish.failed(error),
+            None => establish.failed_with(opening_failed(establish.stage(), error)),
         },
         TransportError::Closed => establish.failed("closed by the peer"),
         TransportError::TimedOut(after) => establish.timed_out(after),

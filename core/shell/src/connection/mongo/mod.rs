@@ -42,6 +42,7 @@ use crate::builder::FromUri;
 use crate::interrupt::Interrupter;
 use crate::platform::request_ids;
 use crate::runtime::Network;
+use crate::shortage::opening_failed;
 use crate::tls;
 use crate::transport_error::TransportError;
 
@@ -161,7 +162,7 @@ impl<R: Network> MongoConnector<R> {
     ) -> Result<R::Connection, ConnectionError> {
         let limit = self.limit(target);
         let stream = target.runtime.adopt(socket.into());
-        let stream = stream.map_err(|error| ConnectionError::network(Stage::Tcp, error))?;
+        let stream = stream.map_err(|error| opening_failed(Stage::Tcp, error))?;
         let (runtime, transport) = (target.runtime.clone(), Transport::new());
         let transport = transport.with_request_ids(request_ids()?);
         self.finish(Messages { runtime, stream, transport }, target, limit, reporter).await
@@ -206,7 +207,7 @@ impl<R: Network> MongoConnector<R> {
             handshake(&mut messages, settings, &target.address, options, limit, handshaken).await?;
         let socket_timeout = settings.socket_timeout();
         R::Connection::from_opened(Connection { messages, description, socket_timeout })
-            .map_err(|error| ConnectionError::network(Stage::Authentication, error))
+            .map_err(|error| opening_failed(Stage::Authentication, error))
     }
 
     fn limit(&self, target: &Target<R>) -> Limit {
