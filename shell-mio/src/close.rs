@@ -1,5 +1,7 @@
 use std::time::Instant;
 
+use cenote_shell::log;
+use cenote_shell::pool::{CLOSE_GRACE, PoolDriver};
 use event_listener::Listener;
 
 use crate::CloseTimeout;
@@ -9,7 +11,8 @@ use crate::pool::Pool;
 
 impl<K: Connector<EventLoop>> Pool<K> {
     /// Closes the pool. Blocks until every connection is checked in and closed, subscribers were told of
-    /// that, and the thread of the event loop has ended.
+    /// that, and the thread of the event loop has ended. For subscribers and the thread it waits
+    /// [`CLOSE_GRACE`] at most once every connection is closed, and logs a warning then.
     ///
     /// Does not wait in a subscriber of the same pool, which would wait for itself, and in a child
     /// process for what belongs to the parent.
@@ -39,25 +42,48 @@ impl<K: Connector<EventLoop>> Pool<K> {
             in_use => return Err(CloseTimeout { in_use }),
         }
         if is_drained {
-            self.thread().join(deadline);
+            self.thread().join(Some(within_grace(deadline)));
         }
         Ok(())
     }
 
     fn wait_until_drained(&self, deadline: Option<Instant>) -> bool {
+        let driver = self.driver();
+        if !self.wait_until(PoolDriver::is_empty, deadline) || driver.is_drained() {
+            return driver.is_drained();
+        }
+        let limit = within_grace(deadline);
+        let is_drained = self.wait_until(PoolDriver::is_drained, Some(limit));
+        if !is_drained && deadline != Some(limit) {
+            log::close_gave_up(driver.address());
+        }
+        is_drained
+    }
+
+    fn wait_until(
+        &self,
+        holds: impl Fn(&PoolDriver<EventLoop, K>) -> bool,
+        deadline: Option<Instant>,
+    ) -> bool {
         loop {
             // Before looking, so that no notification is missed.
-            let drained = self.driver().drained();
-            if self.driver().is_drained() {
+            let changed = self.driver().drained();
+            if holds(self.driver()) {
                 return true;
             }
             match deadline {
-                None => drained.wait(),
-                Some(deadline) if drained.wait_deadline(deadline).is_none() => {
-                    return self.driver().is_drained();
+                None => changed.wait(),
+                Some(deadline) if changed.wait_deadline(deadline).is_none() => {
+                    return holds(self.driver());
                 }
                 Some(_) => {}
             }
         }
     }
+}
+
+/// How long subscribers and the loop's thread have.
+pub(crate) fn within_grace(deadline: Option<Instant>) -> Instant {
+    let grace = Instant::now() + CLOSE_GRACE;
+    deadline.map_or(grace, |deadline| deadline.min(grace))
 }

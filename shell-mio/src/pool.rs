@@ -107,6 +107,13 @@ impl<K: Connector<EventLoop>> Pool<K> {
         self.pool.options()
     }
 
+    /// How many events were dropped because a subscriber blocks:
+    /// [`Builder::event_queue`](cenote_shell::builder::Builder::event_queue).
+    #[must_use]
+    pub fn dropped_events(&self) -> u64 {
+        self.pool.dropped_events()
+    }
+
     /// The state and the counts now.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {

@@ -3,7 +3,9 @@
 
 use std::fmt::{Debug, Write};
 use std::process::Command;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
+use std::thread;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
@@ -142,6 +144,40 @@ fn messages_have_the_words_and_keys_of_the_specification() {
         }
         assert_eq!(messages, expected(), "{messages:#?}");
     }
+    with_a_subscriber_that_blocks();
+    let said = lines.0.lock().unwrap();
+    let dropped: Vec<_> = said.iter().filter(|line| line.contains("dropped")).collect();
+    let text = "WARN message=Events are dropped: a subscriber blocks, or takes too long";
+    assert_eq!(dropped, [&format!("{text} serverHost=db.example.com serverPort=27017")]);
+}
+
+/// Drops several events.
+fn with_a_subscriber_that_blocks() {
+    let (entered, is_in) = channel();
+    let (leave, may_leave) = channel::<()>();
+    let may_leave = Mutex::new(may_leave);
+    let address = "db.example.com".parse().expect("an address");
+    let pool = cenote_mio::Builder::new(address, Once)
+        .options(PoolOptions::default().with_max_pool_size(1))
+        .event_queue(1)
+        .on_event(move |event| {
+            if event.event.name() == "ConnectionCheckedIn" && entered.send(()).is_ok() {
+                may_leave.lock().expect("no panic").recv().expect_err("the test lets it go on");
+            }
+        })
+        .build()
+        .expect("a pool");
+    pool.ready();
+    let first = pool.check_out().expect("a connection");
+    thread::scope(|scope| {
+        scope.spawn(|| drop(first));
+        is_in.recv().expect("a message");
+        drop(is_in);
+        (0..3).for_each(|_| drop(pool.check_out().expect("a connection")));
+        assert!(pool.dropped_events() > 1);
+        drop(leave);
+    });
+    pool.close();
 }
 
 /// About the connection string.

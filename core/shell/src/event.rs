@@ -91,3 +91,14 @@ impl fmt::Display for PoolEvent {
         LogRecord::new(&self.event, &self.address, &LogSettings::default()).fmt(f)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Notification;
+
+    /// As the documentation of the builder's limit counts.
+    #[test]
+    fn a_notification_is_small() {
+        assert!(size_of::<Notification>() <= 40);
+    }
+}

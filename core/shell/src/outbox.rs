@@ -46,6 +46,13 @@ impl<A> Outbox<A> {
         self.queue.push_back(item);
     }
 
+    /// How many actions are queued, without those that were [claimed](Self::claim).
+    #[inline]
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Whether nothing is queued or being performed.
     #[must_use]
     pub fn is_idle(&self) -> bool {

@@ -2,11 +2,13 @@ use std::time::Instant;
 
 use super::Client;
 use crate::CloseTimeout;
+use crate::close::within_grace;
 
 impl Client {
     /// Closes the client: callers that wait for a server or a connection get an error, the monitors end, then
     /// the pools close, in the order of the connection string. Blocks until every connection is checked in and
-    /// closed, subscribers were told of that, and the thread of the event loop has ended.
+    /// closed, subscribers were told of that, and the thread of the event loop has ended. For subscribers of each
+    /// pool, and for the thread, it waits [`CLOSE_GRACE`](cenote_shell::pool::CLOSE_GRACE) at most.
     ///
     /// Does not wait in a subscriber of the same client, which would wait for itself, and in a child process for
     /// what belongs to the parent.
@@ -36,7 +38,7 @@ impl Client {
             return Err(CloseTimeout { in_use });
         }
         if can_wait {
-            thread.join(deadline);
+            thread.join(Some(within_grace(deadline)));
         }
         Ok(())
     }

@@ -55,6 +55,10 @@ pub trait FromUri: Sized {
     fn from_uri(uri: &ConnectionString) -> Result<Self, ConnectionError>;
 }
 
+/// How many events wait for the subscribers of a pool at most, unless a builder
+/// [sets](Builder::event_queue) another limit: 1,000,000, which take about 40 MB.
+pub const DEFAULT_EVENT_QUEUE: usize = 1_000_000;
+
 /// Builds a pool of type `P`.
 pub struct Builder<P: BuiltPool>(PoolPlan<P::Connector>);
 
@@ -98,7 +102,8 @@ impl<P: BuiltPool> Builder<P> {
     /// that uses the pool or opens its connections, one call at a time; meanwhile other callers are served, and
     /// sockets opened, interrupted and closed, unless that needs the same thread. The thread that has begun to
     /// tell events tells those of all other threads until there are none, possibly in a guard's drop: a slow
-    /// subscriber occupies that thread and fills the memory. A subscriber that takes microseconds should send the
+    /// subscriber occupies that thread, and the events that [wait](Self::event_queue) for it fill the memory. A
+    /// subscriber that takes microseconds should send the
     /// events [to a channel](Self::event_channel).
     ///
     /// It may use the pool, but must not block until the pool does something: a check-out that is not served at
@@ -106,6 +111,15 @@ impl<P: BuiltPool> Builder<P> {
     #[must_use]
     pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.0.subscribers.push(Box::new(subscriber));
+        self
+    }
+
+    /// Sets how many events may wait until the subscribers return; 1 at least, [`DEFAULT_EVENT_QUEUE`] unless it is
+    /// set. An event for which there is no room is dropped: no subscriber, no log and no metric gets it. The pool
+    /// [counts](crate::pool::Pool::dropped_events) what it drops, and logs a warning when it drops the first.
+    #[must_use]
+    pub const fn event_queue(mut self, events: usize) -> Self {
+        self.0.event_queue = if events == 0 { 1 } else { events };
         self
     }
 

@@ -6,7 +6,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::log::LogSettings;
 use cenote_core::pool::{Action, Instant, PoolOptions, PoolState, PoolTypes};
 
-use super::BuildError;
+use super::{BuildError, DEFAULT_EVENT_QUEUE};
 use crate::event::Subscriber;
 use crate::failure::FailureHandler;
 use crate::leak::LeakCallback;
@@ -25,6 +25,8 @@ pub struct PoolPlan<K> {
     pub options: PoolOptions,
     /// Callbacks for events.
     pub subscribers: Vec<Subscriber>,
+    /// How many events may wait for the subscribers.
+    pub event_queue: usize,
     /// How log messages are made; `None` means as the environment variables say.
     pub log: Option<LogSettings>,
     /// The callback for failures.
@@ -48,6 +50,7 @@ impl<K> PoolPlan<K> {
             connector,
             options: PoolOptions::default(),
             subscribers: Vec::new(),
+            event_queue: DEFAULT_EVENT_QUEUE,
             log: None,
             failure_handler: None,
             leak_callback: None,

@@ -70,6 +70,13 @@ impl<C: BuiltClient> ClientBuilder<C> {
         self
     }
 
+    /// Sets how many events of each pool may wait for the subscribers: [`Builder::event_queue`].
+    #[must_use]
+    pub const fn event_queue(mut self, events: usize) -> Self {
+        self.0.event_queue = Some(events);
+        self
+    }
+
     /// Sets how the log messages of all pools are formatted: [`Builder::log_settings`].
     #[must_use]
     pub fn log_settings(mut self, settings: LogSettings) -> Self {

@@ -2,12 +2,14 @@ use std::task::Waker;
 
 use super::Client;
 use crate::error::CloseTimeout;
+use crate::pool::CLOSE_GRACE;
 use crate::runtime::{Network, timeout_at};
 
 impl<R: Network<Waiter = Waker>> Client<R> {
     /// Closes the client for good: callers that wait for a server or a connection get an error, the monitors
     /// end, then the pools close, in the order of the connection string. Waits until everything that is checked
-    /// out was checked in, and every socket is closed.
+    /// out was checked in, and every socket is closed. For the subscribers of each pool, and for those of each
+    /// server, it waits [`CLOSE_GRACE`] at most.
     ///
     /// Cancel-safe: dropping the future leaves the client closed. A subscriber must not wait for it, because it
     /// would wait for itself.
@@ -19,7 +21,8 @@ impl<R: Network<Waiter = Waker>> Client<R> {
         }
         for server in self.inner.servers() {
             if let Some(monitor) = server.monitor() {
-                monitor.ended().await;
+                let limit = R::now() + CLOSE_GRACE;
+                timeout_at(&self.inner.shared.runtime, limit, monitor.ended()).await;
             }
             server.pool().close().await;
         }

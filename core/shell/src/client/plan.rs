@@ -26,6 +26,7 @@ pub struct ClientPlan<P: BuiltPool> {
     pub(super) server_subscribers: ServerSubscribers,
     pub(super) prepare_pool: Option<PreparePool<P>>,
     pub(super) subscribers: Vec<SharedCallback<PoolEvent>>,
+    pub(super) event_queue: Option<usize>,
     pub(super) log: Option<LogSettings>,
     pub(super) leak_callback: Option<SharedCallback<LeakReport>>,
     #[cfg(feature = "metrics")]
@@ -47,6 +48,7 @@ impl<P: BuiltPool> ClientPlan<P> {
             server_subscribers: ServerSubscribers::default(),
             prepare_pool: None,
             subscribers: Vec::new(),
+            event_queue: None,
             log: None,
             leak_callback: None,
             #[cfg(feature = "metrics")]
@@ -77,6 +79,9 @@ impl<P: BuiltPool<Connector: Clone>> ClientPlan<P> {
         for subscriber in &self.subscribers {
             let subscriber = Arc::clone(subscriber);
             builder = builder.on_event(move |event| subscriber(event));
+        }
+        if let Some(events) = self.event_queue {
+            builder = builder.event_queue(events);
         }
         if let Some(settings) = self.log {
             builder = builder.log_settings(settings);

@@ -2,6 +2,7 @@
 
 pub mod topology;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
 use cenote_core::address::ServerAddress;
@@ -75,4 +76,25 @@ pub fn leak_detection_threshold(report: &LeakReport) {
         heldMS = u64::try_from(held.as_millis()).unwrap_or(u64::MAX),
         checkedOutAt = place.map(display),
     );
+}
+
+/// Not messages of the specification: subscribers do not return.
+#[cold]
+pub fn events_dropped(address: &ServerAddress) {
+    let message = "Events are dropped: a subscriber blocks, or takes too long";
+    subscriber_blocks(address, message);
+}
+
+/// The pool is closed, and a subscriber, or a task of the runtime, has not ended in time.
+#[cold]
+pub fn close_gave_up(address: &ServerAddress) {
+    let message = "Connection pool closed without waiting longer: a subscriber blocks";
+    subscriber_blocks(address, message);
+}
+
+fn subscriber_blocks(address: &ServerAddress, message: &str) {
+    // `tracing`'s collector may panic.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        warn!(target: TARGET, message, serverHost = address.host(), serverPort = address.port());
+    }));
 }

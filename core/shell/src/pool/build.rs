@@ -29,11 +29,18 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
         let (state, first, traces) = plan.begin(R::PROGRAM)?;
         let measured = plan.measure(R::now);
         let PoolPlan {
-            address, connector, subscribers, log, failure_handler, leak_callback, ..
+            address,
+            connector,
+            subscribers,
+            log,
+            failure_handler,
+            leak_callback,
+            event_queue,
+            ..
         } = plan;
         let subscribers = Subscribers::new(subscribers, log);
         let observers = Observers { subscribers, failure_handler, leak_callback, traces };
-        let inner = PoolInner::new(state, first);
+        let inner = PoolInner::new(state, first, event_queue);
         let driver = PoolDriver::new(address, connector, observers, runtime, inner);
         trace::watch(&driver);
         let pool = Arc::downgrade(&driver);

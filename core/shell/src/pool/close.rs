@@ -1,5 +1,6 @@
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use cenote_core::pool::Input;
 
@@ -7,7 +8,11 @@ use super::driver::PoolDriver;
 use super::handle::Pool;
 use crate::connection::Connector;
 use crate::error::CloseTimeout;
+use crate::log;
 use crate::runtime::{Runtime, timeout_at};
+
+/// How long `close` waits for subscribers, once every connection was checked in and closed: 5 s.
+pub const CLOSE_GRACE: Duration = Duration::from_secs(5);
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// Closes the pool, and waits for nothing.
@@ -30,22 +35,39 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 }
 
+impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
+    /// Until `holds`. In a child process nothing that is the parent's ever ends.
+    async fn wait_until(&self, holds: impl Fn(&Self) -> bool) {
+        while !self.is_inherited() {
+            let changed = self.drained();
+            if holds(self) {
+                return;
+            }
+            changed.await;
+        }
+    }
+}
+
 impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     /// Closes the pool for good, and waits until everything that is checked out was checked in, every
     /// socket is closed, and subscribers were told of all of it. What was still being opened is aborted at
     /// once; its socket is closed when the pool's runtime comes to it, for which this waits, too.
     ///
+    /// For subscribers, and for what was being opened, it waits [`CLOSE_GRACE`] at most once everything else is
+    /// done, and logs a warning then.
+    ///
     /// Cancel-safe: dropping the future, or a timeout around it, leaves the pool closed. An event subscriber
     /// must not wait for it, because it would wait for itself.
     pub async fn close(&self) {
-        self.driver().close();
-        // In a child process nothing that is the parent's ever ends.
-        while !self.driver().is_inherited() {
-            let drained = self.driver().drained();
-            if self.driver().is_drained() {
-                return;
-            }
-            drained.await;
+        let driver = self.driver();
+        driver.close();
+        driver.wait_until(PoolDriver::is_empty).await;
+        if driver.is_drained() || driver.is_inherited() {
+            return;
+        }
+        let drained = driver.wait_until(PoolDriver::is_drained);
+        if timeout_at(&driver.runtime(), R::now() + CLOSE_GRACE, drained).await.is_none() {
+            log::close_gave_up(driver.address());
         }
     }
 

@@ -19,31 +19,36 @@ pub(super) struct Pending<R: Runtime, K: Connector<R>> {
     pub(super) work: Outbox<Action<Types<R, K>>>,
     /// Events and leak reports, in the machine's order.
     pub(super) notifications: Outbox<Notification>,
+    /// How many notifications may be queued.
+    notifications_max: usize,
+    /// How many were dropped because there was no room in the queue.
+    pub(super) dropped: u64,
+    /// The first one was dropped since this was last read.
+    pub(super) has_overflowed: bool,
     /// How many sockets are to be closed: in `work`, and on their way out of it.
     pub(super) closing: usize,
     /// A check-out timed out since this was last read.
     pub(super) has_timed_out: bool,
 }
 
-impl<R: Runtime, K: Connector<R>> Default for Pending<R, K> {
-    fn default() -> Self {
+impl<R: Runtime, K: Connector<R>> Pending<R, K> {
+    pub(super) fn new(notifications_max: usize) -> Self {
         Self {
             work: Outbox::default(),
             notifications: Outbox::default(),
+            notifications_max,
+            dropped: 0,
+            has_overflowed: false,
             closing: 0,
             has_timed_out: false,
         }
     }
-}
 
-impl<R: Runtime, K: Connector<R>> Pending<R, K> {
     #[inline(always)]
     pub(super) fn push(&mut self, action: Action<Types<R, K>>) {
         match action {
-            Action::EmitEvent(event) => self.notifications.push(Notification::Event(event)),
-            Action::ReportLeak { id, held } => {
-                self.notifications.push(Notification::Leak { id, held });
-            }
+            Action::EmitEvent(event) => self.notify(Notification::Event(event)),
+            Action::ReportLeak { id, held } => self.notify(Notification::Leak { id, held }),
             Action::CloseSocket { .. } => {
                 self.closing += 1;
                 self.work.push(action);
@@ -52,6 +57,18 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
             | Action::AbortEstablish { .. }
             | Action::Interrupt { .. } => self.work.push(action),
             Action::Deliver { .. } => unreachable!("delivered under the lock"),
+        }
+    }
+
+    /// The subscribers have not returned for long where there is no room: what comes last is dropped, so that
+    /// they get a part without gaps first.
+    #[inline(always)]
+    fn notify(&mut self, notification: Notification) {
+        if self.notifications.queued() < self.notifications_max {
+            self.notifications.push(notification);
+        } else {
+            self.has_overflowed |= self.dropped == 0;
+            self.dropped += 1;
         }
     }
 }

@@ -30,7 +30,7 @@ use crate::runtime::{Lock, Runtime};
 use crate::signal::Signal;
 use crate::trace::{PanicGuard, Traces};
 use crate::wake_list::WakeList;
-use crate::{error, failure, outbox, platform};
+use crate::{error, failure, log, outbox, platform};
 
 /// One pool: the machine under its lock, and the shell around it.
 ///
@@ -270,7 +270,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let timer = self.prepare_release(&mut inner, context);
         let pending = &mut inner.pending;
         let (work, notifications) = (pending.work.claim(), pending.notifications.claim());
+        let has_overflowed = context.wants_events && mem::take(&mut pending.has_overflowed);
         drop(inner);
+        if has_overflowed {
+            log::events_dropped(&self.address);
+        }
         self.run_work(wakes, timer, work);
         self.run_notifications(notifications);
     }
@@ -310,7 +314,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         if let Some(notifications) = notifications {
             let _here = self.enter();
             let drained = outbox::drain(|| self.lock(), notifications, |it| self.notify(it));
-            self.notify_if_drained(drained);
+            self.notify_if_empty(drained);
         }
     }
 
@@ -373,15 +377,16 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let interrupt = inner.interrupts.remove(&id);
         // A reset after a fork forgets sockets that were to be closed.
         inner.pending.closing = inner.pending.closing.saturating_sub(1);
-        self.notify_if_drained(inner);
+        self.notify_if_empty(inner);
         drop(interrupt);
     }
 
-    /// Releases the lock, and wakes callers of `close` if there is nothing left to wait for.
-    fn notify_if_drained(&self, inner: InnerGuard<'_, R, K>) {
-        let is_drained = inner.is_drained();
+    /// Releases the lock, and wakes callers of `close` if there is nothing left to wait for, or nothing but
+    /// subscribers and tasks.
+    fn notify_if_empty(&self, inner: InnerGuard<'_, R, K>) {
+        let is_empty = inner.is_empty();
         drop(inner);
-        if is_drained {
+        if is_empty {
             self.drained.notify_all();
         }
     }
@@ -389,7 +394,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     pub(super) fn opening_ended(&self, id: ConnId) {
         let mut inner = self.lock();
         let opening = inner.opening.remove(&id);
-        self.notify_if_drained(inner);
+        self.notify_if_empty(inner);
         drop(opening);
     }
 }
@@ -480,7 +485,22 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self.lock().is_drained()
     }
 
-    /// Hears when [`is_drained`](Self::is_drained) becomes true. To be made before that is looked at.
+    /// Whether the pool is closed, everything was checked in and every socket that was open is closed. What
+    /// is left to be [drained](Self::is_drained) takes little time, unless a subscriber blocks.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// How many events and leak reports were dropped because the subscribers did not return for so long that
+    /// the queue was full: [`Builder::event_queue`](crate::builder::Builder::event_queue).
+    #[must_use]
+    pub fn dropped_events(&self) -> u64 {
+        self.lock().pending.dropped
+    }
+
+    /// Hears when [`is_empty`](Self::is_empty) and [`is_drained`](Self::is_drained) become true. To be made
+    /// before they are looked at.
     #[must_use]
     pub fn drained(&self) -> EventListener {
         self.drained.listen()

@@ -79,6 +79,14 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
         self.driver().options()
     }
 
+    /// How many events were dropped because a subscriber blocks: [`Builder::event_queue`].
+    ///
+    /// [`Builder::event_queue`]: crate::builder::Builder::event_queue
+    #[must_use]
+    pub fn dropped_events(&self) -> u64 {
+        self.driver().dropped_events()
+    }
+
     /// The state and the counts at this moment.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {

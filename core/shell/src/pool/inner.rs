@@ -65,12 +65,14 @@ pub(super) struct CheckOutArgs {
 }
 
 impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
-    /// `first` are the machine's actions when it was made.
+    /// `first` are the machine's actions when it was made, and `event_queue` is how many notifications may be
+    /// queued.
     pub(super) fn new(
         state: RecordedPool<Types<R, K>>,
         first: VecDeque<Action<Types<R, K>>>,
+        event_queue: usize,
     ) -> Self {
-        let mut pending = Pending::default();
+        let mut pending = Pending::new(event_queue);
         first.into_iter().for_each(|action| pending.push(action));
         Self {
             state,
@@ -87,19 +89,20 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         self.state.snapshot().status == Status::Closed
     }
 
-    /// Whether the pool is closed, everything was checked in, every socket is closed, and subscribers
-    /// were told of all that.
-    pub(super) fn is_drained(&self) -> bool {
+    /// Whether the pool is closed and empty: everything was checked in, and every socket that was open is
+    /// closed.
+    pub(super) fn is_empty(&self) -> bool {
         // The cheap test first: it tells almost always, and is implied by the others.
         if !self.interrupts.is_empty() {
             return false;
         }
         let snapshot = self.state.snapshot();
-        snapshot.status == Status::Closed
-            && snapshot.total == 0
-            && self.pending.closing == 0
-            && self.opening.is_empty()
-            && self.pending.notifications.is_idle()
+        snapshot.status == Status::Closed && snapshot.total == 0 && self.pending.closing == 0
+    }
+
+    /// Whether it is [empty](Self::is_empty), nothing is being opened, and subscribers were told of all that.
+    pub(super) fn is_drained(&self) -> bool {
+        self.is_empty() && self.opening.is_empty() && self.pending.notifications.is_idle()
     }
 
     /// Feeds one input. Callers that get an answer by it are put into `wakes`.

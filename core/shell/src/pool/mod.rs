@@ -39,6 +39,7 @@ mod types;
 mod warm_up;
 
 pub use self::check_out::{CheckOut, WaiterKey};
+pub use self::close::CLOSE_GRACE;
 pub use self::driver::PoolDriver;
 pub use self::guard::{GuardParts, PooledConnection};
 pub use self::handle::Pool;

@@ -81,6 +81,7 @@ pub(crate) trait TestPool<R: Runtime, K: Connector<R>>:
     fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions>;
     fn options(&self) -> PoolOptions;
     fn snapshot(&self) -> Snapshot;
+    fn dropped_events(&self) -> u64;
     fn address(&self) -> &ServerAddress;
     fn close(&self);
     fn close_before(&self, deadline: Instant) -> Result<(), CloseTimeout>;
@@ -119,6 +120,10 @@ macro_rules! forward {
 
         fn snapshot(&self) -> Snapshot {
             self$(.$field)?.snapshot()
+        }
+
+        fn dropped_events(&self) -> u64 {
+            self$(.$field)?.dropped_events()
         }
 
         fn address(&self) -> &ServerAddress {

@@ -3,10 +3,11 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cenote_core::error::OperationError;
 use cenote_core::pool::Event;
+use cenote_shell::pool::CLOSE_GRACE;
 
 use crate::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
 use crate::world::{Gate, Log, at_most, builder, failure, until};
@@ -17,6 +18,7 @@ on_all_runtimes!(
     events_can_be_sent_to_a_channel,
     all_subscribers_get_the_same_order,
     a_slow_subscriber_does_not_delay_sockets,
+    a_subscriber_that_blocks_loses_events_and_does_not_hold_up_close,
 );
 
 fn a_panic_in_a_subscriber_does_not_affect_others<R: TestRuntime>() {
@@ -167,4 +169,49 @@ fn a_slow_subscriber_does_not_delay_sockets<R: TestRuntime>() {
     is_closed.recv().expect("a message");
     closing.join().expect("no panic");
     slow.join().expect("no panic");
+}
+
+fn a_subscriber_that_blocks_loses_events_and_does_not_hold_up_close<R: TestRuntime>() {
+    let log = Log::default();
+    let heard = log.clone();
+    let (entered, is_in) = channel();
+    let (leave, may_leave) = channel::<()>();
+    let may_leave = Mutex::new(may_leave);
+    let pool = builder::<R>(&Gate::open(), at_most(1))
+        .event_queue(100)
+        .on_event(move |event| {
+            heard.push(event);
+            if event.event.name() == "ConnectionCheckedIn" && entered.send(()).is_ok() {
+                may_leave.lock().expect("no panic").recv().expect("the test goes on");
+            }
+        })
+        .build()
+        .expect("good options");
+    pool.ready();
+    let first = pool.check_out().expect("a connection");
+    R::wait_for_tasks(&pool);
+    let slow = thread::spawn(move || drop(first));
+    is_in.recv().expect("a message");
+    drop(is_in);
+
+    // Started, out and in. Other callers are served.
+    for _ in 0..100 {
+        drop(pool.check_out().expect("a connection"));
+    }
+    assert_eq!(pool.dropped_events(), 300 - 100);
+    let begin = Instant::now();
+    pool.close();
+    assert!((CLOSE_GRACE..CLOSE_GRACE * 4).contains(&begin.elapsed()), "{:?}", begin.elapsed());
+    assert_eq!(pool.snapshot().total, 0);
+
+    leave.send(()).expect("the subscriber waits");
+    slow.join().expect("no panic");
+    pool.close();
+    let told = log.take();
+    assert_eq!(told.len(), 7 + 100);
+    assert_eq!(
+        told[7..10],
+        ["ConnectionCheckOutStarted", "ConnectionCheckedOut", "ConnectionCheckedIn"]
+    );
+    assert_eq!(pool.dropped_events(), 200 + 2, "the events of the close");
 }
