@@ -7,7 +7,7 @@
 //! watched           a socket that is registered with the loop
 //! socket            TCP or Unix domain socket
 //! helper_thread     work that blocks, on a thread of its own
-//! resolver_threads  name resolution on up to 16 threads
+//! resolver_threads  name resolution on threads, more where answers do not come
 //! runtime           the loop as a cenote_shell::runtime::Runtime and Network
 //! ```
 

@@ -8,6 +8,7 @@ mod only_mio;
 mod only_tokio;
 mod operations;
 mod raw;
+mod resolver;
 mod self_signed;
 mod shell;
 mod transports;

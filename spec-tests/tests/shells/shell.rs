@@ -8,9 +8,10 @@ use cenote_core::address::ServerAddress;
 use cenote_core::connect::ConnectionDescription;
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose, ServiceId, Snapshot};
+use cenote_core::uri::ConnectionString;
 use cenote_core::wire::{MessageBuf, MessageLimit};
 use cenote_shell::builder::{Builder, BuiltPool, FromUri};
-use cenote_shell::connection::{Connection, MongoConnector};
+use cenote_shell::connection::{Connection, Lookup, MongoConnector};
 use cenote_shell::pool::PooledConnection;
 use cenote_shell::runtime::{CurrentRuntime, Network};
 use cenote_shell::trace::Recording;
@@ -102,6 +103,38 @@ impl Shell {
             Self::Smol => build::<Pool<Smol>>(uri, subscriber, recording),
         }
     }
+}
+
+impl Shell {
+    /// A ready pool of the first host, whose name `resolver` resolves.
+    pub(crate) fn pool_with_resolver(
+        self,
+        uri: &str,
+        resolver: impl Fn(Lookup) + Send + Sync + 'static,
+    ) -> Arc<dyn AnyPool> {
+        let uri = uri.parse().expect("a connection string");
+        let pool = match self {
+            Self::Tokio => {
+                Tokio::block_on(async { build_with_resolver::<_, Pool<Tokio>>(&uri, resolver) })
+            }
+            Self::Mio => build_with_resolver::<_, cenote_mio::Pool>(&uri, resolver),
+            Self::Smol => build_with_resolver::<_, Pool<Smol>>(&uri, resolver),
+        };
+        pool.ready();
+        pool
+    }
+}
+
+fn build_with_resolver<R, P>(
+    uri: &ConnectionString,
+    resolver: impl Fn(Lookup) + Send + Sync + 'static,
+) -> Arc<dyn AnyPool>
+where
+    P: BuiltPool<Connector = MongoConnector<R>> + AnyPool + 'static,
+{
+    let connector = MongoConnector::new(uri).expect("good options").with_resolver(resolver);
+    let builder = Builder::<P>::new(uri.hosts[0].clone(), connector);
+    Arc::new(builder.build().expect("good options"))
 }
 
 fn build<P: BuiltPool<Connector: FromUri> + AnyPool + 'static>(

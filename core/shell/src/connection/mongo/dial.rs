@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
@@ -14,12 +14,15 @@ use cenote_core::uri::ProxyOptions;
 use super::limit::Limit;
 use super::messages::hold;
 use super::{MongoConnector, proxy, resolve};
-use crate::runtime::Network;
+use crate::runtime::{Network, timeout_at};
 use crate::shortage::is_local;
 
 /// How long one attempt to connect has before the next address is tried as well (RFC 8305, section
 /// 5).
 const STAGGER: Duration = Duration::from_millis(250);
+
+/// How long a resolver is waited for while there are addresses from before.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl<R: Network> MongoConnector<R> {
     /// A socket to the server, without TLS yet.
@@ -66,14 +69,31 @@ impl<R: Network> MongoConnector<R> {
                 None => runtime.resolve(host, port).await,
             }
         };
-        let found = hold(runtime, limit, lookup).await.map_err(|error| error.at(resolving))?;
+        let lookup = hold(runtime, limit, lookup);
+        let last = self.last_addresses.get(host, port);
+        let found = match last {
+            Some(last) => {
+                let answer = timeout_at(runtime, patience(R::now(), limit), lookup).await;
+                answer.unwrap_or(Ok(last))
+            }
+            None => lookup.await,
+        };
+        let found = found.map_err(|error| error.at(resolving))?;
         let addresses = alternate(found);
         if addresses.is_empty() {
             return Err(ConnectionError::network(resolving, "the name has no address"));
         }
-        let connected = hold(runtime, limit, race(runtime, addresses)).await;
-        connected.map_err(|error| error.at(connecting))
+        let connected = hold(runtime, limit, race(runtime, addresses.clone())).await;
+        let stream = connected.map_err(|error| error.at(connecting))?;
+        self.last_addresses.learn(host, port, addresses);
+        Ok(stream)
     }
+}
+
+/// Until when a resolver has time while there are addresses from before.
+fn patience(now: Instant, limit: Limit) -> Instant {
+    let left = limit.next(|| now).map(|deadline| deadline.at.saturating_duration_since(now) / 2);
+    now + left.map_or(PATIENCE, |left| left.min(PATIENCE))
 }
 
 /// The first connection that is established. Each next address is tried when an attempt has failed,
@@ -196,6 +216,44 @@ mod tests {
         let (_, end, error) = dial(vec![Attempt::Silent, Attempt::Refused]).await;
         assert_eq!(error.unwrap().0, Stage::Tcp);
         assert!((10_000..10_010).contains(&end), "connectTimeoutMS: {end}");
+    }
+
+    /// The first answer leads to a connection; after it the resolver is silent.
+    #[tokio::test(start_paused = true)]
+    async fn without_an_answer_the_last_addresses_are_used() {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&asked);
+        let connector = connector("mongodb://db,other").with_resolver(move |lookup| {
+            let mut asked = kept.lock().unwrap();
+            if asked.is_empty() {
+                lookup.answer(Ok(vec![([10, 0, 0, 1], 7).into()]));
+                return asked.push(None);
+            }
+            asked.push(Some(lookup));
+        });
+        let runtime = TestRuntime::new(|address| {
+            assert_eq!(address, ([10, 0, 0, 1], 7).into());
+            Attempt::Connected(duplex(1).0)
+        });
+        let dial = async |host: &str, caller: Option<Duration>| {
+            let begin = Instant::now();
+            let caller = caller.map(|time| (begin + time).into_std());
+            let limit = connector.settings.opening(begin.into_std(), caller);
+            let dialled = connector.dial(&runtime, &host.parse().unwrap(), limit).await;
+            (dialled.map(drop).map_err(|error| error.stage()), begin.elapsed().as_millis())
+        };
+        assert_eq!(dial("db:7", None).await, (Ok(()), 0));
+        let (outcome, after) = dial("db:7", None).await;
+        assert_eq!(outcome, Ok(()));
+        assert!((1000..1010).contains(&after), "{after}");
+        let (outcome, after) = dial("db:7", Some(Duration::from_millis(600))).await;
+        assert_eq!(outcome, Ok(()));
+        assert!((300..310).contains(&after), "half of the time: {after}");
+        // Another name, or port, has no addresses from before.
+        for host in ["other:7", "db:8"] {
+            assert_eq!(dial(host, None).await.0, Err(Stage::Dns));
+        }
+        assert_eq!(asked.lock().unwrap().len(), 5);
     }
 
     async fn resolve(uri: &str, resolver: impl Fn(Lookup) + Send + Sync + 'static) -> Stage {

@@ -4,6 +4,7 @@
 mod cancellation_tests;
 mod dial;
 mod handshake;
+mod last_addresses;
 mod limit;
 mod messages;
 mod metadata;
@@ -46,6 +47,7 @@ use crate::shortage::opening_failed;
 use crate::tls;
 use crate::transport_error::TransportError;
 
+use self::last_addresses::LastAddresses;
 pub use self::monitoring::{Greeting, Monitoring};
 pub use self::operations::{
     Connection, ConnectionParts, OpenedConnection, judge, require_unacknowledged,
@@ -60,6 +62,10 @@ pub use self::transport::{ByteLayer, Transport};
 /// `connectTimeoutMS`, 10 s by default, covers all of that together. In addition each command of
 /// the handshake has `timeoutMS`, or else `socketTimeoutMS`, unless the check-out for which the
 /// connection is made has a deadline, which then covers all commands.
+///
+/// A host name is resolved for each connection. Where the resolver gives no answer within 1 s, or
+/// half of the time that is left if that is less, the addresses of the last answer are used that led
+/// to a connection, if there is one. An answer that the name does not exist is an error.
 ///
 /// Clones share everything.
 ///
@@ -78,6 +84,7 @@ pub struct MongoConnector<R> {
     settings: Arc<Settings>,
     tls: Option<Arc<ClientConfig>>,
     resolver: Option<Arc<Resolver>>,
+    last_addresses: Arc<LastAddresses>,
     runtime: PhantomData<fn() -> R>,
 }
 
@@ -107,7 +114,13 @@ impl<R> MongoConnector<R> {
     fn with_settings(uri: &ConnectionString, settings: Settings) -> Result<Self, ConnectionError> {
         settings.options().check_credential()?;
         let tls = uri.tls.enabled().then(|| tls::config(&uri.tls)).transpose()?.map(Arc::new);
-        Ok(Self { settings: Arc::new(settings), tls, resolver: None, runtime: PhantomData })
+        Ok(Self {
+            settings: Arc::new(settings),
+            tls,
+            resolver: None,
+            last_addresses: Arc::default(),
+            runtime: PhantomData,
+        })
     }
 
     /// Resolves host names with `resolver` instead of the system's resolver. It is called on the
@@ -248,7 +261,9 @@ impl<R> FromUri for MongoConnector<R> {
 impl<R> Clone for MongoConnector<R> {
     fn clone(&self) -> Self {
         let (settings, tls) = (Arc::clone(&self.settings), self.tls.clone());
-        Self { settings, tls, resolver: self.resolver.clone(), runtime: PhantomData }
+        let last_addresses = Arc::clone(&self.last_addresses);
+        let resolver = self.resolver.clone();
+        Self { settings, tls, resolver, last_addresses, runtime: PhantomData }
     }
 }
 

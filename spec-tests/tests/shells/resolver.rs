@@ -1,0 +1,56 @@
+//! Resolvers that answer late or never.
+
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use cenote_core::error::Stage;
+use cenote_endpoint::Place;
+use cenote_shell::connection::Lookup;
+
+use crate::shell::{Shell, on_all_runtimes};
+use crate::world::{ping, plain, refusal};
+
+on_all_runtimes!(a_silent_resolver_is_replaced_by_its_last_answer);
+
+/// What the resolver does with the next lookups.
+enum Mood {
+    Answers(SocketAddr),
+    Silent(Vec<Lookup>),
+    Denies,
+}
+
+fn a_silent_resolver_is_replaced_by_its_last_answer(shell: Shell) {
+    let endpoint = plain();
+    let Place::Tcp { port } = *endpoint.place() else { panic!("it is TCP") };
+    let answers = || Mood::Answers((Ipv4Addr::LOCALHOST, port).into());
+    let mood = Arc::new(Mutex::new(Mood::Silent(Vec::new())));
+    let of_resolver = Arc::clone(&mood);
+    let set = move |new| drop(std::mem::replace(&mut *mood.lock().expect("no panic"), new));
+    let uri = format!("mongodb://db.test:{port}/?connectTimeoutMS=3000");
+    let pool = shell.pool_with_resolver(&uri, move |lookup| {
+        match &mut *of_resolver.lock().expect("no panic") {
+            Mood::Answers(address) => lookup.answer(Ok(vec![*address])),
+            Mood::Silent(kept) => kept.push(lookup),
+            Mood::Denies => lookup.answer(Err(ErrorKind::NotFound.into())),
+        }
+    });
+    let never = refusal(&pool);
+    assert!(never.stage() == Stage::Dns && never.is_timeout(), "{never}");
+
+    set(answers());
+    let first = pool.check_out().expect("a connection");
+    set(Mood::Silent(Vec::new()));
+    let begin = Instant::now();
+    let second = pool.check_out().expect("a connection to the address of before");
+    assert!(begin.elapsed() >= Duration::from_secs(1));
+
+    set(Mood::Denies);
+    let denied = refusal(&pool);
+    assert!(denied.stage() == Stage::Dns && !denied.is_timeout(), "{denied}");
+    set(answers());
+    let third = pool.check_out().expect("a connection");
+    drop((first, second, third));
+    assert!(ping(&pool));
+}
