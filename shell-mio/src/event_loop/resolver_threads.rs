@@ -203,7 +203,7 @@ mod tests {
         assert!(begin.elapsed() < Duration::from_secs(1), "{:?}", begin.elapsed());
 
         drop(silent);
-        assert_eq!((0..hosts).map(|_| told.recv().unwrap()).count(), hosts);
+        (0..hosts).for_each(|_| drop(told.recv().unwrap()));
         thread.join(None);
         let inner = Arc::clone(&event_loop.inner.resolver);
         while inner.queue().threads > 0 {
