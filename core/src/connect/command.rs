@@ -71,14 +71,8 @@ impl Draft {
     /// Names the database and, if the user declared one, the API's version.
     pub(super) fn send_to(self, database: &str, api: Option<ServerApi>) -> Command {
         let mut draft = self.with(cstr!("$db"), database);
-        if let Some(ServerApi { strict, deprecation_errors }) = api {
-            draft = draft.with(cstr!("apiVersion"), "1");
-            if let Some(strict) = strict {
-                draft = draft.with(cstr!("apiStrict"), strict);
-            }
-            if let Some(deprecation_errors) = deprecation_errors {
-                draft = draft.with(cstr!("apiDeprecationErrors"), deprecation_errors);
-            }
+        for (key, value) in api.into_iter().flat_map(ServerApi::fields) {
+            draft = draft.with(key, value);
         }
         Command { name: draft.name, body: Zeroizing::new(draft.document.into_bytes()) }
     }

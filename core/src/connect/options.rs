@@ -1,4 +1,5 @@
-use bson::RawDocumentBuf;
+use bson::raw::{CStr, cstr};
+use bson::{RawBson, RawDocument, RawDocumentBuf};
 
 use super::{ClientMetadata, MAX_ITERATIONS, authentication};
 use crate::error::ConnectionError;
@@ -43,6 +44,33 @@ pub struct ServerApi {
     pub strict: Option<bool>,
     /// `apiDeprecationErrors`: refuse deprecated parts of it; `None` leaves it to the server.
     pub deprecation_errors: Option<bool>,
+}
+
+impl ServerApi {
+    /// The command with `apiVersion`, `apiStrict` and `apiDeprecationErrors`, for a command after the
+    /// handshake; the handshake's have them. Unchanged if it has an `apiVersion` of its own, or is
+    /// empty.
+    // HS-12
+    #[must_use]
+    pub fn declared_in(self, command: &RawDocument) -> RawDocumentBuf {
+        let mut declared = command.to_owned();
+        if !command.is_empty() && matches!(command.get("apiVersion"), Ok(None)) {
+            self.fields().for_each(|(key, value)| declared.append(key, value));
+        }
+        declared
+    }
+
+    pub(super) fn fields(self) -> impl Iterator<Item = (&'static CStr, RawBson)> {
+        let flag = |key, value: Option<bool>| value.map(|value| (key, RawBson::Boolean(value)));
+        let version = (cstr!("apiVersion"), RawBson::String("1".to_owned()));
+        [
+            Some(version),
+            flag(cstr!("apiStrict"), self.strict),
+            flag(cstr!("apiDeprecationErrors"), self.deprecation_errors),
+        ]
+        .into_iter()
+        .flatten()
+    }
 }
 
 impl EstablishOptions {

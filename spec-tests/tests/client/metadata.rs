@@ -1,13 +1,13 @@
 //! What a library that wraps a client tells servers of itself, on the sockets of monitors, too.
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote_core::connect::DriverInfo;
+use cenote_core::connect::{DriverInfo, ServerApi};
 use cenote_endpoint::{Ending, Endpoint, Role};
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{SOON, World, member, open, tell, until_open, until_so};
 
-on_all_runtimes!(monitors_send_the_metadata);
+on_all_runtimes!(monitors_send_the_metadata, every_hello_declares_the_version_of_the_api);
 
 /// The driver's name as the server was told last.
 fn told(endpoint: &Endpoint) -> String {
@@ -46,4 +46,22 @@ fn monitors_send_the_metadata(shell: Shell) {
     assert!(world.client.command("admin", &rawdoc! { "ping": 1 }).is_ok());
     assert_eq!(told(&only), expected);
     world.client.close();
+}
+
+// HS-03, HS-12: a hello that declares the version has the new name from the first one on, of monitors, too.
+fn every_hello_declares_the_version_of_the_api(shell: Shell) {
+    let only = member(Role::Primary);
+    let uri = format!("mongodb://{}/?heartbeatFrequencyMS=500", only.address());
+    let client = shell.declaring_client(&uri, ServerApi::default());
+    client.command("admin", &rawdoc! { "ping": 1 }).expect("it works");
+    // An API that the server does not know is the server's to refuse.
+    let error = client.command("admin", &rawdoc! { "ping": 1, "apiVersion": "2" });
+    let error = error.expect_err("there is one version").to_string();
+    assert!(error.contains("code 322"), "{error}");
+    client.close();
+    let commands = only.with(|server, _| server.statistics().commands.clone());
+    let legacy = commands.keys().filter(|name| name.eq_ignore_ascii_case("ismaster"));
+    assert_eq!(legacy.count(), 0, "{commands:?}");
+    // A pool's and two monitors'.
+    assert!(commands["hello"] >= 3, "{commands:?}");
 }

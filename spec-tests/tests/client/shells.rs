@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerEvent, ServerStatus};
-use cenote_core::connect::DriverInfo;
+use cenote_core::connect::{DriverInfo, ServerApi};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose};
 use cenote_shell::client::{BuiltClient, Client, ClientBuilder, Pinned};
@@ -91,6 +91,22 @@ pub(crate) trait AnyPin: Send {
 }
 
 impl Shell {
+    /// One that declares the version of the server's API.
+    pub(crate) fn declaring_client(self, uri: &str, api: ServerApi) -> Box<dyn AnyClient> {
+        fn build<C: BuiltClient + AnyClient + 'static>(
+            uri: &str,
+            api: ServerApi,
+        ) -> Box<dyn AnyClient> {
+            let builder = ClientBuilder::<C>::from_uri(uri).expect("a connection string");
+            Box::new(builder.server_api(api).build().expect("good options"))
+        }
+        match self {
+            Self::Tokio => Tokio::block_on(async { build::<Client<Tokio>>(uri, api) }),
+            Self::Mio => build::<cenote_mio::Client>(uri, api),
+            Self::Smol => build::<Client<Smol>>(uri, api),
+        }
+    }
+
     /// `options` of pools, if they are not in the connection string.
     pub(crate) fn client(
         self,

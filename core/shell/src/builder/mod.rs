@@ -8,6 +8,7 @@ mod traces;
 use std::fmt;
 
 use cenote_core::address::ServerAddress;
+use cenote_core::connect::ServerApi;
 use cenote_core::error::ConnectionError;
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
@@ -53,6 +54,10 @@ pub trait FromUri: Sized {
     ///
     /// Files that cannot be read, and what could never work.
     fn from_uri(uri: &ConnectionString) -> Result<Self, ConnectionError>;
+
+    /// Declares the version of the server's API.
+    #[must_use]
+    fn with_server_api(self, api: ServerApi) -> Self;
 }
 
 /// How many events wait for the subscribers of a pool at most, unless a builder
@@ -75,6 +80,17 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
         let address = uri.hosts.first().cloned();
         let address = address.unwrap_or_else(|| unreachable!("a connection string has a host"));
         Ok(Self::new(address, P::Connector::from_uri(&uri)?).options(uri.pool))
+    }
+
+    /// Declares version 1 of the server's API
+    /// ([Stable API](https://github.com/mongodb/specifications/blob/master/source/versioned-api/versioned-api.md))
+    /// on hello and on every command: `apiVersion`, `apiStrict`, `apiDeprecationErrors`. None is declared by
+    /// default. A command that has an `apiVersion` already, and messages that a driver encodes itself, are sent as
+    /// they are.
+    #[must_use]
+    pub fn server_api(mut self, api: ServerApi) -> Self {
+        self.0.connector = self.0.connector.with_server_api(api);
+        self
     }
 }
 

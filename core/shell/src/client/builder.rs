@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use cenote_core::client::ServerEvent;
+use cenote_core::connect::ServerApi;
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::{ConnectionString, UriWarning};
@@ -67,6 +68,13 @@ impl<C: BuiltClient> ClientBuilder<C> {
     #[must_use]
     pub fn on_event(mut self, subscriber: impl Fn(&PoolEvent) + Send + Sync + 'static) -> Self {
         self.0.subscribers.push(Arc::new(subscriber));
+        self
+    }
+
+    /// Declares the version of the server's API, by pools and monitors: [`Builder::server_api`].
+    #[must_use]
+    pub fn server_api(mut self, api: ServerApi) -> Self {
+        self.0.connector = self.0.connector.with_server_api(api);
         self
     }
 

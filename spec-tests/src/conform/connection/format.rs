@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cenote_core::connect::{ClientMetadata, Environment};
+use cenote_core::connect::{ClientMetadata, Environment, ServerApi};
 use cenote_core::pool::PoolOptions;
 use cenote_core::uri::ConnectionString;
 use serde::Deserialize;
@@ -30,7 +30,7 @@ pub(super) struct File {
     #[serde(default)]
     environment: Surroundings,
     /// The version of the server's API that the client declares.
-    pub(super) server_api: Option<ServerApi>,
+    server_api: Option<DeclaredApi>,
     /// The password of the one user there is, as the server knows it.
     #[serde(default = "pencil")]
     pub(super) password: String,
@@ -85,9 +85,9 @@ struct Options {
 
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ServerApi {
-    pub(super) strict: Option<bool>,
-    pub(super) deprecation_errors: Option<bool>,
+struct DeclaredApi {
+    strict: Option<bool>,
+    deprecation_errors: Option<bool>,
 }
 
 fn pencil() -> String {
@@ -100,6 +100,14 @@ fn name(index: usize) -> String {
 }
 
 impl File {
+    /// The version of the API that the client declares.
+    pub(super) fn server_api(&self) -> Option<ServerApi> {
+        self.server_api.map(|DeclaredApi { strict, deprecation_errors }| ServerApi {
+            strict,
+            deprecation_errors,
+        })
+    }
+
     /// # Errors
     ///
     /// What is wrong, and where.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::connect::{
     ClientMetadata, Command, ConnectionDescription, DriverInfo, Establish, EstablishOptions, Nonce,
-    ScramCache, ServerApi, Socks5, Step,
+    ScramCache, Socks5, Step,
 };
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ConnectionString;
@@ -51,10 +51,7 @@ impl Machine {
         let uri = file.uri(&[PORT], "")?;
         let client = file.client(&uri)?;
         let mut options = EstablishOptions::new(&uri, &client);
-        options.server_api = file.server_api.map(|api| ServerApi {
-            strict: api.strict,
-            deprecation_errors: api.deprecation_errors,
-        });
+        options.server_api = file.server_api();
         let peers = file.connections.iter().rev().map(|it| Peer::new(it, &file.password));
         let (peers, scram) = (peers.collect(), ScramCache::default());
         Ok(Self {
@@ -85,6 +82,12 @@ impl Machine {
             ConnectionDescription::from_reply(&reply, options)?;
         }
         Ok(())
+    }
+
+    /// With the version of the API that the file declares.
+    fn declared(&self, command: &RawDocument) -> RawDocumentBuf {
+        let api = self.options.server_api;
+        api.map_or_else(|| command.to_owned(), |api| api.declared_in(command))
     }
 
     fn open(&mut self, options: EstablishOptions) -> Result<ConnectionDescription, Refusal> {
@@ -168,16 +171,18 @@ impl Client for Machine {
         if within.is_some() {
             return Err(Refusal::Other("the machine has no clock".to_owned()));
         }
+        let command = self.declared(command);
         let link = self.current()?;
-        link.channel.begin(command, Some(database), Flags::NONE).map_err(unsendable)?;
+        link.channel.begin(&command, Some(database), Flags::NONE).map_err(unsendable)?;
         link.write();
         let reply = link.read(Channel::reply)?.map_err(|trouble| trouble.at(Stage::Operation))?;
         Ok(reply_or_error(reply)?)
     }
 
     fn unacknowledged(&mut self, database: &str, command: &RawDocument) -> Result<(), Refusal> {
+        let command = self.declared(command);
         let link = self.current()?;
-        link.channel.begin(command, Some(database), Flags::MORE_TO_COME).map_err(unsendable)?;
+        link.channel.begin(&command, Some(database), Flags::MORE_TO_COME).map_err(unsendable)?;
         link.write();
         Ok(())
     }

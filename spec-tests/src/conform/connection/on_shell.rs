@@ -38,9 +38,6 @@ impl OnShell {
     ///
     /// If the pool cannot be created.
     pub(super) fn new(target: Target, file: &File, server: &Server) -> Result<Self, String> {
-        if file.server_api.is_some() {
-            return Err("a shell declares no version of the API".to_owned());
-        }
         let shell = shell::of(target)?;
         let uri = file.uri(&server.ports(), &server.ca_file())?;
         let address = shell::address(&uri)?;
@@ -50,6 +47,7 @@ impl OnShell {
         let pool = shell.pool(PoolSetup {
             options: uri.pool.clone(),
             metadata: Some(file.client(&uri)?),
+            server_api: file.server_api(),
             uri,
             log: None,
             on_event: Arc::new(move |event, address| Told::hear(&heard, event, address)),

@@ -60,7 +60,7 @@ fn connection<E: Executor>(inner: Pooled<E>, executor: &E) -> Box<dyn Connection
 
 impl<E: Executor> Shell for AsyncShell<E> {
     fn pool(&self, setup: PoolSetup) -> Result<Arc<dyn Pool>, String> {
-        let PoolSetup { uri, options, metadata, log, on_event, on_failure } = setup;
+        let PoolSetup { uri, options, metadata, server_api, log, on_event, on_failure } = setup;
         let connector = match &metadata {
             Some(metadata) => MongoConnector::with_client(&uri, metadata),
             None => MongoConnector::new(&uri),
@@ -69,6 +69,9 @@ impl<E: Executor> Shell for AsyncShell<E> {
         let mut builder = Builder::<PoolOf<E>>::new(address(&uri)?, connector)
             .options(options)
             .on_event(move |told| on_event(&told.event, &told.address));
+        if let Some(api) = server_api {
+            builder = builder.server_api(api);
+        }
         if let Some(on_failure) = on_failure {
             builder = builder.on_failure(move |failure| on_failure(failure));
         }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector};
-use cenote_core::connect::{ClientMetadata, ConnectionDescription, DriverInfo};
+use cenote_core::connect::{ClientMetadata, ConnectionDescription, DriverInfo, ServerApi};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::{Event, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
@@ -57,6 +57,7 @@ pub(super) struct PoolSetup {
     pub(super) options: PoolOptions,
     /// If not that of the connection string.
     pub(super) metadata: Option<ClientMetadata>,
+    pub(super) server_api: Option<ServerApi>,
     pub(super) log: Option<LogSettings>,
     pub(super) on_event: OnEvent,
     pub(super) on_failure: Option<OnFailure>,

@@ -1,6 +1,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions};
+use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions, ServerApi};
 use cenote_core::uri::ConnectionString;
 
 /// What hello says, with the client metadata, which may grow while a pool is in use.
@@ -26,6 +26,12 @@ impl ClientMetadataStore {
 
     pub(super) fn monitor_options(&self) -> Arc<EstablishOptions> {
         Arc::clone(&self.lock().monitoring)
+    }
+
+    pub(super) fn declare(&self, api: ServerApi) {
+        let Stored { options, monitoring, .. } = &mut *self.lock();
+        Arc::make_mut(options).server_api = Some(api);
+        *monitoring = Arc::new(options.for_monitor());
     }
 
     /// Returns whether the driver is new.

@@ -28,7 +28,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions};
+use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions, ServerApi};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ConnectionString;
 use rustls::{ClientConfig, ClientConnection};
@@ -123,6 +123,15 @@ impl<R> MongoConnector<R> {
         })
     }
 
+    /// Declares the version of the server's API, on hello and on every command of connections that are opened
+    /// from now on, by this connector and its clones: see
+    /// [`Builder::server_api`](crate::builder::Builder::server_api).
+    #[must_use]
+    pub fn with_server_api(self, api: ServerApi) -> Self {
+        self.settings.declare(api);
+        self
+    }
+
     /// Resolves host names with `resolver` instead of the system's resolver. It is called on the
     /// runtime and must not block; it may answer later.
     #[must_use]
@@ -215,9 +224,11 @@ impl<R: Network> MongoConnector<R> {
         let settings = &self.settings;
         let each_command = settings.each_command(target.deadline.is_some());
         let (limit, options) = (limit.and_each_command(each_command), settings.options());
+        let api = options.server_api;
         let handshaken = |service| reporter.handshaken(service);
         let (description, _) =
             handshake(&mut messages, settings, &target.address, options, limit, handshaken).await?;
+        messages.transport.declare(api);
         let socket_timeout = settings.socket_timeout();
         R::Connection::from_opened(Connection { messages, description, socket_timeout })
             .map_err(|error| opening_failed(Stage::Authentication, error))
@@ -255,6 +266,10 @@ impl<R: Network> Connector<R> for MongoConnector<R> {
 impl<R> FromUri for MongoConnector<R> {
     fn from_uri(uri: &ConnectionString) -> Result<Self, ConnectionError> {
         Self::new(uri)
+    }
+
+    fn with_server_api(self, api: ServerApi) -> Self {
+        Self::with_server_api(self, api)
     }
 }
 

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cenote_core::connect::{
-    ClientMetadata, ConnectionDescription, DriverInfo, EstablishOptions, ScramCache,
+    ClientMetadata, ConnectionDescription, DriverInfo, EstablishOptions, ScramCache, ServerApi,
 };
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::ServiceId;
@@ -52,6 +52,10 @@ impl Settings {
 
     pub(super) fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.metadata.append(driver)
+    }
+
+    pub(super) fn declare(&self, api: ServerApi) {
+        self.metadata.declare(api);
     }
 
     pub(super) fn options(&self) -> Arc<EstablishOptions> {

@@ -2,6 +2,7 @@ use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::{fmt, process};
 
 use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::connect::ServerApi;
 use cenote_core::wire::{
     Channel, Compressor, Exchange, Flags, MessageBuf, MessageLimit, RequestIds, WireError,
 };
@@ -23,6 +24,8 @@ pub struct Transport {
     pub(super) layer: ByteLayer,
     /// How many bytes of the outgoing message are written.
     written: usize,
+    /// Declared in commands that name no database of their own.
+    server_api: Option<ServerApi>,
 }
 
 /// The bytes of a connection, with TLS or without. Its functions that take `io` are steps as those
@@ -54,7 +57,7 @@ impl Transport {
 
     fn with_channel(channel: Channel) -> Self {
         let layer = ByteLayer { tls: None, process: process::id() };
-        Self { channel, layer, written: 0 }
+        Self { channel, layer, written: 0, server_api: None }
     }
 
     /// Numbers its requests with these, instead of from 1 on: see [`RequestIds`].
@@ -82,6 +85,11 @@ impl Transport {
     /// Sets what hello has negotiated.
     pub fn agree(&mut self, limit: MessageLimit, compressor: Option<Compressor>) {
         self.channel.agree(limit, compressor);
+    }
+
+    /// Declares the version of the server's API in every command that is [begun](Self::begin) with a database.
+    pub const fn declare(&mut self, api: Option<ServerApi>) {
+        self.server_api = api;
     }
 
     /// The largest message that the server accepts.
@@ -121,6 +129,9 @@ impl Transport {
         database: Option<&str>,
         flags: Flags,
     ) -> Result<(), TransportError> {
+        let declared = self.server_api.filter(|_| database.is_some());
+        let declared = declared.map(|api| api.declared_in(command));
+        let command = declared.as_deref().unwrap_or(command);
         self.channel.begin(command, database, flags).map_err(TransportError::Refused)?;
         self.written = 0;
         Ok(())

@@ -64,6 +64,7 @@ impl Client {
         let pool = shell::of(target)?.pool(PoolSetup {
             uri: uri.clone(),
             options: uri.pool.clone(),
+            server_api: None,
             metadata: None,
             log: None,
             on_event: Arc::new(move |event, address| heard.cmap(event, address)),
