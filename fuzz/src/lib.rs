@@ -1,11 +1,11 @@
-//! The bodies of the fuzz targets are in `cenote::fuzzing`, so that they compile with every build;
+//! The bodies of the fuzz targets are in `cenote_simulation::fuzzing`, so that they compile with every build;
 //! this package adds the fuzzer and the corpora.
 
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 
-use cenote::fuzzing;
+use cenote_simulation::fuzzing;
 
 /// A body: takes any bytes, and panics when something is wrong.
 pub type Body = fn(&[u8]);

@@ -2,9 +2,9 @@
 
 use std::time::Instant;
 
-use cenote::replay::record;
-use cenote::replay::traffic::Scene;
 use cenote_core::trace::{JournalOptions, Replay};
+use cenote_simulation::replay::record;
+use cenote_simulation::replay::traffic::Scene;
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;

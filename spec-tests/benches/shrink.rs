@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use cenote::replay::history::History;
-use cenote::replay::record;
-use cenote::replay::shrink::{shrink, summary};
-use cenote::replay::traffic::Scene;
 use cenote_core::trace::JournalOptions;
+use cenote_simulation::replay::history::History;
+use cenote_simulation::replay::record;
+use cenote_simulation::replay::shrink::{shrink, summary};
+use cenote_simulation::replay::traffic::Scene;
 
 const STEPS: u64 = 100_000;
 const LEFT_MAX: usize = 20;

@@ -3,22 +3,12 @@
 
 #![forbid(unsafe_code)]
 
-mod agenda;
 pub mod blocking;
 pub mod command;
 pub mod conform;
 pub mod conversation;
-pub mod explore;
-pub mod fuzzing;
-pub mod lockstep;
-pub mod model;
 pub mod proxy;
-pub mod replay;
-pub mod simulate;
 pub mod soak;
-pub mod state_machine;
-pub mod study;
-pub mod transcript;
 pub mod workload;
 
 pub use cenote_check::{self as check, event_json};

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use cenote::replay::random::SplitMix;
 use cenote_check::{Checker, Limits, Line, Report};
 use cenote_core::address::ServerAddress;
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, PoolOptions, PoolState, PoolTypes, Purpose, ServiceId,
     WaiterId,
 };
+use cenote_simulation::replay::random::SplitMix;
 
 enum Plain {}
 

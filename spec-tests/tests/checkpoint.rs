@@ -1,8 +1,8 @@
 //! Checkpoints of states: what is restored from one has the same fingerprint and the same future, and
 //! what cannot be is refused.
 
-use cenote::replay::random::{RandomRun, SplitMix};
 use cenote_core::pool::{Action, Instant, NoPayload, PoolCheckpoint, PoolState};
+use cenote_simulation::replay::random::{RandomRun, SplitMix};
 
 const RUNS: u64 = 1_000;
 const STEPS: usize = 200;

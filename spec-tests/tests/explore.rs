@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use cenote::explore::{Configuration, explore};
+use cenote_simulation::explore::{Configuration, explore};
 
 #[test]
 fn the_machine_agrees_with_the_model_on_every_short_sequence() {

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use cenote::lockstep::{Clock, Op, Pick, Step, run, run_alone};
 use cenote_core::pool::{Maintenance, PoolOptions, Purpose, ReuseOrder};
+use cenote_simulation::lockstep::{Clock, Op, Pick, Step, run, run_alone};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

@@ -5,9 +5,9 @@
 
 use std::fs::File;
 
-use cenote::replay::record;
-use cenote::replay::traffic::Scene;
 use cenote_core::trace::{JournalOptions, Replay};
+use cenote_simulation::replay::record;
+use cenote_simulation::replay::traffic::Scene;
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;

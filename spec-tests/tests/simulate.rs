@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
-use cenote::simulate::{Coverage, Plan, run, wire};
+use cenote_simulation::simulate::{Coverage, Plan, run, wire};
 use tempfile::TempDir;
 
 fn simulate(arguments: &[&str]) -> Output {

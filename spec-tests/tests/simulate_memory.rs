@@ -5,11 +5,11 @@
 
 use std::time::Duration;
 
-use cenote::lockstep::{Tagged, service};
-use cenote::simulate::{Plan, inputs_of};
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, PoolOptions, PoolState, Purpose, WaiterId,
 };
+use cenote_simulation::lockstep::{Tagged, service};
+use cenote_simulation::simulate::{Plan, inputs_of};
 
 #[global_allocator]
 static ALLOCATOR: dhat::Alloc = dhat::Alloc;

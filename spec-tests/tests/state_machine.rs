@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use cenote::state_machine::{Kind, page};
+use cenote_simulation::state_machine::{Kind, page};
 
 #[test]
 fn the_page_agrees_with_the_machine() {

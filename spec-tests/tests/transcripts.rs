@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cenote::transcript;
+use cenote_simulation::transcript;
 
 #[test]
 fn the_machine_answers_as_the_transcripts_say() {

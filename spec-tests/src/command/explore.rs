@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::output::print;
 use super::signals;
-use crate::explore::{self, Configuration, Report};
+use cenote_simulation::explore::{self, Configuration, Report};
 
 /// Arguments of `cenote explore`.
 #[derive(Debug, clap::Args)]

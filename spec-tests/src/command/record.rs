@@ -8,8 +8,8 @@ use std::time::Duration;
 use cenote_core::trace::JournalOptions;
 use thiserror::Error;
 
-use crate::replay::record;
-use crate::replay::traffic::Scene;
+use cenote_simulation::replay::record;
+use cenote_simulation::replay::traffic::Scene;
 
 /// Arguments of `cenote record`.
 #[derive(Debug, clap::Args)]

@@ -13,9 +13,9 @@ use thiserror::Error;
 
 use super::output::{print, quoted, tell};
 use super::signals;
-use crate::lockstep::panic_message;
-use crate::replay::shrink::Property;
-use crate::simulate::{Coverage, Failure, Report, SeededPlan};
+use cenote_simulation::lockstep::panic_message;
+use cenote_simulation::replay::shrink::Property;
+use cenote_simulation::simulate::{Coverage, Failure, Report, SeededPlan};
 
 /// Arguments of `cenote simulate`.
 #[derive(Debug, clap::Args)]

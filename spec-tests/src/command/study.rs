@@ -13,7 +13,7 @@ use thiserror::Error;
 
 use super::output::{print, tell};
 use super::signals;
-use crate::study::{ALL, Findings, NotAPage, Page, Study};
+use cenote_simulation::study::{ALL, Findings, NotAPage, Page, Study};
 
 /// Arguments of `cenote study`.
 #[derive(Debug, clap::Args)]

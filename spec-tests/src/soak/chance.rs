@@ -1,4 +1,4 @@
-use crate::replay::random::SplitMix;
+use cenote_simulation::replay::random::SplitMix;
 
 /// Seeded random numbers.
 #[derive(Clone, Debug)]

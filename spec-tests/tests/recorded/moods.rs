@@ -3,9 +3,9 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use cenote::replay::random::SplitMix;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{Maintenance, PoolOptions, ServiceId};
+use cenote_simulation::replay::random::SplitMix;
 
 /// What no trace may hold.
 pub(crate) const SECRET: &str = "pencil, which is a secret";

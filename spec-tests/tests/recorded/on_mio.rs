@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use cenote::replay::random::SplitMix;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_mio::{
     Builder, Connector, EventLoop, HandshakeReporter, Pool, PoolSource, PooledConnection, Target,
 };
+use cenote_simulation::replay::random::SplitMix;
 use mio::{Events, Poll, Token, Waker};
 
 use crate::moods::{

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use cenote::lockstep::strip_input;
 use cenote_core::pool::{Action, Instant, NoPayload, PoolState, PoolTypes};
 use cenote_core::trace::{ActionRecord, JournalOptions, Replay};
+use cenote_simulation::lockstep::strip_input;
 use cenote_tokio::Recording;
 
 use crate::moods::SECRET;

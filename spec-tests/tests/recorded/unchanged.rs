@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use cenote::replay::random::SplitMix;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{Event, PoolOptions};
 use cenote_mio::PoolSource;
+use cenote_simulation::replay::random::SplitMix;
 use cenote_tokio::{Builder, PoolEvent, Recording};
 use mio::Poll;
 

@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use cenote::replay::history::History;
+use cenote_simulation::replay::history::History;
 use tempfile::TempDir;
 
 fn cenote(arguments: &[&str]) -> Output {

@@ -3,8 +3,8 @@
 use std::io::{ErrorKind, Read};
 
 use bson::{Document, doc};
-use cenote::replay::random::SplitMix;
 use cenote_core::trace::{JournalOptions, Replay, TraceError, TraceProblem};
+use cenote_simulation::replay::random::SplitMix;
 
 use crate::recorded::{info, play, pool, small_chunks, trace};
 
@@ -231,7 +231,7 @@ fn a_difference_is_told_from_a_broken_file() {
 
 /// A trace that begins in a state.
 fn flight() -> Vec<u8> {
-    let mut run = cenote::replay::random::RandomRun::new(9, 60);
+    let mut run = cenote_simulation::replay::random::RandomRun::new(9, 60);
     let mut recorded = pool(&run).with_flight_recorder(600);
     play(&mut run, &mut recorded, |_| {});
     let recording = recorded.flight_recording().expect("there is a flight recorder");

@@ -1,7 +1,7 @@
 //! The last inputs, in bounded memory.
 
-use cenote::replay::random::RandomRun;
 use cenote_core::trace::Replay;
+use cenote_simulation::replay::random::RandomRun;
 
 use crate::recorded::{info, play, pool};
 

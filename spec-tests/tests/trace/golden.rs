@@ -6,10 +6,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cenote::replay::random::RandomRun;
-use cenote::replay::record;
-use cenote::replay::traffic::Scene;
 use cenote_core::trace::{JournalOptions, Replay, VERSION};
+use cenote_simulation::replay::random::RandomRun;
+use cenote_simulation::replay::record;
+use cenote_simulation::replay::traffic::Scene;
 
 use crate::recorded::{info, play, pool};
 

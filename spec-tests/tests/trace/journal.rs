@@ -1,11 +1,11 @@
 //! Everything that happens, recorded and replayed.
 
-use cenote::lockstep::{Tagged, strip_action, strip_input};
-use cenote::replay::random::RandomRun;
 use cenote_core::pool::{Action, Input, Instant, NoPayload, PoolState};
 use cenote_core::trace::{
     ActionRecord, Disclosure, JournalOptions, Recorder, Replay, TraceWriter, Traced,
 };
+use cenote_simulation::lockstep::{Tagged, strip_action, strip_input};
+use cenote_simulation::replay::random::RandomRun;
 
 use crate::recorded::{drain, finish, info, play, pool, small_chunks, trace};
 

@@ -1,9 +1,9 @@
 //! Random runs, recorded.
 
-use cenote::lockstep::Tagged;
-use cenote::replay::random::RandomRun;
 use cenote_core::pool::{Action, Instant, PoolState, WithoutEvents};
 use cenote_core::trace::{JournalOptions, Recorder, TraceInfo, TraceWriter};
+use cenote_simulation::lockstep::Tagged;
+use cenote_simulation::replay::random::RandomRun;
 
 pub(crate) type Pool = Recorder<Tagged>;
 

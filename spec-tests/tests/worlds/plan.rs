@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use cenote::replay::random::SplitMix;
 use cenote_core::pool::PoolOptions;
 use cenote_endpoint::{Ending, Fault};
+use cenote_simulation::replay::random::SplitMix;
 
 /// The random numbers of a world.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use crate::command::output::{SameFile, expect_different};
-use crate::replay::condition::{self, Condition};
-use crate::replay::filter;
-use crate::replay::shrink::Property;
+use cenote_simulation::replay::condition::{self, Condition};
+use cenote_simulation::replay::filter;
+use cenote_simulation::replay::shrink::Property;
 
 /// Arguments of `cenote replay`.
 #[derive(Debug, clap::Args)]

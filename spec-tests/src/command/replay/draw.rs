@@ -8,8 +8,8 @@ use std::path::Path;
 use super::print::holds;
 use super::{Arguments, Unplayable, ended_early, open};
 use crate::command::output::shown;
-use crate::replay::picture::{self, Collector};
-use crate::replay::step_reader::StepReader;
+use cenote_simulation::replay::picture::{self, Collector};
+use cenote_simulation::replay::step_reader::StepReader;
 
 /// Draws the trace, and prints the path of the result.
 pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {

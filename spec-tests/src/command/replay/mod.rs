@@ -12,10 +12,10 @@ use cenote_core::trace::TraceError;
 use thiserror::Error;
 
 use super::output::{SameFile, has_seen_enough, shown, tell};
-use crate::replay::diff::diff;
-use crate::replay::history::History;
-use crate::replay::shrink::{self, Property};
-use crate::replay::stepper;
+use cenote_simulation::replay::diff::diff;
+use cenote_simulation::replay::history::History;
+use cenote_simulation::replay::shrink::{self, Property};
+use cenote_simulation::replay::stepper;
 
 pub use arguments::Arguments;
 use draw::draw;

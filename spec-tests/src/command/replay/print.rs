@@ -8,11 +8,11 @@ use cenote_core::pool::{Action, Instant, WithoutEvents};
 use cenote_core::trace::{Replay, Traced};
 
 use crate::command::output::tell;
-use crate::replay::condition::{Condition, StepResult};
-use crate::replay::explain::Explainer;
-use crate::replay::filter::Filter;
-use crate::replay::step_reader::{StepReader, View};
-use crate::replay::{json, text};
+use cenote_simulation::replay::condition::{Condition, StepResult};
+use cenote_simulation::replay::explain::Explainer;
+use cenote_simulation::replay::filter::Filter;
+use cenote_simulation::replay::step_reader::{StepReader, View};
+use cenote_simulation::replay::{json, text};
 
 use super::{Arguments, Unplayable, ended_early, open};
 
@@ -109,7 +109,7 @@ impl<'a> Printer<'a> {
             "a trace of {address}, recorded by {program}, from {begin} at {}",
             header.start
         )?;
-        writeln!(out, "options {}", crate::lockstep::Brief(&header.options))
+        writeln!(out, "options {}", cenote_simulation::lockstep::Brief(&header.options))
     }
 
     fn step(&mut self, view: &View<'_>, out: &mut impl Write) -> io::Result<()> {

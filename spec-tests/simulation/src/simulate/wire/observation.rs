@@ -14,8 +14,8 @@ use super::error::{NumberedError, WireTypes};
 use super::plan::{Passwords, Plan, USER};
 use super::scanner::Scanner;
 use super::transport::World;
-use crate::event_json;
 use crate::replay::record::RecordedRun;
+use cenote_check::event_json;
 use cenote_endpoint::Mechanism;
 use cenote_endpoint::scram::Hash;
 

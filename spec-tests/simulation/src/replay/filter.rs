@@ -5,7 +5,7 @@ use cenote_core::trace::Traced;
 
 use super::condition::INPUTS;
 use super::step_reader::View;
-use crate::event_json;
+use cenote_check::event_json;
 
 /// Lets steps pass that match everything that is set.
 #[derive(Clone, Debug, Default)]

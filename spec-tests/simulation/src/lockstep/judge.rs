@@ -139,8 +139,8 @@ pub(super) fn feed<S: Comparable>(
     }
 }
 
-/// The message of a panic.
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
+/// The message of a panic, if it has one.
+pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
 }

@@ -18,8 +18,8 @@ use cenote_core::pool::{
 use self::payload::PayloadPlaces;
 use crate::model::Model;
 
-pub use judge::{Comparable, judge};
-pub(crate) use judge::{Trace, judge_refusal, panic_message};
+pub use judge::{Comparable, judge, panic_message};
+pub(crate) use judge::{Trace, judge_refusal};
 pub use ledger::Ledger;
 pub use step::{Brief, Clock, Op, Pick, Step, service};
 pub(crate) use story::Story;

@@ -38,7 +38,7 @@ impl FromStr for Property {
             "invariant" => Ok(Self::Invariant),
             "model" => Ok(Self::Model),
             _ => {
-                let named = crate::event_json::TYPES.contains(&text);
+                let named = cenote_check::event_json::TYPES.contains(&text);
                 let text = if named { format!("event={text}") } else { text.to_owned() };
                 let condition = text.parse().map(Self::Condition);
                 let or = "; or misuse, invariant, model, or the name of an event";

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use cenote_core::pool::{Action, Input, Instant, Snapshot, Status};
 use cenote_core::trace::Traced;
 
-use crate::event_json;
+use cenote_check::event_json;
 
 /// A condition on a step and its result.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use cenote_core::trace::{ActionRecord, Cause, TraceHeader, Traced};
 use serde_json::{Map, Value, json};
 
 use super::step_reader::View;
-use crate::event_json;
+use cenote_check::event_json;
 
 /// A step with its actions and counts.
 pub fn step(view: &View<'_>, address: &ServerAddress) -> Value {
