@@ -11,8 +11,8 @@ use crate::pool::Pool;
 
 impl<K: Connector<EventLoop>> Pool<K> {
     /// Closes the pool. Blocks until every connection is checked in and closed, subscribers were told of
-    /// that, and the thread of the event loop has ended. For subscribers and the thread it waits
-    /// [`CLOSE_GRACE`] at most once every connection is closed, and logs a warning then.
+    /// that, and the threads of the event loop have ended, other than those that wait for a name server.
+    /// For subscribers and the threads it waits [`CLOSE_GRACE`] at most once every connection is closed, and logs a warning then.
     ///
     /// Does not wait in a subscriber of the same pool, which would wait for itself, and in a child
     /// process for what belongs to the parent.
@@ -42,7 +42,9 @@ impl<K: Connector<EventLoop>> Pool<K> {
             in_use => return Err(CloseTimeout { in_use }),
         }
         if is_drained {
-            self.thread().join(Some(within_grace(deadline)));
+            let deadline = Some(within_grace(deadline));
+            self.thread().join(deadline);
+            driver.runtime().join_helpers(deadline);
         }
         Ok(())
     }

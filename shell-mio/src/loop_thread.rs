@@ -33,8 +33,9 @@ pub(crate) fn new_event_loop(owner: Owner) -> io::Result<(EventLoop, Poll)> {
 #[derive(Debug, Default)]
 pub(crate) struct LoopThread(Mutex<Option<Running>>);
 
+/// A thread that can be waited for.
 #[derive(Debug)]
-struct Running {
+pub(crate) struct Running {
     handle: JoinHandle<()>,
     /// Disconnected when the thread is about to end.
     end: Receiver<Infallible>,
@@ -47,14 +48,10 @@ impl LoopThread {
     /// if the operating system has no thread.
     pub(crate) fn start(&self, event_loop: EventLoop, poll: Poll) -> io::Result<()> {
         let ended = EndOnDrop(event_loop);
-        let (ends, end) = channel();
-        let builder = thread::Builder::new().name("cenote-loop".to_owned());
-        let handle = builder.spawn(move || {
-            let _ends: Sender<Infallible> = ends; // Dropped last.
+        let started = Running::start("cenote-loop", move || {
             run(&ended.0, poll);
             drop(ended);
         })?;
-        let started = Running { handle, end, process: process::id() };
         // The thread of the parent process can be neither joined nor detached.
         std::mem::forget(self.running().replace(started));
         Ok(())
@@ -66,15 +63,8 @@ impl LoopThread {
         let can_wait = |running: &mut Running| !running.is_current() && running.is_here();
         // Not under the lock: another thread that joins must not block the loop's own thread.
         let Some(running) = self.running().take_if(can_wait) else { return };
-        let is_late = deadline.is_some_and(|deadline| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            running.end.recv_timeout(left) == Err(RecvTimeoutError::Timeout)
-        });
-        if is_late {
+        if let Some(running) = running.join(deadline) {
             *self.running() = Some(running);
-        } else {
-            // The panic hook has reported a panic.
-            let _ = running.handle.join();
         }
     }
 
@@ -89,11 +79,38 @@ impl LoopThread {
 }
 
 impl Running {
-    fn is_current(&self) -> bool {
+    pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        let (ends, end) = channel();
+        let handle = thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let _ends: Sender<Infallible> = ends; // Dropped last.
+            work();
+        })?;
+        Ok(Self { handle, end, process: process::id() })
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.handle.is_finished()
+    }
+
+    /// Waits for its end, until `deadline` at most; returns it if it has not ended.
+    pub(crate) fn join(self, deadline: Option<Instant>) -> Option<Self> {
+        let is_late = deadline.is_some_and(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.end.recv_timeout(left) == Err(RecvTimeoutError::Timeout)
+        });
+        if is_late {
+            return Some(self);
+        }
+        // The panic hook has reported a panic.
+        let _ = self.handle.join();
+        None
+    }
+
+    pub(crate) fn is_current(&self) -> bool {
         self.handle.thread().id() == thread::current().id()
     }
 
-    fn is_here(&self) -> bool {
+    pub(crate) fn is_here(&self) -> bool {
         self.process == process::id()
     }
 }

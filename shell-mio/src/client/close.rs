@@ -7,8 +7,8 @@ use crate::close::within_grace;
 impl Client {
     /// Closes the client: callers that wait for a server or a connection get an error, the monitors end, then
     /// the pools close, in the order of the connection string. Blocks until every connection is checked in and
-    /// closed, subscribers were told of that, and the thread of the event loop has ended. For subscribers of each
-    /// pool, and for the thread, it waits [`CLOSE_GRACE`](cenote_shell::pool::CLOSE_GRACE) at most.
+    /// closed, subscribers were told of that, and the threads of the event loop have ended, other than those that
+    /// wait for a name server. For subscribers of each pool, and for the threads, it waits [`CLOSE_GRACE`](cenote_shell::pool::CLOSE_GRACE) at most.
     ///
     /// Does not wait in a subscriber of the same client, which would wait for itself, and in a child process for
     /// what belongs to the parent.
@@ -38,7 +38,12 @@ impl Client {
             return Err(CloseTimeout { in_use });
         }
         if can_wait {
-            thread.join(Some(within_grace(deadline)));
+            let deadline = Some(within_grace(deadline));
+            thread.join(deadline);
+            // All pools have the same event loop.
+            if let Some(pool) = pools.first() {
+                pool.driver().runtime().join_helpers(deadline);
+            }
         }
         Ok(())
     }

@@ -1,13 +1,20 @@
 use std::io::{self, ErrorKind};
-use std::thread;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use futures_channel::oneshot;
 
 use super::{EventLoop, Owner};
+use crate::loop_thread::Running;
+
+/// The threads that run work for tasks, until they have ended.
+#[derive(Debug, Default)]
+pub(super) struct HelperThreads(Mutex<Vec<Running>>);
 
 impl EventLoop {
     /// Runs work that blocks on a thread of its own, which ends with it: a driver's own way to connect,
-    /// for example. Dropping the future does not end the work; its result is dropped then.
+    /// for example. Dropping the future does not end the work; its result is dropped then, and closing the
+    /// pool waits for it.
     ///
     /// # Errors
     ///
@@ -19,16 +26,52 @@ impl EventLoop {
     ) -> io::Result<R> {
         let (sender, receiver) = oneshot::channel();
         // The receiver may be gone.
-        self.start_helper(move || drop(sender.send(work())))?;
+        let started = self.start_helper(move || drop(sender.send(work())))?;
+        self.inner.helpers.add(started);
         receiver.await.map_err(|_| io::Error::other("the work on the helper thread panicked"))
     }
 
-    pub(super) fn start_helper(&self, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    /// Starts a thread that closing the pool does not wait for.
+    pub(super) fn start_helper(&self, work: impl FnOnce() + Send + 'static) -> io::Result<Running> {
         if self.inner.owner == Owner::Application {
             let reason = "an embedded pool has no threads of its own";
             return Err(io::Error::new(ErrorKind::Unsupported, reason));
         }
-        thread::Builder::new().name("cenote-helper".to_owned()).spawn(work)?;
-        Ok(())
+        Running::start("cenote-helper", work)
+    }
+
+    /// Waits for the end of the threads that run [work](Self::on_thread), until `deadline` at most.
+    pub(crate) fn join_helpers(&self, deadline: Option<Instant>) {
+        // Not under the lock: a thread that ends may start another one.
+        let threads = std::mem::take(&mut *self.inner.helpers.threads());
+        for thread in threads {
+            let late = if thread.is_current() { Some(thread) } else { thread.join(deadline) };
+            late.into_iter().for_each(|thread| self.inner.helpers.add(thread));
+        }
+    }
+}
+
+impl HelperThreads {
+    /// Those that have ended need not be waited for.
+    fn add(&self, thread: Running) {
+        let mut threads = self.threads();
+        threads.retain(|thread| !thread.has_ended());
+        threads.push(thread);
+    }
+
+    fn threads(&self) -> MutexGuard<'_, Vec<Running>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for HelperThreads {
+    /// The threads of the parent process must not be detached in a child process: they do not exist.
+    fn drop(&mut self) {
+        let threads = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for thread in std::mem::take(threads) {
+            if !thread.is_here() {
+                std::mem::forget(thread);
+            }
+        }
     }
 }

@@ -32,6 +32,7 @@ use std::time::{Duration, Instant};
 use mio::{Registry, Token};
 use slab::Slab;
 
+use self::helper_thread::HelperThreads;
 use self::resolver_threads::ResolverThreads;
 pub(crate) use self::runtime::Waiter;
 pub use self::socket::OpenSocket;
@@ -67,6 +68,7 @@ pub(crate) struct Inner {
     tokens: Range<usize>,
     owner: Owner,
     resolver: Arc<ResolverThreads>,
+    helpers: HelperThreads,
     state: Mutex<State>,
     /// Locked for the duration of a turn. Taken before `state`.
     tasks: Mutex<Tasks>,
@@ -108,8 +110,8 @@ impl EventLoop {
     ) -> Self {
         let poll = Some(Arc::new(PollHandle { registry, wake: Box::new(wake) }));
         let state = Mutex::new(State { poll, ..State::default() });
-        let (resolver, tasks) = Default::default();
-        Self { inner: Arc::new(Inner { tokens, owner, resolver, state, tasks }) }
+        let (resolver, helpers, tasks) = Default::default();
+        Self { inner: Arc::new(Inner { tokens, owner, resolver, helpers, state, tasks }) }
     }
 
     /// How long to wait for events at most: until the first timer, and not at all while a task can go

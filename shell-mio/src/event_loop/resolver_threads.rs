@@ -111,9 +111,16 @@ impl EventLoop {
     /// Starts a thread that is counted already.
     fn start_thread(&self) -> io::Result<()> {
         let own = Arc::clone(&self.inner.resolver);
-        self.start_helper(move || own.run()).inspect_err(|_| {
-            self.inner.resolver.queue().threads -= 1;
-        })
+        match self.start_helper(move || own.run()) {
+            Ok(thread) => {
+                drop(thread);
+                Ok(())
+            }
+            Err(error) => {
+                self.inner.resolver.queue().threads -= 1;
+                Err(error)
+            }
+        }
     }
 }
 

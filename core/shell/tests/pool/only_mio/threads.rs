@@ -1,6 +1,8 @@
 //! Callers that are threads: which of them wake up, and what delays them.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -18,11 +20,11 @@ fn exactly_one_thread_is_woken() {
     let gate = Gate::open();
     let (pool, _) = ready::<EventLoop>(&gate, at_most(1));
     let first = pool.check_out().unwrap();
-    let (served, has_come) = std::sync::mpsc::channel();
+    let (served, has_come) = channel();
     let threads: Vec<_> = (0..WAITING)
         .map(|number| {
             let (own, served) = (pool.clone(), served.clone());
-            let (tell, told) = std::sync::mpsc::channel();
+            let (tell, told) = channel();
             let thread = thread::spawn(move || {
                 let own_folder = std::fs::read_link("/proc/thread-self").expect("Linux");
                 tell.send(Path::new("/proc").join(own_folder)).expect("the test is there");
@@ -65,9 +67,9 @@ fn switches(folder: &Path) -> Option<Vec<String>> {
 #[test]
 fn a_blocked_event_loop_does_not_delay_timeouts() {
     let gate = Gate::open();
-    let (stuck, is_stuck) = std::sync::mpsc::channel::<()>();
+    let (stuck, is_stuck) = channel::<()>();
     let (blocked, resume) = (Mutex::new(Some(stuck)), Mutex::new(None));
-    let (release, released) = std::sync::mpsc::channel::<()>();
+    let (release, released) = channel::<()>();
     *resume.lock().unwrap() = Some(released);
     let pool = builder::<EventLoop>(&gate, at_most(1).with_max_connecting(1))
         .on_event(move |event| {
@@ -166,6 +168,50 @@ fn a_connector_that_panics_fails_only_its_check_out() {
     assert_eq!(pool.check_out().unwrap_err().name(), "ConnectionError");
     assert_eq!(*pool.check_out().unwrap(), 2);
     pool.close();
+}
+
+/// The check-out is given up, but not the work for it.
+#[test]
+fn close_waits_for_the_threads_of_the_pool() {
+    struct Slow {
+        begins: Sender<()>,
+        has_ended: Arc<AtomicBool>,
+    }
+
+    impl Connector<EventLoop> for Slow {
+        type Connection = ();
+
+        async fn connect(
+            &self,
+            target: Target,
+            _: HandshakeReporter,
+        ) -> Result<(), ConnectionError> {
+            let (begins, has_ended) = (self.begins.clone(), Arc::clone(&self.has_ended));
+            let work = move || {
+                begins.send(()).expect("the test is there");
+                thread::sleep(Duration::from_millis(300));
+                has_ended.store(true, Ordering::Relaxed);
+            };
+            let worked = target.runtime.on_thread(work).await;
+            worked.map_err(|error| ConnectionError::network(Stage::Tcp, error))
+        }
+    }
+
+    let (begins, begun) = channel();
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let connector = Slow { begins, has_ended: Arc::clone(&has_ended) };
+    let builder = Builder::new("db.example.com".parse().unwrap(), connector);
+    let pool = checked(builder).build().unwrap();
+    pool.ready();
+    thread::scope(|scope| {
+        let given_up = scope.spawn(|| pool.check_out().is_err());
+        begun.recv().unwrap();
+        pool.close_before(Instant::now()).unwrap();
+        assert!(!has_ended.load(Ordering::Relaxed), "its deadline has passed");
+        pool.close();
+        assert!(has_ended.load(Ordering::Relaxed));
+        assert!(given_up.join().unwrap());
+    });
 }
 
 /// A subscriber that waits on the same thread may consume the wake-up of the check-out that it is told of.
