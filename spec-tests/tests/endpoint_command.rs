@@ -58,6 +58,26 @@ fn the_first_line_is_a_connection_string() {
     assert!(!Path::new(&authority).exists(), "the files go when it ends");
 }
 
+/// Other users see the arguments of a process.
+#[test]
+fn a_password_does_not_have_to_be_an_argument() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("login");
+    std::fs::write(&file, "app:pen:cil\n").unwrap();
+    let (child, line) = start(&["--auth-file", file.to_str().unwrap()]);
+    let credential = ConnectionString::parse(&line).unwrap().credential.unwrap();
+    assert_eq!(credential.password.unwrap().expose(), "pen:cil");
+    interrupt(child, "HUP");
+    std::fs::write(&file, "pencil\n").unwrap();
+    let output = ends(&["--auth-file", file.to_str().unwrap()]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("USER:PASSWORD") && !text.contains("pencil"), "{text}");
+    let output = ends(&["--auth-file", "/nowhere/login"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.starts_with("cenote: --auth-file: /nowhere/login: "), "{text}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
 #[test]
 fn the_string_is_enough_to_connect() {
     let (child, line) = start(&[]);

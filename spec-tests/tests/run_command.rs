@@ -267,7 +267,7 @@ fn expect_no_growth(summary: &Value) {
 #[test]
 fn signals_stop_it_with_a_summary_and_nothing_left() {
     // A second signal at once does not count working tasks as hanging.
-    for signals in [&["-INT"][..], &["-TERM"], &["-INT", "-TERM"]] {
+    for signals in [&["-INT"][..], &["-TERM"], &["-HUP"], &["-INT", "-TERM"]] {
         let folder = tempfile::tempdir().unwrap();
         let mut child = cenote("run", &["--seconds", "600", "--json"])
             .env("TMPDIR", folder.path())
@@ -302,6 +302,59 @@ fn a_server_elsewhere_is_a_connection_string() {
     assert_eq!((&summary["embedded"], &summary["maxPoolSize"]), (&false.into(), &2.into()));
     assert_eq!(summary["operations"]["good"], 100);
     endpoint.with(|server, _| assert!(server.statistics().commands["ping"] > 100));
+}
+
+/// Other users see the arguments of a process.
+#[test]
+fn a_password_does_not_have_to_be_an_argument() {
+    let settings =
+        Settings { auth: true, users: vec![User::new("app", "pencil")], ..Settings::default() };
+    let endpoint = Endpoint::start(settings, ListenOptions::default()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("uri");
+    fs::write(&file, format!("{}\n", endpoint.uri())).unwrap();
+    let file = file.to_str().unwrap();
+    let summary = json(&run(&["--uri-file", file, "--json", "--ops", "10"]));
+    assert_eq!(summary["operations"]["good"], 10);
+    let mut command = cenote("run", &["--uri-file", "-", "--json", "--ops", "10"]);
+    command.stdin(fs::File::open(file).unwrap());
+    assert_eq!(json(&command.output().unwrap())["operations"]["good"], 10);
+    for (arguments, says) in [
+        (&["--uri-file", "/nowhere/uri"][..], "--uri-file: /nowhere/uri: No such file"),
+        (&["--uri-file", file, "--chaos"], "--chaos injects faults into the built-in mock server"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).starts_with(&format!("cenote: {says}")), "{output:?}");
+    }
+    let both = run(&["mongodb://app:pencil@h", "--uri-file", file]);
+    assert_eq!(both.status.code(), Some(2));
+    assert!(!text(&both.stderr).contains("pencil"), "{both:?}");
+}
+
+/// As a shell that outlives its terminal starts it.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_ignored_hang_up_stays_ignored() {
+    let binary = env!("CARGO_BIN_EXE_cenote");
+    let script = format!("trap '' HUP; exec {binary} run --seconds 600 --json");
+    let mut child = Command::new("sh")
+        .args(["-c", &script])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut progress = || lines.any(|line| line.unwrap().contains(" a second  "));
+    assert!(progress());
+    let kill = |signal: &str| {
+        let status = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(status.unwrap().success());
+    };
+    kill("-HUP");
+    assert!(progress() && progress(), "it goes on");
+    kill("-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -14,6 +14,7 @@ use thiserror::Error;
 use tokio::runtime::{self, Runtime};
 
 use super::output::tell;
+use super::secret_file::first_line;
 use super::signals::Signals;
 use cenote_core::wire::CompressorId;
 
@@ -35,6 +36,10 @@ pub struct Arguments {
     /// Require authentication, and add this user for SCRAM-SHA-256 and SCRAM-SHA-1
     #[arg(long, value_name = "USER:PASSWORD", value_parser = Login::read)]
     auth: Option<Login>,
+    /// As --auth, with the first line of this file, or of standard input for `-`: other users can
+    /// see arguments
+    #[arg(long, value_name = "FILE", conflicts_with = "auth")]
+    auth_file: Option<PathBuf>,
     /// Require authentication, and accept the client certificate (MONGODB-X509)
     #[arg(long, requires = "tls")]
     x509: bool,
@@ -79,9 +84,17 @@ enum Kind {
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// `--auth` names no user.
-    #[error("--auth wants USER:PASSWORD, neither of them empty")]
+    /// `--auth` or `--auth-file` names no user.
+    #[error("--auth and --auth-file want USER:PASSWORD, neither of them empty")]
     Login,
+    /// The file of `--auth-file` cannot be read.
+    #[error("--auth-file: {path}: {source}")]
+    AuthFile {
+        /// As it was given.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// It did not start.
     #[error("{}", with_cause(.0))]
     Start(#[from] StartError),
@@ -90,7 +103,7 @@ pub enum EndpointError {
     Terminal(#[from] io::Error),
 }
 
-/// Serves until SIGINT (Ctrl-C) or SIGTERM.
+/// Serves until SIGINT (Ctrl-C), SIGTERM or SIGHUP.
 ///
 /// The first line of standard output is a connection string that any client can use as it is.
 /// What else can be done with the endpoint is told on standard error.
@@ -112,8 +125,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, EndpointError> {
 
 fn settings(arguments: &Arguments) -> Result<Settings, EndpointError> {
     let mut users = Vec::new();
-    if let Some(Login(user)) = &arguments.auth {
-        users.push(user.clone().ok_or(EndpointError::Login)?);
+    if let Some(Login(user)) = login(arguments)? {
+        users.push(user.ok_or(EndpointError::Login)?);
     }
     if arguments.x509 {
         users.push(User::x509(Certificates::CLIENT_SUBJECT));
@@ -135,6 +148,13 @@ fn settings(arguments: &Arguments) -> Result<Settings, EndpointError> {
     })
 }
 
+fn login(arguments: &Arguments) -> Result<Option<Login>, EndpointError> {
+    let Some(path) = &arguments.auth_file else { return Ok(arguments.auth.clone()) };
+    let unreadable = |source| EndpointError::AuthFile { path: path.clone(), source };
+    let line = first_line(path).map_err(unreadable)?;
+    Ok(Some(Login::of(&line)))
+}
+
 fn listen_options(arguments: &Arguments) -> ListenOptions {
     let place = match &arguments.socket {
         Some(path) => Place::Unix { path: path.clone() },
@@ -152,7 +172,7 @@ fn offers(arguments: &Arguments, endpoint: &Endpoint) -> Vec<String> {
         lines.push(format!("tlsCAFile: {}", certificates.ca_file().display()));
         lines.push(format!("tlsCertificateKeyFile: {}", certificates.client_file().display()));
     }
-    if arguments.x509 && arguments.auth.is_some() {
+    if arguments.x509 && (arguments.auth.is_some() || arguments.auth_file.is_some()) {
         let user = User::x509(Certificates::CLIENT_SUBJECT);
         lines.push(format!("MONGODB-X509: {}", endpoint.uri_of(Some(&user))));
     }
@@ -165,9 +185,13 @@ fn offers(arguments: &Arguments, endpoint: &Endpoint) -> Vec<String> {
 impl Login {
     #[expect(clippy::unnecessary_wraps, reason = "the parser of arguments wants a result")]
     fn read(text: &str) -> Result<Self, Infallible> {
+        Ok(Self::of(text))
+    }
+
+    fn of(text: &str) -> Self {
         let parts = text.split_once(':');
         let parts = parts.filter(|(name, password)| !name.is_empty() && !password.is_empty());
-        Ok(Self(parts.map(|(name, password)| User::new(name, password))))
+        Self(parts.map(|(name, password)| User::new(name, password)))
     }
 }
 

@@ -10,6 +10,7 @@ mod output;
 pub mod record;
 pub mod replay;
 pub mod run;
+mod secret_file;
 mod signals;
 pub mod simulate;
 pub mod study;

@@ -8,6 +8,7 @@ use clap::ValueEnum;
 
 use super::Trouble;
 use crate::command::output::{expect_different, tell};
+use crate::command::secret_file::first_line;
 
 /// Arguments of `cenote run`.
 #[derive(Debug, clap::Args)]
@@ -15,6 +16,10 @@ pub struct Arguments {
     /// Connection string of the server, with the pool's options; the first of several hosts counts.
     /// Without it, cenote starts a mock server in this process, with TLS and SCRAM
     uri: Option<Private>,
+    /// Read the connection string from the first line of this file, or of standard input for `-`:
+    /// other users can see arguments
+    #[arg(long, value_name = "FILE", conflicts_with = "uri")]
+    uri_file: Option<PathBuf>,
     /// The shell that runs the pool
     #[arg(long, value_enum, default_value_t = Shell::Tokio)]
     shell: Shell,
@@ -99,12 +104,12 @@ impl Arguments {
         ];
         expect_different(&files)?;
         let given = self.options.as_ref();
-        let target = match &self.uri {
+        let target = match self.uri()? {
             Some(_) if self.chaos => return Err(Trouble::ChaosElsewhere),
             Some(_) if given.is_some() => return Err(Trouble::OptionsElsewhere),
-            Some(Private(uri)) => {
-                warn(&ConnectionString::parse(uri)?);
-                Target::Elsewhere { uri: uri.clone() }
+            Some(uri) => {
+                warn(&ConnectionString::parse(&uri)?);
+                Target::Elsewhere { uri }
             }
             None => Target::Embedded {
                 options: options(given.map_or("", |Private(text)| text), self.chaos)?,
@@ -125,6 +130,18 @@ impl Arguments {
             trace: self.trace.clone(),
             html: self.html.clone(),
         })
+    }
+}
+
+impl Arguments {
+    /// The connection string, if one was given.
+    fn uri(&self) -> Result<Option<String>, Trouble> {
+        let read = |path: &PathBuf| {
+            let unreadable = |source| Trouble::UriFile { path: path.clone(), source };
+            first_line(path).map_err(unreadable)
+        };
+        let given = self.uri.as_ref().map(|Private(uri)| uri.clone());
+        given.map_or_else(|| self.uri_file.as_ref().map(read).transpose(), |uri| Ok(Some(uri)))
     }
 }
 

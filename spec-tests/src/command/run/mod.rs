@@ -65,6 +65,14 @@ pub enum Trouble {
     /// Two output files are the same file.
     #[error(transparent)]
     Files(#[from] SameFile),
+    /// The file of the connection string cannot be read.
+    #[error("--uri-file: {path}: {source}")]
+    UriFile {
+        /// As it was given.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The connection string is invalid.
     #[error(transparent)]
     Uri(#[from] UriError),
