@@ -16,7 +16,7 @@ use cenote_core::connect::{
 };
 use cenote_core::error::{CommandError, ConnectionError, OneLine, PoolError, Stage};
 use cenote_core::log::{LogRecord, LogSettings};
-use cenote_core::monitor::{Event as Heartbeat, ServerDescription};
+use cenote_core::monitor::{Event as Heartbeat, ServerDescription, SocketId};
 use cenote_core::pool::{
     Action, CheckOutError, Event, Instant, NoPayload, PoolOptions, PoolState, Snapshot,
 };
@@ -98,8 +98,12 @@ fn replies_of_servers() {
             servers,
         };
         check_both("a selection", &selection);
-        let heartbeat =
-            Heartbeat::ServerHeartbeatSucceeded { awaited: false, duration: Duration::ZERO, hello };
+        let heartbeat = Heartbeat::ServerHeartbeatSucceeded {
+            awaited: false,
+            duration: Duration::ZERO,
+            socket: SocketId(1),
+            hello,
+        };
         check("a heartbeat", &format!("{heartbeat:?}"));
     }
 }

@@ -14,7 +14,7 @@ use cenote_core::connect::{
 };
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::log::{LogRecord, LogSettings};
-use cenote_core::monitor::{DeadlineReason, Event as Heartbeat};
+use cenote_core::monitor::{DeadlineReason, Event as Heartbeat, SocketId};
 use cenote_core::pool::{
     ConnId, Event, Health, Input, Instant, NoPayload, PoolOptions, PoolState, Queued, ServiceId,
 };
@@ -174,15 +174,23 @@ fn what_a_trace_has_otherwise() {
 #[test]
 fn monitors() {
     let error = ConnectionError::network(Stage::Tcp, "refused");
+    let socket = SocketId(1);
     let names = [
-        Heartbeat::ServerHeartbeatStarted { awaited: true },
-        Heartbeat::ServerHeartbeatFailed { awaited: true, duration: Duration::ZERO, error },
+        Heartbeat::ServerHeartbeatStarted { awaited: true, socket, server_connection_id: None },
+        Heartbeat::ServerHeartbeatFailed {
+            awaited: true,
+            duration: Duration::ZERO,
+            socket,
+            server_connection_id: None,
+            error,
+        },
     ]
     .map(|event| event.name());
     assert_eq!(names, ["ServerHeartbeatStarted", "ServerHeartbeatFailed"]);
     let (previous, new) = (Arc::default(), Arc::default());
     let news = [
-        Heartbeat::ServerHeartbeatStarted { awaited: false }.is_news(),
+        Heartbeat::ServerHeartbeatStarted { awaited: false, socket, server_connection_id: None }
+            .is_news(),
         Heartbeat::ServerDescriptionChanged { previous, new }.is_news(),
     ];
     assert_eq!(news, [false, true]);

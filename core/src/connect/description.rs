@@ -1,4 +1,7 @@
 use core::fmt;
+use std::sync::Arc;
+
+use bson::RawDocument;
 
 use crate::address::ServerAddress;
 use crate::error::{ConnectionError, OneLine, Stage};
@@ -37,6 +40,7 @@ pub struct ConnectionDescription {
     pub compressor: Option<Compressor>,
     /// How the connection was authenticated; `None` until then, and if it never is.
     pub mechanism: Option<Mechanism>,
+    pub(crate) reply: Option<Arc<[u8]>>,
 }
 
 impl ConnectionDescription {
@@ -45,6 +49,12 @@ impl ConnectionDescription {
     /// The newest wire version that this crate supports: that of MongoDB 8.0. Newer servers support
     /// it, too.
     pub const MAX_WIRE_VERSION: i32 = 25;
+
+    /// The whole reply, on the connections of a monitor.
+    #[must_use]
+    pub fn reply(&self) -> Option<&RawDocument> {
+        RawDocument::from_bytes(self.reply.as_deref()?).ok()
+    }
 
     /// Checks whether the server at this address supports one of the wire versions of this crate,
     /// as [SDAM](https://github.com/mongodb/specifications/blob/master/source/server-discovery-and-monitoring/server-discovery-and-monitoring.md#checking-wire-protocol-compatibility)
@@ -89,6 +99,7 @@ impl fmt::Debug for ConnectionDescription {
             topology_version,
             compressor,
             mechanism,
+            reply: _,
         } = self;
         f.debug_struct("ConnectionDescription")
             .field("kind", kind)
@@ -103,7 +114,7 @@ impl fmt::Debug for ConnectionDescription {
             .field("topology_version", topology_version)
             .field("compressor", compressor)
             .field("mechanism", mechanism)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -64,7 +64,8 @@ impl<'a> HelloReply<'a> {
         if let Some(error) = field::refusal(reply).map_err(broken)? {
             return Err(ConnectionError::command(Stage::Hello, error));
         }
-        let read = Self::read_fields(reply, options).map_err(broken)?;
+        let mut read = Self::read_fields(reply, options).map_err(broken)?;
+        read.description.reply = options.keeps_reply.then(|| reply.as_bytes().into());
         if options.load_balanced && read.description.service_id.is_none() {
             return Err(ConnectionError::configuration(Stage::Hello, LOAD_BALANCING_UNSUPPORTED));
         }
@@ -86,6 +87,7 @@ impl<'a> HelloReply<'a> {
             topology_version: topology_version(reply)?,
             compressor: compressor(reply, &options.compressors)?,
             mechanism: None,
+            reply: None,
         };
         Ok(Self {
             description,

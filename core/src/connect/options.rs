@@ -35,6 +35,8 @@ pub struct EstablishOptions {
     /// How many iterations of PBKDF2 a server may ask for; default [`MAX_ITERATIONS`]. It bounds
     /// the time that one reply can cost.
     pub max_scram_iterations: u32,
+    /// Whether a description has the whole reply, as a monitor's log shows it.
+    pub(super) keeps_reply: bool,
 }
 
 /// Version 1 of the server's API, and how strictly it holds.
@@ -95,6 +97,7 @@ impl EstablishOptions {
             server_api: None,
             credential: None,
             max_scram_iterations: MAX_ITERATIONS,
+            keeps_reply: false,
         }
     }
 
@@ -102,7 +105,7 @@ impl EstablishOptions {
     /// what a monitor sends nothing may be compressed.
     #[must_use]
     pub fn for_monitor(&self) -> Self {
-        Self { credential: None, compressors: Vec::new(), ..self.clone() }
+        Self { credential: None, compressors: Vec::new(), keeps_reply: true, ..self.clone() }
     }
 
     /// Checks whether its credential can be used, before any connection is opened:

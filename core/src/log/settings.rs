@@ -1,5 +1,9 @@
 use core::fmt;
 
+use bson::RawDocument;
+
+use super::extended_json::ExtendedJson;
+
 /// How records are made.
 ///
 /// The settings of a program take precedence over its environment: a shell reads the variable only
@@ -54,6 +58,12 @@ impl LogSettings {
     pub const fn with_max_document_length(mut self, characters: usize) -> Self {
         self.max_document_length = characters;
         self
+    }
+
+    /// A document as relaxed Extended JSON, as far as there is room for it.
+    #[must_use]
+    pub fn document(self, document: &RawDocument) -> String {
+        self.cut(ExtendedJson(document))
     }
 
     /// The text of `shown`, as far as there is room for it. Takes no more memory than that, and

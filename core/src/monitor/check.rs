@@ -34,6 +34,8 @@ pub(super) enum Check {
 pub(super) struct Beat {
     awaited: bool,
     started: Instant,
+    socket: SocketId,
+    server_connection_id: Option<i64>,
 }
 
 /// Beginning and ending.
@@ -46,7 +48,7 @@ impl Monitor {
         match connected.take() {
             Some(connected) => self.ask(connected, out),
             None => {
-                let started = self.tell_start(false, out).started;
+                let started = self.tell_start(false, self.next_socket(), None, out).started;
                 let socket = self.open(Line::Check, out);
                 self.check = Check::Opening { socket, started };
             }
@@ -61,7 +63,13 @@ impl Monitor {
     ) {
         let Check::Opening { started, .. } = self.check else { return };
         self.round_trips.add(round_trip);
-        self.answered(connected, Beat { awaited: false, started }, false, out);
+        let beat = Beat {
+            awaited: false,
+            started,
+            socket: connected.socket,
+            server_connection_id: connected.last.connection_id,
+        };
+        self.answered(connected, beat, false, out);
     }
 
     pub(super) fn check_replied(
@@ -170,7 +178,7 @@ impl Monitor {
         let awaited = streamed.is_some();
         let command = streamed.unwrap_or_else(|| Command::check(&self.establish, &connected.last));
         let flags = if awaited { Flags::EXHAUST_ALLOWED } else { Flags::NONE };
-        let beat = self.tell_start(awaited, out);
+        let beat = self.tell_start_on(&connected, awaited, out);
         out.act(Action::Send { socket: connected.socket, command, flags });
         self.check = Check::Asking { connected, beat };
     }
@@ -187,7 +195,8 @@ impl Monitor {
         }
         let hello = Arc::clone(&connected.last);
         let (awaited, duration) = (beat.awaited, self.now.saturating_since(beat.started));
-        let event = Event::ServerHeartbeatSucceeded { awaited, duration, hello };
+        let socket = beat.socket;
+        let event = Event::ServerHeartbeatSucceeded { awaited, duration, socket, hello };
         out.act(Action::EmitEvent(event));
         self.is_requested = false;
         self.learn(&connected.last, out);
@@ -199,7 +208,7 @@ impl Monitor {
         }
         // SM-04: one that streams is not waited for between two checks.
         if more_to_come {
-            let beat = self.tell_start(true, out);
+            let beat = self.tell_start_on(&connected, true, out);
             self.check = Check::Asking { connected, beat };
         } else if streams {
             self.ask(connected, out);
@@ -244,20 +253,42 @@ impl Monitor {
         Some(ConnectionError::configuration(Stage::Hello, &reason))
     }
 
-    fn tell_start(&self, awaited: bool, out: &mut impl ActionSink) -> Beat {
-        out.act(Action::EmitEvent(Event::ServerHeartbeatStarted { awaited }));
-        Beat { awaited, started: self.now }
+    fn tell_start_on(
+        &self,
+        connected: &Connected,
+        awaited: bool,
+        out: &mut impl ActionSink,
+    ) -> Beat {
+        self.tell_start(awaited, connected.socket, connected.last.connection_id, out)
+    }
+
+    fn tell_start(
+        &self,
+        awaited: bool,
+        socket: SocketId,
+        server_connection_id: Option<i64>,
+        out: &mut impl ActionSink,
+    ) -> Beat {
+        let event = Event::ServerHeartbeatStarted { awaited, socket, server_connection_id };
+        out.act(Action::EmitEvent(event));
+        Beat { awaited, started: self.now, socket, server_connection_id }
     }
 
     /// Ends the heartbeat and its socket; `false` if there is none.
     fn end_with(&mut self, error: &ConnectionError, out: &mut impl ActionSink) -> bool {
-        let Beat { awaited, started } = match &self.check {
+        let Beat { awaited, started, socket, server_connection_id } = match &self.check {
             Check::Waiting { .. } => return false,
-            Check::Opening { started, .. } => Beat { awaited: false, started: *started },
+            Check::Opening { socket, started } => Beat {
+                awaited: false,
+                started: *started,
+                socket: *socket,
+                server_connection_id: None,
+            },
             Check::Asking { beat, .. } => *beat,
         };
         let (duration, error) = (self.now.saturating_since(started), error.clone());
-        let event = Event::ServerHeartbeatFailed { awaited, duration, error };
+        let event =
+            Event::ServerHeartbeatFailed { awaited, duration, socket, server_connection_id, error };
         out.act(Action::EmitEvent(event));
         self.close_check_socket(out);
         self.check = Check::idle(self.now);

@@ -63,10 +63,11 @@ impl ServerDescription {
     /// Whether both say the same of the server; times do not count, nor which connection it was.
     pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
         let said = |description: &Self| {
-            description
-                .hello
-                .as_deref()
-                .map(|hello| ConnectionDescription { connection_id: None, ..hello.clone() })
+            description.hello.as_deref().map(|hello| ConnectionDescription {
+                connection_id: None,
+                reply: None,
+                ..hello.clone()
+            })
         };
         let why = |description: &Self| description.error.as_ref().map(ToString::to_string);
         self.topology_version == other.topology_version

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use super::ServerDescription;
+use super::{ServerDescription, SocketId};
 use crate::connect::ConnectionDescription;
 use crate::error::ConnectionError;
 
@@ -17,6 +17,10 @@ pub enum Event {
     ServerHeartbeatStarted {
         /// Whether the server answers when something changes, and not at once.
         awaited: bool,
+        /// The connection, which may not be open yet.
+        socket: SocketId,
+        /// How the server calls the connection, once that is known.
+        server_connection_id: Option<i64>,
     },
     /// A check succeeded.
     ServerHeartbeatSucceeded {
@@ -24,6 +28,8 @@ pub enum Event {
         awaited: bool,
         /// Since it started; for an awaited one mostly waiting.
         duration: Duration,
+        /// The connection.
+        socket: SocketId,
         /// The reply of the server. If it is older than the description, it changes nothing.
         hello: Arc<ConnectionDescription>,
     },
@@ -33,6 +39,10 @@ pub enum Event {
         awaited: bool,
         /// Since it started.
         duration: Duration,
+        /// The connection.
+        socket: SocketId,
+        /// How the server calls the connection, if that was known.
+        server_connection_id: Option<i64>,
         /// Why.
         error: ConnectionError,
     },

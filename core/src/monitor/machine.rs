@@ -167,8 +167,13 @@ impl Monitor {
 }
 
 impl Monitor {
+    /// The socket that is opened next.
+    pub(super) const fn next_socket(&self) -> SocketId {
+        SocketId(self.last_socket.0.saturating_add(1))
+    }
+
     pub(super) fn open(&mut self, line: Line, out: &mut impl ActionSink) -> SocketId {
-        self.last_socket = SocketId(self.last_socket.0.saturating_add(1));
+        self.last_socket = self.next_socket();
         out.act(Action::Open { socket: self.last_socket, line });
         self.last_socket
     }

@@ -5,12 +5,13 @@ use std::{fmt, mem};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientSettings, ServerStatus};
-use cenote_core::connect::DriverInfo;
+use cenote_core::connect::{DriverInfo, ServerKind};
+use cenote_core::monitor::ServerDescription;
 
 use super::{ClientBuildError, ClientPlan, Server};
 use crate::builder::BuiltPool;
 use crate::connection::MongoConnector;
-use crate::monitor::{MonitorDriver, MonitorShared};
+use crate::monitor::{MonitorDriver, MonitorShared, TopologyLog};
 use crate::pool::Pool;
 use crate::runtime::Network;
 use crate::signal::Signal;
@@ -41,8 +42,14 @@ impl<R: Network> ClientInner<R> {
         P: BuiltPool<Connector = MongoConnector<R>>,
     {
         let settings = plan.settings()?;
+        let topology = if settings.is_watched {
+            TopologyLog::new(settings.hosts(), ServerDescription::default(), plan.log)
+        } else {
+            TopologyLog::new(settings.hosts(), ServerKind::LoadBalancer, plan.log)
+        };
         let shared = Arc::new(MonitorShared {
             runtime,
+            topology,
             subscribers: mem::take(&mut plan.server_subscribers),
             connector: plan.connector.clone(),
             options: plan.monitoring.clone(),
@@ -66,6 +73,7 @@ impl<R: Network> ClientInner<R> {
         });
         let servers = servers.collect::<Result<Vec<_>, ClientBuildError>>()?;
         // Only now, so that nothing runs when the pool of a later host cannot be built.
+        shared.topology.opened();
         servers.iter().for_each(|server| server.start());
         Ok(Self { servers, settings, is_closed: AtomicBool::new(false), shared })
     }
@@ -119,13 +127,16 @@ impl<R: Network> ClientInner<R> {
     /// monitors and pools of the parent are left alone.
     // SD-10.
     pub fn close_at_once(&self) {
-        self.is_closed.store(true, Ordering::Release);
+        let was_closed = self.is_closed.swap(true, Ordering::AcqRel);
         self.shared.news.notify_all();
         if self.is_inherited() {
             return;
         }
         self.servers.iter().filter_map(|server| server.monitor()).for_each(MonitorDriver::close);
         self.servers.iter().for_each(|server| server.pool().driver().close());
+        if !was_closed {
+            self.shared.topology.closed();
+        }
     }
 
     /// Whether this is a child of the process in which the client lives.

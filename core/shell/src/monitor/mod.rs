@@ -9,11 +9,13 @@
 //! | `sockets` | the monitoring sockets, each a task |
 //! | `timer` | the timer, a task |
 //! | `subscribers` | callbacks for events of servers |
+//! | `topology` | all servers, as the log tells of them |
 
 mod inner;
 mod sockets;
 mod subscribers;
 mod timer;
+mod topology;
 
 use std::fmt;
 use std::process;
@@ -42,6 +44,7 @@ use crate::signal::Signal;
 
 pub use self::subscribers::ServerSubscriber;
 pub(crate) use self::subscribers::ServerSubscribers;
+pub(crate) use self::topology::TopologyLog;
 
 /// Monitors one server: keeps its description, and marks its pool ready or clears it.
 pub struct MonitorDriver<R: Network> {
@@ -63,6 +66,7 @@ pub(crate) struct MonitorShared<R: Network> {
     pub(crate) options: MonitorOptions,
     pub(crate) establish: Arc<EstablishOptions>,
     pub(crate) subscribers: ServerSubscribers,
+    pub(crate) topology: TopologyLog,
     /// Notified when a check has ended or a description has changed: callers that wait for a server look again.
     pub(crate) news: Signal<R>,
     /// The machines' zero, one for all of them, so that their times can be compared.
@@ -219,6 +223,7 @@ impl<R: Network> MonitorDriver<R> {
             Action::Close { socket } => self.sockets.close(socket),
             Action::EmitEvent(event) => {
                 let _here = R::CALLERS_BLOCK.then(|| ReentrancyGuard::enter(self));
+                self.shared.topology.event(self.address(), &event);
                 self.shared.subscribers.notify(self.address(), event);
             }
             Action::MarkReady | Action::ClearPool { .. } => unreachable!("done under the lock"),

@@ -5,22 +5,16 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::ServerEvent;
 use cenote_core::monitor::Event;
 
-use crate::log::topology as log;
-
 /// A callback for events of servers.
 pub type ServerSubscriber = Box<dyn Fn(&ServerEvent) + Send + Sync>;
 
-/// The subscribers of a client, and `tracing`.
+/// The subscribers of a client.
 #[derive(Default)]
 pub(crate) struct ServerSubscribers(pub(crate) Vec<ServerSubscriber>);
 
 impl ServerSubscribers {
     /// To be called without a lock: subscribers may take long, and may panic.
     pub(super) fn notify(&self, address: &Arc<ServerAddress>, event: Event) {
-        if log::is_wanted() {
-            // The application's `tracing` subscriber may panic, too.
-            let _ = catch_unwind(AssertUnwindSafe(|| log::event(address, &event)));
-        }
         if self.0.is_empty() {
             return;
         }

@@ -1,0 +1,91 @@
+//! The servers of a client as its log tells of them.
+
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
+use bson::oid::ObjectId;
+use cenote_core::address::ServerAddress;
+use cenote_core::log::LogSettings;
+use cenote_core::monitor::Event;
+
+use crate::log::{OF_ENVIRONMENT, topology as log};
+use crate::runtime::Lock;
+
+/// What is known of each server, in words, and the id of all of them in the log.
+pub(crate) struct TopologyLog {
+    id: String,
+    settings: LogSettings,
+    servers: Mutex<Vec<(Arc<ServerAddress>, String)>>,
+}
+
+/// The description of a topology before it is watched, and after.
+const NOTHING: &str = "no servers";
+
+impl TopologyLog {
+    /// With the same `description` of each server.
+    pub(crate) fn new(
+        hosts: &[ServerAddress],
+        description: impl Display,
+        settings: Option<LogSettings>,
+    ) -> Self {
+        let server = |address: &ServerAddress| (Arc::new(address.clone()), description.to_string());
+        let servers = Mutex::new(hosts.iter().map(server).collect());
+        let settings = settings.unwrap_or_else(|| *OF_ENVIRONMENT);
+        Self { id: ObjectId::new().to_hex(), settings, servers }
+    }
+
+    pub(crate) fn opened(&self) {
+        if log::is_wanted() {
+            let servers = Lock::lock(&self.servers).clone();
+            log::topology_monitoring(&self.id, "Starting topology monitoring");
+            log::description_changed(&self.id, NOTHING, &shown(&servers));
+            for (address, _) in &servers {
+                log::server_monitoring(&self.id, address, "Starting server monitoring");
+            }
+        }
+    }
+
+    pub(crate) fn closed(&self) {
+        if log::is_wanted() {
+            let servers = Lock::lock(&self.servers).clone();
+            for (address, _) in &servers {
+                log::server_monitoring(&self.id, address, "Stopped server monitoring");
+            }
+            log::description_changed(&self.id, &shown(&servers), NOTHING);
+            log::topology_monitoring(&self.id, "Stopped topology monitoring");
+        }
+    }
+
+    /// To be called without a lock.
+    pub(super) fn event(&self, address: &ServerAddress, event: &Event) {
+        let Event::ServerDescriptionChanged { new, .. } = event else {
+            if log::is_wanted() {
+                // The application's `tracing` subscriber may panic.
+                let logged = || log::heartbeat(&self.id, address, event, self.settings);
+                let _ = catch_unwind(AssertUnwindSafe(logged));
+            }
+            return;
+        };
+        let (previous, new) = {
+            let mut servers = Lock::lock(&self.servers);
+            let previous = shown(&servers);
+            for (its, description) in &mut *servers {
+                if **its == *address {
+                    *description = new.to_string();
+                }
+            }
+            (previous, shown(&servers))
+        };
+        if log::is_wanted() {
+            log::description_changed(&self.id, &previous, &new);
+        }
+    }
+}
+
+/// As in `a:27017: RSPrimary of rs0; b:27017: Unknown: not checked yet`.
+fn shown(servers: &[(Arc<ServerAddress>, String)]) -> String {
+    let shown: Vec<_> =
+        servers.iter().map(|(address, description)| format!("{address}: {description}")).collect();
+    shown.join("; ")
+}
