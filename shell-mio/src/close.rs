@@ -2,7 +2,6 @@ use std::time::Instant;
 
 use cenote_shell::log;
 use cenote_shell::pool::{CLOSE_GRACE, PoolDriver};
-use event_listener::Listener;
 
 use crate::CloseTimeout;
 use crate::Connector;
@@ -73,12 +72,8 @@ impl<K: Connector<EventLoop>> Pool<K> {
             if holds(self.driver()) {
                 return true;
             }
-            match deadline {
-                None => changed.wait(),
-                Some(deadline) if changed.wait_deadline(deadline).is_none() => {
-                    return holds(self.driver());
-                }
-                Some(_) => {}
+            if !changed.wait(deadline) {
+                return holds(self.driver());
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use event_listener::{Event, EventListener, listener};
+use crate::signal::{Listener, Signal};
 
 /// Interrupts an operation that blocks on a connection, from another thread:
 /// [`Connector::interrupter`](crate::connection::Connector::interrupter).
@@ -13,7 +13,7 @@ pub type Interrupter = Box<dyn Fn() + Send + Sync>;
 #[derive(Default)]
 pub struct Interrupt {
     has_happened: AtomicBool,
-    event: Event,
+    signal: Signal,
     interrupter: Option<Interrupter>,
 }
 
@@ -25,7 +25,7 @@ impl Interrupt {
     /// Stops what is being done with the connection, and everything later.
     pub(crate) fn interrupt(&self) {
         self.renounce();
-        self.event.notify(usize::MAX);
+        self.signal.notify_all();
         self.interrupter.iter().for_each(|interrupt| interrupt());
     }
 
@@ -42,13 +42,13 @@ impl Interrupt {
 
     /// Listens from this moment on.
     #[must_use]
-    pub fn listen(&self) -> EventListener {
-        self.event.listen()
+    pub fn listen(&self) -> Listener<'_> {
+        self.signal.listen()
     }
 
     /// Waits until the connection is interrupted. Does not allocate after the first wait.
     pub async fn happens(&self) {
-        listener!(self.event => interrupted);
+        let interrupted = self.signal.listen();
         // After listening, so that no notification is missed in between.
         if !self.has_happened() {
             interrupted.await;

@@ -80,7 +80,7 @@ pub mod pool;
 mod reentrancy;
 pub mod runtime;
 pub mod shortage;
-mod signal;
+pub mod signal;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod trace;

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use cenote_core::client::{SelectionError, Selector, choose, seen};
 use cenote_core::pool::Status;
-use event_listener::{EventListener, Listener};
 
 use super::{ClientInner, Server};
 use crate::runtime::{Network, timeout_at};
+use crate::signal::{Listener, Wakers};
 
 impl<R: Network> ClientInner<R> {
     /// When an operation that begins now has to be finished, server selection included: `timeoutMS`. `None` is
@@ -63,7 +63,7 @@ impl<R: Network> ClientInner<R> {
     /// Listens for news of servers, from now on: a check has ended, a description has changed, or the client was
     /// closed.
     #[must_use]
-    pub fn listen(&self) -> EventListener {
+    pub fn listen(&self) -> Listener<'_, R::Mutex<Wakers>> {
         self.shared.news.listen()
     }
 
@@ -117,11 +117,7 @@ impl<R: Network> ClientInner<R> {
             if let Some(server) = self.try_select_server(selector)? {
                 return Ok(server);
             }
-            let Some(deadline) = deadline else {
-                news.wait();
-                continue;
-            };
-            if news.wait_deadline(deadline).is_none() {
+            if !news.wait(deadline) {
                 return Err(self.timed_out(selector, begin));
             }
         }

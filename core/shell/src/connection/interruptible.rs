@@ -7,13 +7,13 @@ use std::task::{Context, Poll, Waker};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::InterruptedError;
-use event_listener::EventListener;
 use futures_io::{AsyncRead, AsyncWrite};
 
 use super::connector::Connector;
 use crate::interrupt::Interrupt;
 use crate::pool::{GuardParts, PooledConnection};
 use crate::runtime::Runtime;
+use crate::signal::Listener;
 
 /// A checked-out connection as a stream that fails when the pool interrupts the connection: pending
 /// and later reads and writes return [`ErrorKind::ConnectionAborted`] with an [`InterruptedError`]
@@ -32,8 +32,8 @@ pub struct Interruptible<'c, S> {
 pub(super) struct InterruptGuard<'c> {
     interrupt: &'c Interrupt,
     address: &'c Arc<ServerAddress>,
-    reading: Option<EventListener>,
-    writing: Option<EventListener>,
+    reading: Option<Listener<'c>>,
+    writing: Option<Listener<'c>>,
 }
 
 #[derive(Clone, Copy)]

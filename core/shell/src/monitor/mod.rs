@@ -40,7 +40,7 @@ use crate::outbox;
 use crate::pool::PoolDriver;
 use crate::reentrancy::ReentrancyGuard;
 use crate::runtime::{Lock, Network};
-use crate::signal::Signal;
+use crate::signal::{Signal, Wakers};
 
 pub use self::subscribers::ServerSubscriber;
 pub(crate) use self::subscribers::ServerSubscribers;
@@ -68,7 +68,7 @@ pub(crate) struct MonitorShared<R: Network> {
     pub(crate) subscribers: ServerSubscribers,
     pub(crate) topology: TopologyLog,
     /// Notified when a check has ended or a description has changed: callers that wait for a server look again.
-    pub(crate) news: Signal<R>,
+    pub(crate) news: Signal<R::Mutex<Wakers>>,
     /// The machines' zero, one for all of them, so that their times can be compared.
     pub(crate) origin: Instant,
 }

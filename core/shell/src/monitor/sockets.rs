@@ -13,13 +13,13 @@ use cenote_core::wire::Flags;
 use super::MonitorDriver;
 use crate::connection::Greeting;
 use crate::runtime::{Lock, Network};
-use crate::signal::Signal;
+use crate::signal::{Signal, Wakers};
 
 /// The sockets of one monitor, each a task. The machine has two at most: for checks, and for round-trip times.
 // SD-50.
 pub(super) struct MonitorSockets<R: Network> {
     table: Mutex<SocketTable<R>>,
-    ended: Signal<R>,
+    ended: Signal<R::Mutex<Wakers>>,
 }
 
 struct SocketTable<R: Network> {

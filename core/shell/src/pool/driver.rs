@@ -12,7 +12,6 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, InvalidOptions, PoolOptions, Purpose, Snapshot,
 };
-use event_listener::EventListener;
 
 use super::check_out::WaiterKey;
 use super::establish;
@@ -27,7 +26,7 @@ use crate::interrupt::Interrupt;
 use crate::leak::{LeakCallback, LeakDetector};
 use crate::reentrancy::ReentrancyGuard;
 use crate::runtime::{Lock, Runtime};
-use crate::signal::Signal;
+use crate::signal::{Listener, Signal, Wakers};
 use crate::trace::{PanicGuard, Traces};
 use crate::wake_list::WakeList;
 use crate::{error, failure, log, outbox, platform};
@@ -71,7 +70,7 @@ pub struct PoolDriver<R: Runtime, K: Connector<R>> {
     failure_handler: Option<FailureHandler>,
     leak_detector: LeakDetector,
     traces: Traces,
-    drained: Signal<R>,
+    drained: Signal<R::Mutex<Wakers>>,
     inner: R::Mutex<PoolInner<R, K>>,
 }
 
@@ -502,7 +501,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// Hears when [`is_empty`](Self::is_empty) and [`is_drained`](Self::is_drained) become true. To be made
     /// before they are looked at.
     #[must_use]
-    pub fn drained(&self) -> EventListener {
+    pub fn drained(&self) -> Listener<'_, R::Mutex<Wakers>> {
         self.drained.listen()
     }
 

@@ -2,13 +2,12 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use event_listener::Event;
-
 use super::driver::PoolDriver;
 use super::handle::Pool;
 use super::types::Types;
 use crate::connection::Connector;
 use crate::runtime::Runtime;
+use crate::signal::Signal;
 use crate::trace::{self, RecordedPool, RecordingError, TracedPool, Traces};
 
 impl<R: Runtime, K: Connector<R>> Pool<R, K> {
@@ -61,14 +60,12 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     ///
     /// As [`end_recording`](Self::end_recording).
     pub fn end_recording_blocking(&self) -> Result<(), RecordingError> {
-        use event_listener::Listener as _;
-
         let Some(end) = self.begin_end_of_recording() else { return Ok(()) };
         let written = end.written.listen();
         match end.take() {
             Some(outcome) => outcome,
             None => {
-                written.wait();
+                _ = written.wait(None);
                 end.take().unwrap_or_else(|| Err(RecordingError::ended()))
             }
         }
@@ -85,7 +82,7 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
 #[derive(Default)]
 struct EndOfRecording {
     outcome: Mutex<Option<Result<(), RecordingError>>>,
-    written: Event,
+    written: Signal,
 }
 
 /// Dropped without an outcome, it says that the thread has ended.
@@ -100,7 +97,7 @@ impl Reply {
 impl EndOfRecording {
     fn set(&self, outcome: Result<(), RecordingError>) {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(outcome);
-        self.written.notify(usize::MAX);
+        self.written.notify_all();
     }
 
     fn take(&self) -> Option<Result<(), RecordingError>> {

@@ -1,10 +1,10 @@
 //! A check-out that waits, its answer, and its cancellation, on a real [`Pool`].
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Maintenance, PoolOptions};
@@ -116,12 +116,7 @@ type CheckOut = Pin<Box<dyn Future<Output = Result<PooledConnection, PoolError>>
 
 /// Closes the pool, which has to hear of the last connection.
 fn close(pool: &Pool) {
-    let mut close = pin!(pool.close());
-    // Not `block_on`: event-listener wakes under a lock of its own, where loom must not switch threads. A
-    // notification that is missed ends in too many polls instead.
-    while close.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
-        thread::yield_now();
-    }
+    block_on(pool.close());
 }
 
 /// Asks, but does not wait yet.

@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, mem};
 
-use event_listener::Event;
+use crate::signal::Signal;
 
 /// What resolves names instead of the system.
 pub(super) type Resolver = dyn Fn(Lookup) + Send + Sync;
@@ -20,7 +20,7 @@ pub struct Lookup {
 #[derive(Default)]
 struct Answer {
     outcome: Mutex<Option<io::Result<Vec<SocketAddr>>>>,
-    given: Event,
+    given: Signal,
 }
 
 impl Lookup {
@@ -55,7 +55,7 @@ impl Answer {
         let mut given = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
         given.get_or_insert(outcome);
         drop(given);
-        self.given.notify(usize::MAX);
+        self.given.notify_all();
     }
 
     fn take(&self) -> Option<io::Result<Vec<SocketAddr>>> {

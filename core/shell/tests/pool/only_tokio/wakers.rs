@@ -1,9 +1,10 @@
-//! Wakers: to drop one may drop a task and its guards, which use the pool.
+//! Wakers: to call or drop one may run or drop a task and its guards, which use the pool.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::sync::{Arc, mpsc};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use cenote_tokio::Pool;
 use super::world::{Gate, at_most, failure, ready};
 
 /// Much longer than these tests take.
-const HUNG: Duration = Duration::from_secs(60);
+const HUNG: Duration = Duration::from_secs(30);
 
 /// Uses the pool when it is dropped, as the guards of a task do.
 struct HoldsTask(Pool<Gate>);
@@ -46,6 +47,35 @@ async fn while_a_check_out_waits(act: impl FnOnce(&Pool<Gate>, &mut dyn FnMut(&W
     drop(held);
     let snapshot = pool.snapshot();
     assert_eq!((snapshot.in_use, snapshot.waiting), (0, 0), "{snapshot}");
+}
+
+/// Polls its future when it is woken, and drops it, as an executor without a queue does.
+struct PollsAtOnce {
+    future: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
+    was_ready: AtomicBool,
+}
+
+impl PollsAtOnce {
+    fn waiting(future: impl Future<Output = ()> + Send + 'static) -> Arc<Self> {
+        let future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(future);
+        let future = Mutex::new(Some(future));
+        let task = Arc::new(Self { future, was_ready: AtomicBool::new(false) });
+        Arc::clone(&task).wake();
+        assert!(!task.was_ready.load(Ordering::Relaxed));
+        task
+    }
+}
+
+impl Wake for PollsAtOnce {
+    fn wake(self: Arc<Self>) {
+        let Some(mut future) = self.future.lock().expect("no panic").take() else { return };
+        let waker = Waker::from(Arc::clone(&self));
+        if future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+            self.was_ready.store(true, Ordering::Relaxed);
+        } else {
+            *self.future.lock().expect("no panic") = Some(future);
+        }
+    }
 }
 
 /// In a thread of its own, because a deadlock would block it.
@@ -99,5 +129,28 @@ fn a_waker_that_panics_when_it_is_cloned_leaves_no_check_out_behind() {
         assert!(next.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
         drop(held);
         assert_eq!(next.await.expect("a connection").number, 1);
+    });
+}
+
+#[test]
+fn a_caller_of_close_may_be_polled_by_its_waker() {
+    without_deadlock(|| async {
+        let (pool, _) = ready(&Gate::open(), at_most(1));
+        let held = pool.check_out().await.expect("a connection");
+        let closing = PollsAtOnce::waiting(async move { pool.close().await });
+        drop(held);
+        assert!(closing.was_ready.load(Ordering::Relaxed));
+    });
+}
+
+#[test]
+fn a_user_of_an_interrupted_connection_may_be_polled_by_its_waker() {
+    without_deadlock(|| async {
+        let (pool, _) = ready(&Gate::open(), at_most(1));
+        let held = pool.check_out().await.expect("a connection");
+        let waiting = PollsAtOnce::waiting(async move { drop(held.interrupted().await) });
+        pool.clear(failure(), true);
+        assert!(waiting.was_ready.load(Ordering::Relaxed));
+        assert_eq!(pool.snapshot().in_use, 0);
     });
 }
