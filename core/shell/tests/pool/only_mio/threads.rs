@@ -66,7 +66,7 @@ fn switches(folder: &Path) -> Option<Vec<String>> {
 /// A caller that waits handles its timeout itself. Here a subscriber blocks the thread of the event loop.
 #[test]
 fn a_blocked_event_loop_does_not_delay_timeouts() {
-    let gate = Gate::open();
+    let gate = Gate::closed();
     let (stuck, is_stuck) = channel::<()>();
     let (blocked, resume) = (Mutex::new(Some(stuck)), Mutex::new(None));
     let (release, released) = channel::<()>();
@@ -82,8 +82,14 @@ fn a_blocked_event_loop_does_not_delay_timeouts() {
         .build()
         .unwrap();
     pool.ready();
-    // It is served before its events are reported.
-    let held = pool.check_out().unwrap();
+    let held = thread::scope(|scope| {
+        let first = scope.spawn(|| pool.check_out().unwrap());
+        until(|| pool.snapshot().pending == 1);
+        // The caller has reported its events by then, and waits: the loop reports the next one.
+        thread::sleep(Duration::from_millis(50));
+        gate.admit(1);
+        first.join().unwrap()
+    });
     assert!(is_stuck.recv().is_err());
     let began = Instant::now();
     let deadline = began + Duration::from_millis(50);
