@@ -5,7 +5,7 @@ use core::{fmt, net::Ipv6Addr, str::FromStr};
 
 use thiserror::Error;
 
-use crate::one_line::is_unprintable;
+use crate::printable::is_unprintable;
 
 /// The address of one server, as a connection string or a server's own reply gives it.
 ///

@@ -65,8 +65,8 @@
 extern crate alloc;
 
 pub mod address;
-mod one_line;
 pub mod pool;
+mod printable;
 
 #[cfg(feature = "std")]
 pub mod client;
@@ -80,6 +80,8 @@ pub mod log;
 pub mod monitor;
 #[cfg(feature = "std")]
 mod number;
+#[cfg(feature = "std")]
+mod one_line;
 #[cfg(feature = "std")]
 pub mod sdam;
 #[cfg(feature = "std")]

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bson::{RawBsonRef, RawDocument};
 
-use crate::one_line::is_unprintable;
+use crate::printable::is_unprintable;
 
 /// A document as relaxed
 /// [Extended JSON](https://github.com/mongodb/specifications/blob/master/source/extended-json/extended-json.md).
