@@ -109,7 +109,8 @@ pub(super) fn decode(text: &str, place: Place) -> Result<String, UriError> {
     if !escapes_are_whole {
         return Err(UriError::Encoding { place });
     }
-    let bytes =
-        zeroize::Zeroizing::new(percent_encoding::percent_decode_str(text).collect::<Vec<u8>>());
+    // A buffer that grew would leave copies of a password behind.
+    let mut bytes = zeroize::Zeroizing::new(Vec::with_capacity(text.len()));
+    bytes.extend(percent_encoding::percent_decode_str(text));
     from_utf8(&bytes).map(str::to_owned).map_err(|_| UriError::Encoding { place })
 }

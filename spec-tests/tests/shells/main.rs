@@ -9,6 +9,8 @@ mod only_tokio;
 mod operations;
 mod raw;
 mod resolver;
+#[cfg(target_os = "linux")]
+mod secrecy;
 mod self_signed;
 mod shell;
 mod transports;
