@@ -289,3 +289,35 @@ fn a_failure_handler_may_close_the_pool() {
     assert!(pool.check_out().is_err());
     pool.close();
 }
+
+/// Within a subscriber of the first pool: `close` would wait for that.
+#[test]
+fn a_subscriber_of_another_pool_may_close_the_pool() {
+    let own: Arc<OnceLock<Pool<Gate>>> = Arc::default();
+    let inside = Arc::clone(&own);
+    let other = builder::<EventLoop>(&Gate::open(), at_most(1))
+        .on_event(move |event| {
+            if event.event.name() == "ConnectionPoolCleared" {
+                inside.get().into_iter().for_each(Pool::close);
+            }
+        })
+        .build()
+        .unwrap();
+    other.ready();
+    let clears = other.clone();
+    let pool = builder::<EventLoop>(&Gate::open(), at_most(1))
+        .on_event(move |event| {
+            if event.event.name() == "ConnectionCheckedIn" {
+                clears.clear(failure(), false);
+            }
+        })
+        .build()
+        .unwrap();
+    pool.ready();
+    let _ = own.set(pool.clone());
+    let began = Instant::now();
+    drop(pool.check_out().unwrap());
+    pool.close();
+    assert!(began.elapsed() < cenote_shell::pool::CLOSE_GRACE, "it waited for itself");
+    other.close();
+}
