@@ -24,6 +24,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -139,7 +140,7 @@ impl EventLoop {
         let key = token - self.inner.tokens.start;
         // An event may come late, for a socket that is closed by now.
         let waker = self.inner.state().sockets.get_mut(key).and_then(Option::take);
-        waker.into_iter().for_each(Waker::wake);
+        wake_all(waker);
         true
     }
 
@@ -150,10 +151,13 @@ impl EventLoop {
 
     /// Drops all tasks, now and later, and closes the loop's file descriptors.
     pub(crate) fn end(&self) {
-        let state = std::mem::take(&mut *self.inner.state());
+        let mut state = std::mem::take(&mut *self.inner.state());
         let tasks = std::mem::take(&mut *self.inner.tasks());
+        let timers = std::mem::take(&mut state.timers);
         // Without the locks: tasks that are dropped may use the loop.
         drop((state, tasks));
+        // Other threads that sleep.
+        wake_all(timers.into_values());
     }
 
     /// Runs `work` between two turns, while no other thread uses the loop.
@@ -235,6 +239,13 @@ impl State {
     fn has_work(&self) -> bool {
         let Self { spawned, stopped, woken, .. } = self;
         !(spawned.is_empty() && stopped.is_empty() && woken.is_empty())
+    }
+}
+
+/// Wakes all of them, without a lock. One that panics does not keep the others waiting.
+fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
+    for waker in wakers {
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Wake, Waker};
 use std::time::Instant;
 
-use super::{EventLoop, Inner, Work};
+use super::{EventLoop, Inner, Work, wake_all};
 
 /// The loop's tasks by number.
 #[derive(Default)]
@@ -90,7 +90,7 @@ impl EventLoop {
                 due.push(timer.remove());
             }
         }
-        due.into_iter().for_each(Waker::wake);
+        wake_all(due);
     }
 }
 

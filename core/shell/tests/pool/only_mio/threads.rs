@@ -12,6 +12,9 @@ use cenote_mio::{Builder, Connector, EventLoop, HandshakeReporter, OperationErro
 
 use crate::world::{Gate, at_most, builder, checked, failure, ready, until};
 
+/// Much longer than these tests take.
+const LONG: Duration = Duration::from_secs(20);
+
 /// A check-in wakes one thread: the operating system counts how often it schedules each.
 #[cfg(target_os = "linux")]
 #[test]
@@ -320,4 +323,44 @@ fn a_subscriber_of_another_pool_may_close_the_pool() {
     pool.close();
     assert!(began.elapsed() < cenote_shell::pool::CLOSE_GRACE, "it waited for itself");
     other.close();
+}
+
+/// The loop waits for events without a limit then, and after its end there is none.
+#[test]
+fn other_threads_may_sleep_on_the_event_loop() {
+    struct Tells(Mutex<Sender<EventLoop>>);
+
+    impl Connector<EventLoop> for Tells {
+        type Connection = ();
+
+        async fn connect(
+            &self,
+            target: Target,
+            _: HandshakeReporter,
+        ) -> Result<(), ConnectionError> {
+            self.0.lock().unwrap().send(target.runtime).unwrap();
+            Ok(())
+        }
+    }
+
+    let (tells, told) = channel();
+    let connector = Tells(Mutex::new(tells));
+    let pool = Builder::new("db.example.com".parse().unwrap(), connector).build().unwrap();
+    pool.ready();
+    drop(pool.check_out().unwrap());
+    let event_loop = told.recv().unwrap();
+    // It waits for events by then.
+    thread::sleep(Duration::from_millis(20));
+    let at = Instant::now() + Duration::from_millis(20);
+    let (slept, has_slept) = channel();
+    thread::spawn(move || {
+        smol::block_on(event_loop.sleep_until(at));
+        slept.send(()).unwrap();
+        smol::block_on(event_loop.sleep_until(at + LONG));
+        slept.send(()).unwrap();
+    });
+    has_slept.recv_timeout(LONG).expect("the loop is woken for it");
+    assert!(Instant::now() >= at);
+    pool.close();
+    has_slept.recv_timeout(LONG).expect("the loop has ended");
 }
