@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use cenote_shell::dial::prepare;
 use cenote_shell::event::PoolEvent;
 use cenote_shell::fork::ForkError;
-use cenote_shell::runtime::{BoxedStream, CurrentRuntime, Network, Runtime};
+use cenote_shell::runtime::{CurrentRuntime, Network, Runtime};
 use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinSet, coop};
 
-use crate::stream::{OpenStream, TokioStream};
+use crate::stream::{self, OpenStream, TokioIo};
 
 /// A tokio runtime that pools and clients live on.
 #[derive(Clone, Debug)]
@@ -127,7 +127,7 @@ impl CurrentRuntime for Tokio {
 }
 
 impl Network for Tokio {
-    type Stream = BoxedStream;
+    type Stream = Box<dyn TokioIo>;
     type OpenSocket = OpenStream;
     type Connection = cenote_shell::connection::Connection<Self>;
 
@@ -135,18 +135,22 @@ impl Network for Tokio {
         Ok(lookup_host((host, port)).await?.collect())
     }
 
-    async fn connect(&self, address: SocketAddr) -> io::Result<BoxedStream> {
+    async fn connect(&self, address: SocketAddr) -> io::Result<Box<dyn TokioIo>> {
         let stream = TcpStream::connect(address).await?;
         prepare(&stream)?;
-        Ok(Box::new(TokioStream(stream)))
+        Ok(stream::tcp(stream))
     }
 
-    async fn connect_unix(&self, path: &str) -> io::Result<BoxedStream> {
-        Ok(Box::new(TokioStream(UnixStream::connect(path).await?)))
+    async fn connect_unix(&self, path: &str) -> io::Result<Box<dyn TokioIo>> {
+        Ok(stream::unix(UnixStream::connect(path).await?))
     }
 
-    fn adopt(&self, stream: OpenStream) -> io::Result<BoxedStream> {
+    fn adopt(&self, stream: OpenStream) -> io::Result<Box<dyn TokioIo>> {
         Ok(stream.into_inner())
+    }
+
+    fn is_readable(stream: &Box<dyn TokioIo>) -> Option<bool> {
+        stream.is_readable()
     }
 
     /// Fails when the runtime shuts down.

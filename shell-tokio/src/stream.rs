@@ -1,25 +1,28 @@
 use std::fmt;
-use std::io::{self, IoSlice};
+use std::io::{self, ErrorKind, IoSlice};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use cenote_shell::runtime::BoxedStream;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use cenote_shell::runtime::AsyncStream;
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
 
 /// A connected stream of the application's, for
 /// [`MongoConnector::establish`](cenote_shell::connection::MongoConnector::establish): made from any tokio
 /// stream, such as one through a tunnel or in a simulated network.
-pub struct OpenStream(BoxedStream);
+pub struct OpenStream(Box<dyn TokioIo>);
 
 impl OpenStream {
-    pub(crate) fn into_inner(self) -> BoxedStream {
+    pub(crate) fn into_inner(self) -> Box<dyn TokioIo> {
         self.0
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> From<S> for OpenStream {
     fn from(stream: S) -> Self {
-        Self(Box::new(TokioStream(stream)))
+        Self(Box::new(TokioStream { stream, is_readable: |_| None }))
     }
 }
 
@@ -29,9 +32,50 @@ impl fmt::Debug for OpenStream {
     }
 }
 
+/// A stream of a connection.
+pub trait TokioIo: AsyncStream {
+    /// [`Network::is_readable`](cenote_shell::runtime::Network::is_readable).
+    fn is_readable(&self) -> Option<bool>;
+}
+
 /// A tokio stream with the traits of futures-io. Unlike tokio-util's `Compat` it forwards vectored writes,
 /// with which several TLS records leave in one system call.
-pub(crate) struct TokioStream<S>(pub(crate) S);
+struct TokioStream<S> {
+    stream: S,
+    is_readable: fn(&S) -> Option<bool>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> TokioIo for TokioStream<S> {
+    fn is_readable(&self) -> Option<bool> {
+        (self.is_readable)(&self.stream)
+    }
+}
+
+/// A TCP connection.
+pub(crate) fn tcp(stream: TcpStream) -> Box<dyn TokioIo> {
+    let is_readable = |it: &TcpStream| {
+        Some(has_input(it.try_io(Interest::READABLE, || peek(&SockRef::from(it)))))
+    };
+    Box::new(TokioStream { stream, is_readable })
+}
+
+/// A connection to a Unix domain socket.
+pub(crate) fn unix(stream: UnixStream) -> Box<dyn TokioIo> {
+    let is_readable = |it: &UnixStream| {
+        Some(has_input(it.try_io(Interest::READABLE, || peek(&SockRef::from(it)))))
+    };
+    Box::new(TokioStream { stream, is_readable })
+}
+
+/// Called by tokio only if the socket has become readable since a read would have blocked.
+#[cold]
+fn peek(socket: &SockRef<'_>) -> io::Result<usize> {
+    socket.peek(&mut [MaybeUninit::uninit()])
+}
+
+fn has_input(peeked: io::Result<usize>) -> bool {
+    !matches!(peeked, Err(error) if error.kind() == ErrorKind::WouldBlock)
+}
 
 impl<S: AsyncRead + Unpin> futures_io::AsyncRead for TokioStream<S> {
     fn poll_read(
@@ -40,7 +84,7 @@ impl<S: AsyncRead + Unpin> futures_io::AsyncRead for TokioStream<S> {
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let mut buffer = ReadBuf::new(buffer);
-        ready!(Pin::new(&mut self.0).poll_read(cx, &mut buffer))?;
+        ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer))?;
         Poll::Ready(Ok(buffer.filled().len()))
     }
 }
@@ -51,7 +95,7 @@ impl<S: AsyncWrite + Unpin> futures_io::AsyncWrite for TokioStream<S> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -59,14 +103,14 @@ impl<S: AsyncWrite + Unpin> futures_io::AsyncWrite for TokioStream<S> {
         cx: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(cx, parts)
+        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

@@ -161,6 +161,14 @@ pub trait Network: Runtime {
     /// Those of the operating system.
     fn adopt(&self, socket: Self::OpenSocket) -> io::Result<Self::Stream>;
 
+    /// Whether a read would find bytes, the end or an error now, if that is known without a call that could
+    /// change anything: asked before each check-out, of the connection that it would get. With `None`, the
+    /// default, a read tries.
+    fn is_readable(stream: &Self::Stream) -> Option<bool> {
+        let _ = stream;
+        None
+    }
+
     /// Runs work that blocks for some milliseconds, such as PBKDF2, where it does not delay other tasks.
     fn unblock<R: Send + 'static>(
         &self,

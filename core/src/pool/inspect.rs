@@ -10,6 +10,7 @@ use super::state::PoolState;
 use super::state::connections::{ConnState, Connection};
 use super::state::lists::List;
 use super::state::request::Request;
+use super::status::Status;
 use super::time::Instant;
 use super::types::PoolTypes;
 
@@ -56,6 +57,23 @@ impl<S: PoolTypes> PoolState<S> {
         let queued =
             self.queue.iter().map(move |request| self.describe_request(&request, waits_for));
         owners.chain(queued)
+    }
+
+    /// The connection that a check-out would get now, with its payload; `None` if it would get a new
+    /// one, wait or fail. The shell looks at its socket, and feeds [`Input::IdleClosedByPeer`] before
+    /// the check-out if the peer has closed it. Takes constant time.
+    ///
+    /// [`Input::IdleClosedByPeer`]: super::input::Input::IdleClosedByPeer
+    #[inline]
+    pub fn next_available(&mut self) -> Option<(ConnId, &mut S::Conn)> {
+        let is_next = self.status == Status::Ready && self.queue.is_empty();
+        let id = self.first_choice().filter(|_| is_next)?;
+        Some((id, self.connections.available_mut(id)?))
+    }
+
+    /// The payload of an available connection, whose socket the shell wants to look at.
+    pub fn available_mut(&mut self, id: ConnId) -> Option<&mut S::Conn> {
+        self.connections.available_mut(id)
     }
 
     /// In load-balanced mode, each service with its generation and how many connections it has.

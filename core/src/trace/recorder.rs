@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::Deref;
 
-use crate::pool::{ActionSink, Input, Instant, Misuse, PoolState, PoolTypes};
+use crate::pool::{ActionSink, ConnId, Input, Instant, Misuse, PoolState, PoolTypes};
 
 use super::cause::TraceCause;
 use super::chunk::Chunk;
@@ -152,6 +152,17 @@ where
     /// flight recorder goes on.
     pub fn end_journal(&mut self) {
         self.recording.end_journal();
+    }
+
+    /// [`PoolState::next_available`], which is not recorded.
+    #[inline]
+    pub fn next_available(&mut self) -> Option<(ConnId, &mut S::Conn)> {
+        self.pool.next_available()
+    }
+
+    /// [`PoolState::available_mut`], which is not recorded.
+    pub fn available_mut(&mut self, id: ConnId) -> Option<&mut S::Conn> {
+        self.pool.available_mut(id)
     }
 
     /// Ends the recording.

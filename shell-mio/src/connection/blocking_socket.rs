@@ -1,4 +1,6 @@
 use std::io;
+#[cfg(unix)]
+use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +59,19 @@ impl BlockingSocket {
             self.mode = Mode::NonBlocking;
         }
         Ok(())
+    }
+
+    /// Whether a read would block. `false` where the operating system cannot tell without other calls.
+    pub(super) fn is_silent(&self) -> bool {
+        #[cfg(unix)]
+        {
+            let socket = self.socket.sock_ref();
+            let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+            let peeked = socket.recv_with_flags(&mut [MaybeUninit::uninit()], flags);
+            matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+        }
+        #[cfg(not(unix))]
+        false
     }
 
     /// Ends all calls on this socket, if it still exists then.

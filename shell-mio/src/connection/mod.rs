@@ -8,11 +8,13 @@ mod operations;
 mod raw_stream;
 mod timeout;
 
+use std::convert::Infallible;
 use std::fmt;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use cenote_core::connect::ConnectionDescription;
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::MessageLimit;
 use cenote_shell::connection::{self, ConnectionParts, OpenedConnection, Transport};
 use cenote_shell::interrupt::Interrupter;
@@ -58,6 +60,18 @@ impl Connection {
     #[must_use]
     pub fn is_reusable(&self) -> bool {
         self.transport.is_reusable()
+    }
+
+    /// Repeats [`Transport::look`] without blocking.
+    #[cold]
+    fn look(&mut self) -> io::Result<Infallible> {
+        self.socket.never_block()?;
+        loop {
+            match self.transport.look(&mut self.socket.io()) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                looked => return looked,
+            }
+        }
     }
 
     fn timeout(&self) -> Timeout {
@@ -124,6 +138,17 @@ impl OpenedConnection<EventLoop> for Connection {
 
     fn is_reusable(&self) -> bool {
         self.is_reusable()
+    }
+
+    fn idle_fault(&mut self) -> Option<ConnectionError> {
+        if self.socket.is_silent() {
+            return None;
+        }
+        match self.look() {
+            Ok(never) => match never {},
+            Err(error) if error.kind() == ErrorKind::WouldBlock => None,
+            Err(error) => Some(ConnectionError::network(Stage::Operation, error)),
+        }
     }
 
     /// By `shutdown` of the socket.

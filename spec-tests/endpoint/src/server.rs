@@ -193,6 +193,14 @@ impl Server {
         }
     }
 
+    /// Sends bytes that no command asked for on every open connection.
+    pub fn send_unasked(&mut self, now: Duration, bytes: &[u8]) {
+        self.clock(now);
+        for id in self.connections.keys().copied().collect::<Vec<_>>() {
+            self.outputs.push_back(Output::Send { id, bytes: bytes.to_vec() });
+        }
+    }
+
     /// As if the process had died and been started again: connections are reset, cursors are gone,
     /// the topology is another process's; documents, users, fail point and faults stay.
     pub fn restart(&mut self, now: Duration) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{Input, PoolOptions, PoolTypes, Purpose};
 use cenote_core::trace::Replay;
-use cenote_endpoint::{Fault, LoadBalanced, Script, Settings, Topology};
+use cenote_endpoint::{Ending, Fault, LoadBalanced, Script, Settings, Topology};
 use cenote_mio::PoolSource;
 use cenote_shell::trace::Recording;
 
@@ -47,9 +47,7 @@ inputs!(
 );
 
 /// What no runtime produces here.
-const MISSING: [&str; 2] = [
-    // No runtime watches idle connections.
-    "IdleClosedByPeer",
+const MISSING: [&str; 1] = [
     // Needs a child process: `tests/fork` and `tests/mio_fork.rs` check that it is recorded there, on tokio and
     // mio. Without threads of its executor, smol cannot go on in a child.
     "ResetAfterFork",
@@ -82,9 +80,12 @@ fn inputs_of_a_pool(shell: Shell) -> Vec<&'static str> {
     refusal(&pool);
     endpoint.with(cenote_endpoint::Server::clear_faults);
     drop(pool.check_out().expect("a connection"));
+    endpoint.with(|server, now| server.break_connections(now, Ending::Close, None));
+    assert_eq!(closed(&events, 3), ["stale", "error", "error"]);
+    drop(pool.check_out().expect("a connection"));
     // The timer closes the connection that is idle.
     pool.set_options(PoolOptions::default().with_max_idle_time(Duration::from_millis(10)));
-    assert_eq!(closed(&events, 3), ["stale", "error", "idle"]);
+    assert_eq!(closed(&events, 4), ["stale", "error", "error", "idle"]);
     end(&pool, &trace)
 }
 

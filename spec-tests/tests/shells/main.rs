@@ -3,6 +3,7 @@
 
 mod crossed_replies;
 mod failures;
+mod idle;
 mod inputs;
 mod only_mio;
 mod only_tokio;

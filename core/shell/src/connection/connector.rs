@@ -44,6 +44,22 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
         None
     }
 
+    /// Whether there is an [`idle_fault`](Self::idle_fault) to ask for. Without it, the default, the peer's
+    /// end is noticed by the next operation only.
+    const LOOKS_AT_IDLE: bool = false;
+
+    /// Why an idle connection must not be handed out: the peer has closed it, or has sent what nothing
+    /// asked for. `None`, the default, means that there is no reason. The pool closes the connection with the
+    /// reason `error`, and the error as the cause.
+    ///
+    /// Called under the pool's lock: when a check-out is about to get the connection, and every half second
+    /// for all that are idle. It must take less than a microsecond as a rule, and must not block or use the
+    /// pool. After a panic the connection counts as broken.
+    fn idle_fault(&self, connection: &mut Self::Connection) -> Option<ConnectionError> {
+        let _ = connection;
+        None
+    }
+
     /// How to interrupt an operation that blocks on the connection, such as by `shutdown` of its
     /// socket. Called once for each connection, and dropped with it; must not block. With `None`,
     /// the default, an operation that blocks notices the interrupt when it returns. Asynchronous

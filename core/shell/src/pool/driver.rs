@@ -199,6 +199,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let context = self.context(&inner, deadline.is_some());
         let mut wakes = WakeList::default();
         let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
+        self.close_broken(&mut inner, context, &mut wakes);
         let answer = inner.check_out(context.now, args, context.wants_events, &mut wakes);
         panic_guard.defuse();
         let Err(key) = answer else {

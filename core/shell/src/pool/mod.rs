@@ -30,6 +30,7 @@ mod fork;
 mod fork_guarded;
 mod guard;
 mod handle;
+mod idle;
 mod inner;
 mod runtime_handle;
 mod timer;

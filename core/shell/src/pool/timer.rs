@@ -8,12 +8,13 @@ use std::task::{Context, Poll};
 use cenote_core::pool::{Input, Instant};
 
 use super::driver::PoolDriver;
+use super::idle::SWEEP_INTERVAL;
 use crate::connection::Connector;
 use crate::runtime::Runtime;
 
 /// Starts the timer, which feeds [`Input::Timer`] at the machine's deadlines until the pool is closed.
 pub(super) fn start<R: Runtime, K: Connector<R>>(driver: &Arc<PoolDriver<R, K>>, number: u32) {
-    let timer = Timer { driver: Arc::clone(driver), number, sleep: None };
+    let timer = Timer { driver: Arc::clone(driver), number, sleep: None, sweep: None };
     // Not under a lock: a runtime that has shut down drops the timer at once.
     let task = driver.runtime().spawn(timer);
     driver.runtime.set_timer(task);
@@ -24,6 +25,8 @@ struct Timer<R: Runtime, K: Connector<R>> {
     number: u32,
     /// Until which of the machine's times it sleeps.
     sleep: Option<(Instant, Sleep)>,
+    /// Until it looks at the idle connections.
+    sweep: Option<Sleep>,
 }
 
 type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -51,6 +54,23 @@ impl<R: Runtime, K: Connector<R>> Timer<R, K> {
         drop(old);
         next
     }
+
+    /// Looks at the idle connections when it is time.
+    fn poll_sweep(&mut self, cx: &mut Context<'_>) {
+        if !K::LOOKS_AT_IDLE {
+            return;
+        }
+        loop {
+            let sweep = self.sweep.get_or_insert_with(|| {
+                Box::pin(self.driver.runtime().sleep_until(R::now() + SWEEP_INTERVAL))
+            });
+            if sweep.as_mut().poll(cx).is_pending() {
+                return;
+            }
+            self.sweep = None;
+            self.driver.sweep();
+        }
+    }
 }
 
 impl<R: Runtime, K: Connector<R>> Future for Timer<R, K> {
@@ -58,6 +78,7 @@ impl<R: Runtime, K: Connector<R>> Future for Timer<R, K> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = &mut *self;
+        this.poll_sweep(cx);
         loop {
             let armed = match this.next(cx) {
                 Next::Closed => return Poll::Ready(()),

@@ -164,6 +164,18 @@ impl<C> Connections<C> {
         Ok(())
     }
 
+    /// The payload of an available connection.
+    #[inline]
+    pub(in crate::pool) fn available_mut(&mut self, id: ConnId) -> Option<&mut C> {
+        let connection = self.slots.get_mut(id.slot() as usize)?;
+        match &mut connection.state {
+            ConnState::Available { conn, .. } if connection.number == id.number() => Some(conn),
+            ConnState::Available { .. } | ConnState::Pending { .. } | ConnState::InUse { .. } => {
+                None
+            }
+        }
+    }
+
     /// A pending connection that is established, or one in use, is available from now on.
     #[inline(always)]
     pub(in crate::pool) fn make_available(&mut self, id: ConnId, conn: C, since: Instant) {

@@ -90,7 +90,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     #[inline]
-    fn first_choice(&self) -> Option<ConnId> {
+    pub(in crate::pool) fn first_choice(&self) -> Option<ConnId> {
         match self.settings.reuse_order {
             ReuseOrder::MostRecentlyUsed => self.connections.last(List::Available),
             ReuseOrder::LeastRecentlyUsed => self.connections.first(List::Available),

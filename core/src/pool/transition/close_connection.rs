@@ -52,9 +52,9 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// A peer may close an available connection; the user of one in use notices by itself. The
-    /// minimum pauses, or a peer that takes connections and drops them at once would be asked again
-    /// and again.
+    /// A peer may close an available connection; the user of one in use notices by itself. If the
+    /// connection is that young, the minimum pauses, or a peer that takes connections and drops them
+    /// at once would be asked again and again.
     // SI-20, T-37
     pub(super) fn idle_closed_by_peer(
         &mut self,
@@ -64,8 +64,15 @@ impl<S: PoolTypes> PoolState<S> {
     ) {
         let Some(connection) = self.connections.get(id) else { return };
         if matches!(connection.state, ConnState::Available { .. }) {
+            let created = connection.created;
             self.close_available(id, CloseReason::Error, Some(cause), out);
-            self.pause_population();
+            if self
+                .settings
+                .pause_after_failure
+                .is_some_and(|pause| self.now < created.after(pause))
+            {
+                self.pause_population();
+            }
         }
     }
 

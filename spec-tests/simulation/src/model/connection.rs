@@ -170,8 +170,11 @@ impl<S: PoolTypes> Model<S> {
     // SI-20.
     pub(super) fn closed_by_peer(&mut self, id: ConnId, cause: S::Cause) {
         if self.available().contains(&id) {
+            let age = self.now.saturating_since(self.connection(id).created);
             self.close_available(id, CloseReason::Error, Some(cause));
-            self.pause_population();
+            if self.pause_after_failure().is_some_and(|pause| age < pause) {
+                self.pause_population();
+            }
         }
     }
 

@@ -35,6 +35,8 @@ impl Own {
 impl Connector<EventLoop> for Own {
     type Connection = Connection;
 
+    const LOOKS_AT_IDLE: bool = true;
+
     async fn connect(
         &self,
         target: Target,
@@ -49,6 +51,10 @@ impl Connector<EventLoop> for Own {
 
     fn fault(&self, connection: &Connection) -> Option<ConnectionError> {
         self.0.fault(connection)
+    }
+
+    fn idle_fault(&self, connection: &mut Connection) -> Option<ConnectionError> {
+        self.0.idle_fault(connection)
     }
 
     fn interrupter(&self, connection: &Connection) -> Option<Interrupter> {

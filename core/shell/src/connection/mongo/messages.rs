@@ -3,10 +3,11 @@
 use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageBuf};
 
 use super::limit::Limit;
@@ -61,6 +62,18 @@ impl<R: Network> Messages<R> {
     pub(super) async fn receive(&mut self, limit: Limit) -> Result<RawDocumentBuf, TransportError> {
         let Self { runtime, stream, transport } = self;
         drive(runtime, stream, limit, |io| transport.read(io)).await
+    }
+
+    /// What was wrong with the connection while it was idle, as far as is known at this moment.
+    #[cold]
+    pub(super) fn idle_fault(&mut self) -> Option<ConnectionError> {
+        let Self { stream, transport, .. } = self;
+        let mut cx = Context::from_waker(Waker::noop());
+        match poll_steps(stream, &mut cx, |io| transport.look(io)) {
+            Poll::Ready(Ok(never)) => match never {},
+            Poll::Ready(Err(error)) => Some(ConnectionError::network(Stage::Operation, error)),
+            Poll::Pending => None,
+        }
     }
 
     /// The next reply. What was received of it when the future is dropped stays here for the next

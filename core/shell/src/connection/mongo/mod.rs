@@ -165,8 +165,8 @@ impl<R> MongoConnector<R> {
 
 impl<R: Network> MongoConnector<R> {
     /// Does the handshake on a socket that is already connected, such as one through a tunnel: for
-    /// a [`Connector`] that opens its own sockets, calls this, and forwards [`Connector::fault`]
-    /// and [`Connector::interrupter`] to this connector's.
+    /// a [`Connector`] that opens its own sockets, calls this, and forwards [`Connector::fault`],
+    /// [`Connector::idle_fault`] and [`Connector::interrupter`] to this connector's.
     ///
     /// The target's deadline and `connectTimeoutMS` from now on limit the whole, and each command
     /// has the time that [`MongoConnector`] describes. To count the time of connecting too, move
@@ -242,6 +242,8 @@ impl<R: Network> MongoConnector<R> {
 impl<R: Network> Connector<R> for MongoConnector<R> {
     type Connection = R::Connection;
 
+    const LOOKS_AT_IDLE: bool = true;
+
     async fn connect(
         &self,
         target: Target<R>,
@@ -256,6 +258,10 @@ impl<R: Network> Connector<R> for MongoConnector<R> {
     fn fault(&self, connection: &R::Connection) -> Option<ConnectionError> {
         let reason = "checked in in the middle of an exchange";
         (!connection.is_reusable()).then(|| ConnectionError::protocol(Stage::Operation, reason))
+    }
+
+    fn idle_fault(&self, connection: &mut R::Connection) -> Option<ConnectionError> {
+        connection.idle_fault()
     }
 
     fn interrupter(&self, connection: &R::Connection) -> Option<Interrupter> {

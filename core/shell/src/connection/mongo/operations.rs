@@ -51,6 +51,9 @@ pub trait OpenedConnection<R: Network>: Send + Sized + 'static {
     /// and nothing failed.
     fn is_reusable(&self) -> bool;
 
+    /// As [`Connector::idle_fault`](crate::connection::Connector::idle_fault).
+    fn idle_fault(&mut self) -> Option<ConnectionError>;
+
     /// As [`Connector::interrupter`](crate::connection::Connector::interrupter).
     fn interrupter(&self) -> Option<Interrupter> {
         None
@@ -64,6 +67,12 @@ impl<R: Network> OpenedConnection<R> for Connection<R> {
 
     fn is_reusable(&self) -> bool {
         self.messages.transport.is_reusable()
+    }
+
+    #[inline]
+    fn idle_fault(&mut self) -> Option<ConnectionError> {
+        let is_silent = R::is_readable(&self.messages.stream) == Some(false);
+        if is_silent { None } else { self.messages.idle_fault() }
     }
 }
 

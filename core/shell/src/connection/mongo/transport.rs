@@ -1,3 +1,4 @@
+use std::convert::Infallible;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::{fmt, process};
 
@@ -197,6 +198,22 @@ impl Transport {
             Some(reply) => Ok(reply),
             None => self.fill(io),
         }
+    }
+
+    /// A step of looking at an idle connection: nothing may come but messages of TLS itself, which are
+    /// processed. Never `Ok`; [`WouldBlock`](ErrorKind::WouldBlock) when all is well.
+    ///
+    /// # Errors
+    ///
+    /// Those of `io` and of TLS; [`UnexpectedEof`](ErrorKind::UnexpectedEof) when the peer has closed the
+    /// connection, and [`InvalidData`](ErrorKind::InvalidData) when it has sent something.
+    pub fn look(&mut self, io: &mut (impl Read + Write)) -> io::Result<Infallible> {
+        check(self.layer.process)?;
+        let (kind, reason) = match self.layer.read(io, &mut [0; 1])? {
+            0 => (ErrorKind::UnexpectedEof, "closed by the peer while idle"),
+            _ => (ErrorKind::InvalidData, "the peer sent bytes that nothing asked for"),
+        };
+        Err(io::Error::new(kind, reason))
     }
 
     /// Reads some bytes, and asks to be called again.

@@ -1,0 +1,79 @@
+//! Looks at the sockets of idle connections, so that one that the peer has closed is not handed out.
+//!
+//! A check-out looks at the connection that it would get, and the pool's timer looks at all that are idle,
+//! now and then. The peer's end costs nothing in between.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{ConnId, ConnectionState, Input};
+
+use super::driver::{InputContext, PoolDriver};
+use super::inner::PoolInner;
+use super::types::PooledSocket;
+use crate::connection::Connector;
+use crate::runtime::Runtime;
+use crate::trace::PanicGuard;
+use crate::wake_list::WakeList;
+
+/// How long an idle connection that the peer has closed stays in a pool without check-outs.
+pub(super) const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
+
+impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
+    /// Closes connections that a check-out would get now and must not.
+    #[inline(always)]
+    pub(super) fn close_broken(
+        &self,
+        inner: &mut PoolInner<R, K>,
+        context: InputContext,
+        wakes: &mut WakeList<R::Waiter>,
+    ) {
+        if !K::LOOKS_AT_IDLE {
+            return;
+        }
+        while let Some((id, socket)) = inner.state.next_available() {
+            let Some(cause) = self.idle_fault(socket) else { break };
+            self.close_idle(inner, id, cause, context, wakes);
+        }
+    }
+
+    /// Closes each idle connection that must not be used any more.
+    pub(super) fn sweep(self: &Arc<Self>) {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = self.lock();
+        let context = self.context(&inner, true);
+        let mut wakes = WakeList::default();
+        let is_idle = |state| matches!(state, ConnectionState::Available);
+        let connections = inner.state.connections();
+        let idle: Vec<_> = connections.filter(|it| is_idle(it.state)).map(|it| it.id).collect();
+        for id in idle {
+            // One that was closed may have made way for another, which took no idle one.
+            let Some(socket) = inner.state.available_mut(id) else { continue };
+            if let Some(cause) = self.idle_fault(socket) {
+                self.close_idle(&mut inner, id, cause, context, &mut wakes);
+            }
+        }
+        panic_guard.defuse();
+        self.release_and_run(inner, context, wakes);
+    }
+
+    #[inline]
+    fn idle_fault(&self, socket: &mut PooledSocket<R, K>) -> Option<ConnectionError> {
+        crate::error::fault(|| self.connector().idle_fault(&mut socket.connection))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn close_idle(
+        &self,
+        inner: &mut PoolInner<R, K>,
+        id: ConnId,
+        cause: ConnectionError,
+        context: InputContext,
+        wakes: &mut WakeList<R::Waiter>,
+    ) {
+        let input = Input::IdleClosedByPeer { id, cause };
+        inner.handle(context.now, input, context.wants_events, wakes);
+    }
+}

@@ -1,0 +1,158 @@
+//! Connections whose peer ends, or speaks, while they are idle.
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bson::rawdoc;
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::{CloseReason, Event};
+use cenote_endpoint::{Ending, Endpoint, Settings};
+
+use crate::shell::{AnyPool, Shell, on_all_runtimes};
+use crate::world::{Events, closed, ping, plain, pool, tls, with};
+
+on_all_runtimes!(
+    a_connection_that_the_peer_ended_is_not_handed_out,
+    a_peer_that_speaks_out_of_turn_loses_the_connection,
+    a_healthy_connection_stays,
+    the_minimum_is_restored_without_a_check_out,
+    behind_a_middlebox_that_closes_what_is_silent,
+);
+
+/// Breaks all connections, and waits until that has reached this side.
+fn break_off(endpoint: &Endpoint, ending: Ending) {
+    endpoint.with(|server, now| server.break_connections(now, ending, None));
+    thread::sleep(Duration::from_millis(10));
+}
+
+/// The causes with which connections were closed.
+fn causes(events: &Events) -> Vec<(CloseReason, Option<ConnectionError>)> {
+    let events = events.lock().expect("no panic");
+    let closed = events.iter().filter_map(|event| {
+        let Event::ConnectionClosed { reason, error, .. } = event else { return None };
+        Some((*reason, error.clone()))
+    });
+    closed.collect()
+}
+
+fn is_cleared(events: &Events) -> bool {
+    let events = events.lock().expect("no panic");
+    events.iter().any(|event| matches!(event, Event::ConnectionPoolCleared { .. }))
+}
+
+fn a_connection_that_the_peer_ended_is_not_handed_out(shell: Shell) {
+    for endpoint in [plain(), tls(Settings::default())] {
+        for ending in [Ending::Close, Ending::Reset] {
+            let (pool, events) = pool(shell, &endpoint.uri());
+            assert!(ping(&pool));
+            break_off(&endpoint, ending);
+            assert!(ping(&pool), "{ending:?}");
+            assert_eq!(pool.snapshot().connections_created, 2, "{ending:?}");
+            let causes = causes(&events);
+            let [(CloseReason::Error, Some(cause))] = &causes[..] else { panic!("{causes:?}") };
+            assert!(cause.is_network_error(), "{ending:?}: {cause}");
+        }
+    }
+}
+
+fn a_peer_that_speaks_out_of_turn_loses_the_connection(shell: Shell) {
+    for endpoint in [plain(), tls(Settings::default())] {
+        let (pool, events) = pool(shell, &endpoint.uri());
+        assert!(ping(&pool));
+        endpoint.with(|server, now| server.send_unasked(now, b"again"));
+        thread::sleep(Duration::from_millis(10));
+        assert!(ping(&pool));
+        assert_eq!(pool.snapshot().connections_created, 2);
+        let causes = causes(&events);
+        let [(CloseReason::Error, Some(cause))] = &causes[..] else { panic!("{causes:?}") };
+        assert!(cause.to_string().contains("bytes that nothing asked for"), "{cause}");
+    }
+}
+
+fn a_healthy_connection_stays(shell: Shell) {
+    for endpoint in [plain(), tls(Settings::default())] {
+        let (pool, events) = pool(shell, &endpoint.uri());
+        for _ in 0..20 {
+            assert!(ping(&pool));
+        }
+        // Longer than the time between two looks at all idle connections.
+        thread::sleep(Duration::from_millis(700));
+        assert!(ping(&pool));
+        assert_eq!(pool.snapshot().connections_created, 1);
+        assert!(causes(&events).is_empty());
+    }
+}
+
+fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is_there() {
+        assert!(begin.elapsed() < Duration::from_secs(10), "no {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn the_minimum_is_restored_without_a_check_out(shell: Shell) {
+    let endpoint = plain();
+    let (pool, events) = pool(shell, &with(&endpoint.uri(), "minPoolSize=3"));
+    wait_for("minimum", || pool.snapshot().available == 3);
+    endpoint.with(|server, now| server.break_connections(now, Ending::Close, None));
+    wait_for("new connections", || {
+        let counts = pool.snapshot();
+        (counts.available, counts.connections_created) == (3, 6)
+    });
+    assert_eq!(closed(&events, 3), ["error"; 3]);
+    assert!(!is_cleared(&events));
+}
+
+/// Forwards connections to `server`, and closes each that is silent for half a second.
+fn middlebox(server: &Endpoint) -> u16 {
+    let address = server.address().to_string();
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = listener.local_addr().expect("a port").port();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let client = client.expect("a connection");
+            let server = TcpStream::connect(&address).expect("a connection");
+            for (from, to) in [(&client, &server), (&server, &client)] {
+                let (from, to) = (from.try_clone().expect("it"), to.try_clone().expect("it"));
+                thread::spawn(move || forward(from, to));
+            }
+        }
+    });
+    port
+}
+
+fn forward(mut from: TcpStream, mut to: TcpStream) {
+    from.set_read_timeout(Some(Duration::from_millis(500))).expect("a timeout");
+    let mut bytes = [0; 4096];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        if to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
+    for stream in [from, to] {
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+}
+
+fn behind_a_middlebox_that_closes_what_is_silent(shell: Shell) {
+    let endpoint = plain();
+    let port = middlebox(&endpoint);
+    let (pool, events) = pool(shell, &format!("mongodb://127.0.0.1:{port}/"));
+    let all = |pool: &Arc<dyn AnyPool>| {
+        let connections: Vec<_> = (0..5).map(|_| pool.check_out().expect("it works")).collect();
+        for mut connection in connections {
+            let reply = connection.command("admin", &rawdoc! { "ping": 1 });
+            assert_eq!(reply.expect("a reply").get_f64("ok").ok(), Some(1.0));
+        }
+    };
+    all(&pool);
+    thread::sleep(Duration::from_secs(2));
+    all(&pool);
+    assert_eq!(pool.snapshot().connections_created, 10);
+    assert!(!is_cleared(&events));
+    assert_eq!(closed(&events, 5), ["error"; 5]);
+}
