@@ -10,7 +10,7 @@ use std::future::Future;
 use std::ops::DerefMut;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 #[cfg(feature = "tls")]
 use std::{io, net::SocketAddr};
 
@@ -214,14 +214,31 @@ impl<T: Send + 'static> Lock<T> for Mutex<T> {
     }
 }
 
-/// Waits for `work` until a deadline; `None` if it is not done then. `work` comes first at the same moment.
+/// A timer that fires so late did not run in time: the process was stopped, or had no processor.
+const LATE: Duration = Duration::from_millis(100);
+
+/// How long the process then has to read what has come meanwhile.
+const CATCH_UP: Duration = Duration::from_millis(100);
+
+/// Waits until a deadline of something that others do, such as a reply. If this process did not run at that
+/// time, it waits a little longer: what came in time and was not read counts.
+pub async fn deadline<R: Runtime>(runtime: R, at: Instant) {
+    let begin = R::now();
+    runtime.sleep_until(at).await;
+    let late = R::now().saturating_duration_since(at.max(begin));
+    if late >= LATE {
+        runtime.sleep_until(R::now() + CATCH_UP).await;
+    }
+}
+
+/// Waits for `work` until a [`deadline`]; `None` if it is not done then. `work` comes first at the same moment.
 pub async fn timeout_at<R: Runtime, T>(
     runtime: &R,
     at: Instant,
     work: impl Future<Output = T>,
 ) -> Option<T> {
     let mut work = std::pin::pin!(work);
-    let mut sleep = std::pin::pin!(runtime.sleep_until(at));
+    let mut sleep = std::pin::pin!(deadline(runtime.clone(), at));
     std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Ready(result) => Poll::Ready(Some(result)),
         Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),

@@ -9,6 +9,7 @@ mod load_balanced;
 mod load_balanced_trouble;
 mod metadata;
 mod partition;
+mod paused;
 mod prose;
 mod recording;
 mod replica_set;

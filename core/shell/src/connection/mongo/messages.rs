@@ -13,7 +13,7 @@ use cenote_core::wire::{Flags, MessageBuf};
 use super::limit::Limit;
 use super::poll_io::{PollIo, poll_steps};
 use super::transport::Transport;
-use crate::runtime::{Network, Runtime, timeout_at};
+use crate::runtime::{self, Network, Runtime, timeout_at};
 use crate::transport_error::TransportError;
 
 /// A socket on its runtime, and the messages on it.
@@ -111,7 +111,7 @@ pub(super) async fn drive<R: Network, T>(
         if sleep.is_none() {
             let Some(deadline) = limit.next(R::now) else { return Poll::Pending };
             after = deadline.after;
-            sleep.set(Some(runtime.sleep_until(deadline.at)));
+            sleep.set(Some(runtime::deadline(runtime.clone(), deadline.at)));
         }
         let Some(sleep) = sleep.as_mut().as_pin_mut() else { return Poll::Pending };
         sleep.poll(cx).map(|()| Err(TransportError::TimedOut(after)))
