@@ -3,6 +3,7 @@
 
 mod crossed_replies;
 mod failures;
+mod fault_proxy;
 mod idle;
 mod inputs;
 mod only_mio;

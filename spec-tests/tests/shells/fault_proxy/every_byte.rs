@@ -4,30 +4,30 @@ use cenote::proxy::{End, Way};
 use cenote_core::error::Stage;
 
 /// How many lanes there are side by side: each has its own proxy and its own pool.
-pub(crate) const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 
 /// A conversation without a fault: hello, authentication and a ping, each with its reply.
 #[derive(Clone)]
-pub(crate) struct Conversation {
+pub(super) struct Conversation {
     turns: Vec<(Way, u64)>,
 }
 
 /// One way to break it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Case {
-    pub(crate) after: u64,
-    pub(crate) end: End,
+pub(super) struct Case {
+    pub(super) after: u64,
+    pub(super) end: End,
 }
 
 impl Conversation {
-    pub(crate) fn new(turns: Vec<(Way, u64)>) -> Self {
+    pub(super) fn new(turns: Vec<(Way, u64)>) -> Self {
         let ways: Vec<_> = turns.iter().map(|(way, _)| *way).collect();
         assert_eq!(ways, [Way::ToServer, Way::ToClient].repeat(3), "hello, login, ping: {turns:?}");
         Self { turns }
     }
 
     /// After each byte in every way, shared out among the lanes.
-    pub(crate) fn cases(&self, lane: usize) -> impl Iterator<Item = Case> {
+    pub(super) fn cases(&self, lane: usize) -> impl Iterator<Item = Case> {
         let total: u64 = self.turns.iter().map(|(_, bytes)| bytes).sum();
         assert!((1_000..10_000).contains(&total), "{total} bytes");
         let ends = [End::Close, End::Reset, End::HalfClose];
@@ -37,7 +37,7 @@ impl Conversation {
     }
 
     /// After a byte or two of each turn, in silence.
-    pub(crate) fn silences(&self) -> Vec<Case> {
+    pub(super) fn silences(&self) -> Vec<Case> {
         let ends = (0..self.turns.len()).map(|turn| self.end_of(turn));
         ends.map(|end| Case { after: end - 2, end: End::Silence }).collect()
     }
@@ -48,7 +48,7 @@ impl Conversation {
     }
 
     /// How far a connection that is broken there may come.
-    pub(crate) fn expect(&self, case: Case, stage: Stage) {
+    pub(super) fn expect(&self, case: Case, stage: Stage) {
         let expected = match (0..6).find(|turn| case.after < self.end_of(*turn)) {
             Some(0 | 1) => Stage::Hello,
             Some(2 | 3) => Stage::Authentication,

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server that requires SCRAM-SHA-256. Not with TLS: what breaks is to break
 /// hello, the login and commands.
-pub(crate) fn endpoint() -> Endpoint {
+pub(super) fn endpoint() -> Endpoint {
     let settings = Settings {
         auth: true,
         users: vec![User::new("app", "pencil")],
@@ -27,32 +27,32 @@ pub(crate) fn endpoint() -> Endpoint {
     Endpoint::start(settings, ListenOptions::default()).expect("it starts")
 }
 
-pub(crate) fn proxy(endpoint: &Endpoint) -> FaultProxy {
+pub(super) fn proxy(endpoint: &Endpoint) -> FaultProxy {
     FaultProxy::to(&endpoint.address()).expect("it starts")
 }
 
 /// Counts what pools tell, which keeps the rules.
 #[derive(Clone)]
-pub(crate) struct Ear {
-    sentry: Arc<EventGuard>,
+pub(super) struct Ear {
+    guard: Arc<EventGuard>,
     counts: Arc<Mutex<Counts>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) asked: u64,
-    pub(crate) answered: u64,
-    pub(crate) created: u64,
-    pub(crate) closed: u64,
+pub(super) struct Counts {
+    pub(super) asked: u64,
+    pub(super) answered: u64,
+    pub(super) created: u64,
+    pub(super) closed: u64,
 }
 
 impl Ear {
-    pub(crate) fn new() -> Self {
-        Self { sentry: Arc::new(EventGuard::new()), counts: Arc::default() }
+    pub(super) fn new() -> Self {
+        Self { guard: Arc::new(EventGuard::new()), counts: Arc::default() }
     }
 
-    pub(crate) fn hear(&self, event: &Event<ConnectionError>, address: &ServerAddress) {
-        self.sentry.hear(event, address);
+    pub(super) fn hear(&self, event: &Event<ConnectionError>, address: &ServerAddress) {
+        self.guard.hear(event, address);
         let mut counts = self.counts.lock().expect("no panic");
         match event {
             Event::ConnectionCheckOutStarted => counts.asked += 1,
@@ -71,7 +71,7 @@ impl Ear {
     }
 
     /// What was told, once all of it was.
-    pub(crate) fn at_the_end(&self) -> Counts {
+    pub(super) fn at_the_end(&self) -> Counts {
         loop {
             let counts = *self.counts.lock().expect("no panic");
             if counts.created == counts.closed && counts.asked == counts.answered {
@@ -83,19 +83,16 @@ impl Ear {
 }
 
 /// No request waits, no connection is in use, and there are this many connections.
-pub(crate) fn expect_rest(snapshot: &Snapshot, connections: u32, after: &str) {
+pub(super) fn expect_rest(snapshot: &Snapshot, connections: u32, after: &str) {
     let Snapshot { total, available, in_use, pending, waiting, .. } = *snapshot;
     let found = (total, available, in_use, pending, waiting);
     assert_eq!(found, (connections, connections, 0, 0, 0), "after {after}: {snapshot}");
 }
 
 /// The operating system has no socket to there any more.
-pub(crate) async fn expect_no_socket(address: &ServerAddress) {
-    let count = sockets::settle(address, PATIENCE).await.expect("the operating system tells");
-    assert!(matches!(count, None | Some(0)), "{count:?} sockets are left");
-}
-
-pub(crate) fn expect_no_socket_blocking(address: &ServerAddress) {
+pub(super) fn expect_no_socket(address: &ServerAddress) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-    runtime.expect("a runtime").block_on(expect_no_socket(address));
+    let settled = runtime.expect("a runtime").block_on(sockets::settle(address, PATIENCE));
+    let count = settled.expect("the operating system tells");
+    assert!(matches!(count, None | Some(0)), "{count:?} sockets are left");
 }

@@ -1,5 +1,11 @@
-//! The mio shell.
+//! Connections that break at every byte, on real sockets.
 
+mod every_byte;
+mod itself;
+mod venue;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use bson::rawdoc;
@@ -7,25 +13,32 @@ use cenote::proxy::{ConnectionFault, End, FaultProxy};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::pool::CheckOutError;
 use cenote_endpoint::Endpoint;
-use cenote_mio::Pool;
 
-use crate::every_byte::{Case, Conversation, LANES};
-use crate::venue::{Ear, endpoint, expect_no_socket_blocking, expect_rest, proxy};
+use self::every_byte::{Case, Conversation, LANES};
+use self::venue::{Ear, endpoint, expect_no_socket, expect_rest, proxy};
+use crate::shell::{AnyPool, Shell, on_all_runtimes};
+
+on_all_runtimes!(
+    broken_after_every_byte,
+    silent_in_every_message,
+    fates_by_seed,
+    accepted_backwards,
+    cut_and_mended,
+);
 
 struct Lane {
     proxy: FaultProxy,
-    pool: Pool,
+    pool: Arc<dyn AnyPool>,
     ear: Ear,
 }
 
 impl Lane {
-    fn new(endpoint: &Endpoint, options: &str) -> Self {
+    fn new(shell: Shell, endpoint: &Endpoint, options: &str) -> Self {
         let (proxy, ear) = (proxy(endpoint), Ear::new());
         let uri = format!("{}&{options}", proxy.uri(&endpoint.uri()));
         let heard = ear.clone();
-        let builder = Pool::builder(&uri).expect("a connection string");
-        let builder = builder.on_event(move |told| heard.hear(&told.event, &told.address));
-        let pool = builder.build().expect("good options");
+        let subscriber = move |event: &_, address: &_| heard.hear(event, address);
+        let pool = shell.pool(&uri, Box::new(subscriber), None);
         pool.ready();
         Self { proxy, pool, ear }
     }
@@ -86,25 +99,24 @@ impl Lane {
         drop(self.pool);
         let counts = self.ear.at_the_end();
         assert_eq!((counts.asked, counts.created), (counts.answered, counts.closed));
-        expect_no_socket_blocking(&self.proxy.address());
+        expect_no_socket(&self.proxy.address());
     }
 }
 
-fn unbroken(endpoint: &Endpoint) -> Conversation {
-    let lane = Lane::new(endpoint, "maxPoolSize=1");
+fn unbroken(shell: Shell, endpoint: &Endpoint) -> Conversation {
+    let lane = Lane::new(shell, endpoint, "maxPoolSize=1");
     lane.ping().expect("it has no fault");
     let passed = lane.proxy.passed(0).expect("a connection");
     lane.end();
     Conversation::new(passed)
 }
 
-#[test]
-fn broken_after_every_byte() {
+fn broken_after_every_byte(shell: Shell) {
     let endpoint = endpoint();
-    let conversation = unbroken(&endpoint);
+    let conversation = unbroken(shell, &endpoint);
     thread::scope(|scope| {
         for number in 0..LANES {
-            let lane = Lane::new(&endpoint, "maxPoolSize=1");
+            let lane = Lane::new(shell, &endpoint, "maxPoolSize=1");
             let conversation = &conversation;
             scope.spawn(move || {
                 for case in conversation.cases(number) {
@@ -116,15 +128,14 @@ fn broken_after_every_byte() {
     });
 }
 
-#[test]
-fn silent_in_every_message() {
+fn silent_in_every_message(shell: Shell) {
     let endpoint = endpoint();
-    let conversation = unbroken(&endpoint);
+    let conversation = unbroken(shell, &endpoint);
     thread::scope(|scope| {
         for case in conversation.silences() {
             // Long enough for a busy machine to come as far as the silence.
             let options = "maxPoolSize=1&connectTimeoutMS=4000&socketTimeoutMS=4000";
-            let lane = Lane::new(&endpoint, options);
+            let lane = Lane::new(shell, &endpoint, options);
             let conversation = &conversation;
             scope.spawn(move || {
                 // The first login computes, which is not to count.
@@ -143,11 +154,10 @@ fn silent_in_every_message() {
 
 /// Eight threads over three connections, each of which may be cut anywhere, be slow, or come in
 /// pieces.
-#[test]
-fn fates_by_seed() {
+fn fates_by_seed(shell: Shell) {
     let endpoint = endpoint();
     let options = "maxPoolSize=3&connectTimeoutMS=500&socketTimeoutMS=500";
-    let lane = Lane::new(&endpoint, options);
+    let lane = Lane::new(shell, &endpoint, options);
     lane.proxy.draw(Some(7));
     let failed: usize = thread::scope(|scope| {
         let work = || (0..25).filter(|_| lane.ping().is_err()).count();
@@ -165,20 +175,44 @@ fn fates_by_seed() {
 }
 
 /// The server accepts them backwards, and each gets its own.
-#[test]
-fn accepted_backwards() {
+fn accepted_backwards(shell: Shell) {
     let endpoint = endpoint();
-    let lane = Lane::new(&endpoint, "maxPoolSize=4&maxConnecting=4");
+    let lane = Lane::new(shell, &endpoint, "maxPoolSize=4&maxConnecting=4");
     lane.proxy.reorder(4);
+    let numbers = Mutex::new(BTreeSet::new());
+    let all_have_one = std::sync::Barrier::new(4);
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 let mut connection = lane.pool.check_out().expect("a connection");
                 let reply = connection.command("admin", &rawdoc! { "ping": 1 });
                 reply.expect("a reply");
+                let number = connection.description().connection_id.expect("servers count");
+                numbers.lock().expect("no panic").insert(number);
+                all_have_one.wait();
             });
         }
     });
-    assert_eq!(lane.proxy.connections(), 4, "each has its own");
+    assert_eq!(lane.proxy.connections(), 4);
+    assert_eq!(numbers.into_inner().expect("no panic").len(), 4, "each has its own");
     lane.end();
+}
+
+/// No connection is closed, and bytes in flight arrive later.
+fn cut_and_mended(shell: Shell) {
+    let endpoint = endpoint();
+    let [lane, other] = [(); 2].map(|()| Lane::new(shell, &endpoint, "maxPoolSize=2"));
+    lane.ping().expect("all is well");
+    lane.proxy.cut();
+    thread::scope(|scope| {
+        let held_up = scope.spawn(|| lane.ping());
+        for _ in 0..10 {
+            other.ping().expect("there it is not cut");
+        }
+        assert!(!held_up.is_finished(), "others have asked ten times meanwhile");
+        lane.proxy.mend();
+        held_up.join().expect("no panic").expect("nothing was lost");
+    });
+    lane.end();
+    other.end();
 }
