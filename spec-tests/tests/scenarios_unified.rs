@@ -255,7 +255,8 @@ fn it_needs_an_endpoint() {
     assert!(refused.ends_with("such files are played against the endpoint alone"), "{refused}");
 }
 
-/// TF-15, TF-16: whatever server there is, versions count, and its fail point is switched off.
+/// On every server, versions count and the fail point is switched off.
+// TF-15, TF-16.
 #[test]
 fn other_files_are_played_against_any_server() {
     let server = endpoint();

@@ -25,10 +25,12 @@
 //!
 //! # What is not checked
 //!
-//! Rules about counts and steps inside of the pool, which no event shows (T-03, T-04, T-11, T-12 and
-//! T-13); a clear that comes too late, which looks like a peer that closes idle connections; and the
-//! order of service, because requests have no ids in events. Two changes of a pool are in no event:
-//! new options while it runs, and a fork of its process. A test that does either adds a line about it ([`Line::options_changed`], [`Line::reset_after_fork`]).
+//! Rules about counts and steps inside of the pool, which no event shows; a clear that comes too late,
+//! which looks like a peer that closes idle connections; and the order of service, because requests
+//! have no ids in events. Two changes of a pool are in no event: new options while it runs, and a fork
+//! of its process. A test that does either adds a line about it ([`Line::options_changed`],
+//! [`Line::reset_after_fork`]).
+// No event shows T-03, T-04, T-11, T-12 and T-13.
 
 #![forbid(unsafe_code)]
 
