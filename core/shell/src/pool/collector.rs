@@ -67,9 +67,16 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
         if self.notifications.queued() < self.notifications_max {
             self.notifications.push(notification);
         } else {
-            self.has_overflowed |= self.dropped == 0;
-            self.dropped += 1;
+            self.overflow(notification);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn overflow(&mut self, notification: Notification) {
+        drop(notification);
+        self.has_overflowed |= self.dropped == 0;
+        self.dropped += 1;
     }
 }
 
