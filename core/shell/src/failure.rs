@@ -40,8 +40,8 @@ pub trait FailingPool: Send + Sync {
     /// The status of a connection, looked up under the pool's lock.
     fn connection_status(&self, id: ConnId) -> ConnectionStatus;
 
-    /// Clears the pool as `judge` decides from the connection's status, under one lock. The caller runs
-    /// drops the effects. `None` means that nothing was cleared.
+    /// Clears the pool as `judge` decides from the connection's status, under one lock. The caller
+    /// drops the effects, which runs them. `None` means that nothing was cleared.
     fn clear(
         self: Arc<Self>,
         id: ConnId,

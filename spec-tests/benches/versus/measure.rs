@@ -59,7 +59,7 @@ impl Row {
         let mut samples = vec![Vec::with_capacity(rounds); contestants.len()];
         for round in 0..=rounds {
             for ((_, run), samples) in contestants.iter_mut().zip(&mut samples) {
-                // The second time it finds the heap as it leaves it itself, and not as whoever came
+                // The second time it finds the heap as it leaves it itself, and not as the contestant
                 // before does: with many tasks that makes a difference of up to a half.
                 run();
                 let sample = run();

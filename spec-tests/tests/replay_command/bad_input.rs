@@ -110,7 +110,7 @@ fn what_is_wrong_in_the_midst_is_told_with_its_place_and_what_came_before_is_sho
     ] {
         check(&folder, &broken, counts, expected);
     }
-    // Cancelling what nobody waits for is allowed, and an input that is not there any more makes
+    // Cancelling a request that does not exist is allowed, and an input that is not there any more makes
     // none look wrong: the next fingerprint tells how many there were.
     let more = with("request", &bytes(&doc! { "t": at, "cancel": 999_999 }));
     let (status, error) = bad(&["replay", text(&more.path), "--quiet"]);

@@ -1,7 +1,7 @@
 //! Looks at the sockets of idle connections, so that one that the peer has closed is not handed out.
 //!
 //! A check-out looks at the connection that it would get, and the pool's timer looks at all that are idle,
-//! now and then. The peer's end costs nothing in between.
+//! twice a second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,11 +44,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut inner = self.lock();
         let context = self.context(&inner, true);
         let mut wakes = WakeList::default();
-        let is_idle = |state| matches!(state, ConnectionState::Available);
         let connections = inner.state.connections();
-        let idle: Vec<_> = connections.filter(|it| is_idle(it.state)).map(|it| it.id).collect();
+        let idle = connections.filter(|it| matches!(it.state, ConnectionState::Available));
+        let idle: Vec<_> = idle.map(|it| it.id).collect();
         for id in idle {
-            // One that was closed may have made way for another, which took no idle one.
+            // No longer available if closing an earlier one has changed that.
             let Some(socket) = inner.state.available_mut(id) else { continue };
             if let Some(cause) = self.idle_fault(socket) {
                 self.close_idle(&mut inner, id, cause, context, &mut wakes);

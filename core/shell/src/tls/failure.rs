@@ -9,8 +9,8 @@ use rustls::{CertificateError, Error, InvalidMessage, PeerIncompatible};
 use crate::shortage::opening_failed;
 
 /// Why a handshake failed: the server's certificate, another decision of TLS such as an alert, a
-/// shortage in this process, or a network error. A decision of TLS has to come as an [`io::Error`] with the error of rustls
-/// inside.
+/// shortage in this process, or a network error. A decision of TLS has to come as an [`io::Error`]
+/// with the error of rustls inside.
 #[must_use]
 pub fn handshake_failed(error: io::Error) -> ConnectionError {
     match tls_error(&error) {
@@ -100,7 +100,7 @@ fn explain(error: &CertificateError, f: &mut fmt::Formatter<'_>) -> fmt::Result 
             let days = Days(not_before.as_secs().saturating_sub(time.as_secs()));
             write!(f, "is not valid yet, only in {days}")
         }
-        CertificateError::NotValidForName => f.write_str("is not valid for name of this host"),
+        CertificateError::NotValidForName => f.write_str("is not valid for the name of this host"),
         CertificateError::NotValidForNameContext { expected, presented } => {
             write!(f, "is not valid for name `{}`, ", expected.to_str())?;
             match presented.as_slice() {

@@ -13,7 +13,7 @@ impl<S: PoolTypes> Model<S> {
     /// generations are only stale or current; requests are in queue order.
     pub fn write_key(&self, key: &mut Vec<u64>) {
         let Self {
-            options: _, // One set of options in one key: whoever changes them adds which.
+            options: _, // The key is for one set of options; a search that changes them adds which.
             status,
             generation: _, // What counts is whether a connection is of it.
             services,

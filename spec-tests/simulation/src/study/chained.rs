@@ -1,4 +1,4 @@
-//! Who has a connection opened: does he wait for that one, or take what comes first?
+//! A caller for which a connection is opened: does it wait for that one, or take what comes first?
 
 use std::time::Duration;
 
