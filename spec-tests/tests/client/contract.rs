@@ -5,12 +5,18 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::client::{ClientError, Selector};
+use cenote_core::pool::Status;
 use cenote_endpoint::Role;
 
 use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, commands, fail_point, member, standalone};
 
-on_all_runtimes!(a_network_error, six_operations_clear_once, what_does_not_clear);
+on_all_runtimes!(
+    a_network_error,
+    description_and_pool_change_together,
+    six_operations_clear_once,
+    what_does_not_clear,
+);
 
 fn find() -> RawDocumentBuf {
     rawdoc! { "find": "birds" }
@@ -35,6 +41,28 @@ fn a_network_error(shell: Shell) {
     assert!(world.command(&find()).is_ok());
     assert!(begin.elapsed() < Duration::from_secs(20));
     world.until("reported", |world| world.server_events().contains(&"ServerHeartbeatFailed"));
+    world.client.close();
+}
+
+// SD-04, SD-05, CLR-15: when an error is returned, the server is Unknown and its pool is paused. Callers that
+// wait for the server never find it known with a paused pool.
+fn description_and_pool_change_together(shell: Shell) {
+    let only = member(Role::Primary);
+    let world = World::of(shell, &[&only], "heartbeatFrequencyMS=600000");
+    world.ping();
+    for round in 1..=3 {
+        fail_point(&only, rawdoc! { "failCommands": ["find"], "closeConnection": true }, 1);
+        assert!(world.command(&find()).is_err());
+        let server = &world.client.servers()[0];
+        assert_eq!((server.kind, server.pool.status), (None, Status::Paused));
+        thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| world.ping());
+            }
+        });
+        world.until_told("ConnectionPoolCleared", round);
+        world.until_told("ConnectionPoolReady", round + 1);
+    }
     world.client.close();
 }
 

@@ -12,6 +12,7 @@ use crate::world::{World, fail_point, open, standalone, start};
 on_all_runtimes!(
     no_monitors_and_ready_at_once,
     a_cursor_is_pinned,
+    a_cursor_stays_pinned_after_an_error,
     cursors_and_transactions_keep_connections,
     a_failure_clears_one_service,
     nothing_is_pinned_to_a_server,
@@ -64,6 +65,43 @@ fn a_cursor_is_pinned(shell: Shell) {
     assert_eq!(in_use(&world), (1, 1));
     pinned.unpin();
     assert_eq!(in_use(&world), (0, 0));
+    world.client.close();
+}
+
+// LB-33, LB-34: a failed operation does not unpin. A broken connection is closed once it is checked in, and no other
+// one takes its place before.
+fn a_cursor_stays_pinned_after_an_error(shell: Shell) {
+    let endpoint = balanced();
+    let world = World::of(shell, &[&endpoint], "loadBalanced=true");
+    let pin = || world.client.pin(&Selector::Primary, Purpose::Cursor).expect("a connection");
+    let in_use = || world.client.servers()[0].pool.in_use_by_cursors;
+    let ping = rawdoc! { "ping": 1 };
+    let more = rawdoc! { "getMore": 1_i64, "collection": "birds" };
+    let kill = rawdoc! { "killCursors": "birds", "cursors": [1_i64] };
+
+    let mut pinned = pin();
+    fail_point(&endpoint, rawdoc! { "failCommands": ["getMore"], "errorCode": 96 }, 1);
+    assert!(pinned.command("zoo", &more).is_err());
+    assert_eq!((pinned.is_pinned(), in_use()), (true, 1));
+    assert!(pinned.command("admin", &ping).is_ok());
+    pinned.unpin();
+    world.until_told("ConnectionCheckedIn", 1);
+    assert_eq!(world.count("ConnectionClosed"), 0);
+
+    for (closed, command) in [(1, more), (2, kill)] {
+        let mut pinned = pin();
+        let fails = rawdoc! { "failCommands": ["getMore", "killCursors"], "closeConnection": true };
+        fail_point(&endpoint, fails, 1);
+        assert!(pinned.command("zoo", &command).is_err());
+        assert!(pinned.command("admin", &ping).is_err(), "on the same connection");
+        assert_eq!((pinned.is_pinned(), in_use()), (true, 1));
+        assert_eq!(world.count("ConnectionClosed"), closed - 1);
+        pinned.unpin();
+        world.until_told("ConnectionClosed", closed);
+        let events = world.pool_events();
+        assert_eq!(events[events.len() - 2..], ["ConnectionCheckedIn", "ConnectionClosed"]);
+        assert_eq!(world.count("ConnectionCheckedOut"), closed + 1);
+    }
     world.client.close();
 }
 

@@ -16,6 +16,7 @@ mod replica_set;
 mod shells;
 #[cfg(target_os = "linux")]
 mod shortage;
+mod storm;
 mod subscribers;
 mod trouble;
 mod world;

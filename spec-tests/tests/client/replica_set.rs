@@ -37,7 +37,8 @@ fn each_member_is_seen_as_what_it_is(shell: Shell) {
     world.client.close();
 }
 
-// SD-50, SD-51, ND-03: two sockets a server, which are not the pool's and log in to nothing.
+// SD-50, SD-51, ND-03: two sockets a server, which are not the pool's and log in to nothing. No event of a pool
+// tells of them (EV-29), and every other socket is the pool's (PS-06).
 fn two_monitoring_sockets_a_server(shell: Shell) {
     let set = three();
     let world = World::of(shell, &[&set[0], &set[1], &set[2]], "replicaSet=rs0&maxPoolSize=5");
@@ -45,12 +46,14 @@ fn two_monitoring_sockets_a_server(shell: Shell) {
     for endpoint in &set {
         until_open(endpoint, 2);
     }
+    assert_eq!(world.count("ConnectionCreated"), 0);
     // All that a pool may have, besides.
     let out: Vec<_> = (0..5)
         .map(|_| world.client.check_out_of(&set[0].address()).expect("a connection"))
         .collect();
     assert_eq!(open(&set[0]), 7);
     assert_eq!([open(&set[1]), open(&set[2])], [2, 2]);
+    world.until_told("ConnectionCreated", 5);
     assert_eq!(commands(&set[0], "saslStart"), 0);
     drop(out);
     world.client.close();

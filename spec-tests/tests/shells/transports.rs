@@ -3,13 +3,15 @@
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::thread;
+use std::time::Duration;
 
 use bson::rawdoc;
 use cenote_core::error::Stage;
-use cenote_core::pool::Purpose;
+use cenote_core::pool::{Event, Purpose};
 use cenote_core::uri::Compressor;
 use cenote_endpoint::{
-    Certificates, Endpoint, ListenOptions, LoadBalanced, Mechanism, Place, Settings, Topology, User,
+    Certificates, Endpoint, ListenOptions, LoadBalanced, Mechanism, Place, Settings, TlsFault,
+    Topology, User,
 };
 
 use crate::shell::{Shell, on_all_runtimes};
@@ -18,6 +20,8 @@ use crate::world::{ping, plain, pool, refusal, tls, with};
 on_all_runtimes!(
     plain_tcp,
     each_mechanism_logs_in,
+    x509_needs_the_client_certificate,
+    tls_is_part_of_establishing_a_connection,
     each_compressor_compresses,
     a_unix_domain_socket,
     behind_a_load_balancer_each_connection_knows_its_service,
@@ -60,6 +64,43 @@ fn each_mechanism_logs_in(shell: Shell) {
     assert_eq!(error.stage(), Stage::Authentication);
     assert_eq!(error.command_error().and_then(|error| error.code), Some(18));
     assert!(!error.to_string().contains("eraser"));
+}
+
+// TL-11.
+fn x509_needs_the_client_certificate(shell: Shell) {
+    let users = vec![User::x509(Certificates::CLIENT_SUBJECT)];
+    let endpoint = tls(Settings { auth: true, users, ..Settings::default() });
+    let uri = with(&endpoint.uri_of(None), "authMechanism=MONGODB-X509");
+    let error = refusal(&pool(shell, &uri).0);
+    assert_eq!(error.stage(), Stage::Authentication, "{error}");
+    assert_eq!(error.command_error().and_then(|error| error.code), Some(18), "{error}");
+    let file = endpoint.certificates().expect("with TLS").client_file();
+    let uri = with(&uri, &format!("tlsCertificateKeyFile={}", file.display()));
+    assert!(ping(&pool(shell, &uri).0));
+}
+
+// TL-09: it has a permit of maxConnecting, and its time is in the event.
+fn tls_is_part_of_establishing_a_connection(shell: Shell) {
+    let endpoint = tls(Settings::default());
+    // The server's part has about a thousand bytes.
+    let every = Duration::from_millis(1);
+    endpoint.set_tls_fault(Some(TlsFault::Drip { every }));
+    let (pool, events) = pool(shell, &endpoint.uri());
+    thread::scope(|scope| {
+        let request = scope.spawn(|| pool.check_out().map(drop));
+        while pool.snapshot().connections_created == 0 {
+            thread::yield_now();
+        }
+        assert_eq!(pool.snapshot().pending, 1);
+        request.join().expect("no panic").expect("a connection");
+    });
+    pool.close();
+    let events = events.lock().expect("no panic");
+    let ready = events.iter().find_map(|event| {
+        let Event::ConnectionReady { duration, .. } = event else { return None };
+        Some(*duration)
+    });
+    assert!(ready >= Some(Duration::from_millis(500)), "{ready:?}");
 }
 
 fn each_compressor_compresses(shell: Shell) {
