@@ -1,7 +1,7 @@
-//! A blocking client of one connection: a pool of `cenote-tokio` that drives itself on the calling
-//! thread, for tests and scenarios that need a second, plain client beside the one under test.
+//! A connection of `cenote-mio` whose pool runs on the calling thread, for tests and scenarios that need a
+//! second, plain client beside the one under test.
 //!
-//! It logs nothing, so that it can be used while the log messages of another client are checked.
+//! The pool logs nothing, so that it can be used while the log messages of another client are checked.
 //!
 //! ```no_run
 //! use bson::rawdoc;
@@ -16,17 +16,22 @@
 //! ```
 
 use std::fmt;
+use std::io::{self, ErrorKind};
+use std::net::ToSocketAddrs;
+use std::ops::{Deref, DerefMut};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::connect::ConnectionDescription;
-use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::error::{ConnectionError, PoolError, Stage};
 use cenote_core::pool::{CheckOutError, PoolOptions};
 use cenote_core::uri::ConnectionString;
-use cenote_core::wire::{Flags, Ids, MessageWriter, Progress, WireError};
-use cenote_tokio::{Builder, MongoConnector, Pool, PooledConnection};
-use tokio::runtime::{self, Runtime};
+use cenote_core::wire::{Flags, Ids, MessageBuf, MessageWriter, WireError};
+use cenote_mio::{Builder, MongoConnector, PoolSource, PooledConnection};
+use mio::{Events, Poll};
 use tracing::subscriber::{NoSubscriber, with_default};
+
+/// The addresses of a server have two tokens.
+const TOKENS: std::ops::Range<usize> = 0..2;
 
 /// Opens connections as a connection string says; they share its files and SCRAM keys.
 pub struct Connector {
@@ -34,11 +39,11 @@ pub struct Connector {
     options: PoolOptions,
 }
 
-/// An established connection. Dropping it closes the socket.
+/// An established connection; [`cenote_mio::Connection`] says what it can do. Dropping it closes the
+/// socket.
 pub struct Connection {
     /// `None` only while it is dropped.
-    open: Option<(PooledConnection<MongoConnector>, Pool)>,
-    runtime: Runtime,
+    open: Option<(PooledConnection, PoolSource)>,
 }
 
 impl Connector {
@@ -50,32 +55,58 @@ impl Connector {
     pub fn new(uri: &ConnectionString) -> Result<Self, ConnectionError> {
         let load_balanced = uri.topology.load_balanced == Some(true);
         let options = PoolOptions::default().with_load_balanced(load_balanced);
-        Ok(Self { connector: MongoConnector::new(uri)?, options })
+        let connector = MongoConnector::new(uri)?.with_resolver(|lookup| {
+            let addresses = (lookup.host(), lookup.port()).to_socket_addrs();
+            lookup.answer(addresses.map(Iterator::collect));
+        });
+        Ok(Self { connector, options })
     }
 
-    /// Opens a connection. Blocks for `connectTimeoutMS` at most.
+    /// Opens a connection. Blocks for `connectTimeoutMS` at most, and while a host name is resolved.
     ///
     /// # Errors
     ///
     /// The connection could not be established.
     pub fn open(&self, address: &ServerAddress) -> Result<Connection, ConnectionError> {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| ConnectionError::network(Stage::Tcp, error))?;
-        let builder =
-            Builder::new(address.clone(), self.connector.clone()).options(self.options.clone());
-        let opened = quietly(&runtime, async {
-            let pool = builder.build().map_err(unusable)?;
-            pool.ready();
-            let connection = pool.check_out().await.map_err(|error| match error.error() {
+        quietly(|| {
+            let poll = Poll::new().map_err(failed)?;
+            let builder =
+                Builder::new(address.clone(), self.connector.clone()).options(self.options.clone());
+            let mut source =
+                PoolSource::new(builder, poll.registry(), TOKENS, || {}).map_err(unusable)?;
+            source.pool().ready();
+            source.check_out();
+            let connection = first_ready(&mut source, poll).map_err(failed)?;
+            let connection = connection.map_err(|error| match error.error() {
                 CheckOutError::EstablishFailed { cause } => cause.clone(),
                 CheckOutError::PoolClosed
                 | CheckOutError::PoolCleared { .. }
                 | CheckOutError::WaitQueueTimeout { .. }
                 | CheckOutError::Cancelled => unusable(error),
             })?;
-            Ok((connection, pool))
-        });
-        opened.map(|open| Connection { open: Some(open), runtime })
+            Ok(Connection { open: Some((connection, source)) })
+        })
+    }
+}
+
+/// Turns the loop until the pool's only request has its answer.
+fn first_ready(
+    source: &mut PoolSource,
+    mut poll: Poll,
+) -> io::Result<Result<PooledConnection, PoolError>> {
+    let mut events = Events::with_capacity(4);
+    loop {
+        if let Some((_, answer)) = source.next_ready() {
+            return Ok(answer);
+        }
+        match poll.poll(&mut events, source.next_timeout()) {
+            Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        for event in &events {
+            source.handle_event(event);
+        }
+        source.turn();
     }
 }
 
@@ -87,34 +118,6 @@ impl Connection {
     /// Those of [`Connector::new`] and [`Connector::open`].
     pub fn open(uri: &ConnectionString, address: &ServerAddress) -> Result<Self, ConnectionError> {
         Connector::new(uri)?.open(address)
-    }
-
-    /// What the server said of itself and of this connection.
-    #[must_use]
-    pub fn description(&self) -> &ConnectionDescription {
-        let (connection, _) = self.open.as_ref().expect("it is open until it is dropped");
-        connection.description()
-    }
-
-    /// Whether a pool could hand out the connection again: no exchange is under way, no byte unread.
-    #[must_use]
-    pub fn is_reusable(&self) -> bool {
-        let (connection, _) = self.open.as_ref().expect("it is open until it is dropped");
-        connection.is_reusable()
-    }
-
-    /// Sends a command and waits for its reply, for `socketTimeoutMS` at most.
-    ///
-    /// # Errors
-    ///
-    /// The connection failed, or the reply is `ok: 0`.
-    pub fn command(
-        &mut self,
-        database: &str,
-        command: &RawDocument,
-    ) -> Result<RawDocumentBuf, ConnectionError> {
-        let (connection, runtime) = self.parts();
-        quietly(runtime, connection.command(database, command))
     }
 
     /// Sends a command with `documents` in a section of that name, and waits for its reply.
@@ -130,7 +133,7 @@ impl Connection {
         documents: &[RawDocumentBuf],
     ) -> Result<RawDocumentBuf, ConnectionError> {
         self.send_message(database, command, Flags::NONE, (name, documents))?;
-        self.receive().map(|(reply, _)| reply)
+        self.receive().map(MessageBuf::into_body)
     }
 
     /// Sends a command with these flags, and does not wait for a reply.
@@ -138,26 +141,13 @@ impl Connection {
     /// # Errors
     ///
     /// The connection failed.
-    pub fn send(
+    pub fn send_command(
         &mut self,
         database: &str,
         command: &RawDocument,
         flags: Flags,
     ) -> Result<(), ConnectionError> {
         self.send_message(database, command, flags, ("", &[]))
-    }
-
-    /// Waits for the next reply to what was [sent](Self::send), and says whether another follows.
-    ///
-    /// # Errors
-    ///
-    /// The connection failed. A reply with `ok: 0` is none.
-    pub fn receive(&mut self) -> Result<(RawDocumentBuf, Progress), ConnectionError> {
-        let (connection, runtime) = self.parts();
-        let reply = quietly(runtime, connection.receive())?;
-        let more_to_come = reply.flags().more_to_come;
-        let progress = if more_to_come { Progress::MoreToCome } else { Progress::Complete };
-        Ok((reply.into_body(), progress))
     }
 
     fn send_message(
@@ -167,30 +157,40 @@ impl Connection {
         flags: Flags,
         (name, documents): (&str, &[RawDocumentBuf]),
     ) -> Result<(), ConnectionError> {
-        let (connection, runtime) = self.parts();
-        let ids = Ids::request(connection.next_request_id());
+        let (ids, limit) = (Ids::request(self.next_request_id()), self.message_limit());
         let mut message = Vec::new();
         let mut written = || -> Result<(), WireError> {
             let mut writer = MessageWriter::command(&mut message, ids, flags, command, database)?;
             if !documents.is_empty() {
                 writer.sequence(name, documents)?;
             }
-            writer.finish(connection.message_limit()).map(drop)
+            writer.finish(limit).map(drop)
         };
         written()
             .map_err(|error| ConnectionError::protocol(Stage::Operation, &error.to_string()))?;
-        quietly(runtime, connection.send(&message))
+        self.send(&message)
     }
+}
 
-    fn parts(&mut self) -> (&mut cenote_tokio::Connection, &Runtime) {
+impl Deref for Connection {
+    type Target = cenote_mio::Connection;
+
+    fn deref(&self) -> &Self::Target {
+        let (connection, _) = self.open.as_ref().expect("it is open until it is dropped");
+        connection
+    }
+}
+
+impl DerefMut for Connection {
+    fn deref_mut(&mut self) -> &mut Self::Target {
         let (connection, _) = self.open.as_mut().expect("it is open until it is dropped");
-        (connection, &self.runtime)
+        connection
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        with_default(NoSubscriber::new(), || drop(self.open.take()));
+        quietly(|| drop(self.open.take()));
     }
 }
 
@@ -206,9 +206,13 @@ impl fmt::Debug for Connector {
     }
 }
 
-/// Runs until it is done, without log messages. All tasks of the pool run on this thread.
-fn quietly<T>(runtime: &Runtime, work: impl Future<Output = T>) -> T {
-    with_default(NoSubscriber::new(), || runtime.block_on(work))
+/// Runs it without log messages: the pool has no other thread.
+fn quietly<T>(run: impl FnOnce() -> T) -> T {
+    with_default(NoSubscriber::new(), run)
+}
+
+fn failed(error: io::Error) -> ConnectionError {
+    ConnectionError::network(Stage::Tcp, error)
 }
 
 fn unusable(reason: impl fmt::Display) -> ConnectionError {

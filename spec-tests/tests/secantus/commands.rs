@@ -2,7 +2,7 @@
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::error::{Kind, Stage};
-use cenote_core::wire::{Flags, Progress};
+use cenote_core::wire::Flags;
 
 use crate::open;
 use crate::server::Server;
@@ -36,9 +36,9 @@ fn what_is_inserted_is_found() {
 fn a_message_may_end_with_its_checksum() {
     let server = Server::plain();
     let mut connection = open(&server.uri("")).unwrap();
-    connection.send("admin", &rawdoc! { "ping": 1 }, Flags::CHECKSUM_PRESENT).unwrap();
-    let (reply, progress) = connection.receive().unwrap();
-    assert_eq!((reply.get_f64("ok").ok(), progress), (Some(1.0), Progress::Complete));
+    connection.send_command("admin", &rawdoc! { "ping": 1 }, Flags::CHECKSUM_PRESENT).unwrap();
+    let reply = connection.receive().unwrap();
+    assert_eq!((reply.body().get_f64("ok").ok(), reply.flags().more_to_come), (Some(1.0), false));
 }
 
 // MS-08: nothing comes back, and the connection can be used at once.
@@ -48,7 +48,7 @@ fn an_unacknowledged_write_has_no_reply() {
     let mut connection = open(&server.uri("")).unwrap();
     let insert =
         rawdoc! { "insert": "birds", "documents": [{ "_id": 1 }], "writeConcern": { "w": 0 } };
-    connection.send("zoo", &insert, Flags::MORE_TO_COME).unwrap();
+    connection.send_command("zoo", &insert, Flags::MORE_TO_COME).unwrap();
     assert!(connection.is_reusable());
     let count = connection.command("zoo", &rawdoc! { "count": "birds" }).unwrap();
     assert_eq!(count.get_i32("n").ok(), Some(1));
@@ -64,10 +64,10 @@ fn hello_can_be_streamed() {
     let hello = connection.command("admin", &rawdoc! { "hello": 1 }).unwrap();
     let version = hello.get_document("topologyVersion").unwrap().to_owned();
     let stream = rawdoc! { "hello": 1, "topologyVersion": version, "maxAwaitTimeMS": 50_i64 };
-    connection.send("admin", &stream, Flags::EXHAUST_ALLOWED).unwrap();
-    let (reply, progress) = connection.receive().unwrap();
-    assert_eq!(reply.get_str("setName").ok(), Some("secantus"));
-    assert_eq!(progress, Progress::MoreToCome);
+    connection.send_command("admin", &stream, Flags::EXHAUST_ALLOWED).unwrap();
+    let reply = connection.receive().unwrap();
+    assert_eq!(reply.body().get_str("setName").ok(), Some("secantus"));
+    assert!(reply.flags().more_to_come);
     let error = (0..3).find_map(|_| connection.receive().err()).unwrap();
     assert_eq!((error.stage(), error.kind()), (Stage::Operation, &Kind::Protocol), "{error}");
     assert!(error.reason().starts_with("expected a reply to message"), "{error}");

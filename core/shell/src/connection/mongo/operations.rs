@@ -153,8 +153,8 @@ impl<R: Network> Connection<R> {
 
 /// Messages of a driver's own.
 impl<R: Network> Connection<R> {
-    /// A number for the next message: 1, 2, 3, … on this connection. A driver may use numbers of
-    /// its own instead.
+    /// A number for the next message, one more than that of the last one; the first is random. A driver
+    /// may use numbers of its own instead.
     pub fn next_request_id(&mut self) -> i32 {
         self.messages.transport.next_request_id()
     }
