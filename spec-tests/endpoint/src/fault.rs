@@ -75,6 +75,17 @@ pub enum Fault {
     },
     /// The reply twice: the second one is unsolicited.
     Twice,
+    /// The reply is sent on the next connection with this fault, whose reply is sent on this one. Until
+    /// there is one, nothing is sent; a reply that still waits when the fault is cleared is sent on its own
+    /// connection.
+    Crossed,
+    /// The reply with texts in the fields that clients read from a hello and from an error (`setName`, `me`,
+    /// `primary`, `hosts`, `errmsg`, `codeName` and others): escape sequences, new lines, invisible
+    /// characters, 64 KiB.
+    HostileTexts {
+        /// Whether the reply also says `ok: 0`, with the code 8 (`UnknownError`).
+        fails: bool,
+    },
     /// SCRAM goes wrong from the next conversation of the connection on; the reply to the command
     /// that triggers it is as it should be, but for that.
     Scram(ScramFault),
@@ -102,8 +113,10 @@ pub enum ScramFault {
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// In good order.
+    /// In good order: with TLS by `close_notify` and FIN.
     Close,
+    /// By FIN alone: with TLS without `close_notify`.
+    Fin,
     /// By a reset.
     Reset,
     /// Not at all: nothing more is said.

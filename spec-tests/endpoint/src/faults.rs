@@ -10,6 +10,7 @@ use super::fault::{Fault, FaultId, Moment, Script};
 pub(super) struct Faults {
     active: BTreeMap<FaultId, Active>,
     set: u64,
+    happened: u64,
 }
 
 #[derive(Debug)]
@@ -50,11 +51,23 @@ impl Faults {
         self.active.values().any(|active| active.script.fault == Fault::Refuse)
     }
 
+    /// Whether some script crosses replies.
+    pub(super) fn cross(&self) -> bool {
+        self.active.values().any(|active| active.script.fault == Fault::Crossed)
+    }
+
+    /// How often a fault of a script has happened.
+    pub(super) fn happened(&self) -> u64 {
+        self.happened
+    }
+
     /// What happens to a connection that was accepted just now.
     pub(super) fn at_accept(&mut self, suspect: &Suspect<'_>) -> Option<Fault> {
         let of_accept = |active: &Active| active.script.moment == Moment::Accept;
         let mut fitting = self.active.values_mut().filter(|active| active.concerns(suspect));
-        fitting.find(|active| of_accept(active)).map(Active::happen)
+        let fault = fitting.find(|active| of_accept(active)).map(Active::happen);
+        self.happened += u64::from(fault.is_some());
+        fault
     }
 
     /// What happens at this command. Every script that fits counts it, the first one that has
@@ -79,6 +92,7 @@ impl Faults {
                 due = Some(active);
             }
         }
+        self.happened += u64::from(due.is_some());
         due.map(Active::happen)
     }
 }

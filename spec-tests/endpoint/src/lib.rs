@@ -53,6 +53,7 @@ mod fail_point;
 mod fault;
 mod faults;
 mod hello;
+mod hostile_texts;
 mod listen;
 mod mangle;
 mod output;

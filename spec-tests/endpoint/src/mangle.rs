@@ -10,6 +10,7 @@ use super::connection::Hub;
 use super::decompression_bombs;
 use super::entropy::Entropy;
 use super::fault::{Ending, Fault};
+use super::hostile_texts;
 use super::replies::Envelope;
 use super::request::Form;
 
@@ -18,6 +19,7 @@ use super::request::Form;
 pub(super) enum After {
     GoOn,
     Close,
+    Fin,
     Reset,
     HalfClose,
     Silence,
@@ -69,6 +71,8 @@ pub(super) fn without_reply(fault: &Fault, entropy: &mut Entropy) -> Option<(Vec
         | Fault::Bomb { .. }
         | Fault::DeepBson { .. }
         | Fault::Twice
+        | Fault::Crossed
+        | Fault::HostileTexts { .. }
         | Fault::Scram(_) => None,
     }
 }
@@ -95,6 +99,10 @@ pub(super) fn reply(
     }
     if let Fault::Drip { bytes, every } = fault {
         return Ok(drip(envelope.write(body)?, *bytes, *every, hub.now));
+    }
+    if let Fault::HostileTexts { fails } = fault {
+        let body = hostile_texts::reply(body, *fails, &mut hub.world.entropy);
+        return Ok((envelope.write(&body)?, After::GoOn));
     }
     Ok((spoil(fault, envelope, body)?, After::GoOn))
 }
@@ -123,6 +131,8 @@ fn spoil(fault: &Fault, envelope: &Envelope<'_>, body: &RawDocument) -> Result<V
         | Fault::Cut { .. }
         | Fault::Garbage { .. }
         | Fault::Drip { .. }
+        | Fault::Crossed
+        | Fault::HostileTexts { .. }
         | Fault::Scram(_) => envelope.write(body),
     }
 }
@@ -200,6 +210,7 @@ impl From<Ending> for After {
     fn from(ending: Ending) -> Self {
         match ending {
             Ending::Close => Self::Close,
+            Ending::Fin => Self::Fin,
             Ending::Reset => Self::Reset,
             Ending::Stall => Self::Silence,
         }

@@ -30,6 +30,12 @@ pub enum Output {
         /// The connection.
         id: ConnectionId,
     },
+    /// Close the connection after what was sent, by FIN alone: without TLS's `close_notify`. The server has
+    /// forgotten it.
+    Fin {
+        /// The connection.
+        id: ConnectionId,
+    },
     /// Reset the connection, without sending what is still to be sent. The server has forgotten
     /// it.
     Reset {

@@ -88,7 +88,7 @@ impl Server {
     pub fn closed(&mut self, now: Duration, id: ConnectionId) {
         self.clock(now);
         let Some(connection) = self.connections.remove(&id) else { return };
-        self.world.statistics.open -= 1;
+        self.world.forget(id);
         if let Some(deadline) = connection.deadline() {
             self.deadlines.remove(&(deadline, id));
         }
@@ -132,6 +132,7 @@ impl Server {
     pub fn clear_fault(&mut self, now: Duration, id: FaultId) {
         self.clock(now);
         self.world.faults.clear(id);
+        self.send_crossed();
         self.listen();
     }
 
@@ -139,6 +140,7 @@ impl Server {
     pub fn clear_faults(&mut self, now: Duration) {
         self.clock(now);
         self.world.faults.clear_all();
+        self.send_crossed();
         self.listen();
     }
 
@@ -193,12 +195,25 @@ impl Server {
         }
     }
 
-    /// Sends bytes that no command asked for on every open connection.
-    pub fn send_unasked(&mut self, now: Duration, bytes: &[u8]) {
+    /// Ends every connection on which no command is under way, and returns how many there were. A monitor
+    /// that waits for a change of the topology has a command under way.
+    pub fn break_idle(&mut self, now: Duration, ending: Ending) -> usize {
         self.clock(now);
-        for id in self.connections.keys().copied().collect::<Vec<_>>() {
-            self.outputs.push_back(Output::Send { id, bytes: bytes.to_vec() });
+        let idle = self.idle();
+        for id in &idle {
+            self.with(*id, |connection, hub| connection.break_off(hub, ending));
         }
+        idle.len()
+    }
+
+    /// Sends bytes that no command asked for on every connection on which none is under way, and returns how
+    /// many there were.
+    pub fn send_unasked(&mut self, now: Duration, bytes: &[u8]) -> usize {
+        self.clock(now);
+        let idle = self.idle();
+        let sent = idle.iter().map(|id| Output::Send { id: *id, bytes: bytes.to_vec() });
+        self.outputs.extend(sent);
+        idle.len()
     }
 
     /// As if the process had died and been started again: connections are reset, cursors are gone,
@@ -224,6 +239,7 @@ impl Server {
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         let mut statistics = self.world.statistics.clone();
+        statistics.faults = self.world.faults.happened();
         for connection in self.connections.values() {
             let name = connection.app_name().to_owned();
             *statistics.open_by_app_name.entry(name).or_default() += 1;
@@ -233,6 +249,11 @@ impl Server {
 }
 
 impl Server {
+    fn idle(&self) -> Vec<ConnectionId> {
+        let idle = self.connections.values().filter(|connection| connection.is_idle());
+        idle.map(Connection::id).collect()
+    }
+
     /// Time does not run backwards.
     fn clock(&mut self, now: Duration) {
         self.now = self.now.max(now);
@@ -247,13 +268,21 @@ impl Server {
         let after = connection.deadline();
         if connection.has_ended() {
             self.connections.remove(&id);
-            self.world.statistics.open -= 1;
+            self.world.forget(id);
         }
         if before != after {
             self.deadlines.extend(after.map(|after| (after, id)));
             if let Some(before) = before {
                 self.deadlines.remove(&(before, id));
             }
+        }
+    }
+
+    /// Sends the reply that waits for another connection, unless one may still come.
+    fn send_crossed(&mut self) {
+        if !self.world.faults.cross() {
+            let waiting = self.world.crossed.take();
+            self.outputs.extend(waiting.map(|(id, bytes)| Output::Send { id, bytes }));
         }
     }
 

@@ -28,6 +28,9 @@ pub struct Statistics {
     pub protocol_errors: u64,
     /// What was wrong with the last of those.
     pub last_protocol_error: Option<String>,
+    /// How often a fault of a [`Script`](crate::Script) has happened: on how many replies, and on how many
+    /// connections as they were accepted.
+    pub faults: u64,
     /// Logins that failed.
     pub failed_logins: u64,
 }

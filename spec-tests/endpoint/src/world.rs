@@ -11,6 +11,7 @@ use super::data::{Cursors, Store};
 use super::entropy::Entropy;
 use super::fail_point::FailPoint;
 use super::faults::Faults;
+use super::output::ConnectionId;
 use super::settings::{Limits, Settings, SettingsError};
 use super::statistics::Statistics;
 use super::topology::TopologyState;
@@ -25,6 +26,8 @@ pub(super) struct World {
     pub(super) cursors: Cursors,
     pub(super) fail_point: FailPoint,
     pub(super) faults: Faults,
+    /// A reply that waits to be sent on another connection, and its own connection.
+    pub(super) crossed: Option<(ConnectionId, Vec<u8>)>,
     pub(super) statistics: Statistics,
     pub(super) request_ids: RequestIds,
     pub(super) options: Options,
@@ -62,6 +65,7 @@ impl World {
             cursors: Cursors::new(settings.limits.cursors, settings.limits.stored_bytes),
             fail_point: FailPoint::default(),
             faults,
+            crossed: None,
             statistics: Statistics::default(),
             request_ids: RequestIds::default(),
             options: Options {
@@ -76,6 +80,12 @@ impl World {
             },
             entropy,
         })
+    }
+
+    /// A connection has ended.
+    pub(super) fn forget(&mut self, id: ConnectionId) {
+        self.statistics.open -= 1;
+        self.crossed.take_if(|(own, _)| *own == id);
     }
 
     /// The time since the Unix epoch.

@@ -45,7 +45,7 @@ fn is_cleared(events: &Events) -> bool {
 
 fn a_connection_that_the_peer_ended_is_not_handed_out(shell: Shell) {
     for endpoint in [plain(), tls(Settings::default())] {
-        for ending in [Ending::Close, Ending::Reset] {
+        for ending in [Ending::Close, Ending::Fin, Ending::Reset] {
             let (pool, events) = pool(shell, &endpoint.uri());
             assert!(ping(&pool));
             break_off(&endpoint, ending);

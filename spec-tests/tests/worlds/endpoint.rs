@@ -57,6 +57,7 @@ impl Host {
             let id = match &output {
                 Output::Send { id, .. }
                 | Output::Close { id }
+                | Output::Fin { id }
                 | Output::Reset { id }
                 | Output::HalfClose { id }
                 | Output::StopReading { id }
@@ -123,9 +124,13 @@ impl Host {
                     Some(Output::HalfClose { .. }) => stream.shutdown().await?,
                     Some(Output::StopReading { .. }) => reads = false,
                     Some(Output::ResumeReading { .. }) => reads = true,
-                    Some(Output::Close { .. } | Output::Reset { .. } | Output::Listen(_)) | None => {
-                        return Ok(());
-                    }
+                    Some(
+                        Output::Close { .. }
+                        | Output::Fin { .. }
+                        | Output::Reset { .. }
+                        | Output::Listen(_),
+                    )
+                    | None => return Ok(()),
                 },
                 read = stream.read(&mut input), if reads => match read? {
                     0 => return Ok(()),

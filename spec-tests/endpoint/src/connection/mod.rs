@@ -130,6 +130,11 @@ impl Connection {
         self.turn = Turn::Ended;
     }
 
+    /// No command is under way, and no part of one has come.
+    pub(super) fn is_idle(&self) -> bool {
+        matches!(self.turn, Turn::Ready) && self.waiting == 0
+    }
+
     /// The router that it went to.
     pub(super) fn service(&self) -> Service {
         self.session.service
@@ -222,6 +227,7 @@ impl Connection {
         match after {
             After::GoOn => {}
             After::Close => self.end(hub, Output::Close { id }),
+            After::Fin => self.end(hub, Output::Fin { id }),
             After::Reset => self.end(hub, Output::Reset { id }),
             After::HalfClose => {
                 hub.outputs.push_back(Output::HalfClose { id });

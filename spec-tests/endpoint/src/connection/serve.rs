@@ -205,7 +205,8 @@ impl Connection {
         let envelope = Envelope { ids, form, name: &name, more_to_come };
         let mangled = if form.flags.more_to_come {
             // No reply is due (MS-08), but the connection may break.
-            fault.and_then(|fault| mangle::without_reply(&fault, &mut hub.world.entropy))
+            let fault = fault.as_ref();
+            fault.and_then(|fault| mangle::without_reply(fault, &mut hub.world.entropy))
         } else {
             match mangle::reply(fault.as_ref(), &envelope, body, hub) {
                 Ok(mangled) => Some(mangled),
@@ -215,10 +216,24 @@ impl Connection {
                 }
             }
         };
-        if let Some((bytes, after)) = mangled {
-            self.emit(hub, bytes, after);
+        match mangled {
+            Some((bytes, _)) if fault == Some(Fault::Crossed) => self.cross(hub, bytes),
+            Some((bytes, after)) => self.emit(hub, bytes, after),
+            None => {}
         }
         request_id
+    }
+
+    /// Sends the reply on the connection whose reply waits, and that one here; or lets it wait.
+    fn cross(&self, hub: &mut Hub<'_>, bytes: Vec<u8>) {
+        let id = self.id();
+        match hub.world.crossed.take() {
+            Some((other, theirs)) if other != id => {
+                hub.outputs.push_back(Output::Send { id: other, bytes });
+                hub.outputs.push_back(Output::Send { id, bytes: theirs });
+            }
+            Some(_) | None => hub.world.crossed = Some((id, bytes)),
+        }
     }
 }
 

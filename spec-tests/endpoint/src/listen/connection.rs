@@ -46,7 +46,8 @@ pub(super) async fn serve<T: Transport>(host: &Host, peer: Peer, transport: T) {
         End::Closed => {
             let _ = transport.shutdown().await;
         }
-        End::Lost => {}
+        // The operating system sends FIN.
+        End::Fin | End::Lost => {}
     }
 }
 
@@ -65,6 +66,7 @@ struct Connection<'a, T> {
 enum End {
     /// All was sent that was to be sent.
     Closed,
+    Fin,
     Reset,
     /// The peer is gone.
     Lost,
@@ -94,6 +96,7 @@ impl<T: Transport> Connection<'_, T> {
             Some(Order::Send(bytes)) => self.outgoing.push(Item::Bytes { bytes, sent: 0 }),
             Some(Order::HalfClose) => self.outgoing.push(Item::HalfClose),
             Some(Order::Close) => self.outgoing.push(Item::Close),
+            Some(Order::Fin) => self.outgoing.push(Item::Fin),
             Some(Order::Read(reads)) => self.reads = reads,
             Some(Order::Reset) => return ControlFlow::Break(End::Reset),
             // `Close` was the last order, and waits for its turn.
@@ -116,6 +119,7 @@ enum Item {
     Bytes { bytes: Vec<u8>, sent: usize },
     HalfClose,
     Close,
+    Fin,
 }
 
 impl<T: Transport> Outgoing<T> {
@@ -157,6 +161,10 @@ impl<T: Transport> Outgoing<T> {
             Some(Item::Close) => {
                 self.writer.flush().await?;
                 return Ok(ControlFlow::Break(End::Closed));
+            }
+            Some(Item::Fin) => {
+                self.writer.flush().await?;
+                return Ok(ControlFlow::Break(End::Fin));
             }
         }
         Ok(ControlFlow::Continue(()))

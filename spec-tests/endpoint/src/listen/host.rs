@@ -32,6 +32,7 @@ struct Desk {
 pub(super) enum Order {
     Send(Vec<u8>),
     Close,
+    Fin,
     Reset,
     HalfClose,
     Read(bool),
@@ -156,6 +157,10 @@ impl Host {
             Output::ResumeReading { id } => order(orders, id, Order::Read(true)),
             Output::Close { id } => {
                 order(orders, id, Order::Close);
+                orders.remove(&id);
+            }
+            Output::Fin { id } => {
+                order(orders, id, Order::Fin);
                 orders.remove(&id);
             }
             Output::Reset { id } => {

@@ -192,7 +192,7 @@ proptest! {
             let (id, ends) = match output {
                 Output::Send { id, .. } | Output::HalfClose { id } => (id, false),
                 Output::StopReading { id } | Output::ResumeReading { id } => (id, false),
-                Output::Close { id } | Output::Reset { id } => (id, true),
+                Output::Close { id } | Output::Fin { id } | Output::Reset { id } => (id, true),
                 Output::Listen(_) => continue,
             };
             prop_assert!(!ended.contains(&id), "{} goes on after its end", id);

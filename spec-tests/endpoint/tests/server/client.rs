@@ -219,7 +219,7 @@ impl World {
                     assert!(!socket.half_closed, "nothing follows a half-close");
                     socket.received.extend(bytes);
                 }
-                Output::Close { id } => self.open(id).end = Some(End::Closed),
+                Output::Close { id } | Output::Fin { id } => self.open(id).end = Some(End::Closed),
                 Output::Reset { id } => self.open(id).end = Some(End::Reset),
                 Output::HalfClose { id } => self.open(id).half_closed = true,
                 Output::StopReading { id } => self.open(id).reading_stopped = true,

@@ -1,5 +1,6 @@
 //! Everything that can be ordered to go wrong.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bson::{RawDocumentBuf, rawdoc};
@@ -133,6 +134,77 @@ fn replies_answer_to_what_was_not_asked() {
     world.send(id, "admin", &ping(), Flags::NONE);
     assert!(world.answer(id).is_some() && world.answer(id).is_some());
     assert!(world.answer(id).is_none());
+}
+
+#[test]
+fn two_connections_get_each_others_replies() {
+    let (mut world, first) = with(Fault::Crossed);
+    let second = world.connect();
+    let ping = |world: &mut World, id| world.send(id, "admin", &ping(), Flags::NONE);
+    let request = ping(&mut world, first);
+    assert!(world.answer(first).is_none(), "it waits for another one");
+    let other = ping(&mut world, second);
+    let replies = [first, second].map(|id| world.answer(id).expect("a reply"));
+    assert_eq!(replies.map(|reply| reply.header.ids.response_to), [other, request]);
+
+    // One that is left alone gets its own reply when the fault ends, unless it has ended before.
+    let request = ping(&mut world, first);
+    world.server.clear_faults(world.now);
+    world.collect();
+    let reply = world.answer(first).expect("a reply");
+    assert_eq!(reply.header.ids.response_to, request);
+    world.server.set_fault(world.now, Script::new(Fault::Crossed));
+    ping(&mut world, first);
+    world.server.closed(world.now, first);
+    ping(&mut world, second);
+    assert!(world.answer(second).is_none());
+    assert_eq!(world.server.statistics().faults, 5);
+}
+
+#[test]
+fn only_idle_connections_are_broken_or_spoken_to() {
+    let mut world = World::seeded();
+    let stalls = Script::new(Fault::Cut { bytes: 9, then: Ending::Stall }).at_command("ping", 0);
+    world.server.set_fault(world.now, stalls);
+    let [idle, part, silent] = [(); 3].map(|()| world.connect());
+    world.push(part, &[0; 4]);
+    world.send(silent, "admin", &ping(), Flags::NONE);
+    assert_eq!(world.server.send_unasked(world.now, b"what?"), 1);
+    assert_eq!(world.server.break_idle(world.now, Ending::Fin), 1);
+    world.collect();
+    for (id, received, end) in [
+        (idle, &b"what?"[..], Some(End::Closed)),
+        (part, &[], None),
+        (silent, &good_reply()[..9], None),
+    ] {
+        let socket = world.socket(id);
+        assert_eq!((&*socket.received, socket.end), (received, end));
+    }
+}
+
+#[test]
+fn every_text_is_hostile() {
+    let (mut world, id) = with(Fault::HostileTexts { fails: true });
+    world.server.set_fault(
+        world.now,
+        Script::new(Fault::HostileTexts { fails: false }).at_command("hello", 0),
+    );
+    let (mut seen, mut longest) = (BTreeSet::new(), 0);
+    for _ in 0..50 {
+        let reply = world.run(id, "admin", &ping());
+        assert_eq!((reply.get_f64("ok").ok(), reply.get_i32("code").ok()), (Some(0.0), Some(8)));
+        let hello = world.good(id, "admin", &rawdoc! { "hello": 1 });
+        for reply in [reply, hello] {
+            for field in ["setName", "me", "primary", "errmsg", "codeName"] {
+                let text = reply.get_str(field).expect("a text");
+                longest = longest.max(text.len());
+                seen.extend(text.chars().filter(|letter| letter.is_control()));
+            }
+            assert_eq!(reply.get_array("hosts").expect("hosts").len(), 2);
+        }
+    }
+    assert_eq!(longest, 64 * 1024);
+    assert!(seen.contains(&'\u{1b}') && seen.contains(&'\n') && seen.contains(&'\0'), "{seen:?}");
 }
 
 #[test]

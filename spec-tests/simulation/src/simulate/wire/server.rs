@@ -121,7 +121,7 @@ impl World<'_> {
                         self.send_bytes(link, Side::Near, &bytes);
                     }
                 }
-                Output::Close { id } | Output::Reset { id } => {
+                Output::Close { id } | Output::Fin { id } | Output::Reset { id } => {
                     let is_reset = matches!(output, Output::Reset { .. });
                     let end = if is_reset { Packet::Reset } else { Packet::End };
                     if let Some(link) = self.transport.network.link_of(id) {
