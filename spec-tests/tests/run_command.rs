@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 use serde_json::Value;
@@ -248,6 +249,48 @@ fn chaos_shows_each_loss_and_recovery() {
     // Progress shows it while it happens.
     let told = text(&output.stderr);
     assert!(told.contains("trouble: restart") && told.contains("good again after"), "{told}");
+}
+
+/// As far as the hostile texts: the faults come one after the other.
+#[test]
+fn chaos_pauses_the_client_ends_idle_connections_and_lies() {
+    let arguments = |shell| ["--chaos", "--seconds", "26", "--tasks", "16", "--shell", shell];
+    let [json_of_tokio, text_of_mio] = thread::scope(|scope| {
+        let on_tokio = scope.spawn(|| run(&[&arguments("tokio")[..], &["--json"]].concat()));
+        let on_mio = scope.spawn(|| run(&arguments("mio")));
+        [on_tokio, on_mio].map(|run| run.join().expect("no panic"))
+    });
+
+    let summary = json(&json_of_tokio);
+    assert_eq!(summary["operations"]["foreignReplies"], 0);
+    let incident = |name: &str| {
+        let troubles = summary["troubles"].as_array().expect("troubles");
+        let found = troubles.iter().find(|it| it["trouble"] == name);
+        found.unwrap_or_else(|| panic!("{name}: {summary}"))
+    };
+    let pause = incident("the client is paused");
+    assert!(number(&pause["hits"]) == 1 && pause["lastedMS"].as_f64() > Some(2000.0), "{pause}");
+    for ending in ["FIN", "RST", "close_notify", "unasked reply"] {
+        let it = incident(&format!("idle: {ending}"));
+        let [hits, closed] = ["hits", "closed"].map(|count| number(&it[count]));
+        assert!(closed > 0 && closed <= hits && number(&it["failed"]) == 0, "{it}");
+        assert_eq!(it["clearedMS"], Value::Null, "{it}");
+    }
+    let crossed = incident("crossed replies");
+    assert!(number(&crossed["hits"]) > 0 && number(&crossed["refused"]) > 0, "{crossed}");
+    let hostile = incident("hostile texts");
+    assert!(number(&hostile["hits"]) > 0 && number(&hostile["failed"]) > 0, "{hostile}");
+    expect_no_growth(&summary);
+
+    assert_eq!(text_of_mio.status.code(), Some(0), "{text_of_mio:?}");
+    let (out, err) = (text(&text_of_mio.stdout), text(&text_of_mio.stderr));
+    for name in ["the client is paused", "idle: FIN", "crossed replies", "hostile texts"] {
+        assert!(out.contains(name), "{out}");
+    }
+    // The texts are among the failures.
+    assert!(out.contains("(code 8, "), "{out}");
+    let is_control = |letter: char| letter != '\n' && letter.is_control();
+    assert!(!out.contains(is_control) && !err.contains(is_control), "{out}{err}");
 }
 
 /// As the operating system counts, where it does.

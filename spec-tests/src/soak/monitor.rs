@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bson::rawdoc;
+use bson::{RawDocument, rawdoc};
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::CheckOutError;
@@ -65,8 +65,8 @@ pub(crate) fn heed(failure: &Failure<'_>) {
     failure.clear(verdict.pool);
 }
 
-/// Pings through a pool that has no other user.
-pub(crate) async fn ping(own: &Pool) -> Result<(), ConnectionError> {
+/// Runs a command through a pool that has no other user.
+pub(crate) async fn run_alone(own: &Pool, command: &RawDocument) -> Result<(), ConnectionError> {
     let mut connection = match own.check_out().await {
         Ok(connection) => connection,
         Err(error) => match error.error() {
@@ -79,7 +79,7 @@ pub(crate) async fn ping(own: &Pool) -> Result<(), ConnectionError> {
             }
         },
     };
-    match connection.command("admin", &rawdoc! { "ping": 1 }).await {
+    match connection.command("admin", command).await {
         Ok(_) => Ok(()),
         Err(OperationError::Connection(error)) => Err(error),
         Err(OperationError::Interrupted(error)) => {

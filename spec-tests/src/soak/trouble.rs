@@ -24,14 +24,18 @@ pub(crate) enum Trouble {
     Garbage,
     Stall,
     Drip,
+    Crossed,
+    HostileTexts,
 }
 
 impl Trouble {
     /// Those with the widest effect come first.
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Restart,
         Self::ResetOfAll,
         Self::StallOfAll,
+        Self::Crossed,
+        Self::HostileTexts,
         Self::CloseAndTlsStall,
         Self::Cut,
         Self::RefuseConnections,
@@ -53,17 +57,38 @@ impl Trouble {
             Self::Garbage => "garbage",
             Self::Stall => "stall",
             Self::Drip => "slow drip",
+            Self::Crossed => "crossed replies",
+            Self::HostileTexts => "hostile texts",
         }
     }
 
-    /// Starts the fault. `times` is the number of affected replies, for faults of single replies.
-    pub(crate) fn begin(self, endpoint: &Endpoint, times: u64) {
+    /// Whether it affects every open connection at once.
+    pub(crate) const fn is_of_all(self) -> bool {
+        match self {
+            Self::Restart | Self::ResetOfAll | Self::StallOfAll | Self::CloseAndTlsStall => true,
+            Self::RefuseConnections
+            | Self::Reset
+            | Self::Cut
+            | Self::Garbage
+            | Self::Stall
+            | Self::Drip
+            | Self::Crossed
+            | Self::HostileTexts => false,
+        }
+    }
+
+    /// Starts the fault. Faults of single replies affect `times` replies to `command`.
+    pub(crate) fn begin(self, endpoint: &Endpoint, command: &str, times: u64) {
         let every_reply = |fault| {
-            let script = Script::new(fault).at_command("ping", 0).times(times);
+            let script = Script::new(fault).at_command(command, 0).times(times);
             endpoint.with(|server, now| server.set_fault(now, script));
         };
         let all = |ending| {
             endpoint.with(|server, now| server.break_connections(now, ending, None));
+        };
+        // So that there are new connections.
+        let end_idle = || {
+            endpoint.with(|server, now| server.break_idle(now, Ending::Close));
         };
         match self {
             Self::Restart => endpoint.with(Server::shut_down),
@@ -71,6 +96,7 @@ impl Trouble {
             Self::StallOfAll => all(Ending::Stall),
             Self::RefuseConnections => {
                 endpoint.with(|server, now| server.set_fault(now, Script::new(Fault::Refuse)));
+                end_idle();
             }
             Self::CloseAndTlsStall => {
                 endpoint.set_tls_fault(Some(TlsFault::Stall));
@@ -82,6 +108,17 @@ impl Trouble {
             Self::Stall => every_reply(Fault::Stall),
             Self::Drip => {
                 every_reply(Fault::Drip { bytes: 3, every: Duration::from_millis(1) });
+            }
+            // In pairs.
+            Self::Crossed => every_reply(Fault::Crossed),
+            Self::HostileTexts => {
+                every_reply(Fault::HostileTexts { fails: true });
+                for hello in ["hello", "isMaster"] {
+                    let fault = Fault::HostileTexts { fails: false };
+                    let script = Script::new(fault).at_command(hello, 0);
+                    endpoint.with(|server, now| server.set_fault(now, script));
+                }
+                end_idle();
             }
         }
     }
@@ -107,7 +144,7 @@ pub(super) async fn make(
         sleep(Duration::from_millis(300 + chance.below(600))).await;
         let times = 1 + chance.below(30);
         let trouble = chance.one_of(&Trouble::ALL);
-        trouble.begin(&endpoint, times);
+        trouble.begin(&endpoint, "ping", times);
         *troubles.entry(trouble.name()).or_default() += 1;
         sleep(Duration::from_millis(20 + chance.below(100))).await;
         trouble.end(&endpoint);

@@ -1,25 +1,29 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use cenote_endpoint::{Ending, Endpoint};
+use bson::rawdoc;
+use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
+use cenote_endpoint::{Ending, Endpoint, Server};
 use tokio::time::{Instant, sleep};
 
+use super::operation::Operations;
 use super::progress::Progress;
+use super::tally::Tally;
 use super::text;
 use super::timeline::{Incident, Timeline};
 use crate::proxy::FaultProxy;
 use crate::soak::chance::Chance;
 use crate::soak::trouble::Trouble;
 
-/// Gives the server or the way there one trouble after another, each when what the last one broke is
-/// good again.
+/// Gives the server, the way there or the client one trouble after another, each when what the last one
+/// broke is good again.
 pub(super) struct Chaos {
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) proxy: Arc<FaultProxy>,
     pub(super) timeline: Arc<Timeline>,
     pub(super) progress: Arc<Progress>,
-    pub(super) is_over: Arc<AtomicBool>,
+    pub(super) tally: Arc<Tally>,
     /// When the work ends, if that is known.
     pub(super) end: Option<Duration>,
 }
@@ -35,48 +39,92 @@ const STEP: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy)]
 enum Which {
     Server(Trouble),
+    /// While tasks rest.
+    Idle(IdleFault),
     /// Nothing passes the proxy, and no connection is closed.
     Cut,
     /// New connections end after some bytes, in various ways, or are slow.
     ShortLives,
+    /// The client stands still, and the server goes on.
+    Pause,
+}
+
+/// What happens to connections on which no command is under way.
+#[derive(Clone, Copy)]
+enum IdleFault {
+    End(Ending),
+    /// A reply that no command asked for.
+    UnaskedReply,
 }
 
 /// Longer than the timeout of a reply.
 const CUT: Duration = Duration::from_millis(700);
 
+/// Longer than the timeouts of a reply, of an establishment and of a check.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// Longer than `heartbeatFrequencyMS`, so that there are new connections.
+const NEW: Duration = Duration::from_millis(700);
+
+/// Longer than the time between two looks at idle connections.
+const IDLE: Duration = Duration::from_millis(700);
+
 impl Chaos {
     pub(super) async fn reign(self) {
         let mut chance = Chance::new(1);
         for trouble in Which::all().cycle() {
-            self.rest(Duration::from_millis(400 + chance.below(300)), || false).await;
-            if self.is_over() || self.end.is_some_and(|end| self.timeline.now() + LAST > end) {
+            self.wait(Duration::from_millis(400 + chance.below(300)), || false).await;
+            let last = LAST + trouble.more_time();
+            if self.is_over() || self.end.is_some_and(|end| self.timeline.now() + last > end) {
                 return;
             }
             self.timeline.begin(trouble.name());
             self.progress.say(&begun(self.timeline.now(), trouble));
-            self.begin(trouble, &mut chance);
+            let before = self.counted(trouble);
+            let connections = self.begin(trouble, &mut chance).await;
             let time = Duration::from_millis(150 + chance.below(150));
-            self.rest(time + trouble.more_time(), || false).await;
+            self.wait(time + trouble.more_time(), || false).await;
             self.end(trouble);
-            self.timeline.end();
+            let hits = connections.unwrap_or_else(|| self.counted(trouble).saturating_sub(before));
+            self.timeline.end(hits);
             // What is broken may be noticed late: a stalled server says nothing.
-            self.rest(Duration::from_millis(600), || false).await;
-            self.rest(PATIENCE, || self.timeline.last().is_some_and(|it| it.is_over())).await;
+            self.wait(Duration::from_millis(600), || false).await;
+            self.wait(PATIENCE, || self.timeline.last().is_some_and(|it| it.is_over())).await;
             if let Some(incident) = self.timeline.last() {
                 self.progress.say(&ended(&incident));
             }
         }
     }
 
-    fn begin(&self, trouble: Which, chance: &mut Chance) {
+    /// Returns how many connections the fault affects at once; `None` if it affects what comes.
+    async fn begin(&self, trouble: Which, chance: &mut Chance) -> Option<u64> {
+        let open = || self.endpoint.with(|server, _| server.statistics().open);
         match trouble {
-            Which::Server(trouble) => trouble.begin(&self.endpoint, 1 + chance.below(30)),
-            Which::Cut => self.proxy.cut(),
+            Which::Server(trouble) => {
+                let open = trouble.is_of_all().then(open);
+                trouble.begin(&self.endpoint, Operations::VERIFIED, 1 + chance.below(30));
+                open
+            }
+            Which::Idle(fault) => {
+                self.tally.rest(true);
+                self.wait(PATIENCE, || !self.tally.is_busy()).await;
+                let count = self.endpoint.with(|server, now| fault.begin(server, now));
+                u64::try_from(count).ok()
+            }
+            Which::Cut => {
+                self.proxy.cut();
+                Some(open())
+            }
             Which::ShortLives => {
                 self.proxy.draw(Some(chance.below(u64::MAX)));
                 // So that there are new ones.
                 let reset = Ending::Reset;
                 self.endpoint.with(|server, now| server.break_connections(now, reset, None));
+                None
+            }
+            Which::Pause => {
+                self.tally.pause.begin(PAUSE);
+                Some(1)
             }
         }
     }
@@ -85,17 +133,32 @@ impl Chaos {
     fn end(&self, trouble: Which) {
         match trouble {
             Which::Server(trouble) => trouble.end(&self.endpoint),
+            Which::Idle(_) => self.tally.rest(false),
             Which::Cut => self.proxy.mend(),
             Which::ShortLives => self.proxy.draw(None),
+            // It ends by itself.
+            Which::Pause => {}
+        }
+    }
+
+    /// How many connections or replies a fault that affects what comes has affected so far.
+    fn counted(&self, trouble: Which) -> u64 {
+        match trouble {
+            Which::ShortLives | Which::Server(Trouble::RefuseConnections) => {
+                self.proxy.connections() as u64
+            }
+            Which::Server(_) | Which::Idle(_) | Which::Cut | Which::Pause => {
+                self.endpoint.with(|server, _| server.statistics().faults)
+            }
         }
     }
 
     fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
+        self.tally.is_over.load(Ordering::Relaxed)
     }
 
     /// For this long, or until the end, or until it is enough.
-    async fn rest(&self, time: Duration, is_enough: impl Fn() -> bool) {
+    async fn wait(&self, time: Duration, is_enough: impl Fn() -> bool) {
         let end = Instant::now() + time;
         while Instant::now() < end && !self.is_over() && !is_enough() {
             sleep(STEP).await;
@@ -107,23 +170,59 @@ impl Which {
     /// Those with the widest effect come first.
     fn all() -> impl Iterator<Item = Self> + Clone {
         let [first, second, others @ ..] = Trouble::ALL.map(Self::Server);
-        [first, second, Self::Cut, Self::ShortLives].into_iter().chain(others)
+        let idle = [
+            IdleFault::End(Ending::Fin),
+            IdleFault::End(Ending::Reset),
+            IdleFault::End(Ending::Close),
+            IdleFault::UnaskedReply,
+        ];
+        let beginning = [first, second, Self::Cut, Self::ShortLives, Self::Pause];
+        beginning.into_iter().chain(idle.map(Self::Idle)).chain(others)
     }
 
     const fn name(self) -> &'static str {
         match self {
             Self::Server(trouble) => trouble.name(),
+            Self::Idle(IdleFault::End(Ending::Close)) => "idle: close_notify",
+            Self::Idle(IdleFault::End(Ending::Fin)) => "idle: FIN",
+            Self::Idle(IdleFault::End(Ending::Reset)) => "idle: RST",
+            Self::Idle(IdleFault::End(Ending::Stall)) => "idle: silence",
+            Self::Idle(IdleFault::UnaskedReply) => "idle: unasked reply",
             Self::Cut => "the network is cut",
             Self::ShortLives => "reset of all, and short lives",
+            Self::Pause => "the client is paused",
         }
     }
 
     const fn more_time(self) -> Duration {
         match self {
             Self::Cut => CUT,
-            Self::Server(_) | Self::ShortLives => Duration::ZERO,
+            Self::Idle(_) => IDLE,
+            Self::Pause => PAUSE,
+            Self::ShortLives | Self::Server(Trouble::HostileTexts) => NEW,
+            Self::Server(_) => Duration::ZERO,
         }
     }
+}
+
+impl IdleFault {
+    /// Returns how many connections it affects.
+    fn begin(self, server: &mut Server, now: Duration) -> usize {
+        match self {
+            Self::End(ending) => server.break_idle(now, ending),
+            Self::UnaskedReply => server.send_unasked(now, &unasked_reply()),
+        }
+    }
+}
+
+/// A good reply to a message that the client sent long ago.
+fn unasked_reply() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let ids = Ids { request_id: 1, response_to: 1 };
+    let reply = MessageWriter::new(&mut bytes, ids, Flags::NONE, &rawdoc! { "ok": 1.0 });
+    // So short a message has no error.
+    let _ = reply.finish(MessageLimit::DEFAULT);
+    bytes
 }
 
 fn begun(at: Duration, trouble: Which) -> String {
@@ -131,7 +230,12 @@ fn begun(at: Duration, trouble: Which) -> String {
 }
 
 fn ended(incident: &Incident) -> String {
-    let Incident { cleared, failed, good_again, .. } = incident;
+    let Incident { cleared, closed, failed, good_again, .. } = incident;
+    let closed = match closed {
+        0 => String::new(),
+        1 => "1 connection closed, ".to_owned(),
+        count => format!("{count} connections closed, "),
+    };
     let cleared = match cleared {
         Some(after) => format!("pool cleared after {}, ", text::time(*after)),
         None => String::new(),
@@ -141,5 +245,5 @@ fn ended(incident: &Incident) -> String {
         (_, Some(after)) => format!("{failed} failed, good again after {}", text::time(*after)),
         (_, None) => format!("{failed} failed, not good again yet"),
     };
-    format!("{:>5}    {cleared}{what}", "")
+    format!("{:>5}    {closed}{cleared}{what}", "")
 }

@@ -5,6 +5,8 @@ mod chaos;
 mod latency;
 mod on_mio;
 mod on_tokio;
+mod operation;
+mod pause;
 mod play;
 mod progress;
 mod record;

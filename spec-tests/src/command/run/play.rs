@@ -15,6 +15,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use super::Trouble;
 use super::arguments::Plan;
 use super::chaos::Chaos;
+use super::pause::Pause;
 use super::progress::{Goal, Progress};
 use super::record::Record;
 use super::resources::{self, Meter};
@@ -83,8 +84,10 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
         Trouble::Events { path, source }
     };
     let (checker, ear) = EventChecker::new(plan.events.as_deref()).map_err(told)?;
-    let client: C = client(&server, ear, &seen, record.as_ref())?;
-    let tally = Arc::new(Tally::new(plan.operations, Arc::clone(&timeline)));
+    let pause = Arc::new(Pause::default());
+    let client: C = client(&server, ear, &seen, &pause, record.as_ref())?;
+    let tally = Tally::new(plan.operations, plan.chaos, Arc::clone(&timeline), pause);
+    let tally = Arc::new(tally);
     let goal = Goal { time: plan.time, operations: plan.operations };
     let progress = Arc::new(Progress::new(goal));
 
@@ -100,7 +103,7 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
         proxy: Arc::clone(proxy),
         timeline: Arc::clone(&timeline),
         progress: Arc::clone(&progress),
-        is_over: Arc::clone(&tally.is_over),
+        tally: Arc::clone(&tally),
         end: plan.time.map(|time| began + time),
     });
     let helpers: JoinSet<_> = chaos.map(Chaos::reign).collect();
@@ -192,16 +195,21 @@ fn client<C: Client>(
     server: &Server,
     ear: EventSender,
     seen: &Arc<Seen>,
+    pause: &Arc<Pause>,
     record: Option<&Record>,
 ) -> Result<C, Trouble> {
     let (seen, address) = (Arc::clone(seen), server.address.clone());
+    let stopped = Arc::clone(pause);
     let mut builder = ClientBuilder::from_uri(&server.uri)?.on_event(move |event| {
         // Other hosts have pools, too, which have nothing to do.
         if *event.address == address {
             seen.hear(&event.event);
             ear.hear(event);
         }
+        stopped.wait_for_end();
     });
+    let stopped = Arc::clone(pause);
+    builder = builder.on_server_event(move |_| stopped.wait_for_end());
     if let Some(record) = record {
         let (trace, address) = (record.trace().to_owned(), server.address.clone());
         builder = builder.prepare_pools(move |pool| {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::Event;
+use cenote_core::pool::{CloseReason, Event};
 
 use super::latency::{Latencies, Quantiles};
 use super::timeline::Timeline;
@@ -51,6 +51,9 @@ impl Seen {
             }
             Event::ConnectionClosed { reason, .. } => {
                 *self.lock().closed.entry(reason.as_str()).or_default() += 1;
+                if *reason == CloseReason::Error {
+                    self.timeline.closed();
+                }
             }
             Event::ConnectionPoolCleared { .. } => {
                 self.lock().cleared += 1;

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use bson::rawdoc;
 use cenote_core::address::ServerAddress;
 use cenote_core::client::Selector;
 use cenote_core::pool::PoolOptions;
@@ -9,10 +10,11 @@ use cenote_tokio::Pool;
 
 use super::Trouble;
 use super::arguments::{Plan, Target};
+use super::operation;
 use crate::command::signals::Signals;
 use crate::proxy::FaultProxy;
 use crate::soak;
-use crate::soak::monitor::ping;
+use crate::soak::monitor::run_alone;
 
 /// The server of a run.
 pub(super) struct Server {
@@ -63,8 +65,14 @@ impl Server {
         let pool = Pool::builder(&self.uri)?.options(options).build()?;
         pool.ready();
         let server = self.address.to_string();
+        let is_chaos = self.proxy.is_some();
+        let first = if is_chaos {
+            operation::documents()
+        } else {
+            rawdoc! { "ping": 1 }
+        };
         let answer = tokio::select! {
-            answer = ping(&pool) => answer,
+            answer = run_alone(&pool, &first) => answer,
             () = signals.come() => return Err(Trouble::Stopped { server }),
         };
         answer.map_err(|source| Trouble::Unreachable { server, source })?;

@@ -58,6 +58,8 @@ pub(super) enum Stopped {
 pub(super) struct Operations {
     pub(super) good: u64,
     pub(super) failed: u64,
+    /// Those that got a reply to another command; they have failed.
+    pub(super) foreign_replies: u64,
     pub(super) per_second: f64,
 }
 
@@ -139,6 +141,7 @@ impl Summary {
             operations: Operations {
                 good,
                 failed: delivered.saturating_sub(good),
+                foreign_replies: tally.foreign_replies(),
                 per_second: good as f64 / seconds.max(f64::MIN_POSITIVE),
             },
             check_outs: CheckOuts { asked, delivered, failed: asked.saturating_sub(delivered) },
@@ -186,6 +189,13 @@ impl Summary {
                 format!(
                     "{} check-outs were asked for, and {} told",
                     check_outs.asked, events.check_outs
+                ),
+            ),
+            (
+                self.operations.foreign_replies == 0,
+                format!(
+                    "{} operations got a reply to another command",
+                    self.operations.foreign_replies
                 ),
             ),
             (

@@ -4,18 +4,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::latency::{Latencies, Quantiles};
+use super::pause::Pause;
 use super::timeline::Timeline;
 
 /// What all tasks have seen, and whether they go on.
 pub(super) struct Tally {
     pub(super) is_over: Arc<AtomicBool>,
     pub(super) timeline: Arc<Timeline>,
+    pub(super) pause: Arc<Pause>,
+    /// Whether each reply is compared with its command.
+    pub(super) verifies: bool,
+    rests: AtomicBool,
+    busy: AtomicU64,
     most: u64,
     asked: AtomicU64,
     without_server: AtomicU64,
     delivered: AtomicU64,
     good: AtomicU64,
     failed: AtomicU64,
+    foreign: AtomicU64,
     /// By what they have in common with others of their kind: all but numbers.
     reasons: Mutex<BTreeMap<String, (String, u64)>>,
     shards: Vec<Mutex<Shard>>,
@@ -49,17 +56,27 @@ pub(super) struct Counts {
 
 impl Tally {
     /// `most` is how many operations there are to be.
-    pub(super) fn new(most: Option<u64>, timeline: Arc<Timeline>) -> Self {
+    pub(super) fn new(
+        most: Option<u64>,
+        verifies: bool,
+        timeline: Arc<Timeline>,
+        pause: Arc<Pause>,
+    ) -> Self {
         let shard = || Mutex::new(Shard { waits: Latencies::new(), operations: Latencies::new() });
         Self {
             is_over: Arc::default(),
             timeline,
+            pause,
+            verifies,
+            rests: AtomicBool::new(false),
+            busy: AtomicU64::new(0),
             most: most.unwrap_or(u64::MAX),
             asked: AtomicU64::new(0),
             without_server: AtomicU64::new(0),
             delivered: AtomicU64::new(0),
             good: AtomicU64::new(0),
             failed: AtomicU64::new(0),
+            foreign: AtomicU64::new(0),
             reasons: Mutex::default(),
             shards: (0..SHARDS).map(|_| shard()).collect(),
         }
@@ -72,6 +89,38 @@ impl Tally {
         }
         let next = |asked: u64| (asked < self.most).then_some(asked + 1);
         self.asked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+
+    /// Whether tasks rest, so that connections are idle.
+    pub(super) fn rests(&self) -> bool {
+        self.rests.load(Ordering::Relaxed)
+    }
+
+    /// Lets tasks rest after what they are doing, or go on.
+    pub(super) fn rest(&self, rests: bool) {
+        self.rests.store(rests, Ordering::Relaxed);
+    }
+
+    /// Counts a task as busy until this is dropped.
+    pub(super) fn busy(&self) -> Busy<'_> {
+        self.busy.fetch_add(1, Ordering::Relaxed);
+        Busy(&self.busy)
+    }
+
+    /// Whether any task is busy.
+    pub(super) fn is_busy(&self) -> bool {
+        self.busy.load(Ordering::Relaxed) > 0
+    }
+
+    /// An operation got a reply to another command.
+    pub(super) fn foreign(&self) {
+        self.foreign.fetch_add(1, Ordering::Relaxed);
+        self.failed("operation: the reply belongs to another command");
+    }
+
+    /// How many operations got a reply to another command.
+    pub(super) fn foreign_replies(&self) -> u64 {
+        self.foreign.load(Ordering::Relaxed)
     }
 
     /// There was no server to ask.
@@ -135,6 +184,15 @@ impl Tally {
     }
 }
 
+/// A task that is doing something.
+pub(super) struct Busy<'a>(&'a AtomicU64);
+
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 const OTHERS: &str = "for other reasons";
 
 /// A text with each of its numbers as a `#`.
@@ -170,16 +228,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
+    fn tally(most: Option<u64>) -> Tally {
+        Tally::new(most, false, Arc::new(Timeline::new()), Arc::default())
+    }
+
     #[test]
     fn there_are_as_many_operations_as_were_asked_for() {
-        let tally = Tally::new(Some(2), Arc::new(Timeline::new()));
+        let tally = tally(Some(2));
         assert_eq!([tally.next(), tally.next(), tally.next()], [true, true, false]);
         assert_eq!(tally.counts().asked, 2);
     }
 
     #[test]
     fn reasons_without_end_are_counted_together() {
-        let tally = Tally::new(None, Arc::new(Timeline::new()));
+        let tally = tally(None);
         (0..50).for_each(|number| tally.failed(&"x".repeat(number)));
         tally.failed("xxx");
         let reasons = tally.reasons();
@@ -189,7 +251,7 @@ mod tests {
 
     #[test]
     fn what_differs_in_numbers_is_one_reason() {
-        let tally = Tally::new(None, Arc::new(Timeline::new()));
+        let tally = tally(None);
         for length in [7, -300_000] {
             tally.failed(&format!("a length of {length} is not between 16 and 48000000 bytes"));
         }

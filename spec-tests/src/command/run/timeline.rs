@@ -16,6 +16,12 @@ pub(super) struct Incident {
     /// Until the server was as it should be.
     #[serde(rename = "lastedMS", serialize_with = "in_milliseconds")]
     pub(super) lasted: Option<Duration>,
+    /// How many connections or replies the fault affected.
+    pub(super) hits: u64,
+    /// Connections that the pool closed because of an error.
+    pub(super) closed: u64,
+    /// Connections and operations that failed because something that came was not accepted.
+    pub(super) refused: u64,
     /// Until the pool was cleared first.
     #[serde(rename = "clearedMS", serialize_with = "in_milliseconds")]
     pub(super) cleared: Option<Duration>,
@@ -58,8 +64,21 @@ impl Timeline {
         self.lock().push(Incident { trouble, at, ..Incident::default() });
     }
 
-    pub(super) fn end(&self) {
-        self.note(|incident, now| incident.lasted = Some(now));
+    pub(super) fn end(&self, hits: u64) {
+        self.note(|incident, now| {
+            incident.lasted = Some(now);
+            incident.hits = hits;
+        });
+    }
+
+    /// The pool closed a connection because of an error.
+    pub(super) fn closed(&self) {
+        self.note(|incident, _| incident.closed += 1);
+    }
+
+    /// Something that came was not accepted.
+    pub(super) fn refused(&self) {
+        self.note(|incident, _| incident.refused += 1);
     }
 
     pub(super) fn cleared(&self) {
@@ -163,7 +182,7 @@ mod tests {
         timeline.failed();
         assert_eq!(timeline.last().unwrap().good_again, None);
         timeline.good(Duration::ZERO);
-        timeline.end();
+        timeline.end(0);
         let incident = timeline.last().unwrap();
         assert!(incident.good_again > Some(first) && incident.failed == 2, "{incident:?}");
         assert!(incident.is_over());
@@ -173,7 +192,7 @@ mod tests {
     fn a_pool_that_was_cleared_has_to_be_ready_again() {
         let timeline = Timeline::new();
         timeline.begin("reset");
-        timeline.end();
+        timeline.end(0);
         assert!(timeline.last().unwrap().is_over());
         timeline.cleared();
         assert!(!timeline.last().unwrap().is_over());

@@ -26,17 +26,28 @@ impl Troubles<'_> {
     fn each(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<10}{:<30}{:>8}{:>10}{:>10}{:>8}{:>12}",
-            "at", "trouble", "lasted", "cleared", "ready", "failed", "good again"
+            "{:<10}{:<30}{:>8}{:>6}{:>8}{:>9}{:>8}{:>10}{:>10}{:>12}",
+            "at",
+            "trouble",
+            "lasted",
+            "hit",
+            "closed",
+            "refused",
+            "failed",
+            "cleared",
+            "ready",
+            "good again"
         )?;
         for incident in self.0 {
-            let Incident { trouble, at, lasted, cleared, ready, failed, good_again, .. } = incident;
+            let Incident { trouble, at, lasted, cleared, ready, good_again, .. } = incident;
+            let Incident { hits, closed, refused, failed, .. } = incident;
             let [lasted, cleared, ready, good] =
                 [*lasted, *cleared, *ready, *good_again].map(or_dash);
             let at = format!("{:.2} s", at.as_secs_f64());
             writeln!(
                 f,
-                "{at:<10}{trouble:<30}{lasted:>8}{cleared:>10}{ready:>10}{failed:>8}{good:>12}"
+                "{at:<10}{trouble:<30}{lasted:>8}{hits:>6}{closed:>8}{refused:>9}{failed:>8}\
+                 {cleared:>10}{ready:>10}{good:>12}"
             )?;
         }
         writeln!(f)
@@ -46,8 +57,17 @@ impl Troubles<'_> {
     fn kinds(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<32}{:>6}{:>9}{:>9}{:>9}{:>12}{:>12}",
-            "trouble", "times", "cleared", "failed", "not well", "good again", "longest"
+            "{:<30}{:>6}{:>8}{:>8}{:>9}{:>8}{:>9}{:>10}{:>12}{:>10}",
+            "trouble",
+            "times",
+            "hit",
+            "closed",
+            "refused",
+            "failed",
+            "cleared",
+            "not well",
+            "good again",
+            "longest"
         )?;
         let mut seen = Vec::new();
         for Incident { trouble, .. } in self.0 {
@@ -59,7 +79,9 @@ impl Troubles<'_> {
             let mut good: Vec<_> = those.iter().filter_map(|it| it.good_again).collect();
             good.sort_unstable();
             let cleared = those.iter().filter(|it| it.cleared.is_some()).count();
-            let failed: u64 = those.iter().map(|it| it.failed).sum();
+            let sum = |count: fn(&Incident) -> u64| those.iter().map(|it| count(it)).sum::<u64>();
+            let [hits, closed, refused, failed] =
+                [sum(|it| it.hits), sum(|it| it.closed), sum(|it| it.refused), sum(|it| it.failed)];
             let is_not_well = |it: &&&Incident| it.failed != 0 && it.good_again.is_none();
             let not_well = those.iter().filter(is_not_well).count();
             let [middle, longest] =
@@ -67,7 +89,8 @@ impl Troubles<'_> {
             let (middle, longest) = (or_dash(middle), or_dash(longest));
             writeln!(
                 f,
-                "{trouble:<32}{:>6}{cleared:>9}{failed:>9}{not_well:>9}{middle:>12}{longest:>12}",
+                "{trouble:<30}{:>6}{hits:>8}{closed:>8}{refused:>9}{failed:>8}{cleared:>9}\
+                 {not_well:>10}{middle:>12}{longest:>10}",
                 those.len()
             )?;
         }
@@ -91,7 +114,7 @@ mod tests {
             incident.at = Duration::from_secs(index as u64);
             incident.cleared = (index % 4 == 0).then(|| Duration::from_millis(1));
             if index % 2 == 0 {
-                incident.failed = 3;
+                (incident.hits, incident.closed, incident.failed) = (10, 1, 3);
                 incident.good_again = milliseconds(index as u64);
             }
             incident
@@ -116,9 +139,9 @@ mod tests {
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(
             words(lines[1]),
-            ["restart", "50", "25", "150", "0", "50.0", "ms", "98.0", "ms"]
+            ["restart", "50", "500", "50", "0", "150", "25", "0", "50.0", "ms", "98.0", "ms"]
         );
-        assert_eq!(words(lines[2]), ["slow", "drip", "50", "0", "0", "0", "-", "-"]);
+        assert_eq!(words(lines[2]), ["slow", "drip", "50", "0", "0", "0", "0", "0", "0", "-", "-"]);
         assert_eq!(lines.len(), 4, "{told}");
     }
 }

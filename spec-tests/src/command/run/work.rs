@@ -2,12 +2,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bson::rawdoc;
+use bson::RawDocument;
 use cenote_core::client::{ClientError, SelectionError, Selector};
-use cenote_core::error::{OperationError, PoolError};
+use cenote_core::error::{ConnectionError, Kind, OperationError, PoolError};
 use cenote_core::pool::CheckOutError;
 use tokio::time::sleep;
 
+use super::operation::Operations;
 use super::tally::Tally;
 
 /// The pause after a failed check-out, so that a server that refuses connections is not flooded.
@@ -15,7 +16,10 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 const INTERRUPTED: &str = "operation: interrupted, as the pool was cleared";
 
-/// What each task does: checks a connection out, pings, and returns it, as long as there is
+/// How often a task that rests looks whether it still has to.
+const REST: Duration = Duration::from_millis(5);
+
+/// What each task does: checks a connection out, runs a command, and returns it, as long as there is
 /// something to do.
 pub(super) async fn work(
     client: cenote_tokio::Client,
@@ -23,8 +27,14 @@ pub(super) async fn work(
     tally: Arc<Tally>,
     task: u32,
 ) {
-    let ping = rawdoc! { "ping": 1 };
+    let mut operations = Operations::new(tally.verifies, task);
     while tally.next() {
+        while tally.rests() {
+            sleep(REST).await;
+        }
+        // This blocks a thread of the runtime, which is to stop.
+        tally.pause.wait_for_end();
+        let _busy = tally.busy();
         let began = Instant::now();
         let mut connection = match client.check_out(&selector).await {
             Ok(connection) => connection,
@@ -36,13 +46,8 @@ pub(super) async fn work(
         };
         tally.delivered(task, began.elapsed());
         let began = Instant::now();
-        match connection.command("admin", &ping).await {
-            Ok(_) => tally.good(task, began.elapsed()),
-            Err(OperationError::Interrupted(_)) => {
-                tally.failed(INTERRUPTED);
-            }
-            Err(OperationError::Connection(error)) => tally.failed(&error.to_string()),
-        }
+        let outcome = connection.command("admin", &operations.next_command()).await;
+        ended(&tally, task, began, &operations, &outcome);
     }
 }
 
@@ -53,8 +58,13 @@ pub(super) fn work_blocking(
     tally: &Tally,
     task: u32,
 ) {
-    let ping = rawdoc! { "ping": 1 };
+    let mut operations = Operations::new(tally.verifies, task);
     while tally.next() {
+        while tally.rests() {
+            thread::sleep(REST);
+        }
+        tally.pause.wait_for_end();
+        let _busy = tally.busy();
         let began = Instant::now();
         let mut connection = match client.check_out(selector) {
             Ok(connection) => connection,
@@ -66,20 +76,45 @@ pub(super) fn work_blocking(
         };
         tally.delivered(task, began.elapsed());
         let began = Instant::now();
-        match connection.command("admin", &ping) {
-            Ok(_) => tally.good(task, began.elapsed()),
-            Err(OperationError::Interrupted(_)) => {
-                tally.failed(INTERRUPTED);
-            }
-            Err(OperationError::Connection(error)) => tally.failed(&error.to_string()),
+        let outcome = connection.command("admin", &operations.next_command());
+        ended(tally, task, began, &operations, &outcome);
+    }
+}
+
+fn ended<R: AsRef<RawDocument>>(
+    tally: &Tally,
+    task: u32,
+    began: Instant,
+    operations: &Operations,
+    outcome: &Result<R, OperationError>,
+) {
+    match outcome {
+        Ok(reply) if operations.is_reply(reply.as_ref()) => tally.good(task, began.elapsed()),
+        Ok(_) => tally.foreign(),
+        Err(OperationError::Interrupted(_)) => tally.failed(INTERRUPTED),
+        Err(OperationError::Connection(error)) => {
+            note_refusal(tally, error);
+            tally.failed(&error.to_string());
         }
+    }
+}
+
+/// Something that the peer sent was not accepted.
+fn note_refusal(tally: &Tally, error: &ConnectionError) {
+    if *error.kind() == Kind::Protocol {
+        tally.timeline.refused();
     }
 }
 
 fn refused(tally: &Tally, error: &ClientError) {
     match error {
         ClientError::Selection(error) => tally.without_server(&no_server(error)),
-        ClientError::Pool(error) => tally.failed(&refusal(error)),
+        ClientError::Pool(error) => {
+            if let CheckOutError::EstablishFailed { cause } = error.error() {
+                note_refusal(tally, cause);
+            }
+            tally.failed(&refusal(error));
+        }
         ClientError::Operation(_) | _ => tally.failed(&error.to_string()),
     }
 }
