@@ -1,5 +1,6 @@
 //! One connection, and what passes on it.
 
+use std::future::pending;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,6 +9,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::broadcast::{self, error::RecvError};
 use tokio::time::sleep;
 
 use super::{ConnectionFault, Drip, End, Rules, Way};
@@ -64,16 +66,24 @@ pub(super) async fn forward(
     let end = {
         let (from_near, to_near) = near.split();
         let (from_far, to_far) = far.split();
-        let route = |way| Route { way, fault, cargo: &cargo, rules };
-        let upwards = route(Way::ToServer).forward(from_near, to_far);
-        let downwards = route(Way::ToClient).forward(from_far, to_near);
+        let route = |way, unasked| Route { way, fault, cargo: &cargo, rules, unasked };
+        let upwards = route(Way::ToServer, None).forward(from_near, to_far);
+        let unasked = Some(rules.unasked.subscribe());
+        let downwards = route(Way::ToClient, unasked).forward(from_far, to_near);
         if let Some(end) = lock(&cargo).end(fault) {
             Some(end)
         } else {
+            let mut ordered = Some(rules.end.subscribe());
             tokio::pin!(upwards, downwards);
+            let by_itself = async {
+                tokio::select! {
+                    over = &mut upwards => go_on(over, downwards).await,
+                    over = &mut downwards => go_on(over, upwards).await,
+                }
+            };
             tokio::select! {
-                over = &mut upwards => go_on(over, downwards).await,
-                over = &mut downwards => go_on(over, upwards).await,
+                end = by_itself => end,
+                end = next(&mut ordered) => Some(end),
             }
         }
     };
@@ -99,27 +109,57 @@ async fn go_on(over: Option<End>, other: impl Future<Output = Option<End>>) -> O
     }
 }
 
+/// The next order, if any may come.
+async fn next<T: Clone>(orders: &mut Option<broadcast::Receiver<T>>) -> T {
+    while let Some(receiver) = orders {
+        match receiver.recv().await {
+            Ok(order) => return order,
+            Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => *orders = None,
+        }
+    }
+    pending().await
+}
+
 /// One way.
 struct Route<'a> {
     way: Way,
     fault: ConnectionFault,
     cargo: &'a Mutex<Cargo>,
     rules: &'a Rules,
+    /// Bytes that the other side did not send.
+    unasked: Option<broadcast::Receiver<Vec<u8>>>,
 }
 
 impl Route<'_> {
     /// Until the connection ends as it was told to, or by itself (`None`).
-    async fn forward(self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Option<End> {
+    async fn forward(mut self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) -> Option<End> {
         let mut buffer = vec![0; 16 * 1024];
         loop {
-            let read = from.read(&mut buffer).await;
+            let read = tokio::select! {
+                read = from.read(&mut buffer) => read,
+                bytes = next(&mut self.unasked) => {
+                    if to.write_all(&bytes).await.is_err() {
+                        return Some(End::Reset);
+                    }
+                    continue;
+                }
+            };
             self.rules.wait_until_whole().await;
             // A reset of one side resets the other.
             let Ok(read) = read else { return Some(End::Reset) };
             if read == 0 {
+                if self.way == Way::ToClient {
+                    self.rules.wait_until_ends_pass().await;
+                }
                 let _ = to.shutdown().await;
                 return None;
             }
+            buffer.truncate(read);
+            if self.way == Way::ToClient {
+                buffer = self.rules.crossed(buffer).await;
+            }
+            let read = buffer.len();
             if !self.fault.delay.is_zero() {
                 sleep(self.fault.delay).await;
             }

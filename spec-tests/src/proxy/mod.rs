@@ -2,8 +2,10 @@
 //! which byte, and how.
 //!
 //! It looks into nothing, so that it serves any protocol, TLS or not. Each connection has a
-//! [`ConnectionFault`], by a script or drawn by a seed; besides, the network can be cut for all of them at once,
-//! and connections can be made to reach the server in another order than the one in which they came.
+//! [`ConnectionFault`], by a script or drawn by a seed. Besides, the network can be cut for all of them at once,
+//! and connections can be made to reach the server in another order than the one in which they came. Open
+//! connections can be ended while they are idle, sent bytes that nothing asked for, and given each other's
+//! replies.
 //!
 //! ```
 //! use cenote_endpoint::{Endpoint, ListenOptions, Settings};
@@ -40,7 +42,7 @@ use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{broadcast, oneshot, watch};
 use tokio::time::sleep;
 
 pub use self::fault::{ConnectionFault, Drip, End};
@@ -62,6 +64,10 @@ pub struct FaultProxy {
 struct Rules {
     orders: Mutex<Orders>,
     is_cut: watch::Sender<bool>,
+    holds_ends: watch::Sender<bool>,
+    /// For the connections that are open.
+    end: broadcast::Sender<End>,
+    unasked: broadcast::Sender<Vec<u8>>,
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +78,10 @@ struct Orders {
     chance: Option<SplitMix>,
     /// How many connections are waited for, to be let through backwards.
     held: usize,
+    /// How many pairs of connections are still to get each other's bytes.
+    crossings: usize,
+    /// What waits for another connection's bytes, and where those are wanted.
+    crossed: Option<(Vec<u8>, oneshot::Sender<Vec<u8>>)>,
     /// How many have come.
     connections: usize,
     /// What has passed on the first of them.
@@ -102,7 +112,7 @@ impl FaultProxy {
     /// A server whose address has no numbers, or an operating system without a port or a thread.
     pub fn to(server: &ServerAddress) -> io::Result<Self> {
         let far = server.to_string().parse().map_err(io::Error::other)?;
-        let rules = Arc::new(Rules { orders: Mutex::default(), is_cut: watch::Sender::new(false) });
+        let rules = Arc::<Rules>::default();
         let listener = net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let near = listener.local_addr()?;
@@ -168,6 +178,29 @@ impl FaultProxy {
         self.rules.is_cut.send_replace(false);
     }
 
+    /// Ends every open connection, as the balancers and firewalls do that close what is idle.
+    pub fn end_all(&self, end: End) {
+        // Without a connection there is no receiver.
+        let _ = self.rules.end.send(end);
+    }
+
+    /// Sends these bytes to the client on every open connection, as if the server had.
+    pub fn send_unasked(&self, bytes: &[u8]) {
+        let _ = self.rules.unasked.send(bytes.to_vec());
+    }
+
+    /// What the server sends next on a connection waits until it sends something on another one, and each
+    /// client gets what was for the other; this many times.
+    pub fn cross(&self, times: usize) {
+        self.rules.lock().crossings = times;
+    }
+
+    /// Whether the end of what the server sends is held back: bytes before it, such as TLS's `close_notify`,
+    /// pass, and FIN does not.
+    pub fn hold_ends(&self, holds: bool) {
+        self.rules.holds_ends.send_replace(holds);
+    }
+
     /// How many connections have come.
     #[must_use]
     pub fn connections(&self) -> usize {
@@ -191,6 +224,20 @@ impl Drop for FaultProxy {
             let _ = stop.send(());
             // A thread that panicked has said so on standard error.
             let _ = thread.join();
+        }
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        // More orders than one connection has not seen yet are lost on it.
+        const ORDERS: usize = 64;
+        Self {
+            orders: Mutex::default(),
+            is_cut: watch::Sender::new(false),
+            holds_ends: watch::Sender::new(false),
+            end: broadcast::Sender::new(ORDERS),
+            unasked: broadcast::Sender::new(ORDERS),
         }
     }
 }
@@ -237,6 +284,32 @@ impl Rules {
         let drawn = orders.chance.as_mut().map(ConnectionFault::draw);
         let fault = orders.expected.pop_front().or(drawn).unwrap_or_default();
         (fault, cargo, orders.held)
+    }
+
+    /// The bytes that a client gets instead of these.
+    async fn crossed(&self, bytes: Vec<u8>) -> Vec<u8> {
+        let received = {
+            let mut orders = self.lock();
+            match orders.crossed.take() {
+                Some((others, wanted)) => {
+                    // That connection may have ended.
+                    let _ = wanted.send(bytes);
+                    return others;
+                }
+                None if orders.crossings == 0 => return bytes,
+                None => {
+                    orders.crossings -= 1;
+                    let (wanted, received) = oneshot::channel();
+                    orders.crossed = Some((bytes, wanted));
+                    received
+                }
+            }
+        };
+        received.await.unwrap_or_default()
+    }
+
+    async fn wait_until_ends_pass(&self) {
+        let _ = self.holds_ends.subscribe().wait_for(|holds| !holds).await;
     }
 
     async fn wait_until_whole(&self) {

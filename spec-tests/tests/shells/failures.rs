@@ -20,6 +20,7 @@ on_all_runtimes!(
     a_client_certificate_that_the_server_misses,
     untrusted_certificates,
     invalid_replies,
+    hostile_texts_in_each_field,
     servers_that_cheat_during_scram,
     wire_versions_that_do_not_overlap,
     a_command_of_the_handshake_has_its_own_time,
@@ -177,6 +178,23 @@ fn invalid_replies(shell: Shell) {
     }
     set(&endpoint, at(Fault::Drip { bytes: 7, every: Duration::from_millis(1) }, "isMaster"));
     assert!(ping(&pool(shell, &endpoint.uri()).0), "slow is not wrong");
+}
+
+/// A hello is taken as it is, and an error is one line.
+fn hostile_texts_in_each_field(shell: Shell) {
+    let endpoint = plain();
+    for _ in 0..20 {
+        set(&endpoint, at(Fault::HostileTexts { fails: false }, "isMaster"));
+        let (pool, _) = pool(shell, &endpoint.uri());
+        assert!(ping(&pool));
+        set(&endpoint, at(Fault::HostileTexts { fails: true }, "isMaster"));
+        let error = refusal(&crate::world::pool(shell, &endpoint.uri()).0);
+        assert_eq!(error.stage(), Stage::Hello, "{error}");
+        assert!(matches!(error.kind(), Kind::Command(_)), "{error}");
+        for shown in [error.to_string(), format!("{error:?}")] {
+            assert!(!shown.contains(char::is_control) && shown.len() < 20_000, "{shown}");
+        }
+    }
 }
 
 fn servers_that_cheat_during_scram(shell: Shell) {

@@ -171,6 +171,66 @@ fn connections_go_through_backwards() {
 }
 
 #[test]
+fn open_connections_end_all_at_once() {
+    for (end, expected) in [(End::Close, Ok(0)), (End::Reset, Err(ErrorKind::ConnectionReset))] {
+        let (proxy, connect) = echo();
+        let near = proxy.address().to_string();
+        let mut streams = [connect(), TcpStream::connect(near).expect("a proxy")];
+        streams.iter_mut().for_each(|stream| assert_eq!(ask(stream, b"one").0, b"one"));
+        proxy.end_all(end);
+        for stream in &mut streams {
+            assert_eq!(stream.read(&mut [0]).map_err(|error| error.kind()), expected);
+        }
+    }
+}
+
+#[test]
+fn bytes_come_that_the_server_did_not_send() {
+    let (proxy, connect) = echo();
+    let mut stream = connect();
+    assert_eq!(ask(&mut stream, b"one").0, b"one");
+    proxy.send_unasked(b"two");
+    let mut heard = [0; 3];
+    stream.read_exact(&mut heard).expect("three bytes");
+    assert_eq!(&heard, b"two");
+    assert_eq!(ask(&mut stream, b"three").0, b"three");
+}
+
+#[test]
+fn two_connections_hear_what_is_for_the_other() {
+    let (proxy, connect) = echo();
+    let near = proxy.address().to_string();
+    let mut streams = [connect(), TcpStream::connect(near).expect("a proxy")];
+    proxy.cross(1);
+    for (stream, words) in streams.iter_mut().zip([b"one", b"two"]) {
+        stream.write_all(words).expect("a socket");
+    }
+    for (stream, expected) in streams.iter_mut().zip([b"two", b"one"]) {
+        let mut heard = [0; 3];
+        stream.read_exact(&mut heard).expect("three bytes");
+        assert_eq!(&heard, expected);
+    }
+    for stream in &mut streams {
+        assert_eq!(ask(stream, b"three").0, b"three", "once and not more");
+    }
+}
+
+#[test]
+fn an_end_is_held_back_and_what_came_before_it_is_not() {
+    let (proxy, connect) = echo();
+    let mut stream = connect();
+    proxy.hold_ends(true);
+    assert_eq!(ask(&mut stream, b"one").0, b"one");
+    stream.shutdown(Shutdown::Write).expect("a socket");
+    stream.set_read_timeout(Some(Duration::from_millis(100))).expect("a socket");
+    let waits = stream.read(&mut [0]).map_err(|error| error.kind());
+    assert!(matches!(waits, Err(ErrorKind::WouldBlock | ErrorKind::TimedOut)), "{waits:?}");
+    proxy.hold_ends(false);
+    stream.set_read_timeout(None).expect("a socket");
+    assert_eq!(stream.read(&mut [0]).ok(), Some(0));
+}
+
+#[test]
 fn nothing_is_left_of_a_proxy() {
     let (proxy, connect) = echo();
     let mut stream = connect();

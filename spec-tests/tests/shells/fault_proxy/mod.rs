@@ -1,6 +1,7 @@
 //! Connections that break at every byte, on real sockets.
 
 mod every_byte;
+mod idle;
 mod itself;
 mod venue;
 

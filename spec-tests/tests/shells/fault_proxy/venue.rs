@@ -12,11 +12,20 @@ use cenote_core::pool::{Event, Snapshot};
 use cenote_endpoint::{Endpoint, ListenOptions, ScramSettings, Settings, User};
 
 /// More than anything has to wait for.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server that requires SCRAM-SHA-256. Not with TLS: what breaks is to break
 /// hello, the login and commands.
 pub(super) fn endpoint() -> Endpoint {
+    start(ListenOptions::default())
+}
+
+/// The same with TLS.
+pub(super) fn tls_endpoint() -> Endpoint {
+    start(ListenOptions::with_tls())
+}
+
+fn start(options: ListenOptions) -> Endpoint {
     let settings = Settings {
         auth: true,
         users: vec![User::new("app", "pencil")],
@@ -24,7 +33,7 @@ pub(super) fn endpoint() -> Endpoint {
         scram: ScramSettings { sha256_iterations: 4096, ..ScramSettings::default() },
         ..Settings::default()
     };
-    Endpoint::start(settings, ListenOptions::default()).expect("it starts")
+    Endpoint::start(settings, options).expect("it starts")
 }
 
 pub(super) fn proxy(endpoint: &Endpoint) -> FaultProxy {
@@ -68,6 +77,12 @@ impl Ear {
             | Event::ConnectionReady { .. }
             | Event::ConnectionCheckedIn { .. } => {}
         }
+    }
+
+    /// How many connections were created and closed so far.
+    pub(super) fn created_and_closed(&self) -> (u64, u64) {
+        let counts = *self.counts.lock().expect("no panic");
+        (counts.created, counts.closed)
     }
 
     /// What was told, once all of it was.
