@@ -5,15 +5,20 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::client::{ClientError, Selector};
+use cenote_core::connect::ServerKind;
 use cenote_core::pool::Status;
-use cenote_endpoint::Role;
+use cenote_endpoint::{
+    Endpoint, ListenOptions, ReplicaSet, Role, Server, Settings, Topology, User,
+};
 
 use crate::shells::{Shell, on_all_runtimes};
-use crate::world::{World, commands, fail_point, member, standalone};
+use crate::world::{World, commands, fail_point, member, standalone, until_so};
 
 on_all_runtimes!(
     a_network_error,
+    an_error_that_the_monitor_knows_of,
     description_and_pool_change_together,
+    errors_while_establishing,
     six_operations_clear_once,
     what_does_not_clear,
 );
@@ -64,6 +69,57 @@ fn description_and_pool_change_together(shell: Shell) {
         world.until_told("ConnectionPoolReady", round + 1);
     }
     world.client.close();
+}
+
+// SD-22, SD-23, SD-24, AU-03: an error before the end of hello that may be overload changes nothing.
+fn errors_while_establishing(shell: Shell) {
+    let known = (Some(ServerKind::RsPrimary), Status::Ready);
+    let unknown = (None, Status::Paused);
+    for (data, expected) in [
+        (rawdoc! { "failCommands": ["isMaster"], "closeConnection": true }, known),
+        (rawdoc! { "failCommands": ["isMaster"], "errorCode": 91 }, unknown),
+        (rawdoc! { "failCommands": ["saslContinue"], "closeConnection": true }, unknown),
+        (rawdoc! { "failCommands": ["saslContinue"], "errorCode": 18 }, unknown),
+    ] {
+        let text = format!("{data:?}");
+        let topology = Topology::ReplicaSet(ReplicaSet::primary("rs0"));
+        let users = vec![User::new("app", "pencil")];
+        let settings = Settings { auth: true, users, topology, ..Settings::default() };
+        let only = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+        let options = "heartbeatFrequencyMS=600000";
+        let uri = format!("mongodb://app:pencil@{}/?{options}", only.address());
+        let world = World::new(shell, &uri);
+        world.until_all_known();
+        // Of both sockets of the monitor: the next hello is of the pool.
+        until_so(|| match commands(&only, "isMaster") {
+            2 => Ok(()),
+            count => Err(format!("{count} of 2")),
+        });
+        fail_point(&only, data, 1);
+        assert!(world.command(&find()).is_err(), "{text}");
+        let server = &world.client.servers()[0];
+        assert_eq!((server.kind, server.pool.status), expected, "{text}");
+        world.until_told("ConnectionPoolCleared", usize::from(expected == unknown));
+        world.client.close();
+    }
+}
+
+// SD-21: the server has told its monitor of a later state, or of the same.
+fn an_error_that_the_monitor_knows_of(shell: Shell) {
+    let only = member(Role::Primary);
+    let world = World::of(shell, &[&only], "heartbeatFrequencyMS=600000");
+    let mut connection = world.check_out(&Selector::Primary);
+    only.with(Server::step_down);
+    let secondary = [Some(ServerKind::RsSecondary)];
+    world.until("reported", |world| world.count_changes() == 2);
+    let insert = rawdoc! { "insert": "birds", "documents": [{ "_id": 1 }] };
+    assert_eq!(world.kinds(), secondary);
+    let error = connection.command("zoo", &insert).expect_err("it takes no writes");
+    assert!(error.to_string().contains("10107"), "{error}");
+    assert_eq!(world.kinds(), secondary);
+    drop(connection);
+    world.client.close();
+    assert_eq!(world.count_changes(), 2);
 }
 
 // SD-29, SD-31: six operations that meet a server which shuts down clear once.

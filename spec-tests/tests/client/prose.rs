@@ -1,6 +1,10 @@
 //! The tests that the specifications describe in words, as far as they concern a client: CMAP's 1 to 5
 //! and SDAM's about its pools.
 
+use std::io::Read;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use bson::rawdoc;
@@ -10,7 +14,7 @@ use cenote_core::monitor::Event as Heartbeat;
 use cenote_core::pool::{CheckOutFailedReason, Event, PoolOptions};
 use cenote_endpoint::{Fault, Role, Script};
 
-use crate::shells::{Shell, on_all_runtimes};
+use crate::shells::{Shell, Subscribers, on_all_runtimes};
 use crate::world::{World, fail_point, member, standalone, tell, three};
 
 on_all_runtimes!(
@@ -19,6 +23,7 @@ on_all_runtimes!(
     cmap_4_one_subscription_hears_of_all_pools,
     cmap_5_a_connection_that_fails_fails_its_check_out,
     sdam_heartbeats_make_pools_ready_and_clear_them,
+    sdam_a_heartbeat_is_reported_before_its_socket_is_opened,
 );
 
 const OPTIONS: &str = "maxPoolSize=7&minPoolSize=1&maxIdleTimeMS=60000&maxConnecting=3\
@@ -145,4 +150,38 @@ fn sdam_heartbeats_make_pools_ready_and_clear_them(shell: Shell) {
     ];
     assert_eq!(pools, expected);
     world.client.close();
+}
+
+// SM-12: the first of SDAM's "Heartbeat Tests".
+fn sdam_a_heartbeat_is_reported_before_its_socket_is_opened(shell: Shell) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let [of_server, of_client] = [(); 2].map(|()| {
+        let seen = Arc::clone(&seen);
+        move |what: &'static str| seen.lock().expect("no panic").push(what)
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    // Ends with the process.
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            of_server("client connected");
+            let _ = client.read(&mut [0; 16]);
+            of_server("client hello received");
+        }
+    });
+    let subscribers = Subscribers {
+        pools: Box::new(|_, _| {}),
+        servers: Box::new(move |event| of_client(event.event.name())),
+    };
+    let uri = format!("mongodb://{address}/?serverSelectionTimeoutMS=500");
+    let client = shell.client(&uri, None, subscribers);
+    assert!(client.command("admin", &rawdoc! { "ping": 1 }).is_err());
+    client.close();
+    let expected = [
+        "ServerHeartbeatStarted",
+        "client connected",
+        "client hello received",
+        "ServerHeartbeatFailed",
+    ];
+    assert_eq!(seen.lock().expect("no panic")[..4], expected);
 }

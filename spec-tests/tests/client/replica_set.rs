@@ -3,6 +3,7 @@
 use bson::rawdoc;
 use cenote_core::client::Selector;
 use cenote_core::connect::ServerKind;
+use cenote_core::pool::Status;
 use cenote_endpoint::{Role, Server};
 
 use crate::shells::{Shell, on_all_runtimes};
@@ -10,6 +11,7 @@ use crate::world::{World, commands, member, open, three, until_open};
 
 on_all_runtimes!(
     each_member_is_seen_as_what_it_is,
+    only_servers_with_data_have_a_ready_pool,
     two_monitoring_sockets_a_server,
     a_change_of_primary,
     what_is_told_of_a_server,
@@ -35,6 +37,23 @@ fn each_member_is_seen_as_what_it_is(shell: Shell) {
     let status = world.client.servers()[0].to_string();
     assert!(status.contains(": RSPrimary of rs0 [ready"), "{status}");
     world.client.close();
+}
+
+// SD-01, SD-03: or those that are connected to directly.
+fn only_servers_with_data_have_a_ready_pool(shell: Shell) {
+    for (role, is_direct, status) in [
+        (Role::Secondary, false, Status::Ready),
+        (Role::Arbiter, false, Status::Paused),
+        (Role::Other, false, Status::Paused),
+        (Role::Arbiter, true, Status::Ready),
+    ] {
+        let only = member(role);
+        let options = format!("replicaSet=rs0&directConnection={is_direct}");
+        let world = World::of(shell, &[&only], &options);
+        world.until_all_known();
+        assert_eq!(world.client.servers()[0].pool.status, status, "{role:?}");
+        world.client.close();
+    }
 }
 
 // SD-50, SD-51, ND-03: two sockets a server, which are not the pool's and log in to nothing. No event of a pool

@@ -15,6 +15,7 @@ use crate::world::{SOON, World, member, standalone, tell, three};
 on_all_runtimes!(
     a_server_that_stalls,
     a_server_that_dies_and_returns,
+    a_known_server_is_asked_again_at_once,
     a_server_that_restarts,
     who_waits_for_a_server_has_it_checked,
     a_write_concern_error_tells_of_the_server,
@@ -64,6 +65,16 @@ fn a_server_that_dies_and_returns(shell: Shell) {
     tell(&set[0], Server::clear_faults);
     world.ping();
     assert_eq!(world.kinds()[0], Some(ServerKind::RsPrimary));
+    world.client.close();
+}
+
+// SM-06: without a request for it, and long before the next heartbeat.
+fn a_known_server_is_asked_again_at_once(shell: Shell) {
+    let only = member(Role::Primary);
+    let world = World::of(shell, &[&only], "heartbeatFrequencyMS=600000");
+    world.until_all_known();
+    tell(&only, |server, now| server.break_connections(now, Ending::Reset, None));
+    world.until("Unknown and known again", |world| world.count_changes() == 3);
     world.client.close();
 }
 

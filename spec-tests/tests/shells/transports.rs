@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use bson::rawdoc;
+use cenote::proxy::{FaultProxy, Way};
 use cenote_core::error::Stage;
 use cenote_core::pool::{Event, Purpose};
 use cenote_core::uri::Compressor;
@@ -20,9 +21,11 @@ use crate::world::{ping, plain, pool, refusal, tls, with};
 on_all_runtimes!(
     plain_tcp,
     each_mechanism_logs_in,
+    each_conversation_has_its_own_nonce,
     x509_needs_the_client_certificate,
     tls_is_part_of_establishing_a_connection,
     each_compressor_compresses,
+    zlib_has_the_level_that_was_set,
     a_unix_domain_socket,
     behind_a_load_balancer_each_connection_knows_its_service,
     a_server_that_is_no_load_balancer_is_refused,
@@ -59,11 +62,44 @@ fn each_mechanism_logs_in(shell: Shell) {
     }
     assert_eq!(endpoint.with(|server, _| server.statistics()).failed_logins, 0);
 
-    let wrong = endpoint.uri_of(Some(&User::new("both", "eraser")));
-    let error = refusal(&pool(shell, &wrong).0);
-    assert_eq!(error.stage(), Stage::Authentication);
-    assert_eq!(error.command_error().and_then(|error| error.code), Some(18));
-    assert!(!error.to_string().contains("eraser"));
+    // AU-12: a user that does not exist fails like a wrong password.
+    for name in ["both", "none"] {
+        let wrong = endpoint.uri_of(Some(&User::new(name, "eraser")));
+        let error = refusal(&pool(shell, &wrong).0);
+        assert_eq!(error.stage(), Stage::Authentication);
+        assert_eq!(error.command_error().and_then(|error| error.code), Some(18));
+        assert!(!error.to_string().contains("eraser"));
+    }
+}
+
+// AU-35.
+fn each_conversation_has_its_own_nonce(shell: Shell) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = listener.local_addr().expect("a port").port();
+    let server = thread::spawn(move || {
+        [(); 2].map(|()| {
+            let (mut client, _) = listener.accept().expect("a connection");
+            let mut hello = [0; 4096];
+            let length = client.read(&mut hello).expect("hello");
+            nonce(&hello[..length])
+        })
+    });
+    let (pool, _) = pool(shell, &format!("mongodb://user:pencil@127.0.0.1:{port}/"));
+    for _ in 0..2 {
+        assert_eq!(refusal(&pool).stage(), Stage::Hello);
+    }
+    let [first, second] = server.join().expect("no panic");
+    assert_ne!(first, second);
+}
+
+/// The client's part, in the first message of SCRAM.
+fn nonce(hello: &[u8]) -> Vec<u8> {
+    let before = b"n,,n=user,r=";
+    let begin = hello.windows(before.len()).position(|it| it == before).expect("it is in there");
+    let nonce = hello[begin + before.len()..].iter().take_while(|it| it.is_ascii_graphic());
+    let nonce: Vec<_> = nonce.copied().collect();
+    assert!(nonce.len() >= 20, "{nonce:?}");
+    nonce
 }
 
 // TL-11.
@@ -119,6 +155,23 @@ fn each_compressor_compresses(shell: Shell) {
         let reply = connection.command("test", &rawdoc! { "find": name }).expect("it works");
         assert!(reply.as_bytes().len() > 3000);
     }
+}
+
+// CM-11.
+fn zlib_has_the_level_that_was_set(shell: Shell) {
+    let endpoint = plain();
+    let [stored, compressed] = [0, 9].map(|level| {
+        let proxy = FaultProxy::to(&endpoint.address()).expect("it starts");
+        let options = format!("compressors=zlib&zlibCompressionLevel={level}");
+        let (pool, _) = pool(shell, &with(&proxy.uri(&endpoint.uri()), &options));
+        let mut connection = pool.check_out().expect("it works");
+        let text = "again and again ".repeat(1000);
+        let command = rawdoc! { "find": "birds", "filter": { "text": text } };
+        connection.command("test", &command).expect("it works");
+        let passed = proxy.passed(0).expect("one connection");
+        passed.iter().filter(|(way, _)| *way == Way::ToServer).map(|(_, bytes)| bytes).sum::<u64>()
+    });
+    assert!(stored > 16_000 && compressed < 4000, "{stored} {compressed}");
 }
 
 fn a_unix_domain_socket(shell: Shell) {
