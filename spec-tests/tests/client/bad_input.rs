@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use bson::rawdoc;
 use cenote_core::client::{ClientError, SelectionError, Selector};
@@ -57,6 +58,7 @@ fn with(endpoint: &Endpoint, options: &str) -> String {
 }
 
 fn nobody_is_there(shell: Shell) {
+    let begin = Instant::now();
     let (error, shown) = refused(shell, &format!("mongodb://nobody.invalid/?{SOON}"));
     assert!(shown.starts_with("name resolution"), "{shown}");
     assert!(
@@ -67,6 +69,8 @@ fn nobody_is_there(shell: Shell) {
     let (error, shown) = refused(shell, &format!("mongodb://127.0.0.1:1/?{SOON}"));
     assert!(shown.contains("refused"), "{shown}");
     assert!(error.to_string().contains("127.0.0.1:1: Unknown: "), "{error}");
+    // OP-21: it would be thirty seconds each without the option.
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
 }
 
 /// Without waiting for thirty seconds: what is refused on sight stays refused.

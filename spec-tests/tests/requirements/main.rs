@@ -7,6 +7,7 @@
 mod citations;
 mod page;
 mod scenarios;
+mod through_a_shell;
 
 use std::fs;
 use std::ops::RangeInclusive;

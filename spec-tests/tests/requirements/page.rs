@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::through_a_shell::check_shell;
 use super::{is_rule, repository, rules};
 
 /// The owners of rules that the core does not keep.
@@ -19,6 +20,7 @@ struct Row<'a> {
     id: &'a str,
     code: &'a str,
     test: &'a str,
+    through_a_shell: &'a str,
 }
 
 /// What a cell points at.
@@ -60,19 +62,23 @@ pub(super) fn table_lines(page: &str) -> impl Iterator<Item = (usize, &str)> {
 fn row(line: usize, text: &str) -> Result<Row<'_>, String> {
     let cells: Vec<&str> = text.split('|').map(str::trim).collect();
     match cells[..] {
-        ["", id, _rule, code, test, ""] => Ok(Row { line, id, code, test }),
-        _ => Err(format!("{line}: a row is | id | rule | code | test |")),
+        ["", id, _rule, code, test, through_a_shell, ""] => {
+            Ok(Row { line, id, code, test, through_a_shell })
+        }
+        _ => Err(format!("{line}: a row is | id | rule | code | test | through a shell |")),
     }
 }
 
 fn check_row(row: &Row<'_>, repository: &Path) -> Result<(), String> {
     if has_owner(row.code) {
-        return if row.test == NO_TEST {
+        return if row.test == NO_TEST && row.through_a_shell == NO_TEST {
             Ok(())
         } else {
             Err(format!("the test of what {} keeps is {NO_TEST}", row.code))
         };
     }
+    check_shell(row.id, row.through_a_shell, repository)
+        .map_err(|what| format!("through a shell: {what}"))?;
     for (column, cell) in [("code", row.code), ("test", row.test)] {
         let references = references(cell).map_err(|what| format!("{column}: {what}"))?;
         if references.is_empty() {
@@ -150,13 +156,13 @@ fn trouble_with_row(row: &str) -> Vec<String> {
 #[test]
 fn a_row_that_is_right_is_right() {
     for row in [
-        "| OP-02 | r | `core/src/pool/transition/clear.rs` `clear` `ready` | `official: cmap-format/pool-ready` |",
-        "| OP-02 | r | `core/src/lib.rs` `pool` | `spec-tests/scenarios/cmap/no-limit.json` |",
-        "| LB-40 | r | client | – |",
-        "| LB-40 | r | not applicable: why | – |",
-        "| id | rule | code | test |",
-        "|---|---|---|---|",
-        "| OP-02 | r | `core/src/lib.rs` `pool`, `core/src/pool/transition/clear.rs` `clear` | `README.md` `pool` |",
+        "| OP-02 | r | `core/src/pool/transition/clear.rs` `clear` `ready` | `official: cmap-format/pool-ready` | `official: cmap-format/pool-ready` |",
+        "| OP-02 | r | `core/src/lib.rs` `pool` | `spec-tests/scenarios/cmap/no-limit.json` | `spec-tests/scenarios/cmap/no-limit.json` |",
+        "| LB-40 | r | client | – | – |",
+        "| LB-40 | r | not applicable: why | – | – |",
+        "| id | rule | code | test | through a shell |",
+        "|---|---|---|---|---|",
+        "| OP-55 | r | `core/src/lib.rs` `pool`, `core/src/pool/transition/clear.rs` `clear` | `README.md` `pool` | – |",
     ] {
         assert_eq!(trouble_with_row(row), [""; 0], "{row}");
     }
@@ -166,13 +172,18 @@ fn a_row_that_is_right_is_right() {
 fn a_row_that_is_wrong_is_told_with_its_line() {
     let code = "`core/src/pool/transition/clear.rs` `clear`";
     let test = "`spec-tests/tests/prose.rs` `fail_to_establish`";
-    let row = |id: &str, code: &str, test: &str| format!("\n| {id} | r | {code} | {test} |");
+    let shell = "`official: cmap-format/pool-ready`";
+    let row =
+        |id: &str, code: &str, test: &str| format!("\n| {id} | r | {code} | {test} | {shell} |");
     for (row, expected) in [
         (row("OP-56", code, test), "2: there is no rule OP-56".to_owned()),
         (row("OP-2", code, test), "2: there is no rule OP-2".to_owned()),
         (row("EV-07", code, test), "2: there is no rule EV-07".to_owned()),
         (row("OP-02", code, test).repeat(2), "3: OP-02 has a row in line 2".to_owned()),
-        ("| OP-02 | r | client |".to_owned(), "1: a row is | id | rule | code | test |".to_owned()),
+        (
+            "| OP-02 | r | client | – |".to_owned(),
+            "1: a row is | id | rule | code | test | through a shell |".to_owned(),
+        ),
         (
             row("OP-02", "`core/src/none.rs` `x`", test),
             "2: OP-02: code: cannot read core/src/none.rs".to_owned(),
@@ -216,7 +227,7 @@ fn a_row_that_is_wrong_is_told_with_its_line() {
 
 #[test]
 fn a_rule_without_a_row_is_missed() {
-    let rows: Vec<_> = rules().map(|id| format!("| {id} | r | client | – |\n")).collect();
+    let rows: Vec<_> = rules().map(|id| format!("| {id} | r | client | – | – |\n")).collect();
     assert_eq!(trouble_with_page(&rows.concat(), &repository()), [""; 0]);
     let all_but_two = [&rows[..1], &rows[2..rows.len() - 1]].concat();
     assert_eq!(
