@@ -2,10 +2,12 @@
 //! block; `only_tokio` and `only_mio` have the tests for what one runtime alone can do.
 
 mod crossed_replies;
+mod durations;
 mod failures;
 mod fault_proxy;
 mod idle;
 mod inputs;
+mod metadata;
 mod only_mio;
 mod only_tokio;
 mod operations;
