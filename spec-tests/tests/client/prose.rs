@@ -15,7 +15,7 @@ use cenote_core::pool::{CheckOutFailedReason, Event, PoolOptions};
 use cenote_endpoint::{Fault, Role, Script};
 
 use crate::shells::{Shell, Subscribers, on_all_runtimes};
-use crate::world::{World, fail_point, member, standalone, tell, three};
+use crate::world::{World, fail_point, member, standalone, tell, three, until_so};
 
 on_all_runtimes!(
     cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri,
@@ -24,6 +24,7 @@ on_all_runtimes!(
     cmap_5_a_connection_that_fails_fails_its_check_out,
     sdam_heartbeats_make_pools_ready_and_clear_them,
     sdam_a_heartbeat_is_reported_before_its_socket_is_opened,
+    sdam_round_trip_times_are_updated,
 );
 
 const OPTIONS: &str = "maxPoolSize=7&minPoolSize=1&maxIdleTimeMS=60000&maxConnecting=3\
@@ -184,4 +185,24 @@ fn sdam_a_heartbeat_is_reported_before_its_socket_is_opened(shell: Shell) {
         "ServerHeartbeatFailed",
     ];
     assert_eq!(seen.lock().expect("no panic")[..4], expected);
+}
+
+// SM-08: SDAM's "RTT Tests".
+fn sdam_round_trip_times_are_updated(shell: Shell) {
+    let only = member(Role::Primary);
+    let world = World::of(shell, &[&only], "heartbeatFrequencyMS=500&appname=streamingRttTest");
+    world.ping();
+    // By the hello that the monitor's first socket began with.
+    let before = world.client.servers()[0].description.round_trip.expect("it was measured");
+    assert!(before.average > Duration::ZERO);
+    let data = rawdoc! {
+        "failCommands": ["hello"], "blockConnection": true, "blockTimeMS": 500,
+        "appName": "streamingRttTest",
+    };
+    fail_point(&only, data, 1000);
+    until_so(|| match world.client.servers()[0].description.round_trip {
+        Some(now) if now.average > before.average + Duration::from_millis(250) => Ok(()),
+        now => Err(format!("{now:?} after {before:?}")),
+    });
+    world.client.close();
 }
