@@ -5,7 +5,7 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bson::rawdoc;
 use cenote_core::client::ClientError;
@@ -15,7 +15,7 @@ use cenote_core::pool::{CheckOutFailedReason, Event, PoolOptions};
 use cenote_endpoint::{Fault, Role, Script};
 
 use crate::shells::{Shell, Subscribers, on_all_runtimes};
-use crate::world::{World, fail_point, member, standalone, tell, three, until_so};
+use crate::world::{World, fail_point, member, open, standalone, tell, three, until_so};
 
 on_all_runtimes!(
     cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri,
@@ -23,6 +23,7 @@ on_all_runtimes!(
     cmap_4_one_subscription_hears_of_all_pools,
     cmap_5_a_connection_that_fails_fails_its_check_out,
     sdam_heartbeats_make_pools_ready_and_clear_them,
+    sdam_heartbeats_come_as_often_as_the_option_says,
     sdam_a_heartbeat_is_reported_before_its_socket_is_opened,
     sdam_round_trip_times_are_updated,
 );
@@ -151,6 +152,25 @@ fn sdam_heartbeats_make_pools_ready_and_clear_them(shell: Shell) {
     ];
     assert_eq!(pools, expected);
     world.client.close();
+}
+
+// OP-22, SM-04, SM-05: SDAM's "Streaming protocol Tests". By default the fourth would come after thirty seconds.
+fn sdam_heartbeats_come_as_often_as_the_option_says(shell: Shell) {
+    for (mode, sockets) in [("stream", 2), ("poll", 1)] {
+        let only = member(Role::Primary);
+        let options = format!("heartbeatFrequencyMS=500&serverMonitoringMode={mode}");
+        let begin = Instant::now();
+        let world = World::of(shell, &[&only], &options);
+        world.until("four heartbeats", |world| {
+            let events = world.server_events();
+            events.iter().filter(|&&name| name == "ServerHeartbeatSucceeded").count() >= 4
+        });
+        let after = begin.elapsed();
+        assert!((1300..15_000).contains(&after.as_millis()), "{mode}: {after:?}");
+        // OP-30, SM-02, SM-07.
+        assert_eq!(open(&only), sockets, "{mode}");
+        world.client.close();
+    }
 }
 
 // SM-12: the first of SDAM's "Heartbeat Tests".
