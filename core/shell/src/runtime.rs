@@ -221,12 +221,11 @@ const LATE: Duration = Duration::from_millis(100);
 const CATCH_UP: Duration = Duration::from_millis(100);
 
 /// Waits until a deadline of something that others do, such as a reply. If this process did not run at that
-/// time, it waits a little longer: what came in time and was not read counts.
+/// time, it waits a little longer: what came in time and was not read counts. So it does for a deadline that
+/// was already long past: the process may have been stopped between two steps of an establishment.
 pub async fn deadline<R: Runtime>(runtime: R, at: Instant) {
-    let begin = R::now();
     runtime.sleep_until(at).await;
-    let late = R::now().saturating_duration_since(at.max(begin));
-    if late >= LATE {
+    if R::now().saturating_duration_since(at) >= LATE {
         runtime.sleep_until(R::now() + CATCH_UP).await;
     }
 }

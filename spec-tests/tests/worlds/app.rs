@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote_check::{Checker, Line};
-use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::error::{ConnectionError, Kind, OperationError, Stage};
 use cenote_core::pool::{CheckOutFailedReason, CloseReason, Event};
 use cenote_core::sdam;
-use cenote_tokio::{Builder, Pool, PooledConnection};
+use cenote_shell::runtime::{CurrentRuntime as _, Runtime as _, timeout_at};
+use cenote_tokio::{Builder, Pool, PooledConnection, Tokio};
 use tokio::task::{JoinSet, spawn_local};
 use tokio::time::{Instant, sleep, timeout};
 use turmoil::net::TcpStream;
 
+use crate::client_clock::ClientClock;
 use crate::connector::{Alive, CONNECT_TIMEOUT, SOCKET_TIMEOUT, Simulated};
 use crate::endpoint::{NAME, PORT};
 use crate::impatient;
@@ -35,6 +37,7 @@ pub(crate) struct Log {
     /// Requests of the tasks: all of them, and those that got a connection.
     pub(crate) asked: u64,
     pub(crate) got: u64,
+    pub(crate) failed_commands: u64,
     pub(crate) failure: Option<String>,
     /// Connections that must not be handed out again.
     spent: BTreeSet<u64>,
@@ -49,6 +52,7 @@ impl Log {
             kinds: Vec::new(),
             asked: 0,
             got: 0,
+            failed_commands: 0,
             failure: None,
             spent: BTreeSet::new(),
         }
@@ -68,16 +72,19 @@ impl Log {
 pub(crate) type Shared = Arc<Mutex<Log>>;
 
 /// Lives until the pool is closed and judged.
-pub(crate) async fn live(plan: Plan, log: Shared) -> Result<(), String> {
+pub(crate) async fn live(plan: Plan, log: Shared, clock: ClientClock) -> Result<(), String> {
     let began = Instant::now();
     let connector = Simulated::new();
     let alive = connector.alive.clone();
     let pool = build(&plan, connector, &log);
     let mut rng = plan.rng.clone();
-    let monitor = spawn_local(watch(pool.clone(), rng.fork())).abort_handle();
+    let clock = spawn_local(clock.run()).abort_handle();
+    let monitor = watch(pool.clone(), rng.fork(), plan.monitor_errs);
+    let monitor = spawn_local(monitor).abort_handle();
     let mut tasks = JoinSet::new();
     for _ in 0..plan.tasks {
         let task = Task {
+            grace: if plan.has_pauses() { 4 * SLACK } else { Duration::ZERO },
             pool: pool.clone(),
             rng: rng.fork(),
             log: Arc::clone(&log),
@@ -90,17 +97,20 @@ pub(crate) async fn live(plan: Plan, log: Shared) -> Result<(), String> {
     }
     recovery::recover(&plan, &pool).await?;
     monitor.abort();
+    clock.abort();
     end(&pool, &alive, &log).await
 }
 
 fn build(plan: &Plan, connector: Simulated, log: &Shared) -> Pool<Simulated> {
     let heard = Arc::clone(log);
+    let began = Instant::now();
     let address = NAME.parse().expect("an address");
     let pool = Builder::new(address, connector)
         .options(plan.options.clone())
         .on_event(move |event| {
             let mut log = heard.lock().expect("no panic");
-            let at = turmoil::sim_elapsed().unwrap_or_default();
+            // The client's clock, which is ahead after pauses.
+            let at = began.elapsed();
             log.events.push(format!("{at:?} {event}"));
             log.checker.tell(&Line::of(&event.event, &event.address, at));
             if let Err(failure) = log.hear(&event.event) {
@@ -144,12 +154,16 @@ fn kind(event: &Event<ConnectionError>) -> &'static str {
 
 /// Says ready when the server lets itself be connected to, and clear when it does not; and now and
 /// then clear for no reason.
-async fn watch(pool: Pool<Simulated>, mut rng: Rng) {
+async fn watch(pool: Pool<Simulated>, mut rng: Rng, errs: bool) {
     loop {
-        let connected = timeout(CONNECT_TIMEOUT, TcpStream::connect((NAME, PORT))).await;
-        let is_there = connected.is_ok_and(|outcome| outcome.is_ok());
-        if !is_there || rng.chance(2) {
-            let cause = ConnectionError::network(Stage::Hello, "the monitor says so");
+        let limit = Tokio::now() + CONNECT_TIMEOUT;
+        let connecting = TcpStream::connect((NAME, PORT));
+        let connected = timeout_at(&Tokio::current(), limit, connecting).await;
+        let is_late = connected.is_none();
+        let is_there = connected.is_some_and(|outcome| outcome.is_ok());
+        if !is_there || (rng.chance(2) && errs) {
+            let reason = if is_late { "the monitor timed out" } else { "the monitor says so" };
+            let cause = ConnectionError::network(Stage::Hello, reason);
             pool.clear(cause, rng.chance(50));
         }
         if is_there {
@@ -165,6 +179,8 @@ struct Task {
     log: Shared,
     /// How long a request may wait for its turn.
     wait: Duration,
+    /// What is added to limits that may pass in a jump of the clock.
+    grace: Duration,
 }
 
 impl Task {
@@ -197,10 +213,23 @@ impl Task {
         let limit = own.unwrap_or(self.wait) + CONNECT_TIMEOUT + SLACK;
         let looks = self.rng.chance(15).then(|| 1 + self.rng.below(2));
         let answer = impatient::looks(answer, looks);
-        match timeout(patience.map_or(limit, |patience| patience.min(limit)), answer).await {
-            Ok(outcome) => Ok(outcome.and_then(Result::ok)),
-            Err(_) if patience.is_some() => Ok(None),
-            Err(_) => Err(format!("a request was not answered in {limit:?}")),
+        let answer = match patience {
+            Some(patience) => timeout(patience.min(limit), answer).await.ok(),
+            None => self.within(limit, answer).await,
+        };
+        match answer {
+            Some(outcome) => Ok(outcome.and_then(Result::ok)),
+            None if patience.is_some() => Ok(None),
+            None => Err(format!("a request was not answered in {limit:?}")),
+        }
+    }
+
+    /// Waits for something that has to be done in time; `None` if it is not.
+    async fn within<F: Future>(&self, limit: Duration, work: F) -> Option<F::Output> {
+        let mut work = std::pin::pin!(work);
+        match timeout(limit, &mut work).await {
+            Ok(done) => Some(done),
+            Err(_) => timeout(self.grace, work).await.ok(),
         }
     }
 
@@ -208,9 +237,16 @@ impl Task {
         for _ in 0..self.rng.below(3) {
             let patience = self.rng.chance(20).then(|| self.rng.milliseconds(0, 100));
             let limit = 3 * SOCKET_TIMEOUT + SLACK;
-            let answer = timeout(patience.unwrap_or(limit), ping(&mut connection)).await;
-            if answer.is_err() && patience.is_none() {
-                return Err(format!("a ping was not answered in {limit:?}"));
+            let ask = ask_back(&mut connection);
+            let answer = match patience {
+                Some(patience) => timeout(patience, ask).await.ok(),
+                None => self.within(limit, ask).await,
+            };
+            if answer.is_none() && patience.is_none() {
+                return Err(format!("a command was not answered in {limit:?}"));
+            }
+            if answer == Some(false) {
+                self.log.lock().expect("no panic").failed_commands += 1;
             }
             if !answer.unwrap_or(false) {
                 // It failed or was abandoned: this connection must not be used again.
@@ -228,11 +264,19 @@ impl Task {
     }
 }
 
-/// Whether it was answered well.
-pub(crate) async fn ping(connection: &mut PooledConnection<Simulated>) -> bool {
-    let command = rawdoc! { "ping": 1 };
-    let ping = connection.run(|socket| socket.connection.command("admin", &command));
-    ping.await.is_ok()
+/// Whether it was answered; the reply to another connection must not be one.
+pub(crate) async fn ask_back(connection: &mut PooledConnection<Simulated>) -> bool {
+    let command = rawdoc! { "whatsmyuri": 1 };
+    let reply = connection.run(|socket| socket.connection.command("admin", &command)).await;
+    match reply {
+        Ok(reply) => {
+            let you = reply.get_str("you").expect("an address");
+            assert_eq!(you, connection.address, "the reply to another connection");
+            true
+        }
+        Err(OperationError::Connection(error)) => matches!(error.kind(), Kind::Command(_)),
+        Err(OperationError::Interrupted(_)) => false,
+    }
 }
 
 /// Closes, and counts.

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ConnectionString;
+use cenote_shell::runtime::{CurrentRuntime as _, timeout_at};
 use cenote_tokio::{Connection, Connector, HandshakeReporter, MongoConnector, Target, Tokio};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use turmoil::net::TcpStream;
 
 use crate::endpoint::{NAME, PORT};
@@ -32,6 +33,8 @@ struct Counted(Alive);
 
 pub(crate) struct Socket {
     pub(crate) connection: Connection,
+    /// As the server knows the client's end.
+    pub(crate) address: String,
     _counted: Counted,
 }
 
@@ -57,13 +60,16 @@ impl Connector<Tokio> for Simulated {
         let own = Instant::now() + CONNECT_TIMEOUT;
         let limit = target.deadline.map_or(own, |deadline| deadline.min(own));
         target.deadline = Some(limit);
-        let stream = match timeout_at(limit, TcpStream::connect((NAME, PORT))).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return Err(ConnectionError::network(Stage::Tcp, error)),
-            Err(_) => return Err(ConnectionError::timeout(Stage::Tcp, CONNECT_TIMEOUT)),
+        let runtime = Tokio::current();
+        let connecting = TcpStream::connect((NAME, PORT));
+        let stream = match timeout_at(&runtime, limit.into_std(), connecting).await {
+            Some(Ok(stream)) => stream,
+            Some(Err(error)) => return Err(ConnectionError::network(Stage::Tcp, error)),
+            None => return Err(ConnectionError::timeout(Stage::Tcp, CONNECT_TIMEOUT)),
         };
+        let address = stream.local_addr().expect("an address").to_string();
         let connection = self.mongo.establish(stream, &target, &progress).await?;
-        Ok(Socket { connection, _counted: counted })
+        Ok(Socket { connection, address, _counted: counted })
     }
 
     fn fault(&self, socket: &Socket) -> Option<ConnectionError> {

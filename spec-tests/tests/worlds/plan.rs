@@ -6,6 +6,9 @@ use cenote_core::pool::PoolOptions;
 use cenote_endpoint::{Ending, Fault};
 use cenote_simulation::replay::random::SplitMix;
 
+/// What tasks ask of the server: its reply names the connection that it is for.
+pub(crate) const COMMAND: &str = "whatsmyuri";
+
 /// The random numbers of a world.
 #[derive(Clone, Debug)]
 pub(crate) struct Rng(SplitMix);
@@ -54,6 +57,12 @@ pub(crate) enum Trouble {
     Hold,
     /// Everything takes its time.
     Slow(Duration),
+    /// The client is stopped for `time`. What is sent is held; then its clock jumps, so that all of its timers
+    /// are late, and `rest` later everything arrives.
+    Pause {
+        time: Duration,
+        rest: Duration,
+    },
 }
 
 /// What the server does on a sudden.
@@ -61,9 +70,13 @@ pub(crate) enum Trouble {
 pub(crate) enum Mischief {
     /// Ends all connections, or says nothing on them any more.
     Break(Ending),
+    /// Ends those on which no command is under way.
+    BreakIdle(Ending),
+    /// Sends a reply that nothing asked for on those.
+    Unasked,
     /// Does this at the next so many commands of that name.
     Fault { fault: Fault, command: &'static str, times: u64 },
-    /// Takes so long for the next so many pings.
+    /// Takes so long for the next so many commands.
     Block { milliseconds: i32, times: i32 },
 }
 
@@ -79,6 +92,8 @@ pub(crate) struct Plan {
     /// From when to when; no two at the same time.
     pub(crate) troubles: Vec<(Duration, Duration, Trouble)>,
     pub(crate) mischief: Vec<(Duration, Mischief)>,
+    /// Whether the monitor sometimes clears the pool for no reason.
+    pub(crate) monitor_errs: bool,
     /// For everything that is drawn while the world lives.
     pub(crate) rng: Rng,
 }
@@ -96,10 +111,16 @@ impl Plan {
             latency,
             troubles: Vec::new(),
             mischief: Vec::new(),
+            monitor_errs: true,
             rng: rng.fork(),
         };
         let mut at = rng.milliseconds(0, 1_000);
         while at < active {
+            if rng.chance(15) {
+                let until = plan.pause(at, &mut rng);
+                at = until + rng.milliseconds(1, 3_000);
+                continue;
+            }
             let until = active.min(at + rng.milliseconds(20, 1_500));
             let slow = Trouble::Slow(rng.milliseconds(50, 600));
             let all = [
@@ -119,6 +140,37 @@ impl Plan {
             at += rng.milliseconds(1, 3_000);
         }
         plan
+    }
+}
+
+impl Plan {
+    /// A world in which nothing happens but that the client is stopped. The network is so fast that an
+    /// establishment that began before goes on in the time that the shell allows after a stop.
+    pub(crate) fn only_pauses(seed: u64) -> Self {
+        let mut plan = Self::new(seed);
+        plan.latency = plan.latency.min(Duration::from_millis(10));
+        (plan.troubles, plan.mischief) = (Vec::new(), Vec::new());
+        plan.monitor_errs = false;
+        let mut rng = plan.rng.fork();
+        let mut at = rng.milliseconds(100, 500);
+        while at < plan.active {
+            let until = plan.pause(at, &mut rng);
+            at = until + rng.milliseconds(100, 1_000);
+        }
+        plan
+    }
+
+    pub(crate) fn has_pauses(&self) -> bool {
+        self.troubles.iter().any(|(_, _, trouble)| matches!(trouble, Trouble::Pause { .. }))
+    }
+
+    /// Plans a pause, and returns when it is over.
+    fn pause(&mut self, at: Duration, rng: &mut Rng) -> Duration {
+        let rest = rng.milliseconds(0, 30);
+        let until = at + rng.milliseconds(0, 60) + rest;
+        let time = rng.milliseconds(1_000, 4_000);
+        self.troubles.push((at, until, Trouble::Pause { time, rest }));
+        until
     }
 }
 
@@ -142,9 +194,11 @@ fn options(rng: &mut Rng, latency: Duration) -> PoolOptions {
 }
 
 fn mischief(rng: &mut Rng) -> Mischief {
-    let ending = rng.one_of(&[Ending::Close, Ending::Reset, Ending::Stall]);
+    let ending = rng.one_of(&[Ending::Close, Ending::Fin, Ending::Reset, Ending::Stall]);
     if rng.chance(30) {
-        return Mischief::Break(ending);
+        let idle =
+            if ending == Ending::Stall { Mischief::Unasked } else { Mischief::BreakIdle(ending) };
+        return if rng.chance(50) { Mischief::Break(ending) } else { idle };
     }
     let times = 1 + rng.below(6);
     if rng.chance(30) {
@@ -161,6 +215,9 @@ fn mischief(rng: &mut Rng) -> Mischief {
         Fault::Drip { bytes: 9, every: Duration::from_millis(5) },
         Fault::Length { value: -1 },
         Fault::ResponseTo { off_by: 1 },
+        Fault::Crossed,
+        Fault::HostileTexts { fails: false },
+        Fault::HostileTexts { fails: true },
     ]);
-    Mischief::Fault { fault, command: rng.one_of(&["isMaster", "ping"]), times }
+    Mischief::Fault { fault, command: rng.one_of(&["isMaster", COMMAND]), times }
 }

@@ -43,7 +43,7 @@ pub(crate) async fn recover(plan: &Plan, pool: &Pool<Simulated>) -> Result<(), S
 
 async fn is_served(pool: &Pool<Simulated>) -> bool {
     match pool.check_out().await {
-        Ok(mut connection) => app::ping(&mut connection).await,
+        Ok(mut connection) => app::ask_back(&mut connection).await,
         Err(_) => false,
     }
 }

@@ -7,6 +7,7 @@ use turmoil::Sim;
 
 use crate::app::{self, Log};
 use crate::chaos::{APP, Chaos};
+use crate::client_clock::ClientClock;
 use crate::endpoint::{Host, NAME, PATIENCE};
 use crate::plan::Plan;
 
@@ -20,8 +21,10 @@ const LIMIT: Duration = Duration::from_secs(120);
 pub(crate) struct Lived {
     pub(crate) asked: u64,
     pub(crate) got: u64,
+    /// Commands that were not given up and failed.
+    pub(crate) failed_commands: u64,
     pub(crate) events: Vec<String>,
-    /// What sort of event each of them is.
+    /// What sort of event each of them is, and the faults that affected a connection.
     pub(crate) kinds: Vec<&'static str>,
 }
 
@@ -43,8 +46,10 @@ pub(crate) fn live(plan: &Plan) -> Result<Lived, String> {
     sim.host(NAME, move || process.clone().run());
     let log = Arc::new(Mutex::new(Log::new(plan)));
     let (own, heard) = (plan.clone(), Arc::clone(&log));
-    sim.client(APP, async move { app::live(own, heard).await.map_err(Into::into) });
-    let mut chaos = Chaos::new(plan);
+    let clock = ClientClock::default();
+    let own_clock = clock.clone();
+    sim.client(APP, async move { app::live(own, heard, own_clock).await.map_err(Into::into) });
+    let mut chaos = Chaos::new(plan, clock);
     loop {
         chaos.advance(&mut sim, &host);
         let is_over = sim.step().map_err(|error| {
@@ -59,8 +64,10 @@ pub(crate) fn live(plan: &Plan) -> Result<Lived, String> {
     forget(&mut sim, &host)?;
     drop(sim);
     let log = log.lock().map_err(|_| "a panic among the events".to_owned())?;
-    let (events, kinds) = (log.events.clone(), log.kinds.clone());
-    Ok(Lived { asked: log.asked, got: log.got, events, kinds })
+    let (events, mut kinds) = (log.events.clone(), log.kinds.clone());
+    kinds.extend(chaos.kinds);
+    let Log { asked, got, failed_commands, .. } = *log;
+    Ok(Lived { asked, got, failed_commands, events, kinds })
 }
 
 /// The server notices, too, that all clients are gone.

@@ -140,7 +140,7 @@ mod tests {
 
     use cenote_core::wire::{Flags, Ids, MessageLimit, MessageWriter};
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
-    use tokio::time::{Instant, sleep};
+    use tokio::time::{Instant, advance, sleep};
     use tokio_util::compat::TokioAsyncReadCompatExt;
 
     use super::super::test_runtime::{Attempt, TestRuntime};
@@ -181,6 +181,39 @@ mod tests {
             } else {
                 first.unwrap();
             }
+            peer.abort();
+        }
+    }
+
+    /// An establishment whose deadline passed before its next step began.
+    #[tokio::test(start_paused = true)]
+    async fn a_step_after_a_stop_of_the_process_has_a_little_time() {
+        for has_reply in [true, false] {
+            let (near, mut far) = duplex(4096);
+            let runtime = TestRuntime::new(|_| Attempt::Refused);
+            let (stream, transport) = (near.compat(), Transport::new());
+            let mut messages = Messages { runtime, stream, transport };
+            let limit = Limit::of(now(), Duration::from_secs(1), None);
+            advance(Duration::from_secs(3)).await;
+            let peer = tokio::spawn(async move {
+                far.read_u8().await.unwrap();
+                sleep(Duration::from_millis(20)).await;
+                let ids = Ids { request_id: 7, response_to: 1 };
+                let mut reply = Vec::new();
+                MessageWriter::new(&mut reply, ids, Flags::NONE, &bson::rawdoc! { "ok": 1 })
+                    .finish(MessageLimit::DEFAULT)
+                    .unwrap();
+                if has_reply {
+                    far.write_all(&reply).await.unwrap();
+                }
+                sleep(Duration::from_secs(60)).await;
+            });
+            let ping = bson::rawdoc! { "ping": 1, "$db": "admin" };
+            messages.send(&ping, None, Flags::EXHAUST_ALLOWED, limit).await.unwrap();
+            let begin = Instant::now();
+            let reply = messages.receive_message(limit).await;
+            assert_eq!(reply.is_ok(), has_reply);
+            assert!(begin.elapsed() <= Duration::from_millis(110), "{:?}", begin.elapsed());
             peer.abort();
         }
     }
