@@ -60,6 +60,8 @@ pub(super) enum Situation {
     TimerEarly,
     TimersMerged,
     Coincidence,
+    ClientPaused,
+    AnswersFirst,
     // The embedder.
     OptionsChange,
     Fork,
@@ -134,6 +136,8 @@ const GROUPS: [(&str, &[(Situation, &str)]); 5] = [
             (Situation::TimerEarly, "timer early"),
             (Situation::TimersMerged, "several deadlines in one timer"),
             (Situation::Coincidence, "use ends at a deadline"),
+            (Situation::ClientPaused, "client paused"),
+            (Situation::AnswersFirst, "answers before deadlines after that"),
         ],
     ),
     (

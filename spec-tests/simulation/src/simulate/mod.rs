@@ -3,9 +3,9 @@
 //!
 //! A world has two parts. First, faults occur: the server refuses, stalls and resets connections; callers
 //! cancel, leak connections and return broken ones; clocks stand still, run backwards and jump; timers fire
-//! early and late; options change; the process forks; the embedder misuses the API. Then all faults end, and
-//! within bounded time every request has to be answered, the pool has to reach its minimum size, and nothing
-//! may be pending. Finally the pool is closed, and nothing may be left.
+//! early and late; the client is stopped for seconds; options change; the process forks; the embedder misuses
+//! the API. Then all faults end, and within bounded time every request has to be answered, the pool has to
+//! reach its minimum size, and nothing may be pending. Finally the pool is closed, and nothing may be left.
 //!
 //! Checked after every input: the pool's own invariants; that each request gets one outcome and each payload
 //! is in one place; that the sums match the pool's snapshot; the rules of event streams

@@ -44,6 +44,8 @@ pub struct Plan<T> {
     pub services_move_every: Option<Duration>,
     /// The interval at which the process forks; `None`: never.
     pub fork_every: Option<Duration>,
+    /// The interval at which the client is stopped for some seconds; `None`: never.
+    pub pause_every: Option<Duration>,
     /// The pool is closed while operations are in flight, not after recovery.
     pub ends_abruptly: bool,
     /// The transport's own parameters.
@@ -139,6 +141,13 @@ pub(super) fn draw_moves(random: &mut SplitMix, services: u8, most: u64) -> Opti
     (services != 0 && moves).then(|| milliseconds(random, most / 10, most))
 }
 
+/// How often the client is stopped: in one world of twelve. Of a generator of its own, so that the other
+/// parameters are as they were.
+pub(super) fn draw_pauses(seed: u64, most: u64) -> Option<Duration> {
+    let random = &mut SplitMix(seed ^ 0x009a_05e5);
+    random.one_in(12).then(|| milliseconds(random, most / 10, most))
+}
+
 impl<T> Plan<T> {
     /// The lines about the pool and its callers.
     pub(super) fn write_beginning(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -170,6 +179,7 @@ impl<T> Plan<T> {
         writeln!(f, "  time            {:?}", self.time)?;
         writeln!(f, "  misuse          every {} {unit} times (0: never)", self.misuse_every)?;
         writeln!(f, "  forks           {:?}", self.fork_every)?;
+        writeln!(f, "  pauses          {:?}", self.pause_every)?;
         let ends = if self.ends_abruptly { "abruptly" } else { "after recovery" };
         write!(f, "  ends            {ends}")
     }

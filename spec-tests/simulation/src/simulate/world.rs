@@ -2,6 +2,7 @@
 
 mod anomalies;
 mod callers;
+mod pause;
 mod recovery;
 
 use std::fmt;
@@ -26,6 +27,8 @@ use crate::replay::random::SplitMix;
 pub(super) struct World<'a, T: Transport> {
     pub(super) plan: &'a Plan<T::Parameters>,
     pub(super) random: SplitMix,
+    /// Draws pauses, so that worlds without them are as they were.
+    pauses: SplitMix,
     pub(super) subject: Subject<T::Types>,
     pub(super) accounting: Accounting,
     agenda: Agenda<Due<T::Due>>,
@@ -87,6 +90,22 @@ pub(super) trait Transport: Sized {
     }
     fn timer(world: &mut World<'_, Self>, timer: Self::Timer) -> Result<(), String>;
     fn happen(world: &mut World<'_, Self>, due: Self::Due) -> Result<(), String>;
+    /// Whether this happens at the peer, also while the client is stopped.
+    fn is_of_peer(_: &Self::Due) -> bool {
+        false
+    }
+    /// Whether this is a deadline that the client acts on.
+    fn is_deadline(due: &Self::Due) -> bool;
+    /// When the peer goes on by itself.
+    fn peer_deadline(_: &World<'_, Self>) -> Option<Instant> {
+        None
+    }
+    fn peer_timer(_: &mut World<'_, Self>) {}
+    /// A timer of the client's that is due, except for the pool's.
+    fn fire_late_timer(_: &mut World<'_, Self>) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Checks what must hold after every step.
     fn check(_: &World<'_, Self>) -> Result<(), String> {
         Ok(())
@@ -170,6 +189,8 @@ pub(super) enum Due<D> {
     SetOptions,
     /// The process forks; the world goes on in the child.
     Fork,
+    /// The client is stopped for some seconds.
+    Pause,
     /// The embedder misuses the API.
     Misuse,
     /// An event of the transport's own.
@@ -201,6 +222,7 @@ impl<'a, T: Transport> World<'a, T> {
         Ok(Self {
             plan,
             random: SplitMix(plan.seed ^ T::SALT),
+            pauses: SplitMix(plan.seed ^ T::SALT ^ 0x9a05e),
             subject: Subject::new(&plan.options, judges)?,
             accounting: Accounting::default(),
             agenda: Agenda::default(),
@@ -302,6 +324,7 @@ impl<'a, T: Transport> World<'a, T> {
             }
             Due::SetOptions => self.set_options(),
             Due::Fork => self.fork(),
+            Due::Pause => self.pause(),
             Due::Misuse => self.misuse(),
             Due::Transport(due) => T::happen(self, due),
         }

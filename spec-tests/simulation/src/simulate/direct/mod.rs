@@ -98,6 +98,15 @@ impl Transport for Direct {
         match timer {}
     }
 
+    fn is_deadline(due: &Due) -> bool {
+        match due {
+            Due::OpeningTimesOut { .. } => true,
+            Due::Greeted { .. } | Due::Opened { .. } | Due::Heartbeat | Due::PeerCloses { .. } => {
+                false
+            }
+        }
+    }
+
     fn happen(world: &mut World<'_>, due: Due) -> Result<(), String> {
         match due {
             Due::Greeted { connection } => world.greeted(connection),

@@ -7,7 +7,8 @@ use crate::replay::random::SplitMix;
 use crate::simulate::caller_profile::CallerProfile;
 use crate::simulate::latency::Latency;
 use crate::simulate::plan::{
-    self, TimeFaults, draw_callers, draw_latency, draw_moves, draw_options, milliseconds,
+    self, TimeFaults, draw_callers, draw_latency, draw_moves, draw_options, draw_pauses,
+    milliseconds,
 };
 
 /// The parameters of a world without a network.
@@ -63,6 +64,7 @@ impl Plan {
             misuse_every: if random.one_in(4) { random.between(5, 200) } else { 0 },
             services_move_every: draw_moves(later, services, 200),
             fork_every: random.one_in(8).then(|| milliseconds(random, 10, 200)),
+            pause_every: draw_pauses(seed, 500),
             ends_abruptly: random.one_in(4),
         }
     }

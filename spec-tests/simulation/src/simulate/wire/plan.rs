@@ -12,7 +12,8 @@ use crate::replay::random::SplitMix;
 use crate::simulate::caller_profile::CallerProfile;
 use crate::simulate::latency::Latency;
 use crate::simulate::plan::{
-    self, TimeFaults, draw_callers, draw_latency, draw_moves, draw_options, milliseconds,
+    self, TimeFaults, draw_callers, draw_latency, draw_moves, draw_options, draw_pauses,
+    milliseconds,
 };
 use cenote_endpoint::{
     LoadBalanced, Mechanism, ReplicaSet, ScramSettings, Settings, Topology, User,
@@ -105,6 +106,7 @@ impl Plan {
             misuse_every: if later.one_in(4) { later.between(5, 50) } else { 0 },
             services_move_every: draw_moves(later, services, 5_000),
             fork_every: later.one_in(6).then(|| milliseconds(later, 500, 5_000)),
+            pause_every: draw_pauses(seed, 5_000),
             ends_abruptly: random.one_in(4),
             transport: Parameters {
                 topology,

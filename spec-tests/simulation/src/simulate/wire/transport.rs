@@ -159,20 +159,54 @@ impl Transport for Wire {
     }
 
     fn timers(world: &mut World<'_>) -> [Option<(Instant, Timer)>; 2] {
-        let server = world.transport.server.next_deadline();
-        let server = server.map(|after| (Instant::ORIGIN + after, Timer::Server));
+        let server = Self::peer_deadline(world).map(|at| (at, Timer::Server));
         [server, world.monitor_fires_at().map(|at| (at, Timer::Monitor))]
     }
 
     fn timer(world: &mut World<'_>, timer: Timer) -> Result<(), String> {
         match timer {
             Timer::Server => {
-                let now = world.time_of_server();
-                world.transport.server.timer(now);
-                world.drain_server();
+                Self::peer_timer(world);
                 Ok(())
             }
             Timer::Monitor => world.monitor_timer(),
+        }
+    }
+
+    fn is_of_peer(due: &Due) -> bool {
+        match due {
+            Due::Arrive { at: Side::Far, .. } => true,
+            Due::Arrive { at: Side::Near, .. }
+            | Due::Speak { .. }
+            | Due::Silence { .. }
+            | Due::OpeningTimesOut { .. }
+            | Due::ParentEnds => false,
+        }
+    }
+
+    fn is_deadline(due: &Due) -> bool {
+        match due {
+            Due::Silence { .. } | Due::OpeningTimesOut { .. } => true,
+            Due::Arrive { .. } | Due::Speak { .. } | Due::ParentEnds => false,
+        }
+    }
+
+    fn peer_deadline(world: &World<'_>) -> Option<Instant> {
+        let after = world.transport.server.next_deadline()?;
+        Some(Instant::ORIGIN + after)
+    }
+
+    fn peer_timer(world: &mut World<'_>) {
+        let now = world.time_of_server();
+        world.transport.server.timer(now);
+        world.drain_server();
+    }
+
+    fn fire_late_timer(world: &mut World<'_>) -> Result<(), String> {
+        let deadline = world.transport.monitor.as_ref().and_then(|it| it.monitor.next_deadline());
+        match deadline {
+            Some(deadline) if deadline.at <= world.now => world.monitor_timer(),
+            Some(_) | None => Ok(()),
         }
     }
 

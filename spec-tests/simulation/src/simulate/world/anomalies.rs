@@ -20,6 +20,7 @@ impl<T: Transport> World<'_, T> {
         if self.plan.misuse_every != 0 {
             self.plan_misuse();
         }
+        self.plan_pause();
     }
 
     /// The time that the clock shows, right or wrong.
