@@ -9,6 +9,7 @@ mod many;
 mod metrics;
 mod only_mio;
 mod only_tokio;
+mod parts;
 mod subscribers;
 mod try_check_out;
 mod waiting;
