@@ -64,6 +64,7 @@ pub(crate) trait AnyClient: Send + Sync {
     fn pin(&self, selector: &Selector, purpose: Purpose) -> Result<Box<dyn AnyPin>, ClientError>;
     fn servers(&self) -> Vec<ServerStatus>;
     fn append_metadata(&self, driver: DriverInfo) -> bool;
+    fn request_checks(&self);
     fn close(&self);
     /// How many are still out after that time.
     fn close_within(&self, time: Duration) -> Result<(), u32>;
@@ -195,6 +196,10 @@ impl<R: AsyncRuntime> AnyClient for Client<R> {
         self.append_metadata(driver)
     }
 
+    fn request_checks(&self) {
+        self.request_checks();
+    }
+
     fn close(&self) {
         R::block_on(self.close());
     }
@@ -276,6 +281,10 @@ impl AnyClient for cenote_mio::Client {
 
     fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.append_metadata(driver)
+    }
+
+    fn request_checks(&self) {
+        self.request_checks();
     }
 
     fn close(&self) {

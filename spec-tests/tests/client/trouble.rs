@@ -18,6 +18,7 @@ on_all_runtimes!(
     a_known_server_is_asked_again_at_once,
     a_server_that_restarts,
     who_waits_for_a_server_has_it_checked,
+    a_requested_check_does_not_wait_for_the_heartbeat,
     a_write_concern_error_tells_of_the_server,
 );
 
@@ -108,6 +109,18 @@ fn who_waits_for_a_server_has_it_checked(shell: Shell) {
     });
     assert!(begin.elapsed() < Duration::from_secs(60));
     world.client.close();
+}
+
+fn a_requested_check_does_not_wait_for_the_heartbeat(shell: Shell) {
+    let only = standalone();
+    tell(&only, |server, now| {
+        server.set_fault(now, Script::new(Fault::Refuse));
+    });
+    let world = World::of(shell, &[&only], "heartbeatFrequencyMS=600000&connectTimeoutMS=5000");
+    world.until("refused", |world| world.error().is_some());
+    tell(&only, Server::clear_faults);
+    world.client.request_checks();
+    world.until_all_known();
 }
 
 // SD-29, SD-30: the write succeeded, and the server says that it shuts down, is not the primary any more, or
