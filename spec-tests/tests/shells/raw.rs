@@ -7,13 +7,14 @@ use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::error::{ConnectionError, Kind, OperationError, Stage};
 use cenote_core::uri::Compressor;
 use cenote_core::wire::{Flags, Header, Ids, MessageLimit, MessageWriter, OpCode};
-use cenote_endpoint::{Endpoint, Fault, Settings};
+use cenote_endpoint::{Endpoint, Fault, ListenOptions, Settings};
 
 use crate::shell::{AnyConnection, Shell, on_all_runtimes};
 use crate::world::{at, closed, ping, plain, pool, set, tls, with};
 
 on_all_runtimes!(
     whole_messages_are_exchanged,
+    the_limit_of_messages_is_the_servers,
     an_unacknowledged_write,
     an_unacknowledged_write_may_be_sent_as_a_command,
     misuse_is_refused_and_leaves_the_connection_usable,
@@ -109,6 +110,20 @@ fn whole_messages_are_exchanged(shell: Shell) {
     }
     let compressed = endpoint.with(|server, _| server.statistics()).compressed_commands;
     assert_eq!(compressed.len(), 3, "{compressed:?}");
+}
+
+fn the_limit_of_messages_is_the_servers(shell: Shell) {
+    let mut settings = Settings::default();
+    settings.limits.message_size = 4096;
+    let endpoint = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+    let (pool, _) = pool(shell, &endpoint.uri());
+    let mut connection = pool.check_out().expect("a connection");
+    assert_eq!(connection.message_limit().bytes(), 4096);
+    let large = rawdoc! { "ping": 1, "text": "x".repeat(4096) };
+    let text = configuration(connection.command("test", &large));
+    assert!(text.contains("takes only 4096"), "{text}");
+    let [first, second] = [(); 2].map(|()| connection.next_request_id());
+    assert_ne!(first, second);
 }
 
 // CO-19, MS-08: no reply comes, and the connection is usable at once.

@@ -12,7 +12,10 @@ use cenote_shell::connection::Lookup;
 use crate::shell::{Shell, on_all_runtimes};
 use crate::world::{ping, plain, refusal};
 
-on_all_runtimes!(a_silent_resolver_is_replaced_by_its_last_answer);
+on_all_runtimes!(
+    a_silent_resolver_is_replaced_by_its_last_answer,
+    a_lookup_that_is_dropped_fails_at_once,
+);
 
 /// What the resolver does with the next lookups.
 enum Mood {
@@ -53,4 +56,15 @@ fn a_silent_resolver_is_replaced_by_its_last_answer(shell: Shell) {
     let third = pool.check_out().expect("a connection");
     drop((first, second, third));
     assert!(ping(&pool));
+}
+
+fn a_lookup_that_is_dropped_fails_at_once(shell: Shell) {
+    let uri = "mongodb://db.test/?connectTimeoutMS=60000";
+    let pool = shell.pool_with_resolver(uri, |lookup| {
+        assert_eq!(format!("{lookup:?}"), "Lookup { host: \"db.test\", port: 27017, .. }");
+        drop(lookup);
+    });
+    let error = refusal(&pool);
+    assert!(error.stage() == Stage::Dns && !error.is_timeout(), "{error}");
+    assert!(error.to_string().contains("the resolver gave no answer"), "{error}");
 }

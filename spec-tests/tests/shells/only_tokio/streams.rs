@@ -111,6 +111,7 @@ async fn an_interrupt_ends_what_waits_and_what_comes_later() {
     });
     assert!(is_interrupted(&outcome.unwrap_err()));
     assert!(is_interrupted(&stream.write_all(b"more").await.unwrap_err()));
+    assert!(is_interrupted(&stream.flush().await.unwrap_err()));
     assert!(is_interrupted(&stream.done().await.unwrap_err()));
     drop(connection);
     assert_eq!(closed(&events, 0), ["error"]);
@@ -197,6 +198,10 @@ async fn both_directions_are_told() {
         }
     }
     drop((reader, writer));
+    let mut stream = connection.interruptible();
+    assert!(is_interrupted(&stream.flush().await.unwrap_err()));
+    assert!(is_interrupted(&stream.shutdown().await.unwrap_err()));
+    drop(stream);
     drop(connection);
     assert_eq!(pool.snapshot().total, 0, "interrupted, and so not healthy");
 }
