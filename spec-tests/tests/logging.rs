@@ -2,15 +2,18 @@
 //! of it.
 
 use std::fmt::{Debug, Write};
+use std::io;
 use std::process::Command;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::log::LogSettings;
 use cenote_core::pool::PoolOptions;
+use cenote_mio::Recording;
 use tokio::runtime;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -22,7 +25,7 @@ struct Lines(Arc<Mutex<Vec<String>>>);
 
 impl Subscriber for Lines {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "cenote::connection"
+        ["cenote::connection", "cenote::trace"].contains(&metadata.target())
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -145,10 +148,53 @@ fn messages_have_the_words_and_keys_of_the_specification() {
         assert_eq!(messages, expected(), "{messages:#?}");
     }
     with_a_subscriber_that_blocks();
+    with_traces_that_fail_and_succeed(&lines);
     let said = lines.0.lock().unwrap();
     let dropped: Vec<_> = said.iter().filter(|line| line.contains("dropped")).collect();
     let text = "WARN message=Events are dropped: a subscriber blocks, or takes too long";
     assert_eq!(dropped, [&format!("{text} serverHost=db.example.com serverPort=27017")]);
+    let gave_up: Vec<_> = said.iter().filter(|line| line.contains("without waiting")).collect();
+    let text = "WARN message=Connection pool closed without waiting longer: a subscriber blocks";
+    assert_eq!(gave_up, [&format!("{text} serverHost=db.example.com serverPort=27017")]);
+}
+
+/// A recording that cannot be written, and a dump of the first timeout.
+fn with_traces_that_fail_and_succeed(lines: &Lines) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = PoolOptions::default().with_max_pool_size(1);
+    let address = "db.example.com".parse().expect("an address");
+    let pool = cenote_mio::Builder::new(address, Once)
+        .options(options.with_wait_queue_timeout(Duration::from_millis(1)))
+        .record(Recording::to_writer(Full))
+        .dump_traces_into(folder.path())
+        .build()
+        .expect("a pool");
+    pool.ready();
+    let first = pool.check_out().expect("a connection");
+    pool.check_out().expect_err("nothing is there");
+    pool.end_recording().expect_err("it cannot be written");
+    drop(first);
+    pool.close();
+    let said = lines.0.lock().expect("no panic");
+    let of_traces: Vec<_> = said.iter().filter(|line| line.contains("Trace ")).collect();
+    let [dumped, failed] = of_traces[..] else { panic!("{of_traces:?}") };
+    let path = folder.path().display();
+    assert!(dumped.starts_with(&format!("WARN message=Trace of the first timeout path={path}/")));
+    let error = "no trace can be written: no space left";
+    assert_eq!(failed, &format!("WARN message=Trace cannot be written error={error}"));
+}
+
+/// A disk without space.
+struct Full;
+
+impl io::Write for Full {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::Error::other("no space left"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Drops several events.
@@ -175,9 +221,9 @@ fn with_a_subscriber_that_blocks() {
         drop(is_in);
         (0..3).for_each(|_| drop(pool.check_out().expect("a connection")));
         assert!(pool.dropped_events() > 1);
+        pool.close(); // It waits for the subscriber, and gives up.
         drop(leave);
     });
-    pool.close();
 }
 
 /// About the connection string.

@@ -1,12 +1,13 @@
 //! Recordings.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use cenote_core::trace::{Disclosure, JournalOptions, Replay};
 use cenote_tokio::{Recording, RecordingError};
 use tempfile::tempdir;
 
-use crate::paper::{Broken, Paper, Slow, life, steps};
+use crate::paper::{Broken, Paper, Slow, begun_life, life, steps};
 use crate::subject::{Setup, Subject, at_most, failure};
 
 /// Two connections, one of them from a failure, and a clear.
@@ -67,6 +68,19 @@ pub(crate) fn everything_is_recorded_from_the_first_input_on<S: Subject>() {
     pool.end_recording().expect("nothing to end");
     drop(pool);
     assert_eq!(fs::read(&path).expect("a file"), trace);
+}
+
+/// A recording that is not ended is at most a second behind, and so is what a crash leaves.
+pub(crate) fn a_recording_is_written_as_it_goes_on<S: Subject>() {
+    let paper = Paper::default();
+    let pool = S::build(recorded(2, Recording::to_writer(paper.clone()))).expect("a pool");
+    live(&pool);
+    let began = Instant::now();
+    while begun_life(&paper.read()) != LIFE[..15] {
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", begun_life(&paper.read()));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    pool.close();
 }
 
 pub(crate) fn the_trace_is_whole_when_the_pool_is_gone<S: Subject>() {

@@ -33,6 +33,7 @@ macro_rules! on_both {
 on_both! {
     cases:
         everything_is_recorded_from_the_first_input_on
+        a_recording_is_written_as_it_goes_on
         the_trace_is_whole_when_the_pool_is_gone
         many_chunks_keep_their_order
         a_writer_that_fails_ends_the_recording_and_not_the_pool

@@ -18,6 +18,8 @@ fn the_first_panic_is_dumped() {
     somewhere_else::<OnMio>();
     under_the_lock::<OnTokio>();
     under_the_lock::<OnMio>();
+    one_after_the_other::<OnTokio>();
+    one_after_the_other::<OnMio>();
 }
 
 fn somewhere_else<S: Subject>() {
@@ -44,6 +46,20 @@ fn under_the_lock<S: Subject>() {
     let last = steps.last().expect("a step");
     assert!(last.refused && matches!(last.input, Input::Clear { .. }), "{last:?}");
     pool.close(); // It goes on.
+}
+
+/// A panic is dumped by every pool, and only the first one: not the next, under the lock of a pool.
+fn one_after_the_other<S: Subject>() {
+    let folders = [(); 2].map(|()| tempdir().expect("a folder"));
+    let options = PoolOptions::default().with_load_balanced(true);
+    let pools = folders.each_ref().map(|folder| pool::<S>(options.clone(), folder.path()));
+    let thread = std::thread::spawn(|| panic!("on purpose, to be dumped"));
+    thread.join().expect_err("it panics");
+    for (pool, folder) in pools.iter().zip(&folders) {
+        catch_unwind(AssertUnwindSafe(|| pool.clear(failure(), false))).expect_err("it panics");
+        let names: Vec<_> = dump(folder.path()).iter().map(|step| step.input.name()).collect();
+        assert_eq!(names, Vec::<&str>::new(), "nothing had happened at the first panic");
+    }
 }
 
 fn pool<S: Subject>(options: PoolOptions, folder: &Path) -> S {

@@ -77,6 +77,14 @@ pub(crate) fn life(trace: &[u8]) -> Vec<&'static str> {
     names.filter(|name| !matches!(*name, "Timer" | "Handshaken")).collect()
 }
 
+/// The same of a trace that is still being written.
+pub(crate) fn begun_life(trace: &[u8]) -> Vec<&'static str> {
+    let Ok(mut replay) = Replay::new(trace) else { return Vec::new() };
+    let mut step = || replay.step(&mut |_| {}).ok().flatten();
+    let names = std::iter::from_fn(|| step().map(|step| step.input.name()));
+    names.filter(|name| !matches!(*name, "Timer" | "Handshaken")).collect()
+}
+
 /// The dumps of a folder whose name ends so.
 pub(crate) fn dumps(folder: &Path, reason: &str) -> Vec<PathBuf> {
     let files = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
