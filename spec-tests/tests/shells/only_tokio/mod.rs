@@ -1,6 +1,7 @@
 //! What tokio alone can do.
 
 mod cancellation;
+mod debug;
 mod operations;
 mod raw;
 mod runtimes;
