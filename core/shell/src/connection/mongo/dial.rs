@@ -167,7 +167,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::super::test_runtime::{Attempt, TestRuntime};
-    use super::{MongoConnector, alternate};
+    use super::{MongoConnector, alternate, race};
     use crate::connection::Lookup;
 
     #[test]
@@ -254,6 +254,26 @@ mod tests {
             assert_eq!(dial(host, None).await.0, Err(Stage::Dns));
         }
         assert_eq!(asked.lock().unwrap().len(), 5);
+    }
+
+    /// The first error counts, but one that the server had no part in counts last. By the numbers of Linux.
+    #[cfg(target_os = "linux")]
+    #[tokio::test(start_paused = true)]
+    async fn of_several_addresses_the_first_error_of_the_network_counts() {
+        const NO_FILES: u16 = 24;
+        const NO_FILES_IN_THE_SYSTEM: u16 = 23;
+        const REFUSED: u16 = 111;
+        const UNREACHABLE: u16 = 113;
+        let runtime = TestRuntime::new(|address| Attempt::Fails(address.port().into()));
+        for (codes, expected) in [
+            ([NO_FILES, REFUSED, UNREACHABLE], REFUSED),
+            ([REFUSED, NO_FILES, UNREACHABLE], REFUSED),
+            ([NO_FILES, NO_FILES_IN_THE_SYSTEM, NO_FILES_IN_THE_SYSTEM], NO_FILES),
+        ] {
+            let addresses = codes.map(|code| ([10, 0, 0, 1], code).into());
+            let error = race(&runtime, addresses.to_vec()).await.err().unwrap();
+            assert_eq!(error.raw_os_error(), Some(expected.into()), "{codes:?}");
+        }
     }
 
     async fn resolve(uri: &str, resolver: impl Fn(Lookup) + Send + Sync + 'static) -> Stage {

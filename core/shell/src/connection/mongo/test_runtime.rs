@@ -23,6 +23,8 @@ type Accept = dyn Fn(SocketAddr) -> Attempt + Send + Sync;
 pub(super) enum Attempt {
     Connected(DuplexStream),
     Refused,
+    /// With that number of the operating system.
+    Fails(i32),
     /// Neither, for ever.
     Silent,
 }
@@ -101,6 +103,7 @@ impl Network for TestRuntime {
         match (self.accept)(address) {
             Attempt::Connected(stream) => Ok(stream.compat()),
             Attempt::Refused => Err(io::ErrorKind::ConnectionRefused.into()),
+            Attempt::Fails(code) => Err(io::Error::from_raw_os_error(code)),
             Attempt::Silent => std::future::pending().await,
         }
     }
