@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::panic::Location;
+use std::path::Path;
 use std::pin::{Pin, pin};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
@@ -17,6 +19,7 @@ use cenote_shell::event::Subscribers;
 use cenote_shell::interrupt::Interrupt;
 use cenote_shell::leak::LeakDetector;
 use cenote_shell::outbox::{Outbox, release};
+use cenote_shell::platform::environment;
 use cenote_shell::pool::Pool;
 use cenote_shell::runtime::Runtime;
 use cenote_shell::trace::Recording;
@@ -56,6 +59,13 @@ fn an_outbox_performs_what_was_pushed() {
     let mut performed = Vec::new();
     release(lock, guard, |action| performed.push(action));
     assert_eq!(performed, [1, 2]);
+    assert!(lock().is_idle());
+
+    // In a child process there is neither the action nor the thread that drains.
+    lock().push(3);
+    let of_parent = lock().claim().expect("it was queued");
+    lock().push(4);
+    assert_eq!((of_parent.len(), lock().forget().queued()), (1, 1));
     assert!(lock().is_idle());
 }
 
@@ -163,6 +173,26 @@ fn leak_detection_is_switched_with_the_options() {
         detector.set_options(options);
         assert_eq!(detector.note(id, Location::caller()), is_on);
         assert_eq!(format!("{detector:?}"), format!("LeakDetector {{ is_on: {is_on}, .. }}"));
+    }
+}
+
+/// Of which hello tells the server. In a process whose environment has something to say.
+#[test]
+fn the_environment_is_that_of_the_process() {
+    const TEST: &str = "parts::the_environment_is_that_of_the_process";
+    if std::env::var_os("VERCEL").is_none() {
+        let mut same = Command::new(std::env::current_exe().expect("this test"));
+        let output = same.args(["--exact", TEST]).env("VERCEL", "1").output().expect("it runs");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
+        return;
+    }
+    let environment = environment();
+    assert_eq!(environment.variables.get("VERCEL").map(String::as_str), Some("1"));
+    assert_eq!(environment.architecture.as_deref(), Some(std::env::consts::ARCH));
+    assert_eq!(environment.has_dockerenv, Path::new("/.dockerenv").exists());
+    if cfg!(target_os = "linux") {
+        assert_eq!(environment.os_type.as_deref(), Some("Linux"));
     }
 }
 
