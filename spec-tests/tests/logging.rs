@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
@@ -20,7 +20,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 /// A line for each message, with its fields in their order.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
 impl Subscriber for Lines {
@@ -149,6 +149,7 @@ fn messages_have_the_words_and_keys_of_the_specification() {
     }
     with_a_subscriber_that_blocks();
     with_traces_that_fail_and_succeed(&lines);
+    with_a_connection_held_for_long(&lines);
     let said = lines.0.lock().unwrap();
     let dropped: Vec<_> = said.iter().filter(|line| line.contains("dropped")).collect();
     let text = "WARN message=Events are dropped: a subscriber blocks, or takes too long";
@@ -156,6 +157,29 @@ fn messages_have_the_words_and_keys_of_the_specification() {
     let gave_up: Vec<_> = said.iter().filter(|line| line.contains("without waiting")).collect();
     let text = "WARN message=Connection pool closed without waiting longer: a subscriber blocks";
     assert_eq!(gave_up, [&format!("{text} serverHost=db.example.com serverPort=27017")]);
+}
+
+/// Which is logged once, without a callback.
+fn with_a_connection_held_for_long(lines: &Lines) {
+    let threshold = Duration::from_millis(1);
+    let address = "db.example.com".parse().expect("an address");
+    let pool = cenote_mio::Builder::new(address, Once)
+        .options(PoolOptions::default().with_leak_detection_threshold(threshold))
+        .build()
+        .expect("a pool");
+    pool.ready();
+    let held = pool.check_out().expect("a connection");
+    let text = "WARN message=Connection held for long: was it leaked? \
+                serverHost=db.example.com serverPort=27017 driverConnectionId=1 heldMS=";
+    let began = Instant::now();
+    while !lines.0.lock().expect("no panic").iter().any(|line| {
+        line.starts_with(text) && line.contains(" checkedOutAt=spec-tests/tests/logging.rs:")
+    }) {
+        assert!(began.elapsed() < Duration::from_secs(20), "{lines:?}");
+        thread::sleep(threshold);
+    }
+    drop(held);
+    pool.close();
 }
 
 /// A recording that cannot be written, and a dump of the first timeout.

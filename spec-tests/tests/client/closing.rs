@@ -1,6 +1,7 @@
 //! Closing a client, and dropping it.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ on_all_runtimes!(
     pools_close_in_their_order,
     who_waits_hears_of_it,
     what_is_still_out,
+    closing_waits_for_what_is_out,
     dropped_it_closes,
 );
 
@@ -77,6 +79,23 @@ fn what_is_still_out(shell: Shell) {
     assert_eq!(world.client.close_within(Duration::from_secs(20)), Ok(()));
     world.client.close();
     until_open(&only, 0);
+}
+
+fn closing_waits_for_what_is_out(shell: Shell) {
+    let only = standalone();
+    let world = World::of(shell, &[&only], "");
+    let connection = world.check_out(&Selector::Any);
+    let is_out = AtomicBool::new(true);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // Closing waits by now, or finds nothing that is out.
+            thread::sleep(Duration::from_millis(100));
+            is_out.store(false, Ordering::SeqCst);
+            drop(connection);
+        });
+        world.client.close();
+        assert!(!is_out.load(Ordering::SeqCst));
+    });
 }
 
 /// The last clone that is dropped closes, sockets of monitors and of pools.

@@ -1,7 +1,7 @@
 //! Recordings.
 
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use cenote_core::trace::{Disclosure, JournalOptions, Replay};
 use cenote_tokio::{Recording, RecordingError};
@@ -60,6 +60,9 @@ pub(crate) fn everything_is_recorded_from_the_first_input_on<S: Subject>() {
     assert_eq!(life(&trace), LIFE);
     let replay = Replay::new(trace.as_slice()).expect("a trace");
     assert!(replay.header().is_new);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
+    let age = i64::try_from(now.as_millis()).expect("a date") - replay.header().origin;
+    assert!((0..60_000).contains(&age), "{age} ms");
     assert_eq!(replay.header().address.as_deref(), Some("db.example.com:27017"));
     assert!(replay.header().program.as_deref().is_some_and(|name| name.starts_with(S::PROGRAM)));
 

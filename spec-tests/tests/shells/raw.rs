@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use bson::{RawDocumentBuf, rawdoc};
+use bson::{RawBson, RawDocumentBuf, rawdoc};
 use cenote_core::error::{ConnectionError, Kind, OperationError, Stage};
 use cenote_core::uri::Compressor;
 use cenote_core::wire::{Flags, Header, Ids, MessageLimit, MessageWriter, OpCode};
@@ -164,6 +164,13 @@ fn an_unacknowledged_write_may_be_sent_as_a_command(shell: Shell) {
     let reply = connection.command("test", &insert).expect("it works");
     assert_eq!(reply.get_f64("ok").ok(), Some(1.0));
     assert!(connection.is_reusable());
+
+    // Zero of every numeric type says so.
+    for zero in [RawBson::Int32(0), RawBson::Int64(0), RawBson::Double(0.0)] {
+        let concern = rawdoc! { "w": zero };
+        let insert = rawdoc! { "insert": "c", "documents": [{}], "writeConcern": concern };
+        connection.command_unacknowledged("test", &insert).expect("it works");
+    }
 }
 
 fn misuse_is_refused_and_leaves_the_connection_usable(shell: Shell) {
