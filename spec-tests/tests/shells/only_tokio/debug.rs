@@ -6,11 +6,28 @@ use cenote_core::client::Selector;
 use cenote_core::pool::Purpose;
 use cenote_core::uri::ConnectionString;
 use cenote_endpoint::{Endpoint, Fault, ListenOptions, Settings, User};
+use cenote_shell::client::{BuiltClient, ClientBuildError, ClientBuilder, ClientInner, ClientPlan};
+use cenote_shell::runtime::CurrentRuntime;
 use cenote_shell::trace::Recording;
-use cenote_tokio::{Client, MongoConnector, Pool};
+use cenote_tokio::{Client, MongoConnector, Pool, Tokio};
 
 use super::world::checked;
 use crate::world::{at, set};
+
+/// A client with a face of its own.
+struct Embedded {
+    of_plan: String,
+    inner: ClientInner<Tokio>,
+}
+
+impl BuiltClient for Embedded {
+    type Pool = Pool;
+
+    fn build(plan: ClientPlan<Pool>) -> Result<Self, ClientBuildError> {
+        let of_plan = format!("{plan:?}");
+        Ok(Self { of_plan, inner: ClientInner::start(plan, Tokio::current())? })
+    }
+}
 
 #[tokio::test]
 async fn debug_output_names_the_server_and_no_secret() {
@@ -45,6 +62,10 @@ async fn debug_output_names_the_server_and_no_secret() {
     let pinned = client.pin(&Selector::Any, Purpose::Cursor).await.unwrap();
     let connector = MongoConnector::new(&ConnectionString::parse(&uri).unwrap()).unwrap();
 
+    let embedded: Embedded = ClientBuilder::from_uri(&uri).unwrap().build().unwrap();
+    let server = &embedded.inner.servers()[0];
+    let of_pool_plan = format!("{:?}", Pool::builder(&uri).unwrap().into_plan());
+
     let failure = failure.lock().expect("no panic").clone();
     for (shown, name, part) in [
         (of_builder, "Builder", &*port),
@@ -56,6 +77,11 @@ async fn debug_output_names_the_server_and_no_secret() {
         (of_client_builder, "ClientBuilder", &*port),
         (format!("{client:?}"), "Client", "servers: 1"),
         (format!("{pinned:?}"), "Pinned", &*port),
+        (embedded.of_plan, "ClientPlan", &*port),
+        (of_pool_plan, "PoolPlan", &*port),
+        (format!("{server:?}"), "Server", &*port),
+        (format!("{:?}", server.monitor().unwrap()), "MonitorDriver", &*port),
+        (format!("{:?}", embedded.inner), "ClientInner", "settings"),
         (format!("{connector:?}"), "MongoConnector", "settings: Settings { options"),
     ] {
         assert!(
