@@ -42,3 +42,26 @@ impl Drop for ReentrancyGuard {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::ReentrancyGuard;
+
+    /// Callbacks of three pools, each within the one before.
+    #[test]
+    fn callbacks_are_left_one_by_one() {
+        let pools = [1, 2, 3].map(Arc::new);
+        let mut guards = Vec::new();
+        for pool in &pools {
+            assert!(!ReentrancyGuard::is_here(pool));
+            guards.push(ReentrancyGuard::enter(pool));
+        }
+        for left in [3, 2, 1, 0] {
+            guards.truncate(left);
+            let here = pools.each_ref().map(ReentrancyGuard::is_here);
+            assert_eq!(here, [left > 0, left > 1, left > 2]);
+        }
+    }
+}
