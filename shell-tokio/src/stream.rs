@@ -54,7 +54,10 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> TokioIo for TokioStream
 /// A TCP connection.
 pub(crate) fn tcp(stream: TcpStream) -> Box<dyn TokioIo> {
     let is_readable = |it: &TcpStream| {
-        Some(has_input(it.try_io(Interest::READABLE, || peek(&SockRef::from(it)))))
+        let mut is_readable = false;
+        // Called only if the socket has become readable since a read would have blocked.
+        let _ = it.try_io(Interest::READABLE, || peek(&SockRef::from(it), &mut is_readable));
+        Some(is_readable)
     };
     Box::new(TokioStream { stream, is_readable })
 }
@@ -62,19 +65,19 @@ pub(crate) fn tcp(stream: TcpStream) -> Box<dyn TokioIo> {
 /// A connection to a Unix domain socket.
 pub(crate) fn unix(stream: UnixStream) -> Box<dyn TokioIo> {
     let is_readable = |it: &UnixStream| {
-        Some(has_input(it.try_io(Interest::READABLE, || peek(&SockRef::from(it)))))
+        let mut is_readable = false;
+        let _ = it.try_io(Interest::READABLE, || peek(&SockRef::from(it), &mut is_readable));
+        Some(is_readable)
     };
     Box::new(TokioStream { stream, is_readable })
 }
 
-/// Called by tokio only if the socket has become readable since a read would have blocked.
+/// Finds out whether a read would not block. Returns what tokio has to know of it.
 #[cold]
-fn peek(socket: &SockRef<'_>) -> io::Result<usize> {
-    socket.peek(&mut [MaybeUninit::uninit()])
-}
-
-fn has_input(peeked: io::Result<usize>) -> bool {
-    !matches!(peeked, Err(error) if error.kind() == ErrorKind::WouldBlock)
+fn peek(socket: &SockRef<'_>, is_readable: &mut bool) -> io::Result<usize> {
+    let peeked = socket.peek(&mut [MaybeUninit::uninit()]);
+    *is_readable = !matches!(&peeked, Err(error) if error.kind() == ErrorKind::WouldBlock);
+    peeked
 }
 
 impl<S: AsyncRead + Unpin> futures_io::AsyncRead for TokioStream<S> {
