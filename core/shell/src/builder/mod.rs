@@ -118,9 +118,8 @@ impl<P: BuiltPool> Builder<P> {
     /// that uses the pool or opens its connections, one call at a time; meanwhile other callers are served, and
     /// sockets opened, interrupted and closed, unless that needs the same thread. The thread that has begun to
     /// tell events tells those of all other threads until there are none, possibly in a guard's drop: a slow
-    /// subscriber occupies that thread, and the events that [wait](Self::event_queue) for it fill the memory. A
-    /// subscriber that takes microseconds should send the
-    /// events [to a channel](Self::event_channel).
+    /// subscriber occupies that thread, and events [wait](Self::event_queue) for it in memory. A subscriber that
+    /// takes longer than microseconds should send the events [to a channel](Self::event_channel).
     ///
     /// It may use the pool, but must not block until the pool does something: a check-out that is not served at
     /// once would wait for what comes after this call. A panic in it is contained.
