@@ -6,9 +6,11 @@
 use std::time::Duration;
 
 use cenote::conversation::Conversation;
-use cenote::workload::{self, Busy, Crowd, Recorded, Warm, WarmOnMio, WarmOnTokio};
+use cenote::workload::{self, Busy, Crowd, OnSocket, Recorded, Warm, WarmOnMio, WarmOnTokio};
 use cenote_core::connect::ScramCache;
 use cenote_core::pool::{Maintenance, PoolOptions};
+use cenote_core::uri::ConnectionString;
+use cenote_endpoint::{Endpoint, ListenOptions, Settings};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -62,6 +64,10 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-mio, timed, counted", 10_000, Some(1_780), |n| {
         WarmOnMio::new(timed(), true).pairs(n);
     }),
+    ("pair with a socket through cenote-tokio", 10_000, Some(920), |n| on_tokio::<true>(n)),
+    ("the same, not looked at: pair, cenote-tokio", 10_000, None, |n| on_tokio::<false>(n)),
+    ("pair with a socket through cenote-mio", 10_000, Some(940), |n| on_mio::<true>(n)),
+    ("the same, not looked at: pair, cenote-mio", 10_000, None, |n| on_mio::<false>(n)),
     ("enqueue one of 1,000", 1_000, None, |n| enqueue(n)),
     ("enqueue one of 10,000", 10_000, None, |n| enqueue(n)),
     ("enqueue one of 100,000", 100_000, None, |n| enqueue(n)),
@@ -119,6 +125,30 @@ fn untimed() -> PoolOptions {
 /// With an idle time and a limit for waiting, as services have them.
 fn timed() -> PoolOptions {
     PoolOptions::default().with_max_idle_time(HOUR).with_wait_queue_timeout(HOUR)
+}
+
+/// Pairs of a connection to an endpoint, which the pool looks at before it hands it out if `LOOKS`.
+fn on_tokio<const LOOKS: bool>(n: u64) {
+    let (_endpoint, uri) = endpoint();
+    let connector =
+        OnSocket::<_, LOOKS>(cenote_tokio::MongoConnector::new(&uri).expect("no files"));
+    let builder = cenote_tokio::Builder::new(uri.hosts[0].clone(), connector);
+    WarmOnTokio::start(builder.options(untimed())).pairs(n);
+}
+
+/// As [`on_tokio`].
+fn on_mio<const LOOKS: bool>(n: u64) {
+    let (_endpoint, uri) = endpoint();
+    let connector = OnSocket::<_, LOOKS>(cenote_mio::MongoConnector::new(&uri).expect("no files"));
+    let builder = cenote_mio::Builder::new(uri.hosts[0].clone(), connector);
+    WarmOnMio::start(builder.options(untimed())).pairs(n);
+}
+
+fn endpoint() -> (Endpoint, ConnectionString) {
+    let endpoint = Endpoint::start(Settings::default(), ListenOptions::default());
+    let endpoint = endpoint.expect("an endpoint");
+    let uri = ConnectionString::parse(&endpoint.uri()).expect("a connection string");
+    (endpoint, uri)
 }
 
 /// With the result of PBKDF2 from the first time.

@@ -3,6 +3,7 @@
 
 mod callgrind;
 mod on_mio;
+mod on_socket;
 mod on_tokio;
 
 use std::time::Duration;
@@ -15,6 +16,7 @@ use cenote_core::trace::Recorder;
 
 pub use callgrind::instructions_of;
 pub use on_mio::WarmOnMio;
+pub use on_socket::OnSocket;
 pub use on_tokio::{Numbers, WarmOnTokio};
 
 /// A shell with payloads as small as a real one's: a slot number each.

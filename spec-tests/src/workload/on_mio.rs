@@ -19,8 +19,8 @@ impl Connector<EventLoop> for Numbers {
 
 /// A pool with one idle connection, for threads.
 #[derive(Debug)]
-pub struct WarmOnMio {
-    pool: Pool<Numbers>,
+pub struct WarmOnMio<K: Connector<EventLoop> = Numbers> {
+    pool: Pool<K>,
 }
 
 impl WarmOnMio {
@@ -39,6 +39,18 @@ impl WarmOnMio {
                 count.fetch_add(1, Ordering::Relaxed);
             });
         }
+        Self::start(builder)
+    }
+}
+
+impl<K: Connector<EventLoop>> WarmOnMio<K> {
+    /// Makes it, and opens its connection.
+    ///
+    /// # Panics
+    ///
+    /// With options that contradict each other, or when there is no connection.
+    #[must_use]
+    pub fn start(builder: Builder<K>) -> Self {
         let pool = builder.build().expect("good options");
         pool.ready();
         drop(pool.check_out().expect("a connection"));
@@ -60,7 +72,7 @@ impl WarmOnMio {
 }
 
 /// Its thread has ended then, and does not allocate during another measurement.
-impl Drop for WarmOnMio {
+impl<K: Connector<EventLoop>> Drop for WarmOnMio<K> {
     fn drop(&mut self) {
         self.pool.close();
     }

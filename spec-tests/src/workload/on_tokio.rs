@@ -22,9 +22,9 @@ impl Connector<Tokio> for Numbers {
 
 /// A pool with one idle connection, and the thread that uses it.
 #[derive(Debug)]
-pub struct WarmOnTokio {
+pub struct WarmOnTokio<K: Connector<Tokio> = Numbers> {
     runtime: Runtime,
-    pool: Pool<Numbers>,
+    pool: Pool<K>,
 }
 
 impl WarmOnTokio {
@@ -58,11 +58,22 @@ impl WarmOnTokio {
     }
 
     fn built(build: impl FnOnce(Builder<Numbers>) -> Builder<Numbers>) -> Self {
+        Self::start(build(Builder::new("localhost".parse().expect("an address"), Numbers)))
+    }
+}
+
+impl<K: Connector<Tokio>> WarmOnTokio<K> {
+    /// Makes it, and opens its connection.
+    ///
+    /// # Panics
+    ///
+    /// With options that contradict each other, or when there is no connection.
+    #[must_use]
+    pub fn start(builder: Builder<K>) -> Self {
         let runtime = runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let pool = runtime.block_on(async {
-            let address = "localhost".parse().expect("an address");
-            let pool = build(Builder::new(address, Numbers)).build().expect("good options");
+            let pool = builder.build().expect("good options");
             pool.ready();
             drop(pool.check_out().await.expect("a connection"));
             pool
