@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,8 +16,11 @@ use cenote_check::EventGuard;
 use cenote_core::pool::Purpose;
 use cenote_core::trace::Replay;
 use cenote_endpoint::{Endpoint, Fault, ListenOptions, Script, Settings};
-use cenote_mio::{Builder, MongoConnector, OperationError, Pool, PooledConnection};
+use cenote_mio::{
+    Builder, MongoConnector, OperationError, Pool, PoolSource, PooledConnection, RequestId,
+};
 use fork::{Fork, fork};
+use mio::{Events, Poll};
 
 /// Longer than anything takes on the slowest machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -81,21 +85,17 @@ fn ping(connection: &mut PooledConnection<MongoConnector>) -> Result<(), Operati
     connection.command("admin", &rawdoc! { "ping": 1 }).map(drop)
 }
 
-/// Forks, has the child act, and says how that went. The parent has what it had.
-fn in_a_child(
-    pool: Pool,
-    inherited: PooledConnection<MongoConnector>,
-    act: impl FnOnce(Pool, PooledConnection<MongoConnector>),
-) -> (String, Pool, PooledConnection<MongoConnector>) {
+/// Forks, has the child act on what it inherits, and returns how that went. The parent has what it had.
+fn in_a_child<T>(inherited: T, pool: impl Fn(&T) -> &Pool, act: impl FnOnce(T)) -> (String, T) {
     let (mut report, mut to_parent) = UnixStream::pair().expect("two sockets");
-    if pool.while_quiet(fork).expect("a child") == Fork::Child {
+    if pool(&inherited).while_quiet(fork).expect("a child") == Fork::Child {
         let hangs = to_parent.try_clone().expect("the same socket");
         thread::spawn(move || {
             thread::sleep(PATIENCE);
             let _ = (&hangs).write_all(b"it hangs");
             std::process::exit(0);
         });
-        let outcome = catch_unwind(AssertUnwindSafe(|| act(pool, inherited)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| act(inherited)));
         let text = outcome.map_or_else(
             |panic| panic.downcast_ref::<String>().cloned().unwrap_or("a panic".to_owned()),
             |()| "well".to_owned(),
@@ -106,7 +106,7 @@ fn in_a_child(
     drop(to_parent);
     let mut text = String::new();
     report.read_to_string(&mut text).expect("a report");
-    (text, pool, inherited)
+    (text, inherited)
 }
 
 /// What the child does; it has this thread and no other.
@@ -185,7 +185,8 @@ fn a_child_that_does_not_go_on_does_no_harm() {
         let inherited = pool.check_out().unwrap();
         drop(pool.check_out().unwrap()); // Another one, which is idle.
         let before = relay.counts();
-        let (text, pool, mut inherited) = in_a_child(pool, inherited, act);
+        let act = |(pool, inherited)| act(pool, inherited);
+        let (text, (pool, mut inherited)) = in_a_child((pool, inherited), |it| &it.0, act);
         assert_eq!((text.as_str(), relay.counts()), ("well", before));
         ping(&mut inherited).unwrap();
         ping(&mut pool.check_out().unwrap()).unwrap();
@@ -231,8 +232,8 @@ fn a_child_goes_on_without_its_parents_sockets() {
             thread::yield_now();
         }
         let before = relay.counts();
-        let (text, pool, mut inherited) =
-            in_a_child(pool, inherited, |pool, inherited| live_on(&pool, inherited, &sentry));
+        let act = |(pool, inherited): (Pool, _)| live_on(&pool, inherited, &sentry);
+        let (text, (pool, mut inherited)) = in_a_child((pool, inherited), |it| &it.0, act);
         assert_eq!(text, "well");
         assert_eq!(relay.counts()[..2], before[..2], "not a byte, and no end");
         assert_eq!(relay.counts().len(), 5, "two of the child's own");
@@ -251,5 +252,78 @@ fn a_child_goes_on_without_its_parents_sockets() {
         let recorded = inputs(&std::fs::read(&file).unwrap());
         assert!(!recorded.contains(&"ResetAfterFork"), "{recorded:?}");
         assert_eq!(recorded.last(), Some(&"Close"));
+    }
+}
+
+/// A pool in an event loop of the application, and that loop.
+struct Embedded {
+    source: PoolSource,
+    poll: Poll,
+}
+
+impl Embedded {
+    const TOKENS: Range<usize> = 0..8;
+
+    /// Turns the loop until this request has its answer.
+    fn connection(&mut self, request: RequestId) -> PooledConnection<MongoConnector> {
+        let mut events = Events::with_capacity(8);
+        loop {
+            if let Some((answered, outcome)) = self.source.next_ready() {
+                assert_eq!(answered, request);
+                return outcome.expect("a connection");
+            }
+            self.poll.poll(&mut events, self.source.next_timeout()).expect("events");
+            for event in &events {
+                self.source.handle_event(event);
+            }
+            self.source.turn();
+        }
+    }
+
+    /// In the child: another loop, in which the pool has nothing of the parent's.
+    fn live_on(mut self, asked: RequestId) {
+        self.poll = Poll::new().expect("a poll");
+        let registry = self.poll.registry();
+        for _ in 0..2 {
+            // The second time does nothing.
+            self.source.reset_after_fork(registry, Self::TOKENS, || {}).expect("a new loop");
+        }
+        assert_eq!(self.source.pool().snapshot().total, 0);
+        self.source.cancel(asked); // It was the parent's.
+        let request = self.source.check_out();
+        ping(&mut self.connection(request)).expect("it works");
+    }
+}
+
+#[test]
+fn an_embedded_pool_goes_on_in_a_child() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    for options in [ListenOptions::default(), ListenOptions::with_tls()] {
+        let endpoint = Endpoint::start(Settings::default(), options).unwrap();
+        let poll = Poll::new().unwrap();
+        let (builder, sentry) = judged(Pool::builder(&endpoint.uri()).unwrap());
+        let tokens = Embedded::TOKENS;
+        let source = PoolSource::new(builder, poll.registry(), tokens, || {}).unwrap();
+        source.pool().ready();
+        let mut parent = Embedded { source, poll };
+        let request = parent.source.check_out();
+        drop(parent.connection(request));
+        let request = parent.source.check_out();
+        let mut held = parent.connection(request);
+        // This one is being opened at the fork.
+        let opening = parent.source.check_out();
+        let address = parent.source.pool().address().clone();
+        let (text, mut parent) = in_a_child(
+            parent,
+            |it| it.source.pool(),
+            |child| {
+                sentry.is_reset_after_fork(&address);
+                child.live_on(opening);
+            },
+        );
+        assert_eq!(text, "well");
+        ping(&mut held).unwrap();
+        ping(&mut parent.connection(opening)).unwrap();
+        assert_eq!(parent.source.pool().snapshot().connections_created, 2);
     }
 }
