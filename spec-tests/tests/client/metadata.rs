@@ -25,6 +25,11 @@ fn monitors_send_the_metadata(shell: Shell) {
     let world = World::of(shell, &[&only], SOON);
     world.until_all_known();
     until_open(&only, 2);
+    // The second socket is open a moment before its hello is sent.
+    until_so(|| {
+        let hellos = only.with(|server, _| server.statistics().commands.get("isMaster").copied());
+        if hellos == Some(2) { Ok(()) } else { Err(format!("{hellos:?} hellos")) }
+    });
     let accepted = only.with(|server, _| server.statistics().accepted);
     let name = told(&only);
     let driver = DriverInfo::new("framework", Some("2.0"), None).expect("nothing is wrong with it");
