@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use bson::rawdoc;
+use cenote::command::signals::ignores_hang_up;
 use cenote_core::uri::ConnectionString;
 use cenote_mio::Pool;
 
@@ -67,7 +68,7 @@ fn a_password_does_not_have_to_be_an_argument() {
     let (child, line) = start(&["--auth-file", file.to_str().unwrap()]);
     let credential = ConnectionString::parse(&line).unwrap().credential.unwrap();
     assert_eq!(credential.password.unwrap().expose(), "pen:cil");
-    interrupt(child, "HUP");
+    interrupt(child, if ignores_hang_up() { "TERM" } else { "HUP" });
     std::fs::write(&file, "pencil\n").unwrap();
     let output = ends(&["--auth-file", file.to_str().unwrap()]);
     let text = String::from_utf8(output.stderr).unwrap();

@@ -11,7 +11,7 @@ pub mod record;
 pub mod replay;
 pub mod run;
 mod secret_file;
-mod signals;
+pub mod signals;
 pub mod simulate;
 pub mod study;
 pub mod usage;

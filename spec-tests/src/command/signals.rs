@@ -43,8 +43,10 @@ async fn come(signal: Option<&mut Signal>) {
     }
 }
 
-/// Whether the process was started with SIGHUP ignored, where the operating system says so in a file.
-fn ignores_hang_up() -> bool {
+/// Whether the process was started with SIGHUP ignored, as `nohup` does, where the operating system says so in
+/// a file. Its child processes ignore it, too.
+#[must_use]
+pub fn ignores_hang_up() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
