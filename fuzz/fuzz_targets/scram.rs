@@ -1,4 +1,4 @@
-//! See `cenote::fuzzing::scram`.
+//! See `cenote_simulation::fuzzing::scram`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote::fuzzing::scram(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_simulation::fuzzing::scram(data));

@@ -1,4 +1,4 @@
-//! See `cenote::fuzzing::uri`.
+//! See `cenote_simulation::fuzzing::uri`.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote::fuzzing::uri(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| cenote_simulation::fuzzing::uri(data));
