@@ -236,8 +236,21 @@ pub async fn timeout_at<R: Runtime, T>(
     at: Instant,
     work: impl Future<Output = T>,
 ) -> Option<T> {
-    let mut work = std::pin::pin!(work);
-    let mut sleep = std::pin::pin!(deadline(runtime.clone(), at));
+    before(deadline(runtime.clone(), at), work).await
+}
+
+/// As [`timeout_at`], but never waits longer, also if this process did not run at that time: for a time that
+/// a caller is ready to wait.
+pub async fn timeout_exactly_at<R: Runtime, T>(
+    runtime: &R,
+    at: Instant,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    before(runtime.sleep_until(at), work).await
+}
+
+async fn before<T>(sleep: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
+    let (mut sleep, mut work) = (std::pin::pin!(sleep), std::pin::pin!(work));
     std::future::poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Ready(result) => Poll::Ready(Some(result)),
         Poll::Pending => sleep.as_mut().poll(cx).map(|()| None),

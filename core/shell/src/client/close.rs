@@ -3,7 +3,7 @@ use std::task::Waker;
 use super::Client;
 use crate::error::CloseTimeout;
 use crate::pool::CLOSE_GRACE;
-use crate::runtime::{Network, timeout_at};
+use crate::runtime::{Network, timeout_at, timeout_exactly_at};
 
 impl<R: Network<Waiter = Waker>> Client<R> {
     /// Closes the client for good: callers that wait for a server or a connection get an error, the monitors
@@ -36,7 +36,7 @@ impl<R: Network<Waiter = Waker>> Client<R> {
     pub async fn close_before(&self, deadline: R::Instant) -> Result<(), CloseTimeout> {
         self.inner.close_at_once();
         let runtime = &self.inner.shared.runtime;
-        if timeout_at(runtime, deadline.into(), self.close()).await.is_some() {
+        if timeout_exactly_at(runtime, deadline.into(), self.close()).await.is_some() {
             return Ok(());
         }
         match self.inner.servers().iter().map(|server| server.snapshot().in_use).sum() {

@@ -9,7 +9,7 @@ use super::handle::Pool;
 use crate::connection::Connector;
 use crate::error::CloseTimeout;
 use crate::log;
-use crate::runtime::{Runtime, timeout_at};
+use crate::runtime::{Runtime, timeout_at, timeout_exactly_at};
 
 /// How long `close` waits for subscribers, once every connection was checked in and closed: 5 s.
 pub const CLOSE_GRACE: Duration = Duration::from_secs(5);
@@ -81,7 +81,7 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     /// in.
     pub async fn close_before(&self, deadline: R::Instant) -> Result<(), CloseTimeout> {
         let runtime = self.driver().runtime();
-        if timeout_at(&runtime, deadline.into(), self.close()).await.is_some() {
+        if timeout_exactly_at(&runtime, deadline.into(), self.close()).await.is_some() {
             return Ok(());
         }
         match self.snapshot().total {

@@ -4,13 +4,12 @@ use std::future::{Future, poll_fn};
 use std::io::{self, ErrorKind};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageBuf};
 
-use super::limit::Limit;
+use super::limit::{Deadline, Limit};
 use super::poll_io::{PollIo, poll_steps};
 use super::transport::Transport;
 use crate::runtime::{self, Network, Runtime, timeout_at};
@@ -94,26 +93,32 @@ pub(super) async fn drive<R: Network, T>(
     limit: Limit,
     mut step: impl FnMut(&mut PollIo<'_, '_, R::Stream>) -> Result<T, TransportError>,
 ) -> Result<T, TransportError> {
-    let mut after = Duration::ZERO;
+    let mut waits_anew = true;
+    let mut deadline = None;
     let mut sleep = pin!(None);
     poll_fn(|cx| {
         let outcome = poll_steps(stream, cx, |io| {
             let outcome = TransportError::split_would_block(step(io));
-            if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted) {
-                // What comes next is another wait.
-                sleep.set(None);
-            }
+            // What comes next is another wait.
+            waits_anew |=
+                outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted);
             outcome
         });
         if let Poll::Ready(outcome) = outcome {
             return Poll::Ready(outcome?);
         }
-        if sleep.is_none() {
-            let Some(deadline) = limit.next(R::now) else { return Poll::Pending };
-            after = deadline.after;
-            sleep.set(Some(runtime::deadline(runtime.clone(), deadline.at)));
+        if std::mem::take(&mut waits_anew) {
+            let next = limit.next(R::now);
+            // The time after a stop of the process is given once, however many bytes come in it.
+            if next != deadline {
+                deadline = next;
+                sleep.set(next.map(|next| runtime::deadline(runtime.clone(), next.at)));
+            }
         }
-        let Some(sleep) = sleep.as_mut().as_pin_mut() else { return Poll::Pending };
+        let (Some(sleep), Some(Deadline { after, .. })) = (sleep.as_mut().as_pin_mut(), deadline)
+        else {
+            return Poll::Pending;
+        };
         sleep.poll(cx).map(|()| Err(TransportError::TimedOut(after)))
     })
     .await
@@ -216,6 +221,31 @@ mod tests {
             assert!(begin.elapsed() <= Duration::from_millis(110), "{:?}", begin.elapsed());
             peer.abort();
         }
+    }
+
+    /// That time is given once: a peer that sends a byte now and then does not extend it.
+    #[tokio::test(start_paused = true)]
+    async fn a_step_after_a_stop_of_the_process_ends_also_if_bytes_drip() {
+        let (near, mut far) = duplex(4096);
+        let runtime = TestRuntime::new(|_| Attempt::Refused);
+        let (stream, transport) = (near.compat(), Transport::new());
+        let mut messages = Messages { runtime, stream, transport };
+        let limit = Limit::of(now(), Duration::from_secs(1), None);
+        advance(Duration::from_secs(3)).await;
+        let peer = tokio::spawn(async move {
+            far.read_u8().await.unwrap();
+            // The length of a long message comes first.
+            for byte in [0, 4, 0, 0].into_iter().chain(std::iter::repeat_n(0, 900)) {
+                far.write_u8(byte).await.unwrap();
+                sleep(Duration::from_millis(50)).await;
+            }
+        });
+        let ping = bson::rawdoc! { "ping": 1, "$db": "admin" };
+        messages.send(&ping, None, Flags::EXHAUST_ALLOWED, limit).await.unwrap();
+        let begin = Instant::now();
+        messages.receive_message(limit).await.unwrap_err();
+        assert!(begin.elapsed() <= Duration::from_millis(110), "{:?}", begin.elapsed());
+        peer.abort();
     }
 
     fn now() -> std::time::Instant {

@@ -74,6 +74,7 @@ async fn at_its_deadline_close_before_returns_and_the_pool_is_closed() {
     assert_eq!(error.in_use, 1);
     held.pop();
     assert_eq!(pool.close_before(began).await, Ok(()));
+    assert_eq!(began.elapsed(), Duration::from_millis(250), "at once");
     assert_eq!(gate.alive(), [0; 0]);
 }
 
