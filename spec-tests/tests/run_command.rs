@@ -255,7 +255,7 @@ fn chaos_shows_each_loss_and_recovery() {
 /// As far as the hostile texts: the faults come one after the other.
 #[test]
 fn chaos_pauses_the_client_ends_idle_connections_and_lies() {
-    let arguments = |shell| ["--chaos", "--seconds", "26", "--tasks", "16", "--shell", shell];
+    let arguments = |shell| ["--chaos", "--seconds", "40", "--tasks", "16", "--shell", shell];
     let [json_of_tokio, text_of_mio] = thread::scope(|scope| {
         let on_tokio = scope.spawn(|| run(&[&arguments("tokio")[..], &["--json"]].concat()));
         let on_mio = scope.spawn(|| run(&arguments("mio")));

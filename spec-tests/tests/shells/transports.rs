@@ -121,7 +121,7 @@ fn tls_is_part_of_establishing_a_connection(shell: Shell) {
     // The server's part has about a thousand bytes.
     let every = Duration::from_millis(1);
     endpoint.set_tls_fault(Some(TlsFault::Drip { every }));
-    let (pool, events) = pool(shell, &endpoint.uri());
+    let (pool, events) = pool(shell, &with(&endpoint.uri(), "connectTimeoutMS=60000"));
     thread::scope(|scope| {
         let request = scope.spawn(|| pool.check_out().map(drop));
         while pool.snapshot().connections_created == 0 {

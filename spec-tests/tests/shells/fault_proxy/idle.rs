@@ -23,7 +23,7 @@ on_all_runtimes!(
 const CONNECTIONS: u64 = 3;
 
 /// The time after which what was sent has come.
-const MOMENT: Duration = Duration::from_millis(100);
+const MOMENT: Duration = Duration::from_millis(400);
 
 /// As many idle connections as there can be; `happens` to them; and then, with or without a look at idle
 /// connections before, a caller.
