@@ -5,8 +5,8 @@
 use std::error::Error;
 use std::thread;
 
-use bson::rawdoc;
 use cenote_mio::Pool;
+use cenote_mio::bson::rawdoc;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let uri = std::env::args().nth(1).ok_or("usage: ping_mio URI")?;

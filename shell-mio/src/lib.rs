@@ -21,8 +21,7 @@
 //! * `Builder::metrics`, with the feature `metrics`, measures the pool with OpenTelemetry.
 //!
 //! ```no_run
-//! use bson::rawdoc;
-//! use cenote_mio::Pool;
+//! use cenote_mio::{Pool, bson::rawdoc};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let pool = Pool::connect_to("mongodb://db.example.com/?maxPoolSize=20")?;
@@ -35,6 +34,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A program needs no other dependency for it: [`cenote_core`], [`cenote_shell`], [`bson`] and [`mio`] are
+//! re-exported, and what most programs need of them is here by name.
 //!
 //! # Threads
 //!
@@ -65,8 +67,8 @@
 //! ```
 //! use std::net::TcpStream;
 //!
-//! use cenote_core::error::{ConnectionError, Stage};
-//! use cenote_mio::{Builder, Connector, EventLoop, HandshakeReporter, Interrupter, Target};
+//! use cenote_mio::cenote_core::error::Stage;
+//! use cenote_mio::{Builder, ConnectionError, Connector, EventLoop, HandshakeReporter, Interrupter, Target};
 //!
 //! struct Plain;
 //!
@@ -100,6 +102,8 @@
 //! # }
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod builder;
 mod check_out;
 mod client;
@@ -112,9 +116,20 @@ mod pool;
 mod pooled_connection;
 mod source;
 
+pub use bson;
 pub use builder::Builder;
+pub use cenote_core;
+pub use cenote_core::address::{AddressError, ServerAddress};
 pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
-pub use cenote_core::error::OperationError;
+pub use cenote_core::connect::{DriverInfo, ServerApi};
+pub use cenote_core::error::{
+    CommandError, ConnectionError, InterruptedError, OperationError, PoolError,
+};
+pub use cenote_core::log::LogSettings;
+pub use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
+pub use cenote_core::trace::Disclosure;
+pub use cenote_core::uri::{ConnectionString, UriError, UriWarning};
+pub use cenote_shell;
 pub use cenote_shell::builder::BuildError;
 pub use cenote_shell::client::ClientBuildError;
 pub use cenote_shell::connection::{Connector, HandshakeReporter, Lookup};
@@ -130,6 +145,7 @@ pub use client::{Client, ClientBuilder, Pinned};
 pub use connection::{Connection, MongoConnector, RawStream};
 pub use event_loop::{EventLoop, OpenSocket, Watched};
 pub use fork::ForkError;
+pub use mio;
 pub use pool::Pool;
 pub use pooled_connection::PooledConnection;
 pub use source::{PoolSource, RequestId};

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release --bin cenote -- endpoint --tls --auth app:pencil` prints a URI to use.
 
-use bson::rawdoc;
 use cenote_tokio::Pool;
+use cenote_tokio::bson::rawdoc;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -14,8 +14,7 @@
 //! * [`Builder`] sets everything else: event subscribers, recordings, metrics, the failure handler for SDAM.
 //!
 //! ```no_run
-//! use bson::rawdoc;
-//! use cenote_tokio::Pool;
+//! use cenote_tokio::{Pool, bson::rawdoc};
 //!
 //! #[tokio::main]
 //! async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -29,6 +28,9 @@
 //!     Ok(())
 //! }
 //! ```
+//!
+//! A program needs no other dependency for it: [`cenote_core`], [`cenote_shell`] and [`bson`] are re-exported,
+//! and what most programs need of them is here by name.
 //!
 //! # Cancellation and drop
 //!
@@ -65,11 +67,24 @@
 //! [`Pool::reset_after_fork`](cenote_shell::pool::Pool::reset_after_fork) in a runtime of its own, before
 //! anything else.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod runtime;
 mod stream;
 
+pub use bson;
+pub use cenote_core;
+pub use cenote_core::address::{AddressError, ServerAddress};
 pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
-pub use cenote_core::error::OperationError;
+pub use cenote_core::connect::{DriverInfo, ServerApi};
+pub use cenote_core::error::{
+    CommandError, ConnectionError, InterruptedError, OperationError, PoolError,
+};
+pub use cenote_core::log::LogSettings;
+pub use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
+pub use cenote_core::trace::Disclosure;
+pub use cenote_core::uri::{ConnectionString, UriError, UriWarning};
+pub use cenote_shell;
 pub use cenote_shell::builder::BuildError;
 pub use cenote_shell::client::ClientBuildError;
 pub use cenote_shell::connection::{Connector, HandshakeReporter, Interruptible};

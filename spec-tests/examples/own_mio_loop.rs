@@ -6,8 +6,8 @@ use std::error::Error;
 use std::io;
 use std::task::Poll as Progress;
 
-use bson::{RawDocumentBuf, rawdoc};
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
+use cenote_mio::bson::{RawDocumentBuf, rawdoc};
 use cenote_mio::{MongoConnector, OperationError, Pool, PoolSource, PooledConnection};
 use mio::{Events, Interest, Poll, Token, Waker};
 

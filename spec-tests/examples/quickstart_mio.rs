@@ -5,9 +5,9 @@ use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bson::rawdoc;
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 use cenote_mio::Pool;
+use cenote_mio::bson::rawdoc;
 
 fn main() -> Result<(), Box<dyn Error>> {
     // A server with TLS and a login. Any MongoDB server will do.

@@ -1,8 +1,8 @@
 //! The pool in one minute: `cargo run --release -p cenote --example quickstart_tokio`.
 
-use bson::{Document, rawdoc};
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
 use cenote_tokio::Pool;
+use cenote_tokio::bson::{Document, rawdoc};
 
 // On one thread, so that what we print and what the pool tells come in their order.
 #[tokio::main(flavor = "current_thread")]

@@ -56,6 +56,7 @@
 //! task that is lost with its runtime still answers the machine. A lock that was held by a panicking thread
 //! is taken as it is: the machine finishes each input, or the panic was in the shell.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(missing_debug_implementations)]
 
 pub mod builder;
@@ -87,3 +88,13 @@ pub mod trace;
 pub mod transport_error;
 pub mod wake_list;
 pub mod warm_up;
+
+// What appears in this crate's API.
+pub use bson;
+pub use cenote_core;
+pub use futures_io;
+#[cfg(feature = "metrics")]
+pub use opentelemetry;
+#[cfg(feature = "tls")]
+pub use rustls;
+pub use socket2;

@@ -27,6 +27,7 @@
 //! Pools with real sockets need a server that supports fail points. With the feature `endpoint`,
 //! `EndpointServers` starts a mock server for each scenario; for others, implement [`Servers`].
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod counts;

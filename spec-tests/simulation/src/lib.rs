@@ -16,3 +16,8 @@ pub mod simulate;
 pub mod state_machine;
 pub mod study;
 pub mod transcript;
+
+/// The README's example runs.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -94,3 +94,8 @@ pub type MongoConnector = cenote_shell::connection::MongoConnector<Smol>;
 pub type Connection = cenote_shell::connection::Connection<Smol>;
 /// A client on smol.
 pub type Client = cenote_shell::client::Client<Smol>;
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,132 @@
+//! The packages as a registry shows them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder of the workspace").to_owned()
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+struct Package {
+    name: String,
+    folder: PathBuf,
+    metadata: Value,
+}
+
+impl Package {
+    fn readme(&self) -> String {
+        text(&self.folder.join("README.md"))
+    }
+}
+
+/// The packages of the workspace, as cargo sees them.
+fn packages() -> Vec<Package> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version=1", "--manifest-path"])
+        .arg(root().join("Cargo.toml"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let packages: Vec<_> = metadata["packages"].as_array().expect("packages").clone();
+    packages
+        .into_iter()
+        .map(|metadata| {
+            let manifest = Path::new(metadata["manifest_path"].as_str().expect("a path"));
+            let folder = manifest.parent().expect("a folder").to_owned();
+            let name = metadata["name"].as_str().expect("a name").to_owned();
+            Package { name, folder, metadata }
+        })
+        .collect()
+}
+
+#[test]
+fn each_package_has_what_a_registry_shows() {
+    let mut wrong = Vec::new();
+    for package in packages() {
+        let mut demand = |is_met: bool, what: &str| {
+            if !is_met {
+                wrong.push(format!("{}: {what}", package.name));
+            }
+        };
+        let words = |key: &str| {
+            let values = package.metadata[key].as_array().expect("a list").clone();
+            values.iter().map(|word| word.as_str().expect("a word").to_owned()).collect::<Vec<_>>()
+        };
+        let keywords = words("keywords");
+        let description = package.metadata["description"].as_str().unwrap_or_default();
+        demand(description.len() > 20 && !description.ends_with('.'), "description");
+        demand((1..=5).contains(&keywords.len()), "one to five keywords");
+        demand(keywords.iter().all(|word| word.len() <= 20), "keywords of 20 bytes at most");
+        demand((1..=5).contains(&words("categories").len()), "one to five categories");
+        demand(package.metadata["rust_version"].is_string(), "rust-version");
+        demand(package.metadata["license"] == "MIT OR Apache-2.0", "license");
+        demand(package.metadata["readme"] == "README.md", "readme");
+        demand(
+            package.readme().starts_with(&format!("# {}\n", package.name)),
+            "README.md with the name as its title",
+        );
+        for licence in ["LICENSE-MIT", "LICENSE-APACHE"] {
+            let own = text(&package.folder.join(licence));
+            demand(own == text(&root().join(licence)), licence);
+        }
+        let manifest = text(&package.folder.join("Cargo.toml"));
+        demand(manifest.contains("\nrepository.workspace = true\n"), "repository.workspace");
+        let is_published = package.metadata["publish"].is_null();
+        let docs = &package.metadata["metadata"]["docs"]["rs"];
+        demand(!is_published || docs["rustdoc-args"][1] == "docsrs", "docs.rs metadata");
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+// A page of a package shows its README without the repository around it.
+#[test]
+fn links_of_package_pages_lead_somewhere() {
+    let packages = packages();
+    let mut wrong = Vec::new();
+    for package in &packages {
+        let readme = package.readme();
+        if readme.contains("]: ") {
+            wrong.push(format!(
+                "{}: a link by reference, which this test does not read",
+                package.name
+            ));
+        }
+        for link in readme.split("](").skip(1) {
+            let link = link.split(')').next().expect("a split has a first part");
+            if !leads_somewhere(link, package, &readme, &packages) {
+                wrong.push(format!("{}: {link}", package.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn leads_somewhere(link: &str, of: &Package, readme: &str, packages: &[Package]) -> bool {
+    if let Some(heading) = link.strip_prefix('#') {
+        let anchor =
+            |line: &str| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        return readme
+            .lines()
+            .filter(|line| line.starts_with('#'))
+            .any(|line| anchor(line) == heading);
+    }
+    let Some(page) = link.strip_prefix("https://docs.rs/") else {
+        // A file that is in the package.
+        return !link.contains(':') && !link.contains("..") && of.folder.join(link).exists();
+    };
+    let page = page.strip_prefix("crate/").unwrap_or(page);
+    let (name, rest) = page.split_once('/').unwrap_or((page, ""));
+    let Some(target) = packages.iter().find(|package| package.name == name) else { return false };
+    match rest.strip_prefix("latest/source/") {
+        Some(file) => target.folder.join(file).exists(),
+        None => rest.is_empty(),
+    }
+}
