@@ -12,7 +12,7 @@ use cenote_shell::dial::prepare;
 use cenote_shell::event::PoolEvent;
 use cenote_shell::fork::ForkError;
 use cenote_shell::runtime::{CurrentRuntime, Network, Runtime};
-use tokio::net::{TcpStream, UnixStream, lookup_host};
+use tokio::net::{TcpStream, lookup_host};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -141,8 +141,9 @@ impl Network for Tokio {
         Ok(stream::tcp(stream))
     }
 
+    #[cfg(unix)]
     async fn connect_unix(&self, path: &str) -> io::Result<Box<dyn TokioIo>> {
-        Ok(stream::unix(UnixStream::connect(path).await?))
+        Ok(stream::unix(tokio::net::UnixStream::connect(path).await?))
     }
 
     fn adopt(&self, stream: OpenStream) -> io::Result<Box<dyn TokioIo>> {

@@ -7,7 +7,9 @@ use std::task::{Context, Poll, ready};
 use cenote_shell::runtime::AsyncStream;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::TcpStream;
+#[cfg(unix)]
+use tokio::net::UnixStream;
 
 /// A connected stream of the application's, for
 /// [`MongoConnector::establish`](cenote_shell::connection::MongoConnector::establish): made from any tokio
@@ -63,6 +65,7 @@ pub(crate) fn tcp(stream: TcpStream) -> Box<dyn TokioIo> {
 }
 
 /// A connection to a Unix domain socket.
+#[cfg(unix)]
 pub(crate) fn unix(stream: UnixStream) -> Box<dyn TokioIo> {
     let is_readable = |it: &UnixStream| {
         let mut is_readable = false;

@@ -151,8 +151,16 @@ pub trait Network: Runtime {
     fn connect(&self, address: SocketAddr)
     -> impl Future<Output = io::Result<Self::Stream>> + Send;
 
-    /// Connects to a Unix domain socket.
-    fn connect_unix(&self, path: &str) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+    /// Connects to a Unix domain socket. The default is for operating systems without them.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system; by default [`Unsupported`](io::ErrorKind::Unsupported).
+    fn connect_unix(&self, path: &str) -> impl Future<Output = io::Result<Self::Stream>> + Send {
+        let _ = path;
+        let reason = "Unix domain sockets are not supported on this operating system";
+        std::future::ready(Err(io::Error::new(io::ErrorKind::Unsupported, reason)))
+    }
 
     /// Puts a socket of the application's on the runtime.
     ///

@@ -1,6 +1,6 @@
 //! Commands in an application's own event loop.
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::task::Poll;
 
 use bson::{RawDocument, RawDocumentBuf};
@@ -77,32 +77,5 @@ impl PooledConnection<MongoConnector> {
             Some(reply) => Poll::Ready(reply.map(|reply| self.show_write_concern_error(reply))),
             None => Poll::Pending,
         }
-    }
-}
-
-/// For an application's own event loop, with which a checked-out connection is registered while it is used
-/// there. Not on Windows: see the crate's README.
-#[cfg(unix)]
-impl mio::event::Source for Connection {
-    fn register(
-        &mut self,
-        registry: &mio::Registry,
-        token: mio::Token,
-        interests: mio::Interest,
-    ) -> io::Result<()> {
-        mio::unix::SourceFd(&self.socket.descriptor()).register(registry, token, interests)
-    }
-
-    fn reregister(
-        &mut self,
-        registry: &mio::Registry,
-        token: mio::Token,
-        interests: mio::Interest,
-    ) -> io::Result<()> {
-        mio::unix::SourceFd(&self.socket.descriptor()).reregister(registry, token, interests)
-    }
-
-    fn deregister(&mut self, registry: &mio::Registry) -> io::Result<()> {
-        mio::unix::SourceFd(&self.socket.descriptor()).deregister(registry)
     }
 }

@@ -5,6 +5,9 @@
 mod blocking_socket;
 mod embedded;
 mod operations;
+#[cfg_attr(unix, path = "unix.rs")]
+#[cfg_attr(not(unix), path = "windows.rs")]
+mod os;
 mod raw_stream;
 mod timeout;
 
@@ -20,9 +23,9 @@ use cenote_shell::connection::{self, ConnectionParts, OpenedConnection, Transpor
 use cenote_shell::interrupt::Interrupter;
 use cenote_shell::transport_error::TransportError;
 
-use self::blocking_socket::BlockingSocket;
+use self::blocking_socket::{BlockingSocket, Io};
 use self::timeout::{Timeout, Wait};
-use crate::event_loop::{EventLoop, Socket};
+use crate::event_loop::EventLoop;
 
 pub use self::raw_stream::RawStream;
 
@@ -98,7 +101,7 @@ impl Connection {
     fn read<T>(
         &mut self,
         timeout: Timeout,
-        read: impl FnMut(&mut Transport, &Socket) -> Result<T, TransportError>,
+        read: impl FnMut(&mut Transport, Io<'_>) -> Result<T, TransportError>,
     ) -> Result<T, TransportError> {
         self.repeat(timeout.next()?, timeout, read)
     }
@@ -108,7 +111,7 @@ impl Connection {
         &mut self,
         mut wait: Option<Wait>,
         timeout: Timeout,
-        mut step: impl FnMut(&mut Transport, &Socket) -> Result<T, TransportError>,
+        mut step: impl FnMut(&mut Transport, Io<'_>) -> Result<T, TransportError>,
     ) -> Result<T, TransportError> {
         loop {
             self.socket.block_for(wait.map(|wait| wait.left))?;

@@ -11,10 +11,10 @@ use cenote_shell::connection::ByteLayer;
 use cenote_shell::interrupt::Interrupt;
 use cenote_shell::pool::{GuardParts, PoolDriver};
 
-use super::blocking_socket::BlockingSocket;
+use super::blocking_socket::{BlockingSocket, Io};
 use super::timeout::Timeout;
-use super::{Connection, MongoConnector};
-use crate::event_loop::{EventLoop, Socket};
+use super::{Connection, MongoConnector, os};
+use crate::event_loop::EventLoop;
 use crate::pooled_connection::PooledConnection;
 
 /// The bytes of a connection that is checked out, without TLS, for drivers that write and read messages
@@ -25,8 +25,8 @@ use crate::pooled_connection::PooledConnection;
 ///
 /// Reading and writing block: each wait for `socketTimeoutMS` at most, and all of them until the
 /// [deadline](Self::set_deadline), if there is one. Then they fail with [`TimedOut`](ErrorKind::TimedOut).
-/// The connection can still be read from then, and may still be [`done`](Self::done). Bytes are with the
-/// operating system when [`write`](Write::write) returns: write many small parts through a
+/// Except on Windows, the connection can still be read from then, and may still be [`done`](Self::done). Bytes
+/// are with the operating system when [`write`](Write::write) returns: write many small parts through a
 /// [`BufWriter`](io::BufWriter).
 ///
 /// What was negotiated in hello applies: messages may be compressed if
@@ -118,7 +118,7 @@ impl RawStream<'_> {
     /// Repeats a step until it is done, for as long as there is time.
     fn repeat<T>(
         &mut self,
-        mut step: impl FnMut(&mut ByteLayer, &Socket) -> io::Result<T>,
+        mut step: impl FnMut(&mut ByteLayer, Io<'_>) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
             check(self.driver, self.interrupt).map_err(aborted)?;
@@ -128,6 +128,7 @@ impl RawStream<'_> {
                 (Err(error), _) if error.kind() == ErrorKind::Interrupted => {}
                 // How a blocking socket reports its timeout.
                 (Err(error), Some(wait)) if error.kind() == ErrorKind::WouldBlock => {
+                    self.is_broken |= !os::IS_USABLE_AFTER_TIMEOUT;
                     return Err(timed_out(wait.timeout));
                 }
                 (Err(error), _) => {

@@ -104,12 +104,6 @@ impl Network for EventLoop {
         Ok(stream.map(Socket::Unix))
     }
 
-    #[cfg(not(unix))]
-    async fn connect_unix(&self, _path: &str) -> io::Result<Watched<Socket>> {
-        let reason = "Unix domain sockets are not supported on this operating system";
-        Err(io::Error::new(ErrorKind::Unsupported, reason))
-    }
-
     fn adopt(&self, socket: OpenSocket) -> io::Result<Watched<Socket>> {
         self.watch(Socket::try_from(socket)?)
     }

@@ -12,7 +12,6 @@ use cenote_shell::event::PoolEvent;
 use cenote_shell::fork::ForkError;
 use cenote_shell::runtime::{BoxedStream, CurrentRuntime, Network, Runtime};
 use smol::net::TcpStream;
-use smol::net::unix::UnixStream;
 
 /// smol's global executor.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +69,9 @@ impl Network for Smol {
         Ok(Box::new(stream))
     }
 
+    #[cfg(unix)]
     async fn connect_unix(&self, path: &str) -> io::Result<BoxedStream> {
-        Ok(Box::new(UnixStream::connect(path).await?))
+        Ok(Box::new(smol::net::unix::UnixStream::connect(path).await?))
     }
 
     fn adopt(&self, stream: BoxedStream) -> io::Result<BoxedStream> {

@@ -169,6 +169,7 @@ mod tests {
     use super::super::test_runtime::{Attempt, TestRuntime};
     use super::{MongoConnector, alternate, race};
     use crate::connection::Lookup;
+    use crate::shortage::codes;
 
     #[test]
     fn families_take_turns() {
@@ -256,23 +257,24 @@ mod tests {
         assert_eq!(asked.lock().unwrap().len(), 5);
     }
 
-    /// The first error counts, but one that the server had no part in counts last. By the numbers of Linux.
-    #[cfg(target_os = "linux")]
+    /// The first error counts, but one that the server had no part in counts last.
     #[tokio::test(start_paused = true)]
     async fn of_several_addresses_the_first_error_of_the_network_counts() {
-        const NO_FILES: u16 = 24;
-        const NO_FILES_IN_THE_SYSTEM: u16 = 23;
-        const REFUSED: u16 = 111;
-        const UNREACHABLE: u16 = 113;
+        // Of the network on Linux; on no operating system a shortage.
+        const REFUSED: i32 = 111;
+        const UNREACHABLE: i32 = 113;
         let runtime = TestRuntime::new(|address| Attempt::Fails(address.port().into()));
-        for (codes, expected) in [
-            ([NO_FILES, REFUSED, UNREACHABLE], REFUSED),
-            ([REFUSED, NO_FILES, UNREACHABLE], REFUSED),
-            ([NO_FILES, NO_FILES_IN_THE_SYSTEM, NO_FILES_IN_THE_SYSTEM], NO_FILES),
+        for (errors, expected) in [
+            ([codes::PROCESS_FILES, REFUSED, UNREACHABLE], REFUSED),
+            ([REFUSED, codes::PROCESS_FILES, UNREACHABLE], REFUSED),
+            (
+                [codes::PROCESS_FILES, codes::SYSTEM_FILES, codes::SYSTEM_FILES],
+                codes::PROCESS_FILES,
+            ),
         ] {
-            let addresses = codes.map(|code| ([10, 0, 0, 1], code).into());
-            let error = race(&runtime, addresses.to_vec()).await.err().unwrap();
-            assert_eq!(error.raw_os_error(), Some(expected.into()), "{codes:?}");
+            let address = |code: i32| ([10, 0, 0, 1], u16::try_from(code).unwrap()).into();
+            let error = race(&runtime, errors.map(address).to_vec()).await.err().unwrap();
+            assert_eq!(error.raw_os_error(), Some(expected), "{errors:?}");
         }
     }
 

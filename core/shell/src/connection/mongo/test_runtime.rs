@@ -108,10 +108,6 @@ impl Network for TestRuntime {
         }
     }
 
-    async fn connect_unix(&self, _path: &str) -> io::Result<Self::Stream> {
-        Err(io::ErrorKind::NotFound.into())
-    }
-
     fn adopt(&self, socket: DuplexStream) -> io::Result<Self::Stream> {
         Ok(socket.compat())
     }

@@ -1,5 +1,6 @@
 //! Callers that are threads: which of them wake up, and what delays them.
 
+#[cfg(target_os = "linux")]
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
