@@ -78,6 +78,23 @@ impl fmt::Display for Trouble {
 ///
 /// If an invariant of the machine is violated.
 pub fn play(file: &str, text: &str) -> Result<String, Trouble> {
+    play_with(file, text, |_| ())
+}
+
+/// As [`play()`], and calls `after` after each command.
+///
+/// # Errors
+///
+/// As [`play()`].
+///
+/// # Panics
+///
+/// As [`play()`].
+pub fn play_with(
+    file: &str,
+    text: &str,
+    mut after: impl FnMut(&Player),
+) -> Result<String, Trouble> {
     let trouble = |line, message| Trouble { file: file.to_owned(), line, message };
     let parts = parse::parts(text).map_err(|(line, message)| trouble(line, message))?;
     let mut player = Player::default();
@@ -86,7 +103,7 @@ pub fn play(file: &str, text: &str) -> Result<String, Trouble> {
         match part {
             Part::Prose(line) => told.push(line.to_owned()),
             Part::Block(block) => {
-                let answer = answer(&mut player, &block)
+                let answer = answer(&mut player, &block, &mut after)
                     .map_err(|(line, message)| trouble(line, message))?;
                 told.extend(block.commands.iter().map(|&(_, command)| command.to_owned()));
                 told.push(parse::RULE.to_owned());
@@ -97,12 +114,17 @@ pub fn play(file: &str, text: &str) -> Result<String, Trouble> {
     Ok(told.join("\n") + "\n")
 }
 
-fn answer(player: &mut Player, block: &Block<'_>) -> Result<Vec<String>, (usize, String)> {
+fn answer(
+    player: &mut Player,
+    block: &Block<'_>,
+    after: &mut impl FnMut(&Player),
+) -> Result<Vec<String>, (usize, String)> {
     let mut lines = Vec::new();
     for &(line, text) in &block.commands {
         let command = text.parse().map_err(|message| (line, message))?;
         let replies = player.perform(command).map_err(|message| (line, message))?;
         lines.extend(replies.iter().map(show::reply));
+        after(player);
     }
     if lines.is_empty() {
         lines.push("(nothing)".to_owned());

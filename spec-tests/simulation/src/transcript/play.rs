@@ -106,6 +106,11 @@ impl Player {
         self.pool.as_ref().map(|pool| pool.snapshot().status)
     }
 
+    /// The [fingerprint](PoolState::fingerprint) of the pool, if it exists.
+    pub fn fingerprint(&self) -> Option<u64> {
+        self.pool.as_ref().map(PoolState::fingerprint)
+    }
+
     fn begin(&mut self, options: PoolOptions) -> Vec<Reply> {
         *self = Self::default();
         let mut out = Vec::new();
