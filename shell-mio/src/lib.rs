@@ -1,5 +1,7 @@
 //! MongoDB's connection pool (CMAP) without an async runtime, on mio and rustls, with real sockets.
 //!
+#![cfg_attr(docsrs, doc = concat!("[Guide](", env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/start/pool.md)"))]
+//!
 //! This crate is an [event loop](EventLoop) as a runtime of [`cenote_shell`], which drives the state machine
 //! in [`cenote_core::pool`], and an API for callers that block.
 //!

@@ -1,5 +1,7 @@
 //! MongoDB's connection pool on tokio, with real TLS sockets.
 //!
+#![cfg_attr(docsrs, doc = concat!("[Guide](", env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/start/pool.md)"))]
+//!
 //! [`cenote_core`] takes every decision, and [`cenote_shell`] is the shell around it: the lock, check-outs
 //! and their cancellation, sockets, monitors. This crate is tokio as a runtime of that shell, and names its
 //! types for tokio.

@@ -1,5 +1,7 @@
 //! MongoDB's connection pool for any runtime: the shell around the machine in [`cenote_core`].
 //!
+#![cfg_attr(docsrs, doc = concat!("[Guide](", env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/embedding.md)"))]
+//!
 //! The machine decides, this crate acts: it holds the lock, reads the clock, opens and closes sockets, wakes
 //! callers, runs callbacks, watches servers, records traces. All of that is generic over a
 //! [`Runtime`](runtime::Runtime), which takes about a page to implement. `cenote-tokio`, `cenote-mio` and

@@ -1,5 +1,7 @@
 //! Judges a stream of events: whether a pool that tells this keeps the rules.
 //!
+#![cfg_attr(docsrs, doc = concat!("[Guide](", env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/testing.md)"))]
+//!
 //! What a pool did can be seen in its events alone: in which order they came, for each connection
 //! and for all of it, and how many there were of each at any time. The rules are functions in a
 //! table, one for each, with the id of what the specification says. They need nothing but the

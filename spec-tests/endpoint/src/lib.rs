@@ -1,6 +1,8 @@
 //! A mock MongoDB server for tests: real drivers connect to it, log in and run commands, and a test
 //! can order fail points and faults that no real server produces.
 //!
+#![cfg_attr(docsrs, doc = concat!("[Guide](", env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/endpoint.md)"))]
+//!
 //! [`Server`] is the whole server as a state machine without I/O: users, collections, fail points,
 //! topology and all connections. Received bytes go in, an ordered list of [`Output`]s comes out, time is
 //! an argument; the same seed and the same inputs give the same outputs. [`Endpoint`] runs it on real
