@@ -133,7 +133,7 @@ fn on_tokio<const LOOKS: bool>(n: u64) {
     let connector =
         OnSocket::<_, LOOKS>(cenote_tokio::MongoConnector::new(&uri).expect("no files"));
     let builder = cenote_tokio::Builder::new(uri.hosts[0].clone(), connector);
-    WarmOnTokio::start(builder.options(untimed())).pairs(n);
+    WarmOnTokio::start(builder.replace_options(untimed())).pairs(n);
 }
 
 /// As [`on_tokio`].
@@ -141,7 +141,7 @@ fn on_mio<const LOOKS: bool>(n: u64) {
     let (_endpoint, uri) = endpoint();
     let connector = OnSocket::<_, LOOKS>(cenote_mio::MongoConnector::new(&uri).expect("no files"));
     let builder = cenote_mio::Builder::new(uri.hosts[0].clone(), connector);
-    WarmOnMio::start(builder.options(untimed())).pairs(n);
+    WarmOnMio::start(builder.replace_options(untimed())).pairs(n);
 }
 
 fn endpoint() -> (Endpoint, ConnectionString) {

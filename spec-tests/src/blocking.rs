@@ -70,8 +70,8 @@ impl Connector {
     pub fn open(&self, address: &ServerAddress) -> Result<Connection, ConnectionError> {
         quietly(|| {
             let poll = Poll::new().map_err(failed)?;
-            let builder =
-                Builder::new(address.clone(), self.connector.clone()).options(self.options.clone());
+            let builder = Builder::new(address.clone(), self.connector.clone())
+                .replace_options(self.options.clone());
             let mut source =
                 PoolSource::new(builder, poll.registry(), TOKENS, || {}).map_err(unusable)?;
             source.pool().ready();

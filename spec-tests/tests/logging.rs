@@ -112,7 +112,7 @@ fn on_tokio(address: ServerAddress, options: PoolOptions) {
     let runtime = runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         cenote_tokio::Pool::builder(URI).expect("a builder");
-        let builder = cenote_tokio::Builder::new(address, Once).options(options);
+        let builder = cenote_tokio::Builder::new(address, Once).replace_options(options);
         let pool = builder.build().expect("a pool");
         pool.ready();
         let first = pool.check_out().await.expect("a connection");
@@ -124,7 +124,7 @@ fn on_tokio(address: ServerAddress, options: PoolOptions) {
 
 fn on_mio(address: ServerAddress, options: PoolOptions) {
     cenote_mio::Pool::builder(URI).expect("a builder");
-    let builder = cenote_mio::Builder::new(address, Once).options(options);
+    let builder = cenote_mio::Builder::new(address, Once).replace_options(options);
     let pool = builder.build().expect("a pool");
     pool.ready();
     let first = pool.check_out().expect("a connection");
@@ -149,7 +149,7 @@ fn messages_have_the_words_and_keys_of_the_specification() {
     }
     with_a_subscriber_that_blocks();
     with_traces_that_fail_and_succeed(&lines);
-    with_a_connection_held_for_long(&lines);
+    with_a_possible_leak(&lines);
     let said = lines.0.lock().unwrap();
     let dropped: Vec<_> = said.iter().filter(|line| line.contains("dropped")).collect();
     let text = "WARN message=Events are dropped: a subscriber blocks, or takes too long";
@@ -160,16 +160,16 @@ fn messages_have_the_words_and_keys_of_the_specification() {
 }
 
 /// Which is logged once, without a callback.
-fn with_a_connection_held_for_long(lines: &Lines) {
+fn with_a_possible_leak(lines: &Lines) {
     let threshold = Duration::from_millis(1);
     let address = "db.example.com".parse().expect("an address");
     let pool = cenote_mio::Builder::new(address, Once)
-        .options(PoolOptions::default().with_leak_detection_threshold(threshold))
+        .replace_options(PoolOptions::default().with_leak_detection_threshold(threshold))
         .build()
         .expect("a pool");
     pool.ready();
     let held = pool.check_out().expect("a connection");
-    let text = "WARN message=Connection held for long: was it leaked? \
+    let text = "WARN message=Possible connection leak: checked out for leak_detection_threshold \
                 serverHost=db.example.com serverPort=27017 driverConnectionId=1 heldMS=";
     let began = Instant::now();
     while !lines.0.lock().expect("no panic").iter().any(|line| {
@@ -188,7 +188,7 @@ fn with_traces_that_fail_and_succeed(lines: &Lines) {
     let options = PoolOptions::default().with_max_pool_size(1);
     let address = "db.example.com".parse().expect("an address");
     let pool = cenote_mio::Builder::new(address, Once)
-        .options(options.with_wait_queue_timeout(Duration::from_millis(1)))
+        .replace_options(options.with_wait_queue_timeout(Duration::from_millis(1)))
         .record(Recording::to_writer(Full))
         .dump_traces_into(folder.path())
         .build()
@@ -230,7 +230,7 @@ fn with_a_subscriber_that_blocks() {
     let may_leave = Mutex::new(may_leave);
     let address = "db.example.com".parse().expect("an address");
     let pool = cenote_mio::Builder::new(address, Once)
-        .options(PoolOptions::default().with_max_pool_size(1))
+        .replace_options(PoolOptions::default().with_max_pool_size(1))
         .event_queue(1)
         .on_event(move |event| {
             if event.event.name() == "ConnectionCheckedIn" && entered.send(()).is_ok() {

@@ -12,6 +12,11 @@ use cenote_core::pool::{ConnId, PoolOptions};
 
 use crate::log;
 
+/// How long a connection may be checked out before it is reported, where a pool has a
+/// [callback for leaks](crate::builder::Builder::on_leak) and its options set no
+/// [threshold](PoolOptions::leak_detection_threshold): 60 seconds.
+pub const DEFAULT_LEAK_DETECTION_THRESHOLD: Duration = Duration::from_secs(60);
+
 /// A connection that has been checked out for the
 /// [`leak_detection_threshold`](PoolOptions::leak_detection_threshold): possibly a leak.
 ///
@@ -52,6 +57,12 @@ impl LeakDetector {
         self.is_on.store(is_detecting(options), Ordering::Relaxed);
     }
 
+    /// Sets the [default](DEFAULT_LEAK_DETECTION_THRESHOLD) threshold if there is a callback, and none is set.
+    #[must_use]
+    pub fn with_default_threshold(&self, options: PoolOptions) -> PoolOptions {
+        with_default_threshold(options, self.callback.as_ref())
+    }
+
     /// Notes where a connection is checked out, if detection is on. Returns whether it was noted, and so has to
     /// be [forgotten](Self::forget).
     #[inline]
@@ -74,7 +85,7 @@ impl LeakDetector {
         let place = self.places().get(&id).copied();
         let (address, connection_id) = (Arc::clone(address), id.number());
         let report = LeakReport { address, connection_id, held, place };
-        log::leak_detection_threshold(&report);
+        log::leak(&report);
         if let Some(callback) = &self.callback {
             // A panic of the callback must not keep the pool from what comes next.
             let _ = catch_unwind(AssertUnwindSafe(|| callback(&report)));
@@ -83,6 +94,17 @@ impl LeakDetector {
 
     fn places(&self) -> MutexGuard<'_, BTreeMap<ConnId, &'static Location<'static>>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A callback without a threshold would never be called.
+pub(crate) fn with_default_threshold(
+    options: PoolOptions,
+    callback: Option<&LeakCallback>,
+) -> PoolOptions {
+    match (options.leak_detection_threshold, callback) {
+        (None, Some(_)) => options.with_leak_detection_threshold(DEFAULT_LEAK_DETECTION_THRESHOLD),
+        _ => options,
     }
 }
 

@@ -48,7 +48,7 @@ impl fmt::Display for DeadlineReason {
             Self::IdleTime => "a connection idles out",
             Self::Lifetime => "a connection reaches its lifetime",
             Self::Populate => "the minimum is tried again",
-            Self::LeakDetection => "a connection is held too long",
+            Self::LeakDetection => "a connection reaches the leak detection threshold",
         })
     }
 }

@@ -59,7 +59,7 @@ async fn warm(
 ) -> Pool<Numbers> {
     let address = "localhost".parse().expect("an address");
     let connections = options.max_pool_size.expect("it is set");
-    let builder = build(Builder::new(address, Numbers).options(options));
+    let builder = build(Builder::new(address, Numbers).replace_options(options));
     let pool = builder.build().expect("good options");
     pool.ready();
     let mut all = Vec::new();

@@ -198,7 +198,7 @@ impl InOrder {
 fn cenote(options: PoolOptions, counts_events: bool) -> Pool<Numbers> {
     let address = "localhost".parse().expect("an address");
     let connections = options.max_pool_size.expect("it is set");
-    let mut builder = Builder::new(address, Numbers).options(options);
+    let mut builder = Builder::new(address, Numbers).replace_options(options);
     if counts_events {
         let count = std::sync::atomic::AtomicU64::new(0);
         builder = builder.on_event(move |_| {

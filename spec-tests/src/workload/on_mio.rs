@@ -32,7 +32,7 @@ impl WarmOnMio {
     #[must_use]
     pub fn new(options: PoolOptions, counts_events: bool) -> Self {
         let address = "localhost".parse().expect("an address");
-        let mut builder = Builder::new(address, Numbers).options(options);
+        let mut builder = Builder::new(address, Numbers).replace_options(options);
         if counts_events {
             let count = AtomicU64::new(0);
             builder = builder.on_event(move |_| {

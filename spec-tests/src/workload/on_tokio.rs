@@ -36,7 +36,7 @@ impl WarmOnTokio {
     #[must_use]
     pub fn new(options: PoolOptions, counts_events: bool) -> Self {
         Self::built(|builder| {
-            let builder = builder.options(options);
+            let builder = builder.replace_options(options);
             if !counts_events {
                 return builder;
             }
@@ -54,7 +54,7 @@ impl WarmOnTokio {
     /// With options that contradict each other.
     #[must_use]
     pub fn with_flight_recorder(options: PoolOptions, bytes: usize) -> Self {
-        Self::built(|builder| builder.options(options).flight_recorder(bytes))
+        Self::built(|builder| builder.replace_options(options).flight_recorder(bytes))
     }
 
     fn built(build: impl FnOnce(Builder<Numbers>) -> Builder<Numbers>) -> Self {

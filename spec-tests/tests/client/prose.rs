@@ -19,6 +19,7 @@ use crate::world::{World, fail_point, member, open, standalone, tell, three, unt
 
 on_all_runtimes!(
     cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri,
+    options_that_are_changed_keep_the_others_of_the_uri,
     cmap_2_all_pools_of_a_client_have_the_same_options,
     cmap_4_one_subscription_hears_of_all_pools,
     cmap_5_a_connection_that_fails_fails_its_check_out,
@@ -51,6 +52,20 @@ fn cmap_1_and_3_every_option_of_pools_is_given_to_the_client_and_in_its_uri(shel
     let world = World::of(shell, &[&only], OPTIONS);
     assert_eq!(world.client.options_of(&only.address()), options());
     world.client.close();
+}
+
+fn options_that_are_changed_keep_the_others_of_the_uri(shell: Shell) {
+    let only = standalone();
+    let uri = format!("mongodb://{}/?{OPTIONS}", only.address());
+    let threshold = Duration::from_secs(60);
+    let client = shell.changing_client(
+        &uri,
+        |options| options.with_leak_detection_threshold(Duration::from_secs(60)),
+        |options| options.with_max_pool_size(8).with_load_balanced(true),
+    );
+    let expected = options().with_max_pool_size(8).with_leak_detection_threshold(threshold);
+    assert_eq!(client.options_of(&only.address()), expected);
+    client.close();
 }
 
 // PT-02.

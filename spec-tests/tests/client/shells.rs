@@ -54,6 +54,9 @@ pub(crate) struct Subscribers {
 
 type PoolSubscriber = Box<dyn Fn(&Arc<ServerAddress>, &Event<ConnectionError>) + Send + Sync>;
 
+/// Of the options of pools.
+type Change = fn(PoolOptions) -> PoolOptions;
+
 pub(crate) trait AnyClient: Send + Sync {
     fn command(&self, database: &str, command: &RawDocument)
     -> Result<RawDocumentBuf, ClientError>;
@@ -108,6 +111,29 @@ impl Shell {
         }
     }
 
+    /// One that changes the options of all pools with `all`, then those of each with `each`.
+    pub(crate) fn changing_client(
+        self,
+        uri: &str,
+        all: Change,
+        each: Change,
+    ) -> Box<dyn AnyClient> {
+        fn build<C: BuiltClient + AnyClient + 'static>(
+            uri: &str,
+            all: Change,
+            each: Change,
+        ) -> Box<dyn AnyClient> {
+            let builder = ClientBuilder::<C>::from_uri(uri).expect("a connection string");
+            let builder = builder.prepare_pools(move |pool| pool.map_options(each));
+            Box::new(builder.map_options(all).build().expect("good options"))
+        }
+        match self {
+            Self::Tokio => Tokio::block_on(async { build::<Client<Tokio>>(uri, all, each) }),
+            Self::Mio => build::<cenote_mio::Client>(uri, all, each),
+            Self::Smol => build::<Client<Smol>>(uri, all, each),
+        }
+    }
+
     /// `options` of pools, if they are not in the connection string.
     pub(crate) fn client(
         self,
@@ -133,7 +159,7 @@ fn build<C: BuiltClient + AnyClient + 'static>(
     let Subscribers { pools, servers } = subscribers;
     let mut builder = ClientBuilder::<C>::from_uri(uri).expect("a connection string");
     if let Some(options) = options {
-        builder = builder.options(options);
+        builder = builder.replace_options(options);
     }
     let builder = builder.on_event(move |event| pools(&event.address, &event.event));
     Box::new(builder.on_server_event(servers).build().expect("good options"))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bson::rawdoc;
 use cenote_core::client::{ClientError, Selector};
-use cenote_core::pool::{PoolOptions, Purpose};
+use cenote_core::pool::Purpose;
 use cenote_endpoint::Role;
 
 use crate::shells::{Shell, Subscribers, on_all_runtimes};
@@ -135,7 +135,7 @@ fn on_mio_a_connection_that_is_held_is_the_applications() {
     let (told, telling) = channel();
     let client = cenote_mio::Client::builder(&only.uri())
         .expect("a connection string")
-        .options(leak_detection_threshold())
+        .map_options(|options| options.with_leak_detection_threshold(Duration::from_millis(5)))
         .on_event(judge())
         .on_leak(move |report| {
             let _ = told.send(report.place);
@@ -160,7 +160,7 @@ async fn on_tokio_a_connection_that_is_held_is_the_applications() {
     let (told, telling) = channel();
     let client = cenote_tokio::Client::builder(&only.uri())
         .expect("a connection string")
-        .options(leak_detection_threshold())
+        .map_options(|options| options.with_leak_detection_threshold(Duration::from_millis(5)))
         .on_event(judge())
         .on_leak(move |report| {
             let _ = told.send(report.place);
@@ -188,10 +188,6 @@ fn until_told(telling: &Receiver<Place>, line: u32) -> Result<(), ClientError> {
     let is_it = |place: Place| place.is_some_and(|place| place.line() == line);
     assert!(places.any(is_it), "no report of line {line}");
     Ok(())
-}
-
-fn leak_detection_threshold() -> PoolOptions {
-    PoolOptions::default().with_leak_detection_threshold(Duration::from_millis(5))
 }
 
 fn is_here(place: Place, line: u32) {

@@ -52,7 +52,7 @@ pub(crate) fn run(
     let address = "db.example.com".parse().expect("an address");
     let options = options(seed, UNIT);
     let connector = Moody::new(seed, &options, UNIT);
-    let builder = build(Builder::new(address, connector).options(options));
+    let builder = build(Builder::new(address, connector).replace_options(options));
     let pool = if seed % 2 == 0 {
         let pool = builder.build().expect("a pool");
         thread::scope(|scope| {

@@ -47,7 +47,7 @@ pub(crate) fn run(
         let address = "db.example.com".parse().expect("an address");
         let options = options(seed, UNIT);
         let connector = Moody::new(seed, &options, UNIT);
-        let pool = build(Builder::new(address, connector).options(options)).build();
+        let pool = build(Builder::new(address, connector).replace_options(options)).build();
         let pool = pool.expect("a pool");
         let tasks = (1..=5).map(|number| tokio::spawn(work(pool.clone(), seed ^ number << 32)));
         let tasks: Vec<_> = tasks.collect();

@@ -75,7 +75,7 @@ fn on_mio(
     let address = "db.example.com".parse().expect("an address");
     let options = timeless(&options(seed, Duration::ZERO));
     let connector = Moody::new(seed, &options, Duration::ZERO);
-    let builder = cenote_mio::Builder::new(address, connector).options(options);
+    let builder = cenote_mio::Builder::new(address, connector).replace_options(options);
     let builder = record(builder.on_event(move |event| ear.hear(&event.event, false)));
     let source = PoolSource::new(builder, poll.registry(), 0..64, || {}).expect("a pool");
     live(source, SplitMix(seed ^ 0xAB));

@@ -86,7 +86,7 @@ macro_rules! builder {
     ($shell:ident, $setup:expr) => {{
         let Setup { options, record, flight_recorder, folder, signal, disclosure } = $setup;
         let address = ADDRESS.parse().expect("an address");
-        let mut builder = $shell::Builder::new(address, Numbers).options(options);
+        let mut builder = $shell::Builder::new(address, Numbers).replace_options(options);
         if let Some(recording) = record {
             builder = builder.record(recording);
         }

@@ -106,7 +106,7 @@ fn build(plan: &Plan, connector: Simulated, log: &Shared) -> Pool<Simulated> {
     let began = Instant::now();
     let address = NAME.parse().expect("an address");
     let pool = Builder::new(address, connector)
-        .options(plan.options.clone())
+        .replace_options(plan.options.clone())
         .on_event(move |event| {
             let mut log = heard.lock().expect("no panic");
             // The client's clock, which is ahead after pauses.

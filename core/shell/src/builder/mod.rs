@@ -16,6 +16,8 @@ use cenote_core::uri::ConnectionString;
 
 use crate::event::PoolEvent;
 use crate::failure::Failure;
+#[cfg(doc)]
+use crate::leak::DEFAULT_LEAK_DETECTION_THRESHOLD;
 use crate::leak::LeakReport;
 use crate::log;
 #[cfg(feature = "metrics")]
@@ -79,7 +81,7 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
         uri.warnings().iter().for_each(log::connection_string);
         let address = uri.hosts.first().cloned();
         let address = address.unwrap_or_else(|| unreachable!("a connection string has a host"));
-        Ok(Self::new(address, P::Connector::from_uri(&uri)?).options(uri.pool))
+        Ok(Self::new(address, P::Connector::from_uri(&uri)?).replace_options(uri.pool))
     }
 
     /// Declares version 1 of the server's API
@@ -107,9 +109,34 @@ impl<P: BuiltPool> Builder<P> {
         &self.0.address
     }
 
-    /// Sets all options of the pool; those of a connection string are discarded.
+    /// The options of the pool, as the connection string and the calls so far have set them.
     #[must_use]
-    pub fn options(mut self, options: PoolOptions) -> Self {
+    pub const fn options(&self) -> &PoolOptions {
+        &self.0.options
+    }
+
+    /// Changes options of the pool, and keeps all others as the connection string has them.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use cenote_shell::builder::{Builder, BuildError, BuiltPool, FromUri};
+    /// # fn example<P: BuiltPool<Connector: FromUri>>() -> Result<(), BuildError> {
+    /// let builder = Builder::<P>::from_uri("mongodb://localhost/?maxPoolSize=20")?
+    ///     .map_options(|options| options.with_max_lifetime(Duration::from_secs(600)));
+    /// assert_eq!(builder.options().max_pool_size, Some(20));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn map_options(mut self, change: impl FnOnce(PoolOptions) -> PoolOptions) -> Self {
+        self.0.options = change(self.0.options);
+        self
+    }
+
+    /// Discards the options of the connection string, and takes these. What is not set in them takes its
+    /// default. To change some options, use [`map_options`](Self::map_options).
+    #[must_use]
+    pub fn replace_options(mut self, options: PoolOptions) -> Self {
         self.0.options = options;
         self
     }
@@ -169,8 +196,8 @@ impl<P: BuiltPool> Builder<P> {
 
     /// Calls `callback` with every connection that is checked out for the
     /// [`leak_detection_threshold`](PoolOptions::leak_detection_threshold), once for each check-out, with the place
-    /// in the application that checked it out. Without that option nothing is tracked. A warning through `tracing`
-    /// says the same.
+    /// in the application that checked it out. A warning through `tracing` says the same. Where that option is
+    /// not set, the callback sets it to [`DEFAULT_LEAK_DETECTION_THRESHOLD`]; 0 switches leak detection off.
     ///
     /// It runs as subscribers do, never under a lock. The last callback that is set counts.
     #[must_use]

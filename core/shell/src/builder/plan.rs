@@ -9,7 +9,7 @@ use cenote_core::pool::{Action, Instant, PoolOptions, PoolState, PoolTypes};
 use super::{BuildError, DEFAULT_EVENT_QUEUE};
 use crate::event::Subscriber;
 use crate::failure::FailureHandler;
-use crate::leak::LeakCallback;
+use crate::leak::{LeakCallback, with_default_threshold};
 #[cfg(feature = "metrics")]
 use crate::metrics::Metrics;
 use crate::platform;
@@ -72,6 +72,7 @@ impl<K> PoolPlan<K> {
     ) -> Result<Begun<S>, BuildError> {
         let mut first = VecDeque::new();
         let options = platform::with_jitter_seed_from_os(std::mem::take(&mut self.options));
+        let options = with_default_threshold(options, self.leak_callback.as_ref());
         let state = PoolState::new(Instant::ORIGIN, options, &mut first)?;
         let tracing = std::mem::take(&mut self.tracing);
         let (state, traces) = tracing.begin(state, &self.address, program)?;

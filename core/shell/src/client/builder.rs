@@ -51,12 +51,38 @@ impl<C: BuiltClient> ClientBuilder<C> {
         self.0.uri.warnings()
     }
 
-    /// Sets the options of every pool, in place of those of the connection string. Some have no name there,
-    /// such as [`leak_detection_threshold`](PoolOptions::leak_detection_threshold). Only `loadBalanced` stays
-    /// as the connection string has it.
+    /// The options of every pool, as the connection string and the calls so far have set them.
+    #[must_use]
+    pub const fn options(&self) -> &PoolOptions {
+        &self.0.uri.pool
+    }
+
+    /// Changes options of every pool, and keeps all others as the connection string has them. Some have no name
+    /// there, such as [`leak_detection_threshold`](PoolOptions::leak_detection_threshold). `loadBalanced` stays
+    /// as it is.
+    ///
+    /// ```no_run
+    /// # use std::time::Duration;
+    /// # use cenote_shell::client::{BuiltClient, ClientBuildError, ClientBuilder};
+    /// # fn example<C: BuiltClient>() -> Result<(), ClientBuildError> {
+    /// let builder = ClientBuilder::<C>::from_uri("mongodb://localhost/?maxPoolSize=20")?
+    ///     .map_options(|options| options.with_leak_detection_threshold(Duration::from_secs(60)));
+    /// assert_eq!(builder.options().max_pool_size, Some(20));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn map_options(self, change: impl FnOnce(PoolOptions) -> PoolOptions) -> Self {
+        let options = change(self.0.uri.pool.clone());
+        self.replace_options(options)
+    }
+
+    /// Discards the options of the connection string, except `loadBalanced`, and takes these for every pool.
+    /// What is not set in them takes its default. To change some options, use
+    /// [`map_options`](Self::map_options).
     // OP-52, PT-01, PT-02.
     #[must_use]
-    pub fn options(mut self, options: PoolOptions) -> Self {
+    pub fn replace_options(mut self, options: PoolOptions) -> Self {
         let load_balanced = self.0.uri.pool.load_balanced;
         self.0.uri.pool = options;
         self.0.uri.pool.load_balanced = load_balanced;
@@ -93,8 +119,8 @@ impl<C: BuiltClient> ClientBuilder<C> {
     }
 
     /// Passes the builder of each pool to `prepare`, for settings that differ between pools, such as the file
-    /// of a recording. The client itself sets the options and [`on_failure`](Builder::on_failure), and
-    /// overwrites what is set here. The last call counts.
+    /// of a recording, or [options](Builder::map_options). The client itself sets `loadBalanced` and
+    /// [`on_failure`](Builder::on_failure), and overwrites what is set here. The last call counts.
     #[must_use]
     pub fn prepare_pools(
         mut self,
@@ -116,7 +142,9 @@ impl<C: BuiltClient> ClientBuilder<C> {
         self
     }
 
-    /// Calls `callback` for every connection that is checked out for too long: [`Builder::on_leak`].
+    /// Calls `callback` for every connection that is checked out for the
+    /// [`leak_detection_threshold`](PoolOptions::leak_detection_threshold), 60 seconds unless it is set:
+    /// [`Builder::on_leak`].
     #[must_use]
     pub fn on_leak(mut self, callback: impl Fn(&LeakReport) + Send + Sync + 'static) -> Self {
         self.0.leak_callback = Some(Arc::new(callback));

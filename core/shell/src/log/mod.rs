@@ -65,11 +65,11 @@ pub fn connection_string(warning: &UriWarning) {
 }
 
 /// Not a message of the specification: a connection is perhaps leaked.
-pub fn leak_detection_threshold(report: &LeakReport) {
+pub fn leak(report: &LeakReport) {
     let LeakReport { address, connection_id, held, place } = report;
     warn!(
         target: TARGET,
-        message = "Connection held for long: was it leaked?",
+        message = "Possible connection leak: checked out for leak_detection_threshold",
         serverHost = address.host(),
         serverPort = address.port(),
         driverConnectionId = connection_id,

@@ -443,6 +443,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     pub fn set_options(self: &Arc<Self>, options: PoolOptions) -> Result<(), InvalidOptions> {
         options.validate()?;
         let options = platform::with_jitter_seed_from_os(options);
+        let options = self.leak_detector.with_default_threshold(options);
         self.leak_detector.set_options(&options);
         self.feed(Input::SetOptions { options: Box::new(options) });
         Ok(())

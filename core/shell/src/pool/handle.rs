@@ -59,7 +59,8 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
         self.driver().feed(Input::Clear { cause, interrupt: false, service: Some(service) });
     }
 
-    /// Changes options of the running pool. What is not set takes its default.
+    /// Replaces the options of the running pool. What is not set takes its default; change
+    /// [`options`](Self::options) to keep the others.
     ///
     /// # Errors
     ///
@@ -73,7 +74,8 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     }
 
     /// The options as they were set; with a seed of the pool's own, if lifetimes are limited and none was
-    /// set.
+    /// set, and with the [default threshold](crate::leak::DEFAULT_LEAK_DETECTION_THRESHOLD) for leaks, if there
+    /// is a callback for them and none was set.
     #[must_use]
     pub fn options(&self) -> PoolOptions {
         self.driver().options()

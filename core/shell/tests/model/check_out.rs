@@ -77,7 +77,7 @@ impl World {
         let address = "localhost".parse().expect("an address");
         let seen = Arc::clone(&turns);
         let pool = Builder::<Pool>::new(address, sockets.clone())
-            .options(options)
+            .replace_options(options)
             .on_event(move |event| seen.see(event.event.name()))
             .build();
         let pool = pool.expect("good options");

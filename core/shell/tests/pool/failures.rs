@@ -180,7 +180,7 @@ fn a_load_balanced_pool_clears_the_service<R: TestRuntime>() {
     let seen = Arc::clone(&reported);
     let address = "db.example.com".parse().expect("an address");
     let pool = checked(Builder::<R::Pool<_>>::new(address, Balanced { refuse: 2 }))
-        .options(at_most(3).with_load_balanced(true))
+        .replace_options(at_most(3).with_load_balanced(true))
         .on_failure(move |failure| {
             assert!(failure.context(None).load_balanced);
             assert_eq!(failure.service_id(), Some(service(failure.connection_id())));
@@ -218,7 +218,7 @@ impl<R: Runtime> Connector<R> for Silent {
 fn a_load_balanced_connector_has_to_report_the_service<R: TestRuntime>() {
     let address = "db.example.com".parse().expect("an address");
     let pool = checked(Builder::<R::Pool<_>>::new(address, Silent))
-        .options(at_most(1).with_load_balanced(true))
+        .replace_options(at_most(1).with_load_balanced(true))
         .build()
         .expect("good options");
     pool.ready();

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use cenote_core::error::PoolError;
 use cenote_core::pool::Purpose;
+use cenote_shell::leak::DEFAULT_LEAK_DETECTION_THRESHOLD;
 
 use crate::blocking::{TestPool, TestRuntime, on_all_runtimes};
 use crate::world::{Gate, at_most, builder};
@@ -12,6 +13,7 @@ use crate::world::{Gate, at_most, builder};
 on_all_runtimes!(
     a_connection_that_is_out_for_long_is_reported,
     every_way_to_check_out_knows_its_caller,
+    a_callback_sets_a_threshold_where_there_is_none,
 );
 
 fn a_connection_that_is_out_for_long_is_reported<R: TestRuntime>() {
@@ -58,4 +60,19 @@ fn every_way_to_check_out_knows_its_caller<R: TestRuntime>() {
     drop(held);
     let told = pool.with_connection(|_| Ok::<_, PoolError>(place()));
     assert_eq!(told.expect("it works"), line!() - 1);
+}
+
+fn a_callback_sets_a_threshold_where_there_is_none<R: TestRuntime>() {
+    let gate = Gate::open();
+    let silent = builder::<R>(&gate, at_most(1)).build().expect("good options");
+    assert_eq!(silent.options().leak_detection_threshold, None);
+    let pool = builder::<R>(&gate, at_most(1)).on_leak(|_| {}).build().expect("good options");
+    let threshold = || pool.options().leak_detection_threshold;
+    assert_eq!(threshold(), Some(DEFAULT_LEAK_DETECTION_THRESHOLD));
+    for set in [Duration::from_secs(5), Duration::ZERO] {
+        pool.set_options(at_most(1).with_leak_detection_threshold(set)).expect("good options");
+        assert_eq!(threshold(), Some(set));
+    }
+    pool.set_options(at_most(1)).expect("good options");
+    assert_eq!(threshold(), Some(DEFAULT_LEAK_DETECTION_THRESHOLD));
 }

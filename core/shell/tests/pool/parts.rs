@@ -161,6 +161,17 @@ fn a_stream_of_futures_io_can_be_interrupted() {
     });
 }
 
+#[test]
+fn changed_options_keep_the_others_of_the_connection_string() {
+    let second = Duration::from_secs(1);
+    let builder = cenote_mio::Pool::builder("mongodb://localhost/?maxPoolSize=3").expect("valid");
+    let builder = builder.map_options(|options| options.with_max_lifetime(second));
+    let expected = PoolOptions::default().with_max_pool_size(3).with_max_lifetime(second);
+    assert_eq!(*builder.options(), expected);
+    let builder = builder.replace_options(PoolOptions::default());
+    assert_eq!(*builder.options(), PoolOptions::default());
+}
+
 /// A connection is forgotten as it was noted, and only while detection is on.
 #[test]
 fn leak_detection_is_switched_with_the_options() {

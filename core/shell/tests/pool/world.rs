@@ -148,7 +148,7 @@ pub(crate) fn unobserved<P: BuiltPool<Connector = Gate>>(
     options: PoolOptions,
 ) -> Builder<P> {
     let address = "db.example.com".parse().expect("an address");
-    Builder::new(address, gate.clone()).options(options)
+    Builder::new(address, gate.clone()).replace_options(options)
 }
 
 /// Checks in every test that the pool's events follow the rules.

@@ -122,7 +122,7 @@ pub enum ConnectionStateCheckpoint {
         purpose: Purpose,
         /// Whether it was interrupted and only waits to be checked in.
         interrupted: bool,
-        /// Whether it was reported as held too long.
+        /// Whether it was reported as a possible leak.
         reported: bool,
     },
 }

@@ -9,7 +9,7 @@ use crate::pool::{Health, Input, Instant, NoPayload, PoolOptions, Purpose, Servi
 
 type Pool = PoolState<NoPayload>;
 
-/// After 9 s: connection 1 is in use and held for too long, 2 is in use, 3 is being made for
+/// After 9 s: connection 1 is in use and has reached the leak detection threshold, 2 is in use, 3 is being made for
 /// request 3; requests 4, 6 and 7 wait, 7 until an earlier time than 4, and 5 has gone.
 pub(in crate::pool) fn busy() -> Pool {
     let options = PoolOptions::default()

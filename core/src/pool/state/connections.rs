@@ -222,7 +222,7 @@ impl<C> Connections<C> {
         }
     }
 
-    /// Moves a connection in use to those that were reported as held too long.
+    /// Moves a connection in use to those that were reported as possible leaks.
     pub(in crate::pool) fn set_overdue(&mut self, id: ConnId) {
         assert_eq!(self.lists.list_of(id.slot()), List::InUse, "reported once");
         self.lists.transfer(id.slot(), List::Overdue);

@@ -18,7 +18,7 @@ pub(in crate::pool) enum List {
     Available,
     /// In the order of check-out.
     InUse,
-    /// In use, and reported as held too long.
+    /// In use, and reported as a possible leak.
     Overdue,
 }
 

@@ -162,7 +162,12 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
             },
             Row {
                 late: "+51ms",
-                ..row("a connection is held too long", TIMED, "out a; established 1", "timer")
+                ..row(
+                    "a connection reaches the leak detection threshold",
+                    TIMED,
+                    "out a; established 1",
+                    "timer",
+                )
             },
             Row {
                 late: "+1s",

@@ -62,7 +62,7 @@ impl Server {
             return Ok(());
         }
         let options = PoolOptions::default().with_max_pool_size(1);
-        let pool = Pool::builder(&self.uri)?.options(options).build()?;
+        let pool = Pool::builder(&self.uri)?.replace_options(options).build()?;
         pool.ready();
         let server = self.address.to_string();
         let is_chaos = self.proxy.is_some();

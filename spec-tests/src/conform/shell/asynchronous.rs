@@ -67,7 +67,7 @@ impl<E: Executor> Shell for AsyncShell<E> {
         };
         let connector = connector.map_err(|error| error.to_string())?;
         let mut builder = Builder::<PoolOf<E>>::new(address(&uri)?, connector)
-            .options(options)
+            .replace_options(options)
             .on_event(move |told| on_event(&told.event, &told.address));
         if let Some(api) = server_api {
             builder = builder.server_api(api);
@@ -90,7 +90,7 @@ impl<E: Executor> Shell for AsyncShell<E> {
     ) -> Result<Box<dyn Client>, String> {
         let mut builder = ClientOf::<E>::builder(uri).map_err(|error| error.to_string())?;
         if let Some(options) = options {
-            builder = builder.options(options);
+            builder = builder.replace_options(options);
         }
         if let Some(on_event) = on_event {
             builder = builder.on_event(move |told| on_event(&told.event, &told.address));

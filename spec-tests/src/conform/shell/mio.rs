@@ -27,7 +27,7 @@ impl Shell for Mio {
         };
         let connector = connector.map_err(|error| error.to_string())?;
         let mut builder = Builder::new(address(&uri)?, connector)
-            .options(options)
+            .replace_options(options)
             .on_event(move |told| on_event(&told.event, &told.address));
         if let Some(api) = server_api {
             builder = builder.server_api(api);
@@ -49,7 +49,7 @@ impl Shell for Mio {
     ) -> Result<Box<dyn Client>, String> {
         let mut builder = cenote_mio::Client::builder(uri).map_err(|error| error.to_string())?;
         if let Some(options) = options {
-            builder = builder.options(options);
+            builder = builder.replace_options(options);
         }
         if let Some(on_event) = on_event {
             builder = builder.on_event(move |told| on_event(&told.event, &told.address));

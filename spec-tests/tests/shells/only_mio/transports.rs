@@ -84,7 +84,7 @@ fn hundreds_of_handshakes_byte_by_byte_do_not_hold_up_others() {
         let is_slow = asked.fetch_add(1, Ordering::Relaxed) < SLOW;
         lookup.answer(Ok(vec![if is_slow { to_slow } else { to_quick }]));
     });
-    let builder = Builder::new(uri.hosts[0].clone(), mongo).options(uri.pool.clone());
+    let builder = Builder::new(uri.hosts[0].clone(), mongo).replace_options(uri.pool.clone());
     let pool = checked(builder).build().unwrap();
     pool.ready();
     let threads: Vec<_> = (0..SLOW)

@@ -230,7 +230,7 @@ impl Case {
             "db.example.com".parse().expect("an address"),
             memory,
         )
-        .options(PoolOptions::default().with_max_pool_size(1))
+        .replace_options(PoolOptions::default().with_max_pool_size(1))
         .on_event(move |told| guard.hear(&told.event, &told.address))
         .on_event(move |event| heard.lock().expect("no panic").push(event.event.clone()))
         .build()

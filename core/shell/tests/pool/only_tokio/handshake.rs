@@ -66,7 +66,7 @@ fn pool(options: &str, delay: Duration) -> Pool<Slow> {
     let uri = ConnectionString::parse(&uri).expect("a connection string");
     let mongo = MongoConnector::new(&uri).expect("no files");
     let address = uri.hosts.first().expect("a host").clone();
-    let builder = Builder::new(address, Slow { mongo, delay }).options(uri.pool);
+    let builder = Builder::new(address, Slow { mongo, delay }).replace_options(uri.pool);
     let pool = checked(builder).build();
     let pool = pool.expect("good options");
     pool.ready();
