@@ -8,7 +8,9 @@ use std::time::Duration;
 use bson::rawdoc;
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, SelectionError, Selector, ServerStatus, seen};
-use cenote_core::error::{CommandError, ConnectionError, OperationError, PoolError, Stage, label};
+use cenote_core::error::{
+    CommandError, ConnectionError, OperationError, PoolError, RetryWrites, Stage, label,
+};
 use cenote_core::monitor::ServerDescription;
 use cenote_core::pool::{CheckOutError, Instant, NoPayload, PoolOptions, PoolState, Snapshot};
 
@@ -30,21 +32,24 @@ fn refused(stage: Stage) -> ConnectionError {
 fn labels_come_from_where_it_failed() {
     let none: [&str; 0] = [];
     let selection = ClientError::from(SelectionError::Closed);
-    assert_eq!(selection.labels(true), none);
+    assert_eq!(selection.labels(RetryWrites::Enabled), none);
     assert!(!selection.is_retryable());
 
     let cleared = CheckOutError::PoolCleared { cause: None };
     let cleared = ClientError::from(PoolError::new(address("db"), cleared));
-    assert_eq!(cleared.labels(true), [label::RETRYABLE_WRITE_ERROR]);
-    assert_eq!(cleared.labels(false), none);
+    assert_eq!(cleared.labels(RetryWrites::Enabled), [label::RETRYABLE_WRITE_ERROR]);
+    assert_eq!(cleared.labels(RetryWrites::Disabled), none);
     assert!(cleared.is_retryable());
     let closed = ClientError::from(PoolError::new(address("db"), CheckOutError::PoolClosed));
     assert!(!closed.is_retryable());
 
     let failed = ClientError::from(OperationError::Connection(refused(Stage::Tcp)));
     let overloaded = [label::SYSTEM_OVERLOADED_ERROR, label::RETRYABLE_ERROR];
-    assert_eq!(failed.labels(false), overloaded);
-    assert_eq!(failed.labels(true), [&overloaded[..], &[label::RETRYABLE_WRITE_ERROR]].concat());
+    assert_eq!(failed.labels(RetryWrites::Disabled), overloaded);
+    assert_eq!(
+        failed.labels(RetryWrites::Enabled),
+        [&overloaded[..], &[label::RETRYABLE_WRITE_ERROR]].concat()
+    );
     assert!(failed.is_retryable());
     let reply = rawdoc! { "ok": 0, "errorLabels": ["TransientTransactionError"] };
     let busy = CommandError::from_reply(&reply).expect("not ok");

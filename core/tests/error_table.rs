@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bson::rawdoc;
-use cenote_core::error::{CommandError, ConnectionError, Stage};
+use cenote_core::error::{CommandError, ConnectionError, RetryWrites, Stage};
 use cenote_core::sdam::{
     Check, Context, PoolVerdict, ServerVerdict, Verdict, monitor_verdict, verdict,
 };
@@ -52,7 +52,7 @@ fn page() -> String {
 }
 
 fn write_row(page: &mut String, what: &str, error: &ConnectionError) {
-    let labels: Vec<&str> = error.labels(true).map(short).collect();
+    let labels: Vec<&str> = error.labels(RetryWrites::Enabled).map(short).collect();
     let labels = if labels.is_empty() { "–".to_owned() } else { labels.join(" ") };
     let retryable = if error.is_retryable() { "yes" } else { "no" };
     let discovered = tell(verdict(&context(false), error));

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use bson::oid::ObjectId;
 use bson::{RawDocumentBuf, rawdoc};
-use cenote_core::error::{CommandError, ConnectionError, Kind, ReplyPart, Stage, label};
+use cenote_core::error::{
+    CommandError, ConnectionError, Kind, ReplyPart, RetryWrites, Stage, label,
+};
 use cenote_core::sdam::{
     Check, Context, PoolVerdict, ServerVerdict, StateChange, TopologyVersion, Verdict,
     monitor_verdict, verdict,
@@ -18,7 +20,7 @@ fn refusal(reply: &RawDocumentBuf) -> CommandError {
     CommandError::from_reply(reply).expect("the reply is an error")
 }
 
-fn labels(error: &ConnectionError, retry_writes: bool) -> Vec<&str> {
+fn labels(error: &ConnectionError, retry_writes: RetryWrites) -> Vec<&str> {
     error.labels(retry_writes).collect()
 }
 
@@ -73,11 +75,11 @@ fn a_connection_survives_refusals_in_use_and_what_was_not_sent() {
 #[test]
 fn retryable_writes_are_labelled_while_establishing() {
     let error = ConnectionError::network(Stage::Authentication, "end of stream");
-    assert_eq!(labels(&error, true), [label::RETRYABLE_WRITE_ERROR]);
-    assert!(labels(&error, false).is_empty());
+    assert_eq!(labels(&error, RetryWrites::Enabled), [label::RETRYABLE_WRITE_ERROR]);
+    assert!(labels(&error, RetryWrites::Disabled).is_empty());
 
     let error = ConnectionError::network(Stage::Operation, "end of stream");
-    assert!(labels(&error, true).is_empty());
+    assert!(labels(&error, RetryWrites::Enabled).is_empty());
 }
 
 /// A message has room for millions: as long as they are, and no longer, is how long it takes.
@@ -94,7 +96,7 @@ fn a_flood_of_labels_is_cut() {
 fn labels_of_the_server_are_passed_on_each_once() {
     let reply = rawdoc! { "ok": 0, "errorLabels": ["RetryableWriteError", 7, "Own", "Own"] };
     let error = ConnectionError::command(Stage::Operation, refusal(&reply));
-    assert_eq!(labels(&error, true), ["RetryableWriteError", "Own"]);
+    assert_eq!(labels(&error, RetryWrites::Enabled), ["RetryableWriteError", "Own"]);
 }
 
 // SD-30: a failed write concern counts, failed documents do not, and the command's own failure

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{CommandError, ConnectionError, InterruptedError, PoolError, Stage};
+use cenote_core::error::{CommandError, ConnectionError, InterruptedError, PoolError, RetryWrites, Stage};
 use cenote_core::pool::{
     Action, CheckOutError, ConnId, Input, Instant, NoPayload, PoolOptions, PoolState, Purpose,
     ServiceId, WaiterId,
@@ -176,20 +176,20 @@ fn labels_are_of_the_operation_that_failed() {
         error.labels(retry_writes).map(str::to_owned).collect()
     };
     let cleared = cleared(reset());
-    assert_eq!(labels(&cleared, true), ["RetryableWriteError"]);
-    assert_eq!(labels(&cleared, false), [""; 0]);
+    assert_eq!(labels(&cleared, RetryWrites::Enabled), ["RetryableWriteError"]);
+    assert_eq!(labels(&cleared, RetryWrites::Disabled), [""; 0]);
 
     let refused = not_connected(reset());
     assert_eq!(
-        labels(&refused, true),
+        labels(&refused, RetryWrites::Enabled),
         ["SystemOverloadedError", "RetryableError", "RetryableWriteError"]
     );
-    assert_eq!(labels(&refused, false), ["SystemOverloadedError", "RetryableError"]);
+    assert_eq!(labels(&refused, RetryWrites::Disabled), ["SystemOverloadedError", "RetryableError"]);
 
     for error in
         [timed_out(false), error(CheckOutError::PoolClosed), error(CheckOutError::Cancelled)]
     {
-        assert_eq!(labels(&error, true), [""; 0], "{error}");
+        assert_eq!(labels(&error, RetryWrites::Enabled), [""; 0], "{error}");
     }
 }
 

@@ -4,7 +4,7 @@
 use bson::rawdoc;
 use cenote::blocking::{Connection, Connector};
 use cenote_core::error::label::{RETRYABLE_ERROR, SYSTEM_OVERLOADED_ERROR};
-use cenote_core::error::{ConnectionError, Kind, Stage};
+use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 use cenote_core::uri::{Compressor, ConnectionString, Mechanism};
 use cenote_core::wire::Flags;
 use cenote_endpoint::{
@@ -131,7 +131,7 @@ fn bad_certificates() {
         let error = open(&endpoint.uri(), "").unwrap_err();
         let expected = (Stage::TlsCertificate, &Kind::Protocol);
         assert_eq!((error.stage(), error.kind()), expected, "{certificate:?}: {error}");
-        assert_eq!(error.labels(false).count(), 0);
+        assert_eq!(error.labels(RetryWrites::Disabled).count(), 0);
     }
 }
 
@@ -148,7 +148,7 @@ fn tls_handshakes_that_go_wrong() {
     let closed = fail(TlsFault::CloseAfter { bytes: 40 }, "");
     assert_eq!((closed.stage(), closed.kind()), (Stage::TlsIo, &Kind::Network), "{closed}");
     for error in [stalled, closed] {
-        assert_eq!(error.labels(false).collect::<Vec<_>>(), OVERLOAD);
+        assert_eq!(error.labels(RetryWrites::Disabled).collect::<Vec<_>>(), OVERLOAD);
     }
     let garbage = fail(TlsFault::Garbage, "");
     assert_eq!(garbage.to_string(), "TLS handshake: the port speaks no TLS");
@@ -159,7 +159,7 @@ fn tls_handshakes_that_go_wrong() {
     );
     for error in [garbage, refused] {
         assert_eq!((error.stage(), error.kind()), (Stage::TlsIo, &Kind::Protocol), "{error}");
-        assert_eq!(error.labels(false).count(), 0);
+        assert_eq!(error.labels(RetryWrites::Disabled).count(), 0);
     }
     endpoint.set_tls_fault(None);
     ping(&mut open(&endpoint.uri(), "").unwrap());
@@ -179,11 +179,11 @@ fn hellos_that_go_wrong() {
     for fault in [Fault::Close, Fault::Reset, Fault::HalfClose] {
         let error = fail(fault, "");
         assert_eq!(error.kind(), &Kind::Network, "{error}");
-        assert_eq!(error.labels(false).collect::<Vec<_>>(), OVERLOAD);
+        assert_eq!(error.labels(RetryWrites::Disabled).collect::<Vec<_>>(), OVERLOAD);
     }
     let stalled = fail(Fault::Stall, "connectTimeoutMS=500&");
     assert!(stalled.is_timeout());
-    assert_eq!(stalled.labels(false).collect::<Vec<_>>(), OVERLOAD);
+    assert_eq!(stalled.labels(RetryWrites::Disabled).collect::<Vec<_>>(), OVERLOAD);
     for fault in [
         Fault::Garbage { bytes: 100 },
         Fault::Length { value: -1 },
@@ -192,7 +192,7 @@ fn hellos_that_go_wrong() {
     ] {
         let error = fail(fault, "");
         assert_eq!(error.kind(), &Kind::Protocol, "{error}");
-        assert_eq!(error.labels(false).count(), 0);
+        assert_eq!(error.labels(RetryWrites::Disabled).count(), 0);
     }
     ping(&mut open(&endpoint.uri(), "").unwrap());
 }

@@ -62,7 +62,7 @@ pub(crate) mod codes {
 mod tests {
     use std::io;
 
-    use cenote_core::error::{ConnectionError, Kind, Stage};
+    use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 
     use super::{codes, opening_failed};
 
@@ -87,7 +87,7 @@ mod tests {
         for code in files.into_iter().chain([memory, port, codes::BUFFERS]) {
             let error = failed(Stage::Tcp, code);
             assert_eq!(error.kind(), &Kind::Local, "{error}");
-            assert_eq!(error.labels(true).count(), 0, "{error}");
+            assert_eq!(error.labels(RetryWrites::Enabled).count(), 0, "{error}");
             assert!(!error.is_retryable() && !error.is_network_error(), "{error}");
         }
         for code in of_the_network {

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::Selector;
 use crate::address::ServerAddress;
-use crate::error::{OperationError, PoolError, label};
+use crate::error::{OperationError, PoolError, RetryWrites};
 
 /// Why a call to a client failed.
 #[derive(Clone, Debug, Error)]
@@ -57,9 +57,9 @@ pub enum SelectionError {
 
 impl ClientError {
     /// The labels that a driver would raise the error with, each once. `retry_writes` is whether
-    /// the operation is a write that may be sent twice.
+    /// the operation is a write that the client may send twice.
     #[must_use]
-    pub fn labels(&self, retry_writes: bool) -> Vec<&str> {
+    pub fn labels(&self, retry_writes: RetryWrites) -> Vec<&str> {
         match self {
             Self::Selection(_) => Vec::new(),
             Self::Pool(error) => error.labels(retry_writes).collect(),
@@ -67,7 +67,7 @@ impl ClientError {
                 error.labels(retry_writes).collect()
             }
             Self::Operation(OperationError::Interrupted(_)) => {
-                retry_writes.then_some(label::RETRYABLE_WRITE_ERROR).into_iter().collect()
+                retry_writes.label().into_iter().collect()
             }
         }
     }

@@ -3,7 +3,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::command::CommandError;
-use super::{Stage, TlsFailure, label};
+use super::{RetryWrites, Stage, TlsFailure, label};
 use crate::one_line::OneLine;
 
 /// A cause from below: an I/O error, a TLS error, or a plain text.
@@ -185,23 +185,22 @@ impl ConnectionError {
     /// * `SystemOverloadedError` and `RetryableError` on network errors and timeouts of the TCP
     ///   connect, the bytes of the TLS handshake and hello; on no other.
     /// * `RetryableWriteError` on any network error or timeout while establishing, when the
-    ///   client has `retry_writes`. On an established connection only the driver knows whether
+    ///   client [retries writes](RetryWrites::Enabled). On an established connection only the driver knows whether
     ///   the command was a retryable write, so there the label is the driver's.
     /// * The labels that the server sent.
-    pub fn labels(&self, retry_writes: bool) -> impl Iterator<Item = &str> {
+    pub fn labels(&self, retry_writes: RetryWrites) -> impl Iterator<Item = &str> {
         // The three sources cannot overlap: a network error has no reply to take labels from.
         let overload: &[&str] = if self.can_be_overload() { &OVERLOAD_LABELS } else { &[] };
         let from_server = self.command_error().map_or(&[][..], |error| error.labels.as_slice());
         let failed_to_connect = self.is_network_error() && self.stage().is_establishing();
-        let for_writes =
-            (retry_writes && failed_to_connect).then_some(label::RETRYABLE_WRITE_ERROR);
+        let for_writes = retry_writes.label().filter(|_| failed_to_connect);
         overload.iter().copied().chain(from_server.iter().map(String::as_str)).chain(for_writes)
     }
 
     /// Whether the error indicates an overloaded server; SDAM then does nothing.
     #[must_use]
     pub fn is_overload(&self) -> bool {
-        self.labels(false).any(|label| label == label::SYSTEM_OVERLOADED_ERROR)
+        self.labels(RetryWrites::Disabled).any(|label| label == label::SYSTEM_OVERLOADED_ERROR)
     }
 
     /// Whether an operation that may safely run twice is worth another attempt: after a network

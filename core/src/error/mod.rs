@@ -16,6 +16,7 @@ mod interrupted;
 pub mod label;
 mod operation;
 mod pool;
+mod retry_writes;
 mod stage;
 mod tls;
 
@@ -24,6 +25,7 @@ pub use connection::{BoxError, ConnectionError, Kind};
 pub use interrupted::InterruptedError;
 pub use operation::OperationError;
 pub use pool::PoolError;
+pub use retry_writes::RetryWrites;
 pub use stage::Stage;
 pub use tls::{TlsAlert, TlsFailure};
 

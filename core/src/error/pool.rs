@@ -1,7 +1,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use super::{ConnectionError, label};
+use super::{ConnectionError, RetryWrites};
 use crate::address::ServerAddress;
 use crate::pool::{CheckOutError, Snapshot};
 
@@ -137,7 +137,7 @@ impl PoolError {
 
     /// The labels for the operation that wanted the connection, each once.
     ///
-    /// * `RetryableWriteError` when the pool was cleared and the client has `retry_writes`.
+    /// * `RetryableWriteError` when the pool was cleared and the client [retries writes](RetryWrites::Enabled).
     /// * Those of the [cause](ConnectionError::labels) when the establishment failed.
     /// * None otherwise. The cause of a clear passes none on: its labels are about another
     ///   operation.
@@ -145,11 +145,9 @@ impl PoolError {
     /// `TransientTransactionError` is left to the driver, which knows whether the operation belongs
     /// to a transaction and is not its commit: it adds the label if
     /// [`is_retryable`](Self::is_retryable) on a cleared pool, and on network errors.
-    pub fn labels(&self, retry_writes: bool) -> impl Iterator<Item = &str> {
+    pub fn labels(&self, retry_writes: RetryWrites) -> impl Iterator<Item = &str> {
         let (own, cause) = match &self.error {
-            CheckOutError::PoolCleared { .. } => {
-                (retry_writes.then_some(label::RETRYABLE_WRITE_ERROR), None)
-            }
+            CheckOutError::PoolCleared { .. } => (retry_writes.label(), None),
             CheckOutError::EstablishFailed { cause } => (None, Some(cause)),
             CheckOutError::PoolClosed
             | CheckOutError::WaitQueueTimeout { .. }

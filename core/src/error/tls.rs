@@ -140,7 +140,7 @@ mod tests {
     use alloc::string::ToString as _;
 
     use super::{NAMES, TlsAlert, TlsFailure};
-    use crate::error::{ConnectionError, Kind, Stage};
+    use crate::error::{ConnectionError, Kind, RetryWrites, Stage};
 
     #[test]
     fn alerts_have_the_names_of_the_registry() {
@@ -175,7 +175,7 @@ mod tests {
         let at = |stage| {
             let error = ConnectionError::tls(stage, TlsFailure::Alert(TlsAlert(116)));
             assert_eq!(error.kind(), &Kind::Protocol);
-            assert_eq!(error.labels(true).count(), 0);
+            assert_eq!(error.labels(RetryWrites::Enabled).count(), 0);
             error.to_string()
         };
         let of_the_handshake =

@@ -4,7 +4,7 @@ use alloc::string::{String, ToString as _};
 use alloc::sync::Arc;
 use core::fmt;
 
-use crate::error::{ConnectionError, Kind, OneLine, Stage, label};
+use crate::error::{ConnectionError, Kind, OneLine, RetryWrites, Stage, label};
 
 /// A cause that can be recorded.
 ///
@@ -166,7 +166,7 @@ impl TraceCause for ConnectionError {
             Kind::Local => CauseKind::Local,
         };
         let mut labels = CauseLabels::default();
-        self.labels(false).for_each(|name| labels.add(name));
+        self.labels(RetryWrites::Disabled).for_each(|name| labels.add(name));
         CauseSummary { stage: Some(self.stage()), kind: Some(kind), labels }
     }
 

@@ -4,7 +4,7 @@ use bson::{Document, doc, oid::ObjectId};
 use cenote_core::connect::{
     DerivedKeys, Establish, KeyDerivation, ProxyStep, ScramCache, ServerKind, Socks5, Step,
 };
-use cenote_core::error::Stage;
+use cenote_core::error::{RetryWrites, Stage};
 use cenote_core::pool::ServiceId;
 use cenote_core::uri::Mechanism;
 
@@ -106,7 +106,7 @@ fn a_wrong_password_is_refused_by_the_server() {
         let error = play(&uri, Server::new(mechanism)).result.unwrap_err();
         assert_eq!(error.stage(), Stage::Authentication);
         assert_eq!(error.command_error().and_then(|it| it.code), Some(18));
-        assert_eq!(error.labels(true).count(), 0);
+        assert_eq!(error.labels(RetryWrites::Enabled).count(), 0);
     }
 }
 

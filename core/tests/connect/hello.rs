@@ -8,7 +8,7 @@ use cenote_core::connect::{
     Command, ConnectionDescription, Establish, EstablishOptions, LOAD_BALANCING_UNSUPPORTED,
     Limits, ScramCache, ServerApi, ServerKind, Step,
 };
-use cenote_core::error::{ConnectionError, Kind, Stage};
+use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 use cenote_core::pool::ServiceId;
 use cenote_core::sdam::TopologyVersion;
 use cenote_core::uri::{Compressor, Mechanism};
@@ -175,7 +175,7 @@ fn a_refused_hello() {
         let error = read("mongodb://db", &doc! { "ok": 0, "code": code }).unwrap_err();
         assert_eq!(error.stage(), Stage::Hello);
         assert_eq!(error.command_error().and_then(|it| it.code), Some(code));
-        assert_eq!(error.labels(true).count(), 0);
+        assert_eq!(error.labels(RetryWrites::Enabled).count(), 0);
     }
     let warned = doc! { "ok": 1, "writeConcernError": { "code": 64 } };
     assert!(read("mongodb://db", &warned).is_ok(), "which is no refusal");

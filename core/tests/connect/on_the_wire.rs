@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bson::{Document, RawDocumentBuf, rawdoc};
 use cenote_core::connect::{ConnectionDescription, Establish, ScramCache, Step};
-use cenote_core::error::{ConnectionError, Kind, Stage};
+use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 use cenote_core::uri::Mechanism;
 use cenote_core::wire::{
     Exchange, Flags, Framer, Ids, Message, MessageLimit, MessageWriter, Progress, RequestIds,
@@ -177,7 +177,7 @@ fn damaged_messages() {
             let error = establish(which, damage).expect_err(reason);
             assert_eq!(error.to_string(), format!("{stage}: {}", error.reason()));
             assert_eq!((error.stage(), error.kind()), (stage, &Kind::Protocol), "{error}");
-            assert_eq!(error.labels(true).count(), 0, "it is no overload");
+            assert_eq!(error.labels(RetryWrites::Enabled).count(), 0, "it is no overload");
             assert!(error.reason().starts_with(reason), "{error}");
         }
     }
@@ -206,7 +206,7 @@ fn a_reply_that_is_cut() {
             let error = establish(which, cut).expect_err("it was cut");
             assert_eq!(error.to_string(), format!("{stage}: closed by the peer"));
             assert_eq!(error.kind(), &Kind::Network);
-            assert_eq!(error.labels(true).count(), labels);
+            assert_eq!(error.labels(RetryWrites::Enabled).count(), labels);
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bson::{Document, doc};
 use cenote_core::connect::{Establish, MAX_ITERATIONS, ScramCache, Step};
-use cenote_core::error::{ConnectionError, Kind, Stage};
+use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 use cenote_core::uri::Mechanism;
 
 use crate::server::{Server, binary, converse, establish, nonces, options, raw};
@@ -31,7 +31,7 @@ fn error_of(which: usize, lie: Lie, empty_exchange: bool) -> ConnectionError {
     });
     assert_eq!(first.to_string(), second.to_string());
     assert_eq!((first.stage(), first.kind()), (Stage::Authentication, &Kind::Protocol));
-    assert_eq!(first.labels(true).count(), 0, "ER-31");
+    assert_eq!(first.labels(RetryWrites::Enabled).count(), 0, "ER-31");
     first
 }
 
@@ -269,7 +269,7 @@ fn a_connection_that_breaks() {
             };
             let stages = [Stage::Hello, Stage::Authentication];
             assert_eq!((error.stage(), error.is_timeout()), (stages[after], times_out));
-            let labels: Vec<_> = error.labels(false).collect();
+            let labels: Vec<_> = error.labels(RetryWrites::Disabled).collect();
             assert_eq!(labels, if after == 0 { &overloaded[..] } else { &[] });
             // Whatever comes later, this is what it was.
             establish.failed("again");
@@ -367,7 +367,7 @@ fn garbage_has_a_stage() {
     let error = establish.next_step().unwrap_err();
     assert_eq!(error.to_string(), "hello: a message of -1 bytes");
     assert_eq!(error.kind(), &Kind::Protocol);
-    assert_eq!(error.labels(true).count(), 0);
+    assert_eq!(error.labels(RetryWrites::Enabled).count(), 0);
 }
 
 // AU-50: one command, one reply.

@@ -2,7 +2,7 @@
 
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{ProxyStep, Socks5};
-use cenote_core::error::{ConnectionError, Kind, Stage};
+use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 use cenote_core::uri::{ConnectionString, ProxyCredential};
 
 const NO_LOGIN: [u8; 2] = [5, 0];
@@ -42,7 +42,7 @@ fn play(
             }
             Err(error) => {
                 assert_eq!(error.stage(), Stage::Proxy);
-                assert_eq!(error.labels(false).count(), 0, "ER-32, SX-06");
+                assert_eq!(error.labels(RetryWrites::Disabled).count(), 0, "ER-32, SX-06");
                 return (sent, Err(error));
             }
         }

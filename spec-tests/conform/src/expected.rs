@@ -1,7 +1,7 @@
 //! What a scenario expects, compared with what happened.
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::PoolError;
+use cenote_core::error::{PoolError, RetryWrites};
 use serde_json::{Map, Value, json};
 
 use crate::matching::{ADDRESS, ANY, difference};
@@ -138,7 +138,7 @@ fn compare_error(
 
 fn described(error: &PoolError) -> Value {
     // As a client with retryWrites=true sees them.
-    let labels: Vec<_> = error.labels(true).collect();
+    let labels: Vec<_> = error.labels(RetryWrites::Enabled).collect();
     json!({
         "type": error.name(),
         "message": error.message().to_string(),

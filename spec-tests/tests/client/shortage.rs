@@ -5,7 +5,7 @@ use std::process::Command;
 use std::{env, thread};
 
 use cenote_core::client::{ClientError, Selector};
-use cenote_core::error::{Kind, Stage};
+use cenote_core::error::{Kind, RetryWrites, Stage};
 use cenote_core::pool::CheckOutError;
 use cenote_endpoint::{Fault, Script, Server};
 
@@ -54,7 +54,7 @@ fn run_out_of_files(shell: Shell) {
     let CheckOutError::EstablishFailed { cause } = error.error() else { panic!("{error}") };
     assert_eq!((cause.stage(), cause.kind()), (Stage::Tcp, &Kind::Local), "{error}");
     assert!(cause.reason().starts_with("this process cannot open more files"), "{error}");
-    assert_eq!(error.labels(true).count(), 0, "{error}");
+    assert_eq!(error.labels(RetryWrites::Enabled).count(), 0, "{error}");
     assert!(!error.is_retryable(), "{error}");
     assert!(world.kinds()[0].is_some(), "the server is still known");
     assert_eq!(world.count("ConnectionPoolCleared"), 0);

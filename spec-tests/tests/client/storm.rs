@@ -5,6 +5,7 @@ use std::thread;
 
 use bson::rawdoc;
 use cenote_core::connect::ServerKind;
+use cenote_core::error::RetryWrites;
 use cenote_endpoint::{
     Endpoint, Fault, ListenOptions, ReplicaSet, Script, Server, Settings, TlsFault, Topology,
 };
@@ -67,7 +68,7 @@ fn storm(shell: Shell, listen: ListenOptions, refuse: impl Fn(&Endpoint)) {
     let failures: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
     assert!(failures.len() >= 10, "only {} failed", failures.len());
     for error in &failures {
-        let labels = error.labels(false);
+        let labels = error.labels(RetryWrites::Disabled);
         let expected = ["SystemOverloadedError", "RetryableError"];
         assert!(expected.iter().all(|label| labels.contains(label)), "{error}: {labels:?}");
     }

@@ -1,7 +1,7 @@
 //! Authentication by this server, whose code for it shares nothing with ours.
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote_core::error::{ConnectionError, Kind, Stage};
+use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 use cenote_core::uri::Mechanism;
 
 use crate::certificates::Certificates;
@@ -79,7 +79,7 @@ fn who_is_nobody_stays_out() {
 fn assert_is_no(error: &ConnectionError) {
     assert_eq!(error.stage(), Stage::Authentication, "{error}");
     assert!(matches!(error.kind(), Kind::Command(refusal) if refusal.code == Some(18)), "{error}");
-    assert_eq!(error.labels(true).count(), 0);
+    assert_eq!(error.labels(RetryWrites::Enabled).count(), 0);
     assert!(!error.is_retryable());
 }
 

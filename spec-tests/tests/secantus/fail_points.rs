@@ -3,7 +3,7 @@
 
 use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::error::label::{RETRYABLE_ERROR, RETRYABLE_WRITE_ERROR, SYSTEM_OVERLOADED_ERROR};
-use cenote_core::error::{ConnectionError, Kind, Stage};
+use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 
 use crate::open;
 use crate::server::{Options, Server};
@@ -13,7 +13,7 @@ const HELLO: [&str; 3] = ["hello", "isMaster", "ismaster"];
 const OVERLOAD: [&str; 3] = [SYSTEM_OVERLOADED_ERROR, RETRYABLE_ERROR, RETRYABLE_WRITE_ERROR];
 
 fn labels(error: &ConnectionError) -> Vec<&str> {
-    error.labels(true).collect()
+    error.labels(RetryWrites::Enabled).collect()
 }
 
 /// A server without users, where hello fails for the application `fails` alone.

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use bson::{Document, rawdoc};
 use cenote_core::connect::ServerKind;
-use cenote_core::error::{Kind, Stage, label};
+use cenote_core::error::{Kind, RetryWrites, Stage, label};
 
 use crate::open;
 use crate::server::Server;
@@ -47,7 +47,7 @@ fn a_server_without_load_balancer_is_refused() {
     let server = Server::plain();
     let error = open(&server.uri("loadBalanced=true")).unwrap_err();
     assert_eq!((error.stage(), error.kind()), (Stage::Hello, &Kind::Configuration));
-    assert_eq!(error.labels(true).count(), 0);
+    assert_eq!(error.labels(RetryWrites::Enabled).count(), 0);
 }
 
 #[test]
@@ -55,5 +55,5 @@ fn nobody_listens() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let error = open(&format!("mongodb://127.0.0.1:{port}")).unwrap_err();
     assert_eq!((error.stage(), error.kind()), (Stage::Tcp, &Kind::Network));
-    assert!(error.labels(false).any(|it| it == label::SYSTEM_OVERLOADED_ERROR));
+    assert!(error.labels(RetryWrites::Disabled).any(|it| it == label::SYSTEM_OVERLOADED_ERROR));
 }

@@ -1,7 +1,7 @@
 //! TLS with this server, which has Python's.
 
 use bson::rawdoc;
-use cenote_core::error::{ConnectionError, Kind, Stage, label};
+use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage, label};
 
 use crate::certificates::Certificates;
 use crate::open;
@@ -14,7 +14,7 @@ fn start(certificates: &Certificates, client: ClientCertificate) -> Server {
 // ER-32: what TLS decides is never overload, and will be decided so again.
 fn assert_refused_by_tls(error: &ConnectionError, stage: Stage) {
     assert_eq!((error.stage(), error.kind()), (stage, &Kind::Protocol), "{error}");
-    assert_eq!(error.labels(true).count(), 0);
+    assert_eq!(error.labels(RetryWrites::Enabled).count(), 0);
     assert!(!error.is_retryable());
 }
 
@@ -70,7 +70,7 @@ fn a_server_that_speaks_no_tls() {
     let error = open(&Server::plain().uri(&query)).unwrap_err();
     assert_eq!(error.stage(), Stage::TlsIo);
     assert!(error.is_timeout(), "{error}");
-    assert!(error.labels(false).any(|it| it == label::SYSTEM_OVERLOADED_ERROR));
+    assert!(error.labels(RetryWrites::Disabled).any(|it| it == label::SYSTEM_OVERLOADED_ERROR));
 }
 
 #[test]

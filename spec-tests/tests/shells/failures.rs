@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cenote_core::error::{ConnectionError, Kind, Stage};
+use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 use cenote_endpoint::{
     Ending, Endpoint, Fault, ListenOptions, ScramFault, Script, ServerCertificate, Settings,
     TlsFault, TlsOptions, User,
@@ -81,7 +81,7 @@ fn refused_by_tls(shell: Shell, uri: &str) -> ConnectionError {
     let error = refusal(&pool(shell, uri).0);
     assert_eq!(verdict(&error), (Stage::TlsIo, false, false), "{error}");
     assert_eq!(error.kind(), &Kind::Protocol, "{error}");
-    assert_eq!(error.labels(true).count(), 0, "{error}");
+    assert_eq!(error.labels(RetryWrites::Enabled).count(), 0, "{error}");
     assert!(!error.is_retryable(), "{error}");
     error
 }

@@ -1,7 +1,7 @@
 //! What a client got: an error, and what it knows of a connection.
 
 use cenote_core::connect::ConnectionDescription;
-use cenote_core::error::{self, ConnectionError};
+use cenote_core::error::{self, ConnectionError, RetryWrites};
 use cenote_core::uri::{Compressor, Mechanism};
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use super::operation::{Failure, Kind, Stage};
 
 impl Failure {
     pub(super) fn compare(&self, error: &ConnectionError) -> Result<(), String> {
-        let labels: Vec<_> = error.labels(true).map(str::to_owned).collect();
+        let labels: Vec<_> = error.labels(RetryWrites::Enabled).map(str::to_owned).collect();
         let got = (stage(error.stage()), kind(error.kind()));
         let code = error.command_error().and_then(|error| error.code).map(i64::from);
         let message = error.to_string();

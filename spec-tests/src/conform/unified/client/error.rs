@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cenote_core::error::label::{RETRYABLE_ERROR, SYSTEM_OVERLOADED_ERROR};
-use cenote_core::error::{ConnectionError, OperationError, PoolError};
+use cenote_core::error::{ConnectionError, OperationError, PoolError, RetryWrites};
 use cenote_core::pool::CheckOutError;
 
 /// What went wrong, and the labels that it has besides its own.
@@ -96,9 +96,9 @@ impl Failure {
 
     pub(in crate::conform::unified) fn labels(&self) -> Vec<String> {
         let own: Vec<String> = match &self.cause {
-            Cause::Pool(error) => error.labels(true).map(str::to_owned).collect(),
+            Cause::Pool(error) => error.labels(RetryWrites::Enabled).map(str::to_owned).collect(),
             Cause::Operation(OperationError::Connection(error)) => {
-                error.labels(true).map(str::to_owned).collect()
+                error.labels(RetryWrites::Enabled).map(str::to_owned).collect()
             }
             Cause::Operation(OperationError::Interrupted(_))
             | Cause::Selection
