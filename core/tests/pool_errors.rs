@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use bson::rawdoc;
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{CommandError, ConnectionError, InterruptedError, PoolError, RetryWrites, Stage};
+use cenote_core::error::{
+    CommandError, ConnectionError, InterruptedError, PoolError, RetryWrites, Stage, Wait, WaitLimit,
+};
 use cenote_core::pool::{
     Action, CheckOutError, ConnId, Input, Instant, NoPayload, PoolOptions, PoolState, Purpose,
     ServiceId, WaiterId,
@@ -85,28 +87,32 @@ fn each_has_the_name_and_the_message_of_the_specification() {
             error(CheckOutError::PoolClosed),
             "PoolClosedError",
             "Attempted to check out a connection from closed connection pool",
+            " [db1.example.com:27017]",
         ),
         (
             cleared(refused(91)),
             "PoolClearedError",
             "Connection pool for db1.example.com:27017 was cleared because another operation \
              failed with: hello: no (code 91)",
+            "",
         ),
         (
             error(CheckOutError::PoolCleared { cause: None }),
             "PoolClearedError",
             "Connection pool for db1.example.com:27017 has not been marked ready yet",
+            "",
         ),
         (
             error(CheckOutError::Cancelled),
             "CheckOutCancelledError",
             "The check-out was given up by its caller",
+            " [db1.example.com:27017]",
         ),
     ];
-    for (error, name, message) in table {
+    for (error, name, message, server) in table {
         assert_eq!(error.name(), name);
         assert_eq!(error.message().to_string(), message);
-        assert_eq!(error.to_string(), message, "it has no more to show");
+        assert_eq!(error.to_string(), format!("{message}{server}"), "each names the server once");
         assert_eq!(error.address(), &*address());
     }
 }
@@ -128,10 +134,64 @@ fn a_timeout_shows_the_pool_that_it_happened_in() {
     assert_eq!(
         error.to_string(),
         format!(
-            "{message} [ready  gen 0 | total 1/1 min 0 | idle 0 | in use 1 | pending 0/2 | \
+            "{message} [db1.example.com:27017 | ready  gen 0 | total 1/1 min 0 | idle 0 | in use 1 | pending 0/2 | \
              waiting 1]"
         )
     );
+}
+
+#[test]
+fn each_shows_how_long_it_waited_and_what_limited_that() {
+    let queue = Some(WaitLimit::WaitQueueTimeout(Duration::from_millis(200)));
+    let deadline = Some(WaitLimit::Deadline(Duration::from_micros(1500)));
+    let waited = Duration::from_micros(203_456);
+    let at_once = Wait::default();
+    let closed = || error(CheckOutError::PoolClosed);
+    let server = "db1.example.com:27017";
+    let table = [
+        (closed(), at_once, format!("[{server} | at once]")),
+        (closed(), Wait { waited, limit: None }, format!("[{server} | waited 203ms]")),
+        (
+            closed(),
+            Wait { waited, limit: queue },
+            format!("[{server} | waited 203ms, waitQueueTimeoutMS=200]"),
+        ),
+        (
+            closed(),
+            Wait { waited: Duration::from_nanos(1_501_999), limit: deadline },
+            format!("[{server} | waited 1.501ms, deadline after 1.5ms]"),
+        ),
+        (
+            cleared(reset()),
+            Wait { waited, limit: queue },
+            "[waited 203ms, waitQueueTimeoutMS=200]".to_owned(),
+        ),
+        // Which does not limit the establishment.
+        (
+            not_connected(reset()),
+            Wait { waited, limit: queue },
+            format!("[{server} | waited 203ms]"),
+        ),
+        (
+            not_connected(reset()),
+            Wait { waited, limit: deadline },
+            format!("[{server} | waited 203ms, deadline after 1.5ms]"),
+        ),
+        (
+            timed_out(false),
+            Wait { waited, limit: queue },
+            format!(
+                "[{server} | waited 203ms, waitQueueTimeoutMS=200 | {}]",
+                "ready  gen 0 | total 1/1 min 0 | idle 0 | in use 1 | pending 0/2 | waiting 1"
+            ),
+        ),
+    ];
+    for (error, wait, shown) in table {
+        assert_eq!(error.wait(), None);
+        let error = error.with_wait(wait);
+        assert_eq!(error.wait(), Some(wait));
+        assert_eq!(error.to_string(), format!("{} {shown}", error.message()));
+    }
 }
 
 // ER-06, CF-49
@@ -184,7 +244,10 @@ fn labels_are_of_the_operation_that_failed() {
         labels(&refused, RetryWrites::Enabled),
         ["SystemOverloadedError", "RetryableError", "RetryableWriteError"]
     );
-    assert_eq!(labels(&refused, RetryWrites::Disabled), ["SystemOverloadedError", "RetryableError"]);
+    assert_eq!(
+        labels(&refused, RetryWrites::Disabled),
+        ["SystemOverloadedError", "RetryableError"]
+    );
 
     for error in
         [timed_out(false), error(CheckOutError::PoolClosed), error(CheckOutError::Cancelled)]

@@ -11,10 +11,10 @@ use cenote_shell::pool::{PoolDriver, WaiterKey};
 use cenote_shell::warm_up::{is_in_vain, to_ask};
 use parking::Parker;
 
+use crate::Connector;
 use crate::event_loop::{EventLoop, Waiter};
 use crate::pool::Pool;
 use crate::pooled_connection::PooledConnection;
-use crate::{CheckOutResult, Connector};
 
 thread_local! {
     /// `std::thread::park` would do, but the application uses its token, too.
@@ -125,24 +125,21 @@ impl<K: Connector<EventLoop>> Pool<K> {
                 return Ok(count(&held));
             }
             // All requests before any wait, so that connections are opened in parallel.
-            let request = |_| {
-                let request = Request::new(self.driver(), Purpose::Other, None);
-                request.map(|answer| self.guard(answer, caller))
-            };
+            let request = |_| Request::new(self.driver(), caller, Purpose::Other, None);
             let requests: Vec<_> = (0..batch).map(request).collect();
             let deadline = self.driver().end_of_wait();
             for request in requests {
-                let connection = match request {
-                    Ok(connection) => connection,
+                let answer = match request {
+                    Ok(answer) => answer,
                     Err(request) => {
                         let is_in_vain = || is_in_vain(&self.snapshot());
                         let Some(answer) = request.wait_unless(is_in_vain, deadline) else {
                             return Ok(count(&held));
                         };
-                        self.guard(answer, caller)
+                        answer
                     }
                 };
-                held.push(connection?);
+                held.push(answer?);
             }
         }
     }
@@ -155,12 +152,13 @@ pub(crate) fn check_out<K: Connector<EventLoop>>(
     purpose: Purpose,
     deadline: Option<Instant>,
 ) -> Result<PooledConnection<K>, PoolError> {
-    let answer = match Request::new(driver, purpose, deadline) {
+    match Request::new(driver, caller, purpose, deadline) {
         Ok(answer) => answer,
         Err(request) => request.wait(deadline.or_else(|| driver.end_of_wait())),
-    };
-    driver.guard(answer, caller).map(PooledConnection::new)
+    }
 }
+
+type Answer<K> = Result<PooledConnection<K>, PoolError>;
 
 fn count<T>(held: &[T]) -> u32 {
     u32::try_from(held.len()).unwrap_or(u32::MAX)
@@ -170,6 +168,8 @@ fn count<T>(held: &[T]) -> u32 {
 /// by then goes back to the pool.
 struct Request<'a, K: Connector<EventLoop>> {
     driver: &'a Arc<PoolDriver<EventLoop, K>>,
+    caller: &'static Location<'static>,
+    deadline: Option<Instant>,
     key: WaiterKey,
     is_answered: bool,
 }
@@ -178,17 +178,20 @@ impl<'a, K: Connector<EventLoop>> Request<'a, K> {
     /// The answer, if there is one at once.
     fn new(
         driver: &'a Arc<PoolDriver<EventLoop, K>>,
+        caller: &'static Location<'static>,
         purpose: Purpose,
         deadline: Option<Instant>,
-    ) -> Result<CheckOutResult<K>, Self> {
+    ) -> Result<Answer<K>, Self> {
         let waiter = || Waiter::Thread(parker().unparker());
-        let answer = driver.request(deadline, purpose, waiter);
-        answer.map_err(|key| Self { driver, key, is_answered: false })
+        match driver.request(deadline, purpose, waiter) {
+            Ok(answer) => Ok(driver.guard(answer, caller).map(PooledConnection::new)),
+            Err(key) => Err(Self { driver, caller, deadline, key, is_answered: false }),
+        }
     }
 
     /// Blocks until the answer is there. At `deadline` it fires the pool's timer itself, so that a busy
     /// event loop does not delay it.
-    fn wait(mut self, mut deadline: Option<Instant>) -> CheckOutResult<K> {
+    fn wait(mut self, mut deadline: Option<Instant>) -> Answer<K> {
         // A subscriber that ran meanwhile may have waited on this thread, and consumed the wake-up.
         if let Some(answer) = self.take() {
             return answer;
@@ -219,7 +222,7 @@ impl<'a, K: Connector<EventLoop>> Request<'a, K> {
         mut self,
         is_in_vain: impl FnOnce() -> bool,
         deadline: Option<Instant>,
-    ) -> Option<CheckOutResult<K>> {
+    ) -> Option<Answer<K>> {
         match self.take() {
             Some(answer) => Some(answer),
             // Looked for once more: it may have been delivered since.
@@ -228,10 +231,10 @@ impl<'a, K: Connector<EventLoop>> Request<'a, K> {
         }
     }
 
-    fn take(&mut self) -> Option<CheckOutResult<K>> {
-        let answer = self.driver.take_answer(self.key, |_| None);
+    fn take(&mut self) -> Option<Answer<K>> {
+        let answer = self.driver.take_answer(self.key, self.deadline, self.caller, |_| None);
         self.is_answered = answer.is_some();
-        answer
+        answer.map(|answer| answer.map(PooledConnection::new))
     }
 }
 

@@ -60,7 +60,8 @@ pub struct PoolSource<K: Connector<EventLoop> = MongoConnector> {
     pool: Pool<K>,
     event_loop: EventLoop,
     last_request: u64,
-    waiting: BTreeMap<RequestId, WaiterKey>,
+    /// With their deadlines.
+    waiting: BTreeMap<RequestId, (WaiterKey, Option<Instant>)>,
     /// The requests of `waiting` that have an answer by now.
     answered: Arc<Mutex<VecDeque<RequestId>>>,
     /// The requests that had their answer at once.
@@ -133,7 +134,7 @@ impl<K: Connector<EventLoop>> PoolSource<K> {
         };
         match self.pool.driver().request(deadline, purpose, waiter) {
             Ok(answer) => self.ready.push_back((request, answer)),
-            Err(key) => drop(self.waiting.insert(request, key)),
+            Err(key) => drop(self.waiting.insert(request, (key, deadline))),
         }
         request
     }
@@ -141,7 +142,7 @@ impl<K: Connector<EventLoop>> PoolSource<K> {
     /// Cancels a request: it will not be ready. A connection that was being opened for it goes to the next
     /// caller. Does nothing to a request whose answer was [taken](Self::next_ready).
     pub fn cancel(&mut self, request: RequestId) {
-        if let Some(key) = self.waiting.remove(&request) {
+        if let Some((key, _)) = self.waiting.remove(&request) {
             self.pool.driver().abandon(key);
         } else if let Some(at) = self.ready.iter().position(|(ready, _)| *ready == request) {
             let ready = self.ready.remove(at);
@@ -154,11 +155,10 @@ impl<K: Connector<EventLoop>> PoolSource<K> {
     /// caller's location is where a [leak report](Builder::on_leak) says that the connection was checked out.
     #[track_caller]
     pub fn next_ready(&mut self) -> Option<(RequestId, Result<PooledConnection<K>, PoolError>)> {
-        let (request, answer) = match self.ready.pop_front() {
-            Some(ready) => ready,
-            None => self.next_answer()?,
-        };
-        Some((request, self.guard(answer)))
+        match self.ready.pop_front() {
+            Some((request, answer)) => Some((request, self.guard(answer))),
+            None => self.next_answer(),
+        }
     }
 
     /// Takes an event that concerns the pool. Returns `false` if it does not. The consequences are left to
@@ -218,13 +218,15 @@ impl<K: Connector<EventLoop>> PoolSource<K> {
         self.pool.guard(answer, Location::caller())
     }
 
-    fn next_answer(&mut self) -> Option<(RequestId, CheckOutResult<K>)> {
+    #[track_caller]
+    fn next_answer(&mut self) -> Option<(RequestId, Result<PooledConnection<K>, PoolError>)> {
         loop {
             let request = lock(&self.answered).pop_front()?;
             // Cancelled requests may still be in the queue.
-            let Some(key) = self.waiting.remove(&request) else { continue };
-            match self.pool.driver().take_answer(key, |_| None) {
-                Some(answer) => return Some((request, answer)),
+            let Some((key, deadline)) = self.waiting.remove(&request) else { continue };
+            let caller = Location::caller();
+            match self.pool.driver().take_answer(key, deadline, caller, |_| None) {
+                Some(answer) => return Some((request, answer.map(PooledConnection::new))),
                 None => unreachable!("the pool notifies after it has put the answer there"),
             }
         }
@@ -235,7 +237,7 @@ impl<K: Connector<EventLoop>> PoolSource<K> {
         for (_, answer) in std::mem::take(&mut self.ready) {
             drop(self.guard(answer));
         }
-        for key in std::mem::take(&mut self.waiting).into_values() {
+        for (key, _) in std::mem::take(&mut self.waiting).into_values() {
             self.pool.driver().abandon(key);
         }
     }

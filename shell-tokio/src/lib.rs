@@ -80,7 +80,8 @@ pub use cenote_core::address::{AddressError, ServerAddress};
 pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
 pub use cenote_core::connect::{DriverInfo, ServerApi};
 pub use cenote_core::error::{
-    CommandError, ConnectionError, InterruptedError, OperationError, PoolError,
+    CommandError, ConnectionError, InterruptedError, OperationError, PoolError, RetryWrites, Wait,
+    WaitLimit,
 };
 pub use cenote_core::log::LogSettings;
 pub use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};

@@ -19,6 +19,7 @@ mod pool;
 mod retry_writes;
 mod stage;
 mod tls;
+mod wait;
 
 pub use command::{CommandError, ReplyPart};
 pub use connection::{BoxError, ConnectionError, Kind};
@@ -28,5 +29,6 @@ pub use pool::PoolError;
 pub use retry_writes::RetryWrites;
 pub use stage::Stage;
 pub use tls::{TlsAlert, TlsFailure};
+pub use wait::{Wait, WaitLimit};
 
 pub use crate::one_line::OneLine;

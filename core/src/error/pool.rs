@@ -1,21 +1,22 @@
 use core::fmt;
 use std::sync::Arc;
 
-use super::{ConnectionError, RetryWrites};
+use super::{ConnectionError, RetryWrites, Wait, WaitLimit};
 use crate::address::ServerAddress;
 use crate::pool::{CheckOutError, Snapshot};
 
 /// Why a check-out failed, as an application gets to see it.
 ///
-/// The pool's own [`CheckOutError`] together with the address of the pool, which the machine does
-/// not know. `C` is what the shell feeds as the cause of a failure; with [`ConnectionError`],
-/// labels and the question whether to try again are answered, too.
+/// The pool's own [`CheckOutError`] together with what the machine does not know: the address of the
+/// pool, and how long the caller [waited](Wait). `C` is what the shell feeds as the cause of a
+/// failure; with [`ConnectionError`], labels and the question whether to try again are answered,
+/// too.
 ///
-/// `Display` is the [`message`](Self::message), and after a wait-queue timeout also what the pool
-/// looked like at that moment:
+/// `Display` is the [`message`](Self::message), the server, how long the check-out waited and what
+/// limited that, and after a wait-queue timeout also what the pool looked like at that moment:
 ///
 /// ```text
-/// Timed out while checking out a connection from connection pool [ready  gen 0 | total 1/1 min 0 | idle 0 | in use 1 | pending 0/2 | waiting 3]
+/// Timed out while checking out a connection from connection pool [db1.example.com:27017 | waited 203ms, waitQueueTimeoutMS=200 | ready  gen 0 | total 1/1 min 0 | idle 0 | in use 1 | pending 0/2 | waiting 3]
 /// ```
 ///
 /// It must never be fed to SDAM, which already knows what it says about the server.
@@ -41,34 +42,54 @@ use crate::pool::{CheckOutError, Snapshot};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolError<C = ConnectionError> {
+    // One pointer, for the sake of check-outs that succeed.
+    inner: Box<Inner<C>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Inner<C> {
     address: Arc<ServerAddress>,
     error: CheckOutError<C>,
+    wait: Option<Wait>,
 }
 
 impl<C> PoolError<C> {
     /// A check-out from the pool of `address` failed.
     #[must_use]
-    pub const fn new(address: Arc<ServerAddress>, error: CheckOutError<C>) -> Self {
-        Self { address, error }
+    pub fn new(address: Arc<ServerAddress>, error: CheckOutError<C>) -> Self {
+        Self { inner: Box::new(Inner { address, error, wait: None }) }
+    }
+
+    /// Says how long the check-out waited.
+    #[must_use]
+    pub fn with_wait(mut self, wait: Wait) -> Self {
+        self.inner.wait = Some(wait);
+        self
     }
 
     /// The server that the pool is for.
     #[must_use]
     pub fn address(&self) -> &ServerAddress {
-        &self.address
+        &self.inner.address
     }
 
     /// The error that the pool delivered.
     #[must_use]
-    pub const fn error(&self) -> &CheckOutError<C> {
-        &self.error
+    pub fn error(&self) -> &CheckOutError<C> {
+        &self.inner.error
+    }
+
+    /// How long the check-out waited, if the shell [said so](Self::with_wait).
+    #[must_use]
+    pub fn wait(&self) -> Option<Wait> {
+        self.inner.wait
     }
 
     /// The type's name in the specification and in the official test files. For what the
     /// specification has no name for: `ConnectionError` and `CheckOutCancelledError`.
     #[must_use]
-    pub const fn name(&self) -> &'static str {
-        match self.error {
+    pub fn name(&self) -> &'static str {
+        match self.error() {
             CheckOutError::PoolClosed => "PoolClosedError",
             CheckOutError::PoolCleared { .. } => "PoolClearedError",
             CheckOutError::WaitQueueTimeout { .. } => "WaitQueueTimeoutError",
@@ -82,7 +103,7 @@ impl<C: fmt::Display> PoolError<C> {
     /// What the specification has the error say, with a small "connection" as in the official test
     /// files.
     pub fn message(&self) -> impl fmt::Display {
-        Self::message_of(&self.error, &self.address)
+        Self::message_of(self.error(), self.address())
     }
 
     /// The [`message`](Self::message) of such a check-out's error, without an error being made of
@@ -94,12 +115,13 @@ impl<C: fmt::Display> PoolError<C> {
         Message { address, error }
     }
 
-    /// The text of such an error, without creating one: for events, which borrow their values.
+    /// The text of such an error, without creating one: for events, which borrow their values and
+    /// tell how long the check-out waited themselves.
     pub fn explain<'a>(
         error: &'a CheckOutError<C>,
         address: &'a ServerAddress,
     ) -> impl fmt::Display + use<'a, C> {
-        Explanation(Message { address, error })
+        Explanation { address, error, wait: None }
     }
 }
 
@@ -111,7 +133,7 @@ impl PoolError {
     /// raise it if the later attempts fail, too.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        match &self.error {
+        match self.error() {
             CheckOutError::PoolCleared { .. } => true,
             CheckOutError::EstablishFailed { cause } => cause.is_retryable(),
             CheckOutError::PoolClosed
@@ -126,7 +148,7 @@ impl PoolError {
     /// that came later.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
-        match &self.error {
+        match self.error() {
             CheckOutError::WaitQueueTimeout { .. } => true,
             CheckOutError::EstablishFailed { cause } => cause.is_timeout(),
             CheckOutError::PoolClosed
@@ -146,7 +168,7 @@ impl PoolError {
     /// to a transaction and is not its commit: it adds the label if
     /// [`is_retryable`](Self::is_retryable) on a cleared pool, and on network errors.
     pub fn labels(&self, retry_writes: RetryWrites) -> impl Iterator<Item = &str> {
-        let (own, cause) = match &self.error {
+        let (own, cause) = match self.error() {
             CheckOutError::PoolCleared { .. } => (retry_writes.label(), None),
             CheckOutError::EstablishFailed { cause } => (None, Some(cause)),
             CheckOutError::PoolClosed
@@ -159,7 +181,8 @@ impl PoolError {
 
 impl<C: fmt::Display> fmt::Display for PoolError<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Self::explain(&self.error, &self.address).fmt(f)
+        let Inner { address, error, wait } = &*self.inner;
+        Explanation { address, error, wait: *wait }.fmt(f)
     }
 }
 
@@ -167,7 +190,7 @@ impl<C: core::error::Error + 'static> core::error::Error for PoolError<C> {
     /// The failure that cleared the pool, or the failed establishment. The message repeats it,
     /// because the specification wants it there.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match &self.error {
+        match self.error() {
             CheckOutError::PoolCleared { cause: Some(cause) }
             | CheckOutError::EstablishFailed { cause } => Some(cause),
             CheckOutError::PoolCleared { cause: None }
@@ -178,21 +201,41 @@ impl<C: core::error::Error + 'static> core::error::Error for PoolError<C> {
     }
 }
 
-/// The message, for a timeout the pool that it happened in, and for a connection that could not be
-/// made, and to which server.
-struct Explanation<'a, C>(Message<'a, C>);
+/// The message, and in brackets: to which server, how long the request waited, and for a timeout the
+/// pool that it happened in.
+struct Explanation<'a, C> {
+    address: &'a ServerAddress,
+    error: &'a CheckOutError<C>,
+    wait: Option<Wait>,
+}
 
 impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)?;
-        match self.0.error {
-            CheckOutError::WaitQueueTimeout { snapshot } => write!(f, " [{snapshot}]"),
-            // The cause knows its stage, but not whose connection it was.
-            CheckOutError::EstablishFailed { .. } => write!(f, " [{}]", self.0.address),
-            CheckOutError::PoolClosed
-            | CheckOutError::PoolCleared { .. }
-            | CheckOutError::Cancelled => Ok(()),
+        let Self { address, error, wait } = self;
+        Message { address, error }.fmt(f)?;
+        let (mut wait, mut snapshot) = (*wait, None);
+        // The message names the server.
+        let mut is_named = false;
+        match error {
+            CheckOutError::WaitQueueTimeout { snapshot: pool } => snapshot = Some(pool),
+            CheckOutError::PoolCleared { .. } => is_named = true,
+            // waitQueueTimeoutMS ends with the wait in the queue.
+            CheckOutError::EstablishFailed { .. } => {
+                wait = wait.map(|wait| wait.limited_by(|it| matches!(it, WaitLimit::Deadline(_))));
+            }
+            CheckOutError::PoolClosed | CheckOutError::Cancelled => {}
         }
+        let parts = [
+            (!is_named).then_some(address as &dyn fmt::Display),
+            wait.as_ref().map(|wait| wait as &dyn fmt::Display),
+            snapshot.map(|snapshot| snapshot as &dyn fmt::Display),
+        ];
+        let mut before = " [";
+        for part in parts.into_iter().flatten() {
+            write!(f, "{before}{part}")?;
+            before = " | ";
+        }
+        if before == " | " { f.write_str("]") } else { Ok(()) }
     }
 }
 

@@ -235,7 +235,7 @@ mod tests {
             both(&failed),
             [
                 r#"{"type":"ConnectionCheckOutFailed","address":"a:1","duration":0,"reason":"poolClosed"}"#,
-                r#"{"at":1.5,"type":"ConnectionCheckOutFailed","address":"a:1","durationMS":0,"reason":"poolClosed","error":"Attempted to check out a connection from closed connection pool"}"#,
+                r#"{"at":1.5,"type":"ConnectionCheckOutFailed","address":"a:1","durationMS":0,"reason":"poolClosed","error":"Attempted to check out a connection from closed connection pool [a:1]"}"#,
             ]
         );
     }

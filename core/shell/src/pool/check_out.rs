@@ -8,13 +8,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use cenote_core::error::PoolError;
+use cenote_core::error::{PoolError, Wait, WaitLimit};
 use cenote_core::pool::{Health, Input, Purpose, WaiterId};
 
 use super::driver::{InnerGuard, PoolDriver};
 use super::guard::PooledConnection;
-use super::inner::WaiterSlot;
-use super::types::CheckOutResult;
+use super::inner::{WaiterEntry, WaiterSlot};
 use crate::connection::Connector;
 use crate::runtime::Runtime;
 use crate::trace::PanicGuard;
@@ -28,29 +27,40 @@ pub struct WaiterKey {
 }
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
-    /// The answer to a check-out that had to wait, or `None` while there is none: then `on_waiting` may
-    /// exchange the waiter, and returns the old one, which is dropped after the lock is released.
+    /// The answer to a check-out that `caller` had to wait for, as [`guard`](Self::guard) returns it. `None` while
+    /// there is none: then `on_waiting` may exchange the waiter, and returns the old one, which is dropped after
+    /// the lock is released. `deadline` is that of the [request](Self::request), for the error's text.
     ///
     /// # Panics
     ///
     /// For a key whose answer was taken.
     pub fn take_answer(
-        &self,
+        self: &Arc<Self>,
         key: WaiterKey,
+        deadline: Option<std::time::Instant>,
+        caller: &'static Location<'static>,
         on_waiting: impl FnOnce(&mut R::Waiter) -> Option<R::Waiter>,
-    ) -> Option<CheckOutResult<R, K>> {
+    ) -> Option<Result<PooledConnection<R, K>, PoolError>> {
         let mut inner = self.lock();
-        if let WaiterSlot::Waiting(waiter) = &mut inner.waiters[key.slot] {
+        if let WaiterSlot::Waiting(waiter) = &mut inner.waiters[key.slot].slot {
             // Possibly the last waker of a task, whose drop may use this pool.
             let old = on_waiting(waiter);
             drop(inner);
             drop(old);
             return None;
         }
-        let slot = inner.waiters.remove(key.slot);
+        let WaiterEntry { slot, since } = inner.waiters.remove(key.slot);
+        let timeout = inner.state.options().wait_queue_timeout;
         drop(inner);
+        let wait = || {
+            let after = |deadline| self.instant(deadline).saturating_since(since);
+            let timeout = timeout.filter(|limit| !limit.is_zero());
+            let by_option = timeout.map(WaitLimit::WaitQueueTimeout);
+            let limit = deadline.map(after).map(WaitLimit::Deadline).or(by_option);
+            Wait { waited: self.now().saturating_since(since), limit }
+        };
         match slot {
-            WaiterSlot::Answered(result) => Some(result),
+            WaiterSlot::Answered(result) => Some(self.guard_after(result, wait, caller)),
             WaiterSlot::Waiting(_) | WaiterSlot::Vacant => {
                 unreachable!("it was answered under the same lock")
             }
@@ -61,7 +71,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// healthy.
     pub fn abandon(self: &Arc<Self>, key: WaiterKey) {
         let mut inner = self.lock();
-        match inner.waiters.get_mut(key.slot) {
+        match inner.waiters.get_mut(key.slot).map(|entry| &mut entry.slot) {
             // Of the parent, in a child process.
             None => {}
             Some(slot @ (WaiterSlot::Waiting(_) | WaiterSlot::Vacant)) => {
@@ -71,7 +81,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
                 drop(waiter);
             }
             Some(WaiterSlot::Answered(_)) => {
-                if let WaiterSlot::Answered(Ok((id, conn))) = inner.waiters.remove(key.slot) {
+                let entry = inner.waiters.remove(key.slot);
+                if let WaiterSlot::Answered(Ok((id, conn))) = entry.slot {
                     let health = Health::Healthy;
                     self.feed_locked(inner, Input::CheckedIn { id, conn, health });
                 }
@@ -122,9 +133,9 @@ impl<'a, R: Runtime<Waiter = Waker>, K: Connector<R>> CheckOut<'a, R, K> {
         Self { driver, deadline, purpose, caller, stage: Stage::New }
     }
 
-    fn answered(&mut self, result: CheckOutResult<R, K>) -> Poll<<Self as Future>::Output> {
+    fn answered(&mut self, output: <Self as Future>::Output) -> Poll<<Self as Future>::Output> {
         self.stage = Stage::Answered;
-        Poll::Ready(self.driver.guard(result, self.caller))
+        Poll::Ready(output)
     }
 }
 
@@ -138,7 +149,10 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for CheckOut<'_, R, K> 
             Stage::New => R::poll_cooperatively(cx, |waker| {
                 let answer = self.driver.request(self.deadline, self.purpose, || waker.clone());
                 match answer {
-                    Ok(result) => self.answered(result),
+                    Ok(result) => {
+                        let output = self.driver.guard(result, self.caller);
+                        self.answered(output)
+                    }
                     Err(key) => {
                         self.stage = Stage::Waiting(key);
                         Poll::Pending
@@ -146,11 +160,11 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for CheckOut<'_, R, K> 
                 }
             }),
             Stage::Waiting(key) => {
-                let answer = self.driver.take_answer(key, |waker| {
+                let answer = self.driver.take_answer(key, self.deadline, self.caller, |waker| {
                     let is_same = waker.will_wake(cx.waker());
                     (!is_same).then(|| mem::replace(waker, cx.waker().clone()))
                 });
-                answer.map_or(Poll::Pending, |result| self.answered(result))
+                answer.map_or(Poll::Pending, |output| self.answered(output))
             }
             Stage::Answered => panic!("a check-out is polled after it was answered"),
         }

@@ -5,7 +5,7 @@ use std::mem;
 use cenote_core::pool::{Action, ActionSink, CheckOutError};
 use slab::Slab;
 
-use super::inner::WaiterSlot;
+use super::inner::{WaiterEntry, WaiterSlot};
 use super::types::{CheckOutResult, Types};
 use crate::connection::Connector;
 use crate::event::Notification;
@@ -83,7 +83,7 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
 /// The sink of one input: answers go into their slots, everything else waits.
 pub(super) struct ActionCollector<'a, R: Runtime, K: Connector<R>> {
     pub(super) pending: &'a mut Pending<R, K>,
-    pub(super) waiters: &'a mut Slab<WaiterSlot<R, K>>,
+    pub(super) waiters: &'a mut Slab<WaiterEntry<R, K>>,
     pub(super) wakes: &'a mut WakeList<R::Waiter>,
     pub(super) wants_events: bool,
     /// The slot of the caller that is checking out, and the answer if there is one at once.
@@ -124,7 +124,7 @@ impl<R: Runtime, K: Connector<R>> ActionCollector<'_, R, K> {
         }
         let timed_out = matches!(outcome, Err(CheckOutError::WaitQueueTimeout { .. }));
         self.pending.has_timed_out |= timed_out;
-        let slot = &mut self.waiters[slot];
+        let slot = &mut self.waiters[slot].slot;
         if let WaiterSlot::Waiting(waiter) = mem::replace(slot, WaiterSlot::Answered(outcome)) {
             self.wakes.push(waiter);
         }

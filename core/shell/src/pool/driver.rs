@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::ConnectionError;
+use cenote_core::error::{ConnectionError, PoolError, Wait};
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, InvalidOptions, PoolOptions, Purpose, Snapshot,
 };
@@ -200,7 +200,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut wakes = WakeList::default();
         let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
         self.close_broken(&mut inner, context, &mut wakes);
-        let answer = inner.check_out(context.now, args, context.wants_events, &mut wakes);
+        let is_read = context.is_timed || context.wants_events;
+        let clock = || if is_read { context.now } else { self.now() };
+        let answer = inner.check_out(context.now, args, clock, context.wants_events, &mut wakes);
         panic_guard.defuse();
         let Err(key) = answer else {
             self.release_and_run(inner, context, wakes);
@@ -208,7 +210,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         };
         // The machine has the check-out by now, also if a foreign waker panics while it is cloned.
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            inner.waiters[key.slot] = WaiterSlot::Waiting(waiter());
+            inner.waiters[key.slot].slot = WaiterSlot::Waiting(waiter());
         }));
         self.release_and_run(inner, context, wakes);
         if let Err(panic) = panicked {
@@ -449,8 +451,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         Ok(())
     }
 
-    /// Turns an answer into the guard of a connection that was checked out at `caller`, or into the error
-    /// with the server's address.
+    /// Turns an answer that came at once into the guard of a connection that was checked out at `caller`, or
+    /// into the error with the server's address.
     ///
     /// # Errors
     ///
@@ -458,11 +460,21 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     pub fn guard(
         self: &Arc<Self>,
         result: CheckOutResult<R, K>,
-        caller: &'static std::panic::Location<'static>,
-    ) -> Result<PooledConnection<R, K>, cenote_core::error::PoolError> {
+        caller: &'static Location<'static>,
+    ) -> Result<PooledConnection<R, K>, PoolError> {
+        self.guard_after(result, Wait::default, caller)
+    }
+
+    /// As [`guard`](Self::guard), for an answer that came after a wait.
+    pub(super) fn guard_after(
+        self: &Arc<Self>,
+        result: CheckOutResult<R, K>,
+        wait: impl FnOnce() -> Wait,
+        caller: &'static Location<'static>,
+    ) -> Result<PooledConnection<R, K>, PoolError> {
         match result {
             Ok((id, socket)) => Ok(PooledConnection::new(Arc::clone(self), id, socket, caller)),
-            Err(error) => Err(cenote_core::error::PoolError::new(Arc::clone(&self.address), error)),
+            Err(error) => Err(PoolError::new(Arc::clone(&self.address), error).with_wait(wait())),
         }
     }
 
@@ -538,7 +550,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self.instant(R::now())
     }
 
-    fn instant(&self, at: std::time::Instant) -> Instant {
+    pub(super) fn instant(&self, at: std::time::Instant) -> Instant {
         Instant::ORIGIN + at.saturating_duration_since(self.origin)
     }
 

@@ -23,13 +23,19 @@ pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
     pub(super) state: RecordedPool<Types<R, K>>,
     /// The number of the last check-out.
     check_outs: u64,
-    pub(super) waiters: Slab<WaiterSlot<R, K>>,
+    pub(super) waiters: Slab<WaiterEntry<R, K>>,
     pub(super) pending: Pending<R, K>,
     pub(super) timer: TimerState,
     /// The tasks that open connections, until they end.
     pub(super) opening: BTreeMap<ConnId, OpeningTask<R>>,
     /// Connections that are open.
     pub(super) interrupts: BTreeMap<ConnId, Arc<Interrupt>>,
+}
+
+/// A check-out that has to wait, and since when.
+pub(super) struct WaiterEntry<R: Runtime, K: Connector<R>> {
+    pub(super) slot: WaiterSlot<R, K>,
+    pub(super) since: Instant,
 }
 
 /// A check-out that waits, or whose answer waits for it.
@@ -133,12 +139,13 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
     }
 
     /// Feeds a check-out. Returns the answer if there is one at once; otherwise the key of a slot, into
-    /// which the caller's waiter has to be put.
+    /// which the caller's waiter has to be put. `clock` is read in that case only.
     #[inline(always)]
     pub(super) fn check_out(
         &mut self,
         now: Instant,
         CheckOutArgs { deadline, purpose }: CheckOutArgs,
+        clock: impl FnOnce() -> Instant,
         wants_events: bool,
         wakes: &mut WakeList<R::Waiter>,
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
@@ -160,7 +167,8 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         if let Some(answer) = collector.answer {
             return Ok(answer);
         }
-        let taken = self.waiters.insert(WaiterSlot::Vacant);
+        let entry = WaiterEntry { slot: WaiterSlot::Vacant, since: clock() };
+        let taken = self.waiters.insert(entry);
         debug_assert_eq!(taken, slot, "no other caller takes a slot under the same lock");
         Err(WaiterKey { slot, id })
     }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use cenote_core::error::{Wait, WaitLimit};
 use cenote_core::pool::{CheckOutError, PoolOptions};
 
 use crate::blocking::{TestPool, TestRuntime, on_all_runtimes};
@@ -81,13 +82,23 @@ fn waiting_ends_after_the_time_that_was_set_and_says_why<R: TestRuntime>() {
     assert!(error.is_timeout());
     let text = error.to_string();
     assert!(text.contains("total 1/1") && text.contains("in use 1"), "{text}");
+    let limit = Duration::from_millis(100);
+    let wait = error.wait().expect("known");
+    assert_eq!(wait.limit, Some(WaitLimit::WaitQueueTimeout(limit)));
+    assert!(wait.waited >= limit, "{text}");
+    let known = format!("[db.example.com:27017 | {wait} | ready ");
+    assert!(text.contains(&known), "{text}");
 
     // The caller's own deadline replaces it, whether earlier or later (CS-07).
     for wait in [10, 200] {
         let began = Instant::now();
         let deadline = began + Duration::from_millis(wait);
-        assert!(pool.check_out_before(deadline).expect_err("it fails").is_timeout());
+        let error = pool.check_out_before(deadline).expect_err("it fails");
+        assert!(error.is_timeout());
         assert!(began.elapsed() >= Duration::from_millis(wait));
+        let Wait { waited, limit } = error.wait().expect("known");
+        let Some(WaitLimit::Deadline(limit)) = limit else { panic!("{error}") };
+        assert!(limit <= Duration::from_millis(wait) && waited >= limit, "{error}");
     }
     drop(held);
     assert!(pool.check_out().is_ok());
@@ -119,6 +130,8 @@ fn a_paused_pool_fails_check_outs<R: TestRuntime>() {
     let error = pool.check_out().expect_err("it fails");
     assert!(matches!(error.error(), CheckOutError::PoolCleared { cause: Some(_) }), "{error}");
     assert!(error.is_retryable());
+    assert_eq!(error.wait(), Some(Wait::default()));
+    assert!(error.to_string().ends_with(" [at once]"), "{error}");
     pool.ready();
     assert!(pool.check_out().is_ok());
 }
