@@ -263,5 +263,7 @@ fn a_server_that_is_not_there_is_bad_input() {
     let uri = "mongodb://127.0.0.1:1/?connectTimeoutMS=1000";
     let output = conform(&[text(&folder), "--uri", uri]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("127.0.0.1:1"));
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("127.0.0.1:1: TCP connect: "), "{error}");
+    assert!(error.contains(" (check host and port, and whether the server runs)"), "{error}");
 }

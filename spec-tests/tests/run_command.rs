@@ -443,6 +443,30 @@ fn what_cannot_be_done_is_2_with_one_line() {
     }
 }
 
+#[test]
+fn a_server_that_cannot_be_reached_is_shown_with_advice() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let nowhere = free.local_addr().unwrap().to_string();
+    drop(free);
+    let users = vec![User::new("app", "pencil")];
+    let settings = Settings { auth: true, users, ..Settings::default() };
+    let plain = Endpoint::start(settings.clone(), ListenOptions::default()).unwrap();
+    let tls = Endpoint::start(settings, ListenOptions::with_tls()).unwrap();
+    for (uri, advice) in [
+        (format!("mongodb://{nowhere}"), "(check host and port, and whether the server runs)"),
+        (format!("mongodb://{}", tls.address()), "speaks TLS"),
+        (
+            format!("mongodb://app:eraser@{}", plain.address()),
+            "(check user, password, authSource and authMechanism)",
+        ),
+    ] {
+        let output = run(&[&uri]);
+        let error = text(&output.stderr);
+        assert_eq!((output.status.code(), error.lines().count()), (Some(2), 1), "{error}");
+        assert!(error.contains(" cannot be reached: ") && error.contains(advice), "{error}");
+    }
+}
+
 /// If nothing reads the progress, the summary is not lost.
 #[cfg(target_os = "linux")]
 #[test]

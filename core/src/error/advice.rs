@@ -1,6 +1,33 @@
+use core::fmt;
+
 use super::{ConnectionError, Kind, Stage};
 
+struct WithAdvice<'a>(&'a ConnectionError);
+
+impl fmt::Display for WithAdvice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(error) = self;
+        match error.advice() {
+            Some(advice) => write!(f, "{error} ({advice})"),
+            None => error.fmt(f),
+        }
+    }
+}
+
 impl ConnectionError {
+    /// The error as it is shown, and the [advice](Self::advice), if there is some, in parentheses.
+    ///
+    /// ```
+    /// use cenote_core::error::{ConnectionError, Stage};
+    ///
+    /// let error = ConnectionError::network(Stage::Dns, "no such host");
+    /// let text = error.with_advice().to_string();
+    /// assert_eq!(text, "name resolution: no such host (check the host name and the resolver)");
+    /// ```
+    pub fn with_advice(&self) -> impl fmt::Display + '_ {
+        WithAdvice(self)
+    }
+
     /// What the operator of the application can do about it, as part of a sentence; `None` where
     /// the reason already says it, or there is no advice. For people that diagnose a server.
     #[must_use]

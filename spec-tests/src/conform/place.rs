@@ -64,7 +64,7 @@ impl Foreign {
 
 fn connect(uri: &ConnectionString) -> Result<Connection, String> {
     let address = uri.hosts.first().ok_or("no server to connect to")?;
-    Connection::open(uri, address).map_err(|error| format!("{address}: {error}"))
+    Connection::open(uri, address).map_err(|error| format!("{address}: {}", error.with_advice()))
 }
 
 /// Without the password that its connection string may have.

@@ -88,7 +88,7 @@ pub enum Trouble {
     #[error("{}", with_cause(.0))]
     Endpoint(#[from] StartError),
     /// The server does not answer.
-    #[error("{server} cannot be reached: {source}")]
+    #[error("{server} cannot be reached: {}", .source.with_advice())]
     Unreachable {
         /// The server's address.
         server: String,

@@ -132,7 +132,7 @@ fn no_server(error: &SelectionError) -> String {
 /// The reason alone: what the pool looked like then is different each time.
 fn refusal(error: &PoolError) -> String {
     match error.error() {
-        CheckOutError::EstablishFailed { cause } => format!("check-out: {cause}"),
+        CheckOutError::EstablishFailed { cause } => format!("check-out: {}", cause.with_advice()),
         CheckOutError::PoolCleared { .. } => "check-out: the pool was cleared".to_owned(),
         CheckOutError::WaitQueueTimeout { .. } => {
             "check-out: waitQueueTimeoutMS ran out".to_owned()
