@@ -12,6 +12,18 @@ use crate::{BuildError, Connector, MongoConnector, PoolEvent};
 ///
 /// Subscribers run on the threads that use the pool, and on that of its event loop, which opens no
 /// connections meanwhile.
+///
+/// ```no_run
+/// use cenote_mio::{Builder, Pool};
+///
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool: Pool = Builder::from_uri("mongodb://db.example.com/?maxPoolSize=20")?
+///     .map_options(|options| options.with_min_pool_size(2))
+///     .on_event(|event| println!("{event}"))
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub type Builder<K = MongoConnector> = builder::Builder<Pool<K>>;
 
 impl<K: Connector<EventLoop>> BuiltPool for Pool<K> {

@@ -38,6 +38,18 @@ impl<K: Connector<EventLoop>> Pool<K> {
     ///
     /// [`PoolError`]: the pool is paused, closed or was cleared, the time ran out, or the connection that
     /// was opened for this check-out failed.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    ///
+    /// # fn example(pool: cenote_mio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut connection = pool.check_out()?; // Blocks.
+    /// let reply = connection.command("shop", &rawdoc! { "find": "orders", "limit": 3 })?;
+    /// println!("{reply:?}");
+    /// drop(connection); // Checks it in, without waiting.
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn check_out(&self) -> Result<PooledConnection<K>, PoolError> {
         self.check_out_for(Purpose::Other, None)
@@ -49,6 +61,19 @@ impl<K: Connector<EventLoop>> Pool<K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
+    ///
+    /// ```no_run
+    /// use std::time::{Duration, Instant};
+    ///
+    /// # fn example(pool: cenote_mio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// match pool.check_out_before(Instant::now() + Duration::from_millis(200)) {
+    ///     Ok(connection) => println!("connection {}", connection.id()),
+    ///     Err(error) if error.is_timeout() => eprintln!("{error}"), // Timed out while checking out …
+    ///     Err(error) => return Err(error.into()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn check_out_before(&self, deadline: Instant) -> Result<PooledConnection<K>, PoolError> {
         self.check_out_for(Purpose::Other, Some(deadline))
@@ -60,6 +85,18 @@ impl<K: Connector<EventLoop>> Pool<K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    /// use cenote_core::pool::Purpose;
+    ///
+    /// # fn example(pool: cenote_mio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut connection = pool.check_out_for(Purpose::Cursor, None)?;
+    /// let reply = connection.command("shop", &rawdoc! { "find": "orders" })?;
+    /// println!("{reply:?}"); // The connection stays checked out until the cursor is exhausted.
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn check_out_for(
         &self,
@@ -74,6 +111,20 @@ impl<K: Connector<EventLoop>> Pool<K> {
     /// # Errors
     ///
     /// That of the check-out, or of `operation`.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    /// use cenote_mio::ClientError;
+    ///
+    /// # fn example(pool: cenote_mio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// let reply = pool.with_connection(|connection| {
+    ///     let reply = connection.command("admin", &rawdoc! { "ping": 1 })?;
+    ///     Ok::<_, ClientError>(reply)
+    /// })?;
+    /// println!("{reply:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn with_connection<R, E: From<PoolError>>(
         &self,
@@ -94,6 +145,18 @@ impl<K: Connector<EventLoop>> Pool<K> {
     /// # Errors
     ///
     /// [`PoolError`]: the pool is paused or closed.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    ///
+    /// # fn example(pool: cenote_mio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// // Only while a connection is idle.
+    /// if let Some(mut connection) = pool.try_check_out()? {
+    ///     connection.command("shop", &rawdoc! { "collStats": "orders" })?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn try_check_out(&self) -> Result<Option<PooledConnection<K>>, PoolError> {
         let guard = self.driver().try_check_out(Location::caller())?;
@@ -115,6 +178,15 @@ impl<K: Connector<EventLoop>> Pool<K> {
     ///
     /// The first error of a [`check_out`](Self::check_out). Connections that were opened before stay in the
     /// pool.
+    ///
+    /// ```no_run
+    /// # fn example(pool: cenote_mio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// pool.ready();
+    /// let idle = pool.warm_up(10)?; // Fails if there is no server.
+    /// println!("{idle} connections are open before the first request");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn warm_up(&self, connections: u32) -> Result<u32, PoolError> {
         let caller = Location::caller();

@@ -27,6 +27,17 @@ impl<K: Connector<EventLoop>> Pool<K> {
     ///
     /// How many connections were still checked out at the deadline. They are closed when they are checked
     /// in.
+    ///
+    /// ```no_run
+    /// use std::time::{Duration, Instant};
+    ///
+    /// # fn example(pool: cenote_mio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// if let Err(timeout) = pool.close_before(Instant::now() + Duration::from_secs(5)) {
+    ///     eprintln!("{} connections are still checked out", timeout.in_use);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn close_before(&self, deadline: Instant) -> Result<(), CloseTimeout> {
         self.close_by(Some(deadline))
     }

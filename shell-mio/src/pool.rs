@@ -34,6 +34,16 @@ impl Pool {
     ///
     /// The connection string is invalid, a file it names cannot be read, or the operating system has no
     /// event loop or thread.
+    ///
+    /// ```no_run
+    /// use cenote_mio::Pool;
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::connect_to("mongodb://app:pencil@db.example.com/?tls=true&maxPoolSize=20")?;
+    /// pool.ready();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn connect_to(uri: &str) -> Result<Self, BuildError> {
         Builder::from_uri(uri)?.build()
     }
@@ -43,6 +53,18 @@ impl Pool {
     /// # Errors
     ///
     /// The connection string is invalid, or a file it names cannot be read.
+    ///
+    /// ```no_run
+    /// use cenote_mio::Pool;
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::builder("mongodb://db.example.com/?maxPoolSize=20")?
+    ///     .on_event(|event| println!("{event}"))
+    ///     .on_leak(|leak| eprintln!("{leak}"))
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder(uri: &str) -> Result<Builder<MongoConnector>, BuildError> {
         Builder::from_uri(uri)
     }
@@ -97,6 +119,13 @@ impl<K: Connector<EventLoop>> Pool<K> {
     /// # Panics
     ///
     /// When `loadBalanced` changes.
+    ///
+    /// ```no_run
+    /// # fn example(pool: cenote_mio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// pool.set_options(pool.options().with_max_pool_size(50))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
         self.pool.set_options(options)
     }

@@ -72,6 +72,25 @@ impl<K: Connector<EventLoop>> PooledConnection<K> {
     /// # Panics
     ///
     /// When `operation` does. The connection is closed when it is checked in.
+    ///
+    /// ```no_run
+    /// use std::io::Write;
+    /// use std::net::TcpStream;
+    ///
+    /// use cenote_core::error::{ConnectionError, Stage};
+    /// use cenote_mio::{Connector, EventLoop, OperationError, PooledConnection};
+    ///
+    /// /// On a connection of a driver's own `Connector`.
+    /// fn send<K>(connection: &mut PooledConnection<K>, bytes: &[u8]) -> Result<(), OperationError>
+    /// where
+    ///     K: Connector<EventLoop, Connection = TcpStream>,
+    /// {
+    ///     connection.run(|stream| {
+    ///         let written = stream.write_all(bytes);
+    ///         written.map_err(|error| ConnectionError::network(Stage::Operation, error))
+    ///     })
+    /// }
+    /// ```
     pub fn run<'c, R>(
         &'c mut self,
         operation: impl FnOnce(&'c mut K::Connection) -> Result<R, ConnectionError>,

@@ -104,38 +104,192 @@ pub use self::runtime::Tokio;
 pub use self::stream::OpenStream;
 
 /// A pool of connections to one server: [`cenote_shell::pool::Pool`].
+///
+/// ```no_run
+/// use bson::rawdoc;
+/// use cenote_tokio::Pool;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = Pool::connect_to("mongodb://db.example.com/?maxPoolSize=20")?;
+/// pool.ready();
+/// let idle = pool.warm_up(2).await?; // Optional: opens connections ahead of need.
+/// let mut connection = pool.check_out().await?;
+/// connection.command("admin", &rawdoc! { "ping": 1 }).await?;
+/// drop(connection);
+/// if let Some(connection) = pool.try_check_out()? {
+///     println!("connection {} of {idle} was idle", connection.id());
+/// }
+/// pool.close().await;
+/// # Ok(())
+/// # }
+/// ```
 pub type Pool<K = MongoConnector> = cenote_shell::pool::Pool<Tokio, K>;
 
 /// A connection that is checked out: [`cenote_shell::pool::PooledConnection`].
+///
+/// ```no_run
+/// use bson::rawdoc;
+/// use cenote_tokio::{OperationError, PooledConnection};
+///
+/// async fn ping(connection: &mut PooledConnection) -> Result<(), OperationError> {
+///     connection.command("admin", &rawdoc! { "ping": 1 }).await.map(drop)
+/// }
+/// ```
 pub type PooledConnection<K = MongoConnector> = cenote_shell::pool::PooledConnection<Tokio, K>;
 
 /// Makes a [`Pool`]: [`cenote_shell::builder::Builder`].
 ///
 /// Its `build` panics outside of a tokio runtime, or in one without time. Event subscribers run on the
 /// thread that uses the pool, or on one of the runtime's.
+///
+/// ```no_run
+/// use cenote_tokio::{Builder, Pool};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool: Pool = Builder::from_uri("mongodb://db.example.com/?maxPoolSize=20")?
+///     .map_options(|options| options.with_min_pool_size(2))
+///     .on_event(|event| println!("{event}"))
+///     .on_leak(|leak| eprintln!("{leak}"))
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub type Builder<K = MongoConnector> = cenote_shell::builder::Builder<Pool<K>>;
 
 /// Where a [`Connector`] connects to, and by when: [`cenote_shell::connection::Target`].
+///
+/// ```no_run
+/// use cenote_core::error::{ConnectionError, Stage};
+/// use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
+/// use tokio::net::TcpStream;
+///
+/// /// Opens TCP connections, without a handshake.
+/// struct Plain;
+///
+/// impl Connector<Tokio> for Plain {
+///     type Connection = TcpStream;
+///
+///     async fn connect(
+///         &self,
+///         target: Target,
+///         _: HandshakeReporter,
+///     ) -> Result<TcpStream, ConnectionError> {
+///         let address = (target.address.host(), target.address.port().unwrap_or(27017));
+///         let connected = TcpStream::connect(address).await;
+///         connected.map_err(|error| ConnectionError::network(Stage::Tcp, error))
+///     }
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool: Pool<Plain> = Builder::new("db.example.com".parse()?, Plain).build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub type Target = cenote_shell::connection::Target<Tokio>;
 
 /// Opens connections as a connection string says: [`cenote_shell::connection::MongoConnector`].
+///
+/// ```no_run
+/// use cenote_core::uri::ConnectionString;
+/// use cenote_tokio::{Builder, MongoConnector, Pool};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let uri = ConnectionString::parse("mongodb://db.example.com/?tls=true")?;
+/// let connector = MongoConnector::new(&uri)?.with_addresses(vec!["192.0.2.7".parse()?]);
+/// let pool: Pool = Builder::new(uri.hosts[0].clone(), connector).build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub type MongoConnector = cenote_shell::connection::MongoConnector<Tokio>;
 
 /// A connection to a MongoDB server: [`cenote_shell::connection::Connection`].
+///
+/// ```no_run
+/// use bson::rawdoc;
+/// use cenote_core::error::ConnectionError;
+/// use cenote_tokio::Connection;
+///
+/// async fn ping(connection: &mut Connection) -> Result<(), ConnectionError> {
+///     println!("{:?}", connection.description());
+///     connection.command("admin", &rawdoc! { "ping": 1 }).await.map(drop)
+/// }
+/// ```
 pub type Connection = cenote_shell::connection::Connection<Tokio>;
 
 /// The bytes of a connection that is checked out: [`cenote_shell::connection::RawStream`].
+///
+/// ```no_run
+/// use cenote_tokio::Pool;
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// # async fn example(pool: Pool, message: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut connection = pool.check_out().await?;
+/// let mut stream = connection.raw_stream()?;
+/// stream.write_all(message).await?; // Whole messages of the wire protocol.
+/// let mut header = [0; 16];
+/// stream.read_exact(&mut header).await?;
+/// // …and the rest of the reply.
+/// stream.done().await?; // Otherwise the connection is closed when it is checked in.
+/// # Ok(())
+/// # }
+/// ```
 pub type RawStream<'c> = cenote_shell::connection::RawStream<'c, Tokio>;
 
 /// Pools for all hosts of a connection string, with monitors: [`cenote_shell::client::Client`].
+///
+/// ```no_run
+/// use bson::rawdoc;
+/// use cenote_tokio::{Client, Selector};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = Client::new("mongodb://a.example.com,b.example.com/?replicaSet=rs0")?;
+/// client.command("shop", &rawdoc! { "insert": "orders", "documents": [{}] }).await?;
+/// let mut connection = client.check_out(&Selector::Secondary).await?;
+/// connection.command("shop", &rawdoc! { "find": "orders" }).await?;
+/// drop(connection);
+/// client.close().await;
+/// # Ok(())
+/// # }
+/// ```
 pub type Client = cenote_shell::client::Client<Tokio>;
 
 /// Makes a [`Client`]: [`cenote_shell::client::ClientBuilder`].
 ///
 /// Its `build` panics outside of a tokio runtime, or in one without time and I/O.
+///
+/// ```no_run
+/// use std::time::Duration;
+///
+/// use cenote_tokio::{Client, ClientBuilder};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let client: Client = ClientBuilder::from_uri("mongodb://a.example.com/?maxPoolSize=20")?
+///     .map_options(|options| options.with_leak_detection_threshold(Duration::from_secs(30)))
+///     .on_event(|event| println!("{}: {event}", event.address))
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub type ClientBuilder = cenote_shell::client::ClientBuilder<Client>;
 
 /// A server that a cursor or a transaction stays with: [`cenote_shell::client::Pinned`].
+///
+/// ```no_run
+/// use bson::rawdoc;
+/// use cenote_core::pool::Purpose;
+/// use cenote_tokio::{Client, ClientError, Selector};
+///
+/// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut cursor = client.pin(&Selector::Primary, Purpose::Cursor).await?;
+/// let first = cursor.with_connection(async |connection| {
+///     let reply = connection.command("shop", &rawdoc! { "find": "orders" }).await?;
+///     Ok::<_, ClientError>(reply)
+/// });
+/// println!("{:?}", first.await?);
+/// cursor.unpin(); // The cursor is exhausted.
+/// # Ok(())
+/// # }
+/// ```
 pub type Pinned = cenote_shell::client::Pinned<Tokio>;
 
 /// The README's examples compile.

@@ -82,6 +82,15 @@ impl Client {
     ///
     /// The connection string is invalid, a file it names cannot be read, options contradict each other, or the
     /// operating system has no event loop or thread.
+    ///
+    /// ```no_run
+    /// use cenote_mio::Client;
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::new("mongodb://a.example.com,b.example.com/?replicaSet=rs0")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new(uri: &str) -> Result<Self, ClientBuildError> {
         Self::builder(uri)?.build()
     }
@@ -91,6 +100,17 @@ impl Client {
     /// # Errors
     ///
     /// The connection string is invalid, or a file it names cannot be read.
+    ///
+    /// ```no_run
+    /// use cenote_mio::Client;
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::builder("mongodb://a.example.com,b.example.com/?maxPoolSize=20")?
+    ///     .on_event(|event| println!("{}: {event}", event.address))
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder(uri: &str) -> Result<ClientBuilder, ClientBuildError> {
         ClientBuilder::from_uri(uri)
     }
@@ -102,6 +122,16 @@ impl Client {
     ///
     /// There is no such server within `serverSelectionTimeoutMS`, no connection, or the command failed.
     /// [`ClientError::labels`] has the labels for a driver.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    ///
+    /// # fn example(client: cenote_mio::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let reply = client.command("shop", &rawdoc! { "insert": "orders", "documents": [{}] })?;
+    /// println!("{reply:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn command(
         &self,
@@ -135,6 +165,18 @@ impl Client {
     /// # Errors
     ///
     /// There is no such server, or no connection.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    /// use cenote_mio::Selector;
+    ///
+    /// # fn example(client: cenote_mio::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut connection = client.check_out(&Selector::Primary)?;
+    /// connection.command("admin", &rawdoc! { "ping": 1 })?;
+    /// drop(connection); // Checks it in.
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn check_out(
         &self,

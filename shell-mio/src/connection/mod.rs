@@ -34,11 +34,34 @@ pub use self::raw_stream::RawStream;
 /// An [embedded](crate::PoolSource) pool has no threads to resolve host names: its connector needs
 /// [`with_addresses`](connection::MongoConnector::with_addresses) or
 /// [`with_resolver`](connection::MongoConnector::with_resolver), or IP addresses in the connection string.
+///
+/// ```no_run
+/// use cenote_core::uri::ConnectionString;
+/// use cenote_mio::{Builder, MongoConnector, Pool};
+///
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let uri = ConnectionString::parse("mongodb://db.example.com/?tls=true")?;
+/// let connector = MongoConnector::new(&uri)?.with_addresses(vec!["192.0.2.7".parse()?]);
+/// let pool: Pool = Builder::new(uri.hosts[0].clone(), connector).build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub type MongoConnector = connection::MongoConnector<EventLoop>;
 
 /// A connection to a server, authenticated and ready.
 ///
 /// `socketTimeoutMS` limits each wait for the socket, to write and to read.
+///
+/// ```no_run
+/// use bson::rawdoc;
+/// use cenote_core::error::ConnectionError;
+/// use cenote_mio::Connection;
+///
+/// fn ping(connection: &mut Connection) -> Result<(), ConnectionError> {
+///     println!("{:?}", connection.description());
+///     connection.command("admin", &rawdoc! { "ping": 1 }).map(drop)
+/// }
+/// ```
 pub struct Connection {
     socket: BlockingSocket,
     transport: Transport,

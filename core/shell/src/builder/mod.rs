@@ -67,6 +67,18 @@ pub trait FromUri: Sized {
 pub const DEFAULT_EVENT_QUEUE: usize = 1_000_000;
 
 /// Builds a pool of type `P`.
+///
+/// ```no_run
+/// use cenote_tokio::{Builder, Pool};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool: Pool = Builder::from_uri("mongodb://db.example.com/?maxPoolSize=20")?
+///     .on_event(|event| println!("{event}"))
+///     .on_leak(|leak| eprintln!("{leak}"))
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct Builder<P: BuiltPool>(PoolPlan<P::Connector>);
 
 impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
@@ -166,6 +178,22 @@ impl<P: BuiltPool> Builder<P> {
     }
 
     /// Sends every event into a channel, until its receiver is dropped.
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Pool;
+    /// use tokio::sync::mpsc::unbounded_channel;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (sender, mut events) = unbounded_channel();
+    /// let pool = Pool::builder("mongodb://db.example.com")?.event_channel(sender).build()?;
+    /// tokio::spawn(async move {
+    ///     while let Some(event) = events.recv().await {
+    ///         println!("{event}");
+    ///     }
+    /// });
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn event_channel(self, sender: P::EventSender) -> Self {
         self.on_event(move |event| P::send(&sender, event.clone()))
@@ -200,6 +228,17 @@ impl<P: BuiltPool> Builder<P> {
     /// not set, the callback sets it to [`DEFAULT_LEAK_DETECTION_THRESHOLD`]; 0 switches leak detection off.
     ///
     /// It runs as subscribers do, never under a lock. The last callback that is set counts.
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Pool;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::builder("mongodb://db.example.com")?
+    ///     .on_leak(|leak| eprintln!("{leak}")) // … has been checked out for 60s, at src/orders.rs:17:20
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn on_leak(mut self, callback: impl Fn(&LeakReport) + Send + Sync + 'static) -> Self {
         self.0.leak_callback = Some(Box::new(callback));

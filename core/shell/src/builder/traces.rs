@@ -22,6 +22,17 @@ impl<P: BuiltPool> Builder<P> {
     /// connection and what the pool lives in, a runtime or the thread of a loop, are gone; that waits
     /// for the disk, for five seconds at most. Until then a reader finds all but the last second of it.
     /// In a child process that was forked nothing is recorded.
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Pool;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::builder("mongodb://db.example.com")?.record("pool.bson").build()?;
+    /// pool.close().await;
+    /// pool.end_recording().await?; // `cenote replay pool.bson` reads it.
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn record(mut self, recording: impl Into<Recording>) -> Self {
         self.0.tracing.recording = Some(recording.into());
@@ -36,6 +47,18 @@ impl<P: BuiltPool> Builder<P> {
     /// for waiting, no subscriber), a check-out that is served at once and a check-in have the time of
     /// what was before, for to read the clock would cost more than all the rest. Whatever else happens
     /// has its own.
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Pool;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::builder("mongodb://db.example.com")?
+    ///     .flight_recorder(1 << 20)
+    ///     .dump_traces_into("/var/tmp/traces") // At the first timeout, and at the first panic.
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn flight_recorder(mut self, bytes: usize) -> Self {
         self.0.tracing.flight_recorder = Some(bytes);

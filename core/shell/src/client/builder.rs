@@ -29,6 +29,17 @@ pub trait BuiltClient: Sized {
 }
 
 /// Builds a [`Client`](super::Client).
+///
+/// ```no_run
+/// use cenote_tokio::{Client, ClientBuilder};
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let client: Client = ClientBuilder::from_uri("mongodb://a.example.com,b.example.com")?
+///     .on_server_event(|event| println!("{event:?}"))
+///     .build()?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct ClientBuilder<C: BuiltClient>(pub(super) ClientPlan<C::Pool>);
 
 impl<C: BuiltClient> ClientBuilder<C> {

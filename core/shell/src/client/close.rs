@@ -33,6 +33,17 @@ impl<R: Network<Waiter = Waker>> Client<R> {
     /// # Errors
     ///
     /// How many connections are still checked out then. Each is closed when it is checked in.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use tokio::time::Instant;
+    ///
+    /// # async fn example(client: cenote_tokio::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// client.close_before(Instant::now() + Duration::from_secs(5)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn close_before(&self, deadline: R::Instant) -> Result<(), CloseTimeout> {
         self.inner.close_at_once();
         let runtime = &self.inner.shared.runtime;

@@ -95,6 +95,15 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     /// # Panics
     ///
     /// Outside of the runtime, or in one without time and I/O.
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Client;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::new("mongodb://a.example.com,b.example.com/?replicaSet=rs0")?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn new(uri: &str) -> Result<Self, ClientBuildError> {
         Self::builder(uri)?.build()
     }
@@ -104,6 +113,18 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     /// # Errors
     ///
     /// The connection string is invalid, or a file it names cannot be read.
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Client;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::builder("mongodb://a.example.com,b.example.com/?maxPoolSize=20")?
+    ///     .on_event(|event| println!("{}: {event}", event.address))
+    ///     .on_leak(|leak| eprintln!("{leak}"))
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder(uri: &str) -> Result<ClientBuilder<Self>, ClientBuildError> {
         ClientBuilder::from_uri(uri)
     }
@@ -114,6 +135,16 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     ///
     /// There is no such server within `serverSelectionTimeoutMS`, no connection, or the command failed.
     /// [`ClientError::labels`] has the labels for a driver.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    ///
+    /// # async fn example(client: cenote_tokio::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let reply = client.command("shop", &rawdoc! { "insert": "orders", "documents": [{}] }).await?;
+    /// println!("{reply:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn command<'a>(
         &'a self,
@@ -132,6 +163,20 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     /// # Errors
     ///
     /// There is no such server or no connection, or the error of `operation`.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    /// use cenote_tokio::{ClientError, Selector};
+    ///
+    /// # async fn example(client: cenote_tokio::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let names = client.with_connection(&Selector::Secondary, async |connection| {
+    ///     let reply = connection.command("shop", &rawdoc! { "listCollections": 1 }).await?;
+    ///     Ok::<_, ClientError>(reply)
+    /// });
+    /// println!("{:?}", names.await?);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn with_connection<'a, T, E: From<ClientError>>(
         &'a self,
@@ -153,6 +198,18 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     /// # Errors
     ///
     /// There is no such server, or no connection.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    /// use cenote_tokio::Selector;
+    ///
+    /// # async fn example(client: cenote_tokio::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut connection = client.check_out(&Selector::Primary).await?;
+    /// connection.command("admin", &rawdoc! { "ping": 1 }).await?;
+    /// drop(connection); // Checks it in.
+    /// # Ok(())
+    /// # }
+    /// ```
     // CS-02.
     #[track_caller]
     pub fn check_out<'a>(
@@ -219,6 +276,15 @@ impl<R: Network> Client<R> {
     }
 
     /// What is known of each server now, and the counts of its pool, in the order of the connection string.
+    ///
+    /// ```no_run
+    /// # async fn example(client: cenote_tokio::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// for server in client.servers() {
+    ///     println!("{server}"); // a.example.com:27017: RSPrimary of rs0 [ready  gen 0 | …
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn servers(&self) -> Vec<ServerStatus> {
         self.inner.statuses()

@@ -13,6 +13,38 @@ use crate::runtime::Runtime;
 /// own.
 ///
 /// [`MongoConnector`](super::MongoConnector) is the one that this crate brings.
+///
+/// ```no_run
+/// use cenote_core::error::{ConnectionError, Stage};
+/// use cenote_shell::connection::{Connector, HandshakeReporter};
+/// use cenote_tokio::{Builder, Pool, Target, Tokio};
+/// use tokio::net::TcpStream;
+///
+/// /// Opens TCP connections, without a handshake.
+/// struct Plain;
+///
+/// impl Connector<Tokio> for Plain {
+///     type Connection = TcpStream;
+///
+///     async fn connect(
+///         &self,
+///         target: Target,
+///         _: HandshakeReporter,
+///     ) -> Result<TcpStream, ConnectionError> {
+///         let address = (target.address.host(), target.address.port().unwrap_or(27017));
+///         let connected = TcpStream::connect(address).await;
+///         connected.map_err(|error| ConnectionError::network(Stage::Tcp, error))
+///     }
+/// }
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool: Pool<Plain> = Builder::new("db.example.com".parse()?, Plain).build()?;
+/// pool.ready();
+/// let stream = pool.check_out().await?;
+/// println!("{}", stream.local_addr()?);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     /// What is pooled. It is dropped to close it, on any thread, and must not block there. A panic
     /// in its drop is contained.

@@ -73,6 +73,16 @@ impl<R: CurrentRuntime + Network> Pool<R, MongoConnector<R>> {
     /// # Panics
     ///
     /// Outside of the runtime.
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Pool;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::connect_to("mongodb://app:pencil@db.example.com/?tls=true&maxPoolSize=20")?;
+    /// pool.ready();
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn connect_to(uri: &str) -> Result<Self, BuildError> {
         Self::builder(uri)?.build()
     }
@@ -82,6 +92,20 @@ impl<R: CurrentRuntime + Network> Pool<R, MongoConnector<R>> {
     /// # Errors
     ///
     /// An invalid connection string, or a file named in it that cannot be read.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use cenote_tokio::Pool;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::builder("mongodb://db.example.com/?maxPoolSize=20")?
+    ///     .map_options(|options| options.with_max_lifetime(Duration::from_secs(600)))
+    ///     .on_event(|event| println!("{event}"))
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder(uri: &str) -> Result<Builder<Self>, BuildError> {
         Builder::from_uri(uri)
     }

@@ -58,6 +58,13 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     ///
     /// Cancel-safe: dropping the future, or a timeout around it, leaves the pool closed. An event subscriber
     /// must not wait for it, because it would wait for itself.
+    ///
+    /// ```no_run
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// pool.close().await; // Every connection is closed.
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn close(&self) {
         let driver = self.driver();
         driver.close();
@@ -79,6 +86,19 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     ///
     /// How many connections were still checked out at the deadline. They are closed when they are checked
     /// in.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use tokio::time::Instant;
+    ///
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// if let Err(timeout) = pool.close_before(Instant::now() + Duration::from_secs(5)).await {
+    ///     eprintln!("{} connections are still checked out", timeout.in_use);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn close_before(&self, deadline: R::Instant) -> Result<(), CloseTimeout> {
         let runtime = self.driver().runtime();
         if timeout_exactly_at(&runtime, deadline.into(), self.close()).await.is_some() {

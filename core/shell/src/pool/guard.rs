@@ -24,6 +24,18 @@ use crate::runtime::Runtime;
 /// It is checked in as broken, and closed, when it was [marked](Self::mark_errored), when it was
 /// interrupted, when an operation of [`run`](Self::run) was dropped or panicked before its end, or when the
 /// [connector finds fault](Connector::fault) with it, such as a reply that was not read to its end.
+///
+/// ```no_run
+/// use bson::rawdoc;
+///
+/// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut connection = pool.check_out().await?;
+/// connection.command("admin", &rawdoc! { "ping": 1 }).await?; // Of the pooled connection.
+/// println!("connection {} of {}", connection.id(), connection.address());
+/// drop(connection); // Checks it in.
+/// # Ok(())
+/// # }
+/// ```
 pub struct PooledConnection<R: Runtime, K: Connector<R>> {
     driver: Arc<PoolDriver<R, K>>,
     id: ConnId,

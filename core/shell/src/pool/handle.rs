@@ -35,6 +35,17 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
 
     /// Marks the pool ready: the server is there, and connections may be made and handed out. Does nothing
     /// on a pool that is ready or closed.
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Pool;
+    ///
+    /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = Pool::connect_to("mongodb://db.example.com")?;
+    /// pool.ready(); // It was paused.
+    /// let connection = pool.check_out().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn ready(&self) {
         self.driver().feed(Input::Ready);
     }
@@ -69,6 +80,13 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     /// # Panics
     ///
     /// When `loadBalanced` changes.
+    ///
+    /// ```no_run
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// pool.set_options(pool.options().with_max_pool_size(50))?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_options(&self, options: PoolOptions) -> Result<(), InvalidOptions> {
         self.driver().set_options(options)
     }
@@ -120,6 +138,18 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     ///
     /// [`PoolError`]: the pool is paused, closed or was cleared, the time ran out, or the connection that
     /// was made for this check-out failed.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    ///
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut connection = pool.check_out().await?;
+    /// let reply = connection.command("shop", &rawdoc! { "find": "orders", "limit": 3 }).await?;
+    /// println!("{reply:?}");
+    /// drop(connection); // Checks it in, without waiting.
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn check_out(
         &self,
@@ -133,6 +163,21 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use tokio::time::Instant;
+    ///
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// match pool.check_out_before(Instant::now() + Duration::from_millis(200)).await {
+    ///     Ok(connection) => println!("connection {}", connection.id()),
+    ///     Err(error) if error.is_timeout() => eprintln!("{error}"), // Timed out while checking out …
+    ///     Err(error) => return Err(error.into()),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn check_out_before(
         &self,
@@ -147,6 +192,18 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     /// # Errors
     ///
     /// As [`check_out`](Self::check_out).
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    /// use cenote_core::pool::Purpose;
+    ///
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut connection = pool.check_out_for(Purpose::Cursor, None).await?;
+    /// let reply = connection.command("shop", &rawdoc! { "find": "orders" }).await?;
+    /// println!("{reply:?}"); // The connection stays checked out until the cursor is exhausted.
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn check_out_for(
         &self,
@@ -161,6 +218,20 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     /// # Errors
     ///
     /// That of the check-out, or of `operation`.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    /// use cenote_tokio::ClientError;
+    ///
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// let reply = pool.with_connection(async |connection| {
+    ///     let reply = connection.command("admin", &rawdoc! { "ping": 1 }).await?;
+    ///     Ok::<_, ClientError>(reply)
+    /// });
+    /// println!("{:?}", reply.await?);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn with_connection<T, E: From<PoolError>>(
         &self,

@@ -27,6 +27,18 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
     /// # Errors
     ///
     /// [`PoolError`]: the pool is paused or closed.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    ///
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// // Only while a connection is idle.
+    /// if let Some(mut connection) = pool.try_check_out()? {
+    ///     connection.command("shop", &rawdoc! { "collStats": "orders" }).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn try_check_out(&self) -> Result<Option<PooledConnection<R, K>>, PoolError> {
         self.driver().try_check_out(Location::caller())

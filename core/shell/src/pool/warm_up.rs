@@ -32,6 +32,15 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     ///
     /// The first failure of a [`check_out`](Self::check_out). Connections that were made before that stay in
     /// the pool.
+    ///
+    /// ```no_run
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// pool.ready();
+    /// let idle = pool.warm_up(10).await?; // Fails if there is no server.
+    /// println!("{idle} connections are open before the first request");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[track_caller]
     pub fn warm_up(&self, connections: u32) -> impl Future<Output = Result<u32, PoolError>> + Send {
         WarmUp {

@@ -22,6 +22,17 @@ where
     /// # Errors
     ///
     /// The connection failed, the server replied `ok: 0`, or the pool interrupted the connection.
+    ///
+    /// ```no_run
+    /// use bson::rawdoc;
+    ///
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// let mut connection = pool.check_out().await?;
+    /// let reply = connection.command("shop", &rawdoc! { "count": "orders" }).await?;
+    /// println!("{}", reply.get_i32("n")?);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn command(
         &mut self,
         database: &str,
