@@ -49,6 +49,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `tls` | [`MongoConnector`](connection::MongoConnector), [`Client`](client::Client) and monitors: connections as a connection string describes them, with TLS by rustls |
+//! | `snappy`, `zlib` (both on by default), `zstd` | a compressor each |
 //! | `metrics` | OpenTelemetry's metrics of a pool |
 //! | `tokio` | tokio's I/O traits on streams that a pool lends |
 //!

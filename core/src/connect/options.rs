@@ -24,7 +24,8 @@ pub struct EstablishOptions {
     /// The client metadata: [`ClientMetadata::to_document`], at most 512 bytes.
     /// Metadata that was added later counts for connections that are opened later.
     pub client: RawDocumentBuf,
-    /// The compressors to offer, the preferred one first; default none.
+    /// The compressors to offer, the preferred one first; default none. [`new`](Self::new) leaves
+    /// out those that are not [built in](Compressor::is_built).
     pub compressors: Vec<Compressor>,
     /// Whether the server is behind a load balancer; default `false`.
     pub load_balanced: bool,
@@ -79,8 +80,9 @@ impl EstablishOptions {
     /// The options of a connection string.
     #[must_use]
     pub fn new(uri: &ConnectionString, client: &ClientMetadata) -> Self {
+        let compressors = uri.compression.compressors.iter().flatten().copied();
         Self {
-            compressors: uri.compression.compressors.clone().unwrap_or_default(),
+            compressors: compressors.filter(|compressor| compressor.is_built()).collect(),
             load_balanced: uri.topology.load_balanced == Some(true),
             credential: uri.credential.clone(),
             ..Self::for_client(client)

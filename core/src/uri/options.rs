@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use super::{Problem, query::Query};
 use crate::pool::PoolOptions;
+use crate::wire::CompressorId;
 
 /// Which servers there are, and how one of them is chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -160,7 +161,12 @@ fn compressors(query: &mut Query) -> Option<Vec<Compressor>> {
     for (entry, position) in pair.text().split(',').zip(1..) {
         match Compressor::ALL.into_iter().find(|compressor| compressor.name() == entry) {
             Some(compressor) if compressors.contains(&compressor) => {}
-            Some(compressor) => compressors.push(compressor),
+            Some(compressor) => {
+                if !compressor.is_built() {
+                    query.warn(name, &pair, Problem::NotBuilt { feature: compressor.name() });
+                }
+                compressors.push(compressor);
+            }
             None => {
                 let known = &Compressor::NAMES;
                 query.warn(name, &pair, Problem::UnknownEntry { position, known });
@@ -179,6 +185,12 @@ impl Compressor {
     #[must_use]
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
+    }
+
+    /// Whether this build has it: the feature of that [name](Self::name).
+    #[must_use]
+    pub fn is_built(self) -> bool {
+        CompressorId::from_name(self.name()).is_some_and(CompressorId::is_built)
     }
 
     /// As `OP_COMPRESSED` carries it.

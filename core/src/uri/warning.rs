@@ -27,6 +27,11 @@ pub enum Problem {
         /// Those that are.
         known: &'static [&'static str],
     },
+    /// A compressor is not part of this build. It is not offered to servers.
+    NotBuilt {
+        /// The feature that adds it.
+        feature: &'static str,
+    },
     /// The option is given more than once. The first one counts.
     Repeated,
     /// An old name of another option. It is applied as that one.
@@ -99,6 +104,9 @@ impl fmt::Display for Problem {
             Self::Invalid(expected) => write!(f, "the value is not {expected}; it is ignored"),
             Self::UnknownEntry { position, known } => {
                 write!(f, "entry {position} is none of {}; it is left out", known.join(", "))
+            }
+            Self::NotBuilt { feature } => {
+                write!(f, "{feature} is not offered, because the feature `{feature}` is off")
             }
             Self::Repeated => f.write_str("given more than once; the first one counts"),
             Self::Renamed(name) => write!(f, "an old name; it is applied as {name}"),

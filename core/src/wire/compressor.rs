@@ -69,7 +69,7 @@ impl CompressorId {
         Self::ALL.into_iter().find(|id| id.name() == name)
     }
 
-    /// Whether this build can do it: the features `snappy`, `zlib` and `zstd`, all on by default.
+    /// Whether this build can do it: the features `snappy` and `zlib`, which are on by default, and `zstd`.
     #[must_use]
     pub const fn is_built(self) -> bool {
         match self {

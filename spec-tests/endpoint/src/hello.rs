@@ -110,7 +110,7 @@ fn negotiate(context: &mut Context<'_>, reply: &mut RawDocumentBuf) -> Result<()
     if let Some(names) = offered(context.request.get("compression")?)? {
         let agreed = |name: &&str| {
             let id = CompressorId::from_name(name);
-            id.is_some_and(|id| context.world.options.compressors.contains(&id))
+            id.is_some_and(|id| id.is_built() && context.world.options.compressors.contains(&id))
         };
         let agreed: RawArrayBuf = names.into_iter().filter(agreed).collect();
         reply.append(cstr!("compression"), agreed);

@@ -12,7 +12,7 @@ use super::topology::Topology;
 use super::user::{Mechanism, User};
 
 /// The configuration of a server. [`Settings::default`] is a standalone server without users and
-/// authentication that offers every compressor.
+/// authentication that offers every compressor that is built in.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where all entropy comes from: nonces, salts, ObjectIds, ids of cursors. The same seed and
@@ -130,7 +130,10 @@ impl Default for Settings {
             mechanisms: Mechanism::ALL.to_vec(),
             scram: ScramSettings::default(),
             any_certificate: false,
-            compressors: vec![CompressorId::Snappy, CompressorId::Zstd, CompressorId::Zlib],
+            compressors: [CompressorId::Snappy, CompressorId::Zstd, CompressorId::Zlib]
+                .into_iter()
+                .filter(|compressor| compressor.is_built())
+                .collect(),
             test_commands: true,
             limits: Limits::default(),
             wire_versions: 0..=25,

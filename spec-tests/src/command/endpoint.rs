@@ -18,6 +18,9 @@ use super::secret_file::first_line;
 use super::signals::Signals;
 use cenote_core::wire::CompressorId;
 
+const COMPRESSORS: &str =
+    if CompressorId::Zstd.is_built() { "snappy,zlib,zstd" } else { "snappy,zlib" };
+
 /// Arguments of `cenote endpoint`.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
@@ -43,12 +46,12 @@ pub struct Arguments {
     /// Require authentication, and accept the client certificate (MONGODB-X509)
     #[arg(long, requires = "tls")]
     x509: bool,
-    /// Compressors to offer: snappy, zlib, zstd; an empty list offers none
+    /// Compressors to offer: snappy, zlib, zstd (feature zstd); an empty list offers none
     #[arg(
         long,
         value_delimiter = ',',
         num_args = 0..,
-        default_value = "snappy,zlib,zstd",
+        default_value = COMPRESSORS,
         value_parser = compressor
     )]
     compressors: Vec<CompressorId>,
@@ -217,9 +220,14 @@ impl End {
 }
 
 fn compressor(name: &str) -> Result<CompressorId, String> {
-    CompressorId::from_name(name)
+    let compressor = CompressorId::from_name(name)
         .filter(|compressor| *compressor != CompressorId::Noop)
-        .ok_or_else(|| "expected snappy, zlib or zstd".to_owned())
+        .ok_or_else(|| "expected snappy, zlib or zstd".to_owned())?;
+    if compressor.is_built() {
+        Ok(compressor)
+    } else {
+        Err(format!("not built in: build cenote with the feature {compressor}"))
+    }
 }
 
 /// On one line, whatever was the cause of the cause.
