@@ -5,7 +5,8 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use cenote::command::{
-    check, completions, conform, endpoint, explore, record, replay, run, simulate, study, usage,
+    check, completions, conform, endpoint, explore, man, record, replay, run, simulate, study,
+    usage,
 };
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -49,6 +50,8 @@ enum Command {
     Study(study::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
+    /// Write manual pages for all commands
+    Man(man::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => {
             completions::run(&arguments, &mut Cli::command()).map_err(Into::into)
         }
+        Command::Man(arguments) => man::run(&arguments, Cli::command()).map_err(Into::into),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

@@ -6,6 +6,7 @@ pub mod completions;
 pub mod conform;
 pub mod endpoint;
 pub mod explore;
+pub mod man;
 mod output;
 pub mod record;
 pub mod replay;

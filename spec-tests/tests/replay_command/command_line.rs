@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::{Folder, bad, cenote, good, text};
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "run",
     "replay",
     "record",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 10] = [
     "explore",
     "study",
     "completions",
+    "man",
 ];
 
 #[test]
@@ -107,6 +108,31 @@ fn shells_complete_commands_and_options() {
     drop(input);
     let output = bash.wait_with_output().expect("bash");
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "--perfetto");
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = Folder::new();
+    let pages = folder.path("man1");
+    assert_eq!(good(&["man", text(&pages)]), "");
+    let page = |name: &str| std::fs::read_to_string(pages.join(name)).expect("a page");
+    for command in COMMANDS {
+        let (name, page) = (format!("cenote-{command}"), page(&format!("cenote-{command}.1")));
+        assert!(page.contains(&format!(".TH {name} 1")), "{page}");
+        assert!(page.contains("SYNOPSIS"), "{page}");
+        assert!(page.contains(&name.replace('-', "\\-")), "{page}");
+    }
+    let all = page("cenote.1");
+    assert!(
+        COMMANDS.iter().all(|command| all.contains(&format!("cenote\\-{command}(1)"))),
+        "{all}"
+    );
+    let pages = std::fs::read_dir(&pages).expect("a folder").count();
+    assert_eq!(pages, COMMANDS.len() + 1);
+    let file = folder.path("file");
+    File::create(&file).expect("a file");
+    let (status, error) = bad(&["man", text(&file)]);
+    assert!(status == 2 && error.contains("file: "), "{error}");
 }
 
 #[test]
