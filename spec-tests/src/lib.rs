@@ -5,6 +5,7 @@
 
 pub mod blocking;
 pub mod command;
+#[cfg(feature = "conform")]
 pub mod conform;
 pub mod conversation;
 pub mod proxy;

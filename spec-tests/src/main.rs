@@ -4,10 +4,11 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use cenote::command::{
-    check, completions, conform, endpoint, explore, man, record, replay, run, simulate, study,
-    usage,
-};
+#[cfg(feature = "conform")]
+use cenote::command::conform;
+use cenote::command::{check, completions, endpoint, man, record, replay, run, usage};
+#[cfg(feature = "simulation")]
+use cenote::command::{explore, simulate, study};
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Run, test, record and replay the Cenote connection pool for MongoDB
@@ -39,14 +40,18 @@ enum Command {
     /// Check a stream of CMAP events, one JSON object per line, against the specification
     Check(check::Arguments),
     /// Run official test files of MongoDB's specifications
+    #[cfg(feature = "conform")]
     Conform(conform::Arguments),
     /// Start a mock MongoDB server with fail points and faults
     Endpoint(endpoint::Arguments),
     /// Simulate pools with random faults from a seed, and check them after every input
+    #[cfg(feature = "simulation")]
     Simulate(simulate::Arguments),
     /// Feed every sequence of inputs up to a length to small pools and to the reference model
+    #[cfg(feature = "simulation")]
     Explore(explore::Arguments),
     /// Compare pool options in simulations of many clients and one server
+    #[cfg(feature = "simulation")]
     Study(study::Arguments),
     /// Print a completion script for a shell
     Completions(completions::Arguments),
@@ -64,10 +69,14 @@ fn main() -> ExitCode {
         Command::Replay(arguments) => replay::run(&arguments).map_err(Into::into),
         Command::Record(arguments) => record::run(&arguments).map_err(Into::into),
         Command::Check(arguments) => check::run(&arguments).map_err(Into::into),
+        #[cfg(feature = "conform")]
         Command::Conform(arguments) => conform::run(&arguments),
         Command::Endpoint(arguments) => endpoint::run(&arguments).map_err(Into::into),
+        #[cfg(feature = "simulation")]
         Command::Simulate(arguments) => simulate::run(&arguments).map_err(Into::into),
+        #[cfg(feature = "simulation")]
         Command::Explore(arguments) => explore::run(&arguments).map_err(Into::into),
+        #[cfg(feature = "simulation")]
         Command::Study(arguments) => study::run(&arguments).map_err(Into::into),
         Command::Completions(arguments) => {
             completions::run(&arguments, &mut Cli::command()).map_err(Into::into)

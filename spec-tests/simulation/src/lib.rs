@@ -3,18 +3,29 @@
 //! bodies of the fuzz targets.
 //!
 //! It is deterministic: the same seed gives the same run.
+//!
+//! Without the feature `simulation`, which is on by default, the crate has [`model`], [`lockstep`] and [`replay`].
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "simulation"),
+    expect(dead_code, unused_imports, reason = "only what the feature adds uses all of it")
+)]
 
 mod agenda;
+#[cfg(feature = "simulation")]
 pub mod explore;
 pub mod fuzzing;
 pub mod lockstep;
 pub mod model;
 pub mod replay;
+#[cfg(feature = "simulation")]
 pub mod simulate;
+#[cfg(feature = "simulation")]
 pub mod state_machine;
+#[cfg(feature = "simulation")]
 pub mod study;
+#[cfg(feature = "simulation")]
 pub mod transcript;
 
 /// The README's example runs.

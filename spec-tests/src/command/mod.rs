@@ -3,8 +3,10 @@
 
 pub mod check;
 pub mod completions;
+#[cfg(feature = "conform")]
 pub mod conform;
 pub mod endpoint;
+#[cfg(feature = "simulation")]
 pub mod explore;
 pub mod man;
 mod output;
@@ -13,6 +15,8 @@ pub mod replay;
 pub mod run;
 mod secret_file;
 pub mod signals;
+#[cfg(feature = "simulation")]
 pub mod simulate;
+#[cfg(feature = "simulation")]
 pub mod study;
 pub mod usage;

@@ -57,10 +57,12 @@ pub fn ignores_hang_up() -> bool {
 const HANG_UP: u64 = 1;
 
 /// What shells tell of a process that Ctrl-C has ended.
+#[cfg_attr(not(feature = "simulation"), expect(dead_code, reason = "for commands of the feature"))]
 const ENDED: i32 = 130;
 
 /// From now on Ctrl-C ends the work and not the process: it raises this flag. A second one ends the
 /// process, whatever it does.
+#[cfg_attr(not(feature = "simulation"), expect(dead_code, reason = "for commands of the feature"))]
 pub(super) fn flag() -> io::Result<Arc<AtomicBool>> {
     let is_raised = Arc::new(AtomicBool::new(false));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
