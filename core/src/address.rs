@@ -22,6 +22,7 @@ use crate::printable::is_unprintable;
 /// # Ok::<(), cenote_core::address::AddressError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ServerAddress {
     /// A host that listens on a TCP port.
     Tcp {

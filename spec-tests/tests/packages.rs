@@ -1,10 +1,14 @@
-//! The packages as a registry shows them.
+//! The packages as a registry shows them, and what `RELEASING.md` promises about their enums.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
+
+/// Their API serves the project's own tools, and has no promise.
+const TOOLS: [&str; 3] = ["cenote", "cenote-fuzz", "cenote-simulation"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder of the workspace").to_owned()
@@ -129,4 +133,57 @@ fn leads_somewhere(link: &str, of: &Package, readme: &str, packages: &[Package])
         Some(file) => target.folder.join(file).exists(),
         None => rest.is_empty(),
     }
+}
+
+/// The public enums of a library, as `crate::module::Name`, and whether each is `#[non_exhaustive]`.
+/// The lint `unreachable_pub` sees to it that what is `pub` is public.
+fn public_enums(package: &Package) -> Vec<(String, bool)> {
+    let source = package.folder.join("src");
+    let mut files = Vec::new();
+    collect(&source, &mut files);
+    let mut enums = Vec::new();
+    for file in files {
+        let module = file.strip_prefix(&source).expect("a file of the package").with_extension("");
+        let module = module.iter().next().expect("a name").to_string_lossy().into_owned();
+        let content = text(&file);
+        let lines: Vec<&str> = content.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let Some(name) = line.trim_start().strip_prefix("pub enum ") else { continue };
+            let name = name.split(|it: char| !it.is_alphanumeric()).next().expect("a first part");
+            let attributes =
+                lines[..at].iter().rev().take_while(|line| !line.is_empty() && **line != "}");
+            let is_open = attributes.into_iter().any(|line| line.trim() == "#[non_exhaustive]");
+            enums.push((format!("{}::{module}::{name}", package.name.replace('-', "_")), is_open));
+        }
+    }
+    enums
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|it| it == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn an_enum_is_complete_only_where_releasing_md_promises_it() {
+    let page = text(&root().join("RELEASING.md"));
+    let promised: BTreeSet<String> = page
+        .lines()
+        .filter(|line| line.starts_with("| `cenote_"))
+        .flat_map(|line| line.split('|').nth(1).expect("a first column").split('`'))
+        .filter(|name| name.contains("::"))
+        .map(str::to_owned)
+        .collect();
+    let libraries = packages().into_iter().filter(|package| !TOOLS.contains(&&*package.name));
+    let enums: Vec<_> = libraries.flat_map(|package| public_enums(&package)).collect();
+    let complete: BTreeSet<String> =
+        enums.iter().filter(|(_, is_open)| !is_open).map(|(name, _)| name.clone()).collect();
+    assert!(enums.len() > complete.len() && !promised.is_empty());
+    assert_eq!(complete, promised, "without #[non_exhaustive], and in RELEASING.md");
 }

@@ -37,6 +37,7 @@ pub struct Subscribers {
 /// [`EmitEvent`](cenote_core::pool::Action::EmitEvent) and
 /// [`ReportLeak`](cenote_core::pool::Action::ReportLeak).
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Notification {
     /// For [`Subscribers`].
     Event(Event<ConnectionError>),

@@ -243,7 +243,8 @@ impl Recorder {
             | Event::ConnectionPoolReady
             | Event::ConnectionPoolCleared { .. }
             | Event::ConnectionPoolClosed
-            | Event::ConnectionCreated { .. } => {}
+            | Event::ConnectionCreated { .. }
+            | _ => {}
         }
     }
 

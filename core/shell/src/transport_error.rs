@@ -10,6 +10,7 @@ use crate::shortage::opening_failed;
 
 /// An error of a [`Channel`](cenote_core::wire::Channel) or of the stream below it.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum TransportError {
     /// The stream failed.
     Io(io::Error),

@@ -2,6 +2,7 @@
 
 /// Waiters in the order in which they were answered. Zero or one, the usual case, needs no allocation.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum WakeList<W> {
     /// No waiter.
     Empty,

@@ -8,6 +8,7 @@ use crate::connect::ServerKind;
 /// Servers that belong to no replica set fit every selector but an address: routers,
 /// standalone servers, load balancers. So does the one server of a `directConnection`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Selector {
     /// Any that serves data.
     Any,

@@ -120,6 +120,7 @@ impl fmt::Debug for ConnectionDescription {
 
 /// The type of a server in Server Discovery and Monitoring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ServerKind {
     /// A server of its own.
     Standalone,

@@ -30,6 +30,7 @@ pub struct CommandError {
 
 /// The part of a reply that holds an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ReplyPart {
     /// The command failed (`ok: 0`).
     Command,

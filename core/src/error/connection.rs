@@ -22,6 +22,7 @@ pub struct ConnectionError {
 
 /// The kind of an error, independent of its stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
     /// The other side, or the way to it, failed: refused, reset, unreachable, end of stream, a
     /// name that does not resolve.

@@ -4,6 +4,7 @@ use super::{ConnectionError, InterruptedError};
 
 /// Why an operation on a connection failed.
 #[derive(Clone, Debug, Error)]
+#[non_exhaustive]
 pub enum OperationError {
     /// The connection failed, or the server refused.
     #[error(transparent)]

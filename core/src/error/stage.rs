@@ -5,6 +5,7 @@ use core::fmt;
 /// All stages but the last belong to establishing a connection, in this order; a connection
 /// without proxy or TLS skips theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Stage {
     /// Turning the host's name into addresses.
     Dns,

@@ -2,6 +2,7 @@ use core::fmt;
 
 /// How severe a message is, from the most to the least severe. A greater one is less severe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Severity {
     /// 0.
     Emergency,
@@ -25,6 +26,7 @@ pub enum Severity {
 
 /// From which severity on messages are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Threshold {
     /// None at all, which is the default.
     #[default]

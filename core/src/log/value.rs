@@ -6,6 +6,7 @@ use crate::pool::ServiceId;
 
 /// The value of a field. `Display` is its form in the text of a record, without quotes.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum LogValue<'a> {
     /// A whole number: a port, an id, a size.
     Int(i64),

@@ -15,6 +15,7 @@ pub struct Deadline {
 
 /// What is due at a [`Deadline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum DeadlineReason {
     /// The next check.
     Check,

@@ -12,6 +12,7 @@ use crate::error::ConnectionError;
 /// Each start of a heartbeat has one end, unless the monitor is closed in between. Nothing is told
 /// of round-trip times.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Event {
     /// A check begins, before its socket is opened; or the next streamed reply is waited for.
     ServerHeartbeatStarted {

@@ -17,6 +17,7 @@ pub struct Deadline {
 
 /// What is due at a [`Deadline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum DeadlineReason {
     /// A request has waited for as long as it may.
     WaitQueueTimeout,

@@ -46,6 +46,7 @@ impl<C> CheckOutError<C> {
 
 /// Why a request ended without a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum CheckOutFailedReason {
     /// The pool was closed before or while the request waited.
     PoolClosed,

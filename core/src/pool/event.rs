@@ -12,6 +12,7 @@ use super::options::PoolOptions;
 /// The shell adds the address, which is the same for every event of a pool. `connection_id` is
 /// CMAP's number, from 1.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event<C> {
     /// The pool exists, paused, in generation 0.
     ConnectionPoolCreated {
@@ -94,6 +95,7 @@ impl<C> Event<C> {
 
 /// Why a connection was closed. Of several reasons, the first in this order is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum CloseReason {
     /// It had an error, its establishment failed, or it was interrupted.
     Error,

@@ -150,6 +150,7 @@ pub enum Health<C> {
 /// What a checked-out connection is used for; load-balanced pools tell these apart in the message
 /// of a wait-queue timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Purpose {
     /// One operation, from check-out to check-in.
     #[default]

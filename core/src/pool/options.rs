@@ -57,6 +57,7 @@ pub struct PoolOptions {
 
 /// When a pool runs maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Maintenance {
     /// At once, whenever there is something to do; but after a failed establishment the minimum
     /// pauses for this long, because the server had reasons to refuse. Not 0.
@@ -68,6 +69,7 @@ pub enum Maintenance {
 
 /// Which available connection is handed out first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ReuseOrder {
     /// The one that came back last: few sockets stay busy and the others can idle out.
     #[default]

@@ -132,6 +132,7 @@ pub struct WaiterInfo {
 
 /// What a request waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum WaitsFor {
     /// The connection that was started for it.
     Establishment(ConnId),

@@ -2,6 +2,7 @@ use crate::error::CommandError;
 
 /// A server's refusal that says: I am not, or no longer, what you take me for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum StateChange {
     /// It is a secondary now, or steps down.
     NotWritablePrimary,

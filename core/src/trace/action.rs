@@ -20,6 +20,7 @@ pub struct ActionRecord {
 
 /// The actions of [`Action`], events excepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ActionName {
     /// [`Action::StartEstablish`]
     StartEstablish,

@@ -36,6 +36,7 @@ pub struct CauseSummary {
 
 /// The kind of an error: [`Kind`] without its details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum CauseKind {
     /// [`Kind::Network`].
     Network,
@@ -258,6 +259,7 @@ impl fmt::Debug for Cause {
 
 /// How much of texts and addresses goes into a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Disclosure {
     /// As it is.
     #[default]

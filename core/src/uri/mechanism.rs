@@ -1,5 +1,6 @@
 /// An authentication mechanism. One that is named is used; there is no fallback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Mechanism {
     /// `SCRAM-SHA-1`.
     ScramSha1,

@@ -34,6 +34,7 @@ pub struct MonitoringOptions {
 
 /// How a monitor learns of changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ServerMonitoringMode {
     /// Streaming where it is of use, polling in environments that freeze the process.
     #[default]
@@ -70,6 +71,7 @@ pub struct CompressionOptions {
 
 /// A way to compress messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Compressor {
     /// Snappy.
     Snappy,

@@ -31,6 +31,7 @@ pub struct ReadWriteOptions {
 
 /// Which members must have a write before it counts as done.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WriteConcern {
     /// A number of members; 0 asks for no acknowledgement.
     Members(u32),
@@ -40,6 +41,7 @@ pub enum WriteConcern {
 
 /// Which members are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ReadPreferenceMode {
     /// The primary only.
     Primary,

@@ -5,6 +5,7 @@ use super::WireError;
 /// A compressor, by its number in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum CompressorId {
     /// 0: the message as it is. For tests of the protocol; it is never negotiated.
     Noop = 0,

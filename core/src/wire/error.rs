@@ -232,6 +232,7 @@ pub enum WireError {
 
 /// How much a compressed message turned out to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Amount {
     /// So many bytes.
     Bytes(u64),

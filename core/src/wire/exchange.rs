@@ -67,6 +67,7 @@ pub struct Exchange {
 /// Whether a reply was the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
+#[non_exhaustive]
 pub enum Progress {
     /// It was: the next request may be sent.
     Complete,

@@ -29,6 +29,7 @@ pub struct Ids {
 /// The kinds of messages that this crate reads and writes. All others were removed from the
 /// protocol years ago.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum OpCode {
     /// `OP_REPLY`, 1: the answer to an `OP_QUERY`.
     Reply,

@@ -58,6 +58,7 @@ fn shown(record: &LogRecord<'_>) -> String {
             LogValue::Int(number) => number.to_string(),
             LogValue::Double(number) => format!("{number:?}"),
             LogValue::Text(text) => format!("{text:?}"),
+            other => panic!("{other:?}"),
         };
         write!(shown, "{key}={value} ").expect("a String takes everything");
     }

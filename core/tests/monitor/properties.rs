@@ -137,6 +137,7 @@ impl Witness {
             Action::EmitEvent(Event::ServerDescriptionChanged { new, .. }) => {
                 self.is_known = new.is_known();
             }
+            Action::EmitEvent(other) => panic!("{other:?}"),
         }
         assert!(!self.is_closed || matches!(action, Action::Close { .. }));
     }

@@ -140,6 +140,7 @@ fn in_words(action: &Action) -> String {
             Event::ServerDescriptionChanged { previous, new } => {
                 format!("{previous} -> {new}")
             }
+            other => panic!("{other:?}"),
         },
     }
 }

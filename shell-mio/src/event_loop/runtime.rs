@@ -27,6 +27,7 @@ pub struct Task {
 }
 
 /// What is woken when a check-out has its answer.
+#[non_exhaustive]
 pub enum Waiter {
     /// A thread that blocks.
     Thread(Unparker),

@@ -21,6 +21,7 @@ pub enum OpenSocket {
 
 /// A socket to a server.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Socket {
     /// TCP.
     Tcp(TcpStream),

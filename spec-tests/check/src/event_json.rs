@@ -109,9 +109,6 @@ fn table<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJ
         Event::ConnectionPoolCreated { options } => {
             EventJson { options: Some(OptionsJson::new(options)), ..json }
         }
-        Event::ConnectionPoolReady
-        | Event::ConnectionPoolClosed
-        | Event::ConnectionCheckOutStarted => json,
         Event::ConnectionPoolCleared { service_id, interrupt_in_use_connections } => EventJson {
             service_id: service_id.map(|id| id.to_string()),
             interrupt_in_use_connections: Some(*interrupt_in_use_connections),
@@ -137,6 +134,10 @@ fn table<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJ
             ..json
         }
         .lasting(*duration),
+        Event::ConnectionPoolReady
+        | Event::ConnectionPoolClosed
+        | Event::ConnectionCheckOutStarted
+        | _ => json,
     }
 }
 

@@ -98,6 +98,7 @@ pub const MAX_FINDINGS: usize = 1000;
 
 /// What cannot be judged.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum Unreadable {
     /// Reading failed.
     #[error("line {line}: {source}")]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// Why a file cannot be played at all.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unreadable {
     /// The operating system reports an error.
     #[error("{path}: {source}")]
@@ -51,6 +52,7 @@ fn colon(line: Option<usize>) -> String {
 
 /// Why an operation of a scenario did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OperationError {
     /// The pool, or the server, has no such operation. The scenario is reported as
     /// [not applicable](crate::Verdict::NotApplicable), with this reason.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 /// The result of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// Events, error and messages are those that the scenario expects, and nothing was left open.
     Passed,

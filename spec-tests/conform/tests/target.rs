@@ -115,6 +115,7 @@ fn a_minimal_target_plays_what_it_can() {
             Some(format!("{name}: {method}"))
         }
         Verdict::Failed(what) => Some(format!("{}: {what}", outcome.file.display())),
+        other => panic!("{other:?}"),
     };
     let reasons: Vec<_> = report.outcomes.iter().filter_map(reason).collect();
     assert_eq!((report.passed() + reasons.len(), report.failed()), (51, 0), "{reasons:#?}");

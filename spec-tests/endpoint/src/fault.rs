@@ -8,6 +8,7 @@ use std::time::Duration;
 /// A fault that concerns a reply happens instead of it: the command was run. A fail point with
 /// `closeConnection` is what breaks a connection before its command was run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fault {
     /// The server does not listen until the fault is cleared. Open connections stay. Affects the
     /// whole server at once, whatever else the script says.
@@ -93,6 +94,7 @@ pub enum Fault {
 
 /// How a conversation goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ScramFault {
     /// The server's proof is another one's.
     WrongSignature,
@@ -112,6 +114,7 @@ pub enum ScramFault {
 
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ending {
     /// In good order: with TLS by `close_notify` and FIN.
     Close,
@@ -140,6 +143,7 @@ pub struct Script {
 
 /// The moment of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Moment {
     /// As soon as the connection is accepted. Faults of a reply wait for the first one. The
     /// application is not known yet: a script that names one never comes to this moment.

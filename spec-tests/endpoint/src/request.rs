@@ -59,7 +59,7 @@ impl Request {
         match frame.header().op_code {
             OpCode::Msg => Ok(Self::of_message(&Message::parse(frame)?, compressor)),
             OpCode::Query => Ok(Self::of_query(&Query::parse(frame)?, frame, compressor)),
-            got @ (OpCode::Reply | OpCode::Compressed) => {
+            got @ (OpCode::Reply | OpCode::Compressed | _) => {
                 Err(WireError::UnexpectedOpCode { expected: OpCode::Msg, got })
             }
         }

@@ -10,6 +10,7 @@ use super::entropy::Entropy;
 
 /// What the server is part of.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Topology {
     /// One server by itself.
     Standalone,
@@ -36,6 +37,7 @@ pub struct ReplicaSet {
 
 /// What a member is in its replica set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Role {
     /// Takes writes.
     Primary,

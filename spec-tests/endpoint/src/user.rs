@@ -16,6 +16,7 @@ pub struct User {
 
 /// An authentication mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Mechanism {
     /// `SCRAM-SHA-1`.
     ScramSha1,

@@ -37,6 +37,7 @@ impl From<cenote_conform::Verdict> for Verdict {
             cenote_conform::Verdict::Passed => Self::Passed,
             cenote_conform::Verdict::Failed(difference) => Self::Failed(difference),
             cenote_conform::Verdict::NotApplicable(reason) => Self::NotApplicable(reason),
+            other => Self::Failed(format!("{other:?}")),
         }
     }
 }

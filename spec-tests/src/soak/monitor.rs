@@ -82,8 +82,6 @@ pub(crate) async fn run_alone(own: &Pool, command: &RawDocument) -> Result<(), C
     match connection.command("admin", command).await {
         Ok(_) => Ok(()),
         Err(OperationError::Connection(error)) => Err(error),
-        Err(OperationError::Interrupted(error)) => {
-            unreachable!("this pool is never cleared: {error}")
-        }
+        Err(error) => unreachable!("this pool is never cleared: {error}"),
     }
 }

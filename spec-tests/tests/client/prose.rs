@@ -151,7 +151,8 @@ fn sdam_heartbeats_make_pools_ready_and_clear_them(shell: Shell) {
             Heartbeat::ServerHeartbeatFailed { error, .. } => Some(error.clone()),
             Heartbeat::ServerHeartbeatStarted { .. }
             | Heartbeat::ServerHeartbeatSucceeded { .. }
-            | Heartbeat::ServerDescriptionChanged { .. } => None,
+            | Heartbeat::ServerDescriptionChanged { .. }
+            | _ => None,
         })
     });
     let failure = failure.expect("reported before that");

@@ -33,7 +33,7 @@ async fn a_stream_that_answers_the_request_goes_on() {
         match event.expect("the client is there") {
             Event::ServerHeartbeatSucceeded { awaited, .. } => streamed += u32::from(awaited),
             Event::ServerHeartbeatFailed { error, .. } => panic!("{error}"),
-            Event::ServerHeartbeatStarted { .. } | Event::ServerDescriptionChanged { .. } => {}
+            Event::ServerHeartbeatStarted { .. } | Event::ServerDescriptionChanged { .. } | _ => {}
         }
     }
     assert_eq!(client.servers()[0].pool.generation, 0);

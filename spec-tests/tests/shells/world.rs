@@ -118,7 +118,8 @@ fn reasons(events: &Events) -> Vec<String> {
         | Event::ConnectionCheckOutStarted
         | Event::ConnectionCheckOutFailed { .. }
         | Event::ConnectionCheckedOut { .. }
-        | Event::ConnectionCheckedIn { .. } => None,
+        | Event::ConnectionCheckedIn { .. }
+        | _ => None,
     };
     events.iter().filter_map(reason).collect()
 }

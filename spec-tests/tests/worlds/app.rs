@@ -134,11 +134,13 @@ fn kind(event: &Event<ConnectionError>) -> &'static str {
             CloseReason::Idle => "closed: idle",
             CloseReason::PoolClosed => "closed: poolClosed",
             CloseReason::Stale => "closed: stale",
+            _ => event.name(),
         },
         Event::ConnectionCheckOutFailed { error, .. } => match error.reason() {
             CheckOutFailedReason::ConnectionError => "failed: connectionError",
             CheckOutFailedReason::PoolClosed => "failed: poolClosed",
             CheckOutFailedReason::Timeout => "failed: timeout",
+            _ => event.name(),
         },
         Event::ConnectionPoolCreated { .. }
         | Event::ConnectionPoolReady
@@ -148,7 +150,8 @@ fn kind(event: &Event<ConnectionError>) -> &'static str {
         | Event::ConnectionReady { .. }
         | Event::ConnectionCheckOutStarted
         | Event::ConnectionCheckedOut { .. }
-        | Event::ConnectionCheckedIn { .. } => event.name(),
+        | Event::ConnectionCheckedIn { .. }
+        | _ => event.name(),
     }
 }
 
@@ -275,7 +278,7 @@ pub(crate) async fn ask_back(connection: &mut PooledConnection<Simulated>) -> bo
             true
         }
         Err(OperationError::Connection(error)) => matches!(error.kind(), Kind::Command(_)),
-        Err(OperationError::Interrupted(_)) => false,
+        Err(_) => false,
     }
 }
 

@@ -111,7 +111,7 @@ fn misbehave(mischief: Mischief, host: &Host, now: Duration) -> Option<&'static 
         Mischief::BreakIdle(ending) => {
             let kind = match ending {
                 Ending::Reset => "fault: idle RST",
-                Ending::Close | Ending::Fin | Ending::Stall => "fault: idle FIN",
+                Ending::Close | Ending::Fin | Ending::Stall | _ => "fault: idle FIN",
             };
             (server.break_idle(now, ending) > 0).then_some(kind)
         }

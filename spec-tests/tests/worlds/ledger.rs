@@ -65,6 +65,7 @@ impl Ledger {
                 self.failed += 1;
                 true
             }
+            _ => false,
         };
         if fits && self.out + self.failed <= self.started {
             return Ok(());

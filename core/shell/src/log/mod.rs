@@ -39,7 +39,7 @@ pub fn event(address: &ServerAddress, event: &Event<ConnectionError>, settings: 
     let number = |key| match record.field(key)? {
         LogValue::Int(number) => Some(number as &dyn Value),
         LogValue::Double(number) => Some(number as &dyn Value),
-        LogValue::Text(_) => None,
+        LogValue::Text(_) | _ => None,
     };
     debug!(
         target: TARGET,

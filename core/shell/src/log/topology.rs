@@ -56,7 +56,7 @@ pub fn heartbeat(topology: &str, address: &ServerAddress, event: &Event, setting
                 failure = %error,
             );
         }
-        Event::ServerDescriptionChanged { .. } => {}
+        Event::ServerDescriptionChanged { .. } | _ => {}
     }
 }
 

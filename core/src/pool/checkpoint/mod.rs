@@ -103,6 +103,7 @@ pub struct ConnectionCheckpoint {
 
 /// What a connection does, in a [`PoolCheckpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ConnectionStateCheckpoint {
     /// Being established; the request that owns it, if there is one, names it.
     Pending {

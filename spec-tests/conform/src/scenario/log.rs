@@ -247,6 +247,7 @@ fn shown(value: &LogValue<'_>) -> Value {
         LogValue::Int(number) => json!(number),
         LogValue::Double(number) => json!(number),
         LogValue::Text(text) => json!(text),
+        other => json!(other.to_string()),
     }
 }
 

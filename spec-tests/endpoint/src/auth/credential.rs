@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 /// The hash function of a SCRAM mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Hash {
     /// SCRAM-SHA-1.
     Sha1,

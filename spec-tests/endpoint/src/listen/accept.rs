@@ -27,6 +27,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Place {
     /// On 127.0.0.1; port 0 is any that is free.
     Tcp {

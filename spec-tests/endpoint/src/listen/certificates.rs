@@ -27,6 +27,7 @@ pub struct Certificates {
 
 /// The certificate that a server presents, and what is wrong with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ServerCertificate {
     /// Valid for localhost, 127.0.0.1 and ::1.
     #[default]

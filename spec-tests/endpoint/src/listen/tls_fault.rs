@@ -12,6 +12,7 @@ use super::socket::Socket;
 
 /// What goes wrong in the TLS handshakes of connections that are accepted from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TlsFault {
     /// The server never says a word.
     Stall,

@@ -40,7 +40,7 @@ fn message(bytes: &[u8]) {
         OpCode::Msg => drop(Message::parse(frame).map(|message| again(&message))),
         OpCode::Query => drop(Query::parse(frame).map(|query| query_again(&query))),
         OpCode::Reply => drop(Reply::parse(frame).map(|reply| reply.documents().count())),
-        OpCode::Compressed => panic!("compressed twice"),
+        OpCode::Compressed | _ => panic!("compressed twice"),
     }
 }
 

@@ -147,6 +147,7 @@ impl Ledger {
             Event::ConnectionCheckedIn { connection_id } => {
                 return self.go(*connection_id, &[Stage::CheckedOut], Stage::CheckedIn);
             }
+            _ => return broken(self),
         }
         Ok(())
     }

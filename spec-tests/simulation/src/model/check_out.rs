@@ -79,7 +79,7 @@ impl<S: PoolTypes> Model<S> {
             let available = self.available();
             let id = match self.reuse_order() {
                 ReuseOrder::MostRecentlyUsed => *available.last()?,
-                ReuseOrder::LeastRecentlyUsed => *available.first()?,
+                ReuseOrder::LeastRecentlyUsed | _ => *available.first()?,
             };
             match self.perished(id) {
                 Some(reason) => self.close_available(id, reason, None),

@@ -230,7 +230,7 @@ impl<S: PoolTypes> Model<S> {
         match self.options.maintenance {
             None => Some(PoolOptions::DEFAULT_PAUSE_AFTER_FAILURE),
             Some(Maintenance::PauseAfterFailure(pause)) => Some(pause),
-            Some(Maintenance::Never) => None,
+            Some(Maintenance::Never | _) => None,
         }
     }
 

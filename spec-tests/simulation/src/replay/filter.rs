@@ -134,7 +134,8 @@ fn connection_of_action(action: &Action<Traced>) -> Option<u64> {
             | Event::ConnectionPoolCleared { .. }
             | Event::ConnectionPoolClosed
             | Event::ConnectionCheckOutStarted
-            | Event::ConnectionCheckOutFailed { .. } => None,
+            | Event::ConnectionCheckOutFailed { .. }
+            | _ => None,
         },
     }
 }

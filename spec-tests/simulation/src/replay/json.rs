@@ -146,9 +146,9 @@ pub fn snapshot(snapshot: &Snapshot) -> Value {
 
 fn purpose_name(purpose: Purpose) -> &'static str {
     match purpose {
-        Purpose::Other => "other",
         Purpose::Cursor => "cursor",
         Purpose::Transaction => "transaction",
+        Purpose::Other | _ => "other",
     }
 }
 

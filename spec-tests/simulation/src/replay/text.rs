@@ -109,7 +109,8 @@ fn event(event: &Event<Cause>) -> String {
         | Event::ConnectionPoolReady
         | Event::ConnectionPoolCleared { .. }
         | Event::ConnectionPoolClosed
-        | Event::ConnectionCheckOutStarted => name.to_owned(),
+        | Event::ConnectionCheckOutStarted
+        | _ => name.to_owned(),
     }
 }
 
@@ -137,6 +138,7 @@ pub fn waiter(waiter: &WaiterInfo) -> String {
         WaitsFor::Establishment(id) => format!("for {id} to be established"),
         WaitsFor::Connection => "for a connection: maxPoolSize is reached".to_owned(),
         WaitsFor::Permit => "for a permit to connect: maxConnecting is reached".to_owned(),
+        other => format!("for {other:?}"),
     };
     let until = deadline.map(|at| format!(", until {at}")).unwrap_or_default();
     let purpose = for_purpose(*purpose);
@@ -145,9 +147,9 @@ pub fn waiter(waiter: &WaiterInfo) -> String {
 
 fn for_purpose(purpose: Purpose) -> &'static str {
     match purpose {
-        Purpose::Other => "",
         Purpose::Cursor => " for a cursor",
         Purpose::Transaction => " for a transaction",
+        Purpose::Other | _ => "",
     }
 }
 

@@ -231,7 +231,7 @@ impl Limits {
         let pause = match options.maintenance {
             Some(Maintenance::Never) => None,
             Some(Maintenance::PauseAfterFailure(pause)) if !had_others => Some(pause),
-            Some(Maintenance::PauseAfterFailure(_)) | None => Some(LONGEST_PAUSE),
+            Some(Maintenance::PauseAfterFailure(_) | _) | None => Some(LONGEST_PAUSE),
         };
         Self {
             idle: limit(options.max_idle_time).filter(|_| pause.is_some()),

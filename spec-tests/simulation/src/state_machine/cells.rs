@@ -56,6 +56,7 @@ fn event(event: &Event<String>) -> String {
         | Event::ConnectionReady { .. }
         | Event::ConnectionCheckOutStarted
         | Event::ConnectionCheckedOut { .. }
-        | Event::ConnectionCheckedIn { .. } => name.to_owned(),
+        | Event::ConnectionCheckedIn { .. }
+        | _ => name.to_owned(),
     }
 }

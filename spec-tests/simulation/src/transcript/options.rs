@@ -66,6 +66,7 @@ fn show_reuse_order(order: ReuseOrder) -> String {
     match order {
         ReuseOrder::MostRecentlyUsed => " reuse=mru".to_owned(),
         ReuseOrder::LeastRecentlyUsed => " reuse=lru".to_owned(),
+        other => format!(" reuse={other:?}"),
     }
 }
 
@@ -73,5 +74,6 @@ fn show_maintenance(maintenance: Maintenance) -> String {
     match maintenance {
         Maintenance::Never => " maintenance=never".to_owned(),
         Maintenance::PauseAfterFailure(pause) => format!(" pause={pause:?}"),
+        other => format!(" maintenance={other:?}"),
     }
 }

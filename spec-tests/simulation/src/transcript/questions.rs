@@ -62,9 +62,9 @@ fn show_connection(connection: &ConnectionInfo, names: &Names) -> String {
 
 const fn show_purpose(purpose: Purpose) -> &'static str {
     match purpose {
-        Purpose::Other => "",
         Purpose::Cursor => " by a cursor",
         Purpose::Transaction => " by a transaction",
+        Purpose::Other | _ => "",
     }
 }
 
@@ -73,6 +73,7 @@ fn show_waiter(waiter: &WaiterInfo, names: &Names) -> String {
         WaitsFor::Establishment(id) => format!("connection {}", id.number()),
         WaitsFor::Connection => "a connection".to_owned(),
         WaitsFor::Permit => "a permit".to_owned(),
+        other => format!("{other:?}"),
     };
     let until = waiter.deadline.map(|at| format!(", until {}", time(at))).unwrap_or_default();
     format!(

@@ -64,6 +64,7 @@ fn event(event: &Event<String>) -> String {
         Event::ConnectionCheckOutFailed { error, duration } => {
             format!("{name} {} ({})", error.reason().as_str(), span(*duration))
         }
+        _ => name.to_owned(),
     }
 }
 

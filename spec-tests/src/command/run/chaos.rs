@@ -186,7 +186,7 @@ impl Which {
             Self::Idle(IdleFault::End(Ending::Close)) => "idle: close_notify",
             Self::Idle(IdleFault::End(Ending::Fin)) => "idle: FIN",
             Self::Idle(IdleFault::End(Ending::Reset)) => "idle: RST",
-            Self::Idle(IdleFault::End(Ending::Stall)) => "idle: silence",
+            Self::Idle(IdleFault::End(Ending::Stall | _)) => "idle: silence",
             Self::Idle(IdleFault::UnaskedReply) => "idle: unasked reply",
             Self::Cut => "the network is cut",
             Self::ShortLives => "reset of all, and short lives",

@@ -66,7 +66,8 @@ impl Seen {
             | Event::ConnectionCheckOutStarted
             | Event::ConnectionCheckOutFailed { .. }
             | Event::ConnectionCheckedOut { .. }
-            | Event::ConnectionCheckedIn { .. } => {}
+            | Event::ConnectionCheckedIn { .. }
+            | _ => {}
         }
     }
 

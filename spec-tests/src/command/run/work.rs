@@ -96,6 +96,7 @@ fn ended<R: AsRef<RawDocument>>(
             note_refusal(tally, error);
             tally.failed(&error.to_string());
         }
+        Err(error) => tally.failed(&error.to_string()),
     }
 }
 

@@ -113,7 +113,7 @@ impl From<OperationError> for Refusal {
     fn from(error: OperationError) -> Self {
         match error {
             OperationError::Connection(error) => Self::Connection(error),
-            OperationError::Interrupted(error) => Self::Other(error.to_string()),
+            error @ (OperationError::Interrupted(_) | _) => Self::Other(error.to_string()),
         }
     }
 }

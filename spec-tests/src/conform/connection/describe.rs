@@ -41,7 +41,7 @@ fn stage(stage: error::Stage) -> Stage {
         error::Stage::TlsCertificate => Stage::TlsCertificate,
         error::Stage::Hello => Stage::Hello,
         error::Stage::Authentication => Stage::Authentication,
-        error::Stage::Operation => Stage::Operation,
+        error::Stage::Operation | _ => Stage::Operation,
     }
 }
 
@@ -52,7 +52,7 @@ fn kind(kind: &error::Kind) -> Kind {
         error::Kind::Command(_) => Kind::Command,
         error::Kind::Protocol => Kind::Protocol,
         error::Kind::Configuration => Kind::Configuration,
-        error::Kind::Local => Kind::Local,
+        error::Kind::Local | _ => Kind::Local,
     }
 }
 

@@ -30,7 +30,7 @@ fn kind(address: &ServerAddress) -> &'static str {
         ServerAddress::Unix { .. } => "unix",
         ServerAddress::Tcp { host, .. } if host.parse::<Ipv6Addr>().is_ok() => "ip_literal",
         ServerAddress::Tcp { host, .. } if host.parse::<Ipv4Addr>().is_ok() => "ipv4",
-        ServerAddress::Tcp { .. } => "hostname",
+        ServerAddress::Tcp { .. } | _ => "hostname",
     }
 }
 
@@ -144,6 +144,7 @@ fn reads_and_writes(parsed: &ConnectionString, name: &str) -> Option<Value> {
     let write_concern = options.write_concern.as_ref().map(|concern| match concern {
         WriteConcern::Members(count) => json!(count),
         WriteConcern::Named(name) => json!(name),
+        other => json!(format!("{other:?}")),
     });
     Some(match name {
         "readconcernlevel" => json!(options.read_concern_level),

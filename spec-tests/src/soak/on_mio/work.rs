@@ -166,7 +166,7 @@ impl Trouble {
     fn is_interrupt(&self) -> bool {
         match self {
             Self::Operation(OperationError::Interrupted(_)) => true,
-            Self::Operation(OperationError::Connection(_)) | Self::Wire(_) => false,
+            Self::Operation(_) | Self::Wire(_) => false,
             Self::Io(error) => {
                 let inner = error.get_ref();
                 inner.and_then(|inner| inner.downcast_ref::<InterruptedError>()).is_some()

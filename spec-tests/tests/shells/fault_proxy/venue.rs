@@ -75,7 +75,8 @@ impl Ear {
             | Event::ConnectionPoolCleared { .. }
             | Event::ConnectionPoolClosed
             | Event::ConnectionReady { .. }
-            | Event::ConnectionCheckedIn { .. } => {}
+            | Event::ConnectionCheckedIn { .. }
+            | _ => {}
         }
     }
 

@@ -32,23 +32,19 @@ impl<R: Network> MongoConnector<R> {
         address: &ServerAddress,
         limit: Limit,
     ) -> Result<R::Stream, ConnectionError> {
-        match (address, self.settings.proxy()) {
-            (ServerAddress::Unix { path }, _) => {
-                let connected = hold(runtime, limit, runtime.connect_unix(path)).await;
-                connected.map_err(|error| error.at(Stage::Tcp))
-            }
-            (ServerAddress::Tcp { .. }, Some(proxy)) => {
-                let port = proxy.port.unwrap_or(ProxyOptions::DEFAULT_PORT);
-                let stages = [Stage::Proxy, Stage::Proxy];
-                let mut stream =
-                    self.connect_tcp(runtime, &proxy.host, port, stages, limit).await?;
-                proxy::tunnel(runtime, &mut stream, address, proxy, limit).await?;
-                Ok(stream)
-            }
-            (ServerAddress::Tcp { host, port, .. }, None) => {
-                self.connect_tcp(runtime, host, *port, [Stage::Dns, Stage::Tcp], limit).await
-            }
+        if let ServerAddress::Unix { path } = address {
+            let connected = hold(runtime, limit, runtime.connect_unix(path)).await;
+            return connected.map_err(|error| error.at(Stage::Tcp));
         }
+        if let Some(proxy) = self.settings.proxy() {
+            let port = proxy.port.unwrap_or(ProxyOptions::DEFAULT_PORT);
+            let stages = [Stage::Proxy, Stage::Proxy];
+            let mut stream = self.connect_tcp(runtime, &proxy.host, port, stages, limit).await?;
+            proxy::tunnel(runtime, &mut stream, address, proxy, limit).await?;
+            return Ok(stream);
+        }
+        let port = address.port().unwrap_or(ServerAddress::DEFAULT_PORT);
+        self.connect_tcp(runtime, address.host(), port, [Stage::Dns, Stage::Tcp], limit).await
     }
 
     /// The stages are those of resolving and of connecting.

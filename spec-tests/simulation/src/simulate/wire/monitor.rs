@@ -168,7 +168,7 @@ impl World<'_> {
             Event::ServerHeartbeatSucceeded { .. } | Event::ServerHeartbeatFailed { .. } => {
                 (true, false)
             }
-            Event::ServerDescriptionChanged { .. } => (state.is_beating, state.is_beating),
+            Event::ServerDescriptionChanged { .. } | _ => (state.is_beating, state.is_beating),
         };
         let was = std::mem::replace(&mut state.is_beating, after);
         if was == before { Ok(()) } else { Err(format!("{} out of order", event.name())) }

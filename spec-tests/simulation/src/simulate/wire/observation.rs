@@ -44,7 +44,7 @@ pub(super) fn known_secrets(
     let hash = plan.transport.login.and_then(|login| match login.mechanism {
         Mechanism::ScramSha1 => Some(Hash::Sha1),
         Mechanism::ScramSha256 => Some(Hash::Sha256),
-        Mechanism::Plain | Mechanism::MongodbX509 => None,
+        Mechanism::Plain | Mechanism::MongodbX509 | _ => None,
     });
     if let Some(hash) = hash {
         scanner.secrets.keep_password(hash, USER, &user);

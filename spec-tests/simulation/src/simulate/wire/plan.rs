@@ -168,10 +168,10 @@ impl Plan {
         let password = self.passwords().user;
         let user = self.transport.login.map(|login| match login.mechanism {
             Mechanism::Plain => User::plain(USER, &password),
-            mechanism
-            @ (Mechanism::ScramSha1 | Mechanism::ScramSha256 | Mechanism::MongodbX509) => {
-                User::new(USER, &password).with_mechanisms(&[mechanism])
-            }
+            mechanism @ (Mechanism::ScramSha1
+            | Mechanism::ScramSha256
+            | Mechanism::MongodbX509
+            | _) => User::new(USER, &password).with_mechanisms(&[mechanism]),
         });
         Settings {
             address: HOST.to_owned(),

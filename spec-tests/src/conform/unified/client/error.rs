@@ -51,8 +51,7 @@ impl Failure {
     pub(super) fn is_retryable(&self) -> bool {
         match &self.cause {
             Cause::Pool(error) => error.is_retryable(),
-            Cause::Operation(OperationError::Connection(error)) => error.is_retryable(),
-            Cause::Operation(OperationError::Interrupted(error)) => error.is_retryable(),
+            Cause::Operation(error) => error.is_retryable(),
             Cause::Selection | Cause::Script(_) => false,
         }
     }
@@ -68,7 +67,7 @@ impl Failure {
         match &self.cause {
             Cause::Operation(OperationError::Interrupted(_)) => true,
             Cause::Selection | Cause::Script(_) => false,
-            Cause::Pool(_) | Cause::Operation(OperationError::Connection(_)) => {
+            Cause::Pool(_) | Cause::Operation(_) => {
                 self.connection_error().is_some_and(ConnectionError::is_network_error)
             }
         }
@@ -84,7 +83,7 @@ impl Failure {
         match &self.cause {
             Cause::Pool(error) => error.is_timeout(),
             Cause::Operation(OperationError::Connection(error)) => error.is_timeout(),
-            Cause::Operation(OperationError::Interrupted(_)) | Cause::Script(_) => false,
+            Cause::Operation(_) | Cause::Script(_) => false,
             Cause::Selection => true,
         }
     }
@@ -100,9 +99,7 @@ impl Failure {
             Cause::Operation(OperationError::Connection(error)) => {
                 error.labels(RetryWrites::Enabled).map(str::to_owned).collect()
             }
-            Cause::Operation(OperationError::Interrupted(_))
-            | Cause::Selection
-            | Cause::Script(_) => Vec::new(),
+            Cause::Operation(_) | Cause::Selection | Cause::Script(_) => Vec::new(),
         };
         own.into_iter().chain(self.labels.iter().map(|label| (*label).to_owned())).collect()
     }
@@ -122,9 +119,7 @@ impl Failure {
                 | CheckOutError::Cancelled => None,
             },
             Cause::Operation(OperationError::Connection(error)) => Some(error),
-            Cause::Operation(OperationError::Interrupted(_))
-            | Cause::Selection
-            | Cause::Script(_) => None,
+            Cause::Operation(_) | Cause::Selection | Cause::Script(_) => None,
         }
     }
 }
@@ -133,8 +128,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
             Cause::Pool(error) => error.fmt(f),
-            Cause::Operation(OperationError::Connection(error)) => error.fmt(f),
-            Cause::Operation(OperationError::Interrupted(error)) => error.fmt(f),
+            Cause::Operation(error) => error.fmt(f),
             Cause::Selection => f.write_str("no server was known in time"),
             Cause::Script(reason) => f.write_str(reason),
         }

@@ -152,15 +152,5 @@ impl Server {
 
 /// As the files call it.
 fn name(kind: Option<ServerKind>) -> &'static str {
-    match kind {
-        None => "Unknown",
-        Some(ServerKind::Standalone) => "Standalone",
-        Some(ServerKind::Mongos) => "Mongos",
-        Some(ServerKind::RsPrimary) => "RSPrimary",
-        Some(ServerKind::RsSecondary) => "RSSecondary",
-        Some(ServerKind::RsArbiter) => "RSArbiter",
-        Some(ServerKind::RsOther) => "RSOther",
-        Some(ServerKind::RsGhost) => "RSGhost",
-        Some(ServerKind::LoadBalancer) => "LoadBalancer",
-    }
+    kind.map_or("Unknown", ServerKind::name)
 }
