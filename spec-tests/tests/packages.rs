@@ -187,3 +187,27 @@ fn an_enum_is_complete_only_where_releasing_md_promises_it() {
     assert!(enums.len() > complete.len() && !promised.is_empty());
     assert_eq!(complete, promised, "without #[non_exhaustive], and in RELEASING.md");
 }
+
+#[test]
+fn scripts_that_workflows_and_pages_name_exist() {
+    let workflows = root().join(".github/workflows");
+    let mut files: Vec<_> = fs::read_dir(workflows)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    files.extend(
+        ["CONTRIBUTING.md", "RELEASING.md", "SECURITY.md", ".ci/run", ".ci/release"]
+            .map(|name| root().join(name)),
+    );
+    let mut missing = Vec::new();
+    for file in &files {
+        for script in text(file).split(".ci/").skip(1) {
+            let script = script.split(|it: char| !it.is_ascii_lowercase() && it != '-').next();
+            let script = script.expect("a first part");
+            if !script.is_empty() && !root().join(".ci").join(script).exists() {
+                missing.push(format!("{}: .ci/{script}", file.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:#?}");
+}
