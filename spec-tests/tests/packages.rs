@@ -95,7 +95,8 @@ fn each_package_has_what_a_registry_shows() {
 fn links_of_package_pages_lead_somewhere() {
     let packages = packages();
     let mut wrong = Vec::new();
-    for package in &packages {
+    // The fuzz targets need the repository, so they never are a package of a registry.
+    for package in packages.iter().filter(|package| package.name != "cenote-fuzz") {
         let readme = package.readme();
         if readme.contains("]: ") {
             wrong.push(format!(

@@ -131,8 +131,9 @@ fn in_words(action: &Action) -> String {
         Action::ClearPool { interrupt: false, .. } => "clear".to_owned(),
         Action::ClearPool { interrupt: true, .. } => "clear and interrupt".to_owned(),
         Action::EmitEvent(event) => match event {
-            Event::ServerHeartbeatStarted { awaited: false, .. } => "started".to_owned(),
-            Event::ServerHeartbeatStarted { awaited: true, .. } => "started, awaited".to_owned(),
+            Event::ServerHeartbeatStarted { awaited, .. } => {
+                if *awaited { "started, awaited" } else { "started" }.to_owned()
+            }
             Event::ServerHeartbeatSucceeded { duration, .. } => {
                 format!("succeeded after {duration:?}")
             }
