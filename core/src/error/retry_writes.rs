@@ -2,6 +2,7 @@ use super::label;
 
 /// Whether the client sends failed writes once more: `retryWrites` of the connection string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum RetryWrites {
     /// `retryWrites=true`, the default: failed writes get [`label::RETRYABLE_WRITE_ERROR`].
     Enabled,

@@ -14,6 +14,7 @@ pub struct Wait {
 
 /// What limits the wait of a check-out, and to how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WaitLimit {
     /// `waitQueueTimeoutMS`. It does not cover the establishment of a connection.
     WaitQueueTimeout(Duration),
