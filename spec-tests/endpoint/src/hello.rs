@@ -77,6 +77,9 @@ pub(super) fn after_wait(
     describe(world, session.service, session.id.0, wait.shape, now)
 }
 
+/// The wire version of MongoDB 4.4, the first that streams.
+const STREAMING: i32 = 9;
+
 fn describe(
     world: &World,
     service: Service,
@@ -89,7 +92,9 @@ fn describe(
         reply.append(cstr!("helloOk"), true);
     }
     world.topology.describe(shape.modern, world.wall_clock(now), &mut reply);
-    reply.append(cstr!("topologyVersion"), world.topology.version(service));
+    if *world.options.wire_versions.end() >= STREAMING {
+        reply.append(cstr!("topologyVersion"), world.topology.version(service));
+    }
     let limits = &world.options.limits;
     let number = |limit: u32| i32::try_from(limit).unwrap_or(i32::MAX);
     reply.append(cstr!("maxBsonObjectSize"), number(limits.document_size));

@@ -23,10 +23,23 @@ use crate::world::World;
 /// A command on its way.
 #[derive(Debug)]
 pub(super) struct Job {
-    request: Request,
-    admitted: Result<&'static Definition, Refusal>,
+    work: Work,
     verdict: Verdict,
-    fault: Option<Fault>,
+}
+
+/// What a command does once it may.
+#[derive(Debug)]
+enum Work {
+    Run {
+        request: Request,
+        admitted: Result<&'static Definition, Refusal>,
+        fault: Option<Fault>,
+    },
+    /// A stream goes on: for fail points that is a command, too.
+    Stream {
+        next: Pending,
+        wait: Wait,
+    },
 }
 
 /// A reply on its way.
@@ -61,10 +74,15 @@ impl Connection {
             Ok(known) => self.verdict(hub, known, &request),
             Err(_) => Verdict::default(),
         };
-        let block = verdict.block;
-        let job = Job { request, admitted, verdict, fault };
-        match block {
-            Some(time) => self.block(hub, job, time),
+        self.begin(hub, Job { work: Work::Run { request, admitted, fault }, verdict });
+    }
+
+    fn begin(&mut self, hub: &mut Hub<'_>, job: Job) {
+        match job.verdict.block {
+            Some(time) => {
+                let until = hub.now.saturating_add(time);
+                self.turn = Turn::Blocked { until, job: Box::new(job) };
+            }
             None => self.finish(hub, job),
         }
     }
@@ -106,16 +124,31 @@ impl Connection {
         verdict
     }
 
-    fn block(&mut self, hub: &Hub<'_>, job: Job, time: Duration) {
-        self.turn = Turn::Blocked { until: hub.now.saturating_add(time), job: Box::new(job) };
-    }
-
     /// The command runs, or does not, and is answered.
     pub(super) fn finish(&mut self, hub: &mut Hub<'_>, job: Job) {
-        let Job { request, admitted, verdict, fault } = job;
+        let Job { work, verdict } = job;
         if verdict.close {
             return self.end(hub, Output::Close { id: self.id() });
         }
+        let (request, admitted, fault) = match work {
+            Work::Run { request, admitted, fault } => (request, admitted, fault),
+            Work::Stream { next, wait } => {
+                return match verdict.error {
+                    Some(code) => {
+                        let mut refusal = Refusal::by_fail_point(code);
+                        refusal.labels = verdict.labels.unwrap_or_default();
+                        self.refuse(hub, next, &refusal);
+                    }
+                    None if wait.counter == hub.world.topology.counter() => {
+                        self.wait(hub, next, wait);
+                    }
+                    None => {
+                        let body = hello::after_wait(&wait, hub.world, &self.session, hub.now);
+                        self.stream(hub, next, body, wait);
+                    }
+                };
+            }
+        };
         let pending = Pending {
             name: request.name.clone(),
             form: request.form,
@@ -137,15 +170,17 @@ impl Connection {
             }
             Ok(Answer::Wait(wait)) => self.wait(hub, pending, wait),
             Ok(Answer::Stream(body, wait)) => self.stream(hub, pending, body, wait),
-            Err(refusal) => {
-                let mut body = refusal.reply();
-                if refusal.is_not_primary() && hub.world.topology.is_replica_set() {
-                    let version = hub.world.topology.version(self.session.service);
-                    body.append(cstr!("topologyVersion"), version);
-                }
-                self.reply(hub, pending, &body, false);
-            }
+            Err(refusal) => self.refuse(hub, pending, &refusal),
         }
+    }
+
+    fn refuse(&mut self, hub: &mut Hub<'_>, pending: Pending, refusal: &Refusal) {
+        let mut body = refusal.reply();
+        if refusal.is_not_primary() && hub.world.topology.is_replica_set() {
+            let version = hub.world.topology.version(self.session.service);
+            body.append(cstr!("topologyVersion"), version);
+        }
+        self.reply(hub, pending, &body, false);
     }
 
     fn context<'a>(&'a mut self, hub: &'a mut Hub<'_>, request: &'a Request) -> Context<'a> {
@@ -178,7 +213,13 @@ impl Connection {
         let wait = Wait { counter: hub.world.topology.counter(), ..wait };
         let next = Pending { name, form, response_to: sent, fault: None };
         match std::mem::replace(&mut self.turn, Turn::Ready) {
-            Turn::Ready => self.wait(hub, next, wait),
+            Turn::Ready => {
+                let World { fail_point, entropy, .. } = &mut *hub.world;
+                let judge =
+                    |known| fail_point.judge(known, self.session.app_name.as_deref(), entropy);
+                let verdict = commands::find(&next.name).and_then(judge).unwrap_or_default();
+                self.begin(hub, Job { work: Work::Stream { next, wait }, verdict });
+            }
             Turn::Dripping { drip, .. } => {
                 self.wait(hub, next, wait);
                 let then = std::mem::replace(&mut self.turn, Turn::Ready);

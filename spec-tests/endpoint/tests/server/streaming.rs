@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use bson::{Document, RawDocumentBuf, rawdoc};
+use bson::{Document, RawDocumentBuf, doc, rawdoc};
 use cenote_core::wire::{CompressorId, Flags, ZlibLevel};
 use cenote_endpoint::{ConnectionId, Fault, ReplicaSet, Script, Settings, Topology};
 
-use crate::client::World;
+use crate::client::{End, World};
 
 fn replica_set() -> World {
     let topology = Topology::ReplicaSet(ReplicaSet::primary("rs"));
@@ -83,6 +83,41 @@ fn a_stream_goes_on_without_requests() {
     }
     world.server.closed(world.now, id);
     assert_eq!(world.server.next_deadline(), None);
+}
+
+/// For a fail point, each reply of a stream is that of a command.
+#[test]
+fn a_fail_point_concerns_a_stream_that_goes_on() {
+    let fail = |data: Document| {
+        let mut world = replica_set();
+        let id = world.connect();
+        let known = first(&mut world, id);
+        world.send(id, "admin", &waiting(&known, 1_000), Flags::EXHAUST_ALLOWED);
+        let mut data = data;
+        data.insert("failCommands", ["hello"]);
+        let command =
+            doc! { "configureFailPoint": "failCommand", "mode": { "times": 1 }, "data": data };
+        let command = RawDocumentBuf::try_from(command).expect("a document");
+        world.server.set_fail_point(&command).expect("a fail point");
+        world.pass_ms(1_000);
+        let answer = world.answer(id).expect("the wait that was under way");
+        assert_eq!(answer.body.get_f64("ok").ok(), Some(1.0));
+        (world, id)
+    };
+    let (mut world, id) = fail(doc! { "errorCode": 91 });
+    let refusal = world.answer(id).expect("at once");
+    assert_eq!(refusal.body.get_i32("code").ok(), Some(91));
+    assert!(!refusal.flags.more_to_come, "the stream has ended");
+
+    let (mut world, id) = fail(doc! { "closeConnection": true });
+    assert_eq!(world.socket(id).end, Some(End::Closed));
+
+    let (mut world, id) = fail(doc! { "blockConnection": true, "blockTimeMS": 5_000 });
+    world.server.step_down(world.now);
+    world.pass_ms(4_999);
+    assert!(world.answer(id).is_none());
+    world.pass_ms(1);
+    assert!(world.answer(id).expect("after the pause").flags.more_to_come);
 }
 
 #[test]
@@ -176,7 +211,7 @@ fn replies_are_compressed_as_requests_are_but_never_hello() {
     let id = server.connect();
     let noop = cenote_core::wire::Compressor::new(CompressorId::Noop, ZlibLevel::DEFAULT).unwrap();
     server.send_compressed(id, "admin", &rawdoc! { "ping": 1 }, noop);
-    assert_eq!(server.socket(id).end, Some(crate::client::End::Closed));
+    assert_eq!(server.socket(id).end, Some(End::Closed));
 }
 
 /// A stream on a connection whose second hello has that fault.
