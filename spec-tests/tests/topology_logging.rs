@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cenote_endpoint::{Endpoint, Fault, ListenOptions, ReplicaSet, Script, Settings, Topology};
+use cenote_endpoint::{
+    Endpoint, Fault, ListenOptions, LoadBalanced, ReplicaSet, Script, Settings, Topology,
+};
 use cenote_shell::client::Client;
 use cenote_smol::Smol;
 use tracing::field::{Field, Visit};
@@ -134,6 +136,37 @@ fn on_smol(uri: &str, meanwhile: &dyn Fn()) {
     block_on(client.close());
 }
 
+/// A load balancer is not checked, but it has the same messages.
+fn behind_a_load_balancer(messages: &Messages, run: Run) {
+    messages.0.lock().expect("no panic").clear();
+    let topology = Topology::LoadBalanced(LoadBalanced { services: 1 });
+    let settings = Settings { topology, ..Settings::default() };
+    let server = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+    let address = server.address();
+    run(&format!("mongodb://{address}/?loadBalanced=true"), &|| {});
+    let all = messages.0.lock().expect("no panic").clone();
+    all.iter().for_each(has_the_keys);
+    let names: Vec<_> = all.iter().map(|message| message["message"].as_str()).collect();
+    let changed = "Topology description changed";
+    assert_eq!(
+        names,
+        [
+            "Starting topology monitoring",
+            changed,
+            "Starting server monitoring",
+            changed,
+            "Stopped server monitoring",
+            changed,
+            "Stopped topology monitoring",
+        ]
+    );
+    let descriptions: Vec<_> =
+        messages.named(changed).iter().map(|it| it["newDescription"].clone()).collect();
+    let [unknown, known] = ["Unknown: not checked yet", "LoadBalancer"];
+    let [unknown, known] = [unknown, known].map(|description| format!("{address}: {description}"));
+    assert_eq!(descriptions, [unknown, known, "no servers".to_owned()]);
+}
+
 #[test]
 fn messages_have_the_words_and_keys_of_the_specification() {
     let messages = Messages::default();
@@ -195,6 +228,7 @@ fn messages_have_the_words_and_keys_of_the_specification() {
         );
         assert!(changes[2]["newDescription"].contains(": Unknown: hello: "), "{changes:#?}");
         assert_eq!(changes.last().expect("the end")["newDescription"], "no servers");
+        behind_a_load_balancer(&messages, run);
     }
     ids.dedup();
     assert_eq!(ids.len(), 3, "each client has its own");

@@ -6,7 +6,6 @@ use std::{fmt, mem};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientSettings, ServerStatus};
 use cenote_core::connect::{DriverInfo, ServerKind};
-use cenote_core::monitor::ServerDescription;
 
 use super::{ClientBuildError, ClientPlan, Server};
 use crate::builder::BuiltPool;
@@ -42,14 +41,9 @@ impl<R: Network> ClientInner<R> {
         P: BuiltPool<Connector = MongoConnector<R>>,
     {
         let settings = plan.settings()?;
-        let topology = if settings.is_watched {
-            TopologyLog::new(settings.hosts(), ServerDescription::default(), plan.log)
-        } else {
-            TopologyLog::new(settings.hosts(), ServerKind::LoadBalancer, plan.log)
-        };
         let shared = Arc::new(MonitorShared {
             runtime,
-            topology,
+            topology: TopologyLog::new(settings.hosts(), plan.log),
             subscribers: mem::take(&mut plan.server_subscribers),
             connector: plan.connector.clone(),
             options: plan.monitoring.clone(),
@@ -74,6 +68,10 @@ impl<R: Network> ClientInner<R> {
         let servers = servers.collect::<Result<Vec<_>, ClientBuildError>>()?;
         // Only now, so that nothing runs when the pool of a later host cannot be built.
         shared.topology.opened();
+        if !settings.is_watched {
+            let log = |address| shared.topology.changed(address, &ServerKind::LoadBalancer);
+            settings.hosts().iter().for_each(log);
+        }
         servers.iter().for_each(|server| server.start());
         Ok(Self { servers, settings, is_closed: AtomicBool::new(false), shared })
     }

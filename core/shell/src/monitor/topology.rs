@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use bson::oid::ObjectId;
 use cenote_core::address::ServerAddress;
 use cenote_core::log::LogSettings;
-use cenote_core::monitor::Event;
+use cenote_core::monitor::{Event, ServerDescription};
 
 use crate::log::{OF_ENVIRONMENT, topology as log};
 use crate::runtime::Lock;
@@ -23,13 +23,10 @@ pub(crate) struct TopologyLog {
 const NOTHING: &str = "no servers";
 
 impl TopologyLog {
-    /// With the same `description` of each server.
-    pub(crate) fn new(
-        hosts: &[ServerAddress],
-        description: impl Display,
-        settings: Option<LogSettings>,
-    ) -> Self {
-        let server = |address: &ServerAddress| (Arc::new(address.clone()), description.to_string());
+    /// All servers are Unknown.
+    pub(crate) fn new(hosts: &[ServerAddress], settings: Option<LogSettings>) -> Self {
+        let unknown = ServerDescription::default();
+        let server = |address: &ServerAddress| (Arc::new(address.clone()), unknown.to_string());
         let servers = Mutex::new(hosts.iter().map(server).collect());
         let settings = settings.unwrap_or_else(|| *OF_ENVIRONMENT);
         Self { id: ObjectId::new().to_hex(), settings, servers }
@@ -67,6 +64,11 @@ impl TopologyLog {
             }
             return;
         };
+        self.changed(address, &**new);
+    }
+
+    /// To be called without a lock.
+    pub(crate) fn changed(&self, address: &ServerAddress, new: &impl Display) {
         let (previous, new) = {
             let mut servers = Lock::lock(&self.servers);
             let previous = shown(&servers);
