@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::task::Waker;
 
 use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId};
 use slab::Slab;
 
 use super::check_out::WaiterKey;
 use super::collector::{ActionCollector, Pending};
+use super::timer::TimerState;
 use super::types::{CheckOutResult, Types};
 use crate::connection::Connector;
 use crate::event::Notification;
@@ -44,15 +44,6 @@ pub(super) enum WaiterSlot<R: Runtime, K: Connector<R>> {
     Answered(CheckOutResult<R, K>),
     /// There is no caller: not yet, or not any more. The machine is about to hear of the latter.
     Vacant,
-}
-
-/// When the timer fires, and how it hears of an earlier time.
-#[derive(Default)]
-pub(super) struct TimerState {
-    pub(super) armed: Option<Instant>,
-    pub(super) waker: Option<Waker>,
-    /// Which timer counts: a pool that was reset after a fork has another one.
-    pub(super) number: u32,
 }
 
 /// A task that opens a connection.
@@ -171,18 +162,6 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         let taken = self.waiters.insert(entry);
         debug_assert_eq!(taken, slot, "no other caller takes a slot under the same lock");
         Err(WaiterKey { slot, id })
-    }
-
-    /// Sets the timer to the machine's next deadline, if that is earlier. Returns the waker of the
-    /// timer, which has to be woken after the lock is released.
-    #[inline(never)]
-    pub(super) fn arm(&mut self) -> Option<Waker> {
-        let due = self.state.next_deadline()?.at;
-        if self.timer.armed.is_some_and(|armed| armed <= due) {
-            return None;
-        }
-        self.timer.armed = Some(due);
-        self.timer.waker.take()
     }
 }
 

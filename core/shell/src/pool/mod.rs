@@ -30,7 +30,7 @@ mod fork;
 mod fork_guarded;
 mod guard;
 mod handle;
-mod idle;
+mod idle_sockets;
 mod inner;
 mod runtime_handle;
 mod timer;

@@ -3,12 +3,13 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use cenote_core::pool::{Input, Instant};
 
 use super::driver::PoolDriver;
-use super::idle::SWEEP_INTERVAL;
+use super::idle_sockets::SWEEP_INTERVAL;
+use super::inner::PoolInner;
 use crate::connection::Connector;
 use crate::runtime::Runtime;
 
@@ -27,6 +28,29 @@ struct Timer<R: Runtime, K: Connector<R>> {
     sleep: Option<(Instant, Sleep)>,
     /// Until it looks at the idle connections.
     sweep: Option<Sleep>,
+}
+
+/// When the timer fires, and how it hears of an earlier time.
+#[derive(Default)]
+pub(super) struct TimerState {
+    pub(super) armed: Option<Instant>,
+    pub(super) waker: Option<Waker>,
+    /// Which timer counts: a pool that was reset after a fork has another one.
+    pub(super) number: u32,
+}
+
+impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
+    /// Sets the timer to the machine's next deadline, if that is earlier. Returns the waker of the
+    /// timer, which has to be woken after the lock is released.
+    #[inline(never)]
+    pub(super) fn arm(&mut self) -> Option<Waker> {
+        let due = self.state.next_deadline()?.at;
+        if self.timer.armed.is_some_and(|armed| armed <= due) {
+            return None;
+        }
+        self.timer.armed = Some(due);
+        self.timer.waker.take()
+    }
 }
 
 type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;

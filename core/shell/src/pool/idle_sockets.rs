@@ -1,4 +1,5 @@
 //! Looks at the sockets of idle connections, so that one that the peer has closed is not handed out.
+//! `maxIdleTimeMS` is the machine's.
 //!
 //! A check-out looks at the connection that it would get, and the pool's timer looks at all that are idle,
 //! twice a second.
@@ -34,7 +35,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         }
         while let Some((id, socket)) = inner.state.next_available() {
             let Some(cause) = self.idle_fault(socket) else { break };
-            self.close_idle(inner, id, cause, context, wakes);
+            self.close_faulty(inner, id, cause, context, wakes);
         }
     }
 
@@ -51,7 +52,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             // No longer available if closing an earlier one has changed that.
             let Some(socket) = inner.state.available_mut(id) else { continue };
             if let Some(cause) = self.idle_fault(socket) {
-                self.close_idle(&mut inner, id, cause, context, &mut wakes);
+                self.close_faulty(&mut inner, id, cause, context, &mut wakes);
             }
         }
         panic_guard.defuse();
@@ -65,7 +66,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 
     #[cold]
     #[inline(never)]
-    fn close_idle(
+    fn close_faulty(
         &self,
         inner: &mut PoolInner<R, K>,
         id: ConnId,
