@@ -131,7 +131,12 @@ fn bad_files_are_refused_with_file_line_and_key() {
             "{\n\"description\": \"\" }".to_owned(),
             "empty.json:1: not a test file: missing field `schemaVersion`",
         ),
-        ("some.json", "crud/tests", "{}".to_owned(), "no runner for files of the folder"),
+        (
+            "some.json",
+            "surprise/tests",
+            "{}".to_owned(),
+            "no format is known for files of this folder",
+        ),
         // What would be read as if it had the keys.
         (
             "list.yml",
@@ -181,10 +186,14 @@ fn bad_files_are_refused_with_file_line_and_key() {
         let folder = folder("bad", format);
         std::fs::write(folder.join(name), content).unwrap();
         let output = conform(&[text(&folder)]);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{name}: {error}");
-        assert!(error.contains(complaint), "{name}: no {complaint:?} in {error}");
-        assert!(output.stdout.is_empty(), "nothing was played");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{name}: {said}");
+        let lines: Vec<&str> = said.lines().collect();
+        let [line, files, tests] = lines[..] else { panic!("{name}: {said}") };
+        assert!(line.starts_with("unreadable     "), "{name}: {said}");
+        assert!(line.contains(complaint), "{name}: no {complaint:?} in {said}");
+        assert_eq!(files, "1 files: 0 played, 0 not applicable, 0 left out, 1 unreadable");
+        assert_eq!(tests, "0 passed, 0 failed, 0 skipped");
     }
 }
 
@@ -197,21 +206,87 @@ const PHASES: &str = "{
                    \"logicalSessionTimeoutMinutes\": null } } ]
 }";
 
+/// What cannot be read, and what is not played, does not keep the rest from being played.
+#[test]
+fn every_file_is_accounted_for() {
+    let tests = folder("whole", "");
+    let write = |path: &str, content: &str| {
+        let path = tests.join(path);
+        std::fs::create_dir_all(path.parent().expect("a folder")).unwrap();
+        std::fs::write(path, content).unwrap();
+    };
+    write("connection-monitoring-and-pooling/tests/cmap-format/good.yml", SCENARIO);
+    write("connection-monitoring-and-pooling/tests/cmap-format/torn.json", "{");
+    write("surprise/tests/find.json", "{}");
+    write("server-discovery-and-monitoring/tests/rs/discover.json", "{}");
+    write("server-selection/tests/server_selection/Single/read/one.json", "{}");
+    write("transactions/tests/unified/commit.json", "{}");
+    let output = conform(&[text(&tests), "--target", "core"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stdout);
+    for line in [
+        "passed         core  good: a pool is closed\n",
+        "cmap-format/torn.json:1: not a JSON document: ",
+        "surprise/tests/find.json: no format is known for files of this folder\n",
+        "not applicable server-discovery-and-monitoring/tests/rs/discover: the driver discovers",
+        "not applicable server-selection/tests/server_selection/Single/read/one: read preferences",
+        "left out       transactions/tests/unified/commit: needs ",
+    ] {
+        assert!(said.contains(line), "no {line:?} in {said}");
+    }
+    let end = "6 files: 1 played, 2 not applicable, 1 left out, 2 unreadable\n\
+               1 passed, 0 failed, 0 skipped\n";
+    assert!(said.ends_with(end), "{said}");
+}
+
+/// The page is that of a commit. Another one may have more files, but not lose one or change its results.
+#[test]
+fn files_of_a_newer_commit_are_listed() {
+    let folder = folder("newer", "source/connection-monitoring-and-pooling/tests/cmap-format");
+    std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
+    let note = folder.join("SOURCE.md");
+    let commit = |digit: &str| std::fs::write(&note, format!("commit `{}`", digit.repeat(40)));
+    commit("1").unwrap();
+    let page = folder.join("page.md");
+    std::fs::write(&page, "<!-- cenote conform --page: from here -->\n<!-- to here -->\n").unwrap();
+    let run = |options: &[&str]| {
+        let arguments = [text(&folder), "--target", "core", "--page", text(&page)];
+        let output = conform(&[&arguments[..], options].concat());
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), said)
+    };
+    assert_eq!(run(&[]).0, Some(0));
+    assert_eq!(run(&["--check"]).0, Some(0));
+
+    std::fs::write(folder.join("new.yml"), SCENARIO).unwrap();
+    let (status, said) = run(&["--check"]);
+    assert_eq!(status, Some(1), "of the same commit: {said}");
+    commit("2").unwrap();
+    let (status, said) = run(&["--check"]);
+    assert_eq!(status, Some(0), "{said}");
+    let file = "new            connection-monitoring-and-pooling/tests/cmap-format/new\n";
+    assert!(said.contains(file), "{said}");
+
+    std::fs::remove_file(folder.join("good.yml")).unwrap();
+    assert_eq!(run(&["--check"]).0, Some(1), "a file is missing");
+}
+
 #[test]
 fn a_folder_without_files_and_what_is_no_file_are_bad_input() {
     let folder = folder("no-files", "cmap-format");
-    let refused = |path: &Path, complaint: &str| {
-        let output = conform(&[text(path)]);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{error}");
-        assert!(error.contains(complaint), "no {complaint:?} in {error}");
-    };
-    refused(&folder, "cmap-format: not a test file: there is no test file in it, JSON or YAML");
+    let output = conform(&[text(&folder)]);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    let complaint = "cmap-format: not a test file: there is no test file in it, JSON or YAML";
+    assert!(error.contains(complaint), "no {complaint:?} in {error}");
     // A pipe, which would never end.
     let pipe = folder.join("pipe.yml");
     let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
     assert!(made.success());
-    refused(&folder, "pipe.yml: not a regular file");
+    let output = conform(&[text(&folder)]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("pipe.yml: not a regular file"), "{said}");
 }
 
 /// Whatever cannot be written is told before anything is played; and no file gives orders to terminals.
@@ -251,8 +326,8 @@ fn a_twin_that_says_something_else_is_refused() {
     assert!(String::from_utf8_lossy(&output.stdout).ends_with("1 passed, 0 failed, 0 skipped\n"));
     std::fs::write(folder.join("pool.yml"), SCENARIO.replace("Closed", "Ready")).unwrap();
     let output = conform(&[text(&folder), "--target", "core"]);
-    assert_eq!(output.status.code(), Some(2));
-    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&output.stdout);
     assert!(error.contains("pool.yml:8: not a test file: events.1.type: "), "{error}");
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{self, Document, Outcome, Place, Target, Verdict, connection};
+use cenote::conform::{self, Document, Outcome, Place, Played, Target, Verdict, connection};
 use serde_json::{Value, json};
 
 fn folder() -> PathBuf {
@@ -24,7 +24,9 @@ fn verdict(document: Value, target: Target) -> Verdict {
 
 #[test]
 fn every_scenario_passes() {
-    let outcomes = conform::play(&folder(), &Target::ALL, &Place::Endpoint).unwrap();
+    let Played { outcomes, unplayed } =
+        conform::play(&folder(), &Target::ALL, &Place::Endpoint).unwrap();
+    assert_eq!(unplayed, []);
     assert_eq!(outcomes.len(), FILES * Target::ALL.len());
     let mut not_here = Vec::new();
     for Outcome { file, target, verdict, .. } in outcomes {

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cenote::conform::{self, Document, Outcome, Place, PlayError, Target, Verdict, cmap};
+use cenote::conform::{
+    self, Document, Outcome, Place, Played, Reason, Target, Unplayed, Verdict, cmap,
+};
 use serde_json::{Value, json};
 
 const SHELLS: [Target; 3] = Target::SHELLS;
@@ -36,7 +38,9 @@ fn array<'a>(document: &'a mut Value, key: &str) -> &'a mut Vec<Value> {
 
 #[test]
 fn every_scenario_passes() {
-    let outcomes = conform::play(&folder(), &SHELLS, &Place::Endpoint).unwrap();
+    let Played { outcomes, unplayed } =
+        conform::play(&folder(), &SHELLS, &Place::Endpoint).unwrap();
+    assert_eq!(unplayed, []);
     assert_eq!(outcomes.len(), 51 * SHELLS.len());
     let mut not_here = Vec::new();
     for Outcome { file, target, verdict, .. } in outcomes {
@@ -271,7 +275,8 @@ fn what_has_no_sockets_is_not_played_on_them() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("on-sockets/uri-options/tests");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("some.json"), r#"{ "tests": [] }"#).unwrap();
-    let refused = conform::play(&folder, &SHELLS, &Place::Endpoint).unwrap_err();
-    assert!(matches!(refused, PlayError::Elsewhere { .. }), "{refused}");
-    assert!(refused.to_string().ends_with("such files are played on core alone"), "{refused}");
+    let played = conform::play(&folder, &SHELLS, &Place::Endpoint).unwrap();
+    let reason = Reason::NotApplicable("played on core alone".to_owned());
+    let unplayed = vec![Unplayed { file: folder.join("some.json"), reason }];
+    assert_eq!(played, Played { outcomes: Vec::new(), unplayed });
 }

@@ -1,14 +1,24 @@
-//! Which folders hold files of which format.
+//! Which folders hold files of which format, and which files are not played, each with the reason.
 
 use std::path::Path;
 
 use cenote_conform::{Document, Unreadable};
 
-use super::error::PlayError;
-use super::outcome::{Outcome, Verdict};
+use super::outcome::{Outcome, Reason};
 use super::place::Place;
 use super::target::Target;
-use super::{cmap, connection, sdam_errors, unified, uri};
+use super::{cmap, connection, monitoring, sdam_errors, unified, uri};
+
+/// What is done with the files of a folder, and of the folders below it.
+#[derive(Clone, Copy, Debug)]
+enum Rule {
+    /// They are played.
+    Played(Runner),
+    /// They are about what this project is not.
+    NotApplicable(&'static str),
+    /// They are about drivers, and need more of one than its pool and its monitors.
+    LeftOut(&'static str),
+}
 
 /// Plays one file.
 #[derive(Clone, Copy, Debug)]
@@ -17,50 +27,211 @@ pub(super) enum Runner {
     OnCore(fn(&Document) -> Result<Vec<Outcome>, Unreadable>),
     /// It is about pools, wherever they are.
     Everywhere(fn(&Document, Target, &Place) -> Result<Vec<Outcome>, Unreadable>),
-    /// It is not played, for this reason.
-    LeftOut(&'static str),
     /// It needs real sockets.
     OnShells(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
 }
 
-const RUNNERS: [(&str, Runner); 16] = [
+use Rule::{LeftOut, NotApplicable, Played};
+
+/// A folder is told by the end of its path. The innermost folder of a file that is listed counts.
+const FOLDERS: [(&str, Rule); 48] = [
+    ("connection-monitoring-and-pooling/tests/cmap-format", CMAP),
+    ("cmap-format", CMAP),    // In other repositories.
+    ("scenarios/cmap", CMAP), // Our own.
+    ("scenarios/connection", Played(Runner::Everywhere(connection::play_document))), // Our own.
+    ("scenarios/unified", UNIFIED), // Our own.
+    ("scenarios/uri", URI),   // Our own.
+    ("uri-options/tests", URI),
+    ("connection-string/tests", URI),
+    ("auth/tests/legacy", URI),
     (
-        "connection-monitoring-and-pooling/tests/cmap-format",
-        Runner::Everywhere(cmap::play_document),
+        "server-discovery-and-monitoring/tests/errors",
+        Played(Runner::OnCore(sdam_errors::play_document)),
     ),
-    ("cmap-format", Runner::Everywhere(cmap::play_document)), // In other repositories.
-    ("scenarios/cmap", Runner::Everywhere(cmap::play_document)), // Our own.
-    ("scenarios/connection", Runner::Everywhere(connection::play_document)), // Our own.
-    ("scenarios/unified", UNIFIED),                           // Our own.
-    ("scenarios/uri", Runner::OnCore(uri::play_document)),    // Our own.
-    ("uri-options/tests", Runner::OnCore(uri::play_document)),
-    ("connection-string/tests", Runner::OnCore(uri::play_document)),
-    ("auth/tests/legacy", Runner::OnCore(uri::play_document)),
-    ("server-discovery-and-monitoring/tests/errors", Runner::OnCore(sdam_errors::play_document)),
+    ("server-selection/tests/rtt", Played(Runner::OnCore(monitoring::play_round_trips))),
     ("connection-monitoring-and-pooling/tests/logging", UNIFIED),
     ("load-balancers/tests", UNIFIED),
     ("server-discovery-and-monitoring/tests/unified", UNIFIED),
     ("client-backpressure/tests", UNIFIED),
     ("client-side-operations-timeout/tests", UNIFIED),
     ("mongodb-handshake/tests/unified", UNIFIED),
+    (
+        "auth/tests/unified",
+        NotApplicable(
+            "MONGODB-OIDC is not implemented; a connection string that names it is refused",
+        ),
+    ),
+    (
+        "command-logging-and-monitoring/tests",
+        NotApplicable("events and log messages of commands are the driver's"),
+    ),
+    (
+        "initial-dns-seedlist-discovery/tests",
+        NotApplicable("the driver resolves mongodb+srv; a connection string of it is refused"),
+    ),
+    ("max-staleness/tests", NotApplicable(READ_PREFERENCES)),
+    ("server-selection/tests/in_window", NotApplicable(READ_PREFERENCES)),
+    ("server-selection/tests/server_selection", NotApplicable(READ_PREFERENCES)),
+    ("open-telemetry/tests", NotApplicable("spans of operations are the driver's")),
+    (
+        "read-write-concern/tests",
+        NotApplicable(
+            "read and write concerns are the driver's, which puts them into its commands",
+        ),
+    ),
+    ("server-discovery-and-monitoring/tests/load-balanced", NotApplicable(DISCOVERY)),
+    ("server-discovery-and-monitoring/tests/monitoring", NotApplicable(DISCOVERY)),
+    ("server-discovery-and-monitoring/tests/rs", NotApplicable(DISCOVERY)),
+    ("server-discovery-and-monitoring/tests/sharded", NotApplicable(DISCOVERY)),
+    (
+        "server-discovery-and-monitoring/tests/single",
+        Played(Runner::OnCore(monitoring::play_descriptions)),
+    ),
+    ("unified-test-format", NotApplicable("tests and schemas of test runners, not of drivers")),
+    ("retryable-reads/tests", LeftOut(OPERATIONS)),
+    ("retryable-writes/tests", LeftOut(OPERATIONS)),
+    ("run-command/tests", LeftOut(OPERATIONS)),
+    ("server-selection/tests/logging", LeftOut(OPERATIONS)),
+    ("sessions/tests", LeftOut(OPERATIONS)),
+    ("transactions/tests", LeftOut(OPERATIONS)),
+    ("versioned-api/tests", LeftOut(OPERATIONS)),
+    // Without a word about pools.
+    ("bson-binary-vector", NotApplicable(NO_POOLS)),
+    ("bson-corpus", NotApplicable(NO_POOLS)),
+    ("causal-consistency", NotApplicable(NO_POOLS)),
+    ("change-streams", NotApplicable(NO_POOLS)),
+    ("client-side-encryption", NotApplicable(NO_POOLS)),
+    ("collection-management", NotApplicable(NO_POOLS)),
+    ("crud", NotApplicable(NO_POOLS)),
+    ("gridfs", NotApplicable(NO_POOLS)),
+    ("index-management", NotApplicable(NO_POOLS)),
+    ("transactions-convenient-api", NotApplicable(NO_POOLS)),
 ];
 
-const UNIFIED: Runner = Runner::OnShells(unified::play_document);
+const CMAP: Rule = Played(Runner::Everywhere(cmap::play_document));
+const UNIFIED: Rule = Played(Runner::OnShells(unified::play_document));
+const URI: Rule = Played(Runner::OnCore(uri::play_document));
 
-/// Files that are not played, each with the reason: `docs/audit/conformance.md` lists them. They are told by
-/// the end of their path, whether they are JSON or YAML.
-const LEFT_OUT: [(&str, &str); 2] = [
-    ("client-backpressure/tests/backpressure-retry-loop", RETRIES),
-    ("client-backpressure/tests/backpressure-retry-max-attempts", RETRIES),
+const READ_PREFERENCES: &str =
+    "read preferences are the driver's: `Client` selects a server by its type and its load";
+const DISCOVERY: &str =
+    "the driver discovers servers: `Client` watches those of the connection string";
+const NO_POOLS: &str = "about a driver's operations, not about pools";
+const OPERATIONS: &str = "needs a driver's operations, sessions and retries";
+
+/// Single files that are not played in folders that are, whether they are JSON or YAML.
+const FILES: [(&str, &[&str], Rule); 9] = [
+    (
+        "client-backpressure/tests",
+        &["backpressure-retry-loop", "backpressure-retry-max-attempts"],
+        LeftOut(RETRIES),
+    ),
+    (
+        "client-side-operations-timeout/tests",
+        &["gridfs-advanced", "gridfs-delete", "gridfs-download", "gridfs-find", "gridfs-upload"],
+        NotApplicable("GridFS is the driver's"),
+    ),
+    (
+        "client-side-operations-timeout/tests",
+        &[
+            "change-streams",
+            "close-cursors",
+            "cursors",
+            "non-tailable-cursors",
+            "runCursorCommand",
+            "tailable-awaitData",
+            "tailable-non-awaitData",
+        ],
+        LeftOut("needs a driver's cursors under timeoutMS"),
+    ),
+    (
+        "client-side-operations-timeout/tests",
+        &[
+            "convenient-transactions",
+            "sessions-inherit-timeoutMS",
+            "sessions-override-operation-timeoutMS",
+            "sessions-override-timeoutMS",
+        ],
+        LeftOut("needs a driver's transactions under timeoutMS"),
+    ),
+    (
+        "client-side-operations-timeout/tests",
+        &[
+            "bulkWrite",
+            "command-execution",
+            "deprecated-options",
+            "error-transformations",
+            "global-timeoutMS",
+            "legacy-timeouts",
+            "override-collection-timeoutMS",
+            "override-database-timeoutMS",
+            "override-operation-timeoutMS",
+            "retryability-legacy-timeouts",
+            "retryability-timeoutMS",
+        ],
+        LeftOut("needs a driver's operations under timeoutMS"),
+    ),
+    (
+        "server-discovery-and-monitoring/tests/single",
+        &["standalone_removed"],
+        NotApplicable(DISCOVERY),
+    ),
+    (
+        "server-discovery-and-monitoring/tests/unified",
+        &["rediscover-quickly-after-step-down"],
+        NotApplicable(DISCOVERY),
+    ),
+    (
+        "server-discovery-and-monitoring/tests/unified",
+        &[
+            "loadbalanced-emit-topology-changed-before-close",
+            "replicaset-emit-topology-changed-before-close",
+            "sharded-emit-topology-changed-before-close",
+            "standalone-emit-topology-changed-before-close",
+        ],
+        NotApplicable(
+            "events of a topology are the driver's; `Client` logs its changes, see logging-*",
+        ),
+    ),
+    (
+        "server-discovery-and-monitoring/tests/unified",
+        &["logging-replicaset"],
+        LeftOut(
+            "needs a replica set of three servers; logging-standalone shows the messages of one",
+        ),
+    ),
 ];
 
 const RETRIES: &str = "one story for each of a driver's thirty operations: two more attempts. A pool sees of it what \
                        backpressure-connection-checkin and getMore-retried show";
 
-/// The folder of a file, as the specifications' repository calls it.
-pub(super) fn folder_of(path: &Path) -> Option<&'static str> {
-    let folder = path.parent()?;
-    RUNNERS.iter().map(|(end, _)| *end).find(|end| folder.ends_with(end))
+/// The innermost folder of a file that is listed, as the specifications' repository calls it.
+fn listed(file: &Path) -> Option<(&Path, &'static str, Rule)> {
+    file.ancestors().skip(1).find_map(|folder| {
+        let (name, rule) = FOLDERS.iter().find(|(end, _)| folder.ends_with(end))?;
+        Some((folder, *name, *rule))
+    })
+}
+
+/// What is done with this file, if it is not what is done with its folder.
+fn single(file: &Path) -> Option<Rule> {
+    let (folder, name) = (file.parent()?, file.file_stem()?.to_str()?);
+    let is_it =
+        |(end, names, _): &&(&str, &[&str], Rule)| folder.ends_with(end) && names.contains(&name);
+    FILES.iter().find(is_it).map(|(_, _, rule)| *rule)
+}
+
+/// A file's name in reports: its folder in the specifications' repository and its name, without the
+/// extension.
+#[must_use]
+pub fn name_of(path: &Path) -> String {
+    let name = path.with_extension("");
+    let below =
+        listed(path).and_then(|(folder, end, _)| Some((end, name.strip_prefix(folder).ok()?)));
+    match below {
+        Some((folder, below)) => format!("{folder}/{}", below.display()),
+        None => name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned(),
+    }
 }
 
 impl Runner {
@@ -68,26 +239,28 @@ impl Runner {
     ///
     /// # Errors
     ///
-    /// If there is none, or none for these targets.
-    pub(super) fn of(path: &Path, targets: &[Target], place: &Place) -> Result<Self, PlayError> {
-        let name = path.with_extension("");
-        if let Some((_, reason)) = LEFT_OUT.iter().find(|(end, _)| name.ends_with(end)) {
-            return Ok(Self::LeftOut(reason));
-        }
-        let folder = path.parent().unwrap_or(Path::new(""));
-        let Some((_, runner)) = RUNNERS.iter().find(|(end, _)| folder.ends_with(end)) else {
-            let reason = format!("no runner for files of the folder {}", folder.display());
-            let path = path.to_owned();
-            return Err(Unreadable::Format { path, line: None, reason }.into());
+    /// Why it is not played, on these targets and against this server.
+    pub(super) fn of(path: &Path, targets: &[Target], place: &Place) -> Result<Self, Reason> {
+        let rule = single(path).or_else(|| listed(path).map(|(_, _, rule)| rule));
+        let runner = match rule {
+            None => {
+                return Err(Reason::Unreadable(format!(
+                    "{}: no format is known for files of this folder",
+                    path.display()
+                )));
+            }
+            Some(NotApplicable(reason)) => return Err(Reason::NotApplicable(reason.to_owned())),
+            Some(LeftOut(reason)) => return Err(Reason::LeftOut(reason.to_owned())),
+            Some(Played(runner)) => runner,
         };
         if let (Self::OnShells(_), Place::Server(_)) = (runner, place) {
-            return Err(PlayError::NoServer { path: path.to_owned() });
+            return Err(Reason::NotApplicable("played against the mock server alone".to_owned()));
         }
         let played_on = runner.targets();
         if played_on.iter().any(|target| targets.contains(target)) {
-            return Ok(*runner);
+            return Ok(runner);
         }
-        Err(PlayError::Elsewhere { path: path.to_owned(), played_on })
+        Err(Reason::NotApplicable(format!("played on {} alone", Target::names(played_on))))
     }
 
     /// What such files are played on.
@@ -95,7 +268,6 @@ impl Runner {
         match self {
             Self::OnCore(_) => &[Target::Core],
             Self::Everywhere(_) => &Target::ALL,
-            Self::LeftOut(_) => &Target::ALL,
             Self::OnShells(_) => &Target::SHELLS,
         }
     }
@@ -113,12 +285,6 @@ impl Runner {
     ) -> Result<Vec<Outcome>, Unreadable> {
         match self {
             Self::OnCore(play) => play(file),
-            Self::LeftOut(reason) => Ok(vec![Outcome {
-                file: file.path().to_owned(),
-                target,
-                description: "the whole file".to_owned(),
-                verdict: Verdict::LeftOut(reason.to_owned()),
-            }]),
             Self::Everywhere(play) => play(file, target, place),
             Self::OnShells(play) => play(file, target),
         }

@@ -18,7 +18,26 @@ const COMPONENTS: [(&str, &str); 2] =
     [("cenote::connection", "connection"), ("cenote::topology", "topology")];
 
 static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
-static MESSAGES: Mutex<BTreeMap<u16, Vec<LogMessage>>> = Mutex::new(BTreeMap::new());
+static RECORDED: Mutex<Recorded> = Mutex::new(Recorded::new());
+
+/// What is recorded now.
+struct Recorded {
+    servers: BTreeMap<u16, Server>,
+    /// By their `topologyId`.
+    topologies: BTreeMap<String, Topology>,
+}
+
+/// The messages of these components about a server.
+struct Server {
+    components: Vec<String>,
+    messages: Vec<LogMessage>,
+}
+
+/// Messages of a topology need not name a server. They are those of the first that one of them names.
+enum Topology {
+    Unassigned(Vec<LogMessage>),
+    Of(u16),
+}
 
 /// Records messages about the server at a port until it is dropped.
 #[derive(Debug)]
@@ -28,29 +47,65 @@ impl LogListener {
     /// # Errors
     ///
     /// If the process has another subscriber, or the port another listener.
-    pub(in crate::conform) fn start(port: u16) -> Result<Self, String> {
+    pub(in crate::conform) fn start(port: u16, components: Vec<String>) -> Result<Self, String> {
         let installed = INSTALLED.get_or_init(|| {
             set_global_default(LogSubscriber)
                 .map_err(|error| format!("no log can be observed: {error}"))
         });
         installed.clone()?;
-        let mut messages_by_port = lock(&MESSAGES);
-        if messages_by_port.contains_key(&port) {
+        let servers = &mut lock(&RECORDED).servers;
+        if servers.contains_key(&port) {
             return Err("the log of a server can be observed for one client at a time".to_owned());
         }
-        messages_by_port.insert(port, Vec::new());
+        servers.insert(port, Server { components, messages: Vec::new() });
         Ok(Self(port))
     }
 
     /// All messages so far.
     pub(in crate::conform) fn messages(&self) -> Vec<LogMessage> {
-        lock(&MESSAGES).get(&self.0).cloned().unwrap_or_default()
+        let recorded = lock(&RECORDED);
+        recorded.servers.get(&self.0).map(|server| server.messages.clone()).unwrap_or_default()
     }
 }
 
 impl Drop for LogListener {
     fn drop(&mut self) {
-        lock(&MESSAGES).remove(&self.0);
+        let mut recorded = lock(&RECORDED);
+        recorded.servers.remove(&self.0);
+        if recorded.servers.is_empty() {
+            recorded.topologies.clear();
+        }
+    }
+}
+
+impl Recorded {
+    const fn new() -> Self {
+        Self { servers: BTreeMap::new(), topologies: BTreeMap::new() }
+    }
+
+    fn record(&mut self, message: LogMessage) {
+        let port = message.data["serverPort"].as_u64().and_then(|port| u16::try_from(port).ok());
+        let Some(id) = message.data["topologyId"].as_str().map(str::to_owned) else {
+            return port.map_or((), |port| self.record_of(port, vec![message]));
+        };
+        let topology = self.topologies.entry(id).or_insert(Topology::Unassigned(Vec::new()));
+        let (port, messages) = match (&mut *topology, port) {
+            (&mut Topology::Of(port), _) => (port, vec![message]),
+            (Topology::Unassigned(messages), None) => return messages.push(message),
+            (Topology::Unassigned(messages), Some(port)) => {
+                messages.push(message);
+                (port, std::mem::take(messages))
+            }
+        };
+        *topology = Topology::Of(port);
+        self.record_of(port, messages);
+    }
+
+    fn record_of(&mut self, port: u16, messages: Vec<LogMessage>) {
+        let Some(Server { components, messages: recorded }) = self.servers.get_mut(&port) else {
+            return;
+        };
+        recorded.extend(messages.into_iter().filter(|it| components.contains(&it.component)));
     }
 }
 
@@ -67,7 +122,7 @@ impl Subscriber for LogSubscriber {
     }
 
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        component(metadata).is_some() && !lock(&MESSAGES).is_empty()
+        component(metadata).is_some() && !lock(&RECORDED).servers.is_empty()
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {
@@ -81,16 +136,11 @@ impl Subscriber for LogSubscriber {
     fn event(&self, event: &Event<'_>) {
         let mut fields = Fields(Map::new());
         event.record(&mut fields);
-        let port = fields.0.get("serverPort").and_then(Value::as_u64);
-        let port = port.and_then(|port| u16::try_from(port).ok());
         let level = event.metadata().level().to_string().to_lowercase();
         let Some(component) = component(event.metadata()) else { return };
         let component = component.to_owned();
         let message = LogMessage { level, component, data: Value::Object(fields.0) };
-        let mut messages_by_port = lock(&MESSAGES);
-        if let Some(messages) = port.and_then(|port| messages_by_port.get_mut(&port)) {
-            messages.push(message);
-        }
+        lock(&RECORDED).record(message);
     }
 
     fn enter(&self, _: &Id) {}

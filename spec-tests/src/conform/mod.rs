@@ -11,18 +11,19 @@
 //!   ├ connection  what a client and a server say to each other (our own format)
 //!   ├ unified   whole drivers, as far as pools are concerned
 //!   ├ uri       connection strings
+//!   ├ monitoring  what monitors learn about a server
 //!   └ sdam_errors  what errors do to servers and pools
 //! shell         the shells with real sockets, behind one trait
-//! target, outcome, error, place, logs, cpu_time   what several of them use
+//! target, outcome, place, logs, cpu_time   what several of them use
 //! ```
 
 mod catalogue;
 pub mod cmap;
 pub mod connection;
 mod cpu_time;
-mod error;
 mod lock;
 mod logs;
+mod monitoring;
 mod outcome;
 mod place;
 mod play;
@@ -34,8 +35,8 @@ pub mod uri;
 
 pub use cenote_conform::{Document, Unreadable};
 
-pub use self::error::PlayError;
-pub use self::outcome::{Outcome, Verdict};
+pub use self::catalogue::name_of;
+pub use self::outcome::{Outcome, Played, Reason, Unplayed, Verdict};
 pub use self::place::{Foreign, Place};
-pub use self::play::{name_of, play};
+pub use self::play::play;
 pub use self::target::Target;

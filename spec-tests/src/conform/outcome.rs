@@ -2,7 +2,40 @@
 
 use std::path::PathBuf;
 
+use serde::Serialize;
+
 use super::target::Target;
+
+/// What became of files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Played {
+    /// The results of tests, target by target.
+    pub outcomes: Vec<Outcome>,
+    /// The files that were not played.
+    pub unplayed: Vec<Unplayed>,
+}
+
+/// A file that was not played.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unplayed {
+    /// The file.
+    pub file: PathBuf,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// Why a file is not played. The first two are listed in the catalogue, or are due to the targets that
+/// were asked for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reason {
+    /// It is about what this project is not.
+    NotApplicable(String),
+    /// It is about drivers, and needs more of one than there is here.
+    LeftOut(String),
+    /// It cannot be read, is not of its format, or no format is known for its folder. A failure.
+    Unreadable(String),
+}
 
 /// One test of one file on one target, and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +60,6 @@ pub enum Verdict {
     /// Why the test does not concern this project, or cannot be played on this target. It does not
     /// count as passed; each is listed in the module that plays it.
     NotApplicable(String),
-    /// Why the file is not played. It does not count as passed; each is listed in the catalogue.
-    LeftOut(String),
 }
 
 impl From<cenote_conform::Verdict> for Verdict {

@@ -14,8 +14,8 @@ use cenote_conform::{Document, Unreadable};
 
 use self::format::{Phase, TestFile};
 use self::stand_in::{Topology, Unsupported};
-use super::error::NO_TEST;
 use super::outcome::Outcome;
+use super::play::NO_TEST;
 use super::target::Target;
 use cenote_conform::document::nested::wrong_at;
 

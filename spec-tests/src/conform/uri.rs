@@ -15,8 +15,8 @@ use cenote_core::uri::ConnectionString;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::error::NO_TEST;
 use super::outcome::{Outcome, Verdict};
+use super::play::NO_TEST;
 use super::target::Target;
 
 #[derive(Deserialize)]

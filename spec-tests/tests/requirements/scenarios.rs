@@ -201,6 +201,17 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.map(|entry| entry.expect("an entry").path()).collect()
 }
 
+#[test]
+fn the_readme_has_the_counts_of_the_official_files() {
+    let page = read(&repository().join("docs/audit/conformance.md"));
+    let counts =
+        page.lines().find(|line| line.contains(" left out, ") && line.contains(" files: "));
+    let (files, tests) = counts.and_then(|line| line.split_once(". ")).expect("a line of counts");
+    let readme = read(&repository().join("README.md"));
+    assert!(readme.contains(&format!("> {files}\n")), "README.md: {files}");
+    assert!(readme.contains(tests.trim_end_matches('.')), "README.md: {tests}");
+}
+
 /// The official files of which `docs/audit/conformance.md` says that tests have passed.
 fn played() -> BTreeSet<String> {
     official_files(|passed| passed.contains(&true))

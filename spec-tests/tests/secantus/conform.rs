@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use cenote::conform::{self, Foreign, Outcome, Place, Target, Verdict};
+use cenote::conform::{self, Foreign, Outcome, Place, Played, Target, Verdict};
 
 use crate::server::Server;
 
@@ -21,8 +21,9 @@ fn every_file_passes_on_both_shells() {
     let server = Server::plain();
     let place = Foreign::new(&server.uri("")).expect("a server");
     let place = Place::Server(Box::new(place));
-    let outcomes = conform::play(&folder(), &[Target::Tokio, Target::Mio], &place);
-    let outcomes = outcomes.expect("test files");
+    let played = conform::play(&folder(), &[Target::Tokio, Target::Mio], &place);
+    let Played { outcomes, unplayed } = played.expect("test files");
+    assert_eq!(unplayed, []);
     assert_eq!(outcomes.len(), 66);
     for Outcome { file, target, verdict, .. } in outcomes {
         assert_eq!(verdict, Verdict::Passed, "{} on {target}", file.display());

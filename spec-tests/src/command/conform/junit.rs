@@ -76,7 +76,7 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::xml;
     use crate::command::conform::report::Report;
-    use crate::conform::{Outcome, Target, Verdict};
+    use crate::conform::{Outcome, Played, Target, Verdict};
 
     #[test]
     fn every_verdict_has_its_element() {
@@ -86,11 +86,12 @@ mod tests {
             description: description.to_owned(),
             verdict,
         };
-        let report = Report::new(vec![
+        let outcomes = vec![
             outcome("good", Verdict::Passed),
             outcome("bad", Verdict::Failed("saw \"1\" & \u{1}\nmore".to_owned())),
             outcome("none", Verdict::NotApplicable("no".to_owned())),
-        ]);
+        ];
+        let report = Report::new(Played { outcomes, unplayed: Vec::new() });
         let xml = xml(&report);
         for part in [
             "<testsuites name=\"conform\" tests=\"3\" failures=\"1\">",

@@ -10,7 +10,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use self::report::Report;
-use crate::conform::{self, Foreign, Place, Target};
+use crate::conform::{self, Foreign, Place, Played, Target};
 
 /// Arguments of `cenote conform`.
 #[derive(Debug, clap::Args)]
@@ -34,7 +34,8 @@ pub struct Arguments {
     /// Write the table of all files into this page, between its marks
     #[arg(long, value_name = "FILE", conflicts_with = "uri")]
     page: Option<PathBuf>,
-    /// Compare with the page instead of writing it; ignores the date
+    /// Compare with the page instead of writing it; ignores the date and the commit, and lists the files that
+    /// only another commit has
     #[arg(long, requires = "page")]
     check: bool,
 }
@@ -43,8 +44,7 @@ pub struct Arguments {
 ///
 /// # Errors
 ///
-/// When a path cannot be read or written, holds something else than tests, or a server cannot be
-/// reached.
+/// When a path cannot be read or written, has no test file, or a server cannot be reached.
 pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let place = match &arguments.uri {
         None => Place::Endpoint,
@@ -60,11 +60,13 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     if let Some(file) = &arguments.junit {
         OpenOptions::new().append(true).create(true).open(file).map_err(at_fault(file))?;
     }
-    let mut outcomes = Vec::new();
+    let mut played = Played::default();
     for path in &arguments.paths {
-        outcomes.extend(conform::play(path, &targets, &place)?);
+        let Played { outcomes, unplayed } = conform::play(path, &targets, &place)?;
+        played.outcomes.extend(outcomes);
+        played.unplayed.extend(unplayed);
     }
-    let report = Report::new(outcomes);
+    let report = Report::new(played);
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
@@ -73,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     if let Some(file) = &arguments.junit {
         std::fs::write(file, junit::xml(&report)).map_err(at_fault(file))?;
     }
-    let mut is_good = report.failed == 0 && report.passed > 0;
+    let mut is_good = report.is_good();
     if let Some(file) = &arguments.page {
         is_good &= page::write(&report, &arguments.paths, file, arguments.check)?;
     }

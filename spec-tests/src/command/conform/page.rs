@@ -1,6 +1,6 @@
 //! The table of `docs/audit/conformance.md`: every file and what became of it, between two marks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,22 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::at_fault;
-use super::report::{Counts, File, Report};
-use crate::conform::Target;
+use super::report::{File, FileCounts, NOT_APPLICABLE, PASSED, Report, Test, TestCounts};
+use crate::command::output::printable;
+use crate::conform::{Reason, Target};
 
 const BEGIN: &str = "<!-- cenote conform --page: from here -->\n";
 const END: &str = "<!-- to here -->\n";
-/// How the line begins that does not count.
+/// How the lines begin that are not compared.
 const DATE: &str = "Played on ";
+const COMMIT: &str = "The specifications are those of commit `";
+const UNKNOWN_COMMIT: &str = "The specifications are of an unknown commit.";
 
 /// Writes the table into the page, or compares it with the one that is there. Says whether the page
 /// is good then.
+///
+/// The date and the commit are not compared. Files that another commit has besides those of the page are
+/// reported, and not compared.
 ///
 /// # Errors
 ///
@@ -29,13 +35,25 @@ pub(super) fn write(
     check: bool,
 ) -> Result<bool, Box<dyn Error>> {
     let Parts { before, table, after } = read(page)?;
-    let new = render(report, paths);
+    let commit = paths.iter().find_map(|path| commit_of(path));
+    let header =
+        commit.as_ref().map_or(UNKNOWN_COMMIT.to_owned(), |commit| format!("{COMMIT}{commit}`."));
     if !check {
+        let new = format!("{DATE}{}.\n\n{header}\n\n{}", today(), render(report, |_| true));
         let text = format!("{before}{BEGIN}{new}{END}{after}");
         std::fs::write(page, text).map_err(at_fault(page))?;
         return Ok(true);
     }
-    let is_up_to_date = without_date(&table) == without_date(&new);
+    let known = files_of(&table);
+    let is_known = |file: &str| known.contains(file);
+    let new: Vec<_> = report.files.iter().map(|it| &*it.file).filter(|it| !is_known(it)).collect();
+    let is_of_another_commit = !table.contains(&header);
+    if is_of_another_commit {
+        println!("{header} They are not those of {}.", page.display());
+        new.iter().for_each(|file| println!("new            {}", printable(file)));
+    }
+    let rendered = render(report, |file| !is_of_another_commit || is_known(file));
+    let is_up_to_date = without_header(&table) == without_header(&rendered);
     if !is_up_to_date {
         println!("{} is not what was played: write it with --page", page.display());
     }
@@ -64,41 +82,101 @@ pub(super) fn read(page: &Path) -> Result<Parts, Box<dyn Error>> {
     Ok(marked.ok_or_else(missing)?)
 }
 
-fn without_date(table: &str) -> String {
-    table.lines().filter(|line| !line.starts_with(DATE)).collect::<Vec<_>>().join("\n")
+fn without_header(table: &str) -> String {
+    let is_compared =
+        |line: &&str| ![DATE, COMMIT, UNKNOWN_COMMIT].iter().any(|it| line.starts_with(it));
+    table.lines().filter(is_compared).collect::<Vec<_>>().join("\n").trim_start().to_owned()
 }
 
-fn render(report: &Report, paths: &[PathBuf]) -> String {
-    let mut page = String::new();
-    let _ = writeln!(page, "{DATE}{}.\n", today());
-    let commit = paths.iter().find_map(|path| commit_of(path));
-    let commit = commit.unwrap_or_else(|| "of an unknown commit".to_owned());
-    let _ = writeln!(page, "The specifications are those of commit `{commit}`.\n");
-    let mut folders: BTreeMap<&str, Vec<&File>> = BTreeMap::new();
-    for file in &report.files {
-        let folder = file.file.rsplit_once('/').map_or("", |(folder, _)| folder);
-        folders.entry(folder).or_default().push(file);
+/// The files of a table.
+fn files_of(table: &str) -> BTreeSet<String> {
+    let mut files = BTreeSet::new();
+    let mut folder = "";
+    for line in table.lines() {
+        if let Some(heading) = line.strip_prefix("### ") {
+            folder = heading;
+        } else if let Some((listed, names)) =
+            line.strip_prefix("* ").and_then(|it| it.split_once(": `"))
+        {
+            let names = names.trim_end_matches('`').split("`, `");
+            files.extend(names.map(|name| format!("{listed}/{name}")));
+        } else if let Some((name, _)) = line.strip_prefix("| ").and_then(|it| it.split_once(" |")) {
+            files.insert(format!("{folder}/{name}"));
+        }
     }
-    for (folder, files) in folders {
+    files
+}
+
+/// The table of these files.
+fn render(report: &Report, is_shown: impl Fn(&str) -> bool) -> String {
+    let files: Vec<&File> = report.files.iter().filter(|it| is_shown(&it.file)).collect();
+    let tests: Vec<&Test> = report.tests.iter().filter(|it| is_shown(&it.file)).collect();
+    let counts = FileCounts::of(files.iter().copied());
+    let passed = tests.iter().filter(|test| test.verdict == PASSED).count();
+    let mut page = format!("{counts}. {passed} tests passed.\n\n");
+    let (played, unplayed): (Vec<_>, Vec<_>) =
+        files.into_iter().partition(|it| it.unplayed.is_none());
+    for (folder, files) in by_folder(played) {
         let _ = writeln!(page, "### {folder}\n");
         let names = Target::ALL.map(Target::name).join(" | ");
         let _ = writeln!(page, "| file | {names} |\n|---|{}", "---|".repeat(Target::ALL.len()));
         for file in files {
-            let name = file.file.rsplit('/').next().unwrap_or_default();
-            let cells = match &file.left_out {
-                Some(reason) => format!("left out: {reason}{}", " |".repeat(Target::ALL.len() - 1)),
-                None => Target::ALL.map(|target| cell(file, target)).join(" | "),
-            };
-            let _ = writeln!(page, "| {name} | {cells} |");
+            let cells = Target::ALL.map(|target| cell(file, target)).join(" | ");
+            let _ = writeln!(page, "| {} | {cells} |", name_in(&file.file));
         }
         page.push('\n');
     }
-    page.push_str(&exceptions(report));
+    page.push_str(&exceptions(&tests));
+    page.push_str(&list(unplayed));
     page
 }
 
+/// The files that are not played, by the reason.
+fn list(files: Vec<&File>) -> String {
+    let mut reasons: BTreeMap<&Reason, Vec<&File>> = BTreeMap::new();
+    for file in files {
+        if let Some(reason) = &file.unplayed {
+            reasons.entry(reason).or_default().push(file);
+        }
+    }
+    let mut page = String::new();
+    let mut last = "";
+    for (reason, files) in reasons {
+        let (heading, why) = match reason {
+            Reason::NotApplicable(why) => ("not applicable", why),
+            Reason::LeftOut(why) => ("left out", why),
+            Reason::Unreadable(why) => ("unreadable", why),
+        };
+        if heading != last {
+            let _ = writeln!(page, "\n### Files that are {heading}");
+            last = heading;
+        }
+        let _ = writeln!(page, "\n{why}:\n");
+        for (folder, files) in by_folder(files) {
+            let names: Vec<_> = files.iter().map(|it| format!("`{}`", name_in(&it.file))).collect();
+            let _ = writeln!(page, "* {folder}: {}", names.join(", "));
+        }
+    }
+    page.push('\n');
+    page
+}
+
+fn by_folder(files: Vec<&File>) -> BTreeMap<&str, Vec<&File>> {
+    let mut folders: BTreeMap<&str, Vec<&File>> = BTreeMap::new();
+    for file in files {
+        let folder = file.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        folders.entry(folder).or_default().push(file);
+    }
+    folders
+}
+
+/// The file's name in its folder.
+fn name_in(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or_default()
+}
+
 fn cell(file: &File, target: Target) -> String {
-    let Some(Counts { passed, failed, not_applicable, .. }) = file.targets.get(target.name())
+    let Some(TestCounts { passed, failed, not_applicable, .. }) = file.targets.get(target.name())
     else {
         return "–".to_owned();
     };
@@ -112,8 +190,8 @@ fn cell(file: &File, target: Target) -> String {
 }
 
 /// Each test that does not count, once whatever the target.
-fn exceptions(report: &Report) -> String {
-    let tests = report.tests.iter().filter(|test| test.verdict == "not applicable");
+fn exceptions(tests: &[&Test]) -> String {
+    let tests = tests.iter().filter(|test| test.verdict == NOT_APPLICABLE);
     let mut reasons: BTreeMap<(&str, &str), &str> = BTreeMap::new();
     for test in tests {
         let because = test.because.as_deref().unwrap_or_default();
@@ -123,7 +201,7 @@ fn exceptions(report: &Report) -> String {
         "### Tests that are not applicable\n\n| file | test | because |\n|---|---|---|\n"
             .to_owned();
     for ((file, test), because) in reasons {
-        let name = file.rsplit('/').next().unwrap_or_default();
+        let name = name_in(file);
         let test = test.replace('|', "\\|").replace('<', "&lt;");
         let _ = writeln!(page, "| {name} | {test} | {because} |");
     }

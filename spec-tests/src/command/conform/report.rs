@@ -1,11 +1,12 @@
 //! What became of all files, for people and for machines.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 
 use crate::command::output::printable;
-use crate::conform::{self, Outcome, Target, Verdict};
+use crate::conform::{self, Outcome, Played, Reason, Target, Unplayed, Verdict};
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -14,25 +15,36 @@ pub(super) struct Report {
     pub(super) passed: usize,
     pub(super) failed: usize,
     skipped: usize,
-    not_applicable: usize,
-    left_out: usize,
+    pub(super) counts: FileCounts,
     pub(super) files: Vec<File>,
     pub(super) tests: Vec<Test>,
 }
 
+/// How many files there are, and what became of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FileCounts {
+    files: usize,
+    played: usize,
+    not_applicable: usize,
+    left_out: usize,
+    pub(super) unreadable: usize,
+}
+
 /// A file, and how many of its tests went how on each target.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct File {
     pub(super) file: String,
-    pub(super) targets: BTreeMap<&'static str, Counts>,
-    /// Why it is not played.
-    #[serde(rename = "leftOut", skip_serializing_if = "Option::is_none")]
-    pub(super) left_out: Option<String>,
+    /// None, if it is not played.
+    pub(super) targets: BTreeMap<&'static str, TestCounts>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub(super) unplayed: Option<Reason>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Counts {
+pub(super) struct TestCounts {
     /// Of all of them: the worst.
     pub(super) verdict: &'static str,
     pub(super) passed: usize,
@@ -53,19 +65,23 @@ pub(super) struct Test {
 }
 
 impl Report {
-    pub(super) fn new(outcomes: Vec<Outcome>) -> Self {
-        let files = File::of(&outcomes);
-        let tests: Vec<_> = outcomes.into_iter().map(Test::new).collect();
+    pub(super) fn new(played: Played) -> Self {
+        let files = File::of(&played);
+        let tests: Vec<_> = played.outcomes.into_iter().map(Test::new).collect();
         let count = |verdict| tests.iter().filter(|test| test.verdict == verdict).count();
         Self {
             passed: count(PASSED),
             failed: count(FAILED),
             skipped: 0, // There is no way to skip a test.
-            not_applicable: count(NOT_APPLICABLE),
-            left_out: files.iter().filter(|file| file.left_out.is_some()).count(),
+            counts: FileCounts::of(&files),
             files,
             tests,
         }
+    }
+
+    /// Whether something was played, and nothing is wrong.
+    pub(super) const fn is_good(&self) -> bool {
+        self.passed > 0 && self.failed == 0 && self.counts.unreadable == 0
     }
 
     pub(super) fn print(&self) {
@@ -76,49 +92,89 @@ impl Report {
                 println!("{:<14} {}", "", printable(line));
             }
         }
-        let Self { passed, failed, skipped, not_applicable, left_out, files, .. } = self;
-        println!(
-            "{} files, {left_out} of them left out, {not_applicable} tests not applicable",
-            files.len()
-        );
-        println!("{passed} passed, {failed} failed, {skipped} skipped");
+        for File { file, unplayed, .. } in &self.files {
+            match unplayed {
+                None => {}
+                // Its message names the file, and the line.
+                Some(Reason::Unreadable(why)) => {
+                    println!("{UNREADABLE:<14} {}", printable(why));
+                }
+                Some(Reason::NotApplicable(why)) => {
+                    println!("{NOT_APPLICABLE:<14} {}: {why}", printable(file));
+                }
+                Some(Reason::LeftOut(why)) => {
+                    println!("{LEFT_OUT:<14} {}: {why}", printable(file));
+                }
+            }
+        }
+        let Self { passed, failed, skipped, counts, .. } = self;
+        println!("{counts}\n{passed} passed, {failed} failed, {skipped} skipped");
+    }
+}
+
+impl fmt::Display for FileCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { files, played, not_applicable, left_out, unreadable } = self;
+        write!(
+            f,
+            "{files} files: {played} played, {not_applicable} not applicable, {left_out} left out, \
+             {unreadable} unreadable"
+        )
+    }
+}
+
+impl FileCounts {
+    pub(super) fn of<'a>(files: impl IntoIterator<Item = &'a File>) -> Self {
+        let mut counts = Self::default();
+        for file in files {
+            counts.files += 1;
+            let count = match &file.unplayed {
+                None => &mut counts.played,
+                Some(Reason::NotApplicable(_)) => &mut counts.not_applicable,
+                Some(Reason::LeftOut(_)) => &mut counts.left_out,
+                Some(Reason::Unreadable(_)) => &mut counts.unreadable,
+            };
+            *count += 1;
+        }
+        counts
     }
 }
 
 impl File {
-    fn of(outcomes: &[Outcome]) -> Vec<Self> {
-        let names: BTreeSet<_> = outcomes.iter().map(|it| conform::name_of(&it.file)).collect();
-        let mut files: BTreeMap<String, Self> = names
-            .into_iter()
-            .map(|file| (file.clone(), Self { file, targets: BTreeMap::new(), left_out: None }))
-            .collect();
-        for outcome in outcomes {
-            let Some(file) = files.get_mut(&conform::name_of(&outcome.file)) else { continue };
-            if let Verdict::LeftOut(reason) = &outcome.verdict {
-                file.left_out = Some(reason.clone());
-                continue;
-            }
-            let counts = file.targets.entry(outcome.target.name()).or_default();
-            match outcome.verdict {
-                Verdict::Passed => counts.passed += 1,
-                Verdict::Failed(_) => counts.failed += 1,
-                Verdict::NotApplicable(_) => counts.not_applicable += 1,
-                Verdict::LeftOut(_) => {}
-            }
-            counts.verdict = match counts {
-                Counts { failed: 1.., .. } => FAILED,
-                Counts { passed: 1.., .. } => PASSED,
-                Counts { .. } => NOT_APPLICABLE,
-            };
+    /// In the order of their names.
+    fn of(played: &Played) -> Vec<Self> {
+        let mut files: BTreeMap<String, Self> = BTreeMap::new();
+        for Outcome { file, target, verdict, .. } in &played.outcomes {
+            let file = files.entry(conform::name_of(file)).or_default();
+            file.targets.entry(target.name()).or_default().add(verdict);
         }
-        files.into_values().collect()
+        for Unplayed { file, reason } in &played.unplayed {
+            files.entry(conform::name_of(file)).or_default().unplayed = Some(reason.clone());
+        }
+        files.into_iter().map(|(file, it)| Self { file, ..it }).collect()
     }
 }
 
-const PASSED: &str = "passed";
+impl TestCounts {
+    fn add(&mut self, verdict: &Verdict) {
+        match verdict {
+            Verdict::Passed => self.passed += 1,
+            Verdict::Failed(_) => self.failed += 1,
+            Verdict::NotApplicable(_) => self.not_applicable += 1,
+        }
+        self.verdict = match self {
+            Self { failed: 1.., .. } => FAILED,
+            Self { passed: 1.., .. } => PASSED,
+            Self { .. } => NOT_APPLICABLE,
+        };
+    }
+}
+
+pub(super) const PASSED: &str = "passed";
 pub(super) const FAILED: &str = "failed";
-const NOT_APPLICABLE: &str = "not applicable";
+pub(super) const NOT_APPLICABLE: &str = "not applicable";
 const LEFT_OUT: &str = "left out";
+const UNREADABLE: &str = "unreadable";
 
 impl Test {
     fn new(outcome: Outcome) -> Self {
@@ -126,7 +182,6 @@ impl Test {
             Verdict::Passed => (PASSED, None),
             Verdict::Failed(difference) => (FAILED, Some(difference)),
             Verdict::NotApplicable(reason) => (NOT_APPLICABLE, Some(reason)),
-            Verdict::LeftOut(reason) => (LEFT_OUT, Some(reason)),
         };
         let file = conform::name_of(&outcome.file);
         let target = Target::name(outcome.target);

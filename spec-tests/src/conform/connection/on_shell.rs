@@ -14,7 +14,7 @@ use super::client::{Client, Refusal, Told, ToldOfAll};
 use super::format::File;
 use super::operation::ServerChoice;
 use super::sockets::Server;
-use crate::conform::shell::{self, CLOSE_LIMIT, Connection, Pool, PoolSetup, Shell};
+use crate::conform::shell::{self, CLOSE_LIMIT, ClientSetup, Connection, Pool, PoolSetup, Shell};
 use crate::conform::target::Target;
 
 pub(super) struct OnShell {
@@ -132,7 +132,9 @@ impl Client for OnShell {
     }
 
     fn monitor(&mut self) -> Result<(), String> {
-        let client = self.shell.client(&self.uri, None, None)?;
+        let uri = &*self.uri;
+        let setup = ClientSetup { uri, options: None, on_event: None, on_server_event: None };
+        let client = self.shell.client(setup)?;
         let heard = (self.waits)(self.connections);
         drop(client);
         heard
@@ -141,8 +143,12 @@ impl Client for OnShell {
     fn watch(&mut self) -> Result<(), String> {
         let told = self.watcher_told.clone();
         let on_event = Arc::new(move |event: &_, address: &_| told.hear(event, address));
-        let client = self.shell.client(&self.uri, self.options.clone(), Some(on_event))?;
-        self.watching = Some(client);
+        self.watching = Some(self.shell.client(ClientSetup {
+            uri: &self.uri,
+            options: self.options.clone(),
+            on_event: Some(on_event),
+            on_server_event: None,
+        })?);
         Ok(())
     }
 
@@ -181,7 +187,7 @@ impl Client for OnShell {
     fn finish(mut self) -> Result<(), String> {
         self.held.clear();
         if let Some(watching) = self.watching.take() {
-            watching.close();
+            watching.close_within(CLOSE_LIMIT)?;
             self.watcher_told.judge()?;
         }
         self.pool.close_within(CLOSE_LIMIT)?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector};
 use cenote_core::connect::{ConnectionDescription, DriverInfo, ServerKind};
 use cenote_core::error::{ConnectionError, OperationError, PoolError, Stage};
@@ -15,7 +16,7 @@ use cenote_shell::connection::{self, MongoConnector};
 use cenote_shell::runtime::{CurrentRuntime, Network, timeout_at};
 use cenote_shell::{client, pool};
 
-use super::{Cancel, Client, Connection, Done, OnEvent, Pool, PoolSetup, Shell, address};
+use super::{Cancel, Client, ClientSetup, Connection, Done, Pool, PoolSetup, Shell, address};
 
 /// Runs futures of one runtime for threads that are not its own.
 pub(super) trait Executor: Clone + Send + Sync + 'static {
@@ -82,18 +83,17 @@ impl<E: Executor> Shell for AsyncShell<E> {
         Ok(Arc::new(On { inner, executor: self.0.clone() }))
     }
 
-    fn client(
-        &self,
-        uri: &str,
-        options: Option<PoolOptions>,
-        on_event: Option<OnEvent>,
-    ) -> Result<Box<dyn Client>, String> {
+    fn client(&self, setup: ClientSetup<'_>) -> Result<Box<dyn Client>, String> {
+        let ClientSetup { uri, options, on_event, on_server_event } = setup;
         let mut builder = ClientOf::<E>::builder(uri).map_err(|error| error.to_string())?;
         if let Some(options) = options {
             builder = builder.replace_options(options);
         }
         if let Some(on_event) = on_event {
             builder = builder.on_event(move |told| on_event(&told.event, &told.address));
+        }
+        if let Some(on_server_event) = on_server_event {
+            builder = builder.on_server_event(move |told| on_server_event(told));
         }
         let inner = self.0.enter(|| builder.build()).map_err(|error| error.to_string())?;
         Ok(Box::new(On { inner, executor: self.0.clone() }))
@@ -230,7 +230,18 @@ impl<E: Executor> Client for On<E, ClientOf<E>> {
         self.inner.servers().iter().map(|server| server.kind.map(name)).collect()
     }
 
-    fn close(&self) {
-        self.executor.block_on(self.inner.close());
+    fn pool(&self, address: &ServerAddress) -> Option<Arc<dyn Pool>> {
+        let inner = self.inner.pool(address)?.clone();
+        Some(Arc::new(On { inner, executor: self.executor.clone() }))
+    }
+
+    fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.inner.append_metadata(driver)
+    }
+
+    fn close_within(&self, limit: Duration) -> Result<(), String> {
+        let deadline = (Instant::now() + limit).into();
+        let closed = self.executor.block_on(self.inner.close_before(deadline));
+        closed.map_err(|left| left.to_string())
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
+use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector};
 use cenote_core::connect::{ConnectionDescription, DriverInfo, ServerKind};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
@@ -12,7 +13,7 @@ use cenote_core::wire::MessageBuf;
 use cenote_mio::{Builder, MongoConnector, PooledConnection};
 
 use super::{
-    Cancel, Client, Connection, Done, OnEvent, Pool, PoolSetup, Shell, address,
+    Cancel, Client, ClientSetup, Connection, Done, Pool, PoolSetup, Shell, address,
     check_out_on_a_thread,
 };
 
@@ -41,18 +42,17 @@ impl Shell for Mio {
         Ok(Arc::new(builder.build().map_err(|error| error.to_string())?))
     }
 
-    fn client(
-        &self,
-        uri: &str,
-        options: Option<PoolOptions>,
-        on_event: Option<OnEvent>,
-    ) -> Result<Box<dyn Client>, String> {
+    fn client(&self, setup: ClientSetup<'_>) -> Result<Box<dyn Client>, String> {
+        let ClientSetup { uri, options, on_event, on_server_event } = setup;
         let mut builder = cenote_mio::Client::builder(uri).map_err(|error| error.to_string())?;
         if let Some(options) = options {
             builder = builder.replace_options(options);
         }
         if let Some(on_event) = on_event {
             builder = builder.on_event(move |told| on_event(&told.event, &told.address));
+        }
+        if let Some(on_server_event) = on_server_event {
+            builder = builder.on_server_event(move |told| on_server_event(told));
         }
         Ok(Box::new(builder.build().map_err(|error| error.to_string())?))
     }
@@ -178,7 +178,16 @@ impl Client for cenote_mio::Client {
         self.servers().iter().map(|server| server.kind.map(name)).collect()
     }
 
-    fn close(&self) {
-        self.close();
+    fn pool(&self, address: &ServerAddress) -> Option<Arc<dyn Pool>> {
+        let pool = self.pool(address)?.clone();
+        Some(Arc::new(pool))
+    }
+
+    fn append_metadata(&self, driver: DriverInfo) -> bool {
+        self.append_metadata(driver)
+    }
+
+    fn close_within(&self, limit: Duration) -> Result<(), String> {
+        self.close_before(Instant::now() + limit).map_err(|left| left.to_string())
     }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
-use cenote_core::client::{ClientError, Selector};
+use cenote_core::client::{ClientError, Selector, ServerEvent};
 use cenote_core::connect::{ClientMetadata, ConnectionDescription, DriverInfo, ServerApi};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::log::LogSettings;
@@ -36,18 +36,21 @@ pub(super) trait Shell: Send + Sync {
     /// If the options, or what the connection string names, are invalid.
     fn pool(&self, setup: PoolSetup) -> Result<Arc<dyn Pool>, String>;
 
-    /// Creates a client. Its pools have these options, if there are any, instead of those of the
-    /// connection string.
+    /// Creates a client.
     ///
     /// # Errors
     ///
     /// If the options, or what the connection string names, are invalid.
-    fn client(
-        &self,
-        uri: &str,
-        options: Option<PoolOptions>,
-        on_event: Option<OnEvent>,
-    ) -> Result<Box<dyn Client>, String>;
+    fn client(&self, setup: ClientSetup<'_>) -> Result<Box<dyn Client>, String>;
+}
+
+/// What a client is created with.
+pub(super) struct ClientSetup<'a> {
+    pub(super) uri: &'a str,
+    /// Of its pools, if not those of the connection string.
+    pub(super) options: Option<PoolOptions>,
+    pub(super) on_event: Option<OnEvent>,
+    pub(super) on_server_event: Option<OnServerEvent>,
 }
 
 /// What a pool is created with.
@@ -127,7 +130,7 @@ pub(super) trait Connection: Send {
 }
 
 /// A client of one or more servers.
-pub(super) trait Client {
+pub(super) trait Client: Send + Sync {
     fn check_out(&self, selector: &Selector) -> Result<Box<dyn Connection>, ClientError>;
     fn command(&self, database: &str, command: &RawDocument)
     -> Result<RawDocumentBuf, ClientError>;
@@ -135,11 +138,23 @@ pub(super) trait Client {
     /// What each server is, as far as it is known.
     fn kinds(&self) -> Vec<Option<String>>;
 
-    fn close(&self);
+    /// The pool of a host of the connection string.
+    fn pool(&self, address: &ServerAddress) -> Option<Arc<dyn Pool>>;
+
+    fn append_metadata(&self, driver: DriverInfo) -> bool;
+
+    /// As that of a pool.
+    ///
+    /// # Errors
+    ///
+    /// How many connections are still checked out.
+    fn close_within(&self, limit: Duration) -> Result<(), String>;
 }
 
 /// Takes events.
 pub(super) type OnEvent = Arc<dyn Fn(&Event<ConnectionError>, &ServerAddress) + Send + Sync>;
+/// Takes events of servers.
+pub(super) type OnServerEvent = Arc<dyn Fn(&ServerEvent) + Send + Sync>;
 /// Takes failures.
 pub(super) type OnFailure = Arc<dyn Fn(&Failure<'_>) + Send + Sync>;
 /// Takes the outcome of a check-out.

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use cenote_conform::RequirementId;
 use cenote_conform::document::nested::{self, read_variant};
+use cenote_conform::{RequirementId, parse_version};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -38,19 +38,26 @@ pub(super) struct File {
 #[serde(try_from = "String")]
 struct SchemaVersion;
 
-/// Where a test can be played. What the server's version is does not matter: the endpoint has what
-/// these files need of any.
+/// Where a test can be played. The endpoint has what these files need of any version, unless they want it to
+/// be older than 4.4.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Requirement {
     #[serde(default, rename = "minServerVersion")]
     _min_server_version: Option<String>,
-    #[serde(default, rename = "maxServerVersion")]
-    _max_server_version: Option<String>,
+    max_server_version: Option<String>,
     pub(super) topologies: Option<Vec<Topology>>,
     /// Whether users have to authenticate, which they have to here.
     pub(super) auth: Option<bool>,
     pub(super) serverless: Option<Serverless>,
+}
+
+impl Requirement {
+    /// Whether the server may not stream, which it does since 4.4.
+    pub(super) fn is_before_streaming(&self) -> bool {
+        let newest = self.max_server_version.as_deref().and_then(parse_version);
+        newest.is_some_and(|newest| newest < [4, 4, 0])
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -229,7 +236,16 @@ pub(super) struct ExpectedEvent {
 pub(super) struct ExpectLogMessages {
     pub(super) client: String,
     pub(super) messages: Vec<ExpectLogMessage>,
+    /// Messages that do not count.
+    #[serde(default)]
+    pub(super) ignore_messages: Vec<ExpectLogMessage>,
+    /// Whether there may be more after the last one.
+    #[serde(default)]
+    pub(super) ignore_extra_messages: bool,
 }
+
+/// The components whose messages can be observed.
+pub(super) const COMPONENTS: [&str; 2] = ["connection", "topology"];
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]

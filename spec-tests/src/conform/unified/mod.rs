@@ -1,7 +1,7 @@
-//! Plays files of the unified test format, as far as they are about pools, on both shells.
+//! Plays files of the unified test format, as far as they are about pools and monitors, on all runtimes.
 //!
-//! These files are about whole drivers. What they need of one besides its pool is here, in the
-//! least form that makes them runnable, and stands for nothing but itself: `client` says what.
+//! These files are about whole drivers. What they need of one besides the shell's client is here, in the
+//! least form that makes them runnable: `client` says what.
 //!
 //! ```text
 //! format        what a file may say; whatever is not known is refused
@@ -10,7 +10,7 @@
 //! venue         the servers: an endpoint or two for each test
 //! world         what has a name
 //! ├ act         what operations do
-//! └ client      a client, whose pool is that of a shell
+//! └ client      the client of a shell, with operations
 //! expect        what must have come of it
 //! ```
 //!
@@ -40,8 +40,8 @@ use self::format::{File, Requirement, Serverless, Test, Topology};
 use self::venue::Venue;
 use self::world::World;
 use super::cpu_time;
-use super::error::NO_TEST;
 use super::outcome::Outcome;
+use super::play::NO_TEST;
 use super::target::Target;
 
 /// Plays what was read from a file, its tests in their order.
@@ -76,9 +76,10 @@ fn play(file: &File, test: &Test, target: Target) -> Result<(), String> {
 
 fn play_within(patience: Duration, file: &File, test: &Test, target: Target) -> Result<(), String> {
     let topology = topology(file, test)?;
-    let requirements = file.run_on_requirements.iter().chain(&test.run_on_requirements);
-    let by_password = requirements.map(|it| it.auth).any(|auth| auth == Some(true));
-    let venue = Venue::start(topology, by_password)?;
+    let requirements = || file.run_on_requirements.iter().chain(&test.run_on_requirements);
+    let by_password = requirements().any(|it| it.auth == Some(true));
+    let streams = !requirements().any(Requirement::is_before_streaming);
+    let venue = Venue::start(topology, by_password, streams)?;
     venue.fill(&file.initial_data)?;
     let world = Arc::new(World::new(target, venue, act::perform));
     let watch = Watch::begin(&world, patience);

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::expect::matching;
-use super::format::{Action, Definition, ExpectLogMessage, ExpectedEvent, File, Operation, Test};
+use super::format::{
+    Action, COMPONENTS, Definition, ExpectLogMessage, ExpectedEvent, File, Operation, Test,
+};
 use cenote_conform::document::nested::wrong_at;
 
 /// # Errors
@@ -45,8 +47,12 @@ impl Names {
         for (index, expected) in test.expect_log_messages.iter().enumerate() {
             let place = format!("expectLogMessages/{index}");
             self.has(&format!("{place}/client"), &expected.client)?;
-            for (index, message) in expected.messages.iter().enumerate() {
-                check_message(&format!("{place}/messages/{index}"), message)?;
+            let lists =
+                [("messages", &expected.messages), ("ignoreMessages", &expected.ignore_messages)];
+            for (key, messages) in lists {
+                for (index, message) in messages.iter().enumerate() {
+                    check_message(&format!("{place}/{key}/{index}"), message)?;
+                }
             }
         }
         Ok(())
@@ -143,10 +149,11 @@ fn check_event(place: &str, event: &ExpectedEvent) -> Result<(), String> {
 
 fn check_message(place: &str, message: &ExpectLogMessage) -> Result<(), String> {
     for (key, seen, known) in
-        [("level", &message.level, "debug"), ("component", &message.component, "connection")]
+        [("level", &message.level, &["debug"][..]), ("component", &message.component, &COMPONENTS)]
     {
-        if seen != known {
-            let what = format!("`{seen}` is not what pools log, which is {known}");
+        if !known.contains(&&**seen) {
+            let what =
+                format!("`{seen}` is not what clients log, which is {}", known.join(" and "));
             return Err(wrong_at(&format!("{place}/{key}"), what));
         }
     }

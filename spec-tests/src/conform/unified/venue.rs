@@ -30,8 +30,12 @@ impl Venue {
     /// # Errors
     ///
     /// Whatever keeps an endpoint from listening.
-    pub(super) fn start(topology: Topology, by_password: bool) -> Result<Self, String> {
-        let listen = |topology| listen(topology, by_password);
+    pub(super) fn start(
+        topology: Topology,
+        by_password: bool,
+        streams: bool,
+    ) -> Result<Self, String> {
+        let listen = |topology| listen(topology, by_password, streams);
         let balanced = |services| endpoint::Topology::LoadBalanced(LoadBalanced { services });
         Ok(match topology {
             Topology::Single => Self { one: listen(endpoint::Topology::Standalone)?, many: None },
@@ -49,21 +53,13 @@ impl Venue {
     }
 
     /// The connection string of a client with these options.
-    ///
-    /// # Errors
-    ///
-    /// Options that make none.
-    pub(super) fn uri(
-        &self,
-        several: bool,
-        options: &BTreeMap<String, Value>,
-    ) -> Result<ConnectionString, String> {
+    pub(super) fn uri(&self, several: bool, options: &BTreeMap<String, Value>) -> String {
         let mut uri = self.endpoint(several).uri();
         for (name, value) in options {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             uri.push_str(&format!("&{name}={value}"));
         }
-        ConnectionString::parse(&uri).map_err(|error| error.to_string())
+        uri
     }
 
     /// Orders a failure, from nowhere in particular.
@@ -137,12 +133,19 @@ fn id(document: &bson::Bson) -> Option<i64> {
     id.as_i64().or_else(|| id.as_i32().map(i64::from))
 }
 
-fn listen(topology: endpoint::Topology, by_password: bool) -> Result<Endpoint, String> {
+fn listen(
+    topology: endpoint::Topology,
+    by_password: bool,
+    streams: bool,
+) -> Result<Endpoint, String> {
     let scram =
         ScramSettings { sha1_iterations: 4096, sha256_iterations: 4096, ..Default::default() };
     let by_certificate = || User::x509(Certificates::CLIENT_SUBJECT);
     let users = vec![if by_password { User::new("app", "pencil") } else { by_certificate() }];
-    let settings = Settings { auth: true, users, scram, topology, ..Settings::default() };
+    let mut settings = Settings { auth: true, users, scram, topology, ..Settings::default() };
+    if !streams {
+        settings.wire_versions = 0..=8; // That of 4.2.
+    }
     Endpoint::start(settings, ListenOptions::with_tls())
         .map_err(|error| format!("no endpoint to play against: {error}"))
 }

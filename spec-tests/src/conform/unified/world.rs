@@ -5,17 +5,17 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-use cenote_core::address::ServerAddress;
 use cenote_core::uri::ConnectionString;
 
 use super::client::Client;
 use super::client::cursor::Cursor;
 use super::client::session::Session;
 use super::expect::events;
-use super::format::{ClientDefinition, CollectionOptions, Definition, Operation};
+use super::format::{COMPONENTS, ClientDefinition, CollectionOptions, Definition, Operation};
 use super::venue::Venue;
 use crate::conform::lock::lock;
 use crate::conform::logs::LogListener;
+use crate::conform::shell;
 use crate::conform::target::Target;
 
 /// Executes an operation. A parameter of the world, because operations know the world.
@@ -57,7 +57,7 @@ pub(super) struct NamedCollection {
 
 /// A client, and what of it is observed. A client that is not observed is created when it is first used.
 pub(super) struct TestClient {
-    uri: ConnectionString,
+    uri: String,
     target: Target,
     /// Whether it has several servers behind its load balancer.
     pub(super) several: bool,
@@ -91,7 +91,7 @@ impl TestClient {
         if let Some(client) = &*made {
             return Ok(Arc::clone(client));
         }
-        let client = Arc::new(Client::new(self.target, self.uri.clone())?);
+        let client = Arc::new(Client::new(self.target, &self.uri)?);
         *made = Some(Arc::clone(&client));
         Ok(client)
     }
@@ -221,18 +221,20 @@ impl World {
 
     fn new_client(&self, definition: &ClientDefinition) -> Result<TestClient, String> {
         let several = definition.use_multiple_mongoses == Some(true);
-        let uri = self.venue.uri(several, &definition.uri_options)?;
+        let uri = self.venue.uri(several, &definition.uri_options);
         definition.observe_events.iter().try_for_each(|name| events::check_name(name))?;
         for (component, severity) in &definition.observe_log_messages {
-            if component != "connection" || severity != "debug" {
+            if !COMPONENTS.contains(&&**component) || severity != "debug" {
                 return Err(format!("{component} messages at {severity} are not observed here"));
             }
         }
-        let logged = if definition.observe_log_messages.is_empty() {
+        let components = definition.observe_log_messages.keys().cloned().collect::<Vec<_>>();
+        let logged = if components.is_empty() {
             None
         } else {
-            let port = uri.hosts.first().and_then(ServerAddress::port);
-            Some(LogListener::start(port.ok_or("a server without a port")?)?)
+            let parsed = ConnectionString::parse(&uri).map_err(|error| error.to_string())?;
+            let port = shell::address(&parsed)?.port().ok_or("a server without a port")?;
+            Some(LogListener::start(port, components)?)
         };
         let client = TestClient {
             uri,

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::Outcome;
+use crate::conform::logs::LogListener;
 use crate::conform::unified::client::Failure;
 use crate::conform::unified::client::command::{Command, Safety};
 use crate::conform::unified::client::story::Told;
@@ -97,13 +98,33 @@ fn wait_for(
     event: &ExpectedEvent,
     count: usize,
 ) -> Result<(), String> {
-    let client = world.client(client)?.get()?;
+    let client = world.client(client)?;
+    if event.name == "topologyDescriptionChangedEvent" {
+        return wait_for_log(client.logged()?, "Topology description changed", count);
+    }
+    let client = client.get()?;
     let enough = |told: &[Told]| times(told, event) >= count;
     if client.story().wait_until(PATIENCE, enough) {
         return Ok(());
     }
     let seen = times(&client.story().all(), event);
     Err(format!("waited for {} {count} times, but saw it {seen} times", event.name))
+}
+
+/// A client has no events of its topology. It logs them.
+fn wait_for_log(logged: &LogListener, message: &str, count: usize) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let messages = logged.messages();
+        let seen = messages.iter().filter(|it| it.data["message"] == message).count();
+        if seen >= count {
+            return Ok(());
+        }
+        if Instant::now() >= deadline {
+            return Err(format!("waited for `{message}` {count} times, but saw it {seen} times"));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 fn assert_count(

@@ -4,6 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
+use cenote_core::client::Selector;
+use cenote_core::connect::ServerKind;
 use cenote_core::pool::Purpose;
 use serde_json::{Value, json};
 
@@ -129,12 +131,12 @@ impl Client {
     ///
     /// That there is none.
     pub(super) fn check_out(&self, command: &Command) -> Result<Box<dyn Connection>, Failure> {
-        let limit = self.uri.topology.server_selection_timeout;
-        let limit = limit.unwrap_or(Self::SERVER_SELECTION_TIMEOUT);
-        if !self.server.select(limit) {
-            return Err(Failure::selection());
+        // A load balancer is always there, and purposes count behind it. Files with a deadline wait for a
+        // connection when the server is known.
+        if self.pins() || command.deadline.is_some() {
+            return Ok(self.pool.check_out(command.purpose, command.deadline)?);
         }
-        Ok(self.pool.check_out(command.purpose, command.deadline)?)
+        Ok(self.client.check_out(&Selector::Primary)?)
     }
 
     fn attempt(&self, command: &Command) -> Result<Answer, Failure> {
@@ -161,7 +163,12 @@ impl Client {
     }
 
     fn retries_writes(&self) -> bool {
-        self.uri.retries.retry_writes != Some(false) && !self.server.is_standalone()
+        self.uri.retries.retry_writes != Some(false) && !self.is_standalone()
+    }
+
+    /// Whether the server is one by itself, which has no retryable writes.
+    fn is_standalone(&self) -> bool {
+        self.client.kinds().iter().flatten().any(|kind| kind == ServerKind::Standalone.name())
     }
 
     fn take_session(&self) -> SessionId {

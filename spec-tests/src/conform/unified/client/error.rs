@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use cenote_core::client::ClientError;
 use cenote_core::error::label::{RETRYABLE_ERROR, SYSTEM_OVERLOADED_ERROR};
 use cenote_core::error::{ConnectionError, OperationError, PoolError, RetryWrites};
 use cenote_core::pool::CheckOutError;
@@ -17,17 +18,13 @@ pub(in crate::conform::unified) struct Failure {
 enum Cause {
     Pool(PoolError),
     Operation(OperationError),
-    /// No server was known for so long.
-    Selection,
+    /// No server was known in time.
+    Selection(String),
     /// The script cannot go on: no test expects that.
     Script(String),
 }
 
 impl Failure {
-    pub(super) fn selection() -> Self {
-        Self { cause: Cause::Selection, labels: Vec::new() }
-    }
-
     /// The script cannot go on.
     pub(in crate::conform::unified) fn script(reason: impl Into<String>) -> Self {
         Self { cause: Cause::Script(reason.into()), labels: Vec::new() }
@@ -37,7 +34,7 @@ impl Failure {
     pub(in crate::conform::unified) fn script_error(&self) -> Option<&str> {
         match &self.cause {
             Cause::Script(reason) => Some(reason),
-            Cause::Pool(_) | Cause::Operation(_) | Cause::Selection => None,
+            Cause::Pool(_) | Cause::Operation(_) | Cause::Selection(_) => None,
         }
     }
 
@@ -52,7 +49,7 @@ impl Failure {
         match &self.cause {
             Cause::Pool(error) => error.is_retryable(),
             Cause::Operation(error) => error.is_retryable(),
-            Cause::Selection | Cause::Script(_) => false,
+            Cause::Selection(_) | Cause::Script(_) => false,
         }
     }
 
@@ -66,7 +63,7 @@ impl Failure {
     pub(super) fn is_network_error(&self) -> bool {
         match &self.cause {
             Cause::Operation(OperationError::Interrupted(_)) => true,
-            Cause::Selection | Cause::Script(_) => false,
+            Cause::Selection(_) | Cause::Script(_) => false,
             Cause::Pool(_) | Cause::Operation(_) => {
                 self.connection_error().is_some_and(ConnectionError::is_network_error)
             }
@@ -84,7 +81,7 @@ impl Failure {
             Cause::Pool(error) => error.is_timeout(),
             Cause::Operation(OperationError::Connection(error)) => error.is_timeout(),
             Cause::Operation(_) | Cause::Script(_) => false,
-            Cause::Selection => true,
+            Cause::Selection(_) => true,
         }
     }
 
@@ -99,7 +96,7 @@ impl Failure {
             Cause::Operation(OperationError::Connection(error)) => {
                 error.labels(RetryWrites::Enabled).map(str::to_owned).collect()
             }
-            Cause::Operation(_) | Cause::Selection | Cause::Script(_) => Vec::new(),
+            Cause::Operation(_) | Cause::Selection(_) | Cause::Script(_) => Vec::new(),
         };
         own.into_iter().chain(self.labels.iter().map(|label| (*label).to_owned())).collect()
     }
@@ -119,7 +116,7 @@ impl Failure {
                 | CheckOutError::Cancelled => None,
             },
             Cause::Operation(OperationError::Connection(error)) => Some(error),
-            Cause::Operation(_) | Cause::Selection | Cause::Script(_) => None,
+            Cause::Operation(_) | Cause::Selection(_) | Cause::Script(_) => None,
         }
     }
 }
@@ -129,8 +126,7 @@ impl fmt::Display for Failure {
         match &self.cause {
             Cause::Pool(error) => error.fmt(f),
             Cause::Operation(error) => error.fmt(f),
-            Cause::Selection => f.write_str("no server was known in time"),
-            Cause::Script(reason) => f.write_str(reason),
+            Cause::Selection(reason) | Cause::Script(reason) => f.write_str(reason),
         }
     }
 }
@@ -138,6 +134,18 @@ impl fmt::Display for Failure {
 impl From<PoolError> for Failure {
     fn from(error: PoolError) -> Self {
         Self { cause: Cause::Pool(error), labels: Vec::new() }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Pool(error) => error.into(),
+            ClientError::Operation(error) => error.into(),
+            other @ (ClientError::Selection(_) | _) => {
+                Self { cause: Cause::Selection(other.to_string()), labels: Vec::new() }
+            }
+        }
     }
 }
 

@@ -4,9 +4,11 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use cenote_core::address::ServerAddress;
+use cenote_core::connect::ServerKind;
 use cenote_core::error::ConnectionError;
+use cenote_core::monitor::{self, ServerDescription};
 use cenote_core::pool::Event;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::conform::lock::lock;
 use crate::conform::unified::format::Family;
@@ -52,6 +54,23 @@ impl Story {
         self.tell(Family::Cmap, &name, json);
     }
 
+    /// The monitor tells something.
+    pub(super) fn sdam(&self, event: &monitor::Event) {
+        let fields = match event {
+            monitor::Event::ServerHeartbeatStarted { awaited, .. }
+            | monitor::Event::ServerHeartbeatSucceeded { awaited, .. }
+            | monitor::Event::ServerHeartbeatFailed { awaited, .. } => {
+                json!({ "awaited": awaited })
+            }
+            monitor::Event::ServerDescriptionChanged { previous, new } => json!({
+                "previousDescription": { "type": kind(previous) },
+                "newDescription": { "type": kind(new) },
+            }),
+            _ => return, // None that the files know.
+        };
+        self.tell(Family::Sdam, &unified_name(event.name()), fields);
+    }
+
     /// Everything so far.
     pub(in crate::conform::unified) fn all(&self) -> Vec<Told> {
         lock(&self.told).clone()
@@ -73,6 +92,11 @@ impl Story {
         let waited = self.goes_on.wait_timeout_while(told, limit, |told| !it_is_so(told));
         !waited.unwrap_or_else(std::sync::PoisonError::into_inner).1.timed_out()
     }
+}
+
+/// As the files call it.
+fn kind(description: &ServerDescription) -> &'static str {
+    description.kind().map_or("Unknown", ServerKind::name)
 }
 
 /// `ConnectionPoolCleared` is `poolClearedEvent` there, and `ConnectionClosed` is

@@ -11,7 +11,7 @@ use crate::conform::unified::client::story::Told;
 use crate::conform::unified::format::{ExpectEvents, ExpectedEvent, Family};
 
 /// Every event that the format knows and a test may name, with what may be said of it.
-const EVENTS: [(&str, Family, &[&str]); 15] = [
+const EVENTS: [(&str, Family, &[&str]); 19] = [
     ("poolCreatedEvent", Family::Cmap, &[]),
     ("poolReadyEvent", Family::Cmap, &[]),
     ("poolClearedEvent", Family::Cmap, &["hasServiceId", "interruptInUseConnections"]),
@@ -34,6 +34,10 @@ const EVENTS: [(&str, Family, &[&str]); 15] = [
         &["reply", "commandName", "databaseName", "hasServiceId"],
     ),
     ("commandFailedEvent", Family::Command, &["commandName", "databaseName", "hasServiceId"]),
+    ("topologyDescriptionChangedEvent", Family::Sdam, &[]),
+    ("serverHeartbeatStartedEvent", Family::Sdam, &["awaited"]),
+    ("serverHeartbeatSucceededEvent", Family::Sdam, &["awaited"]),
+    ("serverHeartbeatFailedEvent", Family::Sdam, &["awaited"]),
     ("serverDescriptionChangedEvent", Family::Sdam, &["previousDescription", "newDescription"]),
 ];
 

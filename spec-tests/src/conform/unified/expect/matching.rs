@@ -34,6 +34,11 @@ pub(in crate::conform::unified) fn check(expected: &Value) -> Result<(), String>
     if let Some(inner) = unset_or(expected) {
         return check(inner).map_err(|what| wrong_at("$$unsetOrMatches", what));
     }
+    for nested in [AS_ROOT, AS_DOCUMENT] {
+        if let Some(inner) = argument(expected, nested) {
+            return check(inner).map_err(|what| wrong_at(nested, what));
+        }
+    }
     if let Some(verdict) = operator(expected, None) {
         return verdict.map(drop);
     }
@@ -54,6 +59,16 @@ pub(in crate::conform::unified) fn check(expected: &Value) -> Result<(), String>
 fn compare(expected: &Value, seen: Option<&Value>, more: bool) -> Result<(), String> {
     if let Some(inner) = unset_or(expected) {
         return seen.map_or(Ok(()), |seen| compare(inner, Some(seen), more));
+    }
+    if let Some(inner) = argument(expected, AS_ROOT) {
+        return compare(inner, seen, true);
+    }
+    if let Some(inner) = argument(expected, AS_DOCUMENT) {
+        let document =
+            seen.and_then(Value::as_str).and_then(|text| serde_json::from_str(text).ok());
+        let document: Value =
+            document.ok_or_else(|| format!("expected a document, saw {seen:?}"))?;
+        return compare(inner, Some(&document), false);
     }
     let differs = || {
         let seen = seen.map_or_else(|| "nothing".to_owned(), Value::to_string);
@@ -96,7 +111,17 @@ fn documents(
 
 /// `{"$$unsetOrMatches": …}`: nothing will do, too.
 fn unset_or(expected: &Value) -> Option<&Value> {
-    expected.as_object().filter(|map| map.len() == 1)?.get("$$unsetOrMatches")
+    argument(expected, "$$unsetOrMatches")
+}
+
+/// `{"$$matchAsRoot": …}`: there may be more.
+const AS_ROOT: &str = "$$matchAsRoot";
+/// `{"$$matchAsDocument": …}`: the text of a document.
+const AS_DOCUMENT: &str = "$$matchAsDocument";
+
+/// What this operator is given, if `expected` is that.
+fn argument<'v>(expected: &'v Value, operator: &str) -> Option<&'v Value> {
+    expected.as_object().filter(|map| map.len() == 1)?.get(operator)
 }
 
 /// What `{"$$name": argument}` asks for, if `expected` is that.
