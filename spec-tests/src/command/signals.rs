@@ -57,7 +57,6 @@ pub fn ignores_hang_up() -> bool {
 const HANG_UP: u64 = 1;
 
 /// What shells tell of a process that Ctrl-C has ended.
-#[cfg_attr(not(feature = "simulation"), expect(dead_code, reason = "for commands of the feature"))]
 const ENDED: i32 = 130;
 
 /// From now on Ctrl-C ends the work and not the process: it raises this flag. A second one ends the
