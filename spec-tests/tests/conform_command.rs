@@ -74,10 +74,10 @@ fn every_report_says_the_same() {
     let check =
         |path: &Path| conform(&[text(path), "--target", "core", "--page", text(&page), "--check"]);
     let same = check(&folder);
-    assert!(!String::from_utf8_lossy(&same.stdout).contains("is not what was played"));
+    assert!(same.stderr.is_empty(), "{same:?}");
     let other = check(&folder.join("good.yml"));
     assert_eq!(other.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&other.stdout).contains("is not what was played"));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("is not what was played"));
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn files_of_a_newer_commit_are_listed() {
     let run = |options: &[&str]| {
         let arguments = [text(&folder), "--target", "core", "--page", text(&page)];
         let output = conform(&[&arguments[..], options].concat());
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.code(), said)
     };
     assert_eq!(run(&[]).0, Some(0));
@@ -269,6 +269,65 @@ fn files_of_a_newer_commit_are_listed() {
 
     std::fs::remove_file(folder.join("good.yml")).unwrap();
     assert_eq!(run(&["--check"]).0, Some(1), "a file is missing");
+}
+
+/// One file is one file, however often it is named, and a link is no way round in circles.
+#[cfg(unix)]
+#[test]
+fn no_file_is_counted_twice() {
+    let whole = folder("twice", "");
+    let folder = whole.join("cmap-format");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
+    std::os::unix::fs::symlink(".", folder.join("loop")).unwrap();
+    let paths = [text(&whole), text(&folder), text(&whole), "--target", "core"];
+    let output = conform(&paths);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let end = "1 files: 1 played, 0 not applicable, 0 left out, 0 unreadable\n\
+               1 passed, 0 failed, 0 skipped\n";
+    assert!(said.ends_with(end), "{said}");
+
+    std::os::unix::fs::symlink("nowhere", folder.join("lost.json")).unwrap();
+    std::fs::write(folder.join("good.yaml"), SCENARIO).unwrap();
+    std::fs::write(folder.join("odd|name.yml"), SCENARIO).unwrap();
+    for name in ["a", "b"] {
+        std::fs::create_dir(whole.join(name)).unwrap();
+        std::fs::write(whole.join(name).join("x.json"), "{}").unwrap();
+    }
+    let junit = whole.join("junit.xml");
+    let output = conform(&[text(&whole), "--target", "core", "--junit", text(&junit)]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stdout);
+    for part in [
+        "lost.json: ",
+        "good.yml is there, too\n",
+        "odd|name.yml: a name that no table can show\n",
+        "a/x.json: no format",
+        "b/x.json: no format",
+        "5 unreadable\n1 passed",
+    ] {
+        assert!(said.contains(part), "no {part:?} in {said}");
+    }
+    let xml = std::fs::read_to_string(&junit).unwrap();
+    assert!(xml.contains("tests=\"6\" failures=\"0\" errors=\"5\""), "{xml}");
+    let refused = conform(&[text(&whole), "--junit", text(&junit), "--page", text(&junit)]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+/// A format is told by the folder, wherever the command is run.
+#[test]
+fn paths_may_be_relative() {
+    let folder = folder("relative", "cmap-format");
+    std::fs::write(folder.join("good.yml"), SCENARIO).unwrap();
+    for path in [".", "good.yml"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_cenote"))
+            .args(["conform", path, "--target", "core"])
+            .current_dir(&folder)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.ends_with("1 passed, 0 failed, 0 skipped\n"), "{path}: {said}");
+    }
 }
 
 #[test]

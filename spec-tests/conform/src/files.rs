@@ -6,7 +6,8 @@ use crate::document::is_yaml;
 use crate::error::Unreadable;
 
 /// The file itself, or all files in the folder and the folders below it that are JSON, or YAML
-/// without a JSON file of the same name, in the order of their names.
+/// without a JSON file of the same name, in the order of their names. Symbolic links to folders are not
+/// followed.
 ///
 /// # Errors
 ///
@@ -16,16 +17,28 @@ pub fn test_files(path: &Path) -> Result<Vec<PathBuf>, Unreadable> {
     if !std::fs::metadata(path).map_err(unreadable)?.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let mut entries = std::fs::read_dir(path)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>, _>>())
-        .map_err(unreadable)?;
-    entries.retain(|entry| entry.is_dir() || is_test(entry));
-    entries.sort();
     let mut files = Vec::new();
-    for entry in entries {
-        files.extend(test_files(&entry)?);
-    }
+    collect(path, &mut files)?;
     Ok(files)
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
+    let entries = std::fs::read_dir(folder).and_then(|entries| {
+        let typed =
+            entries.map(|entry| entry.and_then(|it| Ok((it.path(), it.file_type()?.is_dir()))));
+        typed.collect::<Result<Vec<_>, _>>()
+    });
+    let mut entries =
+        entries.map_err(|source| Unreadable::Io { path: folder.to_owned(), source })?;
+    entries.sort();
+    for (path, is_folder) in entries {
+        if is_folder {
+            collect(&path, files)?;
+        } else if is_test(&path) && !path.is_dir() {
+            files.push(path);
+        }
+    }
+    Ok(())
 }
 
 /// As [`test_files`], but there must be one.

@@ -230,7 +230,7 @@ pub fn name_of(path: &Path) -> String {
         listed(path).and_then(|(folder, end, _)| Some((end, name.strip_prefix(folder).ok()?)));
     match below {
         Some((folder, below)) => format!("{folder}/{}", below.display()),
-        None => name.file_name().unwrap_or(name.as_os_str()).to_string_lossy().into_owned(),
+        None => name.display().to_string(),
     }
 }
 
@@ -241,6 +241,11 @@ impl Runner {
     ///
     /// Why it is not played, on these targets and against this server.
     pub(super) fn of(path: &Path, targets: &[Target], place: &Place) -> Result<Self, Reason> {
+        let is_odd = |letter: char| letter.is_control() || "|`".contains(letter);
+        if path.file_name().is_some_and(|name| name.to_string_lossy().contains(is_odd)) {
+            let path = path.display();
+            return Err(Reason::Unreadable(format!("{path}: a name that no table can show")));
+        }
         let rule = single(path).or_else(|| listed(path).map(|(_, _, rule)| rule));
         let runner = match rule {
             None => {

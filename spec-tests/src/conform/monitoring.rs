@@ -153,9 +153,14 @@ pub(super) fn play_round_trips(document: &Document) -> Result<Vec<Outcome>, Unre
         Average::Unknown(Null::Null) => None,
     };
     for milliseconds in known.into_iter().chain([file.new_rtt_ms]) {
+        let takes = Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
+        let takes = takes.filter(|takes| *takes < Duration::from_secs(3600));
+        let takes = takes.ok_or_else(|| {
+            document.refuse_in("", &format!("{milliseconds} ms is no round-trip time"))
+        })?;
         let reply =
             Map::from_iter([("ok".to_owned(), 1.into()), ("helloOk".to_owned(), true.into())]);
-        let checked = watched.check(&reply, Duration::from_secs_f64(milliseconds / 1000.0));
+        let checked = watched.check(&reply, takes);
         checked.map_err(|what| document.refuse_in("", &what))?;
     }
     let seen = watched.monitor.round_trip().map(|it| it.average.as_secs_f64() * 1000.0);
@@ -308,5 +313,8 @@ mod tests {
         assert_eq!(verdict(json!("NULL"), 20.0), Some(Verdict::Passed));
         assert!(matches!(verdict(json!(10.0), 12.1), Some(Verdict::Failed(_))));
         assert_eq!(verdict(json!("none"), 20.0), None, "not of the format");
+        for average in [json!(-5), json!(1e300), json!(4e6)] {
+            assert_eq!(verdict(average, 20.0), None, "no time");
+        }
     }
 }

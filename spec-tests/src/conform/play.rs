@@ -27,6 +27,12 @@ pub fn play(path: &Path, targets: &[Target], place: &Place) -> Result<Played, Un
     let mut played = Played::default();
     let mut files = Vec::new();
     for file in some_test_files(path)? {
+        let other = file.with_extension("yml");
+        if file.extension().is_some_and(|end| end == "yaml") && other.is_file() {
+            let reason = format!("{}: {} is there, too", file.display(), other.display());
+            played.unplayed.push(Unplayed { file, reason: Reason::Unreadable(reason) });
+            continue;
+        }
         let read = Runner::of(&file, targets, place)
             .and_then(|runner| Ok((Document::read_with_twin(&file)?, runner)));
         match read {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::report::{FAILED, Report, Test};
+use super::report::{FAILED, File, Report, Test};
+use crate::conform::Reason;
 
 /// A suite for each file and target, in the order of their names.
 pub(super) fn xml(report: &Report) -> String {
@@ -12,8 +13,13 @@ pub(super) fn xml(report: &Report) -> String {
         suites.entry((&test.file, test.target)).or_default().push(test);
     }
     let mut xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
-    let (tests, failed) = (report.tests.len(), report.failed);
-    let _ = writeln!(xml, "<testsuites name=\"conform\" tests=\"{tests}\" failures=\"{failed}\">");
+    let (failed, errors) = (report.failed, report.counts.unreadable);
+    let unplayed = report.files.iter().filter(|file| file.unplayed.is_some()).count();
+    let tests = report.tests.len() + unplayed;
+    let _ = writeln!(
+        xml,
+        "<testsuites name=\"conform\" tests=\"{tests}\" failures=\"{failed}\" errors=\"{errors}\">"
+    );
     for ((file, target), tests) in suites {
         let failed = tests.iter().filter(|test| test.verdict == FAILED).count();
         let skipped = tests.iter().filter(|test| does_not_count(test)).count();
@@ -25,6 +31,22 @@ pub(super) fn xml(report: &Report) -> String {
         );
         tests.into_iter().for_each(|test| case(&mut xml, test));
         xml.push_str("  </testsuite>\n");
+    }
+    for File { file, unplayed, .. } in &report.files {
+        let Some(reason) = unplayed else { continue };
+        let (element, errors, why) = match reason {
+            Reason::NotApplicable(why) => ("skipped", 0, format!("not applicable: {why}")),
+            Reason::LeftOut(why) => ("skipped", 0, format!("left out: {why}")),
+            Reason::Unreadable(why) => ("error", 1, why.clone()),
+        };
+        let (file, why) = (escape(file), escape(&why));
+        let _ = writeln!(
+            xml,
+            "  <testsuite name=\"{file}\" tests=\"1\" failures=\"0\" errors=\"{errors}\" skipped=\"{}\">\n    \
+             <testcase classname=\"{file}\" name=\"the whole file\"><{element} message=\"{why}\"/></testcase>\n  \
+             </testsuite>",
+            1 - errors,
+        );
     }
     xml.push_str("</testsuites>\n");
     xml
@@ -94,7 +116,7 @@ mod tests {
         let report = Report::new(Played { outcomes, unplayed: Vec::new() });
         let xml = xml(&report);
         for part in [
-            "<testsuites name=\"conform\" tests=\"3\" failures=\"1\">",
+            "<testsuites name=\"conform\" tests=\"3\" failures=\"1\" errors=\"0\">",
             "a&lt;b on core\" tests=\"3\" failures=\"1\" skipped=\"1\">",
             "name=\"good\"/>",
             "name=\"bad\"><failure message=\"failed\">saw &quot;1&quot; &amp; \u{fffd}&#10;more</failure>",

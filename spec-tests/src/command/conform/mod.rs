@@ -6,10 +6,10 @@ mod report;
 
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use self::report::Report;
+use crate::command::output;
 use crate::conform::{self, Foreign, Place, Played, Target};
 
 /// Arguments of `cenote conform`.
@@ -54,32 +54,49 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
     let is_played = |target: &Target| *target != Target::Core || arguments.uri.is_none();
     let targets: Vec<_> = targets.into_iter().filter(is_played).collect();
     // Before it all: playing takes its time.
+    let written = [("--junit", arguments.junit.as_deref()), ("--page", arguments.page.as_deref())];
+    output::expect_different(&written)?;
     if let Some(file) = &arguments.page {
         page::read(file)?;
     }
     if let Some(file) = &arguments.junit {
-        OpenOptions::new().append(true).create(true).open(file).map_err(at_fault(file))?;
+        // Nor does an old report stay there if nothing comes of this run.
+        std::fs::write(file, "").map_err(at_fault(file))?;
     }
+    let paths = distinct(&arguments.paths)?;
     let mut played = Played::default();
-    for path in &arguments.paths {
+    for path in &paths {
         let Played { outcomes, unplayed } = conform::play(path, &targets, &place)?;
         played.outcomes.extend(outcomes);
         played.unplayed.extend(unplayed);
     }
     let report = Report::new(played);
     if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        output::print(format_args!("{}\n", serde_json::to_string_pretty(&report)?))?;
     } else {
-        report.print();
+        output::print(report.text())?;
     }
     if let Some(file) = &arguments.junit {
         std::fs::write(file, junit::xml(&report)).map_err(at_fault(file))?;
     }
     let mut is_good = report.is_good();
     if let Some(file) = &arguments.page {
-        is_good &= page::write(&report, &arguments.paths, file, arguments.check)?;
+        is_good &= page::write(&report, &paths, file, arguments.check)?;
     }
     Ok(is_good)
+}
+
+/// The paths without those that are below another one, in full: the folder of a file determines its format.
+fn distinct(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
+    let mut distinct: Vec<(PathBuf, PathBuf)> = Vec::new();
+    for path in paths {
+        let real = std::fs::canonicalize(path).map_err(at_fault(path))?;
+        if !distinct.iter().any(|(_, other)| real.starts_with(other)) {
+            distinct.retain(|(_, other)| !other.starts_with(&real));
+            distinct.push((std::path::absolute(path).map_err(at_fault(path))?, real));
+        }
+    }
+    Ok(distinct.into_iter().map(|(path, _)| path).collect())
 }
 
 fn at_fault(file: &Path) -> impl Fn(std::io::Error) -> String {

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::at_fault;
 use super::report::{File, FileCounts, NOT_APPLICABLE, PASSED, Report, Test, TestCounts};
-use crate::command::output::printable;
+use crate::command::output::tell;
 use crate::conform::{Reason, Target};
 
 const BEGIN: &str = "<!-- cenote conform --page: from here -->\n";
@@ -49,13 +49,13 @@ pub(super) fn write(
     let new: Vec<_> = report.files.iter().map(|it| &*it.file).filter(|it| !is_known(it)).collect();
     let is_of_another_commit = !table.contains(&header);
     if is_of_another_commit {
-        println!("{header} They are not those of {}.", page.display());
-        new.iter().for_each(|file| println!("new            {}", printable(file)));
+        tell(format_args!("{header} They are not those of {}.", page.display()));
+        new.iter().for_each(|file| tell(format_args!("new            {file}")));
     }
     let rendered = render(report, |file| !is_of_another_commit || is_known(file));
     let is_up_to_date = without_header(&table) == without_header(&rendered);
     if !is_up_to_date {
-        println!("{} is not what was played: write it with --page", page.display());
+        tell(format_args!("{} is not what was played: write it with --page", page.display()));
     }
     Ok(is_up_to_date)
 }
@@ -214,6 +214,12 @@ fn commit_of(path: &Path) -> Option<String> {
     let is_commit = |word: &&str| word.len() == 40 && word.bytes().all(|it| it.is_ascii_hexdigit());
     let noted = note.as_deref().and_then(|note| note.split('`').find(is_commit)).map(str::to_owned);
     noted.or_else(|| {
+        // Another repository may be around files that are not its own.
+        let tracked = ["ls-files", "--error-unmatch", "."];
+        let tracked = Command::new("git").arg("-C").arg(path).args(tracked).output().ok()?;
+        if !tracked.status.success() {
+            return None;
+        }
         let asked = Command::new("git").arg("-C").arg(path).args(["rev-parse", "HEAD"]).output();
         let commit = String::from_utf8(asked.ok()?.stdout).ok()?;
         Some(commit.trim().to_owned()).filter(|commit| is_commit(&commit.as_str()))

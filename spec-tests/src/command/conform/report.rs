@@ -1,7 +1,7 @@
 //! What became of all files, for people and for machines.
 
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
@@ -84,12 +84,19 @@ impl Report {
         self.passed > 0 && self.failed == 0 && self.counts.unreadable == 0
     }
 
-    pub(super) fn print(&self) {
+    /// A line for each test, and for each file that is not played; then the counts.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
         for Test { file, target, description, verdict, because } in &self.tests {
             let file = file.rsplit('/').next().unwrap_or_default();
-            println!("{verdict:<14} {target:<5} {}: {}", printable(file), printable(description));
+            let _ = writeln!(
+                text,
+                "{verdict:<14} {target:<5} {}: {}",
+                printable(file),
+                printable(description)
+            );
             for line in because.iter().flat_map(|because| because.lines()) {
-                println!("{:<14} {}", "", printable(line));
+                let _ = writeln!(text, "{:<14} {}", "", printable(line));
             }
         }
         for File { file, unplayed, .. } in &self.files {
@@ -97,18 +104,19 @@ impl Report {
                 None => {}
                 // Its message names the file, and the line.
                 Some(Reason::Unreadable(why)) => {
-                    println!("{UNREADABLE:<14} {}", printable(why));
+                    let _ = writeln!(text, "{UNREADABLE:<14} {}", printable(why));
                 }
                 Some(Reason::NotApplicable(why)) => {
-                    println!("{NOT_APPLICABLE:<14} {}: {why}", printable(file));
+                    let _ = writeln!(text, "{NOT_APPLICABLE:<14} {}: {why}", printable(file));
                 }
                 Some(Reason::LeftOut(why)) => {
-                    println!("{LEFT_OUT:<14} {}: {why}", printable(file));
+                    let _ = writeln!(text, "{LEFT_OUT:<14} {}: {why}", printable(file));
                 }
             }
         }
         let Self { passed, failed, skipped, counts, .. } = self;
-        println!("{counts}\n{passed} passed, {failed} failed, {skipped} skipped");
+        let _ = writeln!(text, "{counts}\n{passed} passed, {failed} failed, {skipped} skipped");
+        text
     }
 }
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use cenote_conform::document::nested::{self, read_variant};
-use cenote_conform::{RequirementId, parse_version};
+use cenote_conform::{RequirementId, Version, parse_version};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -38,14 +38,18 @@ pub(super) struct File {
 #[serde(try_from = "String")]
 struct SchemaVersion;
 
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(try_from = "String")]
+struct ServerVersion(Version);
+
 /// Where a test can be played. The endpoint has what these files need of any version, unless they want it to
 /// be older than 4.4.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Requirement {
     #[serde(default, rename = "minServerVersion")]
-    _min_server_version: Option<String>,
-    max_server_version: Option<String>,
+    _min_server_version: Option<ServerVersion>,
+    max_server_version: Option<ServerVersion>,
     pub(super) topologies: Option<Vec<Topology>>,
     /// Whether users have to authenticate, which they have to here.
     pub(super) auth: Option<bool>,
@@ -55,8 +59,7 @@ pub(super) struct Requirement {
 impl Requirement {
     /// Whether the server may not stream, which it does since 4.4.
     pub(super) fn is_before_streaming(&self) -> bool {
-        let newest = self.max_server_version.as_deref().and_then(parse_version);
-        newest.is_some_and(|newest| newest < [4, 4, 0])
+        self.max_server_version.is_some_and(|ServerVersion(newest)| newest < [4, 4, 0])
     }
 }
 
@@ -253,6 +256,15 @@ pub(super) struct ExpectLogMessage {
     pub(super) level: String,
     pub(super) component: String,
     pub(super) data: Map<String, Value>,
+}
+
+impl TryFrom<String> for ServerVersion {
+    type Error = String;
+
+    fn try_from(version: String) -> Result<Self, String> {
+        let parsed = parse_version(&version).map(Self);
+        parsed.ok_or_else(|| format!("`{version}` is not the version of a server"))
+    }
 }
 
 impl TryFrom<String> for SchemaVersion {

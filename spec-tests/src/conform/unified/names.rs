@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::PATIENCE;
 use super::expect::matching;
 use super::format::{
     Action, COMPONENTS, Definition, ExpectLogMessage, ExpectedEvent, File, Operation, Test,
@@ -92,6 +93,9 @@ impl Names {
             }
             Action::InsertOne { document: _, session } => {
                 session.iter().try_for_each(|session| self.has("session", session))
+            }
+            Action::Wait { ms } if u128::from(*ms) > PATIENCE.as_millis() => {
+                Err(wrong_at("ms", format!("{ms} is more than a test may take")))
             }
             Action::Wait { .. }
             | Action::Close

@@ -222,6 +222,10 @@ impl World {
     fn new_client(&self, definition: &ClientDefinition) -> Result<TestClient, String> {
         let several = definition.use_multiple_mongoses == Some(true);
         let uri = self.venue.uri(several, &definition.uri_options);
+        let parsed = ConnectionString::parse(&uri).map_err(|error| error.to_string())?;
+        if let Some(warning) = parsed.warnings().first() {
+            return Err(format!("uriOptions of {}: {warning}", definition.id));
+        }
         definition.observe_events.iter().try_for_each(|name| events::check_name(name))?;
         for (component, severity) in &definition.observe_log_messages {
             if !COMPONENTS.contains(&&**component) || severity != "debug" {
@@ -232,7 +236,6 @@ impl World {
         let logged = if components.is_empty() {
             None
         } else {
-            let parsed = ConnectionString::parse(&uri).map_err(|error| error.to_string())?;
             let port = shell::address(&parsed)?.port().ok_or("a server without a port")?;
             Some(LogListener::start(port, components)?)
         };
