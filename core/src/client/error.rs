@@ -19,6 +19,14 @@ pub enum ClientError {
     /// The connection failed, or the server refused.
     #[error(transparent)]
     Operation(#[from] OperationError),
+    /// The time of the whole operation was over: `timeoutMS`, or the timeout or deadline of the call.
+    #[error("the operation's {limit:?} were over: {source}")]
+    TimedOut {
+        /// How much time the operation had.
+        limit: Duration,
+        /// What it did then.
+        source: Box<ClientError>,
+    },
 }
 
 /// Why no server was selected. It shows the description of each server.
@@ -69,6 +77,28 @@ impl ClientError {
             Self::Operation(OperationError::Interrupted(_)) => {
                 retry_writes.label().into_iter().collect()
             }
+            Self::TimedOut { source, .. } => source.labels(retry_writes),
+        }
+    }
+
+    /// The same error as one of an operation that had this much time, if it is one of time.
+    // CS-15
+    #[must_use]
+    pub fn within(self, limit: Duration) -> Self {
+        if matches!(self, Self::TimedOut { .. }) || !self.is_timeout() {
+            return self;
+        }
+        Self::TimedOut { limit, source: Box::new(self) }
+    }
+
+    /// Whether a limit of time ran out: that of the operation, of selection, of the wait queue or of the socket.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        match self {
+            Self::Selection(error) => matches!(error, SelectionError::TimedOut { .. }),
+            Self::Pool(error) => error.is_timeout(),
+            Self::Operation(error) => error.is_timeout(),
+            Self::TimedOut { .. } => true,
         }
     }
 
@@ -79,6 +109,7 @@ impl ClientError {
             Self::Selection(_) => false,
             Self::Pool(error) => error.is_retryable(),
             Self::Operation(error) => error.is_retryable(),
+            Self::TimedOut { .. } => false,
         }
     }
 }

@@ -6,6 +6,7 @@
 //!   what is wanted    ──▶ Selector         by the last known type of a server
 //!   what is known     ──▶ choose           one of those that fit, or none
 //!                         SelectionError   and why, with every server in it
+//!   time that is left ──▶ with_max_time    how much of it the server gets
 //! ```
 //!
 //! A shell keeps a [pool](crate::pool) and a [monitor](crate::monitor) for each host, and calls
@@ -13,6 +14,7 @@
 
 mod error;
 mod event;
+mod max_time;
 mod selection;
 mod selector;
 mod settings;
@@ -20,6 +22,7 @@ mod status;
 
 pub use error::{ClientError, SelectionError};
 pub use event::ServerEvent;
+pub use max_time::with_max_time;
 pub use selection::{Candidate, choose, is_hopeless};
 pub use selector::Selector;
 pub use settings::ClientSettings;

@@ -62,7 +62,11 @@ pub fn is_hopeless(description: &ServerDescription) -> bool {
     match error.kind() {
         Kind::Protocol => error.stage() != Stage::TlsIo,
         Kind::Configuration => true,
-        Kind::Network | Kind::NetworkTimeout { .. } | Kind::Command(_) | Kind::Local => false,
+        Kind::Network
+        | Kind::NetworkTimeout { .. }
+        | Kind::NotSent { .. }
+        | Kind::Command(_)
+        | Kind::Local => false,
     }
 }
 

@@ -16,8 +16,8 @@ pub struct ClientSettings {
     pub is_watched: bool,
     /// `serverSelectionTimeoutMS`: how long a server is waited for; default 30 s.
     pub selection_timeout: Duration,
-    /// `timeoutMS`: how long a server and a connection together are waited for; `None`, the
-    /// default, and zero are without limit.
+    /// `timeoutMS`: how long an operation may take, from selection to the reply. Zero is without
+    /// limit; `None`, the default, leaves the older timeouts in force.
     pub operation_timeout: Option<Duration>,
 }
 
@@ -37,7 +37,7 @@ impl ClientSettings {
             by_address,
             is_watched: uri.topology.load_balanced != Some(true),
             selection_timeout: selection_timeout.unwrap_or(Self::SELECTION_TIMEOUT),
-            operation_timeout: uri.timeouts.operation.filter(|timeout| !timeout.is_zero()),
+            operation_timeout: uri.timeouts.operation,
         }
     }
 }
@@ -121,7 +121,8 @@ mod tests {
         assert_eq!(settings.selection_timeout, Duration::from_secs(30));
         assert_eq!((settings.operation_timeout, settings.is_watched), (None, true));
         let settings = of("mongodb://db/?loadBalanced=true&timeoutMS=0");
-        assert_eq!((settings.operation_timeout, settings.is_watched), (None, false));
+        let zero = Some(Duration::ZERO);
+        assert_eq!((settings.operation_timeout, settings.is_watched), (zero, false));
         let settings = of("mongodb://db/?serverSelectionTimeoutMS=7&timeoutMS=9");
         let ms = Duration::from_millis;
         assert_eq!((settings.selection_timeout, settings.operation_timeout), (ms(7), Some(ms(9))));

@@ -37,7 +37,7 @@ impl ConnectionError {
         }
         match (self.stage(), self.kind()) {
             // It names the option.
-            (_, Kind::Configuration) => None,
+            (_, Kind::Configuration | Kind::NotSent { .. }) => None,
             (_, Kind::Local) => Some("raise the limits of this process, or lower maxPoolSize"),
             (Stage::Dns, _) => Some("check the host name and the resolver"),
             (Stage::Tcp, Kind::NetworkTimeout { .. }) => {

@@ -37,6 +37,9 @@ pub enum ReplyPart {
     /// The command succeeded and its write concern was not met (`writeConcernError`). The
     /// application gets its reply; SDAM looks at the error all the same.
     WriteConcern,
+    /// The command succeeded, and one of its writes did not (`writeErrors`). Only
+    /// [`CommandError::timeout_in`] looks there.
+    Write,
 }
 
 impl CommandError {
@@ -51,6 +54,28 @@ impl CommandError {
         }
         let write_concern = field(reply, "writeConcernError")?.as_document()?;
         Some(Self::from_parts(ReplyPart::WriteConcern, write_concern, reply))
+    }
+
+    /// Finds out whether the server ran out of the time that a command gave it (`maxTimeMS`), at the top of its
+    /// reply, in `writeConcernError` or in one of `writeErrors`.
+    // CS-15
+    #[must_use]
+    pub fn timeout_in(reply: &RawDocument) -> Option<Self> {
+        let write_errors = field(reply, "writeErrors").and_then(RawBsonRef::as_array);
+        let mut writes = write_errors.into_iter().flatten().filter_map(Result::ok);
+        let of_a_write = || {
+            writes.find_map(|error| {
+                let error = Self::from_parts(ReplyPart::Write, error.as_document()?, reply);
+                error.is_timeout().then_some(error)
+            })
+        };
+        Self::from_reply(reply).filter(Self::is_timeout).or_else(of_a_write)
+    }
+
+    /// Whether the server ran out of the time that the command gave it (`maxTimeMS`): `MaxTimeMSExpired`.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        self.code == Some(MAX_TIME_EXPIRED)
     }
 
     /// The whole reply, with what a driver may need besides, such as `$clusterTime` or
@@ -95,6 +120,7 @@ impl fmt::Display for CommandError {
         match self.part {
             ReplyPart::Command => write!(f, "{}", OneLine::text(said))?,
             ReplyPart::WriteConcern => write!(f, "write concern: {}", OneLine::text(said))?,
+            ReplyPart::Write => write!(f, "write: {}", OneLine::text(said))?,
         }
         match (self.code, &self.code_name) {
             (Some(code), Some(name)) => write!(f, " (code {code}, {})", OneLine::name(name))?,
@@ -168,6 +194,9 @@ fn field<'a>(document: &'a RawDocument, key: &str) -> Option<RawBsonRef<'a>> {
     document.get(key).ok().flatten()
 }
 
+/// The server's code for `maxTimeMS` that ran out.
+const MAX_TIME_EXPIRED: i32 = 50;
+
 /// The codes of the retryable-reads specification: the state changes, and trouble behind the
 /// server that may be over at the next attempt.
 const RETRYABLE_CODES: [i32; 13] = [
@@ -185,3 +214,31 @@ const RETRYABLE_CODES: [i32; 13] = [
     13435, // NotPrimaryNoSecondaryOk
     13436, // NotPrimaryOrSecondary
 ];
+
+#[cfg(test)]
+mod tests {
+    use bson::{RawDocumentBuf, rawdoc};
+
+    use super::{CommandError, ReplyPart};
+
+    // CS-15
+    #[test]
+    fn the_servers_own_timeout_is_found_wherever_it_is() {
+        let part = |reply: &RawDocumentBuf| CommandError::timeout_in(reply).map(|it| it.part);
+        let (top, other) = (rawdoc! { "ok": 0, "code": 50 }, rawdoc! { "ok": 0, "code": 51 });
+        assert_eq!((part(&top), part(&other)), (Some(ReplyPart::Command), None));
+        let concern = rawdoc! { "ok": 1, "writeConcernError": { "code": 50 } };
+        assert_eq!(part(&concern), Some(ReplyPart::WriteConcern));
+        let writes =
+            rawdoc! { "ok": 1, "writeErrors": [{ "index": 0, "code": 11000 }, { "code": 50 }] };
+        assert_eq!(part(&writes), Some(ReplyPart::Write));
+        let shown = CommandError::timeout_in(&writes).expect("it is there").to_string();
+        assert_eq!(shown, "write: the server gave no reason (code 50)");
+        // Only the code counts, and only of an error.
+        let named = rawdoc! { "ok": 0, "code": 51, "codeName": "MaxTimeMSExpired" };
+        let result = rawdoc! { "ok": 1, "code": 50 };
+        assert_eq!((part(&named), part(&result)), (None, None));
+        // No other error of a single write concerns a connection.
+        assert!(CommandError::from_reply(&writes).is_none());
+    }
+}

@@ -32,6 +32,12 @@ pub enum Kind {
         /// How long this side waited.
         after: Duration,
     },
+    /// The time of the operation was over before its request was sent: the server knows nothing of it, and the
+    /// connection is as it was.
+    NotSent {
+        /// How much time the operation had.
+        after: Duration,
+    },
     /// The server replied, and the reply is an error. Never a network error.
     Command(CommandError),
     /// The other side answered something that must not be accepted: a malformed message, a
@@ -72,6 +78,15 @@ impl ConnectionError {
     pub fn timeout(stage: Stage, after: Duration) -> Self {
         let reason = format!("timed out after {after:?}");
         Self::new(stage, Kind::NetworkTimeout { after }, &reason, None)
+    }
+
+    /// The time of the operation, `after`, was over before the request was sent, or the rest of it was less than
+    /// a round trip to the server takes.
+    // CS-11, CS-14
+    #[must_use]
+    pub fn not_sent(stage: Stage, after: Duration) -> Self {
+        let reason = format!("timed out after {after:?}, before the request was sent");
+        Self::new(stage, Kind::NotSent { after }, &reason, None)
     }
 
     /// The server refused, as [`CommandError::from_reply`] found it.
@@ -153,6 +168,7 @@ impl ConnectionError {
             Kind::Command(error) => Some(error),
             Kind::Network
             | Kind::NetworkTimeout { .. }
+            | Kind::NotSent { .. }
             | Kind::Protocol
             | Kind::Configuration
             | Kind::Local => None,
@@ -164,7 +180,11 @@ impl ConnectionError {
     pub fn is_network_error(&self) -> bool {
         match self.kind() {
             Kind::Network | Kind::NetworkTimeout { .. } => true,
-            Kind::Command(_) | Kind::Protocol | Kind::Configuration | Kind::Local => false,
+            Kind::NotSent { .. }
+            | Kind::Command(_)
+            | Kind::Protocol
+            | Kind::Configuration
+            | Kind::Local => false,
         }
     }
 
@@ -175,10 +195,16 @@ impl ConnectionError {
         self.kind() == &Kind::Local
     }
 
-    /// Whether a limit of this side ran out.
+    /// Whether a limit of this side ran out, or the server's own for this command
+    /// ([`CommandError::is_timeout`]).
+    // CS-15
     #[must_use]
     pub fn is_timeout(&self) -> bool {
-        matches!(self.kind(), Kind::NetworkTimeout { .. })
+        match self.kind() {
+            Kind::NetworkTimeout { .. } | Kind::NotSent { .. } => true,
+            Kind::Command(error) => error.is_timeout(),
+            Kind::Network | Kind::Protocol | Kind::Configuration | Kind::Local => false,
+        }
     }
 
     /// The labels for the operation that failed on this account, each once.
@@ -215,7 +241,7 @@ impl ConnectionError {
             Kind::Command(error) => {
                 error.has_retryable_code() || error.has_label(label::RETRYABLE_ERROR)
             }
-            Kind::Protocol | Kind::Configuration | Kind::Local => false,
+            Kind::NotSent { .. } | Kind::Protocol | Kind::Configuration | Kind::Local => false,
         }
     }
 
@@ -226,7 +252,9 @@ impl ConnectionError {
     #[must_use]
     pub fn leaves_connection_healthy(&self) -> bool {
         match self.kind() {
-            Kind::Command(_) | Kind::Configuration => !self.stage().is_establishing(),
+            Kind::NotSent { .. } | Kind::Command(_) | Kind::Configuration => {
+                !self.stage().is_establishing()
+            }
             Kind::Network | Kind::NetworkTimeout { .. } | Kind::Protocol | Kind::Local => false,
         }
     }

@@ -15,6 +15,15 @@ pub enum OperationError {
 }
 
 impl OperationError {
+    /// Whether a limit of time ran out: `timeoutMS`, `socketTimeoutMS`, or that of the call.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        match self {
+            Self::Connection(error) => error.is_timeout(),
+            Self::Interrupted(_) => false,
+        }
+    }
+
     /// Whether an operation that may safely run twice is worth another attempt.
     #[must_use]
     pub fn is_retryable(&self) -> bool {

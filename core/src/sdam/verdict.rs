@@ -127,7 +127,7 @@ pub fn monitor_verdict(error: &ConnectionError) -> Verdict {
     }
     Verdict {
         server: ServerVerdict::Unknown { topology_version: None },
-        pool: PoolVerdict::Clear { interrupt: error.is_timeout() },
+        pool: PoolVerdict::Clear { interrupt: error.is_network_error() && error.is_timeout() },
         check: Check::Keep,
     }
 }

@@ -160,7 +160,7 @@ impl TraceCause for ConnectionError {
     fn summary(&self) -> CauseSummary {
         let kind = match self.kind() {
             Kind::Network => CauseKind::Network,
-            Kind::NetworkTimeout { .. } => CauseKind::NetworkTimeout,
+            Kind::NetworkTimeout { .. } | Kind::NotSent { .. } => CauseKind::NetworkTimeout,
             Kind::Command(_) => CauseKind::Command,
             Kind::Protocol => CauseKind::Protocol,
             Kind::Configuration => CauseKind::Configuration,

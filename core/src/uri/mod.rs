@@ -134,6 +134,17 @@ impl ConnectionString {
         })
     }
 
+    /// [`pool`](Self::pool) as a driver applies it: without `waitQueueTimeoutMS` where `timeoutMS` is set,
+    /// which covers check-outs.
+    // CS-07
+    #[must_use]
+    pub fn pool_options(&self) -> PoolOptions {
+        let mut options = self.pool.clone();
+        options.wait_queue_timeout =
+            options.wait_queue_timeout.filter(|_| self.timeouts.operation.is_none());
+        options
+    }
+
     /// Options that were ignored or are doubtful, in the order of the text.
     #[must_use]
     pub fn warnings(&self) -> &[UriWarning] {

@@ -55,8 +55,18 @@ pub struct TimeoutOptions {
     /// favour of `timeoutMS`.
     pub socket: Option<Duration>,
     /// `timeoutMS`: a whole operation. Unset is not the same as zero: it leaves the older timeouts
-    /// in force.
+    /// in force. It covers selection, check-out, establishment and the command together.
     pub operation: Option<Duration>,
+}
+
+impl TimeoutOptions {
+    /// `socketTimeoutMS` if it is in force: it has a limit, and `timeoutMS` is unset.
+    // CS-07
+    #[must_use]
+    pub fn socket_in_force(&self) -> Option<Duration> {
+        let is_in_force = |timeout: &Duration| self.operation.is_none() && !timeout.is_zero();
+        self.socket.filter(is_in_force)
+    }
 }
 
 /// How messages are compressed.
