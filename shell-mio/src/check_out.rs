@@ -31,8 +31,9 @@ impl<K: Connector<EventLoop>> Pool<K> {
     /// Checks out a connection: an available one, a new one, or the next one that becomes available.
     /// Callers that wait are served in the order in which they asked.
     ///
-    /// Blocks until its turn comes, for `waitQueueTimeoutMS` at most (without limit by default), and then
-    /// for as long as a connection that is opened for it takes.
+    /// Blocks until it has a connection, for `timeoutMS` at most. Without that option it blocks until its turn
+    /// comes, for `waitQueueTimeoutMS` at most (without limit by default), and then for as long as a connection
+    /// that is opened for it takes.
     ///
     /// # Errors
     ///
@@ -55,7 +56,7 @@ impl<K: Connector<EventLoop>> Pool<K> {
         self.check_out_for(Purpose::Other, None)
     }
 
-    /// As [`check_out`](Self::check_out), but fails at `deadline`, whatever `waitQueueTimeoutMS` is. The
+    /// As [`check_out`](Self::check_out), but fails at `deadline`, whatever `timeoutMS` and `waitQueueTimeoutMS` are. The
     /// deadline also covers a connection that is opened for this check-out.
     ///
     /// # Errors
@@ -103,6 +104,7 @@ impl<K: Connector<EventLoop>> Pool<K> {
         purpose: Purpose,
         deadline: Option<Instant>,
     ) -> Result<PooledConnection<K>, PoolError> {
+        let deadline = deadline.or_else(|| self.driver().end_of_operation());
         check_out(self.driver(), Location::caller(), purpose, deadline)
     }
 
@@ -171,7 +173,7 @@ impl<K: Connector<EventLoop>> Pool<K> {
     /// reports no errors. Connections beyond the minimum may become idle for too long and close again.
     ///
     /// It checks connections out, `maxConnecting` at a time, and checks all of them in at the end: until
-    /// then other callers do not get them. Each of its check-outs waits for `waitQueueTimeoutMS` at most.
+    /// then other callers do not get them. Each of its check-outs waits as long as [`check_out`](Self::check_out) does.
     /// The pool has to be [`ready`](Self::ready).
     ///
     /// # Errors
@@ -197,9 +199,10 @@ impl<K: Connector<EventLoop>> Pool<K> {
                 return Ok(count(&held));
             }
             // All requests before any wait, so that connections are opened in parallel.
-            let request = |_| Request::new(self.driver(), caller, Purpose::Other, None);
+            let deadline = self.driver().end_of_operation();
+            let request = |_| Request::new(self.driver(), caller, Purpose::Other, deadline);
             let requests: Vec<_> = (0..batch).map(request).collect();
-            let deadline = self.driver().end_of_wait();
+            let deadline = deadline.or_else(|| self.driver().end_of_wait());
             for request in requests {
                 let answer = match request {
                     Ok(answer) => answer,

@@ -143,6 +143,7 @@ pub use cenote_shell::interrupt::Interrupter;
 pub use cenote_shell::leak::LeakReport;
 #[cfg(feature = "metrics")]
 pub use cenote_shell::metrics::Metrics;
+pub use cenote_shell::operation::OperationOptions;
 pub use cenote_shell::trace::{Recording, RecordingError};
 pub use client::{Client, ClientBuilder, Pinned};
 pub use connection::{Connection, MongoConnector, RawStream};

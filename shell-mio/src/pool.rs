@@ -3,6 +3,7 @@ use std::io;
 use std::panic::Location;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::DriverInfo;
@@ -141,6 +142,12 @@ impl<K: Connector<EventLoop>> Pool<K> {
     #[must_use]
     pub fn dropped_events(&self) -> u64 {
         self.pool.dropped_events()
+    }
+
+    /// Says how long a round trip to the server takes at least:
+    /// [`cenote_shell::pool::Pool::set_min_round_trip`].
+    pub fn set_min_round_trip(&self, time: Duration) {
+        self.pool.set_min_round_trip(time);
     }
 
     /// The state and the counts now.

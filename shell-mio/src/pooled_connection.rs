@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 use bson::RawDocumentBuf;
 use cenote_core::error::{ConnectionError, OperationError};
 use cenote_core::pool::{Purpose, ServiceId};
+use cenote_shell::operation::OperationOptions;
 use cenote_shell::pool::{self, GuardParts};
 
 use crate::event_loop::EventLoop;
@@ -96,6 +97,10 @@ impl<K: Connector<EventLoop>> PooledConnection<K> {
         operation: impl FnOnce(&'c mut K::Connection) -> Result<R, ConnectionError>,
     ) -> Result<R, OperationError> {
         self.guard.run_blocking(operation)
+    }
+
+    pub(crate) fn with_round_trip(&self, options: OperationOptions) -> OperationOptions {
+        self.guard.with_round_trip(options)
     }
 
     pub(crate) fn show_write_concern_error(&self, reply: RawDocumentBuf) -> RawDocumentBuf {

@@ -126,6 +126,7 @@ impl<K: Connector<EventLoop>> PoolSource<K> {
     /// As [`check_out_before`](Self::check_out_before), and says what the connection is for:
     /// [`Pool::check_out_for`].
     pub fn check_out_for(&mut self, purpose: Purpose, deadline: Option<Instant>) -> RequestId {
+        let deadline = deadline.or_else(|| self.pool.driver().end_of_operation());
         self.last_request += 1;
         let request = RequestId(self.last_request);
         let waiter = || {

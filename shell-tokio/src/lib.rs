@@ -98,6 +98,7 @@ pub use cenote_shell::fork::ForkError;
 pub use cenote_shell::leak::LeakReport;
 #[cfg(feature = "metrics")]
 pub use cenote_shell::metrics::Metrics;
+pub use cenote_shell::operation::OperationOptions;
 pub use cenote_shell::trace::{Recording, RecordingError};
 
 pub use self::runtime::Tokio;

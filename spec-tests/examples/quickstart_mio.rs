@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_endpoint::{Endpoint, ListenOptions, Settings, User};
-use cenote_mio::Pool;
 use cenote_mio::bson::rawdoc;
+use cenote_mio::{OperationOptions, Pool};
 
 fn main() -> Result<(), Box<dyn Error>> {
     // A server with TLS and a login. Any MongoDB server will do.
@@ -39,7 +39,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     // With a limit for everything: its turn, the connection, the command.
     let deadline = Instant::now() + Duration::from_secs(5);
     let mut connection = pool.check_out_before(deadline)?;
-    let reply = connection.command_before("test", &rawdoc! { "find": "greetings" }, deadline)?;
+    let options = OperationOptions::new().with_deadline(deadline);
+    let reply = connection.command_with("test", &rawdoc! { "find": "greetings" }, options)?;
     let found = reply.get_document("cursor")?.get_array("firstBatch")?.into_iter().count();
     println!("{found} greetings, by {:?}", connection.description().mechanism);
     drop(connection); // Comes back.

@@ -78,6 +78,7 @@ pub mod log;
 pub mod metrics;
 #[cfg(feature = "tls")]
 pub mod monitor;
+pub mod operation;
 pub mod outbox;
 pub mod platform;
 pub mod pool;

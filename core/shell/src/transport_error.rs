@@ -18,6 +18,8 @@ pub enum TransportError {
     Closed,
     /// A time limit passed: how long it was.
     TimedOut(Duration),
+    /// That was the operation's, and was over before its request was sent; the connection is as it was.
+    NotSent(Duration),
     /// The peer broke the protocol.
     Wire(WireError),
     /// The caller's request is invalid, or comes at the wrong time; nothing was sent.
@@ -49,6 +51,7 @@ impl TransportError {
             Self::Io(error) => ConnectionError::network(stage, error),
             Self::Closed => ConnectionError::network(stage, "closed by the peer"),
             Self::TimedOut(after) => ConnectionError::timeout(stage, after),
+            Self::NotSent(after) => ConnectionError::not_sent(stage, after),
             // The end in the middle of a message is an end, and does not break the protocol.
             Self::Wire(error @ WireError::EndOfStream { .. }) => {
                 ConnectionError::network(stage, error)

@@ -13,7 +13,8 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerStatus};
 use cenote_core::connect::DriverInfo;
 use cenote_core::pool::Purpose;
-use cenote_shell::client::{self, BuiltClient, ClientInner, ClientPlan, Server};
+use cenote_shell::client::{self, BuiltClient, ClientInner, ClientLimit, ClientPlan, Server};
+use cenote_shell::operation::OperationOptions;
 
 use crate::check_out::check_out;
 use crate::connection::MongoConnector;
@@ -138,8 +139,45 @@ impl Client {
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, ClientError> {
-        let mut connection = self.check_out(&Selector::Primary)?;
-        Ok(connection.command(database, command)?)
+        self.command_with(database, command, OperationOptions::new())
+    }
+
+    /// As [`command`](Self::command), with options of this call.
+    ///
+    /// The time of the operation, `timeoutMS` or that of the call, is for selection, check-out, a connection that is
+    /// opened for it, and the command together; of that `serverSelectionTimeoutMS` at most is for what comes before
+    /// the command. The server gets the rest as `maxTimeMS`, less a round trip: see
+    /// [`Connection::command_with`](crate::Connection::command_with).
+    ///
+    /// # Errors
+    ///
+    /// As [`command`](Self::command); [`ClientError::TimedOut`] when the time of the operation was over.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use bson::rawdoc;
+    /// use cenote_mio::OperationOptions;
+    ///
+    /// # fn example(client: cenote_mio::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let options = OperationOptions::new().with_timeout(Duration::from_millis(200));
+    /// let reply = client.command_with("admin", &rawdoc! { "ping": 1 }, options)?;
+    /// println!("{reply:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn command_with(
+        &self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<RawDocumentBuf, ClientError> {
+        let (caller, limit) = (Location::caller(), self.inner.limit(options));
+        let checked_out = self.check_out_at(caller, &Selector::Primary, Purpose::Other, limit);
+        let (_, mut connection) = checked_out?;
+        let reply = connection.command_with(database, command, limit.options);
+        reply.map_err(|error| limit.named(error))
     }
 
     /// Checks out a connection to a server that fits, passes it to `operation`, and checks it in.
@@ -160,7 +198,8 @@ impl Client {
     /// Checks out a connection to a server that fits. Dropping it checks it in.
     ///
     /// Blocks until there is such a server, for `serverSelectionTimeoutMS` at most, by default 30 s, and for a
-    /// connection as [`Pool::check_out`] does; `timeoutMS` is for both together.
+    /// connection as [`Pool::check_out`] does. With `timeoutMS`, the smaller of both is for selection and check-out
+    /// together, and each command on the connection then has `timeoutMS` of its own.
     ///
     /// # Errors
     ///
@@ -182,7 +221,22 @@ impl Client {
         &self,
         selector: &Selector,
     ) -> Result<PooledConnection<MongoConnector>, ClientError> {
-        let checked_out = self.check_out_at(Location::caller(), selector, Purpose::Other);
+        self.check_out_with(selector, OperationOptions::new())
+    }
+
+    /// As [`check_out`](Self::check_out), with a limit of this call for selection and check-out.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_out`](Self::check_out).
+    #[track_caller]
+    pub fn check_out_with(
+        &self,
+        selector: &Selector,
+        options: OperationOptions,
+    ) -> Result<PooledConnection<MongoConnector>, ClientError> {
+        let (caller, limit) = (Location::caller(), self.inner.limit(options));
+        let checked_out = self.check_out_at(caller, selector, Purpose::Other, limit);
         checked_out.map(|(_, connection)| connection)
     }
 
@@ -191,10 +245,12 @@ impl Client {
         caller: &'static Location<'static>,
         selector: &Selector,
         purpose: Purpose,
+        limit: ClientLimit,
     ) -> Result<(&Arc<Server<EventLoop>>, PooledConnection<MongoConnector>), ClientError> {
-        let deadline = self.inner.operation_deadline();
-        let server = self.inner.wait_for_server_blocking(selector, deadline)?;
-        Ok((server, check_out(server.pool().driver(), caller, purpose, deadline)?))
+        let server = self.inner.wait_for_server_blocking(selector, limit.check_out);
+        let server = server.map_err(|error| limit.named(error))?;
+        let checked_out = check_out(server.pool().driver(), caller, purpose, limit.check_out);
+        Ok((server, checked_out.map_err(|error| limit.named(error))?))
     }
 
     /// The pool of a host of this client.

@@ -5,6 +5,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::Purpose;
 use cenote_shell::client::PinnedState;
+use cenote_shell::operation::OperationOptions;
 
 use super::Client;
 use crate::check_out::check_out;
@@ -49,7 +50,9 @@ impl Client {
     /// There is no such server, or no connection.
     #[track_caller]
     pub fn pin(&self, selector: &Selector, purpose: Purpose) -> Result<Pinned, ClientError> {
-        let (server, connection) = self.check_out_at(Location::caller(), selector, purpose)?;
+        let limit = self.inner.limit(OperationOptions::new());
+        let caller = Location::caller();
+        let (server, connection) = self.check_out_at(caller, selector, purpose, limit)?;
         Ok(Pinned { state: PinnedState::new(server, purpose, connection) })
     }
 }
@@ -74,7 +77,8 @@ impl Pinned {
             Some(connection) => connection,
             None => {
                 let (server, purpose) = (self.state.server(), self.state.purpose());
-                let checked_out = check_out(server.pool().driver(), caller, purpose, None);
+                let driver = server.pool().driver();
+                let checked_out = check_out(driver, caller, purpose, driver.end_of_operation());
                 checked_out.map_err(ClientError::from)?
             }
         };

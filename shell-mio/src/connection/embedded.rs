@@ -2,11 +2,13 @@
 
 use std::io::ErrorKind;
 use std::task::Poll;
+use std::time::Instant;
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::Flags;
-use cenote_shell::connection::judge;
+use cenote_shell::connection::judge_within;
+use cenote_shell::operation::{OperationLimit, OperationOptions};
 use cenote_shell::transport_error::TransportError;
 
 use super::{Connection, MongoConnector};
@@ -14,16 +16,50 @@ use crate::pooled_connection::PooledConnection;
 
 impl Connection {
     /// Begins a command without blocking, for an application with an event loop of its own;
-    /// [`advance`](Self::advance) goes on with it. It has no timeout but the application's.
+    /// [`advance`](Self::advance) goes on with it. `timeoutMS` limits it until its [deadline](Self::deadline);
+    /// `socketTimeoutMS` is up to the application.
     ///
     /// # Errors
     ///
     /// The command cannot be sent, or another one is under way.
     pub fn begin(&mut self, database: &str, command: &RawDocument) -> Result<(), ConnectionError> {
-        let begun = self.socket.never_block().map_err(TransportError::from);
-        begun
-            .and_then(|()| self.transport.begin(command, Some(database), Flags::NONE))
-            .map_err(|error| error.at(Stage::Operation))
+        self.begin_with(database, command, OperationOptions::new())
+    }
+
+    /// As [`begin`](Self::begin), with options of this call, which are those of
+    /// [`command_with`](Self::command_with).
+    ///
+    /// # Errors
+    ///
+    /// As [`begin`](Self::begin).
+    pub fn begin_with(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<(), ConnectionError> {
+        let limit = self.limit(options);
+        self.begin_within(database, command, limit).map_err(|error| error.at(Stage::Operation))?;
+        self.of_exchange = Some(limit);
+        Ok(())
+    }
+
+    fn begin_within(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        limit: OperationLimit,
+    ) -> Result<(), TransportError> {
+        self.socket.never_block()?;
+        let command = limit.bound(command, Instant::now)?;
+        self.transport.begin(&command, Some(database), Flags::NONE)
+    }
+
+    /// When the command that was [begun](Self::begin) fails: [`advance`](Self::advance) is to be called then, too.
+    /// `None` is without limit.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        Some(self.of_exchange?.deadline?.at)
     }
 
     /// Goes on with a command that was [begun](Self::begin), as far as it can without blocking. Returns
@@ -34,6 +70,18 @@ impl Connection {
     ///
     /// As [`command`](Self::command).
     pub fn advance(&mut self) -> Poll<Result<RawDocumentBuf, ConnectionError>> {
+        let limit = self.of_exchange;
+        let outcome = self.advance_within(limit.unwrap_or_default());
+        if outcome.is_ready() {
+            self.of_exchange = None;
+        }
+        outcome
+    }
+
+    fn advance_within(
+        &mut self,
+        limit: OperationLimit,
+    ) -> Poll<Result<RawDocumentBuf, ConnectionError>> {
         loop {
             let mut io = self.socket.io();
             let step = if self.transport.is_writing() {
@@ -43,9 +91,13 @@ impl Connection {
             };
             match TransportError::split_would_block(step) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return Poll::Pending,
+                // After a look at what is there by now: a reply in time counts.
+                Err(_) => match limit.check_before_read(Instant::now) {
+                    Ok(()) => return Poll::Pending,
+                    Err(late) => return Poll::Ready(Err(late.at(Stage::Operation))),
+                },
                 Ok(Ok(None)) => {}
-                Ok(Ok(Some(reply))) => return Poll::Ready(judge(reply)),
+                Ok(Ok(Some(reply))) => return Poll::Ready(judge_within(limit, reply)),
                 Ok(Err(error)) => return Poll::Ready(Err(error.at(Stage::Operation))),
             }
         }
@@ -59,7 +111,23 @@ impl PooledConnection<MongoConnector> {
     ///
     /// As [`Connection::begin`], or the pool interrupted the connection.
     pub fn begin(&mut self, database: &str, command: &RawDocument) -> Result<(), OperationError> {
-        self.run(|connection| connection.begin(database, command))
+        self.begin_with(database, command, OperationOptions::new())
+    }
+
+    /// [`Connection::begin_with`]. A command that is not sent, because its time is over, leaves the connection
+    /// healthy.
+    ///
+    /// # Errors
+    ///
+    /// As [`begin`](Self::begin).
+    pub fn begin_with(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<(), OperationError> {
+        let options = self.with_round_trip(options);
+        self.run(|connection| connection.begin_with(database, command, options))
     }
 
     /// [`Connection::advance`]. An error that leaves the connection unfit marks it. An interrupt of the pool

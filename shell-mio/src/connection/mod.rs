@@ -14,13 +14,14 @@ mod timeout;
 use std::convert::Infallible;
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::time::Duration;
+use std::time::Instant;
 
 use cenote_core::connect::ConnectionDescription;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::MessageLimit;
 use cenote_shell::connection::{self, ConnectionParts, OpenedConnection, Transport};
 use cenote_shell::interrupt::Interrupter;
+use cenote_shell::operation::{CommandTimeouts, OperationLimit, OperationOptions};
 use cenote_shell::transport_error::TransportError;
 
 use self::blocking_socket::{BlockingSocket, Io};
@@ -50,7 +51,8 @@ pub type MongoConnector = connection::MongoConnector<EventLoop>;
 
 /// A connection to a server, authenticated and ready.
 ///
-/// `socketTimeoutMS` limits each wait for the socket, to write and to read.
+/// `timeoutMS` limits each command together with its reply, unless the call has a limit of its own: see
+/// [`cenote_shell::operation`]. Without one, `socketTimeoutMS` limits each wait for the socket, to write and to read.
 ///
 /// ```no_run
 /// use bson::rawdoc;
@@ -66,7 +68,9 @@ pub struct Connection {
     socket: BlockingSocket,
     transport: Transport,
     description: Box<ConnectionDescription>,
-    socket_timeout: Option<Duration>,
+    timeouts: CommandTimeouts,
+    /// Of a message of the driver's own, until its reply is there.
+    of_exchange: Option<OperationLimit>,
 }
 
 impl Connection {
@@ -100,32 +104,31 @@ impl Connection {
         }
     }
 
-    fn timeout(&self) -> Timeout {
-        Timeout::new(self.socket_timeout, None)
+    fn limit(&self, options: OperationOptions) -> OperationLimit {
+        self.timeouts.limit(options, Instant::now)
     }
 
     /// Blocks until the request that was begun is written. If the time is over before its first byte, nothing
     /// was begun.
     // CS-11.
-    fn write(&mut self, timeout: Timeout) -> Result<(), TransportError> {
-        match timeout.next() {
-            Ok(wait) => {
-                self.repeat(wait, timeout, |transport, mut io| Ok(transport.write(&mut io)?))
-            }
-            Err(after) => {
-                self.transport.withdraw();
-                Err(TransportError::TimedOut(after))
-            }
+    fn write(&mut self, limit: OperationLimit) -> Result<(), TransportError> {
+        if let Err(late) = limit.check_before_write(Instant::now) {
+            self.transport.withdraw();
+            return Err(late);
         }
+        let timeout = Timeout::from(limit);
+        let wait = timeout.next()?;
+        self.repeat(wait, timeout, |transport, mut io| Ok(transport.write(&mut io)?))
     }
 
     /// Blocks until `read` is done, as [`Transport::read`]. What was read when the time is over stays in the
     /// transport.
     fn read<T>(
         &mut self,
-        timeout: Timeout,
+        limit: OperationLimit,
         read: impl FnMut(&mut Transport, Io<'_>) -> Result<T, TransportError>,
     ) -> Result<T, TransportError> {
+        let timeout = Timeout::from(limit);
         self.repeat(timeout.next()?, timeout, read)
     }
 
@@ -153,13 +156,13 @@ impl Connection {
 
 impl OpenedConnection<EventLoop> for Connection {
     fn from_opened(opened: connection::Connection<EventLoop>) -> io::Result<Self> {
-        let ConnectionParts { runtime, stream, transport, description, socket_timeout, .. } =
+        let ConnectionParts { runtime, stream, transport, description, timeouts, .. } =
             opened.into_parts();
         let mut socket = BlockingSocket::new(stream.end()?);
         if !runtime.is_embedded() {
             socket.block_for(None)?;
         }
-        Ok(Self { socket, transport, description, socket_timeout })
+        Ok(Self { socket, transport, description, timeouts, of_exchange: None })
     }
 
     fn is_reusable(&self) -> bool {

@@ -5,9 +5,10 @@ use std::time::Instant;
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, OperationError, Stage};
 use cenote_core::wire::{Flags, MessageBuf};
-use cenote_shell::connection::{judge, require_unacknowledged};
+use cenote_shell::connection::{judge_within, require_unacknowledged};
+use cenote_shell::operation::{OperationLimit, OperationOptions};
+use cenote_shell::transport_error::TransportError;
 
-use super::timeout::Timeout;
 use super::{Connection, MongoConnector};
 use crate::pooled_connection::PooledConnection;
 
@@ -26,37 +27,44 @@ impl Connection {
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, ConnectionError> {
-        self.command_within(self.timeout(), database, command)
+        self.command_with(database, command, OperationOptions::new())
     }
 
-    /// As [`command`](Self::command), but fails at `deadline`. If that is over before the first byte is sent,
-    /// none is, and the connection stays [reusable](Self::is_reusable).
+    /// As [`command`](Self::command), with options of this call.
+    ///
+    /// With a limit, which may be `timeoutMS`, the command is sent with the `maxTimeMS` that is left of it, and must
+    /// not bring its own: the server refuses the field twice. If the time is over before the command is sent, it is
+    /// not sent, and the connection stays [reusable](Self::is_reusable).
     ///
     /// # Errors
     ///
-    /// As [`command`](Self::command).
-    // CS-11.
-    pub fn command_before(
+    /// As [`command`](Self::command); and with a limit also when the server has run out of time for a part of the
+    /// command only (code 50 in `writeErrors` or `writeConcernError`).
+    /// [`ConnectionError::is_timeout`] tells all of these.
+    pub fn command_with(
         &mut self,
         database: &str,
         command: &RawDocument,
-        deadline: Instant,
+        options: OperationOptions,
     ) -> Result<RawDocumentBuf, ConnectionError> {
-        let timeout = Timeout::new(self.socket_timeout, Some(deadline));
-        self.command_within(timeout, database, command)
+        let limit = self.limit(options);
+        let sent = self.send_within(command, database, Flags::NONE, limit);
+        let reply =
+            sent.and_then(|()| self.read(limit, |transport, mut io| transport.read(&mut io)));
+        judge_within(limit, reply.map_err(|error| error.at(Stage::Operation))?)
     }
 
-    fn command_within(
+    /// Sends the command of an operation, unless its time is over.
+    fn send_within(
         &mut self,
-        timeout: Timeout,
-        database: &str,
         command: &RawDocument,
-    ) -> Result<RawDocumentBuf, ConnectionError> {
-        let begun = self.transport.begin(command, Some(database), Flags::NONE);
-        let sent = begun.and_then(|()| self.write(timeout));
-        let reply =
-            sent.and_then(|()| self.read(timeout, |transport, mut io| transport.read(&mut io)));
-        judge(reply.map_err(|error| error.at(Stage::Operation))?)
+        database: &str,
+        flags: Flags,
+        limit: OperationLimit,
+    ) -> Result<(), TransportError> {
+        let command = limit.bound(command, Instant::now)?;
+        self.transport.begin(&command, Some(database), flags)?;
+        self.write(limit)
     }
 
     /// Sends a command without a reply: a write with `writeConcern: {w: 0}`. Returns when the operating
@@ -72,8 +80,8 @@ impl Connection {
         command: &RawDocument,
     ) -> Result<(), ConnectionError> {
         require_unacknowledged(command)?;
-        let begun = self.transport.begin(command, Some(database), Flags::MORE_TO_COME);
-        let sent = begun.and_then(|()| self.write(self.timeout()));
+        let limit = self.limit(OperationOptions::new());
+        let sent = self.send_within(command, database, Flags::MORE_TO_COME, limit);
         sent.map_err(|error| error.at(Stage::Operation))
     }
 }
@@ -91,7 +99,8 @@ impl Connection {
     /// [replies](Self::receive) must refer to the request id of its header.
     ///
     /// After a message with `moreToCome` there is no reply: the connection is free once this returns. After
-    /// one with `exhaustAllowed`, any number of replies may come.
+    /// one with `exhaustAllowed`, any number of replies may come. `timeoutMS` is for the message and its first reply
+    /// together, and then for each further reply; `maxTimeMS` is the driver's.
     ///
     /// ```no_run
     /// use bson::rawdoc;
@@ -120,8 +129,10 @@ impl Connection {
     /// [limit](Self::message_limit), its header has another length, it is no OP_MSG or already compressed,
     /// or a reply is still to come.
     pub fn send(&mut self, message: &[u8]) -> Result<(), ConnectionError> {
+        let limit = self.limit(OperationOptions::new());
+        self.of_exchange = Some(limit);
         let begun = self.transport.begin_message(message);
-        let sent = begun.and_then(|()| self.write(self.timeout()));
+        let sent = begun.and_then(|()| self.write(limit));
         sent.map_err(|error| error.at(Stage::Operation))
     }
 
@@ -136,7 +147,9 @@ impl Connection {
     /// The connection failed, or the reply violates the protocol. When no reply is due, this is refused and the
     /// connection stays as it is.
     pub fn receive(&mut self) -> Result<MessageBuf, ConnectionError> {
-        let reply = self.read(self.timeout(), |transport, mut io| transport.read_message(&mut io));
+        let of_exchange = self.of_exchange.take();
+        let limit = of_exchange.unwrap_or_else(|| self.limit(OperationOptions::new()));
+        let reply = self.read(limit, |transport, mut io| transport.read_message(&mut io));
         reply.map_err(|error| error.at(Stage::Operation))
     }
 }
@@ -155,29 +168,41 @@ impl PooledConnection<MongoConnector> {
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, OperationError> {
-        let reply = self.run(|connection| connection.command(database, command))?;
-        Ok(self.show_write_concern_error(reply))
+        self.command_with(database, command, OperationOptions::new())
     }
 
-    /// [`Connection::command_before`]. If the deadline is over before the first byte is sent, the connection
-    /// stays healthy.
+    /// [`Connection::command_with`]. A command that is not sent, because its time is over, leaves the connection
+    /// healthy.
     ///
     /// # Errors
     ///
-    /// As [`command`](Self::command).
-    pub fn command_before(
+    /// As [`command`](Self::command); [`OperationError::is_timeout`] tells that the time was over.
+    ///
+    /// ```no_run
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use bson::rawdoc;
+    /// use cenote_mio::OperationOptions;
+    ///
+    /// # fn example(pool: cenote_mio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// // One deadline for the check-out and the command.
+    /// let deadline = Instant::now() + Duration::from_millis(200);
+    /// let mut connection = pool.check_out_before(deadline)?;
+    /// let options = OperationOptions::new().with_deadline(deadline);
+    /// let reply = connection.command_with("admin", &rawdoc! { "ping": 1 }, options)?;
+    /// println!("{reply:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn command_with(
         &mut self,
         database: &str,
         command: &RawDocument,
-        deadline: Instant,
+        options: OperationOptions,
     ) -> Result<RawDocumentBuf, OperationError> {
-        let outcome = self.run(|connection| {
-            let outcome = connection.command_before(database, command, deadline);
-            let is_late = outcome.as_ref().is_err_and(ConnectionError::is_timeout);
-            // Nothing was sent: that says nothing about the server or the connection.
-            if is_late && connection.is_reusable() { Ok(outcome) } else { outcome.map(Ok) }
-        })?;
-        Ok(self.show_write_concern_error(outcome?))
+        let options = self.with_round_trip(options);
+        let reply = self.run(|connection| connection.command_with(database, command, options))?;
+        Ok(self.show_write_concern_error(reply))
     }
 
     /// [`Connection::command_unacknowledged`].

@@ -9,6 +9,7 @@ use cenote_core::error::{InterruptedError, OperationError, Stage};
 use cenote_core::wire::Exchange;
 use cenote_shell::connection::ByteLayer;
 use cenote_shell::interrupt::Interrupt;
+use cenote_shell::operation::{CommandTimeouts, OperationOptions};
 use cenote_shell::pool::{GuardParts, PoolDriver};
 
 use super::blocking_socket::{BlockingSocket, Io};
@@ -23,8 +24,8 @@ use crate::pooled_connection::PooledConnection;
 /// Only the driver knows whether a reply is still to come. It says with [`done`](Self::done) that the
 /// connection may be used again; otherwise the connection is closed when it is checked in.
 ///
-/// Reading and writing block: each wait for `socketTimeoutMS` at most, and all of them until the
-/// [deadline](Self::set_deadline), if there is one. Then they fail with [`TimedOut`](ErrorKind::TimedOut).
+/// Reading and writing block: all of it for `timeoutMS` at most or until the [deadline](Self::set_deadline), and
+/// without both each wait for `socketTimeoutMS`. Then they fail with [`TimedOut`](ErrorKind::TimedOut).
 /// Except on Windows, the connection can still be read from then, and may still be [`done`](Self::done). Bytes
 /// are with the operating system when [`write`](Write::write) returns: write many small parts through a
 /// [`BufWriter`](io::BufWriter).
@@ -43,7 +44,7 @@ pub struct RawStream<'c> {
     socket: &'c mut BlockingSocket,
     driver: &'c Arc<PoolDriver<EventLoop, MongoConnector>>,
     interrupt: &'c Interrupt,
-    socket_timeout: Option<Duration>,
+    timeouts: CommandTimeouts,
     timeout: Timeout,
     /// After an error other than a timeout, or the end of the stream. It cannot be done then.
     is_broken: bool,
@@ -74,28 +75,21 @@ impl PooledConnection<MongoConnector> {
     pub fn raw_stream(&mut self) -> Result<RawStream<'_>, OperationError> {
         let GuardParts { driver, connection, interrupt, .. } = self.parts();
         check(driver, interrupt)?;
-        let Connection { socket, transport, socket_timeout, .. } = connection;
+        let Connection { socket, transport, timeouts, .. } = connection;
         let lent = transport.lend();
         let (bytes, exchange) = lent.map_err(|error| error.at(Stage::Operation))?;
-        let (socket_timeout, is_broken) = (*socket_timeout, false);
-        let timeout = Timeout::new(socket_timeout, None);
-        Ok(RawStream {
-            bytes,
-            exchange,
-            socket,
-            driver,
-            interrupt,
-            socket_timeout,
-            timeout,
-            is_broken,
-        })
+        let (timeouts, is_broken) = (*timeouts, false);
+        let timeout = timeouts.limit(OperationOptions::new(), Instant::now).into();
+        Ok(RawStream { bytes, exchange, socket, driver, interrupt, timeouts, timeout, is_broken })
     }
 }
 
 impl RawStream<'_> {
-    /// Sets a time at which calls fail; `None`, the default, leaves each wait with `socketTimeoutMS`.
+    /// Sets a time at which calls fail. With `None` it is `timeoutMS` from now, if that is set, as it is at first.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
-        self.timeout = Timeout::new(self.socket_timeout, deadline);
+        let options = OperationOptions::new();
+        let options = deadline.map_or(options, |deadline| options.with_deadline(deadline));
+        self.timeout = self.timeouts.limit(options, Instant::now).into();
     }
 
     /// Says that every request has its reply and nothing is unread. The connection may be used again, and is

@@ -1,5 +1,7 @@
 use std::time::{Duration, Instant};
 
+use cenote_shell::operation::{Deadline, OperationLimit};
+
 /// How long an operation may take.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timeout {
@@ -9,11 +11,10 @@ pub(super) struct Timeout {
     deadline: Option<Deadline>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Deadline {
-    at: Instant,
-    /// How long that is after the beginning.
-    after: Duration,
+impl From<OperationLimit> for Timeout {
+    fn from(limit: OperationLimit) -> Self {
+        Self { each: limit.each_wait, deadline: limit.deadline }
+    }
 }
 
 /// How long one wait may take.
@@ -26,12 +27,6 @@ pub(super) struct Wait {
 }
 
 impl Timeout {
-    pub(super) fn new(each: Option<Duration>, deadline: Option<Instant>) -> Self {
-        let deadline =
-            deadline.map(|at| Deadline { at, after: at.saturating_duration_since(Instant::now()) });
-        Self { each, deadline }
-    }
-
     /// For the next wait; `None` is without limit.
     ///
     /// # Errors

@@ -19,6 +19,9 @@ pub struct Statistics {
     pub last_client: Option<RawDocumentBuf>,
     /// Commands that came, by name (`isMaster` for both its spellings), whatever became of them.
     pub commands: BTreeMap<&'static str, u64>,
+    /// `maxTimeMS` of the command that came last, unless that was of the handshake or a monitor's; `None` if it had
+    /// none.
+    pub last_max_time: Option<i64>,
     /// Commands that came compressed, by the name of the compressor. All but a few replies are
     /// compressed as their commands were.
     pub compressed_commands: BTreeMap<&'static str, u64>,

@@ -18,5 +18,6 @@ mod shells;
 mod shortage;
 mod storm;
 mod subscribers;
+mod timeouts;
 mod trouble;
 mod world;

@@ -12,6 +12,7 @@ use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose};
 use cenote_shell::client::{BuiltClient, Client, ClientBuilder, Pinned};
 use cenote_shell::connection::{Connection, MongoConnector};
+use cenote_shell::operation::OperationOptions;
 use cenote_shell::pool::PooledConnection;
 use cenote_shell::runtime::{CurrentRuntime, Network};
 use cenote_smol::Smol;
@@ -60,6 +61,12 @@ type Change = fn(PoolOptions) -> PoolOptions;
 pub(crate) trait AnyClient: Send + Sync {
     fn command(&self, database: &str, command: &RawDocument)
     -> Result<RawDocumentBuf, ClientError>;
+    fn command_with(
+        &self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<RawDocumentBuf, ClientError>;
     fn check_out(&self, selector: &Selector) -> Result<Box<dyn AnyConnection>, ClientError>;
     /// Of the pool of that host.
     fn check_out_of(&self, address: &ServerAddress) -> Result<Box<dyn AnyConnection>, PoolError>;
@@ -197,6 +204,15 @@ impl<R: AsyncRuntime> AnyClient for Client<R> {
         R::block_on(self.command(database, command))
     }
 
+    fn command_with(
+        &self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<RawDocumentBuf, ClientError> {
+        R::block_on(self.command_with(database, command, options))
+    }
+
     fn check_out(&self, selector: &Selector) -> Result<Box<dyn AnyConnection>, ClientError> {
         Ok(Box::new(R::block_on(self.check_out(selector))?))
     }
@@ -283,6 +299,15 @@ impl AnyClient for cenote_mio::Client {
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, ClientError> {
         self.command(database, command)
+    }
+
+    fn command_with(
+        &self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<RawDocumentBuf, ClientError> {
+        self.command_with(database, command, options)
     }
 
     fn check_out(&self, selector: &Selector) -> Result<Box<dyn AnyConnection>, ClientError> {

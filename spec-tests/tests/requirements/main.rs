@@ -17,7 +17,7 @@ use self::citations::trouble_with_citations;
 use self::page::trouble_with_page;
 
 /// The rules that have a row each.
-const RULES: [(&str, &[RangeInclusive<u32>]); 36] = [
+const RULES: [(&str, &[RangeInclusive<u32>]); 37] = [
     ("OP", &[1..=55]),
     ("CO", &[1..=21]),
     ("WQ", &[1..=16]),
@@ -45,6 +45,7 @@ const RULES: [(&str, &[RangeInclusive<u32>]); 36] = [
     ("ER", &[1..=12, 20..=25, 30..=43]),
     ("SD", &[1..=10, 20..=33, 40..=42, 50..=54]),
     ("SM", &[1..=13]),
+    ("CS", &[1..=21]),
     ("LB", &[1..=8, 10..=12, 20..=23, 30..=40]),
     ("HS", &[1..=12, 20..=30, 40..=48]),
     ("CM", &[1..=14]),

@@ -17,5 +17,6 @@ mod resolver;
 mod secrecy;
 mod self_signed;
 mod shell;
+mod timeouts;
 mod transports;
 mod world;

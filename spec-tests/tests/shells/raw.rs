@@ -24,7 +24,7 @@ on_all_runtimes!(
 );
 
 /// A message with the next number of the connection.
-fn message(
+pub(crate) fn message(
     connection: &mut dyn AnyConnection,
     flags: Flags,
     command: &bson::RawDocument,

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
@@ -12,6 +13,7 @@ use cenote_core::uri::ConnectionString;
 use cenote_core::wire::{MessageBuf, MessageLimit};
 use cenote_shell::builder::{Builder, BuiltPool, FromUri};
 use cenote_shell::connection::{Connection, Lookup, MongoConnector};
+use cenote_shell::operation::OperationOptions;
 use cenote_shell::pool::PooledConnection;
 use cenote_shell::runtime::{CurrentRuntime, Network};
 use cenote_shell::trace::Recording;
@@ -49,6 +51,8 @@ pub(crate) enum Shell {
 
 pub(crate) trait AnyPool: Send + Sync {
     fn check_out(&self) -> Result<Box<dyn AnyConnection>, PoolError>;
+    fn check_out_before(&self, deadline: Instant) -> Result<Box<dyn AnyConnection>, PoolError>;
+    fn set_min_round_trip(&self, time: Duration);
     fn ready(&self);
     fn clear(&self, cause: ConnectionError, interrupt: bool);
     fn clear_service(&self, cause: ConnectionError, service: ServiceId);
@@ -65,6 +69,12 @@ pub(crate) trait AnyConnection: Send {
         &mut self,
         database: &str,
         command: &RawDocument,
+    ) -> Result<RawDocumentBuf, OperationError>;
+    fn command_with(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
     ) -> Result<RawDocumentBuf, OperationError>;
     fn command_unacknowledged(
         &mut self,
@@ -194,6 +204,10 @@ macro_rules! non_blocking {
             self.snapshot()
         }
 
+        fn set_min_round_trip(&self, time: Duration) {
+            self.set_min_round_trip(time);
+        }
+
         fn set_options(&self, options: PoolOptions) {
             self.set_options(options).expect("good options");
         }
@@ -242,6 +256,10 @@ impl<R: AsyncRuntime> AnyPool for Pool<R> {
         Ok(Box::new(R::block_on(self.check_out())?))
     }
 
+    fn check_out_before(&self, deadline: Instant) -> Result<Box<dyn AnyConnection>, PoolError> {
+        Ok(Box::new(R::block_on(self.check_out_before(deadline.into()))?))
+    }
+
     fn cancel_check_out(&self) -> bool {
         R::block_on(smol::future::poll_once(self.check_out())).is_none()
     }
@@ -264,6 +282,15 @@ impl<R: AsyncRuntime> AnyConnection for PooledConnection<R, MongoConnector<R>> {
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, OperationError> {
         R::block_on(self.command(database, command))
+    }
+
+    fn command_with(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<RawDocumentBuf, OperationError> {
+        R::block_on(self.command_with(database, command, options))
     }
 
     fn command_unacknowledged(
@@ -290,6 +317,10 @@ impl AnyPool for cenote_mio::Pool {
         Ok(Box::new(self.check_out()?))
     }
 
+    fn check_out_before(&self, deadline: Instant) -> Result<Box<dyn AnyConnection>, PoolError> {
+        Ok(Box::new(self.check_out_before(deadline)?))
+    }
+
     fn cancel_check_out(&self) -> bool {
         false
     }
@@ -312,6 +343,15 @@ impl AnyConnection for cenote_mio::PooledConnection<cenote_mio::MongoConnector> 
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, OperationError> {
         self.command(database, command)
+    }
+
+    fn command_with(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<RawDocumentBuf, OperationError> {
+        self.command_with(database, command, options)
     }
 
     fn command_unacknowledged(

@@ -6,6 +6,7 @@ mod plan;
 mod traces;
 
 use std::fmt;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::ServerApi;
@@ -93,7 +94,8 @@ impl<P: BuiltPool<Connector: FromUri>> Builder<P> {
         uri.warnings().iter().for_each(log::connection_string);
         let address = uri.hosts.first().cloned();
         let address = address.unwrap_or_else(|| unreachable!("a connection string has a host"));
-        Ok(Self::new(address, P::Connector::from_uri(&uri)?).replace_options(uri.pool))
+        let builder = Self::new(address, P::Connector::from_uri(&uri)?);
+        Ok(builder.replace_options(uri.pool_options()).timeout(uri.timeouts.operation))
     }
 
     /// Declares version 1 of the server's API
@@ -150,6 +152,15 @@ impl<P: BuiltPool> Builder<P> {
     #[must_use]
     pub fn replace_options(mut self, options: PoolOptions) -> Self {
         self.0.options = options;
+        self
+    }
+
+    /// `timeoutMS`: how long check-outs without a deadline of their own may take, a connection that is made for them
+    /// included; `waitQueueTimeoutMS` does not apply to them then. `None`, the default, and zero set no limit; a
+    /// connection string sets it. The timeouts of commands are those of the connector.
+    #[must_use]
+    pub fn timeout(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.0.timeout = timeout.into();
         self
     }
 

@@ -1,5 +1,6 @@
 use std::collections::VecDeque;
 use std::fmt;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
@@ -23,6 +24,8 @@ pub struct PoolPlan<K> {
     pub connector: K,
     /// The pool's options.
     pub options: PoolOptions,
+    /// `timeoutMS`, for check-outs without a deadline; `None` and zero are none.
+    pub timeout: Option<Duration>,
     /// Callbacks for events.
     pub subscribers: Vec<Subscriber>,
     /// How many events may wait for the subscribers.
@@ -49,6 +52,7 @@ impl<K> PoolPlan<K> {
             address,
             connector,
             options: PoolOptions::default(),
+            timeout: None,
             subscribers: Vec::new(),
             event_queue: DEFAULT_EVENT_QUEUE,
             log: None,

@@ -26,7 +26,8 @@ use cenote_core::connect::DriverInfo;
 use cenote_core::pool::Purpose;
 
 use crate::connection::{Connection, MongoConnector};
-use crate::pool::{Pool, PooledConnection};
+use crate::operation::OperationOptions;
+use crate::pool::{Pool, PooledConnection, Until};
 use crate::runtime::{CurrentRuntime, Network};
 use crate::trace::RecordingError;
 
@@ -35,6 +36,7 @@ pub use self::error::ClientBuildError;
 pub use self::inner::ClientInner;
 pub use self::pinned::{Pinned, PinnedState};
 pub use self::plan::ClientPlan;
+pub use self::selection::ClientLimit;
 pub use self::server::Server;
 
 /// Pools for all hosts of a connection string, each ready while its server is available. A clone is the same
@@ -151,10 +153,47 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         database: &'a str,
         command: &'a RawDocument,
     ) -> impl Future<Output = Result<RawDocumentBuf, ClientError>> + Send + 'a {
-        let check_out = self.check_out(&Selector::Primary);
+        self.command_with(database, command, OperationOptions::new())
+    }
+
+    /// As [`command`](Self::command), with options of this call.
+    ///
+    /// The time of the operation, `timeoutMS` or that of the call, is for selection, check-out, a connection that is
+    /// made for it, and the command together; of that `serverSelectionTimeoutMS` at most is for what comes before the
+    /// command. The server gets the rest as `maxTimeMS`, less a round trip: see
+    /// [`Connection::command_with`](crate::connection::Connection::command_with).
+    ///
+    /// # Errors
+    ///
+    /// As [`command`](Self::command); [`ClientError::TimedOut`] when the time of the operation was over.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use bson::rawdoc;
+    /// use cenote_tokio::OperationOptions;
+    ///
+    /// # async fn example(client: cenote_tokio::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let options = OperationOptions::new().with_timeout(Duration::from_millis(200));
+    /// let reply = client.command_with("admin", &rawdoc! { "ping": 1 }, options).await?;
+    /// println!("{reply:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn command_with<'a>(
+        &'a self,
+        database: &'a str,
+        command: &'a RawDocument,
+        options: OperationOptions,
+    ) -> impl Future<Output = Result<RawDocumentBuf, ClientError>> + Send + 'a {
+        let caller = Location::caller();
         async move {
-            let mut connection = check_out.await?;
-            Ok(connection.command(database, command).await?)
+            let limit = self.inner.limit(options);
+            let checked_out = self.check_out_at(caller, &Selector::Primary, Purpose::Other, limit);
+            let (_, mut connection) = checked_out.await?;
+            let reply = connection.command_with(database, command, limit.options).await;
+            reply.map_err(|error| limit.named(error))
         }
     }
 
@@ -193,7 +232,8 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
     /// Checks out a connection to a server that fits. Dropping it checks it in.
     ///
     /// Waits for such a server for `serverSelectionTimeoutMS`, by default 30 s, and for a connection as
-    /// [`Pool::check_out`] does; `timeoutMS` is for both together. Cancel-safe.
+    /// [`Pool::check_out`] does. With `timeoutMS`, the smaller of both is for selection and check-out together, and
+    /// each command on the connection then has `timeoutMS` of its own. Cancel-safe.
     ///
     /// # Errors
     ///
@@ -217,8 +257,26 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         selector: &'a Selector,
     ) -> impl Future<Output = Result<Checked<R>, ClientError>> + Send + 'a {
         // A function that returns a future, because an `async fn` would not know the caller.
-        let checked_out = self.check_out_at(Location::caller(), selector, Purpose::Other);
-        async move { checked_out.await.map(|(_, connection)| connection) }
+        self.check_out_with(selector, OperationOptions::new())
+    }
+
+    /// As [`check_out`](Self::check_out), with a limit of this call for selection and check-out.
+    ///
+    /// # Errors
+    ///
+    /// As [`check_out`](Self::check_out).
+    #[track_caller]
+    pub fn check_out_with<'a>(
+        &'a self,
+        selector: &'a Selector,
+        options: OperationOptions,
+    ) -> impl Future<Output = Result<Checked<R>, ClientError>> + Send + 'a {
+        let caller = Location::caller();
+        async move {
+            let limit = self.inner.limit(options);
+            let checked_out = self.check_out_at(caller, selector, Purpose::Other, limit);
+            checked_out.await.map(|(_, connection)| connection)
+        }
     }
 
     /// Selects a server for a cursor or a transaction. Behind a load balancer a connection stays checked out
@@ -234,8 +292,10 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         selector: &'a Selector,
         purpose: Purpose,
     ) -> impl Future<Output = Result<Pinned<R>, ClientError>> + Send + 'a {
-        let checked_out = self.check_out_at(Location::caller(), selector, purpose);
+        let caller = Location::caller();
         async move {
+            let limit = self.inner.limit(OperationOptions::new());
+            let checked_out = self.check_out_at(caller, selector, purpose, limit);
             let (server, connection) = checked_out.await?;
             Ok(Pinned::new(PinnedState::new(server, purpose, connection)))
         }
@@ -246,11 +306,13 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         caller: &'static Location<'static>,
         selector: &Selector,
         purpose: Purpose,
+        limit: ClientLimit,
     ) -> Result<(&'a Arc<Server<R>>, Checked<R>), ClientError> {
-        let deadline = self.inner.operation_deadline();
-        let server = self.inner.wait_for_server(selector, deadline).await?;
-        let connection = server.pool().check_out_at(caller, purpose, deadline).await?;
-        Ok((server, connection))
+        let server = self.inner.wait_for_server(selector, limit.check_out).await;
+        let server = server.map_err(|error| limit.named(error))?;
+        let until = Until::Deadline(limit.check_out);
+        let connection = server.pool().check_out_at(caller, purpose, until).await;
+        Ok((server, connection.map_err(|error| limit.named(error))?))
     }
 
     /// Waits until the traces of [`ClientBuilder::record_into`] are complete, and ends them:

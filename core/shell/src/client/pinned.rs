@@ -9,6 +9,7 @@ use cenote_core::pool::Purpose;
 
 use super::{Checked, Server};
 use crate::connection::Connection;
+use crate::pool::Until;
 use crate::runtime::{CurrentRuntime, Network};
 
 /// The server of a cursor or a transaction. Behind a load balancer one connection stays checked out for it;
@@ -99,7 +100,8 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Pinned<R> {
                 Some(connection) => connection,
                 None => {
                     let pool = state.server.pool();
-                    let checked_out = pool.check_out_at(caller, state.purpose, None).await;
+                    let checked_out =
+                        pool.check_out_at(caller, state.purpose, Until::Timeout).await;
                     checked_out.map_err(ClientError::from)?
                 }
             };

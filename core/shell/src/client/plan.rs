@@ -68,7 +68,8 @@ impl<P: BuiltPool<Connector: Clone>> ClientPlan<P> {
     /// The builder of the pool of one host, without [`on_failure`](Builder::on_failure).
     pub(super) fn pool(&self, address: &ServerAddress) -> Result<Builder<P>, BuildError> {
         let builder = Builder::new(address.clone(), self.connector.clone());
-        let builder = builder.replace_options(self.uri.pool.clone());
+        let builder =
+            builder.replace_options(self.uri.pool_options()).timeout(self.uri.timeouts.operation);
         let builder = self.with_callbacks(builder.traced(self.tracing.of_one(address)?));
         let load_balanced = self.uri.pool.load_balanced;
         Ok(builder.map_options(|mut options| {

@@ -4,19 +4,54 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use cenote_core::client::{SelectionError, Selector, choose, seen};
+use cenote_core::client::{ClientError, SelectionError, Selector, choose, seen};
 use cenote_core::pool::Status;
 
 use super::{ClientInner, Server};
+use crate::operation::{CommandTimeouts, Deadline, OperationOptions};
 use crate::runtime::{Network, timeout_at};
 use crate::signal::{Listener, Wakers};
 
+/// How long one operation of a client may take: `timeoutMS`, or the limit of the call.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ClientLimit {
+    /// For the operation's command.
+    pub options: OperationOptions,
+    /// For the whole; `None` is without limit.
+    pub whole: Option<Deadline>,
+    /// For selection and check-out together: at most `serverSelectionTimeoutMS`. `None` is for an operation to which
+    /// the older timeouts apply.
+    // CS-02.
+    pub check_out: Option<Instant>,
+}
+
+impl ClientLimit {
+    /// The error as one of this operation.
+    pub fn named(&self, error: impl Into<ClientError>) -> ClientError {
+        let error = error.into();
+        match self.whole {
+            Some(deadline) => error.within(deadline.after),
+            None => error,
+        }
+    }
+}
+
 impl<R: Network> ClientInner<R> {
-    /// When an operation that begins now has to be finished, server selection included: `timeoutMS`. `None` is
-    /// without limit.
+    /// How long an operation that begins now may take.
     #[must_use]
-    pub fn operation_deadline(&self) -> Option<Instant> {
-        R::now().checked_add(self.settings.operation_timeout?)
+    pub fn limit(&self, options: OperationOptions) -> ClientLimit {
+        let operation = self.settings.operation_timeout;
+        let has_limit = operation.is_some() || options.is_limited();
+        if !has_limit {
+            return ClientLimit { options, whole: None, check_out: None };
+        }
+        let (now, mut timeouts) = (R::now(), CommandTimeouts::default());
+        timeouts.operation = operation;
+        let whole = timeouts.limit(options, || now).deadline;
+        let check_out = self.selection_deadline(now, whole.map(|deadline| deadline.at));
+        let options = whole.map_or(options, |deadline| options.with_deadline(deadline.at));
+        ClientLimit { options, whole, check_out }
     }
 
     /// A server that fits, by its last check; `None` also when the client is closed.

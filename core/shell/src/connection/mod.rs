@@ -10,5 +10,5 @@ pub use self::interruptible::Interruptible;
 #[cfg(feature = "tls")]
 pub use self::mongo::{
     ByteLayer, Connection, ConnectionParts, Greeting, Lookup, MongoConnector, Monitoring,
-    OpenedConnection, RawStream, Transport, judge, require_unacknowledged,
+    OpenedConnection, RawStream, Transport, judge_within, require_unacknowledged,
 };

@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use cenote_core::client::Candidate;
 use cenote_core::connect::EstablishOptions;
@@ -108,6 +109,11 @@ impl MonitorInner {
 
     pub(super) const fn description(&self) -> &Arc<ServerDescription> {
         self.monitor.description()
+    }
+
+    /// The least time of a round trip, as soon as it is known.
+    pub(super) fn min_round_trip(&self) -> Option<Duration> {
+        self.monitor.round_trip().map(|round_trip| round_trip.minimum)
     }
 
     pub(super) fn topology_version(&self) -> Option<TopologyVersion> {

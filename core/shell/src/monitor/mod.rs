@@ -192,6 +192,10 @@ impl<R: Network> MonitorDriver<R> {
         let Effects { pool, outcome } = effects;
         let feed_pool = |input: pool::Input<_>| pool.push(self.pool.feed_within(input));
         *outcome = inner.handle(self.shared.now(), input, feed_pool);
+        // A server that becomes Unknown keeps its time: an operation may have been sent its way.
+        if let Some(time) = inner.min_round_trip() {
+            self.pool.set_min_round_trip(time);
+        }
     }
 
     /// Releases the lock. Nothing waits for subscribers but the monitor's own sockets, because the start of a

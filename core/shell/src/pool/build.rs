@@ -36,12 +36,13 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
             failure_handler,
             leak_callback,
             event_queue,
+            timeout,
             ..
         } = plan;
         let subscribers = Subscribers::new(subscribers, log);
         let observers = Observers { subscribers, failure_handler, leak_callback, traces };
         let inner = PoolInner::new(state, first, event_queue);
-        let driver = PoolDriver::new(address, connector, observers, runtime, inner);
+        let driver = PoolDriver::new(address, connector, timeout, observers, runtime, inner);
         trace::watch(&driver);
         let pool = Arc::downgrade(&driver);
         measured.observe(move || Some(pool.upgrade()?.snapshot()));

@@ -111,10 +111,19 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 #[must_use = "a check-out does nothing unless it is awaited"]
 pub struct CheckOut<'a, R: Runtime, K: Connector<R>> {
     driver: &'a Arc<PoolDriver<R, K>>,
-    deadline: Option<std::time::Instant>,
+    until: Until,
     purpose: Purpose,
     caller: &'static Location<'static>,
     stage: Stage,
+}
+
+/// How long a check-out may take.
+#[derive(Clone, Copy)]
+pub(crate) enum Until {
+    /// `timeoutMS` of its pool, from its first poll on.
+    Timeout,
+    /// The caller's deadline; `None` leaves it to `waitQueueTimeoutMS`.
+    Deadline(Option<std::time::Instant>),
 }
 
 enum Stage {
@@ -127,10 +136,19 @@ impl<'a, R: Runtime<Waiter = Waker>, K: Connector<R>> CheckOut<'a, R, K> {
     pub(super) const fn new(
         driver: &'a Arc<PoolDriver<R, K>>,
         purpose: Purpose,
-        deadline: Option<std::time::Instant>,
+        until: Until,
         caller: &'static Location<'static>,
     ) -> Self {
-        Self { driver, deadline, purpose, caller, stage: Stage::New }
+        Self { driver, until, purpose, caller, stage: Stage::New }
+    }
+
+    /// The deadline, from the first poll on.
+    fn deadline(&mut self) -> Option<std::time::Instant> {
+        if let Until::Timeout = self.until {
+            self.until = Until::Deadline(self.driver.end_of_operation());
+        }
+        let Until::Deadline(deadline) = self.until else { unreachable!("it is one by now") };
+        deadline
     }
 
     fn answered(&mut self, output: <Self as Future>::Output) -> Poll<<Self as Future>::Output> {
@@ -143,11 +161,12 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for CheckOut<'_, R, K> 
     type Output = Result<PooledConnection<R, K>, PoolError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let deadline = self.deadline();
         match self.stage {
             // A task whose check-outs are all served at once has to yield now and then, or a timeout around
             // it would never be looked at.
             Stage::New => R::poll_cooperatively(cx, |waker| {
-                let answer = self.driver.request(self.deadline, self.purpose, || waker.clone());
+                let answer = self.driver.request(deadline, self.purpose, || waker.clone());
                 match answer {
                     Ok(result) => {
                         let output = self.driver.guard(result, self.caller);
@@ -160,7 +179,7 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for CheckOut<'_, R, K> 
                 }
             }),
             Stage::Waiting(key) => {
-                let answer = self.driver.take_answer(key, self.deadline, self.caller, |waker| {
+                let answer = self.driver.take_answer(key, deadline, self.caller, |waker| {
                     let is_same = waker.will_wake(cx.waker());
                     (!is_same).then(|| mem::replace(waker, cx.waker().clone()))
                 });

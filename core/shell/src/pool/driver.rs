@@ -5,7 +5,9 @@ use std::fmt;
 use std::mem;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, PoolError, Wait};
@@ -70,6 +72,9 @@ pub struct PoolDriver<R: Runtime, K: Connector<R>> {
     failure_handler: Option<FailureHandler>,
     leak_detector: LeakDetector,
     traces: Traces,
+    timeout: Option<Duration>,
+    /// In nanoseconds.
+    min_round_trip: AtomicU64,
     drained: Signal<R::Mutex<Wakers>>,
     inner: R::Mutex<PoolInner<R, K>>,
 }
@@ -100,6 +105,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     pub(super) fn new(
         address: ServerAddress,
         connector: K,
+        timeout: Option<Duration>,
         observers: Observers,
         runtime: R,
         inner: PoolInner<R, K>,
@@ -114,6 +120,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             failure_handler,
             leak_detector: LeakDetector::new(inner.state.options(), leak_callback),
             traces,
+            timeout: timeout.filter(|timeout| !timeout.is_zero()),
+            min_round_trip: AtomicU64::new(0),
             drained: Signal::default(),
             inner: Lock::new(inner),
         });
@@ -564,6 +572,24 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     #[must_use]
     pub const fn time_zero(&self) -> std::time::Instant {
         self.origin
+    }
+
+    /// When a check-out that begins now, without a deadline of its own, has to be finished: `timeoutMS`.
+    #[must_use]
+    pub fn end_of_operation(&self) -> Option<std::time::Instant> {
+        R::now().checked_add(self.timeout?)
+    }
+
+    /// See [`Pool::set_min_round_trip`](super::Pool::set_min_round_trip).
+    pub fn set_min_round_trip(&self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.min_round_trip.store(nanos, Ordering::Relaxed);
+    }
+
+    /// How long a round trip to the server takes at least, as far as is known; otherwise zero.
+    #[must_use]
+    pub fn min_round_trip(&self) -> Duration {
+        Duration::from_nanos(self.min_round_trip.load(Ordering::Relaxed))
     }
 
     /// When a check-out that begins now times out, if it has no deadline of its own: `waitQueueTimeoutMS`.

@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 use bson::RawDocumentBuf;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{
-    CommandError, ConnectionError, InterruptedError, OperationError, ReplyPart, Stage,
+    CommandError, ConnectionError, InterruptedError, Kind, OperationError, ReplyPart, Stage,
 };
 use cenote_core::pool::{ConnId, Health, Input, Purpose, ServiceId};
 
@@ -17,6 +17,7 @@ use super::fork::ForkTrigger;
 use super::types::PooledSocket;
 use crate::connection::Connector;
 use crate::interrupt::Interrupt;
+use crate::operation::OperationOptions;
 use crate::runtime::Runtime;
 
 /// A connection that is checked out. Dropped, it is checked in: without waiting, without a task.
@@ -110,6 +111,13 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
         reply
     }
 
+    /// The options of a call, with the [round trip](crate::pool::Pool::set_min_round_trip) that the pool knows of,
+    /// unless they have one.
+    #[must_use]
+    pub fn with_round_trip(&self, options: OperationOptions) -> OperationOptions {
+        options.or_min_round_trip(|| self.driver.min_round_trip())
+    }
+
     /// Says what the connection is used for from now on. Load-balanced pools count that for the message of a
     /// wait-queue timeout. Does nothing to a connection that was inherited through a fork.
     pub fn set_purpose(&mut self, purpose: Purpose) {
@@ -191,7 +199,10 @@ fn conclude<R: Runtime, K: Connector<R>, T>(
         return Err(InterruptedError::new(Arc::clone(driver.address())).into());
     }
     outcome.map_err(|cause| {
-        driver.show_failure(id, &cause);
+        // The server knows nothing of what was not sent.
+        if !matches!(cause.kind(), Kind::NotSent { .. }) {
+            driver.show_failure(id, &cause);
+        }
         if !cause.leaves_connection_healthy() {
             error.get_or_insert_with(|| cause.clone());
         }

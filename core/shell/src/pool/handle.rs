@@ -3,12 +3,13 @@ use std::future::Future;
 use std::panic::Location;
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, PoolError};
 use cenote_core::pool::{Input, InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
 
-use super::check_out::CheckOut;
+use super::check_out::{CheckOut, Until};
 use super::driver::PoolDriver;
 use super::guard::PooledConnection;
 use crate::connection::Connector;
@@ -119,6 +120,16 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
         self.driver().address()
     }
 
+    /// Says how long a round trip to the server takes at least. A command with a limit of time is sent only if more
+    /// is left of it, and the server gets that much less, so that its answer comes in time. Zero, which is the start,
+    /// is for "not known".
+    ///
+    /// A [`Client`](crate::client::Client) says it after each check of its monitor: the least of the last ten. A
+    /// driver with monitors of its own calls this.
+    pub fn set_min_round_trip(&self, time: Duration) {
+        self.driver().set_min_round_trip(time);
+    }
+
     /// The pool without its handle, for shells with a face of their own.
     #[must_use]
     pub fn driver(&self) -> &Arc<PoolDriver<R, K>> {
@@ -131,7 +142,8 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     /// Checks a connection out: one that is available, a new one, or, for a caller that has to wait, the
     /// one that comes first. Callers are served in their order.
     ///
-    /// Waits for `waitQueueTimeoutMS` at most for its turn, and without limit if there is none.
+    /// Waits for its turn and for a connection that is made for it for `timeoutMS` at most. Without that option it
+    /// waits for its turn for `waitQueueTimeoutMS`, and without limit if there is none either.
     /// Cancel-safe: dropping the future leaves the wait queue and never loses a connection.
     ///
     /// # Errors
@@ -154,10 +166,10 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     pub fn check_out(
         &self,
     ) -> impl Future<Output = Result<PooledConnection<R, K>, PoolError>> + Send {
-        self.check_out_at(Location::caller(), Purpose::Other, None)
+        self.check_out_at(Location::caller(), Purpose::Other, Until::Timeout)
     }
 
-    /// As [`check_out`](Self::check_out), but gives up at `deadline`, whatever `waitQueueTimeoutMS` says. The
+    /// As [`check_out`](Self::check_out), but gives up at `deadline`, whatever `timeoutMS` and `waitQueueTimeoutMS` say. The
     /// deadline covers a connection that is made for this check-out, too.
     ///
     /// # Errors
@@ -183,7 +195,11 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
         &self,
         deadline: R::Instant,
     ) -> impl Future<Output = Result<PooledConnection<R, K>, PoolError>> + Send {
-        self.check_out_at(Location::caller(), Purpose::Other, Some(deadline.into()))
+        self.check_out_at(
+            Location::caller(),
+            Purpose::Other,
+            Until::Deadline(Some(deadline.into())),
+        )
     }
 
     /// As [`check_out_before`](Self::check_out_before), and says what the connection is for: cursors and
@@ -210,7 +226,8 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
         purpose: Purpose,
         deadline: Option<R::Instant>,
     ) -> impl Future<Output = Result<PooledConnection<R, K>, PoolError>> + Send {
-        self.check_out_at(Location::caller(), purpose, deadline.map(Into::into))
+        let until = deadline.map_or(Until::Timeout, |at| Until::Deadline(Some(at.into())));
+        self.check_out_at(Location::caller(), purpose, until)
     }
 
     /// Checks a connection out, runs an operation on it, and checks it in.
@@ -248,9 +265,9 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
         &self,
         caller: &'static Location<'static>,
         purpose: Purpose,
-        deadline: Option<std::time::Instant>,
+        until: Until,
     ) -> CheckOut<'_, R, K> {
-        CheckOut::new(self.driver(), purpose, deadline, caller)
+        CheckOut::new(self.driver(), purpose, until, caller)
     }
 }
 

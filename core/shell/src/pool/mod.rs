@@ -39,6 +39,7 @@ mod try_check_out;
 mod types;
 mod warm_up;
 
+pub(crate) use self::check_out::Until;
 pub use self::check_out::{CheckOut, WaiterKey};
 pub use self::close::CLOSE_GRACE;
 pub use self::driver::PoolDriver;

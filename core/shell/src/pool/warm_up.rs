@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use cenote_core::error::PoolError;
 use cenote_core::pool::Purpose;
 
-use super::check_out::CheckOut;
+use super::check_out::{CheckOut, Until};
 use super::guard::PooledConnection;
 use super::handle::Pool;
 use crate::connection::Connector;
@@ -24,7 +24,7 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Pool<R, K> {
     ///
     /// It checks connections out, `maxConnecting` at a time, and checks them all in at the end. Until then
     /// they are not available to others, which wait in the same queue: call it before the traffic begins. The
-    /// pool has to be [`ready`](Self::ready). Each of its check-outs waits for `waitQueueTimeoutMS` at most; a
+    /// pool has to be [`ready`](Self::ready). Each of its check-outs waits as long as [`check_out`](Self::check_out) does; a
     /// limit for all of it is a timeout around the future. Cancel-safe: dropping it checks in what it holds
     /// and cancels the rest.
     ///
@@ -79,7 +79,7 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for WarmUp<'_, R, K> {
             }
             if this.may_ask() {
                 let (pool, caller) = (this.pool, this.caller);
-                this.waiting.push(pool.check_out_at(caller, Purpose::Other, None));
+                this.waiting.push(pool.check_out_at(caller, Purpose::Other, Until::Timeout));
                 in_vain = false;
             } else if in_vain || this.waiting.is_empty() {
                 this.waiting.clear();

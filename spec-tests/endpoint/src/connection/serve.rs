@@ -61,6 +61,9 @@ impl Connection {
             Some(known) => *statistics.commands.entry(known.name).or_default() += 1,
             None => statistics.unknown_commands += 1,
         }
+        if !known.is_some_and(Definition::is_handshake) {
+            statistics.last_max_time = request.whole("maxTimeMS").ok().flatten();
+        }
         if let Some(compressor) = request.form.compressor {
             *statistics.compressed_commands.entry(compressor.id().name()).or_default() += 1;
         }

@@ -48,7 +48,7 @@ fn stage(stage: error::Stage) -> Stage {
 fn kind(kind: &error::Kind) -> Kind {
     match kind {
         error::Kind::Network => Kind::Network,
-        error::Kind::NetworkTimeout { .. } => Kind::Timeout,
+        error::Kind::NetworkTimeout { .. } | error::Kind::NotSent { .. } => Kind::Timeout,
         error::Kind::Command(_) => Kind::Command,
         error::Kind::Protocol => Kind::Protocol,
         error::Kind::Configuration => Kind::Configuration,

@@ -8,12 +8,12 @@ use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector};
 use cenote_core::connect::{ConnectionDescription, DriverInfo, ServerKind};
-use cenote_core::error::{ConnectionError, OperationError, PoolError, Stage};
+use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_core::wire::MessageBuf;
 use cenote_shell::builder::Builder;
 use cenote_shell::connection::{self, MongoConnector};
-use cenote_shell::runtime::{CurrentRuntime, Network, timeout_at};
+use cenote_shell::runtime::{CurrentRuntime, Network};
 use cenote_shell::{client, pool};
 
 use super::{Cancel, Client, ClientSetup, Connection, Done, Pool, PoolSetup, Shell, address};
@@ -166,13 +166,7 @@ impl<E: Executor> Connection for On<E, Pooled<E>> {
         within: Option<Duration>,
     ) -> Result<RawDocumentBuf, OperationError> {
         let Self { inner: connection, executor } = self;
-        let work = connection.command(database, command);
-        let Some(within) = within else { return executor.block_on(work) };
-        // A command whose future is dropped makes the connection unusable.
-        let runtime = executor.enter(E::Runtime::current);
-        let deadline = Instant::now() + within;
-        let timed_out = || Err(ConnectionError::timeout(Stage::Operation, within).into());
-        executor.block_on(timeout_at(&runtime, deadline, work)).unwrap_or_else(timed_out)
+        executor.block_on(connection.command_with(database, command, super::options(within)))
     }
 
     fn unacknowledged(

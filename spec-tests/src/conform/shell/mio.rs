@@ -117,10 +117,7 @@ impl Connection for PooledConnection<MongoConnector> {
         command: &RawDocument,
         within: Option<Duration>,
     ) -> Result<RawDocumentBuf, OperationError> {
-        match within {
-            Some(within) => self.command_before(database, command, Instant::now() + within),
-            None => self.command(database, command),
-        }
+        self.command_with(database, command, super::options(within))
     }
 
     fn unacknowledged(

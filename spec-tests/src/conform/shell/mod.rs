@@ -23,6 +23,7 @@ use cenote_core::pool::{Event, InvalidOptions, PoolOptions, Purpose, ServiceId, 
 use cenote_core::uri::ConnectionString;
 use cenote_core::wire::MessageBuf;
 use cenote_shell::failure::Failure;
+use cenote_shell::operation::OperationOptions;
 
 use self::asynchronous::AsyncShell;
 use super::target::Target;
@@ -187,6 +188,12 @@ fn check_out_on_a_thread(
     done: Done,
 ) {
     thread::spawn(move || done(pool.check_out(purpose, deadline)));
+}
+
+/// For a command that may take this time, which may be none at all.
+fn options(within: Option<Duration>) -> OperationOptions {
+    let options = OperationOptions::new();
+    within.map_or(options, |time| options.with_deadline(Instant::now() + time))
 }
 
 /// The server of a connection string.

@@ -8,7 +8,7 @@ use bson::{RawDocumentBuf, rawdoc};
 use cenote_core::error::{ConnectionError, InterruptedError, PoolError, Stage};
 use cenote_core::pool::Purpose;
 use cenote_core::wire::WireError;
-use cenote_mio::{MongoConnector, OperationError, Pool, PooledConnection};
+use cenote_mio::{MongoConnector, OperationError, OperationOptions, Pool, PooledConnection};
 use thiserror::Error;
 
 use crate::soak::chance::Chance;
@@ -138,10 +138,9 @@ fn command(
     command: &RawDocumentBuf,
     patience: Option<Instant>,
 ) -> Result<(), Trouble> {
-    match patience {
-        Some(patience) => connection.command_before(database, command, patience)?,
-        None => connection.command(database, command)?,
-    };
+    let options = OperationOptions::new();
+    let options = patience.map_or(options, |patience| options.with_deadline(patience));
+    connection.command_with(database, command, options)?;
     Ok(())
 }
 

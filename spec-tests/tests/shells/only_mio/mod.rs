@@ -2,7 +2,6 @@
 
 mod embedded;
 mod foreign;
-mod operations;
 mod streams;
 mod transports;
 mod world;

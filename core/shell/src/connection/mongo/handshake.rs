@@ -72,7 +72,9 @@ fn fail(establish: &mut Establish, error: TransportError) {
             None => establish.failed_with(opening_failed(establish.stage(), error)),
         },
         TransportError::Closed => establish.failed("closed by the peer"),
-        TransportError::TimedOut(after) => establish.timed_out(after),
+        TransportError::TimedOut(after) | TransportError::NotSent(after) => {
+            establish.timed_out(after);
+        }
         // The end in the middle of a message is an end, and does not break the protocol.
         TransportError::Wire(error @ WireError::EndOfStream { .. }) => establish.failed(error),
         TransportError::Wire(error) | TransportError::Refused(error) => {

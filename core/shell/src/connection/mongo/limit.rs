@@ -1,5 +1,7 @@
 use std::time::{Duration, Instant};
 
+use crate::operation::{Deadline, OperationLimit};
+
 /// A time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limit {
@@ -9,20 +11,12 @@ pub(super) struct Limit {
     each: Option<Duration>,
 }
 
-/// A point in time, and what a timeout error reports as the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Deadline {
-    pub(super) at: Instant,
-    /// How long `at` is after the beginning.
-    pub(super) after: Duration,
-}
-
 impl Limit {
     /// For opening a connection: `connectTimeoutMS` (0 is without limit) or the caller's deadline,
     /// whichever comes first.
     pub(super) fn of(now: Instant, connect_timeout: Duration, caller: Option<Instant>) -> Self {
         let own = Deadline::after(now, connect_timeout);
-        let caller = caller.map(|at| Deadline { at, after: at.saturating_duration_since(now) });
+        let caller = caller.map(|at| Deadline::until(now, at));
         Self { all: own.into_iter().chain(caller).min(), each: None }
     }
 
@@ -48,11 +42,9 @@ impl Limit {
     }
 }
 
-impl Deadline {
-    /// `None` without limit: for zero, and for what the clock cannot represent.
-    fn after(now: Instant, after: Duration) -> Option<Self> {
-        let at = now.checked_add(after).filter(|_| !after.is_zero());
-        at.map(|at| Self { at, after })
+impl From<OperationLimit> for Limit {
+    fn from(operation: OperationLimit) -> Self {
+        Self { all: operation.deadline, each: operation.each_wait }
     }
 }
 

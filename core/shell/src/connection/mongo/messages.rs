@@ -9,9 +9,10 @@ use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::wire::{Flags, MessageBuf};
 
-use super::limit::{Deadline, Limit};
+use super::limit::Limit;
 use super::poll_io::{PollIo, poll_steps};
 use super::transport::Transport;
+use crate::operation::{Deadline, OperationLimit};
 use crate::runtime::{self, Network, Runtime, timeout_at};
 use crate::transport_error::TransportError;
 
@@ -40,6 +41,25 @@ impl<R: Network> Messages<R> {
         let Self { runtime, stream, transport } = self;
         transport.begin(command, database, flags)?;
         drive(runtime, stream, limit, |io| Ok(transport.write(io)?)).await
+    }
+
+    /// Sends the command of an operation, unless its time is over.
+    // CS-11, CS-14.
+    pub(super) async fn send_within(
+        &mut self,
+        command: &RawDocument,
+        database: &str,
+        flags: Flags,
+        limit: OperationLimit,
+    ) -> Result<(), TransportError> {
+        let command = limit.bound(command, R::now)?;
+        let Self { runtime, stream, transport } = self;
+        transport.begin(&command, Some(database), flags)?;
+        if let Err(late) = limit.check_before_write(R::now) {
+            transport.withdraw();
+            return Err(late);
+        }
+        drive(runtime, stream, limit.into(), |io| Ok(transport.write(io)?)).await
     }
 
     /// Sends one whole OP_MSG, uncompressed, with its header; without a copy.

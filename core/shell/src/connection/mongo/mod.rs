@@ -50,7 +50,7 @@ use crate::transport_error::TransportError;
 use self::last_addresses::LastAddresses;
 pub use self::monitoring::{Greeting, Monitoring};
 pub use self::operations::{
-    Connection, ConnectionParts, OpenedConnection, judge, require_unacknowledged,
+    Connection, ConnectionParts, OpenedConnection, judge_within, require_unacknowledged,
 };
 pub use self::raw_stream::RawStream;
 pub use self::resolve::Lookup;
@@ -229,8 +229,7 @@ impl<R: Network> MongoConnector<R> {
         let (description, _) =
             handshake(&mut messages, settings, &target.address, options, limit, handshaken).await?;
         messages.transport.declare(api);
-        let socket_timeout = settings.socket_timeout();
-        R::Connection::from_opened(Connection { messages, description, socket_timeout })
+        R::Connection::from_opened(Connection::new(messages, description, settings.timeouts()))
             .map_err(|error| opening_failed(Stage::Authentication, error))
     }
 

@@ -1,4 +1,3 @@
-use std::time::Duration;
 use std::{fmt, io};
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
@@ -6,20 +5,24 @@ use cenote_core::connect::ConnectionDescription;
 use cenote_core::error::{CommandError, ConnectionError, ReplyPart, Stage};
 use cenote_core::wire::{Flags, MessageBuf, MessageLimit};
 
-use super::limit::Limit;
 use super::messages::Messages;
 use super::transport::Transport;
 use crate::interrupt::Interrupter;
+use crate::operation::{CommandTimeouts, OperationLimit, OperationOptions};
 use crate::runtime::Network;
 use crate::transport_error::TransportError;
 
 /// A connection to a server, authenticated and ready for commands.
 ///
-/// `socketTimeoutMS` limits each wait for the socket, for writing as for reading.
+/// `timeoutMS` limits each command together with its reply, unless the call has a limit of its own: see
+/// [`operation`](crate::operation). Without one, `socketTimeoutMS` limits each wait for the socket, for writing as for
+/// reading.
 pub struct Connection<R: Network> {
     pub(super) messages: Messages<R>,
     pub(super) description: Box<ConnectionDescription>,
-    pub(super) socket_timeout: Option<Duration>,
+    pub(super) timeouts: CommandTimeouts,
+    /// Of a message of the driver's own, until its reply is there.
+    of_exchange: Option<OperationLimit>,
 }
 
 /// A [`Connection`] taken apart, for runtimes with a connection type of their own.
@@ -33,8 +36,8 @@ pub struct ConnectionParts<R: Network> {
     pub transport: Transport,
     /// What the server said in hello.
     pub description: Box<ConnectionDescription>,
-    /// For each wait for the socket; `None` is without limit.
-    pub socket_timeout: Option<Duration>,
+    /// How long its commands may take.
+    pub timeouts: CommandTimeouts,
 }
 
 /// What [`MongoConnector`](super::MongoConnector) gives the pools of a runtime: [`Connection`], or
@@ -77,6 +80,14 @@ impl<R: Network> OpenedConnection<R> for Connection<R> {
 }
 
 impl<R: Network> Connection<R> {
+    pub(super) const fn new(
+        messages: Messages<R>,
+        description: Box<ConnectionDescription>,
+        timeouts: CommandTimeouts,
+    ) -> Self {
+        Self { messages, description, timeouts, of_exchange: None }
+    }
+
     /// What the server said about itself and this connection in hello.
     #[must_use]
     pub fn description(&self) -> &ConnectionDescription {
@@ -99,13 +110,13 @@ impl<R: Network> Connection<R> {
     /// The socket and the state of the protocol on it.
     #[must_use]
     pub fn into_parts(self) -> ConnectionParts<R> {
-        let Self { messages, description, socket_timeout } = self;
+        let Self { messages, description, timeouts, of_exchange: _ } = self;
         let Messages { runtime, stream, transport } = messages;
-        ConnectionParts { runtime, stream, transport, description, socket_timeout }
+        ConnectionParts { runtime, stream, transport, description, timeouts }
     }
 
-    fn limit(&self) -> Limit {
-        Limit::each(self.socket_timeout)
+    fn limit(&self, options: OperationOptions) -> OperationLimit {
+        self.timeouts.limit(options, R::now)
     }
 }
 
@@ -127,9 +138,31 @@ impl<R: Network> Connection<R> {
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, ConnectionError> {
-        let limit = self.limit();
-        self.messages.send(command, Some(database), Flags::NONE, limit).await.map_err(failed)?;
-        judge(self.messages.receive(limit).await.map_err(failed)?)
+        self.command_with(database, command, OperationOptions::new()).await
+    }
+
+    /// As [`command`](Self::command), with options of this call.
+    ///
+    /// With a limit, which may be `timeoutMS`, the command is sent with the `maxTimeMS` that is left of it, and must
+    /// not bring its own: the server refuses the field twice. If the time is over before the command is sent, it is
+    /// not sent, and the connection stays [reusable](Self::is_reusable).
+    ///
+    /// # Errors
+    ///
+    /// As [`command`](Self::command); and with a limit also when the server has run out of time for a part of the
+    /// command only (code 50 in `writeErrors` or `writeConcernError`).
+    /// [`ConnectionError::is_timeout`] tells all of these.
+    pub async fn command_with(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<RawDocumentBuf, ConnectionError> {
+        let limit = self.limit(options);
+        let sent = self.messages.send_within(command, database, Flags::NONE, limit).await;
+        sent.map_err(failed)?;
+        limit.check_before_read(R::now).map_err(failed)?;
+        judge_within(limit, self.messages.receive(limit.into()).await.map_err(failed)?)
     }
 
     /// Sends a write with `writeConcern: {w: 0}`, which has no reply. Returns when the operating
@@ -145,8 +178,8 @@ impl<R: Network> Connection<R> {
         command: &RawDocument,
     ) -> Result<(), ConnectionError> {
         require_unacknowledged(command)?;
-        let limit = self.limit();
-        let sent = self.messages.send(command, Some(database), Flags::MORE_TO_COME, limit).await;
+        let limit = self.limit(OperationOptions::new());
+        let sent = self.messages.send_within(command, database, Flags::MORE_TO_COME, limit).await;
         sent.map_err(failed)
     }
 }
@@ -164,7 +197,8 @@ impl<R: Network> Connection<R> {
     /// compressed if hello has negotiated that and the command allows it. Its
     /// [replies](Self::receive) must answer the number in its header.
     ///
-    /// A message with `moreToCome` has no reply; with `exhaustAllowed` it may have several.
+    /// A message with `moreToCome` has no reply; with `exhaustAllowed` it may have several. `timeoutMS` is for the
+    /// message and its first reply together, and then for each further reply; `maxTimeMS` is the driver's.
     ///
     /// Dropping the future after it was polled leaves a connection that must not be used again; the
     /// pool closes it when it is checked in.
@@ -196,8 +230,9 @@ impl<R: Network> Connection<R> {
     /// has another length, that is compressed or no OP_MSG, and any message while a reply is due,
     /// is refused: nothing is sent, and the connection is as it was.
     pub async fn send(&mut self, message: &[u8]) -> Result<(), ConnectionError> {
-        let limit = self.limit();
-        self.messages.send_message(message, limit).await.map_err(failed)
+        let limit = self.limit(OperationOptions::new());
+        self.of_exchange = Some(limit);
+        self.messages.send_message(message, limit.into()).await.map_err(failed)
     }
 
     /// Waits for the next reply to what was [sent](Self::send), and returns all of it (header,
@@ -213,8 +248,12 @@ impl<R: Network> Connection<R> {
     /// The connection failed, or the reply breaks the protocol. When no reply is due, the call is
     /// refused, and the connection is as it was.
     pub async fn receive(&mut self) -> Result<MessageBuf, ConnectionError> {
-        let limit = self.limit();
-        self.messages.receive_message(limit).await.map_err(failed)
+        let limit = self.of_exchange.unwrap_or_else(|| self.limit(OperationOptions::new()));
+        // Kept, so that a call that continues after its future was dropped has no more time.
+        self.of_exchange = Some(limit);
+        let reply = self.messages.receive_message(limit.into()).await;
+        self.of_exchange = None;
+        reply.map_err(failed)
     }
 }
 
@@ -227,12 +266,28 @@ fn failed(error: TransportError) -> ConnectionError {
 /// # Errors
 ///
 /// The server's.
-pub fn judge(reply: RawDocumentBuf) -> Result<RawDocumentBuf, ConnectionError> {
+fn judge(reply: RawDocumentBuf) -> Result<RawDocumentBuf, ConnectionError> {
     match CommandError::from_reply(&reply) {
         Some(error) if error.part == ReplyPart::Command => {
             Err(ConnectionError::command(Stage::Operation, error))
         }
         Some(_) | None => Ok(reply),
+    }
+}
+
+/// As [`judge`], and with a limit also makes an error of a reply with a part for which the server had no time.
+///
+/// # Errors
+///
+/// The server's.
+// CS-15.
+pub fn judge_within(
+    limit: OperationLimit,
+    reply: RawDocumentBuf,
+) -> Result<RawDocumentBuf, ConnectionError> {
+    match limit.deadline.and_then(|_| CommandError::timeout_in(&reply)) {
+        Some(error) => Err(ConnectionError::command(Stage::Operation, error)),
+        None => judge(reply),
     }
 }
 

@@ -7,6 +7,7 @@ use cenote_core::error::{OperationError, Stage};
 use cenote_core::wire::MessageBuf;
 
 use super::{Connection, MongoConnector, RawStream};
+use crate::operation::OperationOptions;
 use crate::pool::{GuardParts, PooledConnection};
 use crate::runtime::{Network, Runtime};
 
@@ -38,7 +39,42 @@ where
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, OperationError> {
-        let reply = self.run(|connection| connection.command(database, command)).await?;
+        self.command_with(database, command, OperationOptions::new()).await
+    }
+
+    /// As [`command`](Self::command), with options of this call: [`Connection::command_with`]. A command that is not
+    /// sent, because its time is over, leaves the connection healthy.
+    ///
+    /// # Errors
+    ///
+    /// As [`command`](Self::command); [`OperationError::is_timeout`] tells that the time was over.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use bson::rawdoc;
+    /// use cenote_tokio::OperationOptions;
+    /// use tokio::time::Instant;
+    ///
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// // One deadline for the check-out and the command.
+    /// let deadline = Instant::now() + Duration::from_millis(200);
+    /// let mut connection = pool.check_out_before(deadline).await?;
+    /// let options = OperationOptions::new().with_deadline(deadline);
+    /// let reply = connection.command_with("admin", &rawdoc! { "ping": 1 }, options).await?;
+    /// println!("{reply:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn command_with(
+        &mut self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<RawDocumentBuf, OperationError> {
+        let options = self.with_round_trip(options);
+        let reply =
+            self.run(|connection| connection.command_with(database, command, options)).await?;
         Ok(self.show_write_concern_error(reply))
     }
 

@@ -12,6 +12,7 @@ use cenote_core::wire::{Compressor, CompressorId, MessageLimit, ZlibLevel};
 
 use super::limit::Limit;
 use super::metadata::ClientMetadataStore;
+use crate::operation::CommandTimeouts;
 use crate::platform::environment;
 
 /// `connectTimeoutMS` where the connection string has none.
@@ -21,9 +22,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) struct Settings {
     metadata: ClientMetadataStore,
     connect_timeout: Duration,
-    /// `timeoutMS`, which replaces `socketTimeoutMS` where it is set.
-    operation_timeout: Option<Duration>,
-    socket_timeout: Option<Duration>,
+    timeouts: CommandTimeouts,
     zlib_level: ZlibLevel,
     proxy: Option<ProxyOptions>,
     scram: Mutex<ScramCache>,
@@ -41,8 +40,10 @@ impl Settings {
         Self {
             metadata: ClientMetadataStore::new(uri, client),
             connect_timeout: uri.timeouts.connect.unwrap_or(CONNECT_TIMEOUT),
-            operation_timeout: uri.timeouts.operation,
-            socket_timeout: uri.timeouts.socket.filter(|timeout| !timeout.is_zero()),
+            timeouts: CommandTimeouts {
+                operation: uri.timeouts.operation,
+                socket: uri.timeouts.socket_in_force(),
+            },
             zlib_level: ZlibLevel::new(uri.compression.zlib_compression_level.unwrap_or(-1))
                 .unwrap_or(ZlibLevel::DEFAULT),
             proxy: uri.proxy.clone(),
@@ -73,13 +74,13 @@ impl Settings {
 
     /// For each command of the handshake, unless the caller's deadline is for all of them.
     pub(super) fn each_command(&self, has_caller_deadline: bool) -> Option<Duration> {
-        let each = self.operation_timeout.or(self.socket_timeout);
+        let each = self.timeouts.operation.or(self.timeouts.socket);
         each.filter(|_| !has_caller_deadline)
     }
 
-    /// For each wait for an open socket.
-    pub(super) const fn socket_timeout(&self) -> Option<Duration> {
-        self.socket_timeout
+    /// For the commands of an open connection.
+    pub(super) const fn timeouts(&self) -> CommandTimeouts {
+        self.timeouts
     }
 
     pub(super) const fn proxy(&self) -> Option<&ProxyOptions> {

@@ -1,0 +1,227 @@
+//! How long operations of a client may take: selection, check-out, establishment and the command together.
+
+use std::error::Error as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bson::{RawDocumentBuf, rawdoc};
+use cenote_core::client::{ClientError, SelectionError, Selector};
+use cenote_core::error::{OperationError, RetryWrites};
+use cenote_endpoint::{Endpoint, Fault, Script, Server};
+use cenote_shell::operation::OperationOptions;
+
+use crate::shells::{Shell, on_all_runtimes};
+use crate::world::{World, standalone, tell};
+
+on_all_runtimes!(
+    a_silent_server_ends_a_command_in_time,
+    selection_ends_at_the_first_of_both_timeouts,
+    the_time_is_for_selection_check_out_and_command_together,
+    selection_and_check_out_have_the_smaller_timeout,
+    a_call_has_a_timeout_of_its_own,
+    a_timeout_error_shows_what_timed_out,
+    a_command_needs_the_round_trip_that_the_monitor_has_measured,
+    monitors_have_no_operation_timeout,
+);
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
+
+fn a_ping() -> RawDocumentBuf {
+    rawdoc! { "ping": 1 }
+}
+
+/// The result, and whether it took that time: no machine takes as much more.
+// CS-21: nothing promises an exact time.
+fn took<T>(time: Duration, work: impl FnOnce() -> T) -> T {
+    let begin = Instant::now();
+    let result = work();
+    let taken = begin.elapsed();
+    assert!(taken >= time - MS(5) && taken < time + MS(5_000), "{taken:?} for {time:?}");
+    result
+}
+
+fn slow(endpoint: &Endpoint, command: &str, milliseconds: i32) {
+    let data = rawdoc! {
+        "failCommands": [command], "blockConnection": true, "blockTimeMS": milliseconds,
+    };
+    let block = rawdoc! { "configureFailPoint": "failCommand", "mode": "alwaysOn", "data": data };
+    tell(endpoint, |server, _| server.set_fail_point(&block).expect("a fail point"));
+}
+
+fn silent(endpoint: &Endpoint, command: &str) {
+    tell(endpoint, |server, now| {
+        server.set_fault(now, Script::new(Fault::Stall).at_command(command, 0));
+    });
+}
+
+// CS-12, CS-15, CS-17: what a caller is promised.
+fn a_silent_server_ends_a_command_in_time(shell: Shell) {
+    let only = standalone();
+    let world = World::of(shell, &[&only], "timeoutMS=1000");
+    world.ping();
+    silent(&only, "ping");
+    let error = took(MS(1_000), || world.command(&a_ping()).expect_err("it is silent"));
+    let ClientError::TimedOut { limit, .. } = &error else { panic!("{error}") };
+    assert_eq!(*limit, MS(1_000));
+    world.until_told("ConnectionClosed", 1);
+    tell(&only, Server::clear_faults);
+    world.ping();
+    assert_eq!((world.count("ConnectionCreated"), world.count("ConnectionPoolCleared")), (2, 0));
+    world.client.close();
+}
+
+// The prose tests of server selection (CS-02), with a server that nothing reaches.
+fn selection_ends_at_the_first_of_both_timeouts(shell: Shell) {
+    let only = standalone();
+    tell(&only, |server, now| {
+        server.set_fault(now, Script::new(Fault::Refuse));
+    });
+    for (options, after, is_the_operations) in [
+        ("serverSelectionTimeoutMS=200", 200, false),
+        ("timeoutMS=200&serverSelectionTimeoutMS=5000", 200, true),
+        ("timeoutMS=5000&serverSelectionTimeoutMS=200", 200, true),
+        ("timeoutMS=0&serverSelectionTimeoutMS=200", 200, false),
+    ] {
+        let world = World::of(shell, &[&only], options);
+        let error = took(MS(after), || world.command(&a_ping()).expect_err("none is there"));
+        assert!(error.is_timeout(), "{options}: {error}");
+        assert_eq!(matches!(error, ClientError::TimedOut { .. }), is_the_operations, "{options}");
+        world.client.close();
+    }
+}
+
+// CS-02, CS-14: each part takes from what the others have.
+fn the_time_is_for_selection_check_out_and_command_together(shell: Shell) {
+    let only = standalone();
+    slow(&only, "isMaster", 200);
+    let world = World::of(shell, &[&only], "timeoutMS=900");
+    // 200 ms for the monitor's hello, 200 ms for that of the connection, the rest for the command.
+    let begin = Instant::now();
+    silent(&only, "ping");
+    let error = took(MS(900), || world.command(&a_ping()).expect_err("it is silent"));
+    assert!(begin.elapsed() >= MS(900) && error.is_timeout(), "{error}");
+    let sent = only.with(|server, _| server.statistics()).last_max_time.expect("it was sent");
+    assert!(sent > 0 && sent <= 500, "{sent}");
+    world.client.close();
+}
+
+// CS-02: the case that a requirement's audit has measured.
+fn selection_and_check_out_have_the_smaller_timeout(shell: Shell) {
+    let only = standalone();
+    for (options, after) in [
+        ("timeoutMS=5000&serverSelectionTimeoutMS=300", 300),
+        ("timeoutMS=300&serverSelectionTimeoutMS=5000&waitQueueTimeoutMS=20", 300),
+        ("timeoutMS=0&serverSelectionTimeoutMS=300&waitQueueTimeoutMS=20", 300),
+        ("serverSelectionTimeoutMS=20000&waitQueueTimeoutMS=100", 100),
+    ] {
+        let world = World::of(shell, &[&only], &format!("maxPoolSize=1&{options}"));
+        world.until_all_known();
+        let held = world.check_out(&Selector::Any);
+        let Err(error) = took(MS(after), || world.client.check_out(&Selector::Any)) else {
+            panic!("{options}: it is held")
+        };
+        assert!(error.is_timeout(), "{options}: {error}");
+        drop(held);
+        // CS-18.
+        assert_eq!(world.count("ConnectionPoolCleared"), 0, "{options}");
+        world.client.close();
+    }
+}
+
+fn a_call_has_a_timeout_of_its_own(shell: Shell) {
+    let only = standalone();
+    let (short, long) =
+        (World::of(shell, &[&only], "timeoutMS=100"), World::of(shell, &[&only], ""));
+    long.ping();
+    let options = OperationOptions::new();
+    slow(&only, "ping", 300);
+    for longer in [options.with_timeout(MS(0)), options.with_timeout(MS(20_000))] {
+        let reply = short.client.command_with("admin", &a_ping(), longer);
+        reply.expect("enough time");
+    }
+    for shorter in [options.with_timeout(MS(100)), options.with_deadline(Instant::now() + MS(400))]
+    {
+        silent(&only, "ping");
+        let error = long.client.command_with("admin", &a_ping(), shorter).expect_err("too little");
+        assert!(matches!(error, ClientError::TimedOut { .. }), "{error}");
+    }
+    // A deadline in the past: neither a connection nor a server is waited for.
+    let past = options.with_deadline(Instant::now());
+    let error = long.client.command_with("admin", &a_ping(), past).expect_err("it is over");
+    assert!(error.is_timeout(), "{error}");
+    short.client.close();
+    long.client.close();
+}
+
+// CS-15: its text has the text of the cause, and its source is the cause.
+fn a_timeout_error_shows_what_timed_out(shell: Shell) {
+    let only = standalone();
+    let world = World::of(shell, &[&only], "timeoutMS=150&maxPoolSize=1");
+    world.ping();
+    let held = world.check_out(&Selector::Any);
+    let of_check_out = world.command(&a_ping()).expect_err("it is held");
+    drop(held);
+    silent(&only, "ping");
+    let of_command = world.command(&a_ping()).expect_err("it is silent");
+    tell(&only, |server, now| {
+        server.set_fault(now, Script::new(Fault::Refuse));
+        server.break_connections(now, cenote_endpoint::Ending::Reset, None);
+    });
+    world.until("Unknown", |world| world.kinds()[0].is_none());
+    let of_selection = world.command(&a_ping()).expect_err("none is there");
+    for error in [&of_check_out, &of_command, &of_selection] {
+        let ClientError::TimedOut { source, .. } = error else { panic!("{error}") };
+        assert!(error.to_string().starts_with("the operation's 150ms were over: "), "{error}");
+        assert!(error.to_string().contains(&source.to_string()), "{error}");
+        assert!(error.source().is_some() && !error.is_retryable());
+        assert_eq!(error.labels(RetryWrites::Enabled), source.labels(RetryWrites::Enabled));
+    }
+    let causes = [of_check_out, of_command, of_selection].map(|error| {
+        let ClientError::TimedOut { source, .. } = error else { panic!("{error}") };
+        *source
+    });
+    assert!(matches!(
+        causes,
+        [
+            ClientError::Pool(_),
+            ClientError::Operation(OperationError::Connection(_)),
+            ClientError::Selection(SelectionError::TimedOut { .. }),
+        ]
+    ));
+    world.client.close();
+}
+
+// CS-14: a server that is farther away than the time lasts gets nothing, and no connection is lost.
+fn a_command_needs_the_round_trip_that_the_monitor_has_measured(shell: Shell) {
+    let only = standalone();
+    slow(&only, "hello", 150); // Not of the first check, which is legacy.
+    let world = World::of(shell, &[&only], "heartbeatFrequencyMS=500&serverMonitoringMode=poll");
+    world.ping();
+    let short = OperationOptions::new().with_timeout(MS(100));
+    // The minimum is known after two checks.
+    let end = Instant::now() + Duration::from_secs(30);
+    let error = loop {
+        match world.client.command_with("admin", &a_ping(), short) {
+            Err(error) => break error,
+            Ok(_) => assert!(Instant::now() < end, "it is never known"),
+        }
+        thread::sleep(MS(50));
+    };
+    assert!(
+        error.is_timeout() && error.to_string().contains("before the request was sent"),
+        "{error}"
+    );
+    world.ping();
+    assert_eq!((world.count("ConnectionCreated"), world.count("ConnectionClosed")), (1, 0));
+    world.client.close();
+}
+
+// CS-16: they have connectTimeoutMS.
+fn monitors_have_no_operation_timeout(shell: Shell) {
+    let only = standalone();
+    slow(&only, "isMaster", 200);
+    let world = World::of(shell, &[&only], "timeoutMS=20");
+    world.until_all_known();
+    assert_eq!(world.error(), None);
+    world.client.close();
+}
