@@ -1,7 +1,8 @@
 #![cfg_attr(docsrs, doc = concat!("[Guide](", env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/start/embed.md)"))]
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![cfg_attr(not(feature = "std"), no_std)]
+// Tests have `std` in any case.
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
 #![forbid(unsafe_code)]
 #![warn(missing_debug_implementations)]
 
@@ -11,17 +12,17 @@ pub mod address;
 pub mod pool;
 mod printable;
 
-#[cfg(feature = "std")]
+#[cfg(feature = "protocol")]
 pub mod client;
-#[cfg(feature = "std")]
+#[cfg(feature = "protocol")]
 pub mod connect;
 #[cfg(feature = "std")]
 pub mod error;
 #[cfg(feature = "std")]
 pub mod log;
-#[cfg(feature = "std")]
+#[cfg(feature = "protocol")]
 pub mod monitor;
-#[cfg(feature = "std")]
+#[cfg(feature = "protocol")]
 mod number;
 #[cfg(feature = "std")]
 mod one_line;
@@ -31,10 +32,10 @@ pub mod sdam;
 pub mod trace;
 #[cfg(feature = "std")]
 pub mod uri;
-#[cfg(feature = "std")]
+#[cfg(feature = "protocol")]
 pub mod wire;
 
 // What appears in this crate's API.
-#[cfg(feature = "std")]
+#[cfg(feature = "protocol")]
 pub use bson;
 pub use smallvec;

@@ -1,6 +1,6 @@
 //! What a client says: of its servers, and of what it could not do.
 
-#![cfg(feature = "std")]
+#![cfg(feature = "protocol")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! The rules behind `docs/errors.md`, one by one, where a table row is too short to say them.
 
+#![cfg(feature = "protocol")]
+
 use std::error::Error as _;
 use std::time::Duration;
 
@@ -194,10 +196,7 @@ fn an_error_of_another_generation_changes_nothing() {
 // another process, or none, is taken for news.
 #[test]
 fn an_error_with_a_known_topology_version_changes_nothing() {
-    let version = |process: u8, counter| TopologyVersion {
-        process_id: ObjectId::from_bytes([process; 12]),
-        counter,
-    };
+    let version = |process: u8, counter| TopologyVersion { process_id: [process; 12], counter };
     let context = Context { topology_version: Some(version(1, 5)), ..DISCOVERED };
     let judge = |reported: Option<TopologyVersion>| {
         let mut reply = refusal(&rawdoc! { "ok": 0, "code": 10107 });

@@ -1,7 +1,7 @@
 //! Texts that come from outside, wherever they are shown: one line of bounded length, without
 //! characters that a terminal obeys or that are invisible.
 
-#![cfg(feature = "std")]
+#![cfg(feature = "protocol")]
 
 use std::fmt::{Debug, Display};
 use std::sync::Arc;

@@ -1,11 +1,12 @@
 //! What an application sees when a check-out fails: names, texts, labels, and what may be tried
 //! again.
 
+#![cfg(feature = "std")]
+
 use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bson::rawdoc;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{
     CommandError, ConnectionError, InterruptedError, PoolError, RetryWrites, Stage, Wait, WaitLimit,
@@ -36,8 +37,7 @@ fn reset() -> ConnectionError {
 }
 
 fn refused(code: i32) -> ConnectionError {
-    let reply = rawdoc! { "ok": 0, "code": code, "errmsg": "no" };
-    ConnectionError::command(Stage::Hello, CommandError::from_reply(&reply).expect("no"))
+    ConnectionError::command(Stage::Hello, CommandError::new(code, "no"))
 }
 
 /// The one connection of a pool is in use by a cursor; a second request waits in vain.

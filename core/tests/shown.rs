@@ -1,7 +1,7 @@
 //! What is printed during debugging says at least what it is. That it shows no
 //! secret is for `connect/secrecy.rs` to say.
 
-#![cfg(feature = "std")]
+#![cfg(feature = "protocol")]
 
 use std::fmt::Debug;
 use std::sync::Arc;

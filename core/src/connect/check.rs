@@ -1,5 +1,6 @@
 use core::time::Duration;
 
+use bson::oid::ObjectId;
 use bson::raw::{RawDocument, cstr};
 use bson::rawdoc;
 
@@ -59,7 +60,7 @@ impl Command {
         max_await: Duration,
     ) -> Option<Self> {
         let version = last.topology_version?;
-        let version = rawdoc! { "processId": version.process_id, "counter": version.counter };
+        let version = rawdoc! { "processId": ObjectId::from_bytes(version.process_id), "counter": version.counter };
         let max_await = i64::try_from(max_await.as_millis()).unwrap_or(i64::MAX);
         let draft = draft(options, last)
             .with(cstr!("topologyVersion"), version)

@@ -16,6 +16,8 @@ mod interrupted;
 pub mod label;
 mod operation;
 mod pool;
+#[cfg(feature = "protocol")]
+mod reply;
 mod retry_writes;
 mod stage;
 mod tls;

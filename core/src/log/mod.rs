@@ -33,6 +33,7 @@
 //! says what the shell and the server put into it, on one line. A shell with causes of its own is
 //! responsible for their texts.
 
+#[cfg(feature = "protocol")]
 mod extended_json;
 mod record;
 mod settings;

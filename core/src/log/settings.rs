@@ -1,7 +1,6 @@
 use core::fmt;
 
-use bson::RawDocument;
-
+#[cfg(feature = "protocol")]
 use super::extended_json::ExtendedJson;
 
 /// How records are made.
@@ -61,8 +60,9 @@ impl LogSettings {
     }
 
     /// A document as relaxed Extended JSON, as far as there is room for it.
+    #[cfg(feature = "protocol")]
     #[must_use]
-    pub fn document(self, document: &RawDocument) -> String {
+    pub fn document(self, document: &bson::RawDocument) -> String {
         self.cut(ExtendedJson(document))
     }
 

@@ -1,27 +1,23 @@
-use bson::oid::ObjectId;
-use bson::{RawBsonRef, RawDocument};
-
-use crate::number;
-
 /// A server's own count of the changes of its state.
 ///
 /// There is deliberately no order on it: two processes cannot be compared, and one that is
 /// missing counts as news. The two questions that SDAM asks are methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TopologyVersion {
-    /// The server process; another one after every restart.
-    pub process_id: ObjectId,
+    /// The server process; another one after every restart. The bytes of an ObjectId.
+    pub process_id: [u8; 12],
     /// Rises with every change within one process.
     pub counter: i64,
 }
 
 impl TopologyVersion {
     /// Reads the `topologyVersion` of a reply; `None` when a field is missing or ill-typed.
+    #[cfg(feature = "protocol")]
     #[must_use]
-    pub fn from_document(document: &RawDocument) -> Option<Self> {
-        let process_id =
-            document.get("processId").ok().flatten().and_then(RawBsonRef::as_object_id)?;
-        let counter = document.get("counter").ok().flatten().and_then(number::as_i64)?;
+    pub fn from_document(document: &bson::RawDocument) -> Option<Self> {
+        let field = |key| document.get(key).ok().flatten();
+        let process_id = field("processId").and_then(bson::RawBsonRef::as_object_id)?.bytes();
+        let counter = field("counter").and_then(crate::number::as_i64)?;
         Some(Self { process_id, counter })
     }
 
@@ -48,11 +44,9 @@ impl TopologyVersion {
 #[cfg(test)]
 mod tests {
     use super::TopologyVersion;
-    use bson::oid::ObjectId;
-    use bson::{RawDocumentBuf, rawdoc};
 
     fn version(process: u8, counter: i64) -> TopologyVersion {
-        TopologyVersion { process_id: ObjectId::from_bytes([process; 12]), counter }
+        TopologyVersion { process_id: [process; 12], counter }
     }
 
     #[test]
@@ -79,8 +73,12 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "protocol")]
     #[test]
     fn half_a_version_is_none() {
+        use bson::oid::ObjectId;
+        use bson::{RawDocumentBuf, rawdoc};
+
         let process_id = ObjectId::from_bytes([1; 12]);
         let read = |document: RawDocumentBuf| TopologyVersion::from_document(&document);
         assert_eq!(

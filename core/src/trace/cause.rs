@@ -217,6 +217,7 @@ pub struct Cause {
 
 impl Cause {
     /// The cause of a clear before the trace begins.
+    #[cfg(any(test, feature = "protocol"))]
     pub(super) fn before_the_trace() -> Self {
         Self { summary: CauseSummary::default(), text: Some("before this trace begins".into()) }
     }
@@ -266,6 +267,7 @@ pub enum Disclosure {
     Plain,
     /// Sixteen hexadecimal digits that are the same for the same text, so that equal texts can be
     /// recognized. A short or well-known text can be guessed from them.
+    #[cfg(feature = "protocol")]
     Hashed,
     /// Nothing.
     Omitted,
@@ -274,11 +276,12 @@ pub enum Disclosure {
 impl Disclosure {
     /// The part of a text that is written.
     pub(super) fn apply(self, text: &str) -> Option<String> {
-        use sha2::Digest as _;
-
         match self {
             Self::Plain => Some(text.to_string()),
+            #[cfg(feature = "protocol")]
             Self::Hashed => {
+                use sha2::Digest as _;
+
                 let digest = sha2::Sha256::digest(text.as_bytes());
                 let hexadecimal = digest.iter().take(8).map(|byte| alloc::format!("{byte:02x}"));
                 Some(core::iter::once("#".to_string()).chain(hexadecimal).collect())

@@ -19,19 +19,25 @@
 mod action;
 mod cause;
 mod chunk;
+#[cfg(feature = "protocol")]
 mod decode;
 mod document;
+#[cfg(feature = "protocol")]
 mod documents;
 mod encode;
+#[cfg(feature = "protocol")]
 mod error;
+#[cfg(feature = "protocol")]
 mod fields;
 mod flight;
 mod input_log;
 mod input_log_entries;
 mod journal;
+#[cfg(feature = "protocol")]
 mod reader;
 mod recorder;
 mod recording;
+#[cfg(feature = "protocol")]
 mod replay;
 mod string_table;
 mod traced;
@@ -40,11 +46,14 @@ mod writer;
 pub use action::{ActionName, ActionRecord};
 pub use cause::{Cause, CauseKind, CauseLabels, CauseSummary, Disclosure, TraceCause};
 pub use chunk::Chunk;
+#[cfg(feature = "protocol")]
 pub use error::{ActionDifference, TraceError, TraceProblem};
 pub use flight::FlightRecording;
 pub use journal::JournalOptions;
+#[cfg(feature = "protocol")]
 pub use reader::TraceHeader;
 pub use recorder::Recorder;
+#[cfg(feature = "protocol")]
 pub use replay::{Replay, Step};
 pub use traced::Traced;
 pub use writer::{TraceInfo, TraceWriter};

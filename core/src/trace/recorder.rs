@@ -21,7 +21,7 @@ use super::recording::Recording;
 ///
 /// ```
 /// use cenote_core::pool::{NoPayload, Input, Instant, PoolOptions, PoolState};
-/// use cenote_core::trace::{Recorder, Replay, TraceInfo};
+/// use cenote_core::trace::{Recorder, TraceInfo};
 ///
 /// let pool = PoolState::<NoPayload>::new(Instant::ORIGIN, PoolOptions::default(), &mut |_| {})?;
 /// let mut pool = Recorder::new(pool).with_flight_recorder(64 << 10);
@@ -29,11 +29,15 @@ use super::recording::Recording;
 /// let recording = pool.flight_recording().expect("there is a flight recorder");
 ///
 /// let trace = recording.write_to(&TraceInfo::default(), Vec::new())?;
+/// # #[cfg(feature = "protocol")] {
+/// use cenote_core::trace::Replay;
+///
 /// let mut replay = Replay::new(trace.as_slice())?;
 /// while let Some(step) = replay.step(&mut |_| {})? {
 ///     println!("{} {}", step.at, step.input.name());
 /// }
 /// assert_eq!(replay.pool().fingerprint(), pool.fingerprint());
+/// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Recorder<S: PoolTypes> {
@@ -199,7 +203,7 @@ where
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "protocol"))]
 pub(super) mod tests {
     use alloc::vec::Vec;
 

@@ -1,9 +1,8 @@
 //! The payload types of a replay.
 
-use crate::pool::{
-    ConnId, InvalidCheckpoint, NoPayload, PayloadSource, PoolCheckpoint, PoolState, PoolTypes,
-    ServiceId, WaiterId,
-};
+#[cfg(feature = "protocol")]
+use crate::pool::{ConnId, InvalidCheckpoint, PayloadSource, ServiceId};
+use crate::pool::{NoPayload, PoolCheckpoint, PoolState, PoolTypes, WaiterId};
 
 use super::cause::Cause;
 
@@ -22,9 +21,11 @@ impl PoolTypes for Traced {
 }
 
 /// The payloads of a state with which a trace begins.
+#[cfg(feature = "protocol")]
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FromTrace;
 
+#[cfg(feature = "protocol")]
 impl PayloadSource<Traced> for FromTrace {
     fn conn(&mut self, _: ConnId) {}
 
@@ -38,6 +39,7 @@ impl PayloadSource<Traced> for FromTrace {
 }
 
 /// The machine of a replay.
+#[cfg(feature = "protocol")]
 pub(super) fn restored(
     checkpoint: &PoolCheckpoint,
 ) -> Result<PoolState<Traced>, InvalidCheckpoint> {

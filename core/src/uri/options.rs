@@ -2,7 +2,6 @@ use std::time::Duration;
 
 use super::{Problem, query::Query};
 use crate::pool::PoolOptions;
-use crate::wire::CompressorId;
 
 /// Which servers there are, and how one of them is chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -201,8 +200,12 @@ impl Compressor {
 
     /// Whether this build has it: the feature of that [name](Self::name).
     #[must_use]
-    pub fn is_built(self) -> bool {
-        CompressorId::from_name(self.name()).is_some_and(CompressorId::is_built)
+    pub const fn is_built(self) -> bool {
+        match self {
+            Self::Snappy => cfg!(feature = "snappy"),
+            Self::Zlib => cfg!(feature = "zlib"),
+            Self::Zstd => cfg!(feature = "zstd"),
+        }
     }
 
     /// As `OP_COMPRESSED` carries it.

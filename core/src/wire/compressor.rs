@@ -1,6 +1,7 @@
 use core::fmt;
 
 use super::WireError;
+use crate::uri;
 
 /// A compressor, by its number in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,9 +76,9 @@ impl CompressorId {
     pub const fn is_built(self) -> bool {
         match self {
             Self::Noop => true,
-            Self::Snappy => cfg!(feature = "snappy"),
-            Self::Zlib => cfg!(feature = "zlib"),
-            Self::Zstd => cfg!(feature = "zstd"),
+            Self::Snappy => uri::Compressor::Snappy.is_built(),
+            Self::Zlib => uri::Compressor::Zlib.is_built(),
+            Self::Zstd => uri::Compressor::Zstd.is_built(),
         }
     }
 }

@@ -11,7 +11,7 @@ use cenote_core::connect::{
 use cenote_core::error::{ConnectionError, Kind, RetryWrites, Stage};
 use cenote_core::pool::ServiceId;
 use cenote_core::sdam::TopologyVersion;
-use cenote_core::uri::Mechanism;
+use cenote_core::uri::{Compressor, Mechanism};
 
 use crate::server::{Server, converse, establish, nonces, options, raw};
 
@@ -48,6 +48,14 @@ fn the_new_name_behind_a_load_balancer() {
     assert_eq!(hello.get("hello"), Some(&Bson::Int32(1)));
     assert_eq!(hello.get("loadBalanced"), Some(&Bson::Boolean(true)));
     assert!(!hello.contains_key("helloOk"));
+}
+
+// OP-27
+#[test]
+fn compressors_are_offered_if_they_are_built_in() {
+    let offered = options("mongodb://db/?compressors=zstd,zlib,snappy").compressors;
+    let all = [Compressor::Zstd, Compressor::Zlib, Compressor::Snappy];
+    assert_eq!(offered, all.into_iter().filter(|it| it.is_built()).collect::<Vec<_>>());
 }
 
 // HS-12: on each command.
@@ -113,7 +121,10 @@ fn a_full_reply() {
     assert_eq!(description.set_name.as_deref(), Some("rs"));
     assert_eq!(description.session_timeout_minutes, Some(30));
     assert_eq!(description.connection_id, Some(812));
-    assert_eq!(description.topology_version, Some(TopologyVersion { process_id, counter: 6 }));
+    assert_eq!(
+        description.topology_version,
+        Some(TopologyVersion { process_id: [3; 12], counter: 6 })
+    );
     assert_eq!(description.service_id, None);
 }
 

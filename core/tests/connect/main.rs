@@ -3,7 +3,7 @@
 //! How: `server.rs` plays a server that knows one user, built on the same primitives but not on the
 //! code under test, with one place to lie; the tables are pairs of a lie and the error it gets.
 
-#![cfg(feature = "std")]
+#![cfg(feature = "protocol")]
 
 mod bad_input;
 mod conversations;

@@ -1,5 +1,7 @@
 //! All eleven log messages, to the letter: keys, their order, values and the line.
 
+#![cfg(feature = "std")]
+
 mod page;
 mod rows;
 mod rules;

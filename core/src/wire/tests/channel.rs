@@ -2,7 +2,7 @@
 
 use bson::rawdoc;
 
-use super::super::{Channel, Compressor, CompressorId, MessageBuf, RequestIds, ZlibLevel};
+use super::super::{Channel, Compressor, CompressorId, RequestIds, ZlibLevel};
 use super::*;
 
 fn answer(response_to: i32, body: &RawDocument) -> Vec<u8> {
@@ -109,7 +109,7 @@ fn what_may_be_compressed_is_so_as_soon_as_that_is_agreed() {
     assert_eq!(channel.begin_borrowed(&plain).unwrap().as_ptr(), plain.as_ptr(), "no copy");
     channel.written();
     receive(&mut channel, &answer(1, &rawdoc! { "ok": 1 }));
-    let _: MessageBuf = channel.reply_message().unwrap().unwrap();
+    let _: super::super::MessageBuf = channel.reply_message().unwrap().unwrap();
 
     let zlib = Compressor::new(CompressorId::Zlib, ZlibLevel::DEFAULT).unwrap();
     channel.agree(LIMIT, Some(zlib));
