@@ -127,6 +127,13 @@ impl Pool {
             Action::ReportLeak { id, held } => {
                 println!("{id} is held for {held:?}: a leak?");
             }
+            // This shell checks no connection in before a reply, so there is none to read.
+            Action::StartDrain { id, conn: _ } => {
+                drop(self.lock().sockets.remove(&id));
+                let cause = "late replies are not read".to_owned();
+                self.feed(|_| Input::DrainFailed { id, cause });
+            }
+            Action::AbortDrain { id } => drop(self.lock().sockets.remove(&id)),
             // The thread that connects finds out when it answers: its socket comes back to be
             // closed.
             Action::AbortEstablish { id: _ } => {}

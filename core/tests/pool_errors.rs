@@ -68,6 +68,8 @@ fn timed_out(load_balanced: bool) -> PoolError {
         Action::Deliver { .. }
         | Action::StartEstablish { .. }
         | Action::AbortEstablish { .. }
+        | Action::StartDrain { .. }
+        | Action::AbortDrain { .. }
         | Action::CloseSocket { .. }
         | Action::Interrupt { .. }
         | Action::ReportLeak { .. }

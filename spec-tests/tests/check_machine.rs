@@ -33,6 +33,7 @@ struct World {
     random: SplitMix,
     requests: u64,
     pending: Vec<ConnId>,
+    draining: Vec<ConnId>,
     in_use: Vec<ConnId>,
     events: Vec<Line>,
 }
@@ -55,6 +56,7 @@ impl World {
             random: SplitMix(seed),
             requests: 0,
             pending: Vec::new(),
+            draining: Vec::new(),
             in_use: Vec::new(),
             events: Vec::new(),
         };
@@ -77,6 +79,8 @@ impl World {
             match action {
                 Action::StartEstablish { id, .. } => self.pending.push(id),
                 Action::AbortEstablish { id } => self.pending.retain(|pending| *pending != id),
+                Action::StartDrain { id, conn: () } => self.draining.push(id),
+                Action::AbortDrain { id } => self.draining.retain(|draining| *draining != id),
                 Action::Deliver { outcome: Ok((id, ())), .. } => self.in_use.push(id),
                 Action::EmitEvent(event) => {
                     let at = self.now.saturating_since(Instant::ORIGIN);

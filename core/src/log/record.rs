@@ -84,6 +84,27 @@ impl<'a> LogRecord<'a> {
             Event::ConnectionCheckedIn { connection_id } => {
                 about(&template::CHECKED_IN).with_id(*connection_id)
             }
+            Event::ConnectionPendingResponseStarted { connection_id, request_id } => {
+                about(&template::PENDING_RESPONSE_STARTED)
+                    .with_id(*connection_id)
+                    .with_request_id(*request_id)
+            }
+            Event::ConnectionPendingResponseSucceeded { connection_id, request_id, duration } => {
+                about(&template::PENDING_RESPONSE_SUCCEEDED)
+                    .with_id(*connection_id)
+                    .with_request_id(*request_id)
+                    .with(key::DURATION_MS, LogValue::milliseconds(*duration))
+            }
+            Event::ConnectionPendingResponseFailed {
+                connection_id,
+                request_id,
+                duration,
+                reason,
+            } => about(&template::PENDING_RESPONSE_FAILED)
+                .with_id(*connection_id)
+                .with_request_id(*request_id)
+                .with(key::REASON, text(reason.as_str()))
+                .with(key::DURATION_MS, LogValue::milliseconds(*duration)),
         }
     }
 
@@ -119,6 +140,10 @@ impl<'a> LogRecord<'a> {
 
     fn with_id(self, connection_id: u64) -> Self {
         self.with(key::DRIVER_CONNECTION_ID, LogValue::whole(connection_id))
+    }
+
+    fn with_request_id(self, request_id: i32) -> Self {
+        self.with(key::REQUEST_ID, LogValue::Int(request_id.into()))
     }
 
     /// Those that were set, and CMAP's own only.

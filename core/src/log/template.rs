@@ -1,4 +1,4 @@
-//! The eleven messages, word for word.
+//! The eleven messages of CMAP, word for word, and three of a draft.
 
 /// How one message reads: its name, its first words around the address, and its fields.
 pub(super) struct Template {
@@ -29,6 +29,7 @@ pub(super) mod key {
     pub(in crate::log) const DURATION_MS: &str = "durationMS";
     pub(in crate::log) const REASON: &str = "reason";
     pub(in crate::log) const ERROR: &str = "error";
+    pub(in crate::log) const REQUEST_ID: &str = "requestId";
     pub(in crate::log) const SERVICE_ID: &str = "serviceId";
     pub(in crate::log) const MAX_IDLE_TIME_MS: &str = "maxIdleTimeMS";
     pub(in crate::log) const MIN_POOL_SIZE: &str = "minPoolSize";
@@ -114,7 +115,7 @@ pub(super) static CHECKED_OUT: Template = Template {
     message: "Connection checked out",
     before_address: "Connection checked out: address=",
     after_address: "",
-    pieces: &[GENERATED_ID, Piece::Around(", duration=", key::DURATION_MS, " ms")],
+    pieces: &[GENERATED_ID, DURATION],
 };
 
 pub(super) static CHECKED_IN: Template = Template {
@@ -124,5 +125,28 @@ pub(super) static CHECKED_IN: Template = Template {
     pieces: &[GENERATED_ID],
 };
 
+pub(super) static PENDING_RESPONSE_STARTED: Template = Template {
+    message: "Pending response started",
+    before_address: "Pending response started: address=",
+    after_address: "",
+    pieces: &[GENERATED_ID, REQUEST_ID],
+};
+
+pub(super) static PENDING_RESPONSE_SUCCEEDED: Template = Template {
+    message: "Pending response succeeded",
+    before_address: "Pending response succeeded: address=",
+    after_address: "",
+    pieces: &[GENERATED_ID, REQUEST_ID, DURATION],
+};
+
+pub(super) static PENDING_RESPONSE_FAILED: Template = Template {
+    message: "Pending response failed",
+    before_address: "Pending response failed: address=",
+    after_address: "",
+    pieces: &[GENERATED_ID, REQUEST_ID, Piece::Around(", reason=", key::REASON, ""), DURATION],
+};
+
 const GENERATED_ID: Piece = Piece::Around(", driver-generated ID=", key::DRIVER_CONNECTION_ID, "");
+const REQUEST_ID: Piece = Piece::Around(", request ID=", key::REQUEST_ID, "");
+const DURATION: Piece = Piece::Around(", duration=", key::DURATION_MS, " ms");
 const REASON: Piece = Piece::Around(". Reason: ", key::REASON, ".");

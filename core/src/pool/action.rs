@@ -31,6 +31,21 @@ pub enum Action<S: PoolTypes> {
         /// A connection that the pool has closed.
         id: ConnId,
     },
+    /// Read the reply that is still to come on this connection and discard it; then answer with
+    /// `DrainSucceeded` or `DrainFailed`, exactly once, unless `AbortDrain` comes first. Report with
+    /// `DrainProgress` whenever bytes were read. All limits of time are the machine's.
+    StartDrain {
+        /// The connection, which is draining from now on.
+        id: ConnId,
+        /// The payload, which is returned with `DrainSucceeded`.
+        conn: S::Conn,
+    },
+    /// Stop draining and drop the socket. No answer is owed; one that is already on its way is
+    /// ignored.
+    AbortDrain {
+        /// A connection that the pool has closed.
+        id: ConnId,
+    },
     /// Wake a waiter with the outcome of its request. There is exactly one for each request.
     Deliver {
         /// The waiter of the request.

@@ -29,16 +29,20 @@ pub enum DeadlineReason {
     Populate,
     /// A connection has been in use for longer than `leak_detection_threshold`.
     LeakDetection,
+    /// A late reply has been awaited for as long as it may, or a request that waits for it has. Only
+    /// with [`experimental_pending_response`](super::PoolOptions::experimental_pending_response).
+    PendingResponse,
 }
 
 impl DeadlineReason {
     /// In the order in which one `Timer` does what is due.
-    pub(super) const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 6] = [
         Self::WaitQueueTimeout,
         Self::IdleTime,
         Self::Lifetime,
         Self::Populate,
         Self::LeakDetection,
+        Self::PendingResponse,
     ];
 }
 
@@ -50,6 +54,7 @@ impl fmt::Display for DeadlineReason {
             Self::Lifetime => "a connection reaches its lifetime",
             Self::Populate => "the minimum is tried again",
             Self::LeakDetection => "a connection reaches the leak detection threshold",
+            Self::PendingResponse => "a late reply is given up",
         })
     }
 }

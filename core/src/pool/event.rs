@@ -1,4 +1,4 @@
-//! CMAP's eleven events.
+//! CMAP's eleven events, and three of a draft.
 
 use alloc::boxed::Box;
 use core::time::Duration;
@@ -7,7 +7,9 @@ use super::error::CheckOutError;
 use super::id::ServiceId;
 use super::options::PoolOptions;
 
-/// One of the eleven events of CMAP, with its fields.
+/// One of the eleven events of CMAP, with its fields, or one of the three about pending responses,
+/// which exist only with
+/// [`experimental_pending_response`](PoolOptions::experimental_pending_response).
 ///
 /// The shell adds the address, which is the same for every event of a pool. `connection_id` is
 /// CMAP's number, from 1.
@@ -72,6 +74,34 @@ pub enum Event<C> {
         /// The id of the connection.
         connection_id: u64,
     },
+    /// A request waits until a connection has received the reply to an earlier command. Exactly one
+    /// of the next two events follows.
+    ConnectionPendingResponseStarted {
+        /// The id of the connection.
+        connection_id: u64,
+        /// The request id of the earlier command.
+        request_id: i32,
+    },
+    /// The reply was read and discarded; the connection is about to be checked out.
+    ConnectionPendingResponseSucceeded {
+        /// The id of the connection.
+        connection_id: u64,
+        /// The request id of the earlier command.
+        request_id: i32,
+        /// Since its `ConnectionPendingResponseStarted`.
+        duration: Duration,
+    },
+    /// The request stopped waiting for the reply: it gets another connection, or fails.
+    ConnectionPendingResponseFailed {
+        /// The id of the connection.
+        connection_id: u64,
+        /// The request id of the earlier command.
+        request_id: i32,
+        /// Since its `ConnectionPendingResponseStarted`.
+        duration: Duration,
+        /// Why.
+        reason: PendingResponseFailure,
+    },
 }
 
 impl<C> Event<C> {
@@ -89,6 +119,9 @@ impl<C> Event<C> {
             Self::ConnectionCheckOutFailed { .. } => "ConnectionCheckOutFailed",
             Self::ConnectionCheckedOut { .. } => "ConnectionCheckedOut",
             Self::ConnectionCheckedIn { .. } => "ConnectionCheckedIn",
+            Self::ConnectionPendingResponseStarted { .. } => "ConnectionPendingResponseStarted",
+            Self::ConnectionPendingResponseSucceeded { .. } => "ConnectionPendingResponseSucceeded",
+            Self::ConnectionPendingResponseFailed { .. } => "ConnectionPendingResponseFailed",
         }
     }
 }
@@ -116,6 +149,26 @@ impl CloseReason {
             Self::Stale => "stale",
             Self::Idle => "idle",
             Self::PoolClosed => "poolClosed",
+        }
+    }
+}
+
+/// Why a request stopped waiting for a pending response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum PendingResponseFailure {
+    /// The reply did not come in time, or the request's own time is over.
+    Timeout,
+    /// The connection failed or was closed, or the caller cancelled.
+    Error,
+}
+
+impl PendingResponseFailure {
+    /// As events and test files spell it: `timeout`, `error`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::Error => "error",
         }
     }
 }

@@ -80,6 +80,29 @@ pub enum Input<S: PoolTypes> {
         /// The error that was seen.
         cause: S::Cause,
     },
+    /// The late reply was read and discarded: the connection can be used.
+    DrainSucceeded {
+        /// The connection. If it was aborted meanwhile, its payload is returned by `CloseSocket`.
+        id: ConnId,
+        /// Its payload.
+        conn: S::Conn,
+    },
+    /// The late reply could not be read, or was not what was due. The shell drops the payload.
+    DrainFailed {
+        /// The connection. If it was aborted meanwhile, nothing happens.
+        id: ConnId,
+        /// Why.
+        cause: S::Cause,
+    },
+    /// Bytes of the late reply were read: its window of 3 s begins again.
+    DrainProgress {
+        /// The connection. If it was aborted meanwhile, nothing happens.
+        id: ConnId,
+    },
+    /// Every connection so far was made with credentials that changed: it is closed as soon as it
+    /// is not in use, with the reason `idle`. Unlike after `Clear`, no request fails, the generation
+    /// stays, and connections in use go on until they are checked in.
+    RetireConnections,
     /// The server can be used: a check succeeded, or a load balancer was installed.
     Ready,
     /// The pool is closed, for good.
@@ -127,6 +150,10 @@ impl<S: PoolTypes> Input<S> {
             Self::EstablishSucceeded { .. } => "EstablishSucceeded",
             Self::EstablishFailed { .. } => "EstablishFailed",
             Self::IdleClosedByPeer { .. } => "IdleClosedByPeer",
+            Self::DrainSucceeded { .. } => "DrainSucceeded",
+            Self::DrainFailed { .. } => "DrainFailed",
+            Self::DrainProgress { .. } => "DrainProgress",
+            Self::RetireConnections => "RetireConnections",
             Self::Ready => "Ready",
             Self::Close => "Close",
             Self::Timer => "Timer",
@@ -145,6 +172,17 @@ pub enum Health<C> {
     /// It must not be used again, because of a network error, a timeout of the driver, an unread
     /// reply or a protocol violation.
     Errored(C),
+    /// The caller timed out while it waited for the reply to this request. The request was sent
+    /// whole, and the reply is not part of a stream. The pool keeps the connection and has the reply
+    /// read before the connection is used again. Without
+    /// [`experimental_pending_response`](PoolOptions::experimental_pending_response) this means the
+    /// same as `Errored`.
+    PendingResponse {
+        /// The request id of the command whose reply is due.
+        request_id: i32,
+        /// The timeout of the caller; given when the connection is closed because no reply came.
+        cause: C,
+    },
 }
 
 /// What a checked-out connection is used for; load-balanced pools tell these apart in the message

@@ -23,7 +23,8 @@ impl<S: PoolTypes> PoolState<S> {
             status: self.status,
             generation: self.generation,
             total: self.connections.total(),
-            available: self.connections.len(List::Available),
+            available: self.connections.available(),
+            pending_response: self.connections.pending_response(),
             in_use: self.connections.in_use(),
             pending: self.connections.len(List::Pending),
             waiting: self.queue.len() as u64,
@@ -40,19 +41,31 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// Each connection: pending ones in the order of creation, available ones from the oldest,
-    /// those in use from the one held longest.
+    /// those in use from the one held longest; then those that are pending a response, and those
+    /// that are draining, with an owner and without.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionInfo> {
-        [List::Pending, List::Available, List::Overdue, List::InUse]
+        let in_use = [List::Overdue, List::InUse];
+        let late = [List::PendingResponse, List::Draining, List::DrainingUnowned];
+        [List::Pending, List::Available]
             .into_iter()
+            .chain(in_use)
+            .chain(late)
             .flat_map(|list| self.connections.iter(list))
             .map(|(id, connection)| self.describe(id, connection))
     }
 
-    /// Each request without an outcome, oldest first.
+    /// Each request without an outcome: first those that own a connection, pending or draining, then
+    /// those in the wait queue; each kind oldest first.
     pub fn waiters(&self) -> impl Iterator<Item = WaiterInfo> {
         let waits_for = if self.has_room() { WaitsFor::Permit } else { WaitsFor::Connection };
         let owners = self.owners.iter().map(|(request, connection)| {
-            self.describe_request(&request.without_waiter(), WaitsFor::Establishment(*connection))
+            let waits_for = match self.connections.known(*connection).state {
+                ConnState::Draining { .. } => WaitsFor::PendingResponse(*connection),
+                ConnState::Pending { .. }
+                | ConnState::Available { .. }
+                | ConnState::InUse { .. } => WaitsFor::Establishment(*connection),
+            };
+            self.describe_request(&request.without_waiter(), waits_for)
         });
         let queued =
             self.queue.iter().map(move |request| self.describe_request(&request, waits_for));
@@ -60,7 +73,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// The connection that a check-out would get now, with its payload; `None` if it would get a new
-    /// one, wait or fail. The shell looks at its socket, and feeds [`Input::IdleClosedByPeer`] before
+    /// one or one that is pending a response, wait or fail. The shell looks at its socket, and feeds [`Input::IdleClosedByPeer`] before
     /// the check-out if the peer has closed it. Takes constant time.
     ///
     /// [`Input::IdleClosedByPeer`]: super::input::Input::IdleClosedByPeer
@@ -71,8 +84,12 @@ impl<S: PoolTypes> PoolState<S> {
         Some((id, self.connections.available_mut(id)?))
     }
 
-    /// The payload of an available connection, whose socket the shell wants to look at.
+    /// The payload of an available connection, whose socket the shell wants to look at. Not that of
+    /// one which is pending a response: bytes on its socket are no sign of trouble.
     pub fn available_mut(&mut self, id: ConnId) -> Option<&mut S::Conn> {
+        if self.pending_responses.get(id).is_some() {
+            return None;
+        }
         self.connections.available_mut(id)
     }
 
@@ -133,12 +150,27 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
+    /// Since when a connection has been in its state.
+    fn since(&self, id: ConnId, connection: &Connection<S::Conn>) -> Instant {
+        let drain = self.pending_responses.get(id).and_then(|response| response.drain);
+        drain.map_or_else(|| connection.since(), |drain| drain.started)
+    }
+
     fn describe(&self, id: ConnId, connection: &Connection<S::Conn>) -> ConnectionInfo {
         let state = match connection.state {
             ConnState::Pending { owner, handshaken } => {
                 ConnectionState::Pending { owner, handshaken }
             }
-            ConnState::Available { .. } => ConnectionState::Available,
+            ConnState::Available { .. } => match self.pending_responses.get(id) {
+                None => ConnectionState::Available,
+                Some(response) => {
+                    ConnectionState::PendingResponse { request_id: response.request_id }
+                }
+            },
+            ConnState::Draining { owner } => {
+                let request_id = self.pending_responses.known(id).request_id;
+                ConnectionState::Draining { request_id, owner: owner.map(|(owner, _)| owner) }
+            }
             ConnState::InUse { purpose, interrupted, .. } => {
                 ConnectionState::InUse { purpose, interrupted }
             }
@@ -149,7 +181,7 @@ impl<S: PoolTypes> PoolState<S> {
             stale: self.outdated(connection),
             service: connection.service,
             created: connection.created,
-            since: connection.since(),
+            since: self.since(id, connection),
             age: self.now.saturating_since(connection.created),
         }
     }

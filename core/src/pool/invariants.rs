@@ -8,6 +8,7 @@ use super::options::Settings;
 use super::state::PoolState;
 use super::state::connections::{ConnState, Connection};
 use super::state::lists::List;
+use super::state::pending_responses::Drain;
 use super::state::verify::{Verdict, ensure};
 use super::status::Status;
 use super::types::PoolTypes;
@@ -46,6 +47,7 @@ impl<S: PoolTypes> PoolState<S> {
         self.verify_status().map_err(pool)?;
         self.verify_promises().map_err(pool)?;
         self.verify_owners().map_err(pool)?;
+        self.verify_pending_responses()?;
         self.verify_services()?;
         let follow = Settings::new(&self.options) == Ok(self.settings);
         ensure(follow, "settings follow options").map_err(pool)
@@ -61,6 +63,11 @@ impl<S: PoolTypes> PoolState<S> {
         ensure(self.status == Status::Ready, "requests wait only in a ready pool")?;
         let available = self.connections.len(List::Available);
         ensure(available == 0, "a request waits although a connection is available")?;
+        let is_pending = self.connections.pending_response() > 0;
+        ensure(
+            !is_pending || self.queue.is_oldest_due(self.now),
+            "a request waits although a connection is pending a response",
+        )?;
         ensure(!self.may_create(), "a request waits although a connection could be made")
     }
 
@@ -86,10 +93,10 @@ impl<S: PoolTypes> PoolState<S> {
         let &Connection { generation, service, created, expires, expiry_met, .. } = connection;
         let numbers = self.inherited + 1..=self.connections.last_number();
         ensure(numbers.contains(&id.number()), "has a number that was not given out")?;
-        let (is_pending, is_in_use, is_handshaken) = match connection.state {
+        let (is_pending, is_available, is_handshaken) = match connection.state {
             ConnState::Pending { handshaken, .. } => (true, false, handshaken),
-            ConnState::Available { .. } => (false, false, true),
-            ConnState::InUse { .. } => (false, true, true),
+            ConnState::Available { .. } => (false, true, true),
+            ConnState::InUse { .. } | ConnState::Draining { .. } => (false, false, true),
         };
         ensure(
             service.is_some() == (is_handshaken && self.settings.load_balanced),
@@ -103,9 +110,12 @@ impl<S: PoolTypes> PoolState<S> {
             None => self.generation,
         };
         ensure(generation <= current, "is of a generation that has not begun")?;
-        ensure(!is_pending || expires.is_none(), "has an end of life before it is established")?;
+        ensure(
+            !is_pending || expiry_met || expires.is_none(),
+            "has an end of life before it is established",
+        )?;
         ensure(!expiry_met || expires.is_some(), "has met the end of a life that has none")?;
-        ensure(!expiry_met || is_in_use, "has met the end of its life and is not in use")?;
+        ensure(!expiry_met || !is_available, "has met the end of its life and is available")?;
         let since = connection.since();
         ensure(
             created <= since && since <= self.now,
@@ -113,7 +123,11 @@ impl<S: PoolTypes> PoolState<S> {
         )?;
         let is_in_order = previous.is_none_or(|previous| match list {
             List::Pending => previous.number < id.number(),
-            List::Available | List::InUse | List::Overdue => previous.since() <= since,
+            List::Available | List::InUse | List::Overdue | List::PendingResponse => {
+                previous.since() <= since
+            }
+            // In the order in which requests came to them and left them.
+            List::Draining | List::DrainingUnowned => true,
         });
         ensure(is_in_order, "is not in the order of time")
     }
@@ -129,7 +143,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     fn verify_status(&self) -> Verdict {
-        let available = self.connections.len(List::Available);
+        let available = self.connections.available();
+        let draining = self.connections.len(List::Draining);
         let runs_maintenance = self.settings.pause_after_failure.is_some();
         match self.status {
             Status::Ready => {}
@@ -138,22 +153,32 @@ impl<S: PoolTypes> PoolState<S> {
                 ensure(is_stale, "a paused pool has nothing of its present generation")?;
                 let is_pruned = !runs_maintenance || available == 0;
                 ensure(is_pruned, "a paused pool has closed what was available")?;
+                ensure(draining == 0, "a paused pool has stopped draining")?;
             }
             Status::Closed => {
                 ensure(available == 0, "a closed pool has no available connection")?;
                 let pending = self.connections.len(List::Pending);
                 ensure(pending == 0, "a closed pool has no pending connection")?;
+                ensure(draining == 0, "a closed pool has stopped draining")?;
             }
         }
-        ensure(available == 0 || !self.has_surplus(), "surplus is not kept available")
+        // One that lost the request for which it was draining goes on, even if it is surplus.
+        let kept = available - self.connections.len(List::DrainingUnowned);
+        ensure(kept == 0 || !self.has_surplus(), "surplus is not kept available")
     }
 
     fn verify_owners(&self) -> Verdict {
         let is_sorted = self.owners.is_sorted_by(|(a, _), (b, _)| a.id < b.id);
         ensure(is_sorted, "owners are in the order of requests")?;
         let mut owned = 0;
-        for (id, connection) in self.connections.iter(List::Pending) {
-            if let ConnState::Pending { owner: Some(owner), .. } = connection.state {
+        let drains = self.connections.iter(List::Draining);
+        for (id, connection) in self.connections.iter(List::Pending).chain(drains) {
+            let owner = match connection.state {
+                ConnState::Pending { owner, .. } => owner,
+                ConnState::Draining { owner } => owner.map(|(owner, _)| owner),
+                ConnState::Available { .. } | ConnState::InUse { .. } => None,
+            };
+            if let Some(owner) = owner {
                 let found = self.owners.binary_search_by_key(&owner, |(request, _)| request.id);
                 let is_known = found.is_ok_and(|index| self.owners[index].1 == id);
                 ensure(is_known, "an owner and its connection know each other")?;
@@ -161,10 +186,56 @@ impl<S: PoolTypes> PoolState<S> {
             }
         }
         ensure(owned == self.owners.len(), "an owner and its connection know each other")?;
+        let is_in_one_place = self.queue.iter().all(|waiting| {
+            self.owners.binary_search_by_key(&waiting.id, |(request, _)| request.id).is_err()
+        });
+        ensure(is_in_one_place, "an owner does not wait in the queue")?;
         let oldest_waiting = self.queue.iter().next().map(|request| request.id);
         let youngest_owner = self.owners.last().map(|(request, _)| request.id);
         let is_fifo = oldest_waiting.is_none() || youngest_owner < oldest_waiting;
-        ensure(is_fifo, "owners came before the requests that wait")
+        // After a failed drain a request waits in its old place, before younger owners.
+        let may_fail = self.settings.pending_response;
+        ensure(is_fifo || may_fail, "owners came before the requests that wait")
+    }
+
+    fn verify_pending_responses(&self) -> Result<(), InvalidCheckpoint> {
+        let pool = InvalidCheckpoint::Contradiction;
+        let count = self.pending_responses.len();
+        let is_on = self.settings.pending_response || count == 0;
+        ensure(is_on, "responses are pending although that is switched off").map_err(pool)?;
+        let mut found = 0;
+        for list in [List::PendingResponse, List::Draining, List::DrainingUnowned] {
+            for (id, connection) in self.connections.iter(list) {
+                let verdict = self.verify_pending_response(id, connection, list);
+                verdict.map_err(|problem| InvalidCheckpoint::Connection { id, problem })?;
+                found += 1;
+            }
+        }
+        ensure(found == count, "a pending response is that of a connection").map_err(pool)?;
+        let is_known = self.pending_responses.next_due() == self.next_drain_due();
+        ensure(is_known, "when the next drain is due is known").map_err(pool)
+    }
+
+    fn verify_pending_response(
+        &self,
+        id: ConnId,
+        connection: &Connection<S::Conn>,
+        list: List,
+    ) -> Verdict {
+        let response = self.pending_responses.get(id).ok_or("is pending an unknown response")?;
+        let read = connection.created <= response.last_read && response.last_read <= self.now;
+        ensure(read, "was read from before or after its time")?;
+        let drain = response.drain;
+        let drains = list != List::PendingResponse;
+        ensure(drain.is_some() == drains, "drains if and only if it is on such a list")?;
+        let Some(Drain { started, announced }) = drain else { return Ok(()) };
+        let began = connection.created <= started && started <= self.now;
+        ensure(began, "drains from before or after its time")?;
+        ensure(!self.outdated(connection), "drains although it is stale")?;
+        let is_owned = list == List::Draining;
+        ensure(announced.is_some() == is_owned, "was announced if and only if it has an owner")?;
+        let is_in_time = announced.is_none_or(|at| started <= at && at <= self.now);
+        ensure(is_in_time, "was announced before or after its time")
     }
 
     fn verify_services(&self) -> Result<(), InvalidCheckpoint> {

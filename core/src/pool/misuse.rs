@@ -64,6 +64,12 @@ pub enum MisuseReason {
         /// The id in the input.
         id: ConnId,
     },
+    /// The connection is not being drained: it was answered before, or never started.
+    #[error("connection {id} is not being drained: was it answered for before?")]
+    NotDraining {
+        /// The id in the input.
+        id: ConnId,
+    },
     /// A connection lies in the pool only once it is established.
     #[error("connection {id} is still being established: feed EstablishFailed instead")]
     StillPending {

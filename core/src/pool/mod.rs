@@ -7,9 +7,10 @@
 //!      │ state                 │   check_out   find or create a connection, or wait
 //!      │  status, generation   │   check_in    close it, or make it available
 //!      │  connections (slab)   │   establish   created → handshaken → ready, or failed
-//!      │  wait_queue (FIFO)    │   clear       ready, and the next generation
+//!      │  wait_queue (FIFO)    │   drain       read a late reply before the next use
+//!      │  pending_responses    │   clear       ready, and the next generation
 //!      │  services (load       │   close_pool  the end; fork
-//!      │  balancer)            │   maintenance deadlines, pruning; set_options
+//!      │  balancer)            │   maintenance deadlines, pruning; set_options, retire
 //!      └───────────┬───────────┘
 //!                  │              after every input: serve requests, keep up the minimum
 //!                  ▼
@@ -51,7 +52,7 @@ pub use checkpoint::{
 };
 pub use deadline::{Deadline, DeadlineReason};
 pub use error::{CheckOutError, CheckOutFailedReason};
-pub use event::{CloseReason, Event};
+pub use event::{CloseReason, Event, PendingResponseFailure};
 pub use id::{ConnId, ServiceId, WaiterId};
 pub use input::{Health, Input, Purpose};
 pub use misuse::{Misuse, MisuseReason};

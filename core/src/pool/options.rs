@@ -1,5 +1,6 @@
 //! The options of a pool, and the settings that the machine derives from them.
 
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use thiserror::Error;
@@ -20,7 +21,7 @@ use super::time::nanos;
 /// options.validate()?;
 /// # Ok::<(), cenote_core::pool::InvalidOptions>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolOptions {
     /// `maxPoolSize`: the maximum number of connections: pending, available and in use together. 0 means no limit; default 100.
@@ -53,6 +54,47 @@ pub struct PoolOptions {
     /// How long a connection may be in use before it is reported, once, as perhaps leaked. 0 means
     /// never, which is the default. Not part of CMAP.
     pub leak_detection_threshold: Option<Duration>,
+    /// Experimental: follows the draft of DRIVERS-2884 as of November 2025 and may change with it.
+    /// Whether a connection whose caller timed out while it waited for a reply is kept: the next
+    /// check-out that finds no other connection first reads the reply and discards it. Default
+    /// `false`: such a connection is closed. Not part of CMAP. Switching it off closes the
+    /// connections that wait for a reply.
+    pub experimental_pending_response: Option<bool>,
+}
+
+/// An option that is not set leaves no trace in the hash if it was added after the first version of
+/// traces: fingerprints contain this hash, and those of older traces have to stay valid.
+impl Hash for PoolOptions {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self {
+            max_pool_size,
+            min_pool_size,
+            max_idle_time,
+            max_connecting,
+            wait_queue_timeout,
+            load_balanced,
+            maintenance,
+            reuse_order,
+            max_lifetime,
+            jitter_seed,
+            leak_detection_threshold,
+            experimental_pending_response,
+        } = self;
+        max_pool_size.hash(state);
+        min_pool_size.hash(state);
+        max_idle_time.hash(state);
+        max_connecting.hash(state);
+        wait_queue_timeout.hash(state);
+        load_balanced.hash(state);
+        maintenance.hash(state);
+        reuse_order.hash(state);
+        max_lifetime.hash(state);
+        jitter_seed.hash(state);
+        leak_detection_threshold.hash(state);
+        if experimental_pending_response.is_some() {
+            experimental_pending_response.hash(state);
+        }
+    }
 }
 
 /// When a pool runs maintenance.
@@ -142,6 +184,8 @@ impl PoolOptions {
         with_jitter_seed, jitter_seed: u64;
         /// Sets [`leak_detection_threshold`](Self::leak_detection_threshold); 0 means never.
         with_leak_detection_threshold, leak_detection_threshold: Duration;
+        /// Sets [`experimental_pending_response`](Self::experimental_pending_response).
+        with_experimental_pending_response, experimental_pending_response: bool;
     }
 
     /// Whether a pool can work with these options.
@@ -171,6 +215,7 @@ pub(super) struct Settings {
     pub(super) jitter_seed: u64,
     pub(super) reuse_order: ReuseOrder,
     pub(super) load_balanced: bool,
+    pub(super) pending_response: bool,
     /// Whether anything but callers' deadlines depends on the time.
     pub(super) depends_on_time: bool,
 }
@@ -210,6 +255,7 @@ impl Settings {
             jitter_seed: options.jitter_seed.unwrap_or(0),
             reuse_order: options.reuse_order.unwrap_or_default(),
             load_balanced: options.load_balanced.unwrap_or(false),
+            pending_response: options.experimental_pending_response.unwrap_or(false),
             depends_on_time: false,
         };
         settings.depends_on_time = settings.has_limits_of_time();
@@ -223,6 +269,7 @@ impl Settings {
             || self.max_wait.is_some()
             || self.max_lifetime.is_some()
             || self.max_held.is_some()
+            || self.pending_response
     }
 
     /// How many connections may be made ahead of need at once: the minimum leaves one permit to

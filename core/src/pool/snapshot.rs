@@ -15,6 +15,8 @@ use super::time::Instant;
 /// ```text
 /// ready  gen 0 | total 3/100 min 0 | idle 1 | in use 2 | pending 0/2 | waiting 0
 /// ```
+///
+/// If idle connections are pending a response, ` | pending response 1` follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -24,13 +26,18 @@ pub struct Snapshot {
     pub generation: u64,
     /// Pending, available and in use together.
     pub total: u32,
-    /// Available connections: `db.client.connection.count` with state `idle`.
+    /// Available connections: `db.client.connection.count` with state `idle`. Those in
+    /// [`pending_response`](Self::pending_response) are among them.
     pub available: u32,
-    /// Connections in use: `db.client.connection.count` with state `used`.
+    /// How many of the available connections have to receive a late reply before they can be used,
+    /// whether that is being read or not.
+    pub pending_response: u32,
+    /// Connections in use: `db.client.connection.count` with state `used`. A connection whose late
+    /// reply is being read for a request is among them.
     pub in_use: u32,
     /// Connections being established.
     pub pending: u32,
-    /// Requests in the wait queue; those that own a pending connection have left it.
+    /// Requests in the wait queue; those that own a connection, pending or draining, have left it.
     pub waiting: u64,
     /// The effective `maxPoolSize`; `None` is without limit.
     pub max_pool_size: Option<u32>,
@@ -68,7 +75,11 @@ impl fmt::Display for Snapshot {
             self.pending,
             self.max_connecting,
             self.waiting
-        )
+        )?;
+        match self.pending_response {
+            0 => Ok(()),
+            pending_response => write!(f, " | pending response {pending_response}"),
+        }
     }
 }
 
@@ -103,6 +114,18 @@ pub enum ConnectionState {
     },
     /// Waiting in the pool.
     Available,
+    /// Waiting in the pool, and a late reply has to be read before it can be used.
+    PendingResponse {
+        /// The request id of the command whose reply is due.
+        request_id: i32,
+    },
+    /// A late reply is being read.
+    Draining {
+        /// The request id of the command whose reply is due.
+        request_id: i32,
+        /// The request that gets the connection then, if there is one.
+        owner: Option<WaiterId>,
+    },
     /// Checked out.
     InUse {
         /// What for.
@@ -136,6 +159,8 @@ pub struct WaiterInfo {
 pub enum WaitsFor {
     /// The connection that was started for it.
     Establishment(ConnId),
+    /// The late reply that has to be read before it gets this connection.
+    PendingResponse(ConnId),
     /// `maxPoolSize` is reached: a connection has to be checked in.
     Connection,
     /// `maxConnecting` is reached: an establishment has to end, or a connection to come back.

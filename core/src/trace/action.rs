@@ -34,17 +34,23 @@ pub enum ActionName {
     Interrupt,
     /// [`Action::ReportLeak`]
     ReportLeak,
+    /// [`Action::StartDrain`]
+    StartDrain,
+    /// [`Action::AbortDrain`]
+    AbortDrain,
 }
 
 impl ActionName {
     /// Every name.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::StartEstablish,
         Self::AbortEstablish,
         Self::Deliver,
         Self::CloseSocket,
         Self::Interrupt,
         Self::ReportLeak,
+        Self::StartDrain,
+        Self::AbortDrain,
     ];
 
     /// As traces spell it.
@@ -56,6 +62,8 @@ impl ActionName {
             Self::CloseSocket => "closeSocket",
             Self::Interrupt => "interrupt",
             Self::ReportLeak => "heldTooLong",
+            Self::StartDrain => "drain",
+            Self::AbortDrain => "abortDrain",
         }
     }
 }
@@ -83,6 +91,8 @@ impl ActionRecord {
                 ..about(ActionName::StartEstablish, *id)
             },
             Action::AbortEstablish { id } => about(ActionName::AbortEstablish, *id),
+            Action::StartDrain { id, conn: _ } => about(ActionName::StartDrain, *id),
+            Action::AbortDrain { id } => about(ActionName::AbortDrain, *id),
             Action::Deliver { waiter: _, outcome: Ok((id, _)) } => about(ActionName::Deliver, *id),
             Action::Deliver { waiter: _, outcome: Err(error) } => Self {
                 name: ActionName::Deliver,
@@ -143,7 +153,7 @@ mod tests {
         let about =
             |name, nanos, detail| Some(ActionRecord { name, connection: Some(id), nanos, detail });
         let deadline = Some(Instant::from_nanos(7));
-        let table: [(Action<NoPayload>, Option<ActionRecord>); 8] = [
+        let table: [(Action<NoPayload>, Option<ActionRecord>); 10] = [
             (
                 Action::StartEstablish { id, deadline, background: false },
                 about(ActionName::StartEstablish, Some(7), None),
@@ -153,6 +163,8 @@ mod tests {
                 about(ActionName::StartEstablish, None, Some("background")),
             ),
             (Action::AbortEstablish { id }, about(ActionName::AbortEstablish, None, None)),
+            (Action::StartDrain { id, conn: () }, about(ActionName::StartDrain, None, None)),
+            (Action::AbortDrain { id }, about(ActionName::AbortDrain, None, None)),
             (
                 Action::Deliver { waiter: (), outcome: Ok((id, ())) },
                 about(ActionName::Deliver, None, None),

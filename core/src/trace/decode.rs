@@ -35,8 +35,13 @@ pub(super) fn input(
         }
         "cancel" => Input::CheckOutCancelled { id: WaiterId(fields.number(key)?) },
         "in" => {
-            let errored = fields.get("e").is_some();
-            let health = if errored { Health::Errored(told()?) } else { Health::Healthy };
+            let health = match (fields.get("e"), fields.request_id_if("r")?) {
+                (None, _) => Health::Healthy,
+                (Some(_), None) => Health::Errored(told()?),
+                (Some(_), Some(request_id)) => {
+                    Health::PendingResponse { request_id, cause: told()? }
+                }
+            };
             Input::CheckedIn { id: fields.connection(key)?, conn: (), health }
         }
         "use" => Input::Repurposed { id: fields.connection(key)?, purpose: fields.purpose()? },
@@ -46,6 +51,10 @@ pub(super) fn input(
         "up" => Input::EstablishSucceeded { id: fields.connection(key)?, conn: () },
         "fail" => Input::EstablishFailed { id: fields.connection(key)?, cause: told()? },
         "gone" => Input::IdleClosedByPeer { id: fields.connection(key)?, cause: told()? },
+        "drained" => Input::DrainSucceeded { id: fields.connection(key)?, conn: () },
+        "drainFail" => Input::DrainFailed { id: fields.connection(key)?, cause: told()? },
+        "drainRead" => Input::DrainProgress { id: fields.connection(key)? },
+        "retire" => Input::RetireConnections,
         "ready" => Input::Ready,
         "close" => Input::Close,
         "timer" => Input::Timer,
@@ -113,6 +122,7 @@ pub(super) fn options(fields: &Fields<'_>) -> Found<PoolOptions> {
         max_lifetime: duration_if(fields, "maxLifetime")?,
         jitter_seed: fields.number_if("jitterSeed")?,
         leak_detection_threshold: duration_if(fields, "heldTooLong")?,
+        experimental_pending_response: fields.boolean_if("experimentalPendingResponse")?,
     })
 }
 
@@ -184,7 +194,20 @@ fn connection_checkpoint(fields: &Fields<'_>) -> Found<ConnectionCheckpoint> {
     let state = if let Some(handshaken) = fields.boolean_if("pending")? {
         ConnectionStateCheckpoint::Pending { handshaken }
     } else if let Some(since) = fields.time_if("idle")? {
-        ConnectionStateCheckpoint::Available { since }
+        match fields.request_id_if("r")? {
+            None => ConnectionStateCheckpoint::Available { since },
+            Some(request_id) => {
+                let last_read = fields.time("read")?;
+                ConnectionStateCheckpoint::PendingResponse { since, request_id, last_read }
+            }
+        }
+    } else if let Some(since) = fields.time_if("drains")? {
+        ConnectionStateCheckpoint::Draining {
+            since,
+            announced: fields.time_if("announced")?,
+            request_id: fields.request_id_if("r")?.ok_or_else(|| absent("r"))?,
+            last_read: fields.time("read")?,
+        }
     } else {
         ConnectionStateCheckpoint::InUse {
             since: fields.time("used")?,

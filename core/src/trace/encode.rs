@@ -22,8 +22,12 @@ pub(super) fn input(document: &mut Document<'_>, input: &Input<Traced>, cause: O
         Input::CheckOutCancelled { id } => {
             document.number("cancel", id.0);
         }
-        Input::CheckedIn { id, conn: (), health: Health::Healthy | Health::Errored(_) } => {
+        Input::CheckedIn { id, conn: (), health } => {
             connection(document, "in", *id);
+            match health {
+                Health::Healthy | Health::Errored(_) => {}
+                Health::PendingResponse { request_id: id, cause: _ } => request_id(document, *id),
+            }
         }
         Input::Repurposed { id, purpose } => {
             connection(document, "use", *id);
@@ -36,6 +40,12 @@ pub(super) fn input(document: &mut Document<'_>, input: &Input<Traced>, cause: O
         Input::EstablishSucceeded { id, conn: () } => connection(document, "up", *id),
         Input::EstablishFailed { id, cause: _ } => connection(document, "fail", *id),
         Input::IdleClosedByPeer { id, cause: _ } => connection(document, "gone", *id),
+        Input::DrainSucceeded { id, conn: () } => connection(document, "drained", *id),
+        Input::DrainFailed { id, cause: _ } => connection(document, "drainFail", *id),
+        Input::DrainProgress { id } => connection(document, "drainRead", *id),
+        Input::RetireConnections => {
+            document.boolean("retire", true);
+        }
         Input::Ready => {
             document.boolean("ready", true);
         }
@@ -61,8 +71,12 @@ pub(super) fn input(document: &mut Document<'_>, input: &Input<Traced>, cause: O
 /// The cause in an input, if there is one.
 pub(super) const fn cause_of(input: &Input<Traced>) -> Option<&Cause> {
     match input {
-        Input::CheckedIn { health: Health::Errored(cause), .. }
+        Input::CheckedIn {
+            health: Health::Errored(cause) | Health::PendingResponse { cause, .. },
+            ..
+        }
         | Input::EstablishFailed { cause, .. }
+        | Input::DrainFailed { cause, .. }
         | Input::IdleClosedByPeer { cause, .. }
         | Input::Clear { cause, .. } => Some(cause),
         Input::CheckOutRequested { .. }
@@ -71,6 +85,9 @@ pub(super) const fn cause_of(input: &Input<Traced>) -> Option<&Cause> {
         | Input::Repurposed { .. }
         | Input::Handshaken { .. }
         | Input::EstablishSucceeded { .. }
+        | Input::DrainSucceeded { .. }
+        | Input::DrainProgress { .. }
+        | Input::RetireConnections
         | Input::Ready
         | Input::Close
         | Input::Timer
@@ -139,6 +156,9 @@ pub(super) fn options(document: &mut Document<'_>, options: &PoolOptions) {
     duration(document, "maxLifetime", options.max_lifetime);
     document.number_if("jitterSeed", options.jitter_seed);
     duration(document, "heldTooLong", options.leak_detection_threshold);
+    if let Some(is_on) = options.experimental_pending_response {
+        document.boolean("experimentalPendingResponse", is_on);
+    }
 }
 
 pub(super) const fn reuse_order_name(order: ReuseOrder) -> &'static str {
@@ -218,6 +238,17 @@ pub(super) fn connection_checkpoint(
             self::purpose(document, purpose);
             document.flag("interrupted", interrupted).flag("reported", reported);
         }
+        ConnectionStateCheckpoint::PendingResponse { since, request_id: id, last_read } => {
+            document.number("idle", since.as_nanos()).number("read", last_read.as_nanos());
+            request_id(document, id);
+        }
+        ConnectionStateCheckpoint::Draining { since, announced, request_id: id, last_read } => {
+            document
+                .number("drains", since.as_nanos())
+                .number_if("announced", announced.map(Instant::as_nanos))
+                .number("read", last_read.as_nanos());
+            request_id(document, id);
+        }
     }
 }
 
@@ -238,6 +269,11 @@ pub(super) fn request(document: &mut Document<'_>, checkpoint: &RequestCheckpoin
 /// Its number under this key, and its slot.
 fn connection(document: &mut Document<'_>, key: &str, id: ConnId) {
     document.number(key, id.number()).number("s", u64::from(id.slot()));
+}
+
+/// Without its sign.
+fn request_id(document: &mut Document<'_>, request_id: i32) {
+    document.number("r", u64::from(request_id as u32));
 }
 
 /// Absent for the usual one.

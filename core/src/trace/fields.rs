@@ -56,6 +56,11 @@ impl<'a> Fields<'a> {
         u32::try_from(number).map(Some).map_err(|_| wrong(key, "is too large"))
     }
 
+    /// The request id of a command: the number without its sign has 32 bits.
+    pub(super) fn request_id_if(&self, key: &str) -> Found<Option<i32>> {
+        Ok(self.small_if(key)?.map(|number| number as i32))
+    }
+
     pub(super) fn time_if(&self, key: &str) -> Found<Option<Instant>> {
         Ok(self.number_if(key)?.map(Instant::from_nanos))
     }

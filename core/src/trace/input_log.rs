@@ -92,6 +92,14 @@ pub(super) const REFUSED: u8 = 0x80;
 pub(super) const PURPOSE: u8 = 0x30;
 pub(super) const CHECK_OUT_HAS_DEADLINE: u8 = 0x40;
 pub(super) const CHECK_IN_ERRORED: u8 = 0x10;
+/// Together with the flag before: the caller timed out, and the request id is above the slot.
+pub(super) const CHECK_IN_PENDING_RESPONSE: u8 = 0x20;
+/// With the tags `EstablishSucceeded` and `EstablishFailed`: it is the end of a drain.
+pub(super) const ENDS_DRAIN: u8 = 0x10;
+/// With the tag `EstablishSucceeded`: progress of a drain.
+pub(super) const DRAIN_GOES_ON: u8 = 0x20;
+/// With the tag `Ready`: connections retire.
+pub(super) const RETIRES: u8 = 0x10;
 pub(super) const HAS_SERVICE: u8 = 0x10;
 pub(super) const CLEAR_INTERRUPTS: u8 = 0x20;
 /// With the tag `Compact`: a check-in, not a check-out.
@@ -303,6 +311,12 @@ impl InputLog {
                     let record = self.failed(Tag::CheckedIn, *id, cause);
                     Record { head: record.head | CHECK_IN_ERRORED, ..record }
                 }
+                Health::PendingResponse { request_id, cause } => {
+                    let mut record = self.failed(Tag::CheckedIn, *id, cause);
+                    record.head |= CHECK_IN_ERRORED | CHECK_IN_PENDING_RESPONSE;
+                    record.numbers[1] |= u64::from(*request_id as u32) << 32;
+                    record
+                }
             },
             Input::Repurposed { id, purpose } => {
                 let record = about(Tag::Repurposed, *id);
@@ -312,6 +326,21 @@ impl InputLog {
             Input::EstablishSucceeded { id, conn: _ } => about(Tag::EstablishSucceeded, *id),
             Input::EstablishFailed { id, cause } => self.failed(Tag::EstablishFailed, *id, cause),
             Input::IdleClosedByPeer { id, cause } => self.failed(Tag::IdleClosedByPeer, *id, cause),
+            Input::DrainSucceeded { id, conn: _ } => {
+                let record = about(Tag::EstablishSucceeded, *id);
+                Record { head: record.head | ENDS_DRAIN, ..record }
+            }
+            Input::DrainFailed { id, cause } => {
+                let record = self.failed(Tag::EstablishFailed, *id, cause);
+                Record { head: record.head | ENDS_DRAIN, ..record }
+            }
+            Input::DrainProgress { id } => {
+                let record = about(Tag::EstablishSucceeded, *id);
+                Record { head: record.head | DRAIN_GOES_ON, ..record }
+            }
+            Input::RetireConnections => {
+                Record { head: Tag::Ready as u8 | RETIRES, ..Record::default() }
+            }
             Input::Ready => plain(Tag::Ready),
             Input::Close => plain(Tag::Close),
             Input::Timer => plain(Tag::Timer),
@@ -470,6 +499,36 @@ mod tests {
             log.record(Instant::from_nanos(u64::MAX), &input);
         }
         assert_eq!(back(&log), vec![input; 4]);
+    }
+
+    #[test]
+    fn late_replies_and_what_follows_from_them_come_back() {
+        let (id, cause) = (ConnId::from_parts(7, u32::MAX), Cause::default());
+        let pending = |request_id| Input::<Traced>::CheckedIn {
+            id,
+            conn: (),
+            health: Health::PendingResponse { request_id, cause: cause.clone() },
+        };
+        let inputs = [
+            pending(0),
+            pending(i32::MAX),
+            pending(-1),
+            pending(i32::MIN),
+            Input::CheckedIn { id, conn: (), health: Health::Errored(cause.clone()) },
+            Input::DrainProgress { id },
+            Input::DrainSucceeded { id, conn: () },
+            Input::DrainFailed { id, cause: cause.clone() },
+            Input::EstablishSucceeded { id, conn: () },
+            Input::EstablishFailed { id, cause: cause.clone() },
+            Input::RetireConnections,
+            Input::Ready,
+        ];
+        let mut log = InputLog::with_capacity(1000);
+        for input in &inputs {
+            assert!(!log.record_if_compact(Instant::ORIGIN, input));
+            log.record(Instant::ORIGIN, input);
+        }
+        assert_eq!(back(&log), inputs);
     }
 
     #[test]

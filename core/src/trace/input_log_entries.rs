@@ -7,10 +7,10 @@ use crate::pool::{ConnId, Health, Input, Instant, ServiceId, WaiterId};
 use super::action::{ActionName, ActionRecord};
 use super::cause::{Cause, CauseSummary};
 use super::input_log::{
-    ACTION_HAS_CONNECTION, ACTION_HAS_NANOS, CHECK_IN_ERRORED, CHECK_OUT_HAS_DEADLINE,
-    CLEAR_INTERRUPTS, COMPACT_CHECK_IN_BYTES, COMPACT_CHECK_OUT_BYTES, COMPACT_HAS_DEADLINE,
-    COMPACT_IS_CHECK_IN, COMPACT_TIME_BITS, Context, HAS_SERVICE, IS_ACTION, InputLog, REFUSED,
-    Tag, purpose_of, unzigzag,
+    ACTION_HAS_CONNECTION, ACTION_HAS_NANOS, CHECK_IN_ERRORED, CHECK_IN_PENDING_RESPONSE,
+    CHECK_OUT_HAS_DEADLINE, CLEAR_INTERRUPTS, COMPACT_CHECK_IN_BYTES, COMPACT_CHECK_OUT_BYTES,
+    COMPACT_HAS_DEADLINE, COMPACT_IS_CHECK_IN, COMPACT_TIME_BITS, Context, DRAIN_GOES_ON,
+    ENDS_DRAIN, HAS_SERVICE, IS_ACTION, InputLog, REFUSED, RETIRES, Tag, purpose_of, unzigzag,
 };
 use super::traced::Traced;
 
@@ -53,7 +53,8 @@ impl Iterator for Entries<'_> {
             *number = u64::from_le_bytes(bytes);
         }
         let [time, a, b, c] = numbers;
-        let id = ConnId::from_parts(a, u32::try_from(b).unwrap_or(u32::MAX));
+        // Above the slot there can be the id of a request.
+        let id = ConnId::from_parts(a, b as u32);
         if tag == Tag::Fingerprint {
             let is_action = head & IS_ACTION != 0;
             return if is_action { action(head, time, id, c) } else { Some(Entry::Fingerprint(a)) };
@@ -105,15 +106,29 @@ impl<'a> Entries<'a> {
             Tag::CheckOutRequested => self.check_out(head, a, b),
             Tag::CheckOutCancelled => Input::CheckOutCancelled { id: WaiterId(a) },
             Tag::CheckedIn => {
-                let errored = head & CHECK_IN_ERRORED != 0;
-                let health = if errored { Health::Errored(self.cause(c)) } else { Health::Healthy };
+                let health = if head & CHECK_IN_PENDING_RESPONSE != 0 {
+                    let request_id = (b >> 32) as u32 as i32;
+                    Health::PendingResponse { request_id, cause: self.cause(c) }
+                } else if head & CHECK_IN_ERRORED != 0 {
+                    Health::Errored(self.cause(c))
+                } else {
+                    Health::Healthy
+                };
                 Input::CheckedIn { id, conn: (), health }
             }
             Tag::Repurposed => Input::Repurposed { id, purpose: purpose_of(head) },
             Tag::Handshaken => Input::Handshaken { id, service: self.service(head)? },
+            Tag::EstablishSucceeded if head & ENDS_DRAIN != 0 => {
+                Input::DrainSucceeded { id, conn: () }
+            }
+            Tag::EstablishSucceeded if head & DRAIN_GOES_ON != 0 => Input::DrainProgress { id },
             Tag::EstablishSucceeded => Input::EstablishSucceeded { id, conn: () },
+            Tag::EstablishFailed if head & ENDS_DRAIN != 0 => {
+                Input::DrainFailed { id, cause: self.cause(c) }
+            }
             Tag::EstablishFailed => Input::EstablishFailed { id, cause: self.cause(c) },
             Tag::IdleClosedByPeer => Input::IdleClosedByPeer { id, cause: self.cause(c) },
+            Tag::Ready if head & RETIRES != 0 => Input::RetireConnections,
             Tag::Ready => Input::Ready,
             Tag::Close => Input::Close,
             Tag::Timer => Input::Timer,

@@ -36,6 +36,10 @@ impl PayloadSource<Traced> for FromTrace {
     fn cause(&mut self, _: Option<ServiceId>) -> Cause {
         Cause::before_the_trace()
     }
+
+    fn timeout(&mut self, _: ConnId) -> Cause {
+        Cause::before_the_trace()
+    }
 }
 
 /// The machine of a replay.

@@ -77,6 +77,8 @@ Where the specification leaves room:
 * `durationMS` is a double, even if it is whole. Options are whole milliseconds unless a fraction was set.
 * An IPv6 address has brackets in the line, and none in `serverHost`.
 * A wait-queue timeout and a closed pool have no `error`: the reason suffices.
+* The messages about pending responses come only with `experimental_pending_response`. They are those of the draft of DRIVERS-2884
+  (November 2025), which repeats the first words of one message in all three; here each has its own.
 
 ## The messages
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::pool::{
-    CheckOutError, CloseReason, Event, Instant, NoPayload, PoolOptions, PoolState, ServiceId,
-    Snapshot,
+    CheckOutError, CloseReason, Event, Instant, NoPayload, PendingResponseFailure, PoolOptions,
+    PoolState, ServiceId, Snapshot,
 };
 
 /// One event and its record.
@@ -23,6 +23,7 @@ pub(super) fn rows() -> Vec<Row> {
     let mut rows = pool_rows();
     rows.extend(connection_rows());
     rows.extend(check_out_rows());
+    rows.extend(pending_response_rows());
     rows
 }
 
@@ -42,7 +43,8 @@ fn pool_rows() -> Vec<Row> {
         .with_load_balanced(true)
         .with_max_lifetime(Duration::from_secs(1))
         .with_jitter_seed(7)
-        .with_leak_detection_threshold(Duration::from_secs(1));
+        .with_leak_detection_threshold(Duration::from_secs(1))
+        .with_experimental_pending_response(true);
     vec![
         row(
             created(all),
@@ -195,6 +197,46 @@ fn check_out_rows() -> Vec<Row> {
             "Connection checked in",
             "driverConnectionId=7",
             "Connection checked in: address=@, driver-generated ID=7",
+        ),
+    ]
+}
+
+/// Those of the draft of DRIVERS-2884.
+fn pending_response_rows() -> Vec<Row> {
+    let (connection_id, request_id, duration) = (7, -9, Duration::from_millis(3));
+    let failed = |reason| Event::ConnectionPendingResponseFailed {
+        connection_id,
+        request_id,
+        duration,
+        reason,
+    };
+    vec![
+        row(
+            Event::ConnectionPendingResponseStarted { connection_id, request_id },
+            "Pending response started",
+            "driverConnectionId=7 requestId=-9",
+            "Pending response started: address=@, driver-generated ID=7, request ID=-9",
+        ),
+        row(
+            Event::ConnectionPendingResponseSucceeded { connection_id, request_id, duration },
+            "Pending response succeeded",
+            "driverConnectionId=7 requestId=-9 durationMS=3.0",
+            "Pending response succeeded: address=@, driver-generated ID=7, request ID=-9, \
+             duration=3 ms",
+        ),
+        row(
+            failed(PendingResponseFailure::Timeout),
+            "Pending response failed",
+            r#"driverConnectionId=7 requestId=-9 reason="timeout" durationMS=3.0"#,
+            "Pending response failed: address=@, driver-generated ID=7, request ID=-9, \
+             reason=timeout, duration=3 ms",
+        ),
+        row(
+            failed(PendingResponseFailure::Error),
+            "Pending response failed",
+            r#"driverConnectionId=7 requestId=-9 reason="error" durationMS=3.0"#,
+            "Pending response failed: address=@, driver-generated ID=7, request ID=-9, \
+             reason=error, duration=3 ms",
         ),
     ]
 }

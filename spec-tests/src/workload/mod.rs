@@ -44,6 +44,8 @@ impl ActionSink<Small> for Delivered {
             | Action::Deliver { .. }
             | Action::StartEstablish { .. }
             | Action::AbortEstablish { .. }
+            | Action::StartDrain { .. }
+            | Action::AbortDrain { .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportLeak { .. } => {}

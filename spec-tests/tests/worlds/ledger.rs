@@ -10,6 +10,7 @@ use cenote_core::pool::Event;
 enum Stage {
     Created,
     Available,
+    Draining,
     Out,
 }
 
@@ -55,7 +56,7 @@ impl Ledger {
             }
             Event::ConnectionClosed { connection_id, .. } => {
                 let stage = self.connections.remove(connection_id);
-                stage.is_some_and(|stage| stage != Stage::Out)
+                stage.is_some_and(|stage| !matches!(stage, Stage::Out | Stage::Draining))
             }
             Event::ConnectionCheckOutStarted => {
                 self.started += 1;
@@ -64,6 +65,13 @@ impl Ledger {
             Event::ConnectionCheckOutFailed { .. } => {
                 self.failed += 1;
                 true
+            }
+            Event::ConnectionPendingResponseStarted { connection_id, .. } => {
+                self.moves(*connection_id, Stage::Available, Stage::Draining)
+            }
+            Event::ConnectionPendingResponseSucceeded { connection_id, .. }
+            | Event::ConnectionPendingResponseFailed { connection_id, .. } => {
+                self.moves(*connection_id, Stage::Draining, Stage::Available)
             }
             _ => false,
         };

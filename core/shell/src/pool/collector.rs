@@ -55,6 +55,8 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
             }
             Action::StartEstablish { .. }
             | Action::AbortEstablish { .. }
+            | Action::StartDrain { .. }
+            | Action::AbortDrain { .. }
             | Action::Interrupt { .. } => self.work.push(action),
             Action::Deliver { .. } => unreachable!("delivered under the lock"),
         }
@@ -101,6 +103,8 @@ impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for ActionCollector<'_
             Action::Deliver { waiter, outcome } => self.deliver(waiter, outcome),
             Action::StartEstablish { .. }
             | Action::AbortEstablish { .. }
+            | Action::StartDrain { .. }
+            | Action::AbortDrain { .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportLeak { .. }

@@ -10,7 +10,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{ConnectionError, PoolError, Wait};
+use cenote_core::error::{ConnectionError, PoolError, Stage, Wait};
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, InvalidOptions, PoolOptions, Purpose, Snapshot,
 };
@@ -358,6 +358,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
                 self.socket_closed(id);
             }
+            Action::StartDrain { id, conn } => self.refuse_drain(id, conn),
+            // The answer was given at once, so there is nothing to stop.
+            Action::AbortDrain { id: _ } => {}
             Action::Interrupt { id } => {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
                 // A shutdown in a child process would shut down the parent's socket.
@@ -373,6 +376,18 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             }
             Action::Deliver { .. } => unreachable!("delivered under the lock"),
         }
+    }
+
+    /// The connector cannot read late replies yet: the connection is closed, as if it had failed.
+    fn refuse_drain(self: &Arc<Self>, id: ConnId, conn: Box<PooledSocket<R, K>>) {
+        // A connection whose drop panics is closed all the same.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
+        let interrupt = self.lock().interrupts.remove(&id);
+        let reason = "the connector cannot read a late reply";
+        let cause = ConnectionError::configuration(Stage::Operation, reason);
+        self.feed(Input::DrainFailed { id, cause });
+        self.notify_if_empty(self.lock());
+        drop(interrupt);
     }
 
     fn notify(&self, notification: Notification) {

@@ -8,6 +8,7 @@ use crate::pool::id::ConnId;
 use crate::pool::state::PoolState;
 use crate::pool::state::connections::{ConnState, Connection};
 use crate::pool::state::lists::List;
+use crate::pool::state::pending_responses::{Drain, PendingResponse};
 use crate::pool::state::request::Request;
 use crate::pool::types::PoolTypes;
 
@@ -44,7 +45,8 @@ impl<S: PoolTypes> PoolState<S> {
         checkpoint.connections.clear();
         for list in List::ALL {
             let connections = self.connections.iter(list);
-            checkpoint.connections.extend(connections.map(|(id, at)| checkpoint_of(id, list, at)));
+            let state_of = |id, at| checkpoint_of(id, list, at, self.pending_responses.get(id));
+            checkpoint.connections.extend(connections.map(|(id, at)| state_of(id, at)));
         }
         checkpoint.free_slots.clear();
         checkpoint.free_slots.extend(self.connections.free_slots());
@@ -56,21 +58,32 @@ impl<S: PoolTypes> PoolState<S> {
         checkpoint
             .requests
             .extend(self.queue.iter().map(|request| checkpoint_of_request(&request, None)));
+        checkpoint.requests.sort_unstable_by_key(|request| request.id);
     }
 }
 
-fn checkpoint_of<C>(id: ConnId, list: List, connection: &Connection<C>) -> ConnectionCheckpoint {
-    let state = match &connection.state {
-        ConnState::Pending { owner: _, handshaken } => {
+fn checkpoint_of<C, E>(
+    id: ConnId,
+    list: List,
+    connection: &Connection<C>,
+    response: Option<&PendingResponse<E>>,
+) -> ConnectionCheckpoint {
+    let state = match (&connection.state, response) {
+        (ConnState::Pending { owner: _, handshaken }, _) => {
             ConnectionStateCheckpoint::Pending { handshaken: *handshaken }
         }
-        ConnState::Available { since, conn: _ } => {
-            ConnectionStateCheckpoint::Available { since: *since }
+        (&ConnState::Available { since, conn: _ }, None) => {
+            ConnectionStateCheckpoint::Available { since }
         }
-        &ConnState::InUse { since, purpose, interrupted } => {
+        (&ConnState::Available { since, conn: _ }, Some(response)) => {
+            let &PendingResponse { request_id, last_read, .. } = response;
+            ConnectionStateCheckpoint::PendingResponse { since, request_id, last_read }
+        }
+        (&ConnState::InUse { since, purpose, interrupted }, _) => {
             let reported = list == List::Overdue;
             ConnectionStateCheckpoint::InUse { since, purpose, interrupted, reported }
         }
+        (ConnState::Draining { owner: _ }, response) => draining(response),
     };
     ConnectionCheckpoint {
         id,
@@ -81,6 +94,13 @@ fn checkpoint_of<C>(id: ConnId, list: List, connection: &Connection<C>) -> Conne
         expiry_met: connection.expiry_met,
         state,
     }
+}
+
+fn draining<E>(response: Option<&PendingResponse<E>>) -> ConnectionStateCheckpoint {
+    let response = response.expect("a draining connection is pending a response");
+    let &PendingResponse { request_id, last_read, .. } = response;
+    let Drain { started: since, announced } = response.drain.expect("it drains");
+    ConnectionStateCheckpoint::Draining { since, announced, request_id, last_read }
 }
 
 const fn checkpoint_of_request(request: &Request<()>, owns: Option<ConnId>) -> RequestCheckpoint {

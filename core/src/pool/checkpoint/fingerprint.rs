@@ -5,6 +5,7 @@ use crate::pool::options::{PoolOptions, mix};
 use crate::pool::state::PoolState;
 use crate::pool::state::connections::{ConnState, Connections};
 use crate::pool::state::lists::List;
+use crate::pool::state::pending_responses::PendingResponse;
 use crate::pool::state::request::Request;
 use crate::pool::time::Instant;
 use crate::pool::types::PoolTypes;
@@ -49,6 +50,7 @@ impl<S: PoolTypes> PoolState<S> {
             services,
             connections,
             queue,
+            pending_responses,
             owners,
             cleared_by,
             populate_after,
@@ -73,6 +75,9 @@ impl<S: PoolTypes> PoolState<S> {
             digest.add(u64::from(services.cleared_by(id).is_some()));
         }
         add_connections(&mut digest, connections);
+        for (id, response) in pending_responses.iter() {
+            add_pending_response(&mut digest, id, response);
+        }
         let owners = owners.iter().map(|(request, _)| request.without_waiter());
         for request in owners.chain(queue.iter()) {
             add_request(&mut digest, &request);
@@ -84,7 +89,13 @@ impl<S: PoolTypes> PoolState<S> {
 fn add_connections<C>(digest: &mut Digest, connections: &Connections<C>) {
     digest.add(connections.last_number());
     digest.add_time(connections.next_expiry());
-    for list in [List::Pending, List::Available, List::InUse, List::Overdue] {
+    for list in List::ALL {
+        // These lists came after the first version of traces, whose fingerprints have to stay valid.
+        let is_newer =
+            matches!(list, List::PendingResponse | List::Draining | List::DrainingUnowned);
+        if is_newer && connections.len(list) == 0 {
+            continue;
+        }
         digest.add(u64::from(connections.len(list)));
         for (id, connection) in connections.iter(list) {
             digest.add_id(id);
@@ -109,7 +120,19 @@ fn add_state<C>(digest: &mut Digest, state: &ConnState<C>) {
             digest.add(*purpose as u64);
             digest.add(u64::from(*interrupted));
         }
+        ConnState::Draining { owner } => {
+            digest.add(owner.map_or(0, |(owner, _)| owner.0.wrapping_add(1)));
+        }
     }
+}
+
+fn add_pending_response<E>(digest: &mut Digest, id: ConnId, response: &PendingResponse<E>) {
+    let &PendingResponse { request_id, last_read, cause: _, drain } = response;
+    digest.add_id(id);
+    digest.add(u64::from(request_id as u32));
+    digest.add_time(Some(last_read));
+    digest.add_time(drain.map(|drain| drain.started));
+    digest.add_time(drain.and_then(|drain| drain.announced));
 }
 
 fn add_request(digest: &mut Digest, request: &Request<()>) {

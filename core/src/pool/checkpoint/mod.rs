@@ -61,13 +61,14 @@ pub struct PoolCheckpoint {
     pub clock_regressions: u64,
     /// The services behind a load balancer, in the order of their ids.
     pub services: Vec<ServiceCheckpoint>,
-    /// The connections: pending, available, in use, and in use and reported, each kind in its
-    /// order of time.
+    /// The connections: pending, available, in use, in use and reported, pending a response, draining
+    /// for a request, and draining for none, each kind in its order of time.
     pub connections: Vec<ConnectionCheckpoint>,
     /// The slots without a connection, in the order in which they will be used.
     pub free_slots: Vec<u32>,
-    /// The requests without an outcome, in the order of their ids: first those that own a pending
-    /// connection, then those that wait.
+    /// The requests without an outcome, in the order of their ids. Those that own a pending
+    /// connection come before those that wait, except for those that wait again after a drain
+    /// failed.
     pub requests: Vec<RequestCheckpoint>,
 }
 
@@ -95,7 +96,7 @@ pub struct ConnectionCheckpoint {
     pub created: Instant,
     /// The end of its lifetime, from its establishment on and if there is one.
     pub expires: Option<Instant>,
-    /// Whether that end came while it was in use, so that no timer waits for it any more.
+    /// Whether that end came while it was not available, so that no timer waits for it any more.
     pub expiry_met: bool,
     /// What it does.
     pub state: ConnectionStateCheckpoint,
@@ -126,6 +127,26 @@ pub enum ConnectionStateCheckpoint {
         /// Whether it was reported as a possible leak.
         reported: bool,
     },
+    /// Waiting in the pool, and a late reply has to be read before it can be used.
+    PendingResponse {
+        /// Since when it is in the pool.
+        since: Instant,
+        /// The request id of the command whose reply is due.
+        request_id: i32,
+        /// When bytes were read, or else when it was checked in.
+        last_read: Instant,
+    },
+    /// A late reply is being read.
+    Draining {
+        /// Since when.
+        since: Instant,
+        /// Since when a request waits for it, if one does; that request names it.
+        announced: Option<Instant>,
+        /// The request id of the command whose reply is due.
+        request_id: i32,
+        /// When bytes were read, or else when it was checked in.
+        last_read: Instant,
+    },
 }
 
 /// One request without an outcome, in a [`PoolCheckpoint`].
@@ -141,7 +162,8 @@ pub struct RequestCheckpoint {
     pub deadline_is_callers: bool,
     /// What it was asked for.
     pub purpose: Purpose,
-    /// The pending connection that was started for it; `None` while it waits in the queue.
+    /// The pending connection that was started for it, or the draining one that it waits for; `None`
+    /// while it waits in the queue.
     pub owns: Option<ConnId>,
 }
 

@@ -12,6 +12,7 @@ use crate::pool::options::Settings;
 use crate::pool::state::PoolState;
 use crate::pool::state::connections::{ConnState, Connection, Connections};
 use crate::pool::state::lists::List;
+use crate::pool::state::pending_responses::{Drain, PendingResponse, PendingResponses};
 use crate::pool::state::request::Request;
 use crate::pool::state::services::Services;
 use crate::pool::state::wait_queue::WaitQueue;
@@ -25,12 +26,15 @@ pub trait PayloadSource<S: PoolTypes> {
     fn waiter(&mut self, id: WaiterId) -> S::Waiter;
     /// What the pool, or a service, was cleared with last.
     fn cause(&mut self, service: Option<ServiceId>) -> S::Cause;
+    /// The timeout after which this connection was checked in, pending a response.
+    fn timeout(&mut self, id: ConnId) -> S::Cause;
 }
 
 impl PayloadSource<NoPayload> for () {
     fn conn(&mut self, _: ConnId) {}
     fn waiter(&mut self, _: WaiterId) {}
     fn cause(&mut self, _: Option<ServiceId>) {}
+    fn timeout(&mut self, _: ConnId) {}
 }
 
 impl<S: PoolTypes> PoolState<S> {
@@ -49,13 +53,14 @@ impl<S: PoolTypes> PoolState<S> {
         check_counts(checkpoint)?;
         check_slots(checkpoint)?;
         let mut services = restore_services(checkpoint, payloads)?;
+        let pending_responses = restore_pending_responses(checkpoint, payloads);
         let mut connections = restore_connections(checkpoint, &mut services, payloads)?;
         let (owners, queue) = restore_requests(checkpoint, payloads)?;
         for (request, id) in &owners {
-            let owns = connections.restore_owner(*id, request.id);
+            let owns = connections.restore_owner(*id, request.id, request.purpose);
             owns.map_err(|problem| InvalidCheckpoint::Request { id: request.id, problem })?;
         }
-        let pool = Self {
+        let mut pool = Self {
             options: checkpoint.options.clone(),
             settings,
             status: checkpoint.status,
@@ -63,6 +68,7 @@ impl<S: PoolTypes> PoolState<S> {
             services,
             connections,
             queue,
+            pending_responses,
             owners,
             cleared_by: checkpoint.was_cleared.then(|| payloads.cause(None)),
             populate_after: checkpoint.populate_after,
@@ -71,6 +77,7 @@ impl<S: PoolTypes> PoolState<S> {
             now: checkpoint.now,
             clock_regressions: checkpoint.clock_regressions,
         };
+        pool.schedule_drains();
         pool.verify()?;
         Ok(pool)
     }
@@ -95,6 +102,29 @@ fn restore_services<S: PoolTypes>(
         services.restore(service.id, service.generation, cause);
     }
     Ok(services)
+}
+
+fn restore_pending_responses<S: PoolTypes>(
+    checkpoint: &PoolCheckpoint,
+    payloads: &mut impl PayloadSource<S>,
+) -> PendingResponses<S::Cause> {
+    let mut responses = PendingResponses::new();
+    for &ConnectionCheckpoint { id, state, .. } in &checkpoint.connections {
+        let (request_id, last_read, drain) = match state {
+            ConnectionStateCheckpoint::PendingResponse { since: _, request_id, last_read } => {
+                (request_id, last_read, None)
+            }
+            ConnectionStateCheckpoint::Draining { since, announced, request_id, last_read } => {
+                (request_id, last_read, Some(Drain { started: since, announced }))
+            }
+            ConnectionStateCheckpoint::Pending { .. }
+            | ConnectionStateCheckpoint::Available { .. }
+            | ConnectionStateCheckpoint::InUse { .. } => continue,
+        };
+        let cause = payloads.timeout(id);
+        responses.insert(id, PendingResponse { request_id, last_read, cause, drain });
+    }
+    responses
 }
 
 fn restore_connections<S: PoolTypes>(
@@ -141,6 +171,16 @@ fn restore_state<S: PoolTypes>(
             let list = if reported { List::Overdue } else { List::InUse };
             (list, ConnState::InUse { since, purpose, interrupted })
         }
+        ConnectionStateCheckpoint::PendingResponse { since, .. } => {
+            let conn = payloads.conn(connection.id);
+            (List::PendingResponse, ConnState::Available { conn, since })
+        }
+        // A request that owns it says so later.
+        ConnectionStateCheckpoint::Draining { announced, .. } => {
+            let owned = announced.is_some();
+            let list = if owned { List::Draining } else { List::DrainingUnowned };
+            (list, ConnState::Draining { owner: None })
+        }
     }
 }
 
@@ -151,6 +191,8 @@ fn restore_requests<S: PoolTypes>(
     payloads: &mut impl PayloadSource<S>,
 ) -> Result<Requests<S::Waiter>, InvalidCheckpoint> {
     let (mut owners, mut queue) = (Vec::new(), WaitQueue::new());
+    // After a drain that failed.
+    let may_wait_again = checkpoint.options.experimental_pending_response == Some(true);
     let mut last = None;
     for request in &checkpoint.requests {
         let &RequestCheckpoint { id, started, deadline, deadline_is_callers, purpose, owns } =
@@ -163,7 +205,9 @@ fn restore_requests<S: PoolTypes>(
         let limit = (deadline, deadline_is_callers);
         let request = Request::new(id, payloads.waiter(id), started, limit, purpose);
         match owns {
-            Some(connection) if queue.is_empty() => owners.push((request, connection)),
+            Some(connection) if queue.is_empty() || may_wait_again => {
+                owners.push((request, connection));
+            }
             Some(_) => return problem("was served before one that came earlier"),
             None => queue.push(request),
         }

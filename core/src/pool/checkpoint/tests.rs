@@ -115,7 +115,7 @@ fn connections() {
                 },
                 time,
             ),
-            (|it| it.connections[0].expiry_met = true, "and is not in use"),
+            (|it| it.connections[0].expiry_met = true, "and is available"),
             (
                 |it| (it.connections[1].expires, it.connections[1].expiry_met) = (None, true),
                 "has met the end of a life that has none",

@@ -130,7 +130,7 @@ fn owners_can_be_wrong() {
         it.owners[0].0.id = WaiterId(9);
         it.last_waiter = Some(WaiterId(9));
         it.connections.take_owner(id(3));
-        it.connections.restore_owner(id(3), WaiterId(9)).expect("it has none");
+        it.connections.restore_owner(id(3), WaiterId(9), Purpose::Other).expect("it has none");
     };
     assert_found(busy(), late, came_before);
     let in_order = "owners are in the order of requests";

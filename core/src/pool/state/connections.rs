@@ -28,7 +28,8 @@ pub(in crate::pool) struct Connection<C> {
     pub(in crate::pool) created: Instant,
     /// The end of its lifetime, from establishment on.
     pub(in crate::pool) expires: Option<Instant>,
-    /// Whether that end came while it was in use: then it is closed when it is checked in.
+    /// Whether that end came while it was not available: then it is closed instead of becoming
+    /// available. A connection that retires has met its end, even before it is established.
     pub(in crate::pool) expiry_met: bool,
     pub(in crate::pool) state: ConnState<C>,
 }
@@ -38,10 +39,12 @@ pub(in crate::pool) struct Connection<C> {
 pub(in crate::pool) enum ConnState<C> {
     /// Being established, for the request that started it if that still wants it.
     Pending { owner: Option<WaiterId>, handshaken: bool },
-    /// Waiting in the pool.
+    /// Waiting in the pool, and on the list `PendingResponse` if a late reply has to be read first.
     Available { conn: C, since: Instant },
     /// Checked out.
     InUse { since: Instant, purpose: Purpose, interrupted: bool },
+    /// The shell has the payload and reads a late reply, for a request and its purpose if one waits.
+    Draining { owner: Option<(WaiterId, Purpose)> },
 }
 
 /// See the module.
@@ -145,23 +148,75 @@ impl<C> Connections<C> {
         }
     }
 
-    /// Separates a pending connection from the request that owns it.
+    /// Separates a pending or draining connection from the request that owns it.
     pub(in crate::pool) fn take_owner(&mut self, id: ConnId) -> Option<WaiterId> {
         match &mut self.known_mut(id).state {
             ConnState::Pending { owner, .. } => owner.take(),
+            ConnState::Draining { owner } => {
+                let (request, purpose) = owner.take()?;
+                self.discount(purpose);
+                self.lists.transfer(id.slot(), List::DrainingUnowned);
+                Some(request)
+            }
             ConnState::Available { .. } | ConnState::InUse { .. } => None,
         }
     }
 
-    /// Gives a pending connection to a request, in a pool that is being restored.
-    pub(in crate::pool) fn restore_owner(&mut self, id: ConnId, request: WaiterId) -> Verdict {
+    /// Gives a pending or draining connection to a request, in a pool that is being restored.
+    pub(in crate::pool) fn restore_owner(
+        &mut self,
+        id: ConnId,
+        request: WaiterId,
+        purpose: Purpose,
+    ) -> Verdict {
+        const OTHER: &str = "owns a connection that has another owner";
         ensure(self.get(id).is_some(), "owns a connection that does not exist")?;
-        let ConnState::Pending { owner, .. } = &mut self.known_mut(id).state else {
-            return Err("owns a connection that is not pending");
-        };
-        ensure(owner.is_none(), "owns a connection that has another owner")?;
-        *owner = Some(request);
+        match &mut self.known_mut(id).state {
+            ConnState::Pending { owner, .. } => {
+                ensure(owner.is_none(), OTHER)?;
+                *owner = Some(request);
+            }
+            ConnState::Draining { owner } => {
+                ensure(owner.is_none(), OTHER)?;
+                *owner = Some((request, purpose));
+                self.purposes[purpose as usize] += 1;
+            }
+            ConnState::Available { .. } | ConnState::InUse { .. } => {
+                return Err("owns a connection that is not pending");
+            }
+        }
         Ok(())
+    }
+
+    /// An available connection has to receive a late reply first.
+    pub(in crate::pool) fn set_pending_response(&mut self, id: ConnId) {
+        assert_eq!(self.lists.list_of(id.slot()), List::Available, "it has just come back");
+        self.lists.transfer(id.slot(), List::PendingResponse);
+    }
+
+    /// A connection that is pending a response is draining from now on, for no request yet, and
+    /// hands out its payload.
+    pub(in crate::pool) fn start_drain(&mut self, id: ConnId) -> C {
+        let ConnState::Available { conn, .. } = self.set(id, ConnState::Draining { owner: None })
+        else {
+            unreachable!("an available connection")
+        };
+        conn
+    }
+
+    /// A request waits for the end of a drain from now on.
+    pub(in crate::pool) fn own_drain(&mut self, id: ConnId, request: WaiterId, purpose: Purpose) {
+        let was = self.set(id, ConnState::Draining { owner: Some((request, purpose)) });
+        assert!(matches!(was, ConnState::Draining { owner: None }), "a drain without an owner");
+        self.purposes[purpose as usize] += 1;
+    }
+
+    /// Ends the lives of all connections that are not available, at `now`.
+    pub(in crate::pool) fn expire_all(&mut self, now: Instant) {
+        for (_, connection) in &mut self.slots {
+            (connection.expires, connection.expiry_met) = (Some(now), true);
+        }
+        self.expiries.clear();
     }
 
     /// The payload of an available connection.
@@ -170,13 +225,15 @@ impl<C> Connections<C> {
         let connection = self.slots.get_mut(id.slot() as usize)?;
         match &mut connection.state {
             ConnState::Available { conn, .. } if connection.number == id.number() => Some(conn),
-            ConnState::Available { .. } | ConnState::Pending { .. } | ConnState::InUse { .. } => {
-                None
-            }
+            ConnState::Available { .. }
+            | ConnState::Pending { .. }
+            | ConnState::InUse { .. }
+            | ConnState::Draining { .. } => None,
         }
     }
 
-    /// A pending connection that is established, or one in use, is available from now on.
+    /// A pending connection that is established, one in use, or one without an owner that is drained,
+    /// is available from now on.
     #[inline(always)]
     pub(in crate::pool) fn make_available(&mut self, id: ConnId, conn: C, since: Instant) {
         let was = self.set(id, ConnState::Available { conn, since });
@@ -218,7 +275,9 @@ impl<C> Connections<C> {
     pub(in crate::pool) fn interrupt(&mut self, id: ConnId) -> bool {
         match &mut self.known_mut(id).state {
             ConnState::InUse { interrupted, .. } => !core::mem::replace(interrupted, true),
-            ConnState::Pending { .. } | ConnState::Available { .. } => false,
+            ConnState::Pending { .. }
+            | ConnState::Available { .. }
+            | ConnState::Draining { .. } => false,
         }
     }
 
@@ -291,9 +350,24 @@ impl<C> Connections<C> {
         self.slots.len() as u32
     }
 
-    /// In use, whether reported or not.
+    /// In use, whether reported or not, or draining for a request.
     pub(in crate::pool) const fn in_use(&self) -> u32 {
-        self.len(List::InUse) + self.len(List::Overdue)
+        self.len(List::InUse) + self.len(List::Overdue) + self.len(List::Draining)
+    }
+
+    /// Available, with or without a late reply to read first.
+    pub(in crate::pool) const fn available(&self) -> u32 {
+        self.len(List::Available) + self.pending_response()
+    }
+
+    /// Of those that are available, how many have to receive a late reply first.
+    pub(in crate::pool) const fn pending_response(&self) -> u32 {
+        self.len(List::PendingResponse) + self.len(List::DrainingUnowned)
+    }
+
+    /// The list that a connection is on.
+    pub(in crate::pool) fn list_of(&self, id: ConnId) -> List {
+        self.lists.list_of(id.slot())
     }
 
     /// How many are in use for a purpose.
@@ -347,8 +421,8 @@ impl<C> Connections<C> {
             for (_, connection) in self.iter(list) {
                 let state = &connection.state;
                 ensure(state.may_be_on(list), "a connection is on the list of its state")?;
-                if let ConnState::InUse { purpose, .. } = state {
-                    purposes[*purpose as usize] += 1;
+                if let Some(purpose) = state.purpose() {
+                    purposes[purpose as usize] += 1;
                 }
             }
         }
@@ -384,17 +458,22 @@ impl<C> Connections<C> {
     }
 
     fn count_use(&mut self, state: &ConnState<C>) {
-        if let ConnState::InUse { purpose, .. } = state {
-            self.purposes[*purpose as usize] += 1;
+        if let Some(purpose) = state.purpose() {
+            self.purposes[purpose as usize] += 1;
         }
     }
 
     #[inline(always)]
     fn discount_use(&mut self, was: &ConnState<C>) {
         if let ConnState::InUse { purpose, .. } = was {
-            let count = &mut self.purposes[*purpose as usize];
-            *count = count.checked_sub(1).expect("counted when the use began");
+            self.discount(*purpose);
         }
+    }
+
+    #[inline(always)]
+    fn discount(&mut self, purpose: Purpose) {
+        let count = &mut self.purposes[purpose as usize];
+        *count = count.checked_sub(1).expect("counted when the use began");
     }
 
     /// Makes the earliest expiry one of a connection that exists: a closed one is no reason to be
@@ -428,10 +507,10 @@ impl<C> Connections<C> {
 }
 
 impl<C> Connection<C> {
-    /// Since when it has been in its state.
+    /// Since when it has been in its state; of a draining one, since when it exists.
     pub(in crate::pool) const fn since(&self) -> Instant {
         match self.state {
-            ConnState::Pending { .. } => self.created,
+            ConnState::Pending { .. } | ConnState::Draining { .. } => self.created,
             ConnState::Available { since, .. } | ConnState::InUse { since, .. } => since,
         }
     }
@@ -456,11 +535,31 @@ impl<C> ConnState<C> {
             Self::Pending { .. } => List::Pending,
             Self::Available { .. } => List::Available,
             Self::InUse { .. } => List::InUse,
+            Self::Draining { owner: Some(_) } => List::Draining,
+            Self::Draining { owner: None } => List::DrainingUnowned,
         }
     }
 
     fn may_be_on(&self, list: List) -> bool {
-        list == self.list() || (list == List::Overdue && self.list() == List::InUse)
+        match list {
+            List::Overdue => self.list() == List::InUse,
+            List::PendingResponse => self.list() == List::Available,
+            List::Pending
+            | List::Available
+            | List::InUse
+            | List::Draining
+            | List::DrainingUnowned => self.list() == list,
+        }
+    }
+
+    /// What it is used for, by its user or by the request that waits for the end of a drain.
+    const fn purpose(&self) -> Option<Purpose> {
+        match *self {
+            Self::InUse { purpose, .. } | Self::Draining { owner: Some((_, purpose)) } => {
+                Some(purpose)
+            }
+            Self::Pending { .. } | Self::Available { .. } | Self::Draining { owner: None } => None,
+        }
     }
 }
 

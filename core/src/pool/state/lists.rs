@@ -20,11 +20,25 @@ pub(in crate::pool) enum List {
     InUse,
     /// In use, and reported as a possible leak.
     Overdue,
+    /// Available once a late reply has been read, in the order in which they were checked in.
+    PendingResponse,
+    /// A late reply is being read, and a request waits for that; in the order in which requests took
+    /// them.
+    Draining,
+    /// A late reply is being read, and no request waits for that; in the order in which that began.
+    DrainingUnowned,
 }
 
 impl List {
-    pub(in crate::pool) const ALL: [Self; 4] =
-        [Self::Pending, Self::Available, Self::InUse, Self::Overdue];
+    pub(in crate::pool) const ALL: [Self; 7] = [
+        Self::Pending,
+        Self::Available,
+        Self::InUse,
+        Self::Overdue,
+        Self::PendingResponse,
+        Self::Draining,
+        Self::DrainingUnowned,
+    ];
 
     /// Where its anchor lies in the table.
     const fn anchor(self) -> u32 {

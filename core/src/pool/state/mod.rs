@@ -2,6 +2,7 @@
 
 pub(in crate::pool) mod connections;
 pub(in crate::pool) mod lists;
+pub(in crate::pool) mod pending_responses;
 pub(in crate::pool) mod request;
 pub(in crate::pool) mod services;
 pub(in crate::pool) mod verify;
@@ -18,6 +19,7 @@ use super::status::Status;
 use super::time::Instant;
 use super::types::PoolTypes;
 use connections::Connections;
+use pending_responses::PendingResponses;
 use request::Request;
 use services::Services;
 use wait_queue::WaitQueue;
@@ -48,7 +50,8 @@ pub struct PoolState<S: PoolTypes> {
     pub(in crate::pool) services: Services<S::Cause>,
     pub(in crate::pool) connections: Connections<S::Conn>,
     pub(in crate::pool) queue: WaitQueue<S::Waiter>,
-    /// The requests that own a pending connection, in the order in which they came.
+    pub(in crate::pool) pending_responses: PendingResponses<S::Cause>,
+    /// The requests that own a pending or draining connection, in the order in which they came.
     pub(in crate::pool) owners: Vec<(Request<S::Waiter>, ConnId)>,
     /// What the most recent clear of the whole pool was fed with.
     pub(in crate::pool) cleared_by: Option<S::Cause>,
@@ -82,6 +85,7 @@ impl<S: PoolTypes> PoolState<S> {
             services: Services::new(),
             connections: Connections::new(),
             queue: WaitQueue::new(),
+            pending_responses: PendingResponses::new(),
             owners: Vec::new(),
             cleared_by: None,
             populate_after: None,
@@ -120,6 +124,7 @@ where
             services,
             connections,
             queue,
+            pending_responses,
             owners,
             cleared_by,
             populate_after,
@@ -136,6 +141,7 @@ where
             services: services.clone(),
             connections: connections.clone(),
             queue: queue.clone(),
+            pending_responses: pending_responses.clone(),
             owners: owners.clone(),
             cleared_by: cleared_by.clone(),
             populate_after: *populate_after,

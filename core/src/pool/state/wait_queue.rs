@@ -66,6 +66,35 @@ impl<W> WaitQueue<W> {
         self.compact();
     }
 
+    /// Puts a request that has been served in vain back into its old place. Its deadline counts as
+    /// out of order, because later requests are there already.
+    #[inline(never)]
+    pub(in crate::pool) fn put_back(&mut self, mut request: Request<W>) {
+        let Request { id, deadline, .. } = request;
+        let place = self.entries.partition_point(|entry| entry.id() < id);
+        assert!(self.entries.get(place).is_none_or(|next| next.id() > id), "it is not there twice");
+        request.in_order = deadline.is_none();
+        if let Some(deadline) = deadline {
+            // It may be there since the first time.
+            let due = Reverse((deadline, id));
+            if !self.out_of_order.iter().any(|&known| known == due) {
+                self.out_of_order.push(due);
+            }
+        }
+        self.entries.insert(place, Entry::Waiting(request));
+        self.waiting += 1;
+        if place <= self.first_timed {
+            self.first_timed += 1;
+        }
+        self.compact();
+    }
+
+    /// Whether the oldest request may wait no longer.
+    pub(in crate::pool) fn is_oldest_due(&self, now: Instant) -> bool {
+        let oldest = self.entries.front().and_then(Entry::request);
+        oldest.is_some_and(|request| request.is_due(now))
+    }
+
     /// Takes the oldest request.
     pub(in crate::pool) fn pop(&mut self) -> Option<Request<W>> {
         (!self.is_empty()).then(|| self.take(0))

@@ -29,6 +29,13 @@ impl<S: PoolTypes> PoolState<S> {
             return;
         }
         emit(out, || Event::ConnectionCheckedIn { connection_id: id.number() });
+        let health = match health {
+            Health::PendingResponse { request_id, cause } if self.settings.pending_response => {
+                return self.check_in_pending_response(id, conn, (request_id, cause), out);
+            }
+            Health::PendingResponse { request_id: _, cause } => Health::Errored(cause),
+            Health::Healthy | Health::Errored(_) => health,
+        };
         match self.unfit(id, health) {
             Some((reason, error)) => {
                 self.remove(id, reason, error, out);
@@ -42,7 +49,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// idle before closed, and surplus last. How long it was in use does not count.
     // KX-05, T-45, IN-07
     #[inline(always)]
-    fn unfit(
+    pub(super) fn unfit(
         &self,
         id: ConnId,
         health: Health<S::Cause>,

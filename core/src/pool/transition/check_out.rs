@@ -2,7 +2,7 @@
 
 use crate::pool::action::Action;
 use crate::pool::error::CheckOutError;
-use crate::pool::event::Event;
+use crate::pool::event::{Event, PendingResponseFailure};
 use crate::pool::id::{ConnId, WaiterId};
 use crate::pool::input::Purpose;
 use crate::pool::options::ReuseOrder;
@@ -16,7 +16,17 @@ use crate::pool::types::PoolTypes;
 
 /// What can serve the oldest request.
 enum Source {
+    /// At once.
     Available(ConnId),
+    /// Once the shell has done its part.
+    Later(Later),
+}
+
+/// What can serve a request once the shell has done its part.
+#[derive(Clone, Copy)]
+enum Later {
+    /// A connection that is pending a response, or draining without an owner.
+    PendingResponse(ConnId),
     NewConnection,
 }
 
@@ -36,7 +46,7 @@ impl<S: PoolTypes> PoolState<S> {
         self.last_waiter = Some(id);
         emit(out, || Event::ConnectionCheckOutStarted);
         let is_first = self.status == Status::Ready && self.queue.is_empty();
-        let source = if is_first { self.find_source(out) } else { None };
+        let source = if is_first { self.find_source(deadline, out) } else { None };
         let started = self.now;
         // Most check-outs end here, without the cost of building a request.
         if let Some(Source::Available(id)) = source {
@@ -50,8 +60,10 @@ impl<S: PoolTypes> PoolState<S> {
             Status::Ready if request.is_due(started) => {
                 self.fail_timed_out(request, self.snapshot(), out);
             }
-            Status::Ready if source.is_some() => self.establish_for(request, out),
-            Status::Ready => self.queue.push(request),
+            Status::Ready => match source {
+                Some(Source::Later(later)) => self.serve_later(request, later, out),
+                Some(Source::Available(_)) | None => self.queue.push(request),
+            },
         }
     }
 
@@ -61,32 +73,59 @@ impl<S: PoolTypes> PoolState<S> {
     #[inline(never)]
     pub(super) fn serve_requests(&mut self, out: &mut impl ActionSink<S>) {
         while !self.queue.is_empty() {
-            let Some(source) = self.find_source(out) else { break };
+            let Some(source) = self.find_source(None, out) else { break };
             let Some(request) = self.queue.pop() else { break };
             match source {
                 Source::Available(id) => {
                     let Request { waiter, started, purpose, .. } = request;
                     self.check_out_available(id, waiter, started, purpose, out);
                 }
-                Source::NewConnection => self.establish_for(request, out),
+                Source::Later(later) => self.serve_later(request, later, out),
             }
         }
         self.check_promises();
     }
 
     /// Walks the available connections for one that has not perished and closes those that have. If
-    /// there is none, a new one may be created unless the total or the number of pending ones is at
-    /// its limit.
+    /// there is none, one that is pending a response is taken. If there is none either, a new one may
+    /// be created unless the total or the number of pending ones is at its limit. A request whose
+    /// `deadline` is now, or that is the oldest in the queue and may wait no longer, does not take one
+    /// that is pending a response.
     // OUT-05, OUT-06, OUT-07
     #[inline(always)]
-    fn find_source(&mut self, out: &mut impl ActionSink<S>) -> Option<Source> {
+    fn find_source(
+        &mut self,
+        deadline: Option<Instant>,
+        out: &mut impl ActionSink<S>,
+    ) -> Option<Source> {
         while let Some(id) = self.first_choice() {
             match self.perished(id) {
                 Some(reason) => self.close_available(id, reason, None, out),
                 None => return Some(Source::Available(id)),
             }
         }
-        self.may_create().then_some(Source::NewConnection)
+        if self.settings.pending_response {
+            let is_due = deadline.is_some_and(|deadline| deadline <= self.now);
+            if !is_due && !self.queue.is_oldest_due(self.now) {
+                if let Some(id) = self.find_pending_response(out) {
+                    return Some(Source::Later(Later::PendingResponse(id)));
+                }
+            }
+        }
+        self.may_create().then_some(Source::Later(Later::NewConnection))
+    }
+
+    #[inline(always)]
+    fn serve_later(
+        &mut self,
+        request: Request<S::Waiter>,
+        later: Later,
+        out: &mut impl ActionSink<S>,
+    ) {
+        match later {
+            Later::PendingResponse(id) => self.drain_for(request, id, out),
+            Later::NewConnection => self.establish_for(request, out),
+        }
     }
 
     #[inline]
@@ -121,17 +160,26 @@ impl<S: PoolTypes> PoolState<S> {
         let deadline = request.deadline.filter(|_| request.deadline_is_callers);
         request.deadline = deadline;
         let id = self.create(Some(request.id), out);
-        assert!(self.owners.last().is_none_or(|(last, _)| last.id < request.id), "FIFO");
-        self.owners.push((request, id));
+        self.add_owner(request, id);
         out.act(Action::StartEstablish { id, deadline, background: false });
     }
 
-    /// The caller cancelled: its request leaves the queue, and a connection that was being made for
-    /// it goes to the next request, or into the pool.
+    /// The request owns a connection. It is younger than all other owners, unless a drain failed and
+    /// it is served again.
+    pub(super) fn add_owner(&mut self, request: Request<S::Waiter>, id: ConnId) {
+        let place = self.owners.partition_point(|(other, _)| other.id < request.id);
+        let is_only = self.owners.get(place).is_none_or(|(next, _)| next.id > request.id);
+        assert!(is_only, "a request owns one connection");
+        self.owners.insert(place, (request, id));
+    }
+
+    /// The caller cancelled: its request leaves the queue, and a connection that was being made or
+    /// drained for it goes to the next request, or into the pool.
     // SI-10, SI-11
     pub(super) fn cancel_check_out(&mut self, id: WaiterId, out: &mut impl ActionSink<S>) {
         let snapshot = self.snapshot();
-        let Some(request) = self.queue.remove(id).or_else(|| self.disown(id)) else { return };
+        let queued = self.queue.remove(id);
+        let Some(request) = queued.or_else(|| self.disown(id, out)) else { return };
         if request.is_due(self.now) {
             self.fail_timed_out(request, snapshot, out);
         } else {
@@ -139,10 +187,16 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// Takes a request from the pending connection that it owns.
-    fn disown(&mut self, id: WaiterId) -> Option<Request<S::Waiter>> {
+    /// Takes a request whose caller cancelled from the pending or draining connection that it owns.
+    fn disown(&mut self, id: WaiterId, out: &mut impl ActionSink<S>) -> Option<Request<S::Waiter>> {
         let index = self.owners.binary_search_by_key(&id, |(request, _)| request.id).ok()?;
-        let (_, connection) = self.owners[index];
-        self.take_owner(connection)
+        let (ref request, connection) = self.owners[index];
+        if self.connections.list_of(connection) == List::Pending {
+            return self.take_owner(connection);
+        }
+        let is_due = request.is_due(self.now);
+        let timeout = PendingResponseFailure::Timeout;
+        let reason = if is_due { timeout } else { PendingResponseFailure::Error };
+        self.take_drain_owner(connection, reason, out)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::pool::action::Action;
 use crate::pool::error::CheckOutError;
-use crate::pool::event::{CloseReason, Event};
+use crate::pool::event::{CloseReason, Event, PendingResponseFailure};
 use crate::pool::id::ServiceId;
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
@@ -27,7 +27,8 @@ impl<S: PoolTypes> PoolState<S> {
     /// A new generation begins, even in a paused pool, and the pool is paused. Then, in this order:
     /// PoolCleared, unless the pool was paused already; the requests that wait fail, oldest first;
     /// connections that are being established or used are interrupted, if asked for, in a paused
-    /// pool, too; and available ones, all stale by now, are closed at once.
+    /// pool, too; draining ones are closed, and the requests that wait for them fail; and available
+    /// ones, all stale by now, are closed at once.
     // CLR-07, T-02, CLR-06, CLR-08, CLR-10, INT-12, CLR-14
     pub(super) fn clear(&mut self, cause: S::Cause, interrupt: bool, out: &mut impl ActionSink<S>) {
         if self.status == Status::Closed {
@@ -47,6 +48,11 @@ impl<S: PoolTypes> PoolState<S> {
         if interrupt {
             self.interrupt(&failure, out);
         }
+        let cause = self.cleared_by.clone();
+        let closed =
+            if interrupt { (CloseReason::Error, cause) } else { (CloseReason::Stale, None) };
+        let all = |_: &Self, _| Some(closed.clone());
+        self.abort_drains_where(all, PendingResponseFailure::Error, Some(&failure), out);
         self.prune_stale(out);
     }
 
@@ -67,7 +73,8 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
-    /// A new generation of one service begins. The pool is not paused and no waiting request fails.
+    /// A new generation of one service begins. The pool is not paused and no waiting request fails;
+    /// one that waits for the end of a drain is served again.
     /// Without a connection of that service nothing can be stale, and there is no event.
     // CLB-03, CLB-05, SI-17
     pub(super) fn clear_service(
@@ -83,6 +90,11 @@ impl<S: PoolTypes> PoolState<S> {
             service_id: Some(service),
             interrupt_in_use_connections: false,
         });
+        let outdated = |pool: &Self, id| {
+            let is_outdated = pool.outdated(pool.connections.known(id));
+            is_outdated.then_some((CloseReason::Stale, None))
+        };
+        self.abort_drains_where(outdated, PendingResponseFailure::Error, None, out);
         self.prune_stale(out);
     }
 }

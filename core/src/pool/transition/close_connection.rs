@@ -26,17 +26,20 @@ impl<S: PoolTypes> PoolState<S> {
         out.act(Action::CloseSocket { id, conn });
     }
 
-    /// Closes every available connection that `unwanted` names, oldest first.
+    /// Closes every available connection that `unwanted` names, oldest first; then those that are
+    /// pending a response.
     pub(super) fn close_available_where(
         &mut self,
         unwanted: impl Fn(&Self, ConnId) -> Option<CloseReason>,
         out: &mut impl ActionSink<S>,
     ) {
-        let mut next = self.connections.first(List::Available);
-        while let Some(id) = next {
-            next = self.connections.next(id);
-            if let Some(reason) = unwanted(self, id) {
-                self.close_available(id, reason, None, out);
+        for list in [List::Available, List::PendingResponse] {
+            let mut next = self.connections.first(list);
+            while let Some(id) = next {
+                next = self.connections.next(id);
+                if let Some(reason) = unwanted(self, id) {
+                    self.close_available(id, reason, None, out);
+                }
             }
         }
     }
@@ -95,7 +98,8 @@ impl<S: PoolTypes> PoolState<S> {
                 self.fail(request, outcome.clone(), out);
             }
         }
-        assert!(self.owners.is_empty(), "an owner owns a pending connection");
+        let drains = self.connections.len(List::Draining) as usize;
+        assert_eq!(self.owners.len(), drains, "an owner owns a pending or draining connection");
     }
 
     /// Closing a connection, as far as the pool is concerned: it no longer counts, then
@@ -113,11 +117,13 @@ impl<S: PoolTypes> PoolState<S> {
         if let Some(service) = connection.service {
             self.services.leave(service);
         }
+        self.pending_responses.remove(id);
         emit(out, || Event::ConnectionClosed { connection_id: id.number(), reason, error });
         connection.state
     }
 
-    /// Stale before idle. Only an available connection can be idle.
+    /// Stale before idle. Only an available connection can be idle, and only one that is available or
+    /// drains reaches the end of its life before it is checked in.
     // KX-05, CO-10
     #[inline]
     pub(super) fn perished(&self, id: ConnId) -> Option<CloseReason> {
@@ -125,7 +131,10 @@ impl<S: PoolTypes> PoolState<S> {
         if self.outdated(connection) {
             return Some(CloseReason::Stale);
         }
-        let ConnState::Available { since, .. } = connection.state else { return None };
+        let ConnState::Available { since, .. } = connection.state else {
+            let drains = matches!(connection.state, ConnState::Draining { .. });
+            return (drains && self.outlived(connection)).then_some(CloseReason::Idle);
+        };
         let idled_out =
             self.settings.max_idle.is_some_and(|max_idle| self.now > since.after(max_idle));
         (idled_out || self.outlived(connection)).then_some(CloseReason::Idle)

@@ -1,7 +1,7 @@
 //! The end of what a child process inherited.
 
 use crate::pool::error::CheckOutError;
-use crate::pool::event::CloseReason;
+use crate::pool::event::{CloseReason, PendingResponseFailure};
 use crate::pool::sink::ActionSink;
 use crate::pool::state::PoolState;
 use crate::pool::state::lists::List;
@@ -19,6 +19,8 @@ impl<S: PoolTypes> PoolState<S> {
         self.inherited = self.connections.last_number();
         let outcome = CheckOutError::PoolCleared { cause: self.cleared_by.clone() };
         self.abort_pending(|_, _| CloseReason::Stale, None, &outcome, out);
+        let all = |_: &Self, _| Some((CloseReason::Stale, None));
+        self.abort_drains_where(all, PendingResponseFailure::Error, Some(&outcome), out);
         self.fail_waiting(&outcome, out);
         self.close_available_where(|_, _| Some(CloseReason::Stale), out);
         for list in [List::Overdue, List::InUse] {

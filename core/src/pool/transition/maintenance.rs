@@ -15,12 +15,13 @@ impl<S: PoolTypes> PoolState<S> {
     /// change with every input.
     pub fn next_deadline(&self) -> Option<Deadline> {
         // Written out, so that each reason is a constant: this runs after every input.
-        let [first, second, third, fourth, fifth] = DeadlineReason::ALL;
+        let [first, second, third, fourth, fifth, sixth] = DeadlineReason::ALL;
         let next = self.earlier(None, first);
         let next = self.earlier(next, second);
         let next = self.earlier(next, third);
         let next = self.earlier(next, fourth);
-        self.earlier(next, fifth)
+        let next = self.earlier(next, fifth);
+        self.earlier(next, sixth)
     }
 
     /// Of two at the same time, the one that a run does first.
@@ -56,6 +57,7 @@ impl<S: PoolTypes> PoolState<S> {
             }
             DeadlineReason::Populate => self.populate_after.filter(|_| self.wants_population()),
             DeadlineReason::LeakDetection => self.next_leak(),
+            DeadlineReason::PendingResponse => self.pending_responses.next_due(),
         }
     }
 
@@ -68,6 +70,7 @@ impl<S: PoolTypes> PoolState<S> {
             // After every input, so after this one, too.
             DeadlineReason::Populate => {}
             DeadlineReason::LeakDetection => self.report_leaks(out),
+            DeadlineReason::PendingResponse => self.give_up_drains(out),
         }
     }
 
@@ -75,22 +78,42 @@ impl<S: PoolTypes> PoolState<S> {
     // CO-10
     fn next_idle_out(&self) -> Option<Instant> {
         let max_idle = self.settings.max_idle.filter(|_| self.runs_maintenance())?;
-        Some(self.connections.oldest_since(List::Available)?.after(max_idle).after(1))
+        let idles_out = |since: Instant| since.after(max_idle).after(1);
+        let clean = self.connections.oldest_since(List::Available).map(idles_out);
+        match self.connections.oldest_since(List::PendingResponse).map(idles_out) {
+            None => clean,
+            Some(pending) => Some(clean.map_or(pending, |clean| clean.min(pending))),
+        }
     }
 
     fn close_idle(&mut self, out: &mut impl ActionSink<S>) {
-        while self.next_idle_out().is_some_and(|at| at <= self.now) {
-            let Some(id) = self.connections.first(List::Available) else { return };
-            self.close_available(id, CloseReason::Idle, None, out);
+        let Some(max_idle) = self.settings.max_idle else { return };
+        for list in [List::Available, List::PendingResponse] {
+            while self
+                .connections
+                .oldest_since(list)
+                .is_some_and(|it| it.after(max_idle) < self.now)
+            {
+                let Some(id) = self.connections.first(list) else { return };
+                self.close_available(id, CloseReason::Idle, None, out);
+            }
         }
     }
 
     fn close_at_end_of_life(&mut self, out: &mut impl ActionSink<S>) {
         let now = self.now;
         while let Some(id) = self.connections.pop_expired(|at| at <= now) {
-            // One in use is closed when it is checked in.
-            if matches!(self.connections.known(id).state, ConnState::Available { .. }) {
-                self.close_available(id, CloseReason::Idle, None, out);
+            match self.connections.known(id).state {
+                ConnState::Available { .. } => {
+                    self.close_available(id, CloseReason::Idle, None, out);
+                }
+                ConnState::Draining { owner: None } => {
+                    self.abort_drain(id, CloseReason::Idle, None, out);
+                }
+                // These are closed when they are checked in.
+                ConnState::InUse { .. }
+                | ConnState::Draining { owner: Some(_) }
+                | ConnState::Pending { .. } => {}
             }
         }
     }

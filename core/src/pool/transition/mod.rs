@@ -5,10 +5,12 @@ mod check_out;
 mod clear;
 mod close_connection;
 mod close_pool;
+mod drain;
 mod establish;
 mod fork;
 mod maintenance;
 mod outcome;
+mod retire;
 mod set_options;
 mod validate;
 
@@ -16,6 +18,7 @@ use super::input::Input;
 use super::misuse::Misuse;
 use super::sink::ActionSink;
 use super::state::PoolState;
+use super::state::lists::List;
 use super::time::Instant;
 use super::types::PoolTypes;
 
@@ -71,6 +74,10 @@ impl<S: PoolTypes> PoolState<S> {
     /// The inputs that are not part of every operation, apart, so that the others stay small.
     #[inline(never)]
     fn handle_other(&mut self, input: Input<S>, out: &mut impl ActionSink<S>) {
+        if self.connections.len(List::Draining) > 0 {
+            let now = self.now;
+            self.time_out_drain_owners(|deadline| deadline < now, out);
+        }
         match input {
             Input::CheckOutRequested { .. } | Input::CheckedIn { .. } => {
                 unreachable!("handled in `proceed`")
@@ -81,6 +88,10 @@ impl<S: PoolTypes> PoolState<S> {
             Input::EstablishSucceeded { id, conn } => self.establish_succeeded(id, conn, out),
             Input::EstablishFailed { id, cause } => self.establish_failed(id, cause, out),
             Input::IdleClosedByPeer { id, cause } => self.idle_closed_by_peer(id, cause, out),
+            Input::DrainSucceeded { id, conn } => self.drain_succeeded(id, conn, out),
+            Input::DrainFailed { id, cause } => self.drain_failed(id, cause, out),
+            Input::DrainProgress { id } => self.drain_progress(id),
+            Input::RetireConnections => self.retire_connections(out),
             Input::Ready => self.ready(out),
             Input::Close => self.close(out),
             Input::Timer => self.run_maintenance(out),
@@ -90,6 +101,9 @@ impl<S: PoolTypes> PoolState<S> {
                 self.clear_service(cause, service, out);
             }
             Input::SetOptions { options } => self.set_options(*options, out),
+        }
+        if self.pending_responses.next_due().is_some() {
+            self.schedule_drains();
         }
     }
 }

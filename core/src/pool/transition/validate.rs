@@ -26,9 +26,13 @@ impl<S: PoolTypes> PoolState<S> {
             Input::EstablishSucceeded { id, .. } => self.validate_established(*id),
             Input::EstablishFailed { id, .. } => self.validate_answer(*id).map(drop),
             Input::IdleClosedByPeer { id, .. } => self.validate_idle_closed(*id),
+            Input::DrainSucceeded { id, .. }
+            | Input::DrainFailed { id, .. }
+            | Input::DrainProgress { id } => self.validate_draining(*id),
             Input::Clear { interrupt, service, .. } => self.validate_clear(*interrupt, *service),
             Input::SetOptions { options } => self.validate_options(options),
             Input::CheckOutCancelled { .. }
+            | Input::RetireConnections
             | Input::Ready
             | Input::Close
             | Input::Timer
@@ -84,6 +88,14 @@ impl<S: PoolTypes> PoolState<S> {
                 Err(MisuseReason::NotPending { id })
             }
             found => Ok(found),
+        }
+    }
+
+    /// An answer is for a draining connection, or late for one that was aborted.
+    fn validate_draining(&self, id: ConnId) -> Result<(), MisuseReason> {
+        match self.known_or_closed(id)? {
+            Some(Connection { state: ConnState::Draining { .. }, .. }) | None => Ok(()),
+            Some(_) => Err(MisuseReason::NotDraining { id }),
         }
     }
 

@@ -62,6 +62,7 @@ impl SimulatedPool {
     }
 
     pub(super) fn perform(&mut self, actions: Vec<Action<Simulated>>) {
+        let mut drains = Vec::new();
         for action in actions {
             match action {
                 Action::StartEstablish { id, deadline, background: _ } => {
@@ -79,12 +80,22 @@ impl SimulatedPool {
                     assert_eq!(id.number(), number, "each connection has its own socket");
                     assert!(self.sockets.remove(&number), "a socket is closed once");
                 }
+                Action::StartDrain { id, conn: Socket(number) } => {
+                    assert!(self.sockets.remove(&number), "a socket is closed once");
+                    drains.push(id);
+                }
+                Action::AbortDrain { id } => drains.retain(|draining| *draining != id),
                 Action::Interrupt { id } => {
                     self.interrupted.insert(id);
                 }
                 Action::ReportLeak { .. } => {}
                 Action::EmitEvent(event) => self.emit(&event),
             }
+        }
+        // The mock server sends no reply that its client has given up.
+        for id in drains {
+            let cause = ConnectionError::network(Stage::Operation, "no reply comes");
+            self.feed(Input::DrainFailed { id, cause });
         }
     }
 

@@ -27,6 +27,8 @@ enum Stage {
     /// After ConnectionReady, until the next event of the same input; then it is available.
     Ready,
     Available,
+    /// A request waits for the end of its drain.
+    Draining,
     CheckedOut,
     /// As `Ready`, after ConnectionCheckedIn.
     CheckedIn,
@@ -41,7 +43,10 @@ impl Ledger {
             .map(|connection| {
                 let stage = match connection.state {
                     ConnectionState::Pending { .. } => Stage::Created,
-                    ConnectionState::Available => Stage::Available,
+                    ConnectionState::Available
+                    | ConnectionState::PendingResponse { .. }
+                    | ConnectionState::Draining { owner: None, .. } => Stage::Available,
+                    ConnectionState::Draining { owner: Some(_), .. } => Stage::Draining,
                     ConnectionState::InUse { .. } => Stage::CheckedOut,
                 };
                 (connection.id.number(), stage)
@@ -147,6 +152,17 @@ impl Ledger {
             Event::ConnectionCheckedIn { connection_id } => {
                 return self.go(*connection_id, &[Stage::CheckedOut], Stage::CheckedIn);
             }
+            Event::ConnectionPendingResponseStarted { connection_id, .. } => {
+                let from = [Stage::Available, Stage::CheckedIn];
+                return self.go(*connection_id, &from, Stage::Draining);
+            }
+            // Each Started is followed by one of these.
+            Event::ConnectionPendingResponseSucceeded { connection_id, .. } => {
+                return self.go(*connection_id, &[Stage::Draining], Stage::Ready);
+            }
+            Event::ConnectionPendingResponseFailed { connection_id, .. } => {
+                return self.go(*connection_id, &[Stage::Draining], Stage::Available);
+            }
             _ => return broken(self),
         }
         Ok(())
@@ -180,6 +196,8 @@ impl Ledger {
                 | Action::Deliver { .. }
                 | Action::CloseSocket { .. }
                 | Action::Interrupt { .. }
+                | Action::StartDrain { .. }
+                | Action::AbortDrain { .. }
                 | Action::ReportLeak { .. },
             )
             | None => None,
@@ -189,7 +207,11 @@ impl Ledger {
                 matches!(event, Some(Event::ConnectionCreated { connection_id })
                     if *connection_id == id.number())
             }
-            Action::AbortEstablish { id } => closes(event, id.number()),
+            Action::AbortEstablish { id } | Action::AbortDrain { id } => closes(event, id.number()),
+            Action::StartDrain { id, .. } => {
+                matches!(event, Some(Event::ConnectionPendingResponseStarted { connection_id, .. })
+                    if *connection_id == id.number())
+            }
             Action::CloseSocket { id, .. } => {
                 // The pool had already closed it, with an event.
                 closes(event, id.number()) || event.is_none()
@@ -213,15 +235,18 @@ impl Ledger {
     // PS-11, PS-12, PS-20, WQ-07. A count above a limit that was lowered may stay but not grow.
     fn check_counts(&self, before: &Snapshot, after: &Snapshot) -> Result<(), String> {
         let stages = |wanted| self.connections.values().filter(|&&stage| stage == wanted).count();
-        let counted = [stages(Stage::Created), stages(Stage::Available), stages(Stage::CheckedOut)];
+        let in_use = stages(Stage::CheckedOut) + stages(Stage::Draining);
+        let counted = [stages(Stage::Created), stages(Stage::Available), in_use];
         let told = [after.pending as usize, after.available as usize, after.in_use as usize];
+        // A request whose time is over does not wait for a late reply.
+        let clean = after.available - after.pending_response;
         let max = after.max_pool_size.unwrap_or(u32::MAX);
         let full = after.total >= max || after.pending >= after.max_connecting;
         let holds = counted == told
             && after.total == after.pending + after.available + after.in_use
             && after.total <= max.max(before.total)
             && after.pending <= after.max_connecting.max(before.pending)
-            && (after.waiting == 0 || (after.available == 0 && full));
+            && (after.waiting == 0 || (clean == 0 && full));
         if holds { Ok(()) } else { Err(format!("the counts are wrong: {after}")) }
     }
 }

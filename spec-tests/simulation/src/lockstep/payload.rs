@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cenote_core::pool::{Action, Input, PoolState};
+use cenote_core::pool::{Action, ConnectionState, Input, PoolState};
 
 use super::tagged::Tagged;
 
@@ -13,7 +13,7 @@ pub(super) struct PayloadPlaces {
     waiters: BTreeSet<u64>,
     /// The connections in the pool.
     pooled: BTreeSet<u64>,
-    /// The delivered connections, by number.
+    /// The delivered connections and those that the shell drains, by number.
     held: BTreeMap<u64, u64>,
     last: u64,
 }
@@ -57,18 +57,21 @@ impl PayloadPlaces {
             Input::CheckOutRequested { waiter, .. } => {
                 self.waiters.insert(*waiter);
             }
-            Input::CheckedIn { id, conn, .. } => {
+            Input::CheckedIn { id, conn, .. } | Input::DrainSucceeded { id, conn } => {
                 self.held.remove(&id.number());
                 self.pooled.insert(*conn);
             }
             Input::EstablishSucceeded { conn, .. } => {
                 self.pooled.insert(*conn);
             }
+            Input::DrainFailed { id, .. } => drop(self.held.remove(&id.number())),
             Input::CheckOutCancelled { .. }
             | Input::Repurposed { .. }
             | Input::Handshaken { .. }
             | Input::EstablishFailed { .. }
             | Input::IdleClosedByPeer { .. }
+            | Input::DrainProgress { .. }
+            | Input::RetireConnections
             | Input::Ready
             | Input::Close
             | Input::Timer
@@ -91,6 +94,15 @@ impl PayloadPlaces {
                 Ok(())
             }
             Action::CloseSocket { conn, .. } => self.leave_pool(*conn),
+            Action::StartDrain { id, conn } => {
+                self.leave_pool(*conn)?;
+                self.held.insert(id.number(), *conn);
+                Ok(())
+            }
+            Action::AbortDrain { id } => {
+                self.held.remove(&id.number());
+                Ok(())
+            }
             Action::StartEstablish { .. }
             | Action::AbortEstablish { .. }
             | Action::Interrupt { .. }
@@ -107,6 +119,10 @@ impl PayloadPlaces {
     }
 }
 
+/// Those whose payload the machine has: the shell has that of a draining one.
 fn available(machine: &PoolState<Tagged>) -> usize {
-    machine.snapshot().available as usize
+    let is_here = |state: ConnectionState| {
+        matches!(state, ConnectionState::Available | ConnectionState::PendingResponse { .. })
+    };
+    machine.connections().filter(|connection| is_here(connection.state)).count()
 }

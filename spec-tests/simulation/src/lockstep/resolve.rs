@@ -51,6 +51,20 @@ where
             let health = if *errored { Health::Errored(cause) } else { Health::Healthy };
             Input::CheckedIn { id, conn: payload(Some(id.number())), health }
         }
+        Op::CheckInLate(conn) => {
+            let id = pick(*conn);
+            // Differs by connection and time.
+            let request_id = (id.number() as i32).wrapping_sub(now.as_nanos() as i32);
+            let health = Health::PendingResponse { request_id, cause };
+            Input::CheckedIn { id, conn: payload(Some(id.number())), health }
+        }
+        Op::Drained(conn) => {
+            let id = pick(*conn);
+            Input::DrainSucceeded { id, conn: payload(Some(id.number())) }
+        }
+        Op::DrainFail(conn) => Input::DrainFailed { id: pick(*conn), cause },
+        Op::DrainRead(conn) => Input::DrainProgress { id: pick(*conn) },
+        Op::Retire => Input::RetireConnections,
         Op::Repurpose { conn, purpose } => Input::Repurposed { id: pick(*conn), purpose: *purpose },
         Op::Handshake { conn, service: index } => {
             Input::Handshaken { id: pick(*conn), service: index.map(service) }
@@ -97,7 +111,16 @@ fn resolve_pick<S: Payload>(pick: Pick, machine: &PoolState<S>) -> ConnId {
             (of_kind(|state| matches!(state, ConnectionState::Pending { .. })), place)
         }
         Pick::Available(place) => {
-            (of_kind(|state| matches!(state, ConnectionState::Available)), place)
+            let is_available = |state: &_| {
+                matches!(
+                    state,
+                    ConnectionState::Available | ConnectionState::PendingResponse { .. }
+                )
+            };
+            (of_kind(is_available), place)
+        }
+        Pick::Draining(place) => {
+            (of_kind(|state| matches!(state, ConnectionState::Draining { .. })), place)
         }
         Pick::InUse(place) => {
             (of_kind(|state| matches!(state, ConnectionState::InUse { .. })), place)

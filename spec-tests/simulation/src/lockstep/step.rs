@@ -50,6 +50,16 @@ pub enum Op {
         /// Its health.
         errored: bool,
     },
+    /// A check-in before a late reply.
+    CheckInLate(Pick),
+    /// The late reply was read.
+    Drained(Pick),
+    /// The late reply could not be read.
+    DrainFail(Pick),
+    /// Bytes of the late reply were read.
+    DrainRead(Pick),
+    /// Credentials changed.
+    Retire,
     /// A connection changes its purpose.
     Repurpose {
         /// The connection.
@@ -97,10 +107,12 @@ pub enum Op {
 pub enum Pick {
     /// A pending connection.
     Pending(u8),
-    /// An available connection.
+    /// An available connection, perhaps one that is pending a response.
     Available(u8),
     /// A connection in use.
     InUse(u8),
+    /// A draining connection.
+    Draining(u8),
     /// A closed connection.
     Closed(u8),
     /// The connection with this number, in its slot; in any slot if it does not exist.
@@ -131,6 +143,11 @@ impl fmt::Display for Step {
             | Op::Cancel(_)
             | Op::CancelUnknown
             | Op::CheckIn { .. }
+            | Op::CheckInLate(_)
+            | Op::Drained(_)
+            | Op::DrainFail(_)
+            | Op::DrainRead(_)
+            | Op::Retire
             | Op::Repurpose { .. }
             | Op::Handshake { .. }
             | Op::Succeed(_)
@@ -168,6 +185,8 @@ impl fmt::Display for Brief<'_> {
         entry("balanced", options.load_balanced.as_ref().map(|value| value as _));
         entry("maintenance", options.maintenance.as_ref().map(|value| value as _));
         entry("reuse", options.reuse_order.as_ref().map(|value| value as _));
+        let pending_response = &options.experimental_pending_response;
+        entry("pending response", pending_response.as_ref().map(|value| value as _));
         set.finish()
     }
 }

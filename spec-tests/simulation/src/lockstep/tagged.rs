@@ -33,6 +33,9 @@ pub(crate) fn map_input<S: PoolTypes, T: PoolTypes>(
             let health = match health {
                 Health::Healthy => Health::Healthy,
                 Health::Errored(cause) => Health::Errored(map_cause(cause)),
+                Health::PendingResponse { request_id, cause } => {
+                    Health::PendingResponse { request_id, cause: map_cause(cause) }
+                }
             };
             Input::CheckedIn { id, conn: map_conn(conn), health }
         }
@@ -47,6 +50,10 @@ pub(crate) fn map_input<S: PoolTypes, T: PoolTypes>(
         Input::IdleClosedByPeer { id, cause } => {
             Input::IdleClosedByPeer { id, cause: map_cause(cause) }
         }
+        Input::DrainSucceeded { id, conn } => Input::DrainSucceeded { id, conn: map_conn(conn) },
+        Input::DrainFailed { id, cause } => Input::DrainFailed { id, cause: map_cause(cause) },
+        Input::DrainProgress { id } => Input::DrainProgress { id },
+        Input::RetireConnections => Input::RetireConnections,
         Input::Ready => Input::Ready,
         Input::Close => Input::Close,
         Input::Timer => Input::Timer,
@@ -66,6 +73,8 @@ pub fn strip_action(action: &Action<Tagged>) -> Option<Action<NoPayload>> {
             Action::StartEstablish { id, deadline, background }
         }
         &Action::AbortEstablish { id } => Action::AbortEstablish { id },
+        &Action::StartDrain { id, conn: _ } => Action::StartDrain { id, conn: () },
+        &Action::AbortDrain { id } => Action::AbortDrain { id },
         Action::Deliver { waiter: _, outcome } => {
             let outcome = match outcome {
                 Ok((id, _)) => Ok((*id, ())),

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use cenote_core::pool::{
-    Action, CheckOutError, CloseReason, ConnId, Event, Instant, PoolTypes, Purpose, ReuseOrder,
-    Snapshot, Status, WaiterId,
+    Action, CheckOutError, CloseReason, ConnId, Event, Instant, PendingResponseFailure, PoolTypes,
+    Purpose, ReuseOrder, Snapshot, Status, WaiterId,
 };
 
 use super::{Model, Phase, Request};
@@ -51,6 +51,11 @@ impl<S: PoolTypes> Model<S> {
             let snapshot = self.snapshot();
             return self.fail_timed_out(request, &Arc::new(snapshot));
         }
+        if nobody_waits && self.keeps_late_replies() {
+            if let Some(id) = self.choose_late() {
+                return self.drain_for(request, id);
+            }
+        }
         if nobody_waits && self.may_create() {
             return self.establish_for(request);
         }
@@ -63,6 +68,14 @@ impl<S: PoolTypes> Model<S> {
             if let Some(id) = self.choose_available() {
                 let request = self.queue.remove(0);
                 self.hand_over_available(id, request);
+                continue;
+            }
+            // As a check-out: no time to wait, no late reply.
+            let is_out_of_time = self.queue[0].deadline.is_some_and(|at| at <= self.now);
+            let late = if is_out_of_time { None } else { self.choose_late() };
+            if let Some(id) = late {
+                let request = self.queue.remove(0);
+                self.drain_for(request, id);
             } else if self.may_create() {
                 let request = self.queue.remove(0);
                 self.establish_for(request);
@@ -93,9 +106,14 @@ impl<S: PoolTypes> Model<S> {
         if self.is_stale(id) {
             return Some(CloseReason::Stale);
         }
-        let Phase::Available { since, .. } = &self.connection(id).phase else { return None };
         // CO-10: for longer than allowed, strictly.
-        let idle = self.max_idle().is_some_and(|max_idle| self.now > *since + max_idle);
+        let idle = match &self.connection(id).phase {
+            Phase::Available { since, .. } | Phase::PendingResponse { since, .. } => {
+                self.max_idle().is_some_and(|max_idle| self.now > *since + max_idle)
+            }
+            Phase::Draining { .. } => false,
+            Phase::Pending { .. } | Phase::InUse { .. } => return None,
+        };
         (idle || self.is_past_lifetime(id)).then_some(CloseReason::Idle)
     }
 
@@ -152,6 +170,17 @@ impl<S: PoolTypes> Model<S> {
                 }
             }
         }
+        for drain in self.draining_for_requests() {
+            let Phase::Draining { owner: Some(request), .. } = &self.connection(drain).phase else {
+                continue;
+            };
+            if request.id == id {
+                let is_due = request.deadline.is_some_and(|deadline| deadline <= self.now);
+                let timeout = PendingResponseFailure::Timeout;
+                let reason = if is_due { timeout } else { PendingResponseFailure::Error };
+                return self.take_drain_owner(drain, reason);
+            }
+        }
         None
     }
 
@@ -179,7 +208,7 @@ impl<S: PoolTypes> Model<S> {
         }
     }
 
-    fn fail_timed_out(&mut self, request: Request<S::Waiter>, snapshot: &Arc<Snapshot>) {
+    pub(super) fn fail_timed_out(&mut self, request: Request<S::Waiter>, snapshot: &Arc<Snapshot>) {
         let snapshot = Arc::clone(snapshot);
         self.fail(request, CheckOutError::WaitQueueTimeout { snapshot });
     }

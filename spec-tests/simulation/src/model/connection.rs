@@ -77,7 +77,9 @@ impl<S: PoolTypes> Model<S> {
                 self.enter(id, self.in_use_for(request.purpose));
                 self.deliver(id, conn, request);
             }
-            None if self.has_surplus() => self.close_with(id, conn, CloseReason::Idle, None),
+            None if self.has_surplus() || self.is_past_lifetime(id) => {
+                self.close_with(id, conn, CloseReason::Idle, None);
+            }
             None => self.make_available(id, conn),
         }
     }
@@ -124,6 +126,18 @@ impl<S: PoolTypes> Model<S> {
             return self.actions.push(Action::CloseSocket { id, conn });
         }
         self.emit(Event::ConnectionCheckedIn { connection_id: id.number() });
+        let health = match health {
+            Health::PendingResponse { cause, .. } if !self.keeps_late_replies() => {
+                Health::Errored(cause)
+            }
+            Health::PendingResponse { request_id, cause } => {
+                return match self.unfit(id, Health::Healthy) {
+                    Some((reason, error)) => self.close_with(id, conn, reason, error),
+                    None => self.keep_for_late_reply(id, conn, (request_id, cause)),
+                };
+            }
+            Health::Healthy | Health::Errored(_) => health,
+        };
         match self.unfit(id, health) {
             Some((reason, error)) => self.close_with(id, conn, reason, error),
             None => self.make_available(id, conn),
@@ -156,7 +170,7 @@ impl<S: PoolTypes> Model<S> {
     }
 
     // AV-03.
-    fn make_available(&mut self, id: ConnId, conn: S::Conn) {
+    pub(super) fn make_available(&mut self, id: ConnId, conn: S::Conn) {
         self.enter(id, Phase::Available { conn, since: self.now });
     }
 
@@ -169,7 +183,7 @@ impl<S: PoolTypes> Model<S> {
 
     // SI-20.
     pub(super) fn closed_by_peer(&mut self, id: ConnId, cause: S::Cause) {
-        if self.available().contains(&id) {
+        if self.available().contains(&id) || self.pending_response().contains(&id) {
             let age = self.now.saturating_since(self.connection(id).created);
             self.close_available(id, CloseReason::Error, Some(cause));
             if self.pause_after_failure().is_some_and(|pause| age < pause) {
@@ -186,11 +200,13 @@ impl<S: PoolTypes> Model<S> {
         error: Option<S::Cause>,
     ) {
         let closed = self.close_connection(id, reason, error);
-        let Phase::Available { conn, .. } = closed else { panic!("c{} is available", id.number()) };
+        let (Phase::Available { conn, .. } | Phase::PendingResponse { conn, .. }) = closed else {
+            panic!("c{} is available", id.number())
+        };
         self.actions.push(Action::CloseSocket { id, conn });
     }
 
-    fn close_with(
+    pub(super) fn close_with(
         &mut self,
         id: ConnId,
         conn: S::Conn,
@@ -209,6 +225,7 @@ impl<S: PoolTypes> Model<S> {
         error: Option<S::Cause>,
     ) -> Phase<S::Conn, S::Waiter> {
         let closed = self.connections.remove(self.index(id));
+        self.forget_response(id);
         let connections = &self.connections;
         self.services.retain(|service| {
             connections.iter().any(|connection| connection.service == Some(service.id))
@@ -232,7 +249,10 @@ impl<S: PoolTypes> Model<S> {
     fn take_owner(&mut self, id: ConnId) -> Option<Request<S::Waiter>> {
         match &mut self.connection_mut(id).phase {
             Phase::Pending { owner, .. } => owner.take(),
-            Phase::Available { .. } | Phase::InUse { .. } => None,
+            Phase::Available { .. }
+            | Phase::InUse { .. }
+            | Phase::PendingResponse { .. }
+            | Phase::Draining { .. } => None,
         }
     }
 
@@ -247,6 +267,10 @@ impl<S: PoolTypes> Model<S> {
     /// Shortens the lifetime by up to 10 %, by a random number from the seed and the connection
     /// number.
     fn start_lifetime(&mut self, id: ConnId) {
+        if self.connection(id).expiry_seen {
+            // It retires.
+            return;
+        }
         let Some(max) = self.options.max_lifetime.filter(|max| !max.is_zero()) else { return };
         let nanos = u64::try_from(max.as_nanos()).unwrap_or(u64::MAX);
         let chance = split_mix(self.options.jitter_seed.unwrap_or(0) ^ id.number());

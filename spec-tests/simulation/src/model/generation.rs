@@ -1,6 +1,9 @@
 //! The lifecycle of the pool: ready, cleared, closed, forked.
 
-use cenote_core::pool::{Action, CheckOutError, CloseReason, Event, PoolTypes, ServiceId, Status};
+use cenote_core::pool::{
+    Action, CheckOutError, CloseReason, ConnId, Event, PendingResponseFailure, PoolTypes,
+    ServiceId, Status,
+};
 
 use super::{Model, Phase};
 
@@ -37,6 +40,14 @@ impl<S: PoolTypes> Model<S> {
             self.abort_pending(|_, _| CloseReason::Error, Some(cause), &failure);
             self.interrupt_in_use();
         }
+        let cause = Some(cause.clone());
+        let closed =
+            if interrupt { (CloseReason::Error, cause) } else { (CloseReason::Stale, None) };
+        self.abort_drains(
+            |_, _| Some(closed.clone()),
+            PendingResponseFailure::Error,
+            Some(&failure),
+        );
         self.prune_stale();
     }
 
@@ -65,13 +76,18 @@ impl<S: PoolTypes> Model<S> {
             service_id: Some(service),
             interrupt_in_use_connections: false,
         });
+        self.abort_drains(
+            |model, id| model.is_stale(id).then_some((CloseReason::Stale, None)),
+            PendingResponseFailure::Error,
+            None,
+        );
         self.prune_stale();
     }
 
     // BG-05, BG-10: closes stale available connections, oldest first, unless there is no
     // maintenance.
     pub(super) fn prune_stale(&mut self) {
-        for id in self.available() {
+        for id in self.available_or_pending_response() {
             if self.runs() && self.is_stale(id) {
                 self.close_available(id, CloseReason::Stale, None);
             }
@@ -92,12 +108,23 @@ impl<S: PoolTypes> Model<S> {
             None,
             &CheckOutError::PoolClosed,
         );
+        self.abort_drains(
+            |model, id| Some((model.perished(id).unwrap_or(CloseReason::PoolClosed), None)),
+            PendingResponseFailure::Error,
+            Some(&CheckOutError::PoolClosed),
+        );
         self.fail_waiting(&CheckOutError::PoolClosed);
-        for id in self.available() {
+        for id in self.available_or_pending_response() {
             let reason = self.perished(id).unwrap_or(CloseReason::PoolClosed);
             self.close_available(id, reason, None);
         }
         self.emit(Event::ConnectionPoolClosed);
+    }
+
+    fn available_or_pending_response(&self) -> Vec<ConnId> {
+        let mut all = self.available();
+        all.extend(self.pending_response());
+        all
     }
 
     // FK-01, T-74: nothing is left, and the status stays.
@@ -107,8 +134,13 @@ impl<S: PoolTypes> Model<S> {
         self.inherited = self.created;
         let outcome = CheckOutError::PoolCleared { cause: self.cleared_by.clone() };
         self.abort_pending(|_, _| CloseReason::Stale, None, &outcome);
+        self.abort_drains(
+            |_, _| Some((CloseReason::Stale, None)),
+            PendingResponseFailure::Error,
+            Some(&outcome),
+        );
         self.fail_waiting(&outcome);
-        for id in self.available() {
+        for id in self.available_or_pending_response() {
             self.close_available(id, CloseReason::Stale, None);
         }
         for id in self.in_use() {

@@ -19,6 +19,7 @@ impl<S: PoolTypes> Model<S> {
             services,
             connections,
             queue,
+            responses,
             cleared_by,
             populate_after,
             created,
@@ -55,6 +56,12 @@ impl<S: PoolTypes> Model<S> {
             }
             self.write_phase(&connection.phase, key);
         }
+        key.push(responses.len() as u64);
+        for response in responses {
+            // Which request it is the reply to, and why it is late, is only passed on.
+            key.push(self.rank(response.connection.number()));
+            key.push(self.distance(Some(response.last_read)));
+        }
         key.push(queue.len() as u64);
         for request in queue {
             self.write_request(request, key);
@@ -75,6 +82,20 @@ impl<S: PoolTypes> Model<S> {
                 key.extend([2, self.distance(Some(*since)), *purpose as u64]);
                 key.push(u64::from(*interrupted) + 2 * u64::from(*reported));
             }
+            Phase::PendingResponse { conn: _, since } => {
+                key.extend([3, self.distance(Some(*since))]);
+            }
+            Phase::Draining { owner, started, announced } => {
+                key.extend([4, self.distance(Some(*started)), u64::from(owner.is_some())]);
+                if let Some(request) = owner {
+                    key.push(self.distance(Some(*announced)));
+                    key.push(self.rank_of_owner(request.id.0));
+                    // It may return to its place in the queue.
+                    let before = self.queue.iter().filter(|other| other.id < request.id);
+                    key.push(before.count() as u64);
+                    self.write_request(request, key);
+                }
+            }
         }
     }
 
@@ -93,8 +114,10 @@ impl<S: PoolTypes> Model<S> {
     fn rank_of_owner(&self, id: u64) -> u64 {
         let older = |request: &Request<_>| request.id.0 < id;
         let owned = self.connections.iter().filter(|connection| match &connection.phase {
-            Phase::Pending { owner, .. } => owner.as_ref().is_some_and(older),
-            Phase::Available { .. } | Phase::InUse { .. } => false,
+            Phase::Pending { owner, .. } | Phase::Draining { owner, .. } => {
+                owner.as_ref().is_some_and(older)
+            }
+            Phase::Available { .. } | Phase::InUse { .. } | Phase::PendingResponse { .. } => false,
         });
         owned.count() as u64
     }

@@ -46,6 +46,9 @@ impl<S: PoolTypes> Model<S> {
             Input::EstablishSucceeded { id, .. } => self.judge_established(*id),
             Input::EstablishFailed { id, .. } => self.judge_answer(*id),
             Input::IdleClosedByPeer { id, .. } => self.judge_closed_by_peer(*id),
+            Input::DrainSucceeded { id, .. }
+            | Input::DrainFailed { id, .. }
+            | Input::DrainProgress { id } => self.judge_drain(*id),
             Input::Clear { interrupt, service, .. } => self.judge_clear(*interrupt, *service),
             Input::SetOptions { options: new } => {
                 options(new)?;
@@ -55,6 +58,7 @@ impl<S: PoolTypes> Model<S> {
                 Ok(())
             }
             Input::CheckOutCancelled { .. }
+            | Input::RetireConnections
             | Input::Ready
             | Input::Close
             | Input::Timer
@@ -73,9 +77,7 @@ impl<S: PoolTypes> Model<S> {
     fn judge_in_use(&self, id: ConnId) -> Result<(), MisuseReason> {
         match self.look_up(id)?.map(|connection| &connection.phase) {
             Some(Phase::InUse { .. }) => Ok(()),
-            Some(Phase::Pending { .. } | Phase::Available { .. }) | None => {
-                Err(MisuseReason::NotInUse { id })
-            }
+            Some(_) | None => Err(MisuseReason::NotInUse { id }),
         }
     }
 
@@ -92,9 +94,7 @@ impl<S: PoolTypes> Model<S> {
             Some(Phase::Pending { handshaken: true, .. }) => {
                 Err(MisuseReason::HandshakenTwice { id })
             }
-            Some(Phase::Pending { .. } | Phase::Available { .. } | Phase::InUse { .. }) | None => {
-                Ok(())
-            }
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -112,16 +112,22 @@ impl<S: PoolTypes> Model<S> {
     fn judge_answer(&self, id: ConnId) -> Result<(), MisuseReason> {
         match self.look_up(id)?.map(|connection| &connection.phase) {
             Some(Phase::Pending { .. }) | None => Ok(()),
-            Some(Phase::Available { .. } | Phase::InUse { .. }) => {
-                Err(MisuseReason::NotPending { id })
-            }
+            Some(_) => Err(MisuseReason::NotPending { id }),
+        }
+    }
+
+    /// An answer to StartDrain; for a closed connection, it is late and valid.
+    fn judge_drain(&self, id: ConnId) -> Result<(), MisuseReason> {
+        match self.look_up(id)?.map(|connection| &connection.phase) {
+            Some(Phase::Draining { .. }) | None => Ok(()),
+            Some(_) => Err(MisuseReason::NotDraining { id }),
         }
     }
 
     fn judge_closed_by_peer(&self, id: ConnId) -> Result<(), MisuseReason> {
         match self.look_up(id)?.map(|connection| &connection.phase) {
             Some(Phase::Pending { .. }) => Err(MisuseReason::StillPending { id }),
-            Some(Phase::Available { .. } | Phase::InUse { .. }) | None => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 

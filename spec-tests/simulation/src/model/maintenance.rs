@@ -17,11 +17,14 @@ impl<S: PoolTypes> Model<S> {
             self.close_at_end_of_life();
         }
         self.report_leak();
+        self.give_up_drains();
     }
 
     // CO-10, oldest first.
     fn close_idle(&mut self) {
-        for id in self.available() {
+        let mut available = self.available();
+        available.extend(self.pending_response());
+        for id in available {
             if self.idles_out_at(id).is_some_and(|at| at <= self.now) {
                 self.close_available(id, CloseReason::Idle, None);
             }
@@ -40,8 +43,10 @@ impl<S: PoolTypes> Model<S> {
         due.sort();
         for (_, id) in due {
             self.connection_mut(id).expiry_seen = true;
-            if self.available().contains(&id) {
+            if self.available().contains(&id) || self.pending_response().contains(&id) {
                 self.close_available(id, CloseReason::Idle, None);
+            } else if self.draining_for_none().contains(&id) {
+                self.abort_drain(id, CloseReason::Idle, None);
             }
         }
     }
@@ -78,11 +83,12 @@ impl<S: PoolTypes> Model<S> {
             && self.populating() < usize::max(1, self.max_pending() - 1)
     }
 
-    // restoring the minimum leaves one permit to requests. Stale pending connections do not
-    // count.
+    // restoring the minimum leaves one permit to requests. Stale pending connections, and those
+    // that retire, do not count.
     fn populating(&self) -> usize {
         let ownerless = self.which(|phase| matches!(phase, Phase::Pending { owner: None, .. }));
-        ownerless.into_iter().filter(|&id| !self.is_stale(id)).count()
+        let useful = |id: &ConnId| !self.is_stale(*id) && !self.connection(*id).expiry_seen;
+        ownerless.into_iter().filter(useful).count()
     }
 
     // T-37: the minimum pool size is not restored for a while, if there is one.
@@ -96,6 +102,21 @@ impl<S: PoolTypes> Model<S> {
     pub(super) fn set_options(&mut self, options: PoolOptions) {
         self.options = options;
         self.prune_stale();
+        if !self.keeps_late_replies() {
+            self.close_late();
+        }
+        for id in self.pending_response() {
+            if self.has_surplus() {
+                let reason = self.perished(id).unwrap_or(CloseReason::Idle);
+                self.close_available(id, reason, None);
+            }
+        }
+        for id in self.draining_for_none() {
+            if self.has_surplus() {
+                let reason = self.perished(id).unwrap_or(CloseReason::Idle);
+                self.abort_drain(id, reason, None);
+            }
+        }
         for id in self.available() {
             if self.has_surplus() {
                 let reason = self.perished(id).unwrap_or(CloseReason::Idle);
@@ -121,6 +142,18 @@ impl<S: PoolTypes> Model<S> {
             if let Some(at) = self.leak_detection_at(connection.id) {
                 due.push((at, DeadlineReason::LeakDetection));
             }
+            let drain_ends = self.drain_ends_at(connection.id);
+            let owner = match &connection.phase {
+                Phase::Draining { owner, .. } => owner.as_ref(),
+                Phase::Pending { .. }
+                | Phase::Available { .. }
+                | Phase::InUse { .. }
+                | Phase::PendingResponse { .. } => None,
+            };
+            let gives_up = owner.and_then(|request| request.deadline);
+            for at in drain_ends.into_iter().chain(gives_up) {
+                due.push((at, DeadlineReason::PendingResponse));
+            }
         }
         if let Some(at) = self.populate_after.filter(|_| self.wants_population()) {
             due.push((at, DeadlineReason::Populate));
@@ -131,7 +164,11 @@ impl<S: PoolTypes> Model<S> {
     /// Strictly after the allowed time.
     fn idles_out_at(&self, id: ConnId) -> Option<Instant> {
         let max_idle = self.max_idle().filter(|_| self.runs())?;
-        let Phase::Available { since, .. } = &self.connection(id).phase else { return None };
+        let (Phase::Available { since, .. } | Phase::PendingResponse { since, .. }) =
+            &self.connection(id).phase
+        else {
+            return None;
+        };
         Some(*since + max_idle + Duration::from_nanos(1))
     }
 

@@ -13,6 +13,7 @@ mod check_out;
 mod connection;
 mod generation;
 mod key;
+mod late;
 mod legal;
 mod maintenance;
 mod view;
@@ -41,6 +42,8 @@ pub struct Model<S: PoolTypes> {
     connections: Vec<Connection<S::Conn, S::Waiter>>,
     // WQ-01: oldest first.
     queue: Vec<Request<S::Waiter>>,
+    /// The late replies of connections that are pending a response or draining.
+    responses: Vec<Response<S::Cause>>,
     // SI-19.
     cleared_by: Option<S::Cause>,
     // T-37: the minimum pool size is not restored before this time.
@@ -79,9 +82,40 @@ struct Service<E> {
 
 #[derive(Clone)]
 enum Phase<C, W> {
-    Pending { owner: Option<Request<W>>, handshaken: bool },
-    Available { conn: C, since: Instant },
-    InUse { since: Instant, purpose: Purpose, interrupted: bool, reported: bool },
+    Pending {
+        owner: Option<Request<W>>,
+        handshaken: bool,
+    },
+    Available {
+        conn: C,
+        since: Instant,
+    },
+    InUse {
+        since: Instant,
+        purpose: Purpose,
+        interrupted: bool,
+        reported: bool,
+    },
+    /// Available once the late reply was read.
+    PendingResponse {
+        conn: C,
+        since: Instant,
+    },
+    /// The shell reads the late reply; announced to the request, if there is one.
+    Draining {
+        owner: Option<Request<W>>,
+        started: Instant,
+        announced: Instant,
+    },
+}
+
+/// A reply that is still to come after its caller timed out.
+#[derive(Clone)]
+struct Response<E> {
+    connection: ConnId,
+    request_id: i32,
+    last_read: Instant,
+    cause: E,
 }
 
 #[derive(Clone)]
@@ -115,6 +149,7 @@ impl<S: PoolTypes> Model<S> {
             services: Vec::new(),
             connections: Vec::new(),
             queue: Vec::new(),
+            responses: Vec::new(),
             cleared_by: None,
             populate_after: None,
             created: 0,
@@ -145,6 +180,10 @@ impl<S: PoolTypes> Model<S> {
         self.move_clock(now);
         // WQ-05; a deadline that is exactly now may still be met by this input (SI-16).
         self.time_out(|deadline, now| deadline < now);
+        // Check-outs and check-ins do not look at drains.
+        if !matches!(input, Input::CheckOutRequested { .. } | Input::CheckedIn { .. }) {
+            self.time_out_drains(|deadline, now| deadline < now);
+        }
         self.apply(input);
         // OUT-07, T-21, T-27: the input may have freed something for waiting requests.
         self.serve_waiting();
@@ -174,6 +213,10 @@ impl<S: PoolTypes> Model<S> {
             Input::EstablishSucceeded { id, conn } => self.established(id, conn),
             Input::EstablishFailed { id, cause } => self.establish_failed(id, cause),
             Input::IdleClosedByPeer { id, cause } => self.closed_by_peer(id, cause),
+            Input::DrainSucceeded { id, conn } => self.drain_succeeded(id, conn),
+            Input::DrainFailed { id, cause } => self.drain_failed(id, cause),
+            Input::DrainProgress { id } => self.drain_progress(id),
+            Input::RetireConnections => self.retire(),
             Input::Ready => self.ready(),
             Input::Close => self.close(),
             Input::Timer => self.run(),

@@ -25,8 +25,10 @@ impl<S: PoolTypes> Model<S> {
         snapshot.status = self.status;
         snapshot.generation = self.generation;
         snapshot.total = count(self.connections.len());
-        snapshot.available = count(self.available().len());
-        snapshot.in_use = count(self.in_use().len());
+        let late = self.pending_response().len() + self.draining_for_none().len();
+        snapshot.available = count(self.available().len() + late);
+        snapshot.pending_response = count(late);
+        snapshot.in_use = count(self.in_use().len() + self.draining_for_requests().len());
         snapshot.pending = count(self.pending().len());
         snapshot.waiting = self.queue.len() as u64;
         snapshot.max_pool_size = self.max_total().map(count);
@@ -41,15 +43,20 @@ impl<S: PoolTypes> Model<S> {
         snapshot
     }
 
-    /// Each connection: pending ones, available ones, those in use, each kind from the oldest.
+    /// Each connection: pending ones, available ones, those in use, those that are pending a response,
+    /// those that drain for requests and those that drain for none, each kind from the oldest.
     pub fn connections(&self) -> Vec<ConnectionInfo> {
         let mut all = self.pending();
         all.extend(self.available());
         all.extend(self.in_use());
+        all.extend(self.pending_response());
+        all.extend(self.draining_for_requests());
+        all.extend(self.draining_for_none());
         all.into_iter().map(|id| self.describe(id)).collect()
     }
 
-    /// Each waiting request, in arrival order.
+    /// Each request without an outcome: those that own a connection, then those in the queue, each
+    /// kind in arrival order.
     pub fn waiters(&self) -> Vec<WaiterInfo> {
         let room = self.max_total().is_none_or(|max| self.connections.len() < max);
         let waits_for = if room { WaitsFor::Permit } else { WaitsFor::Connection };
@@ -61,11 +68,15 @@ impl<S: PoolTypes> Model<S> {
                 info.waits_for = WaitsFor::Establishment(connection.id);
                 all.push(info);
             }
+            if let Phase::Draining { owner: Some(request), .. } = &connection.phase {
+                let waits_for = WaitsFor::PendingResponse(connection.id);
+                all.push(WaiterInfo { waits_for, ..self.describe_request(request) });
+            }
         }
+        all.sort_by_key(|info| info.id);
         for request in &self.queue {
             all.push(WaiterInfo { waits_for, ..self.describe_request(request) });
         }
-        all.sort_by_key(|info| info.id);
         all
     }
 
@@ -104,10 +115,15 @@ impl<S: PoolTypes> Model<S> {
     }
 
     fn in_use_by(&self, of: Purpose) -> u32 {
-        count(
-            self.which(|phase| matches!(phase, Phase::InUse { purpose, .. } if *purpose == of))
-                .len(),
-        )
+        let in_use = self.which(|phase| match phase {
+            Phase::InUse { purpose, .. } => *purpose == of,
+            Phase::Draining { owner: Some(request), .. } => request.purpose == of,
+            Phase::Pending { .. }
+            | Phase::Available { .. }
+            | Phase::PendingResponse { .. }
+            | Phase::Draining { owner: None, .. } => false,
+        });
+        count(in_use.len())
     }
 
     pub(super) fn which(&self, wanted: impl Fn(&Phase<S::Conn, S::Waiter>) -> bool) -> Vec<ConnId> {
@@ -171,6 +187,15 @@ impl<S: PoolTypes> Model<S> {
             Phase::InUse { since, purpose, interrupted, .. } => {
                 let (purpose, interrupted) = (*purpose, *interrupted);
                 (ConnectionState::InUse { purpose, interrupted }, *since)
+            }
+            Phase::PendingResponse { since, .. } => {
+                let request_id = self.response(id).request_id;
+                (ConnectionState::PendingResponse { request_id }, *since)
+            }
+            Phase::Draining { owner, started, .. } => {
+                let request_id = self.response(id).request_id;
+                let owner = owner.as_ref().map(|request| request.id);
+                (ConnectionState::Draining { request_id, owner }, *started)
             }
         };
         ConnectionInfo {

@@ -36,6 +36,8 @@ impl Explainer {
             | Action::AbortEstablish { .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
+            | Action::StartDrain { .. }
+            | Action::AbortDrain { .. }
             | Action::ReportLeak { .. }
             | Action::EmitEvent(_) => None,
         });
@@ -113,6 +115,13 @@ impl Explainer {
         if let Some((number, since)) = owned(view.holders, waiter) {
             return self.slow_establishment(number, now.saturating_since(since));
         }
+        if let Some((number, since)) = drained(view.holders, waiter) {
+            let since = span(now.saturating_since(since));
+            return format!(
+                "the reply to an earlier command, whose caller had timed out, was late: connection \
+                 c{number} waited for it for {since}."
+            );
+        }
         let ahead = view.holders.requests.keys().filter(|&&id| id < waiter).count();
         let queue = format!("{ahead} requests were ahead of it");
         let is_full = before.max_pool_size.is_some_and(|max| before.total >= max);
@@ -184,7 +193,7 @@ impl Explainer {
                 Activity::InUse(holder) => {
                     Some((now.saturating_since(connection.since), *number, holder))
                 }
-                Activity::Pending | Activity::Idle => None,
+                Activity::Pending | Activity::Idle | Activity::Draining(_) => None,
             })
             .collect();
         held.sort_unstable_by_key(|&(age, number, _)| (std::cmp::Reverse(age), number));
@@ -245,6 +254,10 @@ impl Explainer {
             | Input::Handshaken { .. }
             | Input::EstablishFailed { .. }
             | Input::IdleClosedByPeer { .. }
+            | Input::DrainSucceeded { .. }
+            | Input::DrainFailed { .. }
+            | Input::DrainProgress { .. }
+            | Input::RetireConnections
             | Input::Close
             | Input::Timer
             | Input::ResetAfterFork
@@ -287,6 +300,15 @@ fn owned(holders: &Holders, waiter: WaiterId) -> Option<(u64, Instant)> {
         connection.activity == Activity::Pending && connection.creator == Some(waiter)
     });
     pending.next().map(|(number, connection)| (*number, connection.since))
+}
+
+/// The connection whose late reply a request waits for, and since when.
+fn drained(holders: &Holders, waiter: WaiterId) -> Option<(u64, Instant)> {
+    let mut draining = holders
+        .connections
+        .iter()
+        .filter(|(_, connection)| connection.activity == Activity::Draining(Some(waiter)));
+    draining.next().map(|(number, connection)| (*number, connection.since))
 }
 
 fn capitalised(text: &str) -> String {

@@ -37,8 +37,16 @@ pub fn known_type(name: &str) -> Result<String, String> {
         .to_owned())
 }
 
-const ACTIONS: [&str; 6] =
-    ["StartEstablish", "AbortEstablish", "Deliver", "CloseSocket", "Interrupt", "ReportLeak"];
+const ACTIONS: [&str; 8] = [
+    "StartEstablish",
+    "AbortEstablish",
+    "Deliver",
+    "CloseSocket",
+    "Interrupt",
+    "ReportLeak",
+    "StartDrain",
+    "AbortDrain",
+];
 
 /// The name of an action; of an event, the event's name.
 fn name_of(action: &Action<Traced>) -> &'static str {
@@ -50,6 +58,8 @@ fn name_of(action: &Action<Traced>) -> &'static str {
         Action::CloseSocket { .. } => "CloseSocket",
         Action::Interrupt { .. } => "Interrupt",
         Action::ReportLeak { .. } => "ReportLeak",
+        Action::StartDrain { .. } => "StartDrain",
+        Action::AbortDrain { .. } => "AbortDrain",
     }
 }
 
@@ -102,9 +112,13 @@ pub fn connection_of(input: &Input<Traced>) -> Option<u64> {
         | Input::Handshaken { id, .. }
         | Input::EstablishSucceeded { id, .. }
         | Input::EstablishFailed { id, .. }
+        | Input::DrainSucceeded { id, .. }
+        | Input::DrainFailed { id, .. }
+        | Input::DrainProgress { id }
         | Input::IdleClosedByPeer { id, .. } => Some(id.number()),
         Input::CheckOutRequested { .. }
         | Input::CheckOutCancelled { .. }
+        | Input::RetireConnections
         | Input::Ready
         | Input::Close
         | Input::Timer
@@ -118,6 +132,8 @@ fn connection_of_action(action: &Action<Traced>) -> Option<u64> {
     match action {
         Action::StartEstablish { id, .. }
         | Action::AbortEstablish { id }
+        | Action::StartDrain { id, .. }
+        | Action::AbortDrain { id }
         | Action::Deliver { outcome: Ok((id, ())), .. }
         | Action::CloseSocket { id, .. }
         | Action::Interrupt { id }
@@ -128,6 +144,9 @@ fn connection_of_action(action: &Action<Traced>) -> Option<u64> {
             | Event::ConnectionReady { connection_id, .. }
             | Event::ConnectionClosed { connection_id, .. }
             | Event::ConnectionCheckedOut { connection_id, .. }
+            | Event::ConnectionPendingResponseStarted { connection_id, .. }
+            | Event::ConnectionPendingResponseSucceeded { connection_id, .. }
+            | Event::ConnectionPendingResponseFailed { connection_id, .. }
             | Event::ConnectionCheckedIn { connection_id } => Some(*connection_id),
             Event::ConnectionPoolCreated { .. }
             | Event::ConnectionPoolReady

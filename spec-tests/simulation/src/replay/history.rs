@@ -135,4 +135,8 @@ impl PayloadSource<Traced> for Restored {
     fn cause(&mut self, _: Option<ServiceId>) -> Cause {
         Cause { text: Some("before the trace begins".into()), ..Cause::default() }
     }
+
+    fn timeout(&mut self, _: ConnId) -> Cause {
+        self.cause(None)
+    }
 }

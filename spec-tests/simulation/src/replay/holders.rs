@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cenote_core::pool::{
-    Action, ConnId, ConnectionState, Health, Input, Instant, PoolState, Purpose, WaiterId,
+    Action, ConnId, ConnectionState, Input, Instant, PoolState, Purpose, WaiterId,
 };
 use cenote_core::trace::{Step, Traced};
 
@@ -41,6 +41,8 @@ pub enum Activity {
     Idle,
     /// It is checked out, by this request if known.
     InUse(Option<WaiterId>),
+    /// A late reply is read, for this request if there is one.
+    Draining(Option<WaiterId>),
 }
 
 /// A waiting request.
@@ -61,7 +63,10 @@ impl Holders {
         for connection in pool.connections() {
             let (activity, creator) = match connection.state {
                 ConnectionState::Pending { owner, .. } => (Activity::Pending, owner),
-                ConnectionState::Available => (Activity::Idle, None),
+                ConnectionState::Available | ConnectionState::PendingResponse { .. } => {
+                    (Activity::Idle, None)
+                }
+                ConnectionState::Draining { owner, .. } => (Activity::Draining(owner), None),
                 ConnectionState::InUse { .. } => (Activity::InUse(None), None),
             };
             let (created, since) = (connection.created, connection.since);
@@ -89,6 +94,22 @@ impl Holders {
         for action in actions {
             self.take_action(action, pool, now);
         }
+        self.take_drains(pool);
+    }
+
+    /// Which request waits for a drain is in no action: drains go on when requests leave them.
+    fn take_drains(&mut self, pool: &PoolState<Traced>) {
+        let snapshot = pool.snapshot();
+        let may_drain = snapshot.pending_response > 0 || snapshot.in_use > 0;
+        if pool.options().experimental_pending_response != Some(true) || !may_drain {
+            return;
+        }
+        for info in pool.connections() {
+            let ConnectionState::Draining { owner, .. } = info.state else { continue };
+            if let Some(connection) = self.connections.get_mut(&info.id.number()) {
+                (connection.activity, connection.since) = (Activity::Draining(owner), info.since);
+            }
+        }
     }
 
     fn take_input(&mut self, step: &Step, pool: &PoolState<Traced>, now: Instant) {
@@ -97,7 +118,8 @@ impl Holders {
                 let request = Request { started: now, step: step.number, purpose: *purpose };
                 self.requests.insert(*id, request);
             }
-            Input::CheckedIn { id, health: Health::Healthy | Health::Errored(_), .. }
+            Input::CheckedIn { id, .. }
+            | Input::DrainSucceeded { id, .. }
             | Input::EstablishSucceeded { id, .. } => {
                 // If it is delivered at once, that is the next action.
                 if let Some(connection) = self.connections.get_mut(&id.number()) {
@@ -105,12 +127,16 @@ impl Holders {
                 }
             }
             // There is no socket to close.
-            Input::EstablishFailed { id, .. } => drop(self.connections.remove(&id.number())),
+            Input::EstablishFailed { id, .. } | Input::DrainFailed { id, .. } => {
+                self.connections.remove(&id.number());
+            }
             Input::ResetAfterFork => *self = Self::of(pool),
             Input::CheckOutCancelled { .. }
             | Input::Repurposed { .. }
             | Input::Handshaken { .. }
             | Input::IdleClosedByPeer { .. }
+            | Input::DrainProgress { .. }
+            | Input::RetireConnections
             | Input::Ready
             | Input::Close
             | Input::Timer
@@ -137,11 +163,17 @@ impl Holders {
                     }
                 }
             }
-            Action::AbortEstablish { id } | Action::CloseSocket { id, .. } => {
+            Action::AbortEstablish { id }
+            | Action::AbortDrain { id }
+            | Action::CloseSocket { id, .. } => {
                 self.connections.remove(&id.number());
                 self.last_holder.remove(&id.number());
             }
-            Action::Interrupt { .. } | Action::ReportLeak { .. } | Action::EmitEvent(_) => {}
+            // What drains is looked at after the step.
+            Action::StartDrain { .. }
+            | Action::Interrupt { .. }
+            | Action::ReportLeak { .. }
+            | Action::EmitEvent(_) => {}
         }
     }
 }
@@ -151,6 +183,9 @@ fn owner_of(id: ConnId, pool: &PoolState<Traced>) -> Option<WaiterId> {
     let pending = pool.connections().find(|connection| connection.id == id)?;
     match pending.state {
         ConnectionState::Pending { owner, .. } => owner,
-        ConnectionState::Available | ConnectionState::InUse { .. } => None,
+        ConnectionState::Available
+        | ConnectionState::InUse { .. }
+        | ConnectionState::PendingResponse { .. }
+        | ConnectionState::Draining { .. } => None,
     }
 }

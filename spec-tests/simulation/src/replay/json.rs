@@ -47,6 +47,8 @@ pub fn events<'a>(
         | Action::Deliver { .. }
         | Action::CloseSocket { .. }
         | Action::Interrupt { .. }
+        | Action::StartDrain { .. }
+        | Action::AbortDrain { .. }
         | Action::ReportLeak { .. } => None,
     })
 }
@@ -79,8 +81,13 @@ fn input(input: &Input<Traced>) -> Value {
         Input::CheckOutCancelled { id } => set("request", id.0.into()),
         Input::CheckedIn { id, health, .. } => {
             set("connectionId", id.number().into());
-            if let Health::Errored(cause) = health {
-                set("error", cause.to_string().into());
+            match health {
+                Health::Healthy => {}
+                Health::Errored(cause) => set("error", cause.to_string().into()),
+                Health::PendingResponse { request_id, cause } => {
+                    set("pendingRequestId", (*request_id).into());
+                    set("error", cause.to_string().into());
+                }
             }
         }
         Input::Repurposed { id, purpose } => {
@@ -91,8 +98,12 @@ fn input(input: &Input<Traced>) -> Value {
             set("connectionId", id.number().into());
             service.iter().for_each(|id| set("serviceId", id.to_string().into()));
         }
-        Input::EstablishSucceeded { id, .. } => set("connectionId", id.number().into()),
-        Input::EstablishFailed { id, cause } | Input::IdleClosedByPeer { id, cause } => {
+        Input::EstablishSucceeded { id, .. }
+        | Input::DrainSucceeded { id, .. }
+        | Input::DrainProgress { id } => set("connectionId", id.number().into()),
+        Input::EstablishFailed { id, cause }
+        | Input::DrainFailed { id, cause }
+        | Input::IdleClosedByPeer { id, cause } => {
             set("connectionId", id.number().into());
             set("error", cause.to_string().into());
         }
@@ -104,7 +115,11 @@ fn input(input: &Input<Traced>) -> Value {
         Input::SetOptions { options } => {
             set("options", crate::lockstep::Brief(options).to_string().into());
         }
-        Input::Ready | Input::Close | Input::Timer | Input::ResetAfterFork => {}
+        Input::Ready
+        | Input::Close
+        | Input::Timer
+        | Input::RetireConnections
+        | Input::ResetAfterFork => {}
     }
     Value::Object(object)
 }
@@ -135,6 +150,7 @@ pub fn snapshot(snapshot: &Snapshot) -> Value {
         "generation": snapshot.generation,
         "total": snapshot.total,
         "idle": snapshot.available,
+        "pendingResponse": snapshot.pending_response,
         "inUse": snapshot.in_use,
         "pending": snapshot.pending,
         "waiting": snapshot.waiting,

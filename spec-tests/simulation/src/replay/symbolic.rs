@@ -115,6 +115,8 @@ impl Names {
             | Action::Deliver { outcome: Err(_), .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
+            | Action::StartDrain { .. }
+            | Action::AbortDrain { .. }
             | Action::ReportLeak { .. }
             | Action::EmitEvent(_) => {}
         }
@@ -271,9 +273,13 @@ fn about_another(input: &Input<Traced>, to: ConnId) -> Input<Traced> {
         | Input::Handshaken { id, .. }
         | Input::EstablishSucceeded { id, .. }
         | Input::EstablishFailed { id, .. }
+        | Input::DrainSucceeded { id, .. }
+        | Input::DrainFailed { id, .. }
+        | Input::DrainProgress { id }
         | Input::IdleClosedByPeer { id, .. } => *id = to,
         Input::CheckOutRequested { .. }
         | Input::CheckOutCancelled { .. }
+        | Input::RetireConnections
         | Input::Ready
         | Input::Close
         | Input::Timer

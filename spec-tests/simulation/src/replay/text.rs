@@ -39,17 +39,28 @@ pub fn input(input: &Input<Traced>) -> String {
         Input::CheckedIn { id, health: Health::Errored(cause), .. } => {
             format!("{name} {id} errored ({cause})")
         }
+        Input::CheckedIn { id, health: Health::PendingResponse { request_id, cause }, .. } => {
+            format!("{name} {id} pending the response to {request_id} ({cause})")
+        }
         Input::CheckedIn { id, health: Health::Healthy, .. }
+        | Input::DrainSucceeded { id, .. }
+        | Input::DrainProgress { id }
         | Input::EstablishSucceeded { id, .. } => format!("{name} {id}"),
         Input::Repurposed { id, purpose } => format!("{name} {id}{}", for_purpose(*purpose)),
         Input::Handshaken { id, service } => {
             let service = service.map(|id| format!(" with service {id}")).unwrap_or_default();
             format!("{name} {id}{service}")
         }
-        Input::EstablishFailed { id, cause } | Input::IdleClosedByPeer { id, cause } => {
+        Input::EstablishFailed { id, cause }
+        | Input::DrainFailed { id, cause }
+        | Input::IdleClosedByPeer { id, cause } => {
             format!("{name} {id} ({cause})")
         }
-        Input::Ready | Input::Close | Input::Timer | Input::ResetAfterFork => name.to_owned(),
+        Input::Ready
+        | Input::Close
+        | Input::Timer
+        | Input::RetireConnections
+        | Input::ResetAfterFork => name.to_owned(),
         Input::Clear { cause, interrupt, service } => {
             let interrupt = if *interrupt { " interrupting" } else { "" };
             let service = service.map(|id| format!(" of service {id}")).unwrap_or_default();
@@ -68,6 +79,8 @@ pub fn action(action: &Action<Traced>) -> String {
             format!("establish {id}{}", if *background { " in the background" } else { "" })
         }
         Action::AbortEstablish { id } => format!("abort {id}"),
+        Action::StartDrain { id, .. } => format!("drain {id}"),
+        Action::AbortDrain { id } => format!("stop draining {id}"),
         Action::Deliver { waiter, outcome: Ok((id, ())) } => format!("{waiter} gets {id}"),
         Action::Deliver { waiter, outcome: Err(error) } => {
             format!("{waiter} fails: {}", failure(error))
@@ -105,6 +118,13 @@ fn event(event: &Event<Cause>) -> String {
         Event::ConnectionCheckOutFailed { error, .. } => {
             format!("{name} {}", error.reason().as_str())
         }
+        Event::ConnectionPendingResponseStarted { connection_id, .. }
+        | Event::ConnectionPendingResponseSucceeded { connection_id, .. } => {
+            format!("{name} c{connection_id}")
+        }
+        Event::ConnectionPendingResponseFailed { connection_id, reason, .. } => {
+            format!("{name} c{connection_id} {}", reason.as_str())
+        }
         Event::ConnectionPoolCreated { .. }
         | Event::ConnectionPoolReady
         | Event::ConnectionPoolCleared { .. }
@@ -121,6 +141,13 @@ pub fn connection(connection: &ConnectionInfo) -> String {
         ConnectionState::Pending { owner: Some(owner), .. } => format!("pending for {owner}"),
         ConnectionState::Pending { owner: None, .. } => "pending in the background".to_owned(),
         ConnectionState::Available => "idle".to_owned(),
+        ConnectionState::PendingResponse { request_id } => {
+            format!("idle, pending the response to {request_id}")
+        }
+        ConnectionState::Draining { request_id, owner } => {
+            let owner = owner.map(|owner| format!(" for {owner}")).unwrap_or_default();
+            format!("draining the response to {request_id}{owner}")
+        }
         ConnectionState::InUse { purpose, interrupted } => {
             let interrupted = if *interrupted { ", interrupted" } else { "" };
             format!("in use{}{interrupted}", for_purpose(*purpose))
@@ -136,6 +163,7 @@ pub fn waiter(waiter: &WaiterInfo) -> String {
     let WaiterInfo { id, started, age, deadline, purpose, waits_for } = waiter;
     let what = match waits_for {
         WaitsFor::Establishment(id) => format!("for {id} to be established"),
+        WaitsFor::PendingResponse(id) => format!("for the late reply on {id}"),
         WaitsFor::Connection => "for a connection: maxPoolSize is reached".to_owned(),
         WaitsFor::Permit => "for a permit to connect: maxConnecting is reached".to_owned(),
         other => format!("for {other:?}"),

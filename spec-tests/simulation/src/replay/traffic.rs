@@ -153,7 +153,10 @@ impl Traffic {
                 let pause = self.around(self.scene.pause);
                 self.later(pause, Due::Ask);
             }
-            Action::CloseSocket { .. }
+            // Its callers never give up a reply, so nothing is ever drained.
+            Action::StartDrain { .. }
+            | Action::AbortDrain { .. }
+            | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportLeak { .. }
             | Action::EmitEvent(_) => {}

@@ -252,14 +252,14 @@ impl Limits {
         let &ConnectionInfo { state, since, created, .. } = connection;
         match state {
             // Strictly after its time (CO-10).
-            ConnectionState::Available => [
+            ConnectionState::Available | ConnectionState::PendingResponse { .. } => [
                 self.idle.map(|idle| since + idle + Duration::from_nanos(1)),
                 self.life.map(|life| created + life),
             ],
             ConnectionState::InUse { .. } => {
                 [self.held.map(|held| since + held).filter(|&at| at > now), None]
             }
-            ConnectionState::Pending { .. } => [None, None],
+            ConnectionState::Pending { .. } | ConnectionState::Draining { .. } => [None, None],
         }
     }
 }

@@ -358,6 +358,10 @@ impl<'a, T: Transport> World<'a, T> {
                 self.accounting.abort(id)?;
                 T::abort(self, id)
             }
+            // No caller of this world leaves a reply behind.
+            Action::StartDrain { id, .. } | Action::AbortDrain { id } => {
+                Err(format!("{id} is pending no response, but it is to be drained"))
+            }
             Action::Deliver { waiter, outcome } => self.delivered(WaiterId(waiter), &outcome),
             Action::CloseSocket { id, conn } => {
                 T::hang_up(self, id.number());
@@ -391,6 +395,8 @@ fn is_due<S: PoolTypes>(action: &Action<S>) -> bool {
         Action::Deliver { .. } | Action::CloseSocket { .. } | Action::ReportLeak { .. } => true,
         Action::StartEstablish { .. }
         | Action::AbortEstablish { .. }
+        | Action::StartDrain { .. }
+        | Action::AbortDrain { .. }
         | Action::Interrupt { .. }
         | Action::EmitEvent(_) => false,
     }

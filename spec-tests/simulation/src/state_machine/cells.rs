@@ -33,6 +33,8 @@ fn action(action: &Action<Story>) -> String {
         Action::CloseSocket { .. } => "CloseSocket".to_owned(),
         Action::Interrupt { .. } => "Interrupt".to_owned(),
         Action::ReportLeak { .. } => "ReportLeak".to_owned(),
+        Action::StartDrain { .. } => "StartDrain".to_owned(),
+        Action::AbortDrain { .. } => "AbortDrain".to_owned(),
         Action::EmitEvent(event) => self::event(event),
     }
 }
@@ -43,6 +45,9 @@ fn event(event: &Event<String>) -> String {
         Event::ConnectionClosed { reason, .. } => format!("{name}({})", reason.as_str()),
         Event::ConnectionCheckOutFailed { error, .. } => {
             format!("{name}({})", error.reason().as_str())
+        }
+        Event::ConnectionPendingResponseFailed { reason, .. } => {
+            format!("{name}({})", reason.as_str())
         }
         Event::ConnectionPoolCleared { interrupt_in_use_connections: true, .. } => {
             format!("{name}(interrupt)")
@@ -57,6 +62,8 @@ fn event(event: &Event<String>) -> String {
         | Event::ConnectionCheckOutStarted
         | Event::ConnectionCheckedOut { .. }
         | Event::ConnectionCheckedIn { .. }
+        | Event::ConnectionPendingResponseStarted { .. }
+        | Event::ConnectionPendingResponseSucceeded { .. }
         | _ => name.to_owned(),
     }
 }

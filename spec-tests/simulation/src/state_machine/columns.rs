@@ -47,6 +47,14 @@ pub(super) const CONNECTION_STATES: &[ConnectionColumn] = &[
         name: "interrupted",
         script: &["out a", "established 1", "clear cause interrupt", "ready"],
     },
+    ConnectionColumn {
+        name: "pending a response",
+        script: &["out a", "established 1", "in 1 pending=7"],
+    },
+    ConnectionColumn {
+        name: "draining",
+        script: &["out a", "established 1", "in 1 pending=7", "out b"],
+    },
     ConnectionColumn { name: "closed", script: &["out a", "established 1", "in 1 error=reset"] },
     ConnectionColumn { name: "inherited", script: &["out a", "established 1", "fork"] },
     ConnectionColumn { name: "foreign", script: &[] },
@@ -55,6 +63,6 @@ pub(super) const CONNECTION_STATES: &[ConnectionColumn] = &[
 impl ConnectionColumn {
     /// The commands that bring connection 1 of a ready pool into this state.
     pub(super) fn script(&self) -> Vec<&'static str> {
-        ["pool", "ready"].into_iter().chain(self.script.iter().copied()).collect()
+        ["pool pending-response", "ready"].into_iter().chain(self.script.iter().copied()).collect()
     }
 }

@@ -32,6 +32,13 @@ const BUSY: &str = "out a; established 1; out b c";
 /// Connection 1 pending without a request.
 const ORPHAN: &str = "out x; cancel x";
 const IDLE: &str = "out a; established 1; in 1";
+const LATE: &str = "pool max=2 connecting=1 pending-response";
+/// Connection 1 is pending the response to request 7.
+const PENDING_RESPONSE: &str = "out a; established 1; in 1 pending=7";
+/// Connection 1 is draining for b.
+const DRAINING: &str = "out a; established 1; in 1 pending=7; out b";
+/// Connection 1 is draining for no request.
+const DRAINING_ALONE: &str = "out a; established 1; in 1 pending=7; out b; cancel b";
 
 pub(super) fn of(kind: Kind) -> Vec<Row> {
     match kind {
@@ -48,10 +55,13 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
             row("no room", SMALL, "out a; established 1; out b; established 2", "out z"),
             row("older requests wait", SMALL, BUSY, "out z"),
             row("deadline passed, nothing available", SMALL, "", "out z deadline=+0ms"),
+            row("only one that is pending a response", LATE, PENDING_RESPONSE, "out z"),
+            row("only one that is draining for no request", LATE, DRAINING_ALONE, "out z"),
         ],
         Kind::CheckOutCancelled => vec![
             row("it waits", SMALL, BUSY, "cancel c"),
             row("it owns a pending connection", SMALL, BUSY, "cancel b"),
+            row("it waits for the end of a drain", LATE, DRAINING, "cancel b"),
             row("it has its outcome", SMALL, BUSY, "cancel a"),
         ],
         Kind::CheckedIn => vec![
@@ -78,6 +88,13 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
             ),
             row("errored, no request waits", SMALL, "out a; established 1", "in 1 error=reset"),
             row("errored, a request waits", SMALL, BUSY, "in 1 error=reset"),
+            row("pending a response", LATE, "out a; established 1", "in 1 pending=7"),
+            row(
+                "pending a response, without the option",
+                SMALL,
+                "out a; established 1",
+                "in 1 pending=7",
+            ),
         ],
         Kind::Repurposed => vec![row("in use", SMALL, "out a; established 1", "purpose 1 cursor")],
         Kind::Handshaken => vec![
@@ -124,6 +141,22 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
             row("available, minimum not reached then", MINIMUM, "established 1", "peer closed 1"),
             row("in use", SMALL, "out a; established 1", "peer closed 1"),
         ],
+        Kind::DrainSucceeded => vec![
+            row("for its request", LATE, DRAINING, "drained 1"),
+            row("for no request", LATE, DRAINING_ALONE, "drained 1"),
+        ],
+        Kind::DrainFailed => vec![
+            row("for its request", LATE, DRAINING, "drain failed 1"),
+            row("for no request", LATE, DRAINING_ALONE, "drain failed 1"),
+        ],
+        Kind::DrainProgress => vec![row("draining", LATE, DRAINING, "drain read 1")],
+        Kind::RetireConnections => vec![
+            row("one available", SMALL, IDLE, "retire"),
+            row("one pending a response", LATE, PENDING_RESPONSE, "retire"),
+            row("one draining for a request", LATE, DRAINING, "retire"),
+            row("one in use, one pending, one waits", SMALL, BUSY, "retire"),
+            row("minimum", MINIMUM, "established 1", "retire"),
+        ],
         Kind::Ready => vec![
             row("no minimum", SMALL, "", "ready"),
             row("minimum not reached", MINIMUM, "failed 1 refused", "ready"),
@@ -139,12 +172,15 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
                 "out a; handshaken 1 service=S1; established 1; in 1",
                 "clear z service=S1",
             ),
+            row("one pending a response", LATE, PENDING_RESPONSE, "clear z"),
+            row("one draining for a request", LATE, DRAINING, "clear z"),
             row("a service that has none", BALANCED, "", "clear z service=S1"),
         ],
         Kind::Close => vec![
             row("empty", SMALL, "", "close"),
             row("one available", SMALL, IDLE, "close"),
             row("one in use, one pending, one waits", SMALL, BUSY, "close"),
+            row("one draining for a request", LATE, DRAINING, "close"),
         ],
         Kind::Timer => vec![
             row("nothing due", SMALL, BUSY, "timer"),
@@ -173,6 +209,16 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
                 late: "+1s",
                 ..row("the pause after a failure is over", MINIMUM, "failed 1 refused", "timer")
             },
+            Row { late: "+3s", ..row("a drain is over its window", LATE, DRAINING, "timer") },
+            Row {
+                late: "+50ms",
+                ..row(
+                    "the deadline of a request that waits for a drain has passed",
+                    LATE,
+                    "out a; established 1; in 1 pending=7; out b deadline=+50ms",
+                    "timer",
+                )
+            },
         ],
         Kind::SetOptions => vec![
             row(
@@ -189,12 +235,14 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
             ),
             row("larger minimum", SMALL, "", "options min=1"),
             row("maintenance begins, one available", "pool maintenance=never", IDLE, "options"),
+            row("no pending responses, one draining for a request", LATE, DRAINING, "options"),
             row("invalid", SMALL, "", "options max=1 min=2"),
         ],
         Kind::ResetAfterFork => vec![
             row("one available", SMALL, IDLE, "fork"),
             row("one in use, one pending, one waits", SMALL, BUSY, "fork"),
             row("minimum", MINIMUM, "established 1", "fork"),
+            row("one draining for a request", LATE, DRAINING, "fork"),
         ],
     }
 }
@@ -203,14 +251,22 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
 /// kind.
 pub(super) const fn about_connection(kind: Kind) -> &'static [(&'static str, &'static str)] {
     match kind {
-        Kind::CheckedIn => &[(", healthy", "in 1"), (", errored", "in 1 error=reset")],
+        Kind::CheckedIn => &[
+            (", healthy", "in 1"),
+            (", errored", "in 1 error=reset"),
+            (", pending a response", "in 1 pending=7"),
+        ],
         Kind::Repurposed => &[("", "purpose 1 cursor")],
         Kind::Handshaken => &[("", "handshaken 1")],
         Kind::EstablishSucceeded => &[("", "established 1")],
         Kind::EstablishFailed => &[("", "failed 1 refused")],
         Kind::IdleClosedByPeer => &[("", "peer closed 1")],
+        Kind::DrainSucceeded => &[("", "drained 1")],
+        Kind::DrainFailed => &[("", "drain failed 1")],
+        Kind::DrainProgress => &[("", "drain read 1")],
         Kind::CheckOutRequested
         | Kind::CheckOutCancelled
+        | Kind::RetireConnections
         | Kind::Ready
         | Kind::Clear
         | Kind::Close

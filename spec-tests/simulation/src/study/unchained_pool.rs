@@ -54,6 +54,10 @@ impl UnchainedPool {
             | Input::Handshaken { .. }
             | Input::EstablishFailed { .. }
             | Input::IdleClosedByPeer { .. }
+            | Input::DrainSucceeded { .. }
+            | Input::DrainFailed { .. }
+            | Input::DrainProgress { .. }
+            | Input::RetireConnections
             | Input::Close
             | Input::Timer
             | Input::ResetAfterFork

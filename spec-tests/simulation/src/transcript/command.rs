@@ -26,13 +26,24 @@ pub enum Command {
     },
     /// `cancel a`: a cancels.
     Cancel(String),
-    /// `in 1 2`, with `error="reset"`: connections are checked in.
+    /// `in 1 2`, with `error="reset"`, or `pending=7` before the reply to request 7: connections are
+    /// checked in.
     In {
         /// The connections.
         ids: Vec<u64>,
         /// Their error, if they must not be used again.
         error: Option<String>,
+        /// The request whose reply is still to come.
+        pending: Option<i32>,
     },
+    /// `drained 1`: the late reply was read.
+    Drained(u64),
+    /// `drain failed 1`, with `error="reset"`: the late reply could not be read.
+    DrainFailed(u64, String),
+    /// `drain read 1`: bytes of the late reply were read.
+    DrainRead(u64),
+    /// `retire`: credentials changed.
+    Retire,
     /// `purpose 1 transaction`: a connection in use changes its purpose.
     Repurpose(u64, Purpose),
     /// `handshaken 1`, with `service=S1`: the server replied to hello.
@@ -97,7 +108,18 @@ impl FromStr for Command {
             "pool" => Self::Pool(options::read(&mut words)?),
             "options" => Self::Options(options::read(&mut words)?),
             "out" => out(&mut words)?,
-            "in" => Self::In { ids: connections(&mut words)?, error: words.key("error", text)? },
+            "in" => Self::In {
+                ids: connections(&mut words)?,
+                error: words.key("error", text)?,
+                pending: words.key("pending", number)?,
+            },
+            "drained" => Self::Drained(connection(&mut words)?),
+            "drain" if words.flag("failed") => {
+                let id = connection(&mut words)?;
+                let error = words.key("error", text)?;
+                Self::DrainFailed(id, error.unwrap_or_else(|| "reset".to_owned()))
+            }
+            "drain" if words.flag("read") => Self::DrainRead(connection(&mut words)?),
             "clear" => clear(&mut words)?,
             "cancel" => Self::Cancel(words.next("who")?),
             "purpose" => Self::Repurpose(connection(&mut words)?, purpose(&words.next("what")?)?),
@@ -121,6 +143,7 @@ fn alone(verb: &str) -> Result<Command, String> {
         "ready" => Ok(Command::Ready),
         "close" => Ok(Command::Close),
         "timer" => Ok(Command::Timer),
+        "retire" => Ok(Command::Retire),
         "fork" => Ok(Command::Fork),
         "state" => Ok(Command::Ask(Question::State)),
         "connections" => Ok(Command::Ask(Question::Connections)),

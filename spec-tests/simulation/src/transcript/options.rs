@@ -7,7 +7,8 @@ use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
 use super::words::{Words, duration, number};
 
 /// Parses all options of a command: `max= min= connecting= idle= wait= lifetime= seed= held=`,
-/// `reuse=mru|lru`, `maintenance=never` or `pause=`, and the word `balanced`.
+/// `reuse=mru|lru`, `maintenance=never` or `pause=`, and the words `balanced` and
+/// `pending-response`.
 pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
     let mut options = PoolOptions::default();
     options.max_pool_size = words.key("max", number)?;
@@ -24,6 +25,7 @@ pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
         options.maintenance = Some(Maintenance::PauseAfterFailure(pause));
     }
     options.load_balanced = words.flag("balanced").then_some(true);
+    options.experimental_pending_response = words.flag("pending-response").then_some(true);
     Ok(options)
 }
 
@@ -58,6 +60,7 @@ pub(super) fn show(options: &PoolOptions) -> String {
         options.reuse_order.map(show_reuse_order),
         options.maintenance.map(show_maintenance),
         options.load_balanced.map(|_| " balanced".to_owned()),
+        options.experimental_pending_response.map(|_| " pending-response".to_owned()),
     ];
     parts.into_iter().flatten().collect()
 }

@@ -51,13 +51,26 @@ impl Player {
             Command::Out { names, deadline, purpose, id } => {
                 self.each(names, |player, name| player.out(name, deadline, purpose, id))
             }
-            Command::In { ids, error } => self.each(ids, |player, id| {
-                player.feed(Input::CheckedIn {
-                    id: player.id(id),
-                    conn: socket(id),
-                    health: error.clone().map_or(Health::Healthy, Health::Errored),
-                })
+            Command::In { ids, error, pending } => self.each(ids, |player, id| {
+                let error = error.clone();
+                let health = match pending {
+                    None => error.map_or(Health::Healthy, Health::Errored),
+                    Some(request_id) => {
+                        let cause = error.unwrap_or_else(|| "timed out".to_owned());
+                        Health::PendingResponse { request_id, cause }
+                    }
+                };
+                player.feed(Input::CheckedIn { id: player.id(id), conn: socket(id), health })
             }),
+            Command::Drained(id) => {
+                let conn = socket(id);
+                self.feed(Input::DrainSucceeded { id: self.id(id), conn })
+            }
+            Command::DrainFailed(id, cause) => {
+                self.feed(Input::DrainFailed { id: self.id(id), cause })
+            }
+            Command::DrainRead(id) => self.feed(Input::DrainProgress { id: self.id(id) }),
+            Command::Retire => self.feed(Input::RetireConnections),
             Command::Established(ids) => self.each(ids, |player, id| {
                 let (id, conn) = (player.id(id), socket(id));
                 player.feed(Input::EstablishSucceeded { id, conn })

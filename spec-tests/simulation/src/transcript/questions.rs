@@ -50,6 +50,13 @@ fn show_connection(connection: &ConnectionInfo, names: &Names) -> String {
             format!("pending{owner}{handshaken}")
         }
         ConnectionState::Available => "available".to_owned(),
+        ConnectionState::PendingResponse { request_id } => {
+            format!("available, pending the response to {request_id},")
+        }
+        ConnectionState::Draining { request_id, owner } => {
+            let owner = owner.map(|id| format!(" for {}", name(id, names))).unwrap_or_default();
+            format!("draining the response to {request_id}{owner}")
+        }
         ConnectionState::InUse { purpose, interrupted } => {
             let interrupted = if interrupted { ", interrupted," } else { "" };
             format!("in use{}{interrupted}", show_purpose(purpose))
@@ -71,6 +78,7 @@ const fn show_purpose(purpose: Purpose) -> &'static str {
 fn show_waiter(waiter: &WaiterInfo, names: &Names) -> String {
     let waits_for = match waiter.waits_for {
         WaitsFor::Establishment(id) => format!("connection {}", id.number()),
+        WaitsFor::PendingResponse(id) => format!("the late reply on {}", id.number()),
         WaitsFor::Connection => "a connection".to_owned(),
         WaitsFor::Permit => "a permit".to_owned(),
         other => format!("{other:?}"),

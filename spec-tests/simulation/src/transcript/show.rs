@@ -24,6 +24,8 @@ fn action(action: &Action<Story>) -> String {
             format!("-> establish {}{until}{background}", id.number())
         }
         Action::AbortEstablish { id } => format!("-> abort {}", id.number()),
+        Action::StartDrain { id, conn } => format!("-> drain {} ({conn})", id.number()),
+        Action::AbortDrain { id } => format!("-> stop draining {}", id.number()),
         Action::Deliver { waiter, outcome: Ok((id, conn)) } => {
             format!("-> {waiter} gets {} ({conn})", id.number())
         }
@@ -63,6 +65,16 @@ fn event(event: &Event<String>) -> String {
         }
         Event::ConnectionCheckOutFailed { error, duration } => {
             format!("{name} {} ({})", error.reason().as_str(), span(*duration))
+        }
+        Event::ConnectionPendingResponseStarted { connection_id, request_id } => {
+            format!("{name} {connection_id} request {request_id}")
+        }
+        Event::ConnectionPendingResponseSucceeded { connection_id, request_id, duration } => {
+            format!("{name} {connection_id} request {request_id} ({})", span(*duration))
+        }
+        Event::ConnectionPendingResponseFailed { connection_id, request_id, duration, reason } => {
+            let (reason, took) = (reason.as_str(), span(*duration));
+            format!("{name} {connection_id} request {request_id} {reason} ({took})")
         }
         _ => name.to_owned(),
     }

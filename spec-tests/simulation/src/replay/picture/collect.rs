@@ -73,6 +73,8 @@ pub enum UseKind {
     Pending,
     /// It is checked out.
     InUse,
+    /// A late reply is read.
+    Draining,
 }
 
 /// A request from its arrival to its outcome.
@@ -223,23 +225,30 @@ impl Collector {
             Input::CheckOutRequested { id, .. } => {
                 self.asked.insert(id.0, now);
             }
-            Input::CheckedIn { id, .. } | Input::EstablishSucceeded { id, .. } => {
+            Input::CheckedIn { id, .. }
+            | Input::DrainSucceeded { id, .. }
+            | Input::EstablishSucceeded { id, .. } => {
                 self.rest(id.number(), now);
             }
             Input::EstablishFailed { id, .. } => {
                 self.close(id.number(), now);
                 self.mark(view, MarkKind::EstablishFailed, text::input(input));
             }
+            Input::DrainFailed { id, .. } => {
+                self.close(id.number(), now);
+                self.mark(view, MarkKind::Other, text::input(input));
+            }
             Input::Clear { .. } => self.mark(view, MarkKind::Clear, text::input(input)),
             Input::Ready => self.mark(view, MarkKind::Ready, text::input(input)),
             Input::Close => self.mark(view, MarkKind::Close, text::input(input)),
-            Input::ResetAfterFork | Input::SetOptions { .. } => {
+            Input::ResetAfterFork | Input::RetireConnections | Input::SetOptions { .. } => {
                 self.mark(view, MarkKind::Other, text::input(input));
             }
             Input::CheckOutCancelled { .. }
             | Input::Repurposed { .. }
             | Input::Handshaken { .. }
             | Input::IdleClosedByPeer { .. }
+            | Input::DrainProgress { .. }
             | Input::Timer => {}
         }
     }
@@ -263,8 +272,13 @@ impl Collector {
                 let failure = text::failure(error);
                 self.mark(view, MarkKind::CheckOutFailed, format!("check-out failed: {failure}"));
             }
-            Action::CloseSocket { id, .. } | Action::AbortEstablish { id } => {
-                self.close(id.number(), now);
+            Action::CloseSocket { id, .. }
+            | Action::AbortEstablish { id }
+            | Action::AbortDrain { id } => self.close(id.number(), now),
+            Action::StartDrain { id, .. } => {
+                if let Some(open) = self.open.get_mut(&id.number()) {
+                    open.activity = Some((UseKind::Draining, 0, now));
+                }
             }
             Action::Interrupt { .. } | Action::ReportLeak { .. } | Action::EmitEvent(_) => {}
         }
@@ -310,7 +324,8 @@ impl Collector {
             let since = connection.since.as_nanos();
             let activity = match connection.state {
                 ConnectionState::Pending { .. } => Some((UseKind::Pending, 0, since)),
-                ConnectionState::Available => None,
+                ConnectionState::Available | ConnectionState::PendingResponse { .. } => None,
+                ConnectionState::Draining { .. } => Some((UseKind::Draining, 0, since)),
                 ConnectionState::InUse { .. } => Some((UseKind::InUse, 0, since)),
             };
             let (slot, start) = (connection.id.slot(), connection.created.as_nanos());

@@ -93,6 +93,7 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     let kind = |kind| match kind {
         UseKind::Pending => 0,
         UseKind::InUse => 1,
+        UseKind::Draining => 2,
     };
     columns.numbers("useKind", uses.iter().map(|usage| kind(usage.kind)))?;
 

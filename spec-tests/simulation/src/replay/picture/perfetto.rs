@@ -70,6 +70,7 @@ fn slices(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
     for usage in &picture.uses {
         let name = match (usage.kind, usage.holder) {
             (UseKind::Pending, _) => "being established".to_owned(),
+            (UseKind::Draining, _) => "draining a late reply".to_owned(),
             (UseKind::InUse, 0) => "in use".to_owned(),
             (UseKind::InUse, holder) => format!("in use by w{holder}"),
         };

@@ -138,7 +138,12 @@ impl Fleet<'_> {
                     self.is_wasted();
                 }
             }
-            Action::Interrupt { .. } | Action::ReportLeak { .. } | Action::EmitEvent(_) => {}
+            // No client keeps connections for late replies.
+            Action::StartDrain { .. }
+            | Action::AbortDrain { .. }
+            | Action::Interrupt { .. }
+            | Action::ReportLeak { .. }
+            | Action::EmitEvent(_) => {}
         }
     }
 

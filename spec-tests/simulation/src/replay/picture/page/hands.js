@@ -100,7 +100,8 @@ element("title").textContent = `Pool of ${about.address ?? "an address that is n
 document.title = element("title").textContent;
 element("subtitle").textContent = `${many(about.steps)} steps, ${many(lanes)} slots` +
   (about.program ? `, by ${about.program}` : "") + origin + (about.isNew ? "" : ", from a state");
-for (const [colour, text] of [["--idle", "idle"], ["--used", "in use"], ["--pending", "being established"],
+const drains = data.useKind.includes(2) ? [["--draining", "draining a late reply"]] : [];
+for (const [colour, text] of [["--idle", "idle"], ["--used", "in use"], ["--pending", "being established"], ...drains,
   ["--waiting", "waiting"], ["--served", "wait, served"], ["--failed", "failed, or a clear"],
   ["--ready", "ready"], ["--limit", "dashed: limits"]]) {
   const item = document.createElement("li"), box = document.createElement("i");

@@ -30,10 +30,12 @@ function resize() {
   // At once: the canvas is empty now, and would flicker.
   paint();
 }
+// By the kind of a use: being established, in use, draining a late reply.
+const USE_COLOURS = ["--pending", "--used", "--draining"];
 function readColours() {
   const style = getComputedStyle(document.documentElement);
   for (const name of ["--ground", "--panel", "--ink", "--faint", "--line", "--idle", "--used", "--pending",
-    "--waiting", "--served", "--failed", "--clear", "--ready", "--close", "--other", "--limit", "--found"]) {
+    "--draining", "--waiting", "--served", "--failed", "--clear", "--ready", "--close", "--other", "--limit", "--found"]) {
     colours[name] = style.getPropertyValue(name).trim();
   }
 }
@@ -202,7 +204,7 @@ function paintLanes(top) {
     const y = top + lane * view.lane - view.top;
     each(lives, lane, (left, right) => bar(left, right - (right - left > 3 ? 1 : 0), y, colours["--idle"]));
     each(uses, lane, (left, right, i) => {
-      bar(left, right, y, colours[data.useKind[i] === 0 ? "--pending" : "--used"]);
+      bar(left, right, y, colours[USE_COLOURS[data.useKind[i]]]);
       const from = Math.max(LEFT, left) + 3, room = Math.min(width - RIGHT, right) - from - 3;
       if (view.lane >= 12 && room > 12) {
         const texts = [`c${data.useNumber[i]}`];

@@ -47,7 +47,7 @@ function describe(px, py) {
     const lines = [];
     if (use >= 0) {
       const holder = data.useHolder[use] ? ` by w${data.useHolder[use]}` : "";
-      const doing = data.useKind[use] === 0 ? "being established" : `in use${holder}`;
+      const doing = ["being established", `in use${holder}`, "draining a late reply"][data.useKind[use]];
       lines.push(`c${data.useNumber[use]} ${doing} for ${span(data.useLength[use])}`);
       lines.push(`from ${shown(seconds(data.useEnd[use] - data.useLength[use]), 1e-6)}`);
     } else {
