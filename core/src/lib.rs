@@ -29,6 +29,8 @@ mod one_line;
 #[cfg(feature = "std")]
 pub mod sdam;
 #[cfg(feature = "std")]
+mod std_time;
+#[cfg(feature = "std")]
 pub mod trace;
 #[cfg(feature = "std")]
 pub mod uri;

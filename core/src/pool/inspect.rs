@@ -28,6 +28,7 @@ impl<S: PoolTypes> PoolState<S> {
             in_use: self.connections.in_use(),
             pending: self.connections.len(List::Pending),
             waiting: self.queue.len() as u64,
+            owners: self.owners.len() as u64,
             max_pool_size: (limit != 0).then_some(limit),
             min_pool_size: self.settings.min_total,
             max_connecting: self.settings.max_pending,
@@ -106,6 +107,26 @@ impl<S: PoolTypes> PoolState<S> {
     /// The options as they were set last.
     pub const fn options(&self) -> &PoolOptions {
         &self.options
+    }
+
+    /// The pool's generation, which rises with each clear of the whole pool and each fork. Services have
+    /// their own in load-balanced mode.
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The generation of a connection that the pool knows: in load-balanced mode that of its service
+    /// from its hello on, and otherwise that of the pool, when it was created. Takes constant time.
+    ///
+    /// For drivers that compare generations later than [`is_stale`](Self::is_stale) could be asked.
+    pub fn generation_of(&self, id: ConnId) -> Option<u64> {
+        self.connections.get(id).map(|connection| connection.generation)
+    }
+
+    /// The generation of a service in load-balanced mode; `None` if no connection belongs to it. Once
+    /// the last of its connections is closed, it begins at 0 again.
+    pub fn service_generation(&self, id: ServiceId) -> Option<u64> {
+        self.services.generation(id)
     }
 
     /// Whether a connection is of an older generation than the pool or its service; so is a

@@ -39,6 +39,9 @@ pub struct Snapshot {
     pub pending: u32,
     /// Requests in the wait queue; those that own a connection, pending or draining, have left it.
     pub waiting: u64,
+    /// Requests that own a connection, pending or draining. With the wait queue they are all requests
+    /// without an outcome.
+    pub owners: u64,
     /// The effective `maxPoolSize`; `None` is without limit.
     pub max_pool_size: Option<u32>,
     /// The effective `minPoolSize`.

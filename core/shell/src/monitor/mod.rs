@@ -242,12 +242,12 @@ impl<R: Network> MonitorDriver<R> {
 impl<R: Network> MonitorShared<R> {
     /// The time as the machines count it.
     fn now(&self) -> pool::Instant {
-        pool::Instant::ORIGIN + R::now().saturating_duration_since(self.origin)
+        pool::Instant::from_std(R::now(), self.origin)
     }
 
     /// A time of the machines as the runtime counts it; `None` is out of the clock's range, which means never.
     fn time_of(&self, instant: pool::Instant) -> Option<Instant> {
-        self.origin.checked_add(instant.saturating_since(pool::Instant::ORIGIN))
+        instant.into_std(self.origin)
     }
 }
 

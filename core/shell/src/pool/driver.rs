@@ -574,13 +574,13 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 
     pub(super) fn instant(&self, at: std::time::Instant) -> Instant {
-        Instant::ORIGIN + at.saturating_duration_since(self.origin)
+        Instant::from_std(at, self.origin)
     }
 
     /// A time of the machine's as one of the clock's; `None` if it is out of the clock's range, which
     /// means never.
     pub(super) fn time_of(&self, instant: Instant) -> Option<std::time::Instant> {
-        self.origin.checked_add(instant.saturating_since(Instant::ORIGIN))
+        instant.into_std(self.origin)
     }
 
     /// The time at which the pool was made. As a deadline it asks for what is there at once.

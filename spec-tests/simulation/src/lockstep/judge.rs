@@ -172,10 +172,18 @@ fn compare_views<S: Comparable>(machine: &PoolState<S>, model: &Model<S>) -> Res
     let connections = model.connections();
     compare("connections", &machine.connections().collect(), &connections)?;
     compare("waiters", &machine.waiters().collect(), &model.waiters())?;
-    compare("services", &machine.services().collect(), &model.services())?;
+    let services = model.services();
+    compare("services", &machine.services().collect(), &services)?;
+    for (service, generation, _) in services {
+        let told = machine.service_generation(service);
+        compare("service_generation", &told, &Some(generation))?;
+    }
+    compare("generation", &machine.generation(), &model.snapshot().generation)?;
     compare("now", &machine.now(), &model.now())?;
     for info in connections {
         compare("is_stale", &machine.is_stale(info.id), &info.stale)?;
+        let generation = model.generation_of_connection(info.id);
+        compare("generation_of", &machine.generation_of(info.id), &Some(generation))?;
         compare("service_of", &machine.service_of(info.id), &info.service)?;
     }
     if !machine.needs_now() && machine.next_deadline().is_some() {

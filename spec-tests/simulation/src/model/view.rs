@@ -31,6 +31,7 @@ impl<S: PoolTypes> Model<S> {
         snapshot.in_use = count(self.in_use().len() + self.draining_for_requests().len());
         snapshot.pending = count(self.pending().len());
         snapshot.waiting = self.queue.len() as u64;
+        snapshot.owners = (self.waiters().len() - self.queue.len()) as u64;
         snapshot.max_pool_size = self.max_total().map(count);
         snapshot.min_pool_size = count(self.min_total());
         snapshot.max_connecting = count(self.max_pending());
@@ -157,6 +158,11 @@ impl<S: PoolTypes> Model<S> {
             None => Some(self.generation),
         };
         current != Some(connection.generation)
+    }
+
+    /// The generation that a connection belongs to.
+    pub fn generation_of_connection(&self, id: ConnId) -> u64 {
+        self.connection(id).generation
     }
 
     pub(super) fn generation_of(&self, service: ServiceId) -> Option<u64> {
