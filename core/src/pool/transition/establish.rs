@@ -131,7 +131,7 @@ impl<S: PoolTypes> PoolState<S> {
                 self.connections.start_use(id, self.now, purpose);
                 self.deliver(id, conn, waiter, started, out);
             }
-            None if self.has_surplus() || self.outlived(self.connections.known(id)) => {
+            None if self.has_surplus() || self.connections.known(id).expiry_met => {
                 self.remove(id, CloseReason::Idle, None, out);
                 out.act(Action::CloseSocket { id, conn });
             }

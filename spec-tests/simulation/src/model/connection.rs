@@ -77,7 +77,7 @@ impl<S: PoolTypes> Model<S> {
                 self.enter(id, self.in_use_for(request.purpose));
                 self.deliver(id, conn, request);
             }
-            None if self.has_surplus() || self.is_past_lifetime(id) => {
+            None if self.has_surplus() || self.connection(id).expiry_seen => {
                 self.close_with(id, conn, CloseReason::Idle, None);
             }
             None => self.make_available(id, conn),
