@@ -47,6 +47,7 @@ impl World {
             .with_max_idle_time(Duration::from_millis(15));
         options.min_pool_size = (seed % 4 == 2).then_some(1);
         options.load_balanced = Some(seed % 5 == 0);
+        options.experimental_pending_response = Some(seed % 2 == 0);
         let (now, mut out) = (Instant::ORIGIN, Vec::new());
         let pool = PoolState::new(now, options.clone(), &mut out).expect("good options");
         let mut world = Self {
@@ -98,7 +99,10 @@ impl World {
         self.now = self.now + Duration::from_millis(self.below(4));
         let is_balanced = self.options.load_balanced == Some(true);
         let service = is_balanced.then(|| SERVICES[self.below(2) as usize]);
-        match self.below(18) {
+        match self.below(21) {
+            18 | 19 => self.answer_drain(),
+            20 if self.below(8) == 0 => self.feed(Input::RetireConnections),
+            20 => {}
             16 => self.change_options(),
             17 => self.fork(),
             0 | 1 => self.feed(Input::Ready),
@@ -140,6 +144,18 @@ impl World {
         })
     }
 
+    fn answer_drain(&mut self) {
+        let Some(id) = self.draining.pop() else { return };
+        match self.below(4) {
+            0 => self.feed(Input::DrainFailed { id, cause: "garbage" }),
+            1 => {
+                self.feed(Input::DrainProgress { id });
+                self.draining.insert(0, id);
+            }
+            _ => self.feed(Input::DrainSucceeded { id, conn: () }),
+        }
+    }
+
     /// No event announces it.
     fn change_options(&mut self) {
         self.options.max_pool_size = Some(self.below(4) as u32);
@@ -159,13 +175,18 @@ impl World {
         self.events.push(Line::reset_after_fork(&address(), at));
         self.in_use.clear();
         self.pending.clear();
+        self.draining.clear();
         self.feed(Input::ResetAfterFork);
     }
 
     fn check_in(&mut self) {
         let Some(id) = self.in_use.pop() else { return };
-        let is_errored = self.below(3) == 0;
-        let health = if is_errored { Health::Errored("broken") } else { Health::Healthy };
+        let request_id = self.below(9) as i32;
+        let health = match self.below(6) {
+            0 | 1 => Health::Errored("broken"),
+            2 => Health::PendingResponse { request_id, cause: "too slow" },
+            _ => Health::Healthy,
+        };
         self.feed(Input::CheckedIn { id, conn: (), health });
     }
 
@@ -208,7 +229,7 @@ fn a_missing_event_is_noticed() {
         for left_out in 0..lines.len() {
             let text = format!("{:?}", lines[left_out]);
             let counterparts =
-                ["PoolCreated", "Created", "Closed {", "Started", "Failed", "Checked"];
+                ["PoolCreated", "Created", "Closed {", "Started", "Failed", "Checked", "Pending"];
             if !counterparts.iter().any(|name| text.contains(&format!("told: {name}"))) {
                 continue;
             }

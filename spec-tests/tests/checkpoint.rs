@@ -11,7 +11,7 @@ const STEPS: usize = 200;
 fn a_restored_pool_has_the_same_fingerprint_and_the_same_future() {
     let mut restored_busy = 0;
     for seed in 0..RUNS {
-        let mut run = RandomRun::new(seed, STEPS);
+        let mut run = RandomRun::with_late_replies(seed, STEPS);
         let mut chance = SplitMix(seed);
         let mut pool = new_pool(&run);
         let mut copy = restore(&pool.checkpoint());
@@ -40,7 +40,7 @@ fn a_restored_pool_has_the_same_fingerprint_and_the_same_future() {
 fn a_damaged_image_is_refused_or_is_that_of_a_sound_pool() {
     let (mut refused, mut accepted) = (0, 0);
     for seed in 0..RUNS {
-        let mut run = RandomRun::new(seed, STEPS);
+        let mut run = RandomRun::with_late_replies(seed, STEPS);
         let mut chance = SplitMix(seed ^ 0xDA3A6E);
         let mut pool = new_pool(&run);
         for _ in 0..chance.below(STEPS as u64) {
@@ -58,7 +58,7 @@ fn a_damaged_image_is_refused_or_is_that_of_a_sound_pool() {
             };
             accepted += 1;
             copy.check_invariants();
-            let mut future = RandomRun::new(seed + 1, 40);
+            let mut future = RandomRun::with_late_replies(seed + 1, 40);
             while let Some((now, input)) = future.next_bare(&copy) {
                 let now = now.max(checkpoint.now);
                 let _ = copy.handle(now, input, &mut |_: Action<NoPayload>| {});
@@ -76,7 +76,7 @@ fn damage(checkpoint: &mut PoolCheckpoint, chance: &mut SplitMix) {
         (!checkpoint.connections.is_empty())
             .then(|| chance.below(checkpoint.connections.len() as u64) as usize)
     };
-    let other = RandomRun::new(chance.number(), 0);
+    let other = RandomRun::with_late_replies(chance.number(), 0);
     match chance.below(19) {
         0 => checkpoint.options = other.options,
         1 => checkpoint.status = [STATUS[0], STATUS[1], STATUS[2]][chance.below(3) as usize],

@@ -55,14 +55,25 @@ fn check(
 
 /// All options, including invalid ones.
 fn any_options(balanced: Option<bool>) -> impl Strategy<Value = PoolOptions> {
-    let limits = (option::of(0..5_u32), option::of(0..4_u32), option::of(0..4_u32));
+    let limits = (
+        option::of(0..5_u32),
+        option::of(0..4_u32),
+        option::of(0..4_u32),
+        option::of(prop::bool::weighted(0.8)),
+    );
     let times = (few_nanos(6), few_nanos(8), few_nanos(60), option::of(any::<u64>()), few_nanos(7));
     let balanced = match balanced {
         Some(balanced) => Just(Some(balanced)).boxed(),
         None => option::of(any::<bool>()).boxed(),
     };
     (limits, times, maintenance(), reuse_order(), balanced).prop_map(
-        |((max, min, connecting), (idle, wait, lifetime, seed, held), maintenance, order, lb)| {
+        |(
+            (max, min, connecting, late),
+            (idle, wait, lifetime, seed, held),
+            maintenance,
+            order,
+            lb,
+        )| {
             let mut options = PoolOptions::default();
             options.max_pool_size = max;
             options.min_pool_size = min;
@@ -75,6 +86,7 @@ fn any_options(balanced: Option<bool>) -> impl Strategy<Value = PoolOptions> {
             options.maintenance = maintenance;
             options.reuse_order = order;
             options.load_balanced = lb;
+            options.experimental_pending_response = late;
             options
         },
     )
@@ -128,6 +140,10 @@ fn common_op(balanced: Option<bool>) -> impl Strategy<Value = Op> {
         2 => any::<u8>().prop_map(Op::Cancel),
         5 => (pick(Pick::InUse), prop::bool::weighted(0.2))
             .prop_map(|(conn, errored)| Op::CheckIn { conn, errored }),
+        3 => pick(Pick::InUse).prop_map(Op::CheckInLate),
+        2 => pick(Pick::Draining).prop_map(Op::Drained),
+        1 => pick(Pick::Draining).prop_map(Op::DrainFail),
+        1 => pick(Pick::Draining).prop_map(Op::DrainRead),
         1 => (pick(Pick::InUse), purpose())
             .prop_map(|(conn, purpose)| Op::Repurpose { conn, purpose }),
         4 => (pick(Pick::Pending), service(balanced))
@@ -146,6 +162,7 @@ fn rare_op(balanced: Option<bool>) -> impl Strategy<Value = Op> {
     prop_oneof![
         2 => Just(Op::Ready),
         1 => Just(Op::Close),
+        2 => Just(Op::Retire),
         1 => Just(Op::Fork),
         1 => Just(Op::CheckOutUnderOldId),
         1 => Just(Op::CancelUnknown),
@@ -171,6 +188,7 @@ fn pick(usual: fn(u8) -> Pick) -> impl Strategy<Value = Pick> {
         1 => any::<u8>().prop_map(Pick::Pending),
         1 => any::<u8>().prop_map(Pick::Available),
         1 => any::<u8>().prop_map(Pick::InUse),
+        1 => any::<u8>().prop_map(Pick::Draining),
         1 => any::<u8>().prop_map(Pick::Closed),
         1 => (0..20_u64).prop_map(Pick::Number),
         1 => any::<u8>().prop_map(Pick::WrongSlot),

@@ -14,7 +14,7 @@ use cenote_core::pool::{Event, PoolOptions};
 use serde::{Serialize, Serializer};
 
 /// The types of events.
-pub const TYPES: [&str; 11] = [
+pub const TYPES: [&str; 14] = [
     "ConnectionPoolCreated",
     "ConnectionPoolReady",
     "ConnectionPoolCleared",
@@ -26,6 +26,9 @@ pub const TYPES: [&str; 11] = [
     "ConnectionCheckOutFailed",
     "ConnectionCheckedOut",
     "ConnectionCheckedIn",
+    "ConnectionPendingResponseStarted",
+    "ConnectionPendingResponseSucceeded",
+    "ConnectionPendingResponseFailed",
 ];
 
 /// An event, ready to be serialized; its fields stand in the order in which they are written.
@@ -39,6 +42,8 @@ pub struct EventJson<'a> {
     pub(crate) address: &'a ServerAddress,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connection_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request_id: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) duration: Option<Milliseconds>,
     #[serde(rename = "durationMS", skip_serializing_if = "Option::is_none")]
@@ -134,6 +139,22 @@ fn table<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJ
             ..json
         }
         .lasting(*duration),
+        Event::ConnectionPendingResponseStarted { connection_id, request_id } => {
+            EventJson { connection_id: Some(*connection_id), request_id: Some(*request_id), ..json }
+        }
+        Event::ConnectionPendingResponseSucceeded { connection_id, request_id, duration } => {
+            EventJson { connection_id: Some(*connection_id), request_id: Some(*request_id), ..json }
+                .lasting(*duration)
+        }
+        Event::ConnectionPendingResponseFailed { connection_id, request_id, duration, reason } => {
+            EventJson {
+                connection_id: Some(*connection_id),
+                request_id: Some(*request_id),
+                reason: Some(reason.as_str()),
+                ..json
+            }
+            .lasting(*duration)
+        }
         Event::ConnectionPoolReady
         | Event::ConnectionPoolClosed
         | Event::ConnectionCheckOutStarted
@@ -148,6 +169,7 @@ impl<'a> EventJson<'a> {
             r#type,
             address,
             connection_id: None,
+            request_id: None,
             duration: None,
             duration_ms: None,
             reason: None,
@@ -193,7 +215,7 @@ impl From<Duration> for Milliseconds {
 
 #[cfg(test)]
 mod tests {
-    use cenote_core::pool::{CheckOutError, CloseReason, ServiceId};
+    use cenote_core::pool::{CheckOutError, CloseReason, PendingResponseFailure, ServiceId};
     use serde_json::json;
 
     use super::*;
@@ -265,6 +287,29 @@ mod tests {
                 "maxConnecting": 3,
                 "waitQueueTimeoutMS": 1000,
             })
+        );
+    }
+
+    #[test]
+    fn pending_responses_have_the_id_of_their_request() {
+        let (connection_id, request_id) = (3, -7);
+        let started = Event::ConnectionPendingResponseStarted { connection_id, request_id };
+        assert_eq!(
+            both(&started)[0],
+            r#"{"type":"ConnectionPendingResponseStarted","address":"a:1","connectionId":3,"requestId":-7}"#
+        );
+        let failed = Event::ConnectionPendingResponseFailed {
+            connection_id,
+            request_id,
+            duration: Duration::from_millis(2),
+            reason: PendingResponseFailure::Timeout,
+        };
+        assert_eq!(
+            both(&failed),
+            [
+                r#"{"type":"ConnectionPendingResponseFailed","address":"a:1","connectionId":3,"requestId":-7,"duration":2,"reason":"timeout"}"#,
+                r#"{"at":1.5,"type":"ConnectionPendingResponseFailed","address":"a:1","connectionId":3,"requestId":-7,"durationMS":2,"reason":"timeout"}"#,
+            ]
         );
     }
 

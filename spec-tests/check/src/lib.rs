@@ -218,7 +218,10 @@ impl Report {
             | Told::Closed { .. }
             | Told::Failed { .. }
             | Told::CheckedOut { .. }
-            | Told::CheckedIn { .. } => {}
+            | Told::CheckedIn { .. }
+            | Told::PendingResponseStarted { .. }
+            | Told::PendingResponseSucceeded { .. }
+            | Told::PendingResponseFailed { .. } => {}
         }
     }
 

@@ -65,6 +65,18 @@ pub(super) enum Told {
     CheckedIn {
         id: u64,
     },
+    PendingResponseStarted {
+        id: u64,
+    },
+    PendingResponseSucceeded {
+        id: u64,
+        milliseconds: Option<f64>,
+    },
+    PendingResponseFailed {
+        id: u64,
+        reason: Option<Cow<'static, str>>,
+        milliseconds: Option<f64>,
+    },
 }
 
 impl Told {
@@ -94,7 +106,7 @@ pub enum LineError {
     /// No JSON, or something in it is of the wrong type.
     #[error("this is no event: {0}")]
     Json(#[from] serde_json::Error),
-    /// None of the eleven.
+    /// None of the eleven of CMAP, and none of the three about pending responses.
     #[error("there is no event {:?}", OneLine::name(.0))]
     Type(String),
     /// An event about a connection that does not say about which.
@@ -222,6 +234,13 @@ impl Json {
             "ConnectionCheckOutFailed" => Told::Failed { reason, error, milliseconds: duration },
             "ConnectionCheckedOut" => Told::CheckedOut { id: id()?, milliseconds: duration },
             "ConnectionCheckedIn" => Told::CheckedIn { id: id()? },
+            "ConnectionPendingResponseStarted" => Told::PendingResponseStarted { id: id()? },
+            "ConnectionPendingResponseSucceeded" => {
+                Told::PendingResponseSucceeded { id: id()?, milliseconds: duration }
+            }
+            "ConnectionPendingResponseFailed" => {
+                Told::PendingResponseFailed { id: id()?, reason, milliseconds: duration }
+            }
             _ => return Err(LineError::Type(r#type.into_owned())),
         };
         Ok(Line { at, address, told })

@@ -52,6 +52,8 @@ pub(super) enum Doing {
     New,
     InUse,
     Returned,
+    /// A check-out waits until a late reply was read.
+    Draining,
 }
 
 impl Connection {
@@ -132,7 +134,10 @@ impl Pool {
                 self.under_way = self.under_way.saturating_sub(1);
                 self.set(*id, Doing::InUse);
             }
-            Told::CheckedIn { id } => self.set(*id, Doing::Returned),
+            Told::PendingResponseStarted { id } => self.set(*id, Doing::Draining),
+            Told::CheckedIn { id }
+            | Told::PendingResponseSucceeded { id, .. }
+            | Told::PendingResponseFailed { id, .. } => self.set(*id, Doing::Returned),
         }
         self.at = line.at.or(self.at);
     }

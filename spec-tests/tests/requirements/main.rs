@@ -17,7 +17,7 @@ use self::citations::trouble_with_citations;
 use self::page::trouble_with_page;
 
 /// The rules that have a row each.
-const RULES: [(&str, &[RangeInclusive<u32>]); 37] = [
+const RULES: [(&str, &[RangeInclusive<u32>]); 38] = [
     ("OP", &[1..=55]),
     ("CO", &[1..=21]),
     ("WQ", &[1..=16]),
@@ -54,6 +54,7 @@ const RULES: [(&str, &[RangeInclusive<u32>]); 37] = [
     ("TL", &[1..=11]),
     ("LN", &[1..=8]),
     ("ND", &[1..=10]),
+    ("LR", &[1..=9]),
     ("SX", &[1..=8]),
 ];
 

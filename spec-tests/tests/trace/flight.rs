@@ -9,7 +9,7 @@ use crate::recorded::{info, play, pool};
 fn whenever_it_is_asked_the_flight_recorder_tells_how_it_came_to_this() {
     let mut whole_halves = 0;
     for seed in 0..100 {
-        let mut run = RandomRun::new(seed, 300);
+        let mut run = RandomRun::with_late_replies(seed, 300);
         let mut recorded = pool(&run).with_flight_recorder(1_200);
         let mut steps = 0;
         play(&mut run, &mut recorded, |pool| {

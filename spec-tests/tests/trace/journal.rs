@@ -15,7 +15,7 @@ const STEPS: usize = 200;
 #[test]
 fn a_run_with_payloads_replays_the_same_without() {
     for seed in 0..RUNS {
-        let mut run = RandomRun::new(seed, STEPS);
+        let mut run = RandomRun::with_late_replies(seed, STEPS);
         let options = small_chunks().with_actions(seed % 2 == 0);
         let mut recorded = pool(&run).with_journal(options);
         let mut writer = TraceWriter::new(Vec::new(), info());
@@ -53,7 +53,7 @@ fn a_run_with_payloads_replays_the_same_without() {
 fn recording_makes_no_difference() {
     for seed in 0..RUNS / 4 {
         let play_with = |record: fn(Recorder<Tagged>) -> Recorder<Tagged>| {
-            let mut run = RandomRun::new(seed, STEPS);
+            let mut run = RandomRun::with_late_replies(seed, STEPS);
             let mut pool = record(pool(&run));
             let actions = play(&mut run, &mut pool, |_| {});
             (actions, pool.fingerprint())
@@ -65,7 +65,7 @@ fn recording_makes_no_difference() {
             pool.with_flight_recorder(500).with_journal(JournalOptions::default())
         };
         assert_eq!(play_with(recorded), off);
-        let mut run = RandomRun::new(seed, STEPS);
+        let mut run = RandomRun::with_late_replies(seed, STEPS);
         let mut pool = pool(&run).with_journal(journal);
         assert_eq!(play(&mut run, &mut pool, |_| {}), off.0);
     }
@@ -75,7 +75,7 @@ fn recording_makes_no_difference() {
 fn a_writer_that_does_not_keep_up_leaves_a_gap_that_is_told() {
     let mut gaps = 0;
     for seed in 0..200 {
-        let mut run = RandomRun::new(seed, 400);
+        let mut run = RandomRun::with_late_replies(seed, 400);
         let mut recorded = pool(&run).with_journal(small_chunks().with_backlog(1));
         let mut writer = TraceWriter::new(Vec::new(), info());
         let mut count = 0;
@@ -105,7 +105,7 @@ fn a_writer_that_does_not_keep_up_leaves_a_gap_that_is_told() {
 #[test]
 fn texts_and_addresses_are_told_as_it_was_asked_for() {
     let told = |texts, addresses| {
-        let mut run = RandomRun::new(11, 400);
+        let mut run = RandomRun::with_late_replies(11, 400);
         let mut recorded = pool(&run).with_journal(JournalOptions::default());
         let info = info().with_texts(texts).with_addresses(addresses);
         let writer = TraceWriter::new(Vec::new(), info);

@@ -109,13 +109,43 @@ pub(super) fn stale_is_not_handed_out(pool: &Pool, line: &Line) -> Verdict {
     })
 }
 
+/// A late reply is awaited only on a connection that was checked in, and for a check-out that is
+/// under way.
+pub(super) fn a_response_is_pending_after_checked_in(pool: &Pool, line: &Line) -> Verdict {
+    let Told::PendingResponseStarted { id } = line.told else { return Ok(()) };
+    must(pool.doing(id).is_none_or(|doing| doing == Doing::Returned), || {
+        format!("connection {id} is pending a response, but was not checked in")
+    })?;
+    must(pool.under_way > 0, || {
+        format!("connection {id} is drained, but no check-out is under way")
+    })
+}
+
+/// ConnectionPendingResponseStarted is followed by exactly one of Succeeded and Failed, before
+/// anything else about the connection.
+pub(super) fn a_pending_response_ends_once(pool: &Pool, line: &Line) -> Verdict {
+    let Some(id) = subject(line) else { return Ok(()) };
+    let ends = matches!(
+        line.told,
+        Told::PendingResponseSucceeded { .. } | Told::PendingResponseFailed { .. }
+    );
+    let drains = pool.doing(id) == Some(Doing::Draining);
+    must(ends == drains || pool.doing(id).is_none(), || {
+        let trouble = if drains { "has not ended" } else { "was not announced" };
+        format!("the wait for the pending response on connection {id} {trouble}")
+    })
+}
+
 /// The connection that an event is about, if it was created before.
 fn subject(line: &Line) -> Option<u64> {
     match line.told {
         Told::Ready { id, .. }
         | Told::Closed { id, .. }
         | Told::CheckedOut { id, .. }
-        | Told::CheckedIn { id } => Some(id),
+        | Told::CheckedIn { id }
+        | Told::PendingResponseStarted { id }
+        | Told::PendingResponseSucceeded { id, .. }
+        | Told::PendingResponseFailed { id, .. } => Some(id),
         Told::PoolCreated { .. }
         | Told::OptionsChanged { .. }
         | Told::ResetAfterFork

@@ -25,6 +25,15 @@ pub(super) fn failed_says_why(_pool: &Pool, line: &Line) -> Verdict {
     })
 }
 
+/// ConnectionPendingResponseFailed has one of two reasons.
+pub(super) fn a_pending_response_says_why_it_failed(_pool: &Pool, line: &Line) -> Verdict {
+    let Told::PendingResponseFailed { id, reason, .. } = &line.told else { return Ok(()) };
+    let reason = reason.as_deref().unwrap_or_default();
+    must(["timeout", "error"].contains(&reason), || {
+        format!("the pending response on connection {id} fails for the reason {reason:?}")
+    })
+}
+
 /// ConnectionPoolCleared says so also when it does not interrupt; one service never does.
 pub(super) fn cleared_says_whether_it_interrupts(_pool: &Pool, line: &Line) -> Verdict {
     let Told::PoolCleared { is_service, interrupt } = line.told else { return Ok(()) };
@@ -45,6 +54,8 @@ pub(super) fn times_make_sense(pool: &Pool, line: &Line) -> Verdict {
     let duration = match &line.told {
         Told::Ready { milliseconds, .. }
         | Told::CheckedOut { milliseconds, .. }
+        | Told::PendingResponseSucceeded { milliseconds, .. }
+        | Told::PendingResponseFailed { milliseconds, .. }
         | Told::Failed { milliseconds, .. } => milliseconds,
         Told::PoolCreated { .. }
         | Told::OptionsChanged { .. }
@@ -55,6 +66,7 @@ pub(super) fn times_make_sense(pool: &Pool, line: &Line) -> Verdict {
         | Told::Created { .. }
         | Told::Closed { .. }
         | Told::Started
+        | Told::PendingResponseStarted { .. }
         | Told::CheckedIn { .. } => return Ok(()),
     };
     let Some(milliseconds) = duration else { return Err("the duration is missing".to_owned()) };

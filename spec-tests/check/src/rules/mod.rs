@@ -18,7 +18,7 @@ struct Rule {
 }
 
 /// In this order, so that what is wrong with a stream as a whole is told first.
-const RULES: [Rule; 23] = [
+const RULES: [Rule; 26] = [
     rule("EV-10", pool::begins_with_its_creation),
     rule("PRD-01", pool::ready_comes_to_paused_pools),
     rule("CLR-06", pool::cleared_comes_to_ready_pools),
@@ -35,12 +35,15 @@ const RULES: [Rule; 23] = [
     rule("CO-04", connection::checked_out_and_in_take_turns),
     rule("T-02", connection::stale_comes_after_cleared),
     rule("T-39", connection::stale_is_not_handed_out),
+    rule("LR-02", connection::a_response_is_pending_after_checked_in),
+    rule("LR-03", connection::a_pending_response_ends_once),
     rule("T-06", check_out::started_comes_first),
     rule("T-05", check_out::closed_comes_before_failed),
     rule("OUT-11", check_out::only_ready_pools_hand_out),
     rule("EV-21", fields::closed_says_why),
     rule("EV-22", fields::failed_says_why),
     rule("EV-23", fields::cleared_says_whether_it_interrupts),
+    rule("LR-04", fields::a_pending_response_says_why_it_failed),
     rule("DU-01", fields::times_make_sense),
 ];
 

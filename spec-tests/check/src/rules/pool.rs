@@ -44,6 +44,9 @@ pub(super) fn closed_is_the_end(pool: &Pool, line: &Line) -> Verdict {
         Told::PoolCleared { .. } => Err("the pool is cleared, but it was closed".to_owned()),
         Told::PoolClosed => Err("the pool is closed a second time".to_owned()),
         Told::Ready { id, .. } => Err(format!("connection {id} is ready in a closed pool")),
+        Told::PendingResponseStarted { id } => {
+            Err(format!("connection {id} is drained in a closed pool"))
+        }
         Told::PoolCreated { .. }
         | Told::OptionsChanged { .. }
         | Told::ResetAfterFork
@@ -52,7 +55,9 @@ pub(super) fn closed_is_the_end(pool: &Pool, line: &Line) -> Verdict {
         | Told::Started
         | Told::Failed { .. }
         | Told::CheckedOut { .. }
-        | Told::CheckedIn { .. } => Ok(()),
+        | Told::CheckedIn { .. }
+        | Told::PendingResponseSucceeded { .. }
+        | Told::PendingResponseFailed { .. } => Ok(()),
     }
 }
 

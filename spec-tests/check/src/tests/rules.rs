@@ -248,3 +248,38 @@ fn ps_22_everything_comes_to_its_end() {
     // The stream may be a part of one.
     is_good_after(used);
 }
+
+#[test]
+fn lr_02_a_response_is_pending_after_checked_in() {
+    let used = "started, created 1, established 1, out 1";
+    assert_eq!(
+        broken_after(&format!("{used}, started, drains 1, drained 1, in 1")).first(),
+        Some(&(8, "LR-02"))
+    );
+    assert_eq!(broken_after(&format!("{used}, in 1, drains 1")), [(8, "LR-02")]);
+    assert_eq!(broken_after("started, drains 1"), [(4, "EV-26")]);
+    is_good_after(&format!("{used}, in 1, started, drains 1, drained 1, out 1"));
+}
+
+#[test]
+fn lr_03_a_pending_response_ends_once() {
+    let late = "started, created 1, established 1, out 1, in 1, started, drains 1";
+    for after in ["out 1", "lost 1", "drains 1"] {
+        let broken = broken_after(&format!("{late}, {after}"));
+        assert!(broken.contains(&(10, "LR-03")), "{after}: {broken:?}");
+    }
+    for after in ["drained 1", "drained 1 not error"] {
+        let twice = format!("{late}, {after}, {after}");
+        assert_eq!(broken_after(&twice), [(11, "LR-03")], "it was not announced");
+    }
+    is_good_after(&format!("{late}, drained 1 not timeout, failed timeout, started, drains 1"));
+    is_good_after(&format!("{late}, drained 1 not error, lost 1"));
+}
+
+#[test]
+fn lr_04_a_pending_response_says_why_it_failed() {
+    let late = "started, created 1, established 1, out 1, in 1, started, drains 1";
+    assert_eq!(broken_after(&format!("{late}, drained 1 not stale")), [(10, "LR-04")]);
+    let wordless = format!("{late}, drained 1 without duration");
+    assert_eq!(broken_after(&wordless), [(10, "DU-01")]);
+}

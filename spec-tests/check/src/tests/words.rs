@@ -44,6 +44,17 @@ pub(super) fn json(words: &str) -> String {
         }
         ["out", id, "without", "duration"] => ("ConnectionCheckedOut", connection(id)),
         ["in", id] => ("ConnectionCheckedIn", connection(id)),
+        ["drains", id] => ("ConnectionPendingResponseStarted", connection(id)),
+        ["drained", id] => {
+            ("ConnectionPendingResponseSucceeded", connection(id) + r#","durationMS":0"#)
+        }
+        ["drained", id, "not", reason] => {
+            let reason = format!(r#","reason":"{reason}","durationMS":0"#);
+            ("ConnectionPendingResponseFailed", connection(id) + &reason)
+        }
+        ["drained", id, "without", "duration"] => {
+            ("ConnectionPendingResponseSucceeded", connection(id))
+        }
         _ => panic!("{words:?}"),
     };
     let comma = if more.is_empty() { "" } else { "," };

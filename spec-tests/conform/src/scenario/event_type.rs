@@ -1,7 +1,7 @@
 use cenote_check::event_json::TYPES;
 use serde::Deserialize;
 
-/// The name of one of the eleven types of events.
+/// The name of one of the types of events: CMAP's eleven, and three about pending responses.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct EventType(String);

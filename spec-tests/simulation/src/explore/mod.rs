@@ -163,7 +163,7 @@ impl fmt::Display for Report {
 
 impl Configuration {
     /// Pools of size 0 (unlimited), 1 and 2, with and without a load balancer, with and without
-    /// time. Those with the most states come first, to balance the load of two threads.
+    /// time, with and without late replies. Those with the most states come first, to balance the load of two threads.
     pub fn standard() -> Vec<Self> {
         vec![
             Self::new("no limit, life 3 ns, held 2 ns", {
@@ -211,6 +211,16 @@ impl Configuration {
             })
             .timed(&[None])
             .changing(vec![small(1).with_max_lifetime(nanos(2))]),
+            Self::new("max 2, late replies", {
+                small(2).with_max_connecting(1).with_experimental_pending_response(true)
+            })
+            .timed(&[None, Some(1)])
+            .asked(3),
+            Self::new("balanced, max 2, late replies", {
+                small(2).with_load_balanced(true).with_experimental_pending_response(true)
+            })
+            .balanced()
+            .asked(3),
         ]
     }
 
@@ -247,6 +257,10 @@ impl Configuration {
     fn asked(mut self, requests: u64) -> Self {
         self.requests = requests;
         self
+    }
+
+    fn keeps_late_replies(&self) -> bool {
+        self.all_options().any(|options| options.experimental_pending_response == Some(true))
     }
 
     fn all_options(&self) -> impl Iterator<Item = &PoolOptions> {

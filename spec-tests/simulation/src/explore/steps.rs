@@ -63,6 +63,12 @@ fn connections_ops(
         add(Op::Succeed(conn));
         add(Op::Fail(conn));
         add(Op::PeerClose(conn));
+        if configuration.keeps_late_replies() {
+            add(Op::CheckInLate(conn));
+            add(Op::Drained(conn));
+            add(Op::DrainFail(conn));
+            add(Op::DrainRead(conn));
+        }
         add(Op::Repurpose { conn, purpose: Purpose::Cursor });
         for service in services(configuration) {
             add(Op::Handshake { conn, service });
@@ -92,6 +98,9 @@ fn pool_ops(
 ) {
     for op in [Op::Ready, Op::Close, Op::Timer, Op::Fork] {
         add(op);
+    }
+    if configuration.keeps_late_replies() {
+        add(Op::Retire);
     }
     for service in services(configuration) {
         add(Op::Clear { interrupt: false, service });

@@ -12,7 +12,7 @@ mod wire;
 
 #[cfg(feature = "simulation")]
 pub use connect::{hello_reply, scram, socks5};
-pub(crate) use pool::decode_run;
+pub(crate) use pool::{Run, decode_run, without_late_replies};
 pub use pool::{pool_ops, pool_vs_model};
 #[cfg(feature = "simulation")]
 pub use trace::trace;

@@ -31,7 +31,7 @@ pub fn pool_vs_model(data: &[u8]) {
 }
 
 /// Decodes a run. Missing bytes at the end are zeros.
-fn decode(data: &[u8]) -> (PoolOptions, Vec<Step>) {
+fn decode(data: &[u8]) -> Run {
     let (head, tail) = data.split_at(data.len().min(OPTIONS_LEN));
     let mut options = [0; OPTIONS_LEN];
     options[..head.len()].copy_from_slice(head);
@@ -44,7 +44,7 @@ fn decode(data: &[u8]) -> (PoolOptions, Vec<Step>) {
 }
 
 /// A run of about `steps` steps, decoded from the bytes.
-pub(crate) fn decode_run(mut byte: impl FnMut() -> u8, steps: usize) -> (PoolOptions, Vec<Step>) {
+pub(crate) fn decode_run(mut byte: impl FnMut() -> u8, steps: usize) -> Run {
     let options = decode_options(std::array::from_fn(|_| byte()));
     // The first step is Ready, because most runs would otherwise end early.
     let ready = Step { clock: Clock::Forward(0), op: Op::Ready };
@@ -52,9 +52,44 @@ pub(crate) fn decode_run(mut byte: impl FnMut() -> u8, steps: usize) -> (PoolOpt
     (options, std::iter::once(ready).chain(rest).collect())
 }
 
+/// The same run as before pools had late replies: traces of the first version are made of such runs.
+pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
+    options.experimental_pending_response = None;
+    for step in &mut steps {
+        match &mut step.op {
+            Op::CheckInLate(_)
+            | Op::Drained(_)
+            | Op::DrainFail(_)
+            | Op::DrainRead(_)
+            | Op::Retire => step.op = Op::Timer,
+            Op::SetOptions(options) => options.experimental_pending_response = None,
+            Op::CheckOut { .. }
+            | Op::CheckOutUnderOldId
+            | Op::Cancel(_)
+            | Op::CancelUnknown
+            | Op::CheckIn { .. }
+            | Op::Repurpose { .. }
+            | Op::Handshake { .. }
+            | Op::Succeed(_)
+            | Op::Fail(_)
+            | Op::PeerClose(_)
+            | Op::Ready
+            | Op::Close
+            | Op::Timer
+            | Op::Fork
+            | Op::Clear { .. } => {}
+        }
+    }
+    (options, steps)
+}
+
+/// The options of a pool, and what happens to it.
+pub(crate) type Run = (PoolOptions, Vec<Step>);
+
 /// Few connections and times of a few nanoseconds, so that events coincide.
 fn decode_options(bytes: [u8; OPTIONS_LEN]) -> PoolOptions {
-    let [max, min, connecting, idle, wait, lifetime, seed, held, pause, order, balanced, _] = bytes;
+    let [max, min, connecting, idle, wait, lifetime, seed, held, pause, order, balanced, late] =
+        bytes;
     let mut options = PoolOptions::default();
     options.max_pool_size = some(max, 6);
     options.min_pool_size = some(min, 4);
@@ -75,6 +110,11 @@ fn decode_options(bytes: [u8; OPTIONS_LEN]) -> PoolOptions {
         _ => Some(ReuseOrder::LeastRecentlyUsed),
     };
     options.load_balanced = match balanced % 3 {
+        0 => None,
+        1 => Some(false),
+        _ => Some(true),
+    };
+    options.experimental_pending_response = match late % 4 {
         0 => None,
         1 => Some(false),
         _ => Some(true),
@@ -120,7 +160,18 @@ fn decode_op(kind: u8, which: u8, how: u8) -> Op {
         27 => Op::Timer,
         28 | 29 => Op::Clear { interrupt: how >= 128, service },
         30 => decode_rare(which, how),
-        _ => Op::Timer,
+        _ => decode_late_reply(which, how),
+    }
+}
+
+/// Operations about late replies, and credentials that change.
+fn decode_late_reply(which: u8, how: u8) -> Op {
+    match how / 16 {
+        0..=5 => Op::CheckInLate(decode_pick(how, which, Pick::InUse)),
+        6..=9 => Op::Drained(decode_pick(how, which, Pick::Draining)),
+        10 | 11 => Op::DrainFail(decode_pick(how, which, Pick::Draining)),
+        12..=14 => Op::DrainRead(decode_pick(how, which, Pick::Draining)),
+        _ => Op::Retire,
     }
 }
 

@@ -238,7 +238,7 @@ pub fn nanos(text: &str) -> Option<u64> {
 }
 
 /// The names of inputs.
-pub const INPUTS: [&str; 14] = [
+pub const INPUTS: [&str; 18] = [
     "CheckOutRequested",
     "CheckOutCancelled",
     "CheckedIn",
@@ -247,6 +247,10 @@ pub const INPUTS: [&str; 14] = [
     "EstablishSucceeded",
     "EstablishFailed",
     "IdleClosedByPeer",
+    "DrainSucceeded",
+    "DrainFailed",
+    "DrainProgress",
+    "RetireConnections",
     "Ready",
     "Close",
     "Timer",

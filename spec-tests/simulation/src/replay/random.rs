@@ -2,7 +2,7 @@
 
 use cenote_core::pool::{Input, Instant, NoPayload, PoolOptions, PoolState};
 
-use crate::fuzzing::decode_run;
+use crate::fuzzing::{Run, decode_run, without_late_replies};
 use crate::lockstep::{Ids, Payload, Step, Tagged, resolve};
 
 /// Random pool options and random inputs: valid and invalid, early, late and backwards in time.
@@ -16,11 +16,21 @@ pub struct RandomRun {
 }
 
 impl RandomRun {
-    /// The run of a seed, with about `steps` inputs. Invalid options are skipped and drawn again.
+    /// The run of a seed, with about `steps` inputs, without late replies. Invalid options are skipped
+    /// and drawn again.
     pub fn new(seed: u64, steps: usize) -> Self {
+        Self::draw(seed, steps, without_late_replies)
+    }
+
+    /// The same, in most runs with late replies.
+    pub fn with_late_replies(seed: u64, steps: usize) -> Self {
+        Self::draw(seed, steps, |run| run)
+    }
+
+    fn draw(seed: u64, steps: usize, change: impl Fn(Run) -> Run) -> Self {
         let mut numbers = SplitMix(seed);
         loop {
-            let (options, steps) = decode_run(|| numbers.byte(), steps);
+            let (options, steps) = change(decode_run(|| numbers.byte(), steps));
             if options.validate().is_ok() {
                 let ids = Ids { last_waiter: 0, clock: Instant::ORIGIN };
                 return Self { options, steps, next: 0, ids };
