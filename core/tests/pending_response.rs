@@ -780,31 +780,30 @@ mod retiring {
     #[test]
     fn what_is_available_is_closed_and_the_rest_when_it_comes_back() {
         let mut world = busy(PoolOptions::default());
-        assert_eq!(world.feed(Input::RetireConnections), ["Closed 2 idle", "close 2"]);
+        assert_eq!(
+            world.feed(Input::RetireConnections),
+            ["Closed 2 idle", "close 2", "Closed 3 idle", "abort 3", "Created 4", "establish 4"]
+        );
         assert_eq!(world.snapshot().generation, 0);
         assert_eq!(world.check_in(1), ["CheckedIn 1", "Closed 1 idle", "close 1"]);
-        assert_eq!(
-            world.feed(Input::EstablishSucceeded { id: id(3), conn: 3 }),
-            ["Ready 3", "CheckedOut 3", "deliver 3 to 3"]
-        );
-        assert_eq!(world.check_in(3), ["CheckedIn 3", "Closed 3 idle", "close 3"]);
         // Those that are made from now on stay.
-        world.ask();
         let fourth = ConnId::from_parts(4, 2);
-        world.feed(Input::EstablishSucceeded { id: fourth, conn: 4 });
+        assert_eq!(
+            world.feed(Input::EstablishSucceeded { id: fourth, conn: 4 }),
+            ["Ready 4", "CheckedOut 4", "deliver 4 to 3"]
+        );
         let health = Health::Healthy;
         assert_eq!(world.feed(Input::CheckedIn { id: fourth, conn: 4, health }), ["CheckedIn 4"]);
     }
 
+    /// The server may know the old credentials no more: that fails no request and clears no pool.
     #[test]
-    fn what_nobody_waits_for_is_closed_when_it_is_established() {
+    fn a_failure_of_the_old_credentials_concerns_no_request() {
         let mut world = busy(PoolOptions::default());
         world.feed(Input::RetireConnections);
-        world.cancel(3);
-        assert_eq!(
-            world.feed(Input::EstablishSucceeded { id: id(3), conn: 3 }),
-            ["Ready 3", "Closed 3 idle", "close 3"]
-        );
+        let refused = Input::EstablishFailed { id: id(3), cause: "refused" };
+        assert!(world.feed(refused).is_empty());
+        assert_eq!(world.snapshot().pending, 1);
     }
 
     #[test]
@@ -812,9 +811,7 @@ mod retiring {
         let mut world = busy(PoolOptions::default().with_max_lifetime(60 * SECOND));
         world.feed(Input::RetireConnections);
         assert!(world.pool.next_deadline().is_none(), "nothing waits for its end");
-        world.feed(Input::EstablishSucceeded { id: id(3), conn: 3 });
-        assert!(world.pool.next_deadline().is_none());
-        assert_eq!(world.check_in(3), ["CheckedIn 3", "Closed 3 idle", "close 3"]);
+        assert_eq!(world.check_in(1), ["CheckedIn 1", "Closed 1 idle", "close 1"]);
     }
 
     #[test]
@@ -823,12 +820,7 @@ mod retiring {
         let mut world = World::new(options);
         assert_eq!(
             world.feed(Input::RetireConnections),
-            Vec::<String>::new(),
-            "one is being made, and counts"
-        );
-        assert_eq!(
-            world.feed(Input::EstablishSucceeded { id: id(1), conn: 1 }),
-            ["Ready 1", "Closed 1 idle", "close 1", "Created 2", "establish 2"]
+            ["Closed 1 idle", "abort 1", "Created 2", "establish 2"]
         );
         let second = ConnId::from_parts(2, 0);
         world.feed(Input::EstablishSucceeded { id: second, conn: 2 });

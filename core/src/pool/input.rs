@@ -100,7 +100,7 @@ pub enum Input<S: PoolTypes> {
         id: ConnId,
     },
     /// Every connection so far was made with credentials that changed: it is closed as soon as it
-    /// is not in use, with the reason `idle`. Unlike after `Clear`, no request fails, the generation
+    /// is not in use, with the reason `idle`; one that is being established at once, and its request is served by another. Unlike after `Clear`, no request fails, the generation
     /// stays, and connections in use go on until they are checked in.
     RetireConnections,
     /// The server can be used: a check succeeded, or a load balancer was installed.

@@ -8,6 +8,7 @@ use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
 use crate::pool::state::connections::{ConnState, Connection};
 use crate::pool::state::lists::List;
+use crate::pool::state::request::Request;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
@@ -79,8 +80,22 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
+    /// Stops establishing a connection, and returns the request that owned it.
+    pub(super) fn abort_establishment(
+        &mut self,
+        id: ConnId,
+        reason: CloseReason,
+        error: Option<S::Cause>,
+        out: &mut impl ActionSink<S>,
+    ) -> Option<Request<S::Waiter>> {
+        let owner = self.take_owner(id);
+        self.remove(id, reason, error, out);
+        out.act(Action::AbortEstablish { id });
+        owner
+    }
+
     /// Stops establishing every pending connection, oldest first, and fails the requests that own
-    /// them with `error`.
+    /// them with `outcome`.
     // INT-09, SI-06
     pub(super) fn abort_pending(
         &mut self,
@@ -90,10 +105,8 @@ impl<S: PoolTypes> PoolState<S> {
         out: &mut impl ActionSink<S>,
     ) {
         while let Some(id) = self.connections.first(List::Pending) {
-            let owner = self.take_owner(id);
             let reason = reason(self, id);
-            self.remove(id, reason, error.cloned(), out);
-            out.act(Action::AbortEstablish { id });
+            let owner = self.abort_establishment(id, reason, error.cloned(), out);
             if let Some(request) = owner {
                 self.fail(request, outcome.clone(), out);
             }

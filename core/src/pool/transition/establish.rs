@@ -71,14 +71,13 @@ impl<S: PoolTypes> PoolState<S> {
         self.connections.total() < self.settings.min_total
     }
 
-    /// How many connections are being made ahead of need. One that became stale meanwhile, or
-    /// retires, will never be of use, so it does not hold up the next.
+    /// How many connections are being made ahead of need. One that became stale meanwhile
+    /// will never be of use, so it does not hold up the next.
     // SI-07
     fn populating(&self) -> usize {
         let useful = |connection: &Connection<S::Conn>| {
             matches!(connection.state, ConnState::Pending { owner: None, .. })
                 && !self.outdated(connection)
-                && !connection.expiry_met
         };
         self.connections.iter(List::Pending).filter(|(_, connection)| useful(connection)).count()
     }
@@ -96,8 +95,7 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// ConnectionReady comes first. A connection that became stale on the way is never handed out,
     /// whatever the state of the pool is by now. Otherwise it goes to the request that started it,
-    /// or else into the pool, where the oldest request finds it before it could find the permit; but
-    /// one that retires goes to its request alone.
+    /// or else into the pool, where the oldest request finds it before it could find the permit.
     // ES-07, T-10, SI-07, T-38, T-39, PO-07, PO-10, T-12
     pub(super) fn establish_succeeded(
         &mut self,
@@ -131,7 +129,7 @@ impl<S: PoolTypes> PoolState<S> {
                 self.connections.start_use(id, self.now, purpose);
                 self.deliver(id, conn, waiter, started, out);
             }
-            None if self.has_surplus() || self.connections.known(id).expiry_met => {
+            None if self.has_surplus() => {
                 self.remove(id, CloseReason::Idle, None, out);
                 out.act(Action::CloseSocket { id, conn });
             }
@@ -185,10 +183,8 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     fn start_lifetime(&mut self, id: ConnId) {
-        let connection = self.connections.known(id);
-        let lifetime = self.settings.lifetime_of(id.number());
-        if let Some(lifetime) = lifetime.filter(|_| !connection.expiry_met) {
-            let expires = connection.created.after(lifetime);
+        if let Some(lifetime) = self.settings.lifetime_of(id.number()) {
+            let expires = self.connections.known(id).created.after(lifetime);
             self.connections.set_expiry(id, expires);
         }
     }

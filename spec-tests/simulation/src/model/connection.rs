@@ -77,7 +77,7 @@ impl<S: PoolTypes> Model<S> {
                 self.enter(id, self.in_use_for(request.purpose));
                 self.deliver(id, conn, request);
             }
-            None if self.has_surplus() || self.connection(id).expiry_seen => {
+            None if self.has_surplus() => {
                 self.close_with(id, conn, CloseReason::Idle, None);
             }
             None => self.make_available(id, conn),
@@ -246,7 +246,7 @@ impl<S: PoolTypes> Model<S> {
         was
     }
 
-    fn take_owner(&mut self, id: ConnId) -> Option<Request<S::Waiter>> {
+    pub(super) fn take_owner(&mut self, id: ConnId) -> Option<Request<S::Waiter>> {
         match &mut self.connection_mut(id).phase {
             Phase::Pending { owner, .. } => owner.take(),
             Phase::Available { .. }
@@ -267,10 +267,6 @@ impl<S: PoolTypes> Model<S> {
     /// Shortens the lifetime by up to 10 %, by a random number from the seed and the connection
     /// number.
     fn start_lifetime(&mut self, id: ConnId) {
-        if self.connection(id).expiry_seen {
-            // It retires.
-            return;
-        }
         let Some(max) = self.options.max_lifetime.filter(|max| !max.is_zero()) else { return };
         let nanos = u64::try_from(max.as_nanos()).unwrap_or(u64::MAX);
         let chance = split_mix(self.options.jitter_seed.unwrap_or(0) ^ id.number());

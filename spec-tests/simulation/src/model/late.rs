@@ -214,8 +214,8 @@ impl<S: PoolTypes> Model<S> {
         );
     }
 
-    /// Credentials changed: what is available or drains is closed, everything else has reached the
-    /// end of its lifetime.
+    /// Credentials changed: what is available, drains, or is established and not stale is closed, and its
+    /// request is served again; everything else has reached the end of its lifetime.
     pub(super) fn retire(&mut self) {
         if self.status == cenote_core::pool::Status::Closed {
             return;
@@ -233,6 +233,20 @@ impl<S: PoolTypes> Model<S> {
         );
         for connection in &mut self.connections {
             (connection.expires, connection.expiry_seen) = (Some(self.now), true);
+        }
+        if self.status != cenote_core::pool::Status::Ready {
+            return;
+        }
+        for id in self.pending() {
+            if self.is_stale(id) {
+                continue;
+            }
+            let owner = self.take_owner(id);
+            self.close_connection(id, CloseReason::Idle, None);
+            self.actions.push(Action::AbortEstablish { id });
+            if let Some(request) = owner {
+                self.put_back(request);
+            }
         }
     }
 

@@ -87,7 +87,7 @@ impl<S: PoolTypes> Model<S> {
     // that retire, do not count.
     fn populating(&self) -> usize {
         let ownerless = self.which(|phase| matches!(phase, Phase::Pending { owner: None, .. }));
-        let useful = |id: &ConnId| !self.is_stale(*id) && !self.connection(*id).expiry_seen;
+        let useful = |id: &ConnId| !self.is_stale(*id);
         ownerless.into_iter().filter(useful).count()
     }
 
