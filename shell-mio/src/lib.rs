@@ -131,7 +131,7 @@ pub use cenote_core::error::{
 pub use cenote_core::log::LogSettings;
 pub use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
 pub use cenote_core::trace::Disclosure;
-pub use cenote_core::uri::{ConnectionString, UriError, UriWarning};
+pub use cenote_core::uri::{ConnectionString, Credential, UriError, UriWarning};
 pub use cenote_shell;
 pub use cenote_shell::builder::BuildError;
 pub use cenote_shell::client::ClientBuildError;

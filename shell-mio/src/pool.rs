@@ -16,7 +16,7 @@ use crate::connection::MongoConnector;
 use crate::event_loop::EventLoop;
 use crate::loop_thread::LoopThread;
 use crate::pooled_connection::PooledConnection;
-use crate::{BuildError, Builder, CheckOutResult, Connector, RecordingError};
+use crate::{BuildError, Builder, CheckOutResult, Connector, Credential, RecordingError};
 
 /// A pool of connections to one server, for callers that block. A clone is the same pool, which closes
 /// when the last clone is dropped.
@@ -74,6 +74,25 @@ impl Pool {
     /// on: [`MongoConnector::append_metadata`].
     pub fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.driver().connector().append_metadata(driver)
+    }
+
+    /// Changes the user or the password without an outage: connections are opened with `credential` from now on, and
+    /// those that exist retire. [`cenote_shell::pool::Pool::replace_credential`] says how.
+    ///
+    /// # Errors
+    ///
+    /// A mechanism that is not supported, or a credential that it cannot use; nothing changes then.
+    ///
+    /// ```no_run
+    /// use cenote_mio::Credential;
+    ///
+    /// # fn example(pool: cenote_mio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// pool.replace_credential(Credential::of_user("app", "n3w s3cret", "admin"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+        self.pool.replace_credential(credential)
     }
 }
 

@@ -166,6 +166,23 @@ impl Credential {
         }
     }
 
+    /// A user of the database `source`, which is `admin` as a rule, with a password; by the strongest SCRAM that the
+    /// server offers.
+    ///
+    /// ```
+    /// use cenote_core::uri::Credential;
+    ///
+    /// let credential = Credential::of_user("app", "n3w s3cret", "admin");
+    /// assert!(!format!("{credential:?}").contains("s3cret"));
+    /// ```
+    #[must_use]
+    pub fn of_user(username: &str, password: &str, source: &str) -> Self {
+        let mut credential = Self::new(None, source);
+        credential.username = Some(username.to_owned());
+        credential.password = Some(Secret::from(password.to_owned()));
+        credential
+    }
+
     /// What a mechanism's properties have to be, together and with the user.
     fn check_properties(&mut self) -> Result<(), CredentialProblem> {
         match self.mechanism {

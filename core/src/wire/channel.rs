@@ -146,6 +146,12 @@ impl Channel {
         self.exchange.awaits_reply()
     }
 
+    /// The request whose only reply is still to come: [`Exchange::pending_response`].
+    #[must_use]
+    pub fn pending_response(&self) -> Option<i32> {
+        self.exchange.pending_response()
+    }
+
     /// Begins a request. `database` is `None` for a command that names its own, and may hold a
     /// secret: its bytes are overwritten when they are written. Allocates as much as the command is
     /// long.

@@ -197,6 +197,20 @@ impl Exchange {
         matches!(self.turn, Turn::Theirs { .. })
     }
 
+    /// The request whose only reply is still to come. `None` while it is written, and for one that
+    /// allowed a stream of replies or whose reply has begun one.
+    #[must_use]
+    pub fn pending_response(&self) -> Option<i32> {
+        match self.turn {
+            Turn::Theirs { request_id, exhaust: false, .. } => Some(request_id),
+            Turn::Theirs { exhaust: true, .. }
+            | Turn::Ours
+            | Turn::Writing { .. }
+            | Turn::Lent
+            | Turn::Broken => None,
+        }
+    }
+
     fn judge(&self, header: Header, flags: Flags) -> Result<Progress, WireError> {
         let got = header.ids.response_to;
         let Turn::Theirs { expected, request_id, exhaust } = self.turn else {

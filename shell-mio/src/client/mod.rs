@@ -13,6 +13,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerStatus};
 use cenote_core::connect::DriverInfo;
 use cenote_core::pool::Purpose;
+use cenote_core::uri::Credential;
 use cenote_shell::client::{self, BuiltClient, ClientInner, ClientLimit, ClientPlan, Server};
 use cenote_shell::operation::OperationOptions;
 
@@ -22,7 +23,7 @@ use crate::event_loop::{EventLoop, Owner};
 use crate::loop_thread::{LoopThread, new_event_loop};
 use crate::pool::Pool;
 use crate::pooled_connection::PooledConnection;
-use crate::{BuildError, ClientBuildError, RecordingError};
+use crate::{BuildError, ClientBuildError, ConnectionError, RecordingError};
 
 pub use self::pinned::Pinned;
 
@@ -65,7 +66,7 @@ pub type ClientBuilder = client::ClientBuilder<Client>;
 /// # }
 /// ```
 ///
-/// A client has one credential, or none. An application with two credentials needs two clients, whose
+/// A client has one credential, or none, and [can change it](Self::replace_credential). An application with two credentials needs two clients, whose
 /// connections never mix.
 #[derive(Clone)]
 pub struct Client {
@@ -274,6 +275,16 @@ impl Client {
     /// from now on: [`MongoConnector::append_metadata`].
     pub fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.inner.append_metadata(driver)
+    }
+
+    /// Changes the user or the password on all servers without an outage: [`Pool::replace_credential`]. Monitors do not
+    /// authenticate.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::replace_credential`].
+    pub fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+        self.inner.replace_credential(credential)
     }
 
     /// Ends [the recordings](ClientBuilder::record_into) of all pools, and blocks until the traces are

@@ -68,6 +68,13 @@ impl BlockingSocket {
         Ok(())
     }
 
+    /// The socket, unless an interrupter uses it at this moment.
+    pub(super) fn into_socket(self) -> io::Result<Socket> {
+        let interrupted = "the pool has interrupted the connection";
+        let socket = Arc::into_inner(self.socket);
+        socket.ok_or_else(|| io::Error::new(io::ErrorKind::ConnectionAborted, interrupted))
+    }
+
     /// Whether a read would block. `false` where the operating system cannot tell without other calls.
     pub(super) fn is_silent(&self) -> bool {
         os::is_silent(&self.sock_ref())

@@ -180,6 +180,19 @@ impl OpenedConnection<EventLoop> for Connection {
         }
     }
 
+    fn pending_response(&self) -> Option<i32> {
+        self.transport.pending_response()
+    }
+
+    fn reopen(self, runtime: &EventLoop) -> io::Result<connection::Connection<EventLoop>> {
+        let Self { mut socket, transport, description, timeouts, of_exchange: _ } = self;
+        socket.never_block()?;
+        let stream = runtime.watch(socket.into_socket()?)?;
+        let runtime = runtime.clone();
+        let parts = ConnectionParts::new(runtime, stream, transport, description, timeouts);
+        Ok(connection::Connection::from_parts(parts))
+    }
+
     /// By `shutdown` of the socket.
     fn interrupter(&self) -> Option<Interrupter> {
         Some(self.socket.interrupter())

@@ -8,6 +8,7 @@ mod crowd;
 mod load_balanced;
 mod load_balanced_trouble;
 mod metadata;
+mod new_credentials;
 mod partition;
 mod paused;
 mod prose;

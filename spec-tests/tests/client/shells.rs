@@ -10,6 +10,7 @@ use cenote_core::client::{ClientError, Selector, ServerEvent, ServerStatus};
 use cenote_core::connect::{DriverInfo, ServerApi};
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose};
+use cenote_core::uri::Credential;
 use cenote_shell::client::{BuiltClient, Client, ClientBuilder, Pinned};
 use cenote_shell::connection::{Connection, MongoConnector};
 use cenote_shell::operation::OperationOptions;
@@ -74,6 +75,7 @@ pub(crate) trait AnyClient: Send + Sync {
     fn pin(&self, selector: &Selector, purpose: Purpose) -> Result<Box<dyn AnyPin>, ClientError>;
     fn servers(&self) -> Vec<ServerStatus>;
     fn append_metadata(&self, driver: DriverInfo) -> bool;
+    fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError>;
     fn request_checks(&self);
     fn close(&self);
     /// How many are still out after that time.
@@ -238,6 +240,10 @@ impl<R: AsyncRuntime> AnyClient for Client<R> {
         self.append_metadata(driver)
     }
 
+    fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+        self.replace_credential(credential)
+    }
+
     fn request_checks(&self) {
         self.request_checks();
     }
@@ -332,6 +338,10 @@ impl AnyClient for cenote_mio::Client {
 
     fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.append_metadata(driver)
+    }
+
+    fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+        self.replace_credential(credential)
     }
 
     fn request_checks(&self) {

@@ -159,6 +159,16 @@ impl World {
         named.map(|(address, _)| address.to_string()).collect()
     }
 
+    /// Why connections were closed.
+    pub(crate) fn closed_for(&self) -> Vec<String> {
+        let tales = self.told.tales();
+        let reason = |event: &Event<ConnectionError>| {
+            let Event::ConnectionClosed { reason, .. } = event else { return None };
+            Some(reason.as_str().to_owned())
+        };
+        tales.pools.iter().filter_map(|(_, event)| reason(event)).collect()
+    }
+
     pub(crate) fn interrupts(&self) -> usize {
         let tales = self.told.tales();
         let interrupts = |event: &Event<ConnectionError>| {

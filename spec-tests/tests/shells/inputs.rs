@@ -4,15 +4,18 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bson::rawdoc;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{Input, PoolOptions, PoolTypes, Purpose};
 use cenote_core::trace::Replay;
+use cenote_core::uri::Credential;
 use cenote_endpoint::{Ending, Fault, LoadBalanced, Script, Settings, Topology};
 use cenote_mio::PoolSource;
+use cenote_shell::operation::OperationOptions;
 use cenote_shell::trace::Recording;
 
 use crate::shell::{AnyPool, Shell, on_all_runtimes};
-use crate::world::{closed, plain, refusal, set, subscriber, tls, with};
+use crate::world::{at, block_ping, closed, plain, refusal, set, subscriber, tls, with};
 
 on_all_runtimes!(every_input_is_produced);
 
@@ -51,12 +54,7 @@ inputs!(
 );
 
 /// What no runtime produces here.
-const MISSING: [&str; 5] = [
-    // No runtime keeps connections for late replies, or changes credentials, yet.
-    "DrainSucceeded",
-    "DrainFailed",
-    "DrainProgress",
-    "RetireConnections",
+const MISSING: [&str; 1] = [
     // Needs a child process: `tests/fork` and `tests/mio_fork.rs` check that it is recorded there, on tokio and
     // mio. Without threads of its executor, smol cannot go on in a child.
     "ResetAfterFork",
@@ -64,6 +62,7 @@ const MISSING: [&str; 5] = [
 
 fn every_input_is_produced(shell: Shell) {
     let mut produced = inputs_of_a_pool(shell);
+    produced.extend(inputs_of_late_replies_and_new_credentials(shell));
     produced.extend(inputs_of_a_load_balanced_pool(shell));
     if shell == Shell::Mio {
         produced.extend(inputs_of_an_embedded_pool());
@@ -97,6 +96,30 @@ fn inputs_of_a_pool(shell: Shell) -> Vec<&'static str> {
     assert_eq!(closed(&events, 4), ["stale", "error", "error", "idle"]);
     end(&pool, &trace)
 }
+
+fn inputs_of_late_replies_and_new_credentials(shell: Shell) -> Vec<&'static str> {
+    let endpoint = plain();
+    let trace = Trace::default();
+    let recording = Recording::to_writer(trace.clone());
+    let pool = shell.pool(&with(&endpoint.uri(), "maxPoolSize=1"), subscriber().0, Some(recording));
+    pool.set_options(pool.options().with_experimental_pending_response(true));
+    pool.ready();
+    for fault in [Fault::Garbage { bytes: 64 }, Fault::Drip { bytes: 8, every: MS(100) }] {
+        block_ping(&endpoint, 100);
+        set(&endpoint, at(fault, "ping").times(1));
+        let mut connection = pool.check_out().expect("a connection");
+        let options = OperationOptions::new().with_timeout(MS(50));
+        let ping = rawdoc! { "ping": 1 };
+        connection.command_with("admin", &ping, options).expect_err("it is late");
+        drop(connection);
+        drop(pool.check_out().expect("a connection"));
+    }
+    let credential = Credential::of_user("app", "pencil", "admin");
+    pool.replace_credential(credential).expect("it can be used");
+    end(&pool, &trace)
+}
+
+const MS: fn(u64) -> Duration = Duration::from_millis;
 
 fn inputs_of_a_load_balanced_pool(shell: Shell) -> Vec<&'static str> {
     let topology = Topology::LoadBalanced(LoadBalanced { services: 1 });

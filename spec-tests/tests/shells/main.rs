@@ -7,6 +7,7 @@ mod failures;
 mod fault_proxy;
 mod idle;
 mod inputs;
+mod late_replies;
 mod metadata;
 mod only_mio;
 mod only_tokio;

@@ -9,7 +9,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::connect::ConnectionDescription;
 use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{Event, PoolOptions, Purpose, ServiceId, Snapshot};
-use cenote_core::uri::ConnectionString;
+use cenote_core::uri::{ConnectionString, Credential};
 use cenote_core::wire::{MessageBuf, MessageLimit};
 use cenote_shell::builder::{Builder, BuiltPool, FromUri};
 use cenote_shell::connection::{Connection, Lookup, MongoConnector};
@@ -58,6 +58,8 @@ pub(crate) trait AnyPool: Send + Sync {
     fn clear_service(&self, cause: ConnectionError, service: ServiceId);
     fn snapshot(&self) -> Snapshot;
     fn set_options(&self, options: PoolOptions);
+    fn options(&self) -> PoolOptions;
+    fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError>;
     /// Begins a check-out that has to wait, and cancels it. Impossible (`false`) where callers block.
     fn cancel_check_out(&self) -> bool;
     fn end_recording(&self);
@@ -116,6 +118,30 @@ impl Shell {
 }
 
 impl Shell {
+    /// A paused pool whose options are changed.
+    pub(crate) fn pool_with_options(
+        self,
+        uri: &str,
+        change: fn(PoolOptions) -> PoolOptions,
+        subscriber: Subscriber,
+    ) -> Arc<dyn AnyPool> {
+        fn build<P: BuiltPool<Connector: FromUri> + AnyPool + 'static>(
+            uri: &str,
+            change: fn(PoolOptions) -> PoolOptions,
+            subscriber: Subscriber,
+        ) -> Arc<dyn AnyPool> {
+            let builder = Builder::<P>::from_uri(uri).expect("a connection string");
+            let builder = builder.map_options(change);
+            let builder = builder.on_event(move |told| subscriber(&told.event, &told.address));
+            Arc::new(builder.build().expect("good options"))
+        }
+        match self {
+            Self::Tokio => Tokio::block_on(async { build::<Pool<Tokio>>(uri, change, subscriber) }),
+            Self::Mio => build::<cenote_mio::Pool>(uri, change, subscriber),
+            Self::Smol => build::<Pool<Smol>>(uri, change, subscriber),
+        }
+    }
+
     /// A ready pool of the first host, whose name `resolver` resolves.
     pub(crate) fn pool_with_resolver(
         self,
@@ -210,6 +236,14 @@ macro_rules! non_blocking {
 
         fn set_options(&self, options: PoolOptions) {
             self.set_options(options).expect("good options");
+        }
+
+        fn options(&self) -> PoolOptions {
+            self.options()
+        }
+
+        fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+            self.replace_credential(credential)
         }
     };
     (connection) => {

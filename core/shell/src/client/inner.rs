@@ -6,6 +6,9 @@ use std::{fmt, mem};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientSettings, ServerStatus};
 use cenote_core::connect::{DriverInfo, ServerKind};
+use cenote_core::error::ConnectionError;
+use cenote_core::pool::Input;
+use cenote_core::uri::Credential;
 
 use super::{ClientBuildError, ClientPlan, Server};
 use crate::builder::BuiltPool;
@@ -108,6 +111,19 @@ impl<R: Network> ClientInner<R> {
     /// See [`Client::append_metadata`](super::Client::append_metadata).
     pub fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.shared.connector.append_metadata(driver)
+    }
+
+    /// See [`Client::replace_credential`](super::Client::replace_credential).
+    ///
+    /// # Errors
+    ///
+    /// The credential cannot be used; nothing changes then.
+    pub fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+        // All pools have the same connector.
+        self.shared.connector.replace_credential(credential)?;
+        let drivers = self.servers.iter().map(|server| server.pool().driver());
+        drivers.for_each(|driver| driver.feed(Input::RetireConnections));
+        Ok(())
     }
 
     /// See [`Client::dump_traces`](super::Client::dump_traces).

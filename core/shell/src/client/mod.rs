@@ -23,7 +23,9 @@ use bson::{RawDocument, RawDocumentBuf};
 use cenote_core::address::ServerAddress;
 use cenote_core::client::{ClientError, Selector, ServerStatus};
 use cenote_core::connect::DriverInfo;
+use cenote_core::error::ConnectionError;
 use cenote_core::pool::Purpose;
+use cenote_core::uri::Credential;
 
 use crate::connection::{Connection, MongoConnector};
 use crate::operation::OperationOptions;
@@ -49,7 +51,7 @@ pub use self::server::Server;
 /// The hosts are those of the connection string: the client does not discover replica sets, selects a server
 /// by its last check, and retries nothing. That is left to drivers.
 ///
-/// A client has one credential, or none. An application with two credentials needs two clients, whose
+/// A client has one credential, or none, and [can change it](Self::replace_credential). An application with two credentials needs two clients, whose
 /// connections never mix.
 ///
 /// ```no_run
@@ -363,6 +365,16 @@ impl<R: Network> Client<R> {
     // HS-29, HS-30.
     pub fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.inner.append_metadata(driver)
+    }
+
+    /// Changes the user or the password on all servers without an outage: [`Pool::replace_credential`]. Monitors do not
+    /// authenticate.
+    ///
+    /// # Errors
+    ///
+    /// As [`Pool::replace_credential`].
+    pub fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+        self.inner.replace_credential(credential)
     }
 
     /// Writes what the [flight recorders](ClientBuilder::flight_recorder) hold into files of this folder,

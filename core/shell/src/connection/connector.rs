@@ -3,7 +3,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::ConnectionError;
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::ServiceId;
 
 use crate::interrupt::Interrupter;
@@ -92,6 +92,35 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
         None
     }
 
+    /// The request whose reply is still to come on a connection whose operation has timed out, by its request id;
+    /// `None`, the default, if there is none, if there may be more than one reply, or if the connector cannot
+    /// [drain](Self::drain) it. The pool then keeps the connection, if its options have
+    /// [`experimental_pending_response`](cenote_core::pool::PoolOptions::experimental_pending_response); otherwise it
+    /// closes it. Called when a guard is dropped: it must not block.
+    fn pending_response(&self, connection: &Self::Connection) -> Option<i32> {
+        let _ = connection;
+        None
+    }
+
+    /// Reads the reply that is still to come and discards it: the connection that is returned is ready for its next
+    /// command. The future runs on the pool's runtime, takes as long as it takes, and calls `reporter` when bytes
+    /// come; the pool drops it when they stay away for too long.
+    ///
+    /// # Errors
+    ///
+    /// Why the connection must not be used again, such as a reply to another request. The default is for connectors
+    /// that never report a [pending response](Self::pending_response).
+    fn drain(
+        &self,
+        runtime: R,
+        connection: Self::Connection,
+        reporter: DrainReporter,
+    ) -> impl Future<Output = Result<Self::Connection, ConnectionError>> + Send {
+        let _ = (runtime, connection, reporter);
+        let reason = "the connector cannot read late replies";
+        std::future::ready(Err(ConnectionError::configuration(Stage::Operation, reason)))
+    }
+
     /// How to interrupt an operation that blocks on the connection, such as by `shutdown` of its
     /// socket. Called once for each connection, and dropped with it; must not block. With `None`,
     /// the default, an operation that blocks notices the interrupt when it returns. Asynchronous
@@ -99,6 +128,26 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     fn interrupter(&self, connection: &Self::Connection) -> Option<Interrupter> {
         let _ = connection;
         None
+    }
+}
+
+/// Tells the pool that a part of a late reply has come.
+pub struct DrainReporter(Box<dyn Fn() + Send + Sync>);
+
+impl DrainReporter {
+    pub(crate) fn new(report: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Box::new(report))
+    }
+
+    /// Some bytes were read. To be called as often as that happens.
+    pub fn bytes_read(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for DrainReporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DrainReporter").finish_non_exhaustive()
     }
 }
 

@@ -5,7 +5,7 @@ mod interruptible;
 #[cfg(feature = "tls")]
 mod mongo;
 
-pub use self::connector::{Connector, HandshakeReporter, Target};
+pub use self::connector::{Connector, DrainReporter, HandshakeReporter, Target};
 pub use self::interruptible::Interruptible;
 #[cfg(feature = "tls")]
 pub use self::mongo::{

@@ -2,6 +2,12 @@ use std::sync::Arc;
 
 #[cfg(feature = "tls")]
 use cenote_core::connect::DriverInfo;
+#[cfg(feature = "tls")]
+use cenote_core::error::ConnectionError;
+#[cfg(feature = "tls")]
+use cenote_core::pool::Input;
+#[cfg(feature = "tls")]
+use cenote_core::uri::Credential;
 
 use super::driver::{Observers, PoolDriver};
 use super::handle::Pool;
@@ -110,10 +116,41 @@ impl<R: CurrentRuntime + Network> Pool<R, MongoConnector<R>> {
     pub fn builder(uri: &str) -> Result<Builder<Self>, BuildError> {
         Builder::from_uri(uri)
     }
+}
 
+/// What changes for connections that are opened from now on.
+#[cfg(feature = "tls")]
+impl<R: Network> Pool<R, MongoConnector<R>> {
     /// Appends the metadata of a driver or library that uses this pool to the handshake of connections
     /// that are opened from now on: [`MongoConnector::append_metadata`].
     pub fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.driver().connector().append_metadata(driver)
+    }
+
+    /// Changes the user or the password without an outage, such as before the old password expires: connections are
+    /// opened with `credential` from now on, and those that exist retire. Idle ones are closed at once, with the
+    /// reason `idle`; those in use when they are checked in. The pool is not cleared, and no check-out fails: callers
+    /// that wait get new connections.
+    ///
+    /// Returns at once. [`Snapshot`](cenote_core::pool::Snapshot) tells how many connections there are; the old ones
+    /// are gone when those that were checked out before this call are checked in.
+    ///
+    /// # Errors
+    ///
+    /// A mechanism that is not supported, or a credential that it cannot use; nothing changes then. Whether the server
+    /// accepts it, the next connection tells.
+    ///
+    /// ```no_run
+    /// use cenote_tokio::Credential;
+    ///
+    /// # async fn example(pool: cenote_tokio::Pool) -> Result<(), Box<dyn std::error::Error>> {
+    /// pool.replace_credential(Credential::of_user("app", "n3w s3cret", "admin"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+        self.driver().connector().replace_credential(credential)?;
+        self.driver().feed(Input::RetireConnections);
+        Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::future::Future;
 use std::mem;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -10,17 +11,17 @@ use std::task::Waker;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{ConnectionError, PoolError, Stage, Wait};
+use cenote_core::error::{ConnectionError, Kind, PoolError, Wait};
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, InvalidOptions, PoolOptions, Purpose, Snapshot,
 };
 
 use super::check_out::WaiterKey;
-use super::establish;
 use super::guard::PooledConnection;
-use super::inner::{CheckOutArgs, PoolInner, WaiterSlot};
+use super::inner::{CheckOutArgs, ConnectionTask, PoolInner, WaiterSlot};
 use super::runtime_handle::RuntimeHandle;
 use super::types::{CheckOutResult, PooledSocket, Types};
+use super::{drain, establish};
 use crate::connection::Connector;
 use crate::event::{Notification, Subscribers};
 use crate::failure::{DeferredEffects, FailureHandler};
@@ -346,21 +347,14 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             Action::StartEstablish { id, deadline, background } => {
                 establish::start(self, id, deadline, background);
             }
-            Action::AbortEstablish { id } => {
-                let task = self.lock().opening.get_mut(&id).and_then(|opening| {
-                    opening.is_aborted = true;
-                    opening.task.take()
-                });
-                task.into_iter().for_each(R::abort);
-            }
+            Action::AbortEstablish { id } => self.abort_task(id),
             Action::CloseSocket { id, conn } => {
                 // A connection whose drop panics is closed all the same.
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
                 self.socket_closed(id);
             }
-            Action::StartDrain { id, conn } => self.refuse_drain(id, conn),
-            // The answer was given at once, so there is nothing to stop.
-            Action::AbortDrain { id: _ } => {}
+            Action::StartDrain { id, conn } => drain::start(self, id, conn),
+            Action::AbortDrain { id } => self.abort_task(id),
             Action::Interrupt { id } => {
                 let interrupt = self.lock().interrupts.get(&id).cloned();
                 // A shutdown in a child process would shut down the parent's socket.
@@ -376,18 +370,6 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             }
             Action::Deliver { .. } => unreachable!("delivered under the lock"),
         }
-    }
-
-    /// The connector cannot read late replies yet: the connection is closed, as if it had failed.
-    fn refuse_drain(self: &Arc<Self>, id: ConnId, conn: Box<PooledSocket<R, K>>) {
-        // A connection whose drop panics is closed all the same.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(conn)));
-        let interrupt = self.lock().interrupts.remove(&id);
-        let reason = "the connector cannot read a late reply";
-        let cause = ConnectionError::configuration(Stage::Operation, reason);
-        self.feed(Input::DrainFailed { id, cause });
-        self.notify_if_empty(self.lock());
-        drop(interrupt);
     }
 
     fn notify(&self, notification: Notification) {
@@ -406,6 +388,14 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         drop(interrupt);
     }
 
+    /// A socket was closed by the task that had it.
+    pub(super) fn socket_ended(&self, id: ConnId) {
+        let mut inner = self.lock();
+        let interrupt = inner.interrupts.remove(&id);
+        self.notify_if_empty(inner);
+        drop(interrupt);
+    }
+
     /// Releases the lock, and wakes callers of `close` if there is nothing left to wait for, or nothing but
     /// subscribers and tasks.
     fn notify_if_empty(&self, inner: InnerGuard<'_, R, K>) {
@@ -416,11 +406,43 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         }
     }
 
-    pub(super) fn opening_ended(&self, id: ConnId) {
+    /// Spawns the task that opens a connection or reads its late reply. It removes its entry when it
+    /// [ends](Self::task_ended).
+    pub(super) fn spawn_task(&self, id: ConnId, work: impl Future<Output = ()> + Send + 'static) {
+        // The task may end before its handle is known. It is not spawned under the lock, because a runtime that
+        // has shut down drops it at once.
+        self.lock().tasks.insert(id, ConnectionTask { task: None, is_aborted: false });
+        let task = self.runtime().spawn(work);
+        let unused = match self.lock().tasks.get_mut(&id) {
+            Some(entry) if entry.is_aborted => Some(task),
+            Some(entry) => {
+                entry.task = Some(task);
+                None
+            }
+            None => return drop(task),
+        };
+        unused.into_iter().for_each(R::abort);
+    }
+
+    /// Ends the task of a connection that the pool does not want any more.
+    fn abort_task(&self, id: ConnId) {
+        let task = self.lock().tasks.get_mut(&id).and_then(|entry| {
+            entry.is_aborted = true;
+            entry.task.take()
+        });
+        task.into_iter().for_each(R::abort);
+    }
+
+    /// Whether the pool does not want the connection of a task any more.
+    pub(super) fn is_aborted(&self, id: ConnId) -> bool {
+        self.lock().tasks.get(&id).is_none_or(|entry| entry.is_aborted)
+    }
+
+    pub(super) fn task_ended(&self, id: ConnId) {
         let mut inner = self.lock();
-        let opening = inner.opening.remove(&id);
+        let entry = inner.tasks.remove(&id);
         self.notify_if_empty(inner);
-        drop(opening);
+        drop(entry);
     }
 }
 
@@ -559,6 +581,23 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// What the connector finds wrong with a connection. After a panic the connection is not trusted.
     pub(super) fn fault(&self, connection: &K::Connection) -> Option<ConnectionError> {
         error::fault(|| self.connector.fault(connection))
+    }
+
+    /// Of a connection that cannot be used as it is: after a timeout its reply may still come.
+    #[cold]
+    pub(super) fn health(
+        &self,
+        conn: &PooledSocket<R, K>,
+        cause: ConnectionError,
+    ) -> Health<ConnectionError> {
+        let has_timed_out = matches!(cause.kind(), Kind::NetworkTimeout { .. });
+        let ask = || self.connector.pending_response(&conn.connection);
+        // After a panic the connection is not trusted.
+        let pending = || catch_unwind(AssertUnwindSafe(ask)).unwrap_or_default();
+        match has_timed_out.then(pending).flatten() {
+            Some(request_id) => Health::PendingResponse { request_id, cause },
+            None => Health::Errored(cause),
+        }
     }
 
     pub(super) fn add_interrupt(&self, id: ConnId, interrupt: Arc<Interrupt>) {

@@ -10,7 +10,6 @@ use cenote_core::pool::{ConnId, Input, Instant};
 use super::driver::PoolDriver;
 use super::fork::ForkTrigger;
 use super::fork_guarded::{ForkGuarded, inherited};
-use super::inner::OpeningTask;
 use super::types::PooledSocket;
 use crate::connection::{Connector, HandshakeReporter, Target};
 use crate::failure::FailingPool;
@@ -39,21 +38,9 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
         connection_id: id.number(),
         deadline: deadline.map(Into::into),
         background,
-        runtime: runtime.clone(),
+        runtime,
     };
-    // The task may end before its handle is known; it removes its entry then. It is not spawned under the
-    // lock, because a runtime that has shut down drops it at once.
-    driver.lock().opening.insert(id, OpeningTask { task: None, is_aborted: false });
-    let task = runtime.spawn(establishment.run(target, deadline));
-    let unused = match driver.lock().opening.get_mut(&id) {
-        Some(opening) if opening.is_aborted => Some(task),
-        Some(opening) => {
-            opening.task = Some(task);
-            None
-        }
-        None => return drop(task),
-    };
-    unused.into_iter().for_each(R::abort);
+    driver.spawn_task(id, establishment.run(target, deadline));
 }
 
 /// The task. Dropped without an answer, it answers for itself.
@@ -112,8 +99,7 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
 
     /// The task was aborted, the connector panicked, or the runtime shut down.
     fn answer_for_lost_task(&mut self) {
-        let opening = self.driver.lock().opening.get(&self.id).map(|opening| opening.is_aborted);
-        if opening.unwrap_or(true) || thread::panicking() {
+        if self.driver.is_aborted(self.id) || thread::panicking() {
             let reason = "given up: the task that opened it was aborted or has panicked";
             self.fail(ConnectionError::network(Stage::Tcp, reason));
         } else {
@@ -130,7 +116,7 @@ impl<R: Runtime, K: Connector<R>> Drop for Establishment<R, K> {
         if !self.is_answered {
             self.answer_for_lost_task();
         }
-        self.driver.opening_ended(self.id);
+        self.driver.task_ended(self.id);
     }
 }
 

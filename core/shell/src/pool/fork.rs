@@ -112,7 +112,7 @@ fn forget_parent<R: Runtime, K: Connector<R>>(
     }
     inner.timer.armed = None;
     inner.timer.number += 1;
-    (actions, std::mem::take(&mut inner.opening), inner.timer.waker.take())
+    (actions, std::mem::take(&mut inner.tasks), inner.timer.waker.take())
 }
 
 impl<R: crate::runtime::CurrentRuntime, K: Connector<R>> super::Pool<R, K> {

@@ -20,6 +20,15 @@ impl<R: Runtime, C> ForkGuarded<R, C> {
         Self { process: process::id(), connection: Some(connection), runtime: PhantomData }
     }
 
+    /// The connection, in the process that opened it.
+    pub(super) fn into_inner(mut self) -> Result<C, ConnectionError> {
+        self.check()?;
+        match self.connection.take() {
+            Some(connection) => Ok(connection),
+            None => unreachable!("it is there until it is dropped"),
+        }
+    }
+
     /// Fails in a child of the process that opened the connection. Calls the operating system.
     pub(super) fn check(&self) -> Result<(), ConnectionError> {
         if self.process == process::id() { Ok(()) } else { Err(inherited(Stage::Operation)) }

@@ -345,7 +345,7 @@ impl<R: Runtime, K: Connector<R>> Drop for PooledConnection<R, K> {
         };
         let error = conn.error.take().or_else(interrupted).or_else(unfinished);
         let error = error.or_else(|| self.driver.fault(&conn.connection));
-        let health = error.map_or(Health::Healthy, Health::Errored);
+        let health = error.map_or(Health::Healthy, |cause| self.driver.health(&conn, cause));
         self.driver.check_in(self.id, conn, health);
     }
 }

@@ -26,8 +26,8 @@ pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
     pub(super) waiters: Slab<WaiterEntry<R, K>>,
     pub(super) pending: Pending<R, K>,
     pub(super) timer: TimerState,
-    /// The tasks that open connections, until they end.
-    pub(super) opening: BTreeMap<ConnId, OpeningTask<R>>,
+    /// The tasks that open connections or read late replies, until they end.
+    pub(super) tasks: BTreeMap<ConnId, ConnectionTask<R>>,
     /// Connections that are open.
     pub(super) interrupts: BTreeMap<ConnId, Arc<Interrupt>>,
 }
@@ -46,8 +46,8 @@ pub(super) enum WaiterSlot<R: Runtime, K: Connector<R>> {
     Vacant,
 }
 
-/// A task that opens a connection.
-pub(super) struct OpeningTask<R: Runtime> {
+/// A task that opens a connection or reads its late reply.
+pub(super) struct ConnectionTask<R: Runtime> {
     /// There as soon as the task was spawned.
     pub(super) task: Option<R::Task>,
     /// The pool does not want the connection any more.
@@ -77,7 +77,7 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
             waiters: Slab::new(),
             pending,
             timer: TimerState::default(),
-            opening: BTreeMap::new(),
+            tasks: BTreeMap::new(),
             interrupts: BTreeMap::new(),
         }
     }
@@ -97,9 +97,9 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         snapshot.status == Status::Closed && snapshot.total == 0 && self.pending.closing == 0
     }
 
-    /// Whether it is [empty](Self::is_empty), nothing is being opened, and subscribers were told of all that.
+    /// Whether it is [empty](Self::is_empty), no task has a connection, and subscribers were told of all that.
     pub(super) fn is_drained(&self) -> bool {
-        self.is_empty() && self.opening.is_empty() && self.pending.notifications.is_idle()
+        self.is_empty() && self.tasks.is_empty() && self.pending.notifications.is_idle()
     }
 
     /// Feeds one input. Callers that get an answer by it are put into `wakes`.

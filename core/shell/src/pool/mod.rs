@@ -23,6 +23,7 @@ mod build;
 mod check_out;
 mod close;
 mod collector;
+mod drain;
 mod driver;
 mod establish;
 mod failure;

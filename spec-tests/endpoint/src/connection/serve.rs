@@ -111,17 +111,22 @@ impl Connection {
     }
 
     fn verdict(&self, hub: &mut Hub<'_>, known: &Definition, request: &Request) -> Verdict {
-        let World { fail_point, entropy, .. } = &mut *hub.world;
+        let World { fail_point, entropy, topology, .. } = &mut *hub.world;
         let verdict = fail_point.judge(known, self.session.app_name.as_deref(), entropy);
         let mut verdict = verdict.unwrap_or_default();
-        verdict.block = verdict.block.or_else(|| slow::time_of(request));
-        // A command that has less time than it has to wait fails when its own is up.
+        let work = slow::time_of(request);
+        // A command that has less time than it takes fails: one that works when its time is up, and one that a fail
+        // point blocks when that ends, as on a mongod; a mongos does not wait for that.
         let time = request.whole("maxTimeMS").ok().flatten().filter(|time| *time > 0);
         let time = time.and_then(|time| u64::try_from(time).ok()).map(Duration::from_millis);
-        if let (Some(block), Some(time)) = (verdict.block, time) {
+        let block = verdict.block.or(work);
+        verdict.block = block;
+        if let (Some(block), Some(time)) = (block, time) {
             if time < block {
+                let is_blocked = work.is_none() && !topology.is_router();
+                let until = if is_blocked { block } else { time };
                 let error = Some(code::MAX_TIME_MS_EXPIRED);
-                verdict = Verdict { block: Some(time), error, ..Verdict::default() };
+                verdict = Verdict { block: Some(until), error, ..Verdict::default() };
             }
         }
         verdict

@@ -120,13 +120,15 @@ fn a_blocked_command_waits_before_anything_else_happens() {
 }
 
 #[test]
-fn a_blocked_command_with_less_time_fails_when_that_is_up() {
+fn a_blocked_command_with_less_time_fails_when_the_block_ends() {
     let mut world = World::seeded();
     let id = world.connect();
     let data = doc! { "failCommands": ["ping"], "blockConnection": true, "blockTimeMS": 500 };
     set(&mut world, "alwaysOn", data);
     world.send(id, "admin", &rawdoc! { "ping": 1, "maxTimeMS": 100 }, Flags::NONE);
-    world.pass_ms(100);
+    world.pass_ms(499);
+    assert!(world.answer(id).is_none(), "a mongod waits for the fail point");
+    world.pass_ms(1);
     assert_eq!(world.answer(id).unwrap().body.get_i32("code").unwrap(), 50);
 }
 

@@ -83,6 +83,22 @@ impl<R: Network> Messages<R> {
         drive(runtime, stream, limit, |io| transport.read(io)).await
     }
 
+    /// Reads the reply that is still to come and discards it, however long that takes. `on_bytes` is called whenever
+    /// some of it was read.
+    pub(super) async fn drain(&mut self, on_bytes: impl Fn()) -> Result<(), TransportError> {
+        let Self { runtime, stream, transport } = self;
+        let read = |io: &mut PollIo<'_, '_, R::Stream>| {
+            let step = transport.read_message(io);
+            if let Err(TransportError::Io(error)) = &step {
+                if error.kind() == ErrorKind::Interrupted {
+                    on_bytes();
+                }
+            }
+            step
+        };
+        drive(runtime, stream, Limit::each(None), read).await.map(drop)
+    }
+
     /// What was wrong with the connection while it was idle, as far as is known at this moment.
     #[cold]
     pub(super) fn idle_fault(&mut self) -> Option<ConnectionError> {

@@ -1,9 +1,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions, ServerApi};
-use cenote_core::uri::ConnectionString;
+use cenote_core::error::ConnectionError;
+use cenote_core::uri::{ConnectionString, Credential};
 
-/// What hello says, with the client metadata, which may grow while a pool is in use.
+/// What hello and authentication say: the client metadata may grow and the credential may change while a pool is in
+/// use.
 pub(super) struct ClientMetadataStore(Mutex<Stored>);
 
 struct Stored {
@@ -32,6 +34,16 @@ impl ClientMetadataStore {
         let Stored { options, monitoring, .. } = &mut *self.lock();
         Arc::make_mut(options).server_api = Some(api);
         *monitoring = Arc::new(options.for_monitor());
+    }
+
+    /// For connections that are opened from now on.
+    pub(super) fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+        let Stored { options, .. } = &mut *self.lock();
+        let mut replaced = EstablishOptions::clone(options);
+        replaced.credential = Some(credential);
+        replaced.check_credential()?;
+        *options = Arc::new(replaced);
+        Ok(())
     }
 
     /// Returns whether the driver is new.

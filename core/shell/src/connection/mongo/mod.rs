@@ -30,7 +30,7 @@ use std::sync::Arc;
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{ClientMetadata, DriverInfo, EstablishOptions, ServerApi};
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::uri::ConnectionString;
+use cenote_core::uri::{ConnectionString, Credential};
 use rustls::{ClientConfig, ClientConnection};
 
 use self::handshake::handshake;
@@ -38,7 +38,7 @@ use self::limit::Limit;
 use self::messages::Messages;
 use self::resolve::Resolver;
 use self::settings::Settings;
-use super::connector::{Connector, HandshakeReporter, Target};
+use super::connector::{Connector, DrainReporter, HandshakeReporter, Target};
 use crate::builder::FromUri;
 use crate::interrupt::Interrupter;
 use crate::platform::request_ids;
@@ -156,6 +156,17 @@ impl<R> MongoConnector<R> {
         self.settings.append_metadata(driver)
     }
 
+    /// Authenticates connections that are opened from now on, by this connector and its clones, as `credential` says.
+    /// Connections that are open stay as they are: [`Pool::replace_credential`](crate::pool::Pool::replace_credential)
+    /// also retires those.
+    ///
+    /// # Errors
+    ///
+    /// A mechanism that is not supported, or a credential that it cannot use; nothing changes then.
+    pub fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+        self.settings.replace_credential(credential)
+    }
+
     /// The options of hello for a monitor's connection that is opened now.
     #[must_use]
     pub fn monitor_options(&self) -> Arc<EstablishOptions> {
@@ -261,6 +272,27 @@ impl<R: Network> Connector<R> for MongoConnector<R> {
 
     fn idle_fault(&self, connection: &mut R::Connection) -> Option<ConnectionError> {
         connection.idle_fault()
+    }
+
+    fn pending_response(&self, connection: &R::Connection) -> Option<i32> {
+        connection.pending_response()
+    }
+
+    async fn drain(
+        &self,
+        runtime: R,
+        connection: R::Connection,
+        reporter: DrainReporter,
+    ) -> Result<R::Connection, ConnectionError> {
+        let failed = |error| ConnectionError::network(Stage::Operation, error);
+        let mut connection = connection.reopen(&runtime).map_err(failed)?;
+        let drained = connection.messages.drain(|| reporter.bytes_read()).await;
+        drained.map_err(|error| error.at(Stage::Operation))?;
+        if !connection.is_reusable() {
+            let reason = "more has come than the late reply";
+            return Err(ConnectionError::protocol(Stage::Operation, reason));
+        }
+        R::Connection::from_opened(connection).map_err(failed)
     }
 
     fn interrupter(&self, connection: &R::Connection) -> Option<Interrupter> {

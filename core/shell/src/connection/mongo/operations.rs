@@ -57,6 +57,16 @@ pub trait OpenedConnection<R: Network>: Send + Sized + 'static {
     /// As [`Connector::idle_fault`](crate::connection::Connector::idle_fault).
     fn idle_fault(&mut self) -> Option<ConnectionError>;
 
+    /// As [`Connector::pending_response`](crate::connection::Connector::pending_response).
+    fn pending_response(&self) -> Option<i32>;
+
+    /// Gives it back to the runtime, where its late reply is read.
+    ///
+    /// # Errors
+    ///
+    /// Those of the operating system.
+    fn reopen(self, runtime: &R) -> io::Result<Connection<R>>;
+
     /// As [`Connector::interrupter`](crate::connection::Connector::interrupter).
     fn interrupter(&self) -> Option<Interrupter> {
         None
@@ -72,10 +82,32 @@ impl<R: Network> OpenedConnection<R> for Connection<R> {
         self.messages.transport.is_reusable()
     }
 
+    fn pending_response(&self) -> Option<i32> {
+        self.messages.transport.pending_response()
+    }
+
+    fn reopen(self, _runtime: &R) -> io::Result<Self> {
+        Ok(self)
+    }
+
     #[inline]
     fn idle_fault(&mut self) -> Option<ConnectionError> {
         let is_silent = R::is_readable(&self.messages.stream) == Some(false);
         if is_silent { None } else { self.messages.idle_fault() }
+    }
+}
+
+impl<R: Network> ConnectionParts<R> {
+    /// The parts of a connection, with the socket on `runtime`.
+    #[must_use]
+    pub const fn new(
+        runtime: R,
+        stream: R::Stream,
+        transport: Transport,
+        description: Box<ConnectionDescription>,
+        timeouts: CommandTimeouts,
+    ) -> Self {
+        Self { runtime, stream, transport, description, timeouts }
     }
 }
 
@@ -105,6 +137,13 @@ impl<R: Network> Connection<R> {
     #[must_use]
     pub fn is_reusable(&self) -> bool {
         OpenedConnection::is_reusable(self)
+    }
+
+    /// Puts it together again, as [`into_parts`](Self::into_parts) took it apart.
+    #[must_use]
+    pub fn from_parts(parts: ConnectionParts<R>) -> Self {
+        let ConnectionParts { runtime, stream, transport, description, timeouts } = parts;
+        Self::new(Messages { runtime, stream, transport }, description, timeouts)
     }
 
     /// The socket and the state of the protocol on it.

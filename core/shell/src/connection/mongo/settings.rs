@@ -7,7 +7,7 @@ use cenote_core::connect::{
 };
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::ServiceId;
-use cenote_core::uri::{ConnectionString, ProxyOptions};
+use cenote_core::uri::{ConnectionString, Credential, ProxyOptions};
 use cenote_core::wire::{Compressor, CompressorId, MessageLimit, ZlibLevel};
 
 use super::limit::Limit;
@@ -53,6 +53,13 @@ impl Settings {
 
     pub(super) fn append_metadata(&self, driver: DriverInfo) -> bool {
         self.metadata.append(driver)
+    }
+
+    /// For connections that are opened from now on. Keys of the old password are forgotten.
+    pub(super) fn replace_credential(&self, credential: Credential) -> Result<(), ConnectionError> {
+        self.metadata.replace_credential(credential)?;
+        *self.scram() = ScramCache::default();
+        Ok(())
     }
 
     pub(super) fn declare(&self, api: ServerApi) {

@@ -111,6 +111,13 @@ impl Transport {
         self.channel.is_reusable()
     }
 
+    /// The request whose only reply is still to come, after it was written:
+    /// [`Exchange::pending_response`].
+    #[must_use]
+    pub fn pending_response(&self) -> Option<i32> {
+        self.channel.pending_response()
+    }
+
     /// Whether a request is begun and not yet [written](Self::write).
     #[must_use]
     pub fn is_writing(&self) -> bool {
