@@ -88,7 +88,11 @@ pub(crate) async fn live(plan: Plan, log: Shared, clock: ClientClock) -> Result<
             pool: pool.clone(),
             rng: rng.fork(),
             log: Arc::clone(&log),
-            wait: plan.options.wait_queue_timeout.unwrap_or(plan.active + CONNECT_TIMEOUT),
+            wait: match plan.options.wait_queue_timeout {
+                Some(wait) => wait,
+                None => plan.active + CONNECT_TIMEOUT + plan.late_replies(),
+            },
+            keeps_late_replies: !plan.late_replies().is_zero(),
         };
         tasks.spawn_local(task.work(began + plan.active));
     }
@@ -184,6 +188,19 @@ struct Task {
     wait: Duration,
     /// What is added to limits that may pass in a jump of the clock.
     grace: Duration,
+    /// Whether a connection whose command has timed out may be handed out again.
+    keeps_late_replies: bool,
+}
+
+/// What a command was answered with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Its own reply, which may be a refusal.
+    Own,
+    /// None yet.
+    Late,
+    /// None: the connection is broken.
+    Broken,
 }
 
 impl Task {
@@ -248,14 +265,16 @@ impl Task {
             if answer.is_none() && patience.is_none() {
                 return Err(format!("a command was not answered in {limit:?}"));
             }
-            if answer == Some(false) {
-                self.log.lock().expect("no panic").failed_commands += 1;
+            if answer == Some(Answer::Own) {
+                continue;
             }
-            if !answer.unwrap_or(false) {
+            let mut log = self.log.lock().expect("no panic");
+            log.failed_commands += u64::from(answer.is_some());
+            if answer != Some(Answer::Late) || !self.keeps_late_replies {
                 // It failed or was abandoned: this connection must not be used again.
-                self.log.lock().expect("no panic").spent.insert(connection.id());
-                break;
+                log.spent.insert(connection.id());
             }
+            break;
         }
         if self.rng.chance(30) {
             sleep(self.rng.milliseconds(0, 200)).await;
@@ -267,18 +286,27 @@ impl Task {
     }
 }
 
-/// Whether it was answered; the reply to another connection must not be one.
-pub(crate) async fn ask_back(connection: &mut PooledConnection<Simulated>) -> bool {
+/// The reply to another connection must not be an answer.
+pub(crate) async fn ask_back(connection: &mut PooledConnection<Simulated>) -> Answer {
     let command = rawdoc! { "whatsmyuri": 1 };
     let reply = connection.run(|socket| socket.connection.command("admin", &command)).await;
     match reply {
         Ok(reply) => {
             let you = reply.get_str("you").expect("an address");
             assert_eq!(you, connection.address, "the reply to another connection");
-            true
+            Answer::Own
         }
-        Err(OperationError::Connection(error)) => matches!(error.kind(), Kind::Command(_)),
-        Err(_) => false,
+        Err(OperationError::Connection(error)) => match error.kind() {
+            Kind::Command(_) => Answer::Own,
+            Kind::NetworkTimeout { .. } => Answer::Late,
+            Kind::Network
+            | Kind::NotSent { .. }
+            | Kind::Protocol
+            | Kind::Configuration
+            | Kind::Local
+            | _ => Answer::Broken,
+        },
+        Err(_) => Answer::Broken,
     }
 }
 

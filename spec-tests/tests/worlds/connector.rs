@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::uri::ConnectionString;
+use cenote_shell::connection::DrainReporter;
 use cenote_shell::runtime::{CurrentRuntime as _, timeout_at};
 use cenote_tokio::{Connection, Connector, HandshakeReporter, MongoConnector, Target, Tokio};
 use tokio::time::Instant;
@@ -70,6 +71,21 @@ impl Connector<Tokio> for Simulated {
         let address = stream.local_addr().expect("an address").to_string();
         let connection = self.mongo.establish(stream, &target, &progress).await?;
         Ok(Socket { connection, address, _counted: counted })
+    }
+
+    fn pending_response(&self, socket: &Socket) -> Option<i32> {
+        self.mongo.pending_response(&socket.connection)
+    }
+
+    async fn drain(
+        &self,
+        runtime: Tokio,
+        socket: Socket,
+        reporter: DrainReporter,
+    ) -> Result<Socket, ConnectionError> {
+        let Socket { connection, address, _counted } = socket;
+        let connection = self.mongo.drain(runtime, connection, reporter).await?;
+        Ok(Socket { connection, address, _counted })
     }
 
     fn fault(&self, socket: &Socket) -> Option<ConnectionError> {

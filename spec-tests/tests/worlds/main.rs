@@ -42,7 +42,7 @@ fn everything_asked_is_answered_and_everything_opened_is_closed() {
 }
 
 /// Events, how connections and requests end, and faults: all must be met somewhere.
-const KINDS: [&str; 22] = [
+const KINDS: [&str; 25] = [
     "ConnectionPoolCreated",
     "ConnectionPoolReady",
     "ConnectionPoolCleared",
@@ -56,6 +56,9 @@ const KINDS: [&str; 22] = [
     "ConnectionCheckOutStarted",
     "ConnectionCheckedOut",
     "ConnectionCheckedIn",
+    "ConnectionPendingResponseFailed",
+    "ConnectionPendingResponseStarted",
+    "ConnectionPendingResponseSucceeded",
     "failed: connectionError",
     "failed: timeout",
     "interrupted",
@@ -89,7 +92,10 @@ fn told(lived: &world::Lived) -> Vec<&str> {
     lived
         .events
         .iter()
-        .map(|event| event.split("expected a reply").next().unwrap_or(event))
+        .map(|event| {
+            let event = event.split("expected a reply").next().unwrap_or(event);
+            event.split("request ID=").next().unwrap_or(event)
+        })
         .collect()
 }
 

@@ -114,6 +114,9 @@ impl Plan {
             monitor_errs: true,
             rng: rng.fork(),
         };
+        if seed % 2 == 1 {
+            plan.options = plan.options.with_experimental_pending_response(true);
+        }
         let mut at = rng.milliseconds(0, 1_000);
         while at < active {
             if rng.chance(15) {
@@ -158,6 +161,12 @@ impl Plan {
             at = until + rng.milliseconds(100, 1_000);
         }
         plan
+    }
+
+    /// How much longer things may take where late replies are read.
+    pub(crate) fn late_replies(&self) -> Duration {
+        let keeps = self.options.experimental_pending_response == Some(true);
+        if keeps { Duration::from_secs(30) } else { Duration::ZERO }
     }
 
     pub(crate) fn has_pauses(&self) -> bool {

@@ -7,7 +7,7 @@ use cenote_tokio::Pool;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::app;
+use crate::app::{self, Answer};
 use crate::connector::Simulated;
 use crate::plan::Plan;
 
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// As many as the pool has connections, and some more, are served; and the minimum is there.
 pub(crate) async fn recover(plan: &Plan, pool: &Pool<Simulated>) -> Result<(), String> {
-    let limit = Instant::now() + LIMIT;
+    let limit = Instant::now() + LIMIT + plan.late_replies();
     let mut tasks = JoinSet::new();
     for _ in 0..plan.options.max_pool_size.unwrap_or(1) + 2 {
         let pool = pool.clone();
@@ -43,7 +43,7 @@ pub(crate) async fn recover(plan: &Plan, pool: &Pool<Simulated>) -> Result<(), S
 
 async fn is_served(pool: &Pool<Simulated>) -> bool {
     match pool.check_out().await {
-        Ok(mut connection) => app::ask_back(&mut connection).await,
+        Ok(mut connection) => app::ask_back(&mut connection).await == Answer::Own,
         Err(_) => false,
     }
 }
