@@ -22,6 +22,7 @@ on_all_runtimes!(
     a_timeout_error_shows_what_timed_out,
     a_command_needs_the_round_trip_that_the_monitor_has_measured,
     monitors_have_no_operation_timeout,
+    absurd_timeouts_are_no_limit_or_are_ignored,
 );
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -214,6 +215,19 @@ fn a_command_needs_the_round_trip_that_the_monitor_has_measured(shell: Shell) {
     world.ping();
     assert_eq!((world.count("ConnectionCreated"), world.count("ConnectionClosed")), (1, 0));
     world.client.close();
+}
+
+/// The longest that the option can have, and one that it cannot have.
+fn absurd_timeouts_are_no_limit_or_are_ignored(shell: Shell) {
+    let only = standalone();
+    slow(&only, "ping", 100);
+    for options in ["timeoutMS=9223372036854775807", "timeoutMS=-5", "timeoutMS=2e3"] {
+        let world = World::of(shell, &[&only], options);
+        world.ping();
+        let longest = OperationOptions::new().with_timeout(Duration::MAX);
+        world.client.command_with("admin", &a_ping(), longest).expect("no limit");
+        world.client.close();
+    }
 }
 
 // CS-16: they have connectTimeoutMS.
