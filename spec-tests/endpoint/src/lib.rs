@@ -58,6 +58,7 @@ mod hello;
 mod hostile_texts;
 mod listen;
 mod mangle;
+mod observer;
 mod output;
 mod refusal;
 mod replies;

@@ -28,6 +28,7 @@ pub(super) mod code {
     pub(in super::super) const ILLEGAL_OPERATION: i32 = 20;
     pub(in super::super) const INVALID_BSON: i32 = 22;
     pub(in super::super) const NAMESPACE_NOT_FOUND: i32 = 26;
+    pub(in super::super) const INDEX_NOT_FOUND: i32 = 27;
     pub(in super::super) const CURSOR_NOT_FOUND: i32 = 43;
     pub(in super::super) const NAMESPACE_EXISTS: i32 = 48;
     pub(in super::super) const MAX_TIME_MS_EXPIRED: i32 = 50;
@@ -59,7 +60,7 @@ pub(super) mod code {
 }
 
 /// The names of codes, those that fail points are often told to give included.
-const NAMES: [(i32, &str); 61] = [
+const NAMES: [(i32, &str); 62] = [
     (1, "InternalError"),
     (2, "BadValue"),
     (6, "HostUnreachable"),
@@ -75,6 +76,7 @@ const NAMES: [(i32, &str); 61] = [
     (20, "IllegalOperation"),
     (22, "InvalidBSON"),
     (26, "NamespaceNotFound"),
+    (27, "IndexNotFound"),
     (43, "CursorNotFound"),
     (48, "NamespaceExists"),
     (50, "MaxTimeMSExpired"),

@@ -7,6 +7,7 @@ use bson::RawDocument;
 
 use super::connection::{Connection, Hub};
 use super::fault::{Ending, FaultId, Script};
+use super::observer::Observer;
 use super::output::{ConnectionId, Output, Peer};
 use super::refusal::Refusal;
 use super::session::Session;
@@ -233,6 +234,12 @@ impl Server {
         self.shut_down = true;
         self.listen();
         self.break_connections(now, Ending::Close, None);
+    }
+
+    /// Calls `observer` with each command that comes from now on, before the server runs it: the document with
+    /// `$db`, without the documents that came beside it. The observer must not call the server.
+    pub fn observe_commands(&mut self, observer: impl FnMut(&RawDocument) + Send + Sync + 'static) {
+        self.world.observer = Observer::new(observer);
     }
 
     /// What the server has seen so far.

@@ -11,6 +11,7 @@ use super::data::{Cursors, Store};
 use super::entropy::Entropy;
 use super::fail_point::FailPoint;
 use super::faults::Faults;
+use super::observer::Observer;
 use super::output::ConnectionId;
 use super::settings::{Limits, Settings, SettingsError};
 use super::statistics::Statistics;
@@ -29,6 +30,7 @@ pub(super) struct World {
     /// A reply that waits to be sent on another connection, and its own connection.
     pub(super) crossed: Option<(ConnectionId, Vec<u8>)>,
     pub(super) statistics: Statistics,
+    pub(super) observer: Observer,
     pub(super) request_ids: RequestIds,
     pub(super) options: Options,
 }
@@ -67,6 +69,7 @@ impl World {
             faults,
             crossed: None,
             statistics: Statistics::default(),
+            observer: Observer::default(),
             request_ids: RequestIds::default(),
             options: Options {
                 address: settings.address,

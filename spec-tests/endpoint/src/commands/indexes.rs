@@ -39,6 +39,29 @@ pub(super) fn create_indexes(context: &mut Context<'_>) -> Result<Answer, Refusa
     }))
 }
 
+/// One by its name, or `*` for all but that of `_id`.
+pub(super) fn drop_indexes(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let namespace = namespace(context.request)?;
+    let Some(name) = context.request.text("index")? else {
+        return Err(mismatch("dropIndexes.index", "string"));
+    };
+    let dropped = context.world.store.change(&namespace, |collection| {
+        let before = count(collection);
+        (collection.drop_indexes(name) || name == "*").then_some(before)
+    });
+    match dropped {
+        None => {
+            let message = format!("ns not found {namespace}");
+            Err(Refusal::new(code::NAMESPACE_NOT_FOUND, message))
+        }
+        Some(None) => {
+            let message = format!("index not found with name [{name}]");
+            Err(Refusal::new(code::INDEX_NOT_FOUND, message))
+        }
+        Some(Some(before)) => Ok(Answer::Reply(rawdoc! { "nIndexesWas": before })),
+    }
+}
+
 pub(super) fn list_indexes(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     let namespace = namespace(context.request)?;
     let Some(collection) = context.world.store.get(&namespace) else {

@@ -114,8 +114,12 @@ static DEFINITIONS: &[Definition] = &[
     Definition::new("insert", write::insert).needing(Needs::Primary),
     Definition::new("update", update::update).needing(Needs::Primary),
     Definition::new("delete", write::delete).needing(Needs::Primary),
+    Definition::new("findAndModify", update::find_and_modify)
+        .also_called(&["findandmodify"])
+        .needing(Needs::Primary),
     Definition::new("find", read::find).needing(Needs::Data),
     Definition::new("count", read::count_documents).needing(Needs::Data),
+    Definition::new("distinct", read::distinct).needing(Needs::Data),
     Definition::new("aggregate", read::aggregate).needing(Needs::Data),
     Definition::new("getMore", cursors::get_more),
     Definition::new("killCursors", cursors::kill_cursors),
@@ -123,6 +127,7 @@ static DEFINITIONS: &[Definition] = &[
     Definition::new("drop", catalog::drop_collection).needing(Needs::Primary),
     Definition::new("dropDatabase", catalog::drop_database).needing(Needs::Primary),
     Definition::new("createIndexes", indexes::create_indexes).needing(Needs::Primary),
+    Definition::new("dropIndexes", indexes::drop_indexes).needing(Needs::Primary),
     Definition::new("listIndexes", indexes::list_indexes).needing(Needs::Data),
     Definition::new("listCollections", catalog::list_collections).needing(Needs::Data),
     Definition::new("listDatabases", catalog::list_databases).in_admin().needing(Needs::Data),

@@ -1,12 +1,14 @@
 //! Commands that read documents.
 
+use std::collections::{BTreeMap, VecDeque};
+
 use bson::raw::{RawArray, RawDocumentBuf};
 use bson::{RawBsonRef, RawDocument, rawdoc};
 
 use super::cursors::{first_batch, give};
 use super::sort::sort;
 use super::{Answer, Context, namespace};
-use crate::data::{Filter, Source};
+use crate::data::{self, Filter, Namespace, Source};
 use crate::refusal::{Refusal, code};
 use crate::request::{self, Request, first_key, mismatch, whole};
 
@@ -44,14 +46,48 @@ pub(super) fn count_documents(context: &mut Context<'_>) -> Result<Answer, Refus
     Ok(Answer::Reply(rawdoc! { "n": int(found) }))
 }
 
+/// The different values of a field; not of one below it, nor of the elements of an array.
+pub(super) fn distinct(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let request = context.request;
+    let namespace = namespace(request)?;
+    let filter = filter(request, "query")?;
+    let Some(key) = request.text("key")? else { return Err(mismatch("distinct.key", "string")) };
+    if key.contains('.') {
+        let message = format!("this server cannot do 'distinct' of '{key}', which is a path");
+        return Err(Refusal::new(code::NOT_IMPLEMENTED, message));
+    }
+    let collection = context.world.store.get(&namespace).into_iter();
+    let found = collection.flat_map(|collection| collection.scan(&filter, 0));
+    let mut values = BTreeMap::new();
+    for (_, document) in found {
+        if let Some(value) = request::get(document, key)? {
+            values.entry(data::key(value)).or_insert(value);
+        }
+    }
+    let values: bson::raw::RawArrayBuf = values.into_values().collect();
+    Ok(Answer::Reply(rawdoc! { "values": values }))
+}
+
+/// This server keeps no list of sessions.
+fn list_local_sessions(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let database = context.request.database.clone().unwrap_or_default();
+    let namespace = Namespace { database, collection: "$cmd.aggregate".to_owned() };
+    give(context, namespace, Source::Made(VecDeque::new()), 0, true)
+}
+
 /// What drivers need to count, and a little more: `$match`, `$skip`, `$limit` in this order, and
 /// then `$group` into one group that is counted, or `$count`.
 pub(super) fn aggregate(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     let request = context.request;
-    let namespace = namespace(request)?;
     let Some(RawBsonRef::Array(pipeline)) = request.get("pipeline")? else {
         return Err(mismatch("aggregate.pipeline", "array"));
     };
+    let first = pipeline.into_iter().next().and_then(Result::ok);
+    let first = first.and_then(RawBsonRef::as_document).map(first_key);
+    if request.first().and_then(whole) == Some(1) && first == Some("$listLocalSessions") {
+        return list_local_sessions(context);
+    }
+    let namespace = namespace(request)?;
     let Some(options) = request.document("cursor")? else {
         let message = "The 'cursor' option is required, except for aggregate with the explain \
                        argument";
@@ -75,7 +111,7 @@ pub(super) fn aggregate(context: &mut Context<'_>) -> Result<Answer, Refusal> {
 
 fn count_in(
     context: &Context<'_>,
-    namespace: &crate::data::Namespace,
+    namespace: &Namespace,
     filter: &Filter,
     skip: u64,
     limit: u64,
@@ -196,7 +232,7 @@ pub(super) fn count(request: &Request, key: &str) -> Result<Option<u64>, Refusal
 }
 
 /// What would change the result, and is not done here.
-fn refuse_unless_empty(request: &Request, keys: &[&str]) -> Result<(), Refusal> {
+pub(super) fn refuse_unless_empty(request: &Request, keys: &[&str]) -> Result<(), Refusal> {
     for key in keys {
         if request.document(key)?.is_some_and(|document| !document.is_empty()) {
             let message = format!("this server cannot do '{key}'");

@@ -3,6 +3,7 @@
 use bson::raw::{RawArrayBuf, RawDocumentBuf, cstr};
 use bson::{RawBson, RawBsonRef, RawDocument, rawdoc};
 
+use super::read::{filter, refuse_unless_empty};
 use super::write::{batch, full, insert_one, ordered, write_error, written};
 use super::{Answer, Context, namespace};
 use crate::data::{Collection, Filter, Namespace, Update};
@@ -38,6 +39,47 @@ pub(super) fn update(context: &mut Context<'_>) -> Result<Answer, Refusal> {
         reply.append(cstr!("upserted"), upserted);
     }
     Ok(written(reply, errors))
+}
+
+/// Changes or removes the first document that fits, and returns it as it was.
+pub(super) fn find_and_modify(context: &mut Context<'_>) -> Result<Answer, Refusal> {
+    let request = context.request;
+    let namespace = namespace(request)?;
+    refuse_unless_empty(request, &["sort", "fields"])?;
+    for key in ["new", "upsert"] {
+        if request.boolean(key)? == Some(true) {
+            let message = format!("this server cannot do '{key}' in findAndModify");
+            return Err(Refusal::new(code::NOT_IMPLEMENTED, message));
+        }
+    }
+    let query = filter(request, "query")?;
+    let remove = request.boolean("remove")? == Some(true);
+    let update = match request.get("update")? {
+        Some(update) if !remove => Some(Update::read(update)?),
+        None if remove => None,
+        Some(_) | None => {
+            let message = "Either an update or remove=true must be specified";
+            return Err(Refusal::new(code::FAILED_TO_PARSE, message));
+        }
+    };
+    let collection = context.world.store.get(&namespace);
+    let first = collection.and_then(|it| it.scan(&query, 0).next());
+    let Some(old) = first.map(|(_, document)| document.clone()) else {
+        let nothing = rawdoc! { "n": 0, "updatedExisting": false };
+        let value = RawBson::Null;
+        return Ok(Answer::Reply(rawdoc! { "lastErrorObject": nothing, "value": value }));
+    };
+    let mut last = rawdoc! { "n": 1 };
+    match update {
+        Some(update) => {
+            change_all(context.world, &namespace, &query, &update, false)?;
+            last.append(cstr!("updatedExisting"), true);
+        }
+        None => {
+            context.world.store.change(&namespace, |it| it.remove(&query, true));
+        }
+    }
+    Ok(Answer::Reply(rawdoc! { "lastErrorObject": last, "value": old }))
 }
 
 #[derive(Default)]

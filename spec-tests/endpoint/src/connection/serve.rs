@@ -56,6 +56,7 @@ impl Connection {
     /// Runs a received command: first permission, then faults, then fail points.
     pub(super) fn serve(&mut self, hub: &mut Hub<'_>, request: Request) {
         let known = commands::find(&request.name);
+        hub.world.observer.see(&request.body);
         let statistics = &mut hub.world.statistics;
         match known {
             Some(known) => *statistics.commands.entry(known.name).or_default() += 1,

@@ -52,6 +52,18 @@ impl Collection {
         is_new
     }
 
+    /// Forgets the index of this name, or with `*` all beside the one of `_id`. Whether there was one.
+    pub(in super::super) fn drop_indexes(&mut self, name: &str) -> bool {
+        let before = self.indexes.len();
+        let bytes = &mut self.bytes;
+        self.indexes.retain(|other, key| {
+            let stays = name != "*" && other != name;
+            *bytes -= if stays { 0 } else { Self::cost(key) };
+            stays
+        });
+        self.indexes.len() < before
+    }
+
     /// What a document will take.
     pub(in super::super) fn cost(document: &RawDocument) -> usize {
         2 * document.as_bytes().len() + DOCUMENT

@@ -14,7 +14,7 @@ pub(super) use self::collection::{Collection, Rejection};
 pub(super) use self::cursor::{Cursor, Cursors, Source};
 pub(super) use self::filter::Filter;
 pub(super) use self::update::Update;
-pub(super) use self::value::compare;
+pub(super) use self::value::{compare, key};
 
 /// A collection's full name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use bson::{Bson, RawBsonRef};
 
 /// Bytes that two values share when they are the same: 1, 1.0 and 1 as a long are. Within
 /// documents and arrays only numbers of the same type are.
-pub(super) fn key(value: RawBsonRef<'_>) -> Vec<u8> {
+pub(in super::super) fn key(value: RawBsonRef<'_>) -> Vec<u8> {
     match Number::of(value) {
         Some(Number::Whole(whole)) => [&[b'n'][..], &whole.to_le_bytes()].concat(),
         Some(Number::Real(real)) => [&[b'r'][..], &real.to_bits().to_le_bytes()].concat(),

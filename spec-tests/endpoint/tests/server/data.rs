@@ -1,5 +1,7 @@
 //! Documents and cursors, and which connections may use them.
 
+use std::sync::{Arc, Mutex};
+
 use bson::raw::RawArrayBuf;
 use bson::{Document, RawDocumentBuf, rawdoc};
 use cenote_core::wire::Flags;
@@ -199,6 +201,82 @@ fn documents_are_deleted_and_updated() {
     assert_eq!(batch(&found).0, [1, 3]);
     let found = world.good(id, "test", &rawdoc! { "find": "birds" });
     assert_eq!(batch(&found).0, [1, 2, 3, 9]);
+}
+
+#[test]
+fn a_document_is_found_and_modified() {
+    let (mut world, id) = with_birds(3);
+    let modify = |rest: RawDocumentBuf| {
+        let mut command = rawdoc! { "findAndModify": "birds", "query": { "even": true } };
+        rest.iter().flatten().for_each(|(key, value)| command.append(key, value));
+        command
+    };
+    let reply = world.good(id, "test", &modify(rawdoc! { "update": { "$set": { "age": 1 } } }));
+    assert_eq!(reply.get_document("value").unwrap(), &bson::doc! { "_id": 0, "even": true });
+    let reply = world.good(id, "test", &modify(rawdoc! { "remove": true }));
+    let old = bson::doc! { "_id": 0, "even": true, "age": 1 };
+    assert_eq!(reply.get_document("value").unwrap(), &old);
+    let found = world.good(id, "test", &rawdoc! { "find": "birds" });
+    assert_eq!(batch(&found).0, [1, 2]);
+    let none = rawdoc! { "findAndModify": "birds", "query": { "_id": 9 }, "remove": true };
+    assert_eq!(world.good(id, "test", &none).get("value"), Some(&bson::Bson::Null));
+    let both = modify(rawdoc! { "remove": true, "update": { "even": false } });
+    assert_eq!(world.refused(id, "test", &both), 9);
+    assert_eq!(world.refused(id, "test", &modify(rawdoc! {})), 9);
+    assert_eq!(world.refused(id, "test", &modify(rawdoc! { "remove": true, "new": true })), 238);
+}
+
+#[test]
+fn values_are_listed_once() {
+    let (mut world, id) = with_birds(4);
+    let distinct = |key: &str| rawdoc! { "distinct": "birds", "key": key, "query": {} };
+    let reply = world.good(id, "test", &distinct("even"));
+    assert_eq!(reply.get_array("values").unwrap(), &vec![false.into(), true.into()]);
+    let reply = world.good(id, "test", &distinct("age"));
+    assert!(reply.get_array("values").unwrap().is_empty());
+    assert_eq!(world.refused(id, "test", &distinct("a.b")), 238);
+}
+
+#[test]
+fn indexes_are_created_and_dropped() {
+    let (mut world, id) = with_birds(0);
+    let drop = |index: &str| rawdoc! { "dropIndexes": "birds", "index": index };
+    assert_eq!(world.refused(id, "test", &drop("*")), 26);
+    for name in ["x_1", "y_1", "z_1"] {
+        let indexes: RawArrayBuf =
+            [rawdoc! { "name": name, "key": { "x": 1 } }].into_iter().collect();
+        world.good(id, "test", &rawdoc! { "createIndexes": "birds", "indexes": indexes });
+    }
+    for (name, before) in [("y_1", 4), ("*", 3), ("*", 1)] {
+        let reply = world.good(id, "test", &drop(name));
+        assert_eq!(reply.get_i32("nIndexesWas").ok(), Some(before), "{name}");
+    }
+    assert_eq!(world.refused(id, "test", &drop("y_1")), 27);
+    let reply = world.good(id, "test", &rawdoc! { "listIndexes": "birds" });
+    assert_eq!(reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().len(), 1);
+}
+
+#[test]
+fn there_are_no_sessions_to_list() {
+    let (mut world, id) = with_birds(1);
+    let stages: RawArrayBuf = [rawdoc! { "$listLocalSessions": {} }].into_iter().collect();
+    let command = rawdoc! { "aggregate": 1, "pipeline": stages, "cursor": {} };
+    assert_eq!(batch(&world.good(id, "test", &command)), (Vec::new(), 0));
+}
+
+#[test]
+fn each_command_is_shown_to_the_observer() {
+    let (mut world, id) = with_birds(0);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let observed = Arc::clone(&seen);
+    world.server.observe_commands(move |command| observed.lock().unwrap().push(command.to_owned()));
+    world.good(id, "test", &rawdoc! { "ping": 1, "maxTimeMS": 5 });
+    world.refused(id, "test", &rawdoc! { "none": 1 });
+    let expected = [
+        rawdoc! { "ping": 1, "maxTimeMS": 5, "$db": "test" },
+        rawdoc! { "none": 1, "$db": "test" },
+    ];
+    assert_eq!(*seen.lock().unwrap(), expected);
 }
 
 #[test]
