@@ -122,6 +122,9 @@ const BITES: &[Spoiled] = &[
         "59",
     ),
     (|test| test["operations"][2]["object"] = json!("client"), "operation of the testRunner"),
+    (|test| limit(test, 9_000, &json!({ "$$exists": false })), "maxTimeMS: expected"),
+    (|test| limit(test, 9_000, &json!({ "$$lte": 1 })), "maxTimeMS: expected"),
+    (|test| limit(test, 0, &json!({ "$$type": "int" })), "maxTimeMS: expected"),
     (|test| test["outcome"] = json!([OUTCOME.clone()]), "outcome: expected"),
 ];
 
@@ -132,6 +135,37 @@ static OUTCOME: std::sync::LazyLock<Value> = std::sync::LazyLock::new(
 /// The list at a place of the test.
 fn list<'a>(test: &'a mut Value, place: &str) -> &'a mut Vec<Value> {
     test.pointer_mut(&format!("/{place}")).and_then(Value::as_array_mut).expect("a list")
+}
+
+/// Gives the ping a timeout, and expects this as the `maxTimeMS` that the server got.
+fn limit(test: &mut Value, timeout: u64, max_time: &Value) {
+    test["operations"][0]["arguments"]["timeoutMS"] = json!(timeout);
+    let started = &mut test["expectEvents"][1]["events"][0]["commandStartedEvent"];
+    started["command"] = json!({ "ping": 1, "maxTimeMS": max_time });
+}
+
+#[test]
+fn the_runner_shows_what_the_server_got() {
+    for target in SHELLS {
+        for (timeout, max_time) in [
+            (9_000, json!({ "$$type": ["int", "long"] })),
+            (9_000, json!({ "$$lte": 9_000 })),
+            (0, json!({ "$$exists": false })),
+        ] {
+            let mut document = easy();
+            limit(&mut document["tests"][0], timeout, &max_time);
+            assert_eq!(play(document, target).unwrap(), Verdict::Passed, "{timeout} on {target}");
+        }
+    }
+}
+
+#[test]
+fn a_test_that_needs_more_of_a_driver_is_not_applicable() {
+    let mut document = easy();
+    *operation(&mut document) =
+        json!({ "name": "bulkWrite", "object": "database", "arguments": { "requests": [] } });
+    let reason = "needs the driver's operation `bulkWrite`".to_owned();
+    assert_eq!(play(document, Target::Mio).unwrap(), Verdict::NotApplicable(reason));
 }
 
 #[test]
@@ -153,10 +187,21 @@ const REFUSALS: &[Spoiled] = &[
     (|file| file["schemaVersion"] = json!("2.0"), "schema version 2.0 is unknown"),
     (|file| file["hint"] = json!(1), "hint: unknown field `hint`"),
     (|file| file["tests"][0]["skip"] = json!(1), "unknown field `skip`"),
-    (|file| file["createEntities"][0] = json!({ "bucket": {} }), "unknown variant `bucket`"),
+    (|file| file["createEntities"][0] = json!({ "stream": {} }), "unknown variant `stream`"),
+    (
+        |file| {
+            file["createEntities"][0] = json!({ "bucket": { "id": "b", "database": "database" } });
+        },
+        "createEntities.0.bucket.database: nothing is called database by then",
+    ),
     (|file| file["createEntities"][0]["client"]["color"] = json!(1), "unknown field `color`"),
     (|file| operation(file)["name"] = json!("drop"), "operations.0.name: unknown variant `drop`"),
     (|file| operation(file)["arguments"]["slow"] = json!(1), "unknown field `slow`"),
+    (|file| operation(file)["arguments"]["timeoutMS"] = json!(-1), "invalid value: integer `-1`"),
+    (
+        |file| file["tests"][0]["operations"][2]["arguments"]["timeoutMS"] = json!(1),
+        "unknown field `timeoutMS`",
+    ),
     (
         |file| operation(file)["expectError"] = json!({ "errorKind": 1 }),
         "unknown field `errorKind`",

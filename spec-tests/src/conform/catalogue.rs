@@ -120,7 +120,7 @@ const NO_POOLS: &str = "about a driver's operations, not about pools";
 const OPERATIONS: &str = "needs a driver's operations, sessions and retries";
 
 /// Single files that are not played in folders that are, whether they are JSON or YAML.
-const FILES: [(&str, &[&str], Rule); 9] = [
+const FILES: [(&str, &[&str], Rule); 10] = [
     (
         "client-backpressure/tests",
         &["backpressure-retry-loop", "backpressure-retry-max-attempts"],
@@ -156,20 +156,13 @@ const FILES: [(&str, &[&str], Rule); 9] = [
     ),
     (
         "client-side-operations-timeout/tests",
-        &[
-            "bulkWrite",
-            "command-execution",
-            "deprecated-options",
-            "error-transformations",
-            "global-timeoutMS",
-            "legacy-timeouts",
-            "override-collection-timeoutMS",
-            "override-database-timeoutMS",
-            "override-operation-timeoutMS",
-            "retryability-legacy-timeouts",
-            "retryability-timeoutMS",
-        ],
-        LeftOut("needs a driver's operations under timeoutMS"),
+        &["bulkWrite"],
+        LeftOut("needs the driver's operation bulkWrite"),
+    ),
+    (
+        "client-side-operations-timeout/tests",
+        &["retryability-legacy-timeouts", "retryability-timeoutMS"],
+        LeftOut("needs a driver's retries under timeoutMS"),
     ),
     (
         "server-discovery-and-monitoring/tests/single",

@@ -8,6 +8,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::connect::{ConnectionDescription, DriverInfo};
 use cenote_core::pool::{PoolOptions, Purpose};
 use cenote_core::wire::MessageBuf;
+use cenote_shell::operation::OperationOptions;
 use serde_json::Value;
 
 use super::client::{Client, Refusal, Told, ToldOfAll};
@@ -177,7 +178,7 @@ impl Client for OnShell {
         database: &str,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf, Refusal> {
-        Ok(self.client()?.command(database, command)?)
+        Ok(self.client()?.command(database, command, OperationOptions::new())?)
     }
 
     fn wait_until_heard(&mut self, connections: usize) -> Result<(), String> {

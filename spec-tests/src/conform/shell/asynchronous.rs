@@ -13,6 +13,7 @@ use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapsho
 use cenote_core::wire::MessageBuf;
 use cenote_shell::builder::Builder;
 use cenote_shell::connection::{self, MongoConnector};
+use cenote_shell::operation::OperationOptions;
 use cenote_shell::runtime::{CurrentRuntime, Network};
 use cenote_shell::{client, pool};
 
@@ -215,8 +216,9 @@ impl<E: Executor> Client for On<E, ClientOf<E>> {
         &self,
         database: &str,
         command: &RawDocument,
+        options: OperationOptions,
     ) -> Result<RawDocumentBuf, ClientError> {
-        self.executor.block_on(self.inner.command(database, command))
+        self.executor.block_on(self.inner.command_with(database, command, options))
     }
 
     fn kinds(&self) -> Vec<Option<String>> {

@@ -11,6 +11,7 @@ use cenote_core::error::{ConnectionError, OperationError, PoolError};
 use cenote_core::pool::{InvalidOptions, PoolOptions, Purpose, ServiceId, Snapshot};
 use cenote_core::wire::MessageBuf;
 use cenote_mio::{Builder, MongoConnector, PooledConnection};
+use cenote_shell::operation::OperationOptions;
 
 use super::{
     Cancel, Client, ClientSetup, Connection, Done, Pool, PoolSetup, Shell, address,
@@ -166,8 +167,9 @@ impl Client for cenote_mio::Client {
         &self,
         database: &str,
         command: &RawDocument,
+        options: OperationOptions,
     ) -> Result<RawDocumentBuf, ClientError> {
-        self.command(database, command)
+        self.command_with(database, command, options)
     }
 
     fn kinds(&self) -> Vec<Option<String>> {

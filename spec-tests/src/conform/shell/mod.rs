@@ -133,8 +133,12 @@ pub(super) trait Connection: Send {
 /// A client of one or more servers.
 pub(super) trait Client: Send + Sync {
     fn check_out(&self, selector: &Selector) -> Result<Box<dyn Connection>, ClientError>;
-    fn command(&self, database: &str, command: &RawDocument)
-    -> Result<RawDocumentBuf, ClientError>;
+    fn command(
+        &self,
+        database: &str,
+        command: &RawDocument,
+        options: OperationOptions,
+    ) -> Result<RawDocumentBuf, ClientError>;
 
     /// What each server is, as far as it is known.
     fn kinds(&self) -> Vec<Option<String>>;

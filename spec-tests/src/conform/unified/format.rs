@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::driver;
 use cenote_conform::document::nested::{self, read_variant};
 use cenote_conform::{RequirementId, Version, parse_version};
 
@@ -116,6 +117,7 @@ pub(super) enum Definition {
     Client(ClientDefinition),
     Database(DatabaseDefinition),
     Collection(CollectionDefinition),
+    Bucket(BucketDefinition),
     Session(SessionDefinition),
     Thread(ThreadDefinition),
 }
@@ -130,6 +132,12 @@ pub(super) struct ClientDefinition {
     pub(super) use_multiple_mongoses: Option<bool>,
     #[serde(default)]
     pub(super) observe_events: Vec<String>,
+    /// Commands whose events are not observed.
+    #[serde(default)]
+    pub(super) ignore_command_monitoring_events: Vec<String>,
+    /// How long `minPoolSize` connections may take, which the test waits for.
+    #[serde(rename = "awaitMinPoolSizeMS")]
+    pub(super) await_min_pool_size_ms: Option<u64>,
     /// The severity by component.
     #[serde(default)]
     pub(super) observe_log_messages: BTreeMap<String, String>,
@@ -141,6 +149,15 @@ pub(super) struct DatabaseDefinition {
     pub(super) id: String,
     pub(super) client: String,
     pub(super) database_name: String,
+    #[serde(default)]
+    pub(super) database_options: DatabaseOptions,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DatabaseOptions {
+    #[serde(rename = "timeoutMS")]
+    pub(super) timeout_ms: Option<u64>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -149,13 +166,16 @@ pub(super) struct CollectionDefinition {
     pub(super) id: String,
     pub(super) database: String,
     pub(super) collection_name: String,
-    pub(super) collection_options: Option<CollectionOptions>,
+    #[serde(default)]
+    pub(super) collection_options: CollectionOptions,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct CollectionOptions {
-    pub(super) read_preference: ReadPreference,
+    pub(super) read_preference: Option<ReadPreference>,
+    #[serde(rename = "timeoutMS")]
+    pub(super) timeout_ms: Option<u64>,
 }
 
 /// Which servers one would like to read from. There is one here, which is told of it.
@@ -170,6 +190,30 @@ pub(super) struct ReadPreference {
 pub(super) struct SessionDefinition {
     pub(super) id: String,
     pub(super) client: String,
+    #[serde(default)]
+    pub(super) session_options: SessionOptions,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct SessionOptions {
+    #[serde(default)]
+    pub(super) default_transaction_options: TransactionOptions,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TransactionOptions {
+    #[serde(rename = "maxCommitTimeMS")]
+    pub(super) max_commit_time_ms: Option<i64>,
+}
+
+/// A GridFS bucket, which has a name, and no operation that is played.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BucketDefinition {
+    pub(super) id: String,
+    pub(super) database: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -178,17 +222,30 @@ pub(super) struct ThreadDefinition {
     pub(super) id: String,
 }
 
+/// What the test runner itself is called.
+pub(super) const RUNNER: &str = "testRunner";
+
 /// One operation, on what, and what has to become of it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Map<String, Value>")]
 pub(super) struct Operation {
     pub(super) object: String,
     pub(super) action: Action,
+    pub(super) limits: Limits,
     pub(super) expect_error: Option<ExpectError>,
     pub(super) expect_result: Option<Value>,
     pub(super) save_as: Option<String>,
     /// Whatever becomes of it is right.
     pub(super) ignore_result_and_error: bool,
+}
+
+/// How long an operation may take, in milliseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    /// `timeoutMS`; zero is without limit.
+    pub(super) timeout: Option<u64>,
+    /// `maxTimeMS`, which a driver sends where no timeout applies.
+    pub(super) max_time: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -291,11 +348,53 @@ impl TryFrom<Map<String, Value>> for Operation {
         let expect_error = take(&mut map, "expectError")?;
         let expect_result = map.remove("expectResult");
         let name: String = take(&mut map, "name")?.ok_or("missing field `name`")?;
-        let action = read_variant(&name, "arguments", map.remove("arguments"))?;
+        let mut arguments = map.remove("arguments");
+        let limits =
+            if object == RUNNER { Limits::default() } else { Limits::take(&mut arguments)? };
+        let action = if driver::OPERATIONS.contains(&&*name) {
+            Action::OfDriver { name }
+        } else {
+            read_action(&name, arguments)?
+        };
         if let Some(key) = map.keys().next() {
             return Err(format!("unknown field `{key}`"));
         }
-        Ok(Self { object, action, expect_error, expect_result, save_as, ignore_result_and_error })
+        Ok(Self {
+            object,
+            action,
+            limits,
+            expect_error,
+            expect_result,
+            save_as,
+            ignore_result_and_error,
+        })
+    }
+}
+
+/// Some operations have no arguments, or need none of those that they may have.
+fn read_action(name: &str, arguments: Option<Value>) -> Result<Action, String> {
+    let read = |arguments| read_variant(name, "arguments", arguments);
+    let Some(arguments) = arguments else {
+        let without = read(None);
+        return without.or_else(|what| read(Some(Value::Object(Map::new()))).map_err(|_| what));
+    };
+    read(Some(arguments))
+}
+
+impl Limits {
+    /// With the timeout of the collection or the database, unless the operation has one.
+    pub(super) fn or_timeout(self, timeout: Option<u64>) -> Self {
+        Self { timeout: self.timeout.or(timeout), ..self }
+    }
+
+    /// Takes them from the arguments of any operation.
+    fn take(arguments: &mut Option<Value>) -> Result<Self, String> {
+        let Some(Value::Object(map)) = arguments else { return Ok(Self::default()) };
+        let limits = Self { timeout: take(map, "timeoutMS")?, max_time: take(map, "maxTimeMS")? };
+        if map.is_empty() {
+            *arguments = None;
+        }
+        Ok(limits)
     }
 }
 
@@ -324,45 +423,140 @@ impl TryFrom<Map<String, Value>> for ExpectedEvent {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(super) enum Action {
     // The runner's.
-    FailPoint { client: String, fail_point: Map<String, Value> },
-    CreateEntities { entities: Vec<Definition> },
-    RunOnThread { thread: String, operation: Box<Operation> },
-    WaitForThread { thread: String },
-    WaitForEvent { client: String, event: ExpectedEvent, count: usize },
-    AssertEventCount { client: String, event: ExpectedEvent, count: usize },
-    AssertNumberConnectionsCheckedOut { client: String, connections: usize },
-    AssertSameLsidOnLastTwoCommands { client: String },
-    Wait { ms: u64 },
+    FailPoint {
+        client: String,
+        fail_point: Map<String, Value>,
+    },
+    CreateEntities {
+        entities: Vec<Definition>,
+    },
+    RunOnThread {
+        thread: String,
+        operation: Box<Operation>,
+    },
+    WaitForThread {
+        thread: String,
+    },
+    WaitForEvent {
+        client: String,
+        event: ExpectedEvent,
+        count: usize,
+    },
+    AssertEventCount {
+        client: String,
+        event: ExpectedEvent,
+        count: usize,
+    },
+    AssertNumberConnectionsCheckedOut {
+        client: String,
+        connections: usize,
+    },
+    AssertSameLsidOnLastTwoCommands {
+        client: String,
+    },
+    Wait {
+        ms: u64,
+    },
     // Of clients, cursors and sessions.
     Close,
-    AppendMetadata { driver_info_options: DriverInfoOptions },
+    AppendMetadata {
+        driver_info_options: DriverInfoOptions,
+    },
     IterateUntilDocumentOrError,
     StartTransaction,
     CommitTransaction,
     AbortTransaction,
     EndSession,
     // Commands.
-    RunCommand(RunCommand),
-    ListDatabases { filter: Map<String, Value> },
-    ListCollections { filter: Map<String, Value>, batch_size: Option<i32> },
-    ListIndexes { batch_size: Option<i32> },
-    CreateIndex { keys: Map<String, Value>, name: String },
+    RunCommand {
+        command: Map<String, Value>,
+        command_name: String,
+    },
+    ListDatabases {
+        filter: Map<String, Value>,
+    },
+    ListDatabaseNames,
+    ListCollections {
+        filter: Map<String, Value>,
+        batch_size: Option<i32>,
+    },
+    ListCollectionNames {
+        filter: Map<String, Value>,
+    },
+    ListIndexes {
+        batch_size: Option<i32>,
+    },
+    ListIndexNames,
+    CreateIndex {
+        keys: Map<String, Value>,
+        name: String,
+    },
+    DropIndex {
+        name: String,
+    },
+    DropIndexes,
     Find(Find),
+    FindOne {
+        filter: Map<String, Value>,
+    },
     CreateFindCursor(Find),
-    Aggregate { pipeline: Vec<Value>, batch_size: Option<i32> },
-    CreateChangeStream { pipeline: Vec<Value>, batch_size: Option<i32> },
-    InsertOne { document: Map<String, Value>, session: Option<String> },
-    InsertMany { documents: Vec<Map<String, Value>> },
-    UpdateOne { filter: Map<String, Value>, update: Map<String, Value> },
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(super) struct RunCommand {
-    pub(super) command: Map<String, Value>,
-    pub(super) command_name: String,
-    #[serde(rename = "timeoutMS")]
-    pub(super) timeout_ms: Option<u64>,
+    Aggregate {
+        pipeline: Vec<Value>,
+        batch_size: Option<i32>,
+    },
+    Count {
+        filter: Map<String, Value>,
+    },
+    CountDocuments {
+        filter: Map<String, Value>,
+        session: Option<String>,
+    },
+    EstimatedDocumentCount,
+    Distinct {
+        field_name: String,
+        filter: Map<String, Value>,
+    },
+    InsertOne {
+        document: Map<String, Value>,
+        session: Option<String>,
+    },
+    InsertMany {
+        documents: Vec<Map<String, Value>>,
+    },
+    UpdateOne {
+        filter: Map<String, Value>,
+        update: Map<String, Value>,
+    },
+    UpdateMany {
+        filter: Map<String, Value>,
+        update: Map<String, Value>,
+    },
+    ReplaceOne {
+        filter: Map<String, Value>,
+        replacement: Map<String, Value>,
+    },
+    DeleteOne {
+        filter: Map<String, Value>,
+    },
+    DeleteMany {
+        filter: Map<String, Value>,
+    },
+    FindOneAndDelete {
+        filter: Map<String, Value>,
+    },
+    FindOneAndReplace {
+        filter: Map<String, Value>,
+        replacement: Map<String, Value>,
+    },
+    FindOneAndUpdate {
+        filter: Map<String, Value>,
+        update: Map<String, Value>,
+    },
+    /// One of [`driver::OPERATIONS`], whose arguments are not read: its test is not played.
+    #[serde(skip)]
+    OfDriver {
+        name: String,
+    },
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -7,6 +7,7 @@
 //! format        what a file may say; whatever is not known is refused
 //! └ names       whether what it names is there
 //! exceptions    tests that do not concern this project, with the reason
+//! └ driver      tests that need more of a driver than there is here
 //! venue         the servers: an endpoint or two for each test
 //! world         what has a name
 //! ├ act         what operations do
@@ -19,6 +20,7 @@
 
 mod act;
 mod client;
+mod driver;
 mod exceptions;
 mod expect;
 mod extended_json;
@@ -127,7 +129,7 @@ fn play_in(world: &Arc<World>, file: &File, test: &Test) -> Result<(), String> {
     }
     for expected in &test.expect_events {
         let client = world.client(&expected.client)?;
-        expected.judge(&*client.get()?, &client.observed)?;
+        expected.judge(&*client.get()?, |told| client.observes(told))?;
     }
     for expected in &test.expect_log_messages {
         expected.judge(world.client(&expected.client)?.logged()?)?;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::PATIENCE;
 use super::expect::matching;
 use super::format::{
-    Action, COMPONENTS, Definition, ExpectLogMessage, ExpectedEvent, File, Operation, Test,
+    Action, COMPONENTS, Definition, ExpectLogMessage, ExpectedEvent, File, Operation, RUNNER, Test,
 };
 use cenote_conform::document::nested::wrong_at;
 
@@ -24,9 +24,6 @@ pub(super) fn check(file: &File) -> Result<(), String> {
         checked.map_err(|what| wrong_at(&format!("tests/{index}"), what))
     })
 }
-
-/// What the test runner itself is called.
-const RUNNER: &str = "testRunner";
 
 /// What was given a name until now.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +88,8 @@ impl Names {
             Action::Find(find) | Action::CreateFindCursor(find) => {
                 find.session.iter().try_for_each(|session| self.has("session", session))
             }
-            Action::InsertOne { document: _, session } => {
+            Action::InsertOne { document: _, session }
+            | Action::CountDocuments { filter: _, session } => {
                 session.iter().try_for_each(|session| self.has("session", session))
             }
             Action::Wait { ms } if u128::from(*ms) > PATIENCE.as_millis() => {
@@ -105,15 +103,31 @@ impl Names {
             | Action::CommitTransaction
             | Action::AbortTransaction
             | Action::EndSession
-            | Action::RunCommand(_)
+            | Action::RunCommand { .. }
             | Action::ListDatabases { .. }
+            | Action::ListDatabaseNames
             | Action::ListCollections { .. }
+            | Action::ListCollectionNames { .. }
             | Action::ListIndexes { .. }
+            | Action::ListIndexNames
             | Action::CreateIndex { .. }
+            | Action::DropIndex { .. }
+            | Action::DropIndexes
+            | Action::FindOne { .. }
             | Action::Aggregate { .. }
-            | Action::CreateChangeStream { .. }
+            | Action::Count { .. }
+            | Action::EstimatedDocumentCount
+            | Action::Distinct { .. }
             | Action::InsertMany { .. }
-            | Action::UpdateOne { .. } => Ok(()),
+            | Action::UpdateOne { .. }
+            | Action::UpdateMany { .. }
+            | Action::ReplaceOne { .. }
+            | Action::DeleteOne { .. }
+            | Action::DeleteMany { .. }
+            | Action::FindOneAndDelete { .. }
+            | Action::FindOneAndReplace { .. }
+            | Action::FindOneAndUpdate { .. }
+            | Action::OfDriver { .. } => Ok(()),
         }
     }
 
@@ -125,6 +139,7 @@ impl Names {
                 Definition::Collection(it) => {
                     ("collection", &it.id, Some(("database", &it.database)))
                 }
+                Definition::Bucket(it) => ("bucket", &it.id, Some(("database", &it.database))),
                 Definition::Session(it) => ("session", &it.id, Some(("client", &it.client))),
                 Definition::Thread(it) => ("thread", &it.id, None),
             };

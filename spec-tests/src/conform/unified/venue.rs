@@ -11,6 +11,8 @@ use cenote_endpoint::{
 };
 use serde_json::Value;
 
+use super::client::Server;
+use super::client::received::Received;
 use super::extended_json::document;
 use super::format::{Data, Topology};
 use crate::blocking::Connection;
@@ -21,6 +23,8 @@ pub(super) struct Venue {
     one: Endpoint,
     /// A load balancer with two behind it.
     many: Option<Endpoint>,
+    /// As clients see them.
+    pub(super) server: Server,
 }
 
 impl Venue {
@@ -35,21 +39,20 @@ impl Venue {
         by_password: bool,
         streams: bool,
     ) -> Result<Self, String> {
-        let listen = |topology| listen(topology, by_password, streams);
+        let received = Received::default();
+        let listen = |topology| listen(topology, by_password, streams, &received);
         let balanced = |services| endpoint::Topology::LoadBalanced(LoadBalanced { services });
-        Ok(match topology {
-            Topology::Single => Self { one: listen(endpoint::Topology::Standalone)?, many: None },
+        let (one, many) = match topology {
+            Topology::Single => (endpoint::Topology::Standalone, None),
             Topology::ReplicaSet => {
-                let set = endpoint::Topology::ReplicaSet(ReplicaSet::primary("set"));
-                Self { one: listen(set)?, many: None }
+                (endpoint::Topology::ReplicaSet(ReplicaSet::primary("set")), None)
             }
-            Topology::Sharded | Topology::ShardedReplicaSet => {
-                Self { one: listen(endpoint::Topology::Mongos)?, many: None }
-            }
-            Topology::LoadBalanced => {
-                Self { one: listen(balanced(1))?, many: Some(listen(balanced(2))?) }
-            }
-        })
+            Topology::Sharded | Topology::ShardedReplicaSet => (endpoint::Topology::Mongos, None),
+            Topology::LoadBalanced => (balanced(1), Some(balanced(2))),
+        };
+        let (one, many) = (listen(one)?, many.map(listen).transpose()?);
+        let server = Server { received, numbers_writes: topology != Topology::Single };
+        Ok(Self { one, many, server })
     }
 
     /// The connection string of a client with these options.
@@ -137,6 +140,7 @@ fn listen(
     topology: endpoint::Topology,
     by_password: bool,
     streams: bool,
+    received: &Received,
 ) -> Result<Endpoint, String> {
     let scram =
         ScramSettings { sha1_iterations: 4096, sha256_iterations: 4096, ..Default::default() };
@@ -146,8 +150,11 @@ fn listen(
     if !streams {
         settings.wire_versions = 0..=8; // That of 4.2.
     }
-    Endpoint::start(settings, ListenOptions::with_tls())
-        .map_err(|error| format!("no endpoint to play against: {error}"))
+    let endpoint = Endpoint::start(settings, ListenOptions::with_tls())
+        .map_err(|error| format!("no endpoint to play against: {error}"))?;
+    let received = received.clone();
+    endpoint.with(|server, _now| server.observe_commands(move |it| received.tell(it)));
+    Ok(endpoint)
 }
 
 fn connect(endpoint: &Endpoint) -> Result<Connection, String> {

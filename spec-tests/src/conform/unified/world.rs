@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use cenote_core::uri::ConnectionString;
 
-use super::client::Client;
 use super::client::cursor::Cursor;
 use super::client::session::Session;
+use super::client::story::Told;
+use super::client::{Client, Server};
 use super::expect::events;
 use super::format::{COMPONENTS, ClientDefinition, CollectionOptions, Definition, Operation};
 use super::venue::Venue;
@@ -37,6 +39,8 @@ pub(super) enum Entity {
     Collection(NamedCollection),
     Session(Arc<Session>),
     Cursor(Arc<Mutex<Cursor>>),
+    /// A bucket of GridFS, with which nothing is done.
+    Bucket,
     Thread(Arc<Thread>),
 }
 
@@ -45,6 +49,8 @@ pub(super) enum Entity {
 pub(super) struct Database {
     pub(super) client: Arc<TestClient>,
     pub(super) name: String,
+    /// `timeoutMS`.
+    pub(super) timeout: Option<u64>,
 }
 
 /// A collection of a database.
@@ -52,7 +58,7 @@ pub(super) struct Database {
 pub(super) struct NamedCollection {
     pub(super) database: Database,
     pub(super) name: String,
-    pub(super) options: Option<CollectionOptions>,
+    pub(super) options: CollectionOptions,
 }
 
 /// A client, and what of it is observed. A client that is not observed is created when it is first used.
@@ -61,7 +67,10 @@ pub(super) struct TestClient {
     target: Target,
     /// Whether it has several servers behind its load balancer.
     pub(super) several: bool,
-    pub(super) observed: Vec<String>,
+    observed: Vec<String>,
+    /// Commands whose events are not observed.
+    ignored: Vec<String>,
+    server: Server,
     logged: Option<LogListener>,
     made: Mutex<Option<Arc<Client>>>,
 }
@@ -80,6 +89,7 @@ impl Entity {
             | Self::Collection(_)
             | Self::Session(_)
             | Self::Cursor(_)
+            | Self::Bucket
             | Self::Thread(_) => None,
         }
     }
@@ -91,7 +101,7 @@ impl TestClient {
         if let Some(client) = &*made {
             return Ok(Arc::clone(client));
         }
-        let client = Arc::new(Client::new(self.target, &self.uri)?);
+        let client = Arc::new(Client::new(self.target, &self.uri, self.server.clone())?);
         *made = Some(Arc::clone(&client));
         Ok(client)
     }
@@ -103,6 +113,13 @@ impl TestClient {
     /// If the file does not observe the log.
     pub(super) fn logged(&self) -> Result<&LogListener, String> {
         self.logged.as_ref().ok_or_else(|| "observeLogMessages is not set".to_owned())
+    }
+
+    /// Whether the file observes this event.
+    pub(super) fn observes(&self, told: &Told) -> bool {
+        let of_command = told.fields["commandName"].as_str();
+        let is_ignored = of_command.is_some_and(|name| self.ignored.iter().any(|it| it == name));
+        self.observed.contains(&told.name) && !is_ignored
     }
 
     /// Whether the file observes events or messages.
@@ -177,7 +194,7 @@ impl World {
                 Entity::Session(session) => session.end(),
                 Entity::Cursor(cursor) => lock(&cursor).close(),
                 Entity::Client(client) => clients.push(client),
-                Entity::Database(_) | Entity::Collection(_) => {}
+                Entity::Database(_) | Entity::Collection(_) | Entity::Bucket => {}
             }
         }
         for client in clients {
@@ -202,7 +219,8 @@ impl World {
             Definition::Client(it) => (&it.id, Entity::Client(Arc::new(self.new_client(it)?))),
             Definition::Database(it) => {
                 let (client, name) = (self.client(&it.client)?, it.database_name.clone());
-                (&it.id, Entity::Database(Database { client, name }))
+                let timeout = it.database_options.timeout_ms;
+                (&it.id, Entity::Database(Database { client, name, timeout }))
             }
             Definition::Collection(it) => {
                 let Entity::Database(database) = self.entity(&it.database)? else {
@@ -213,8 +231,10 @@ impl World {
             }
             Definition::Session(it) => {
                 let client = self.client(&it.client)?.get()?;
-                (&it.id, Entity::Session(Arc::new(Session::new(client))))
+                let options = it.session_options.default_transaction_options.clone();
+                (&it.id, Entity::Session(Arc::new(Session::new(client, options))))
             }
+            Definition::Bucket(it) => (&it.id, Entity::Bucket),
             Definition::Thread(it) => (&it.id, Entity::Thread(Arc::new(Thread::start(self)))),
         })
     }
@@ -244,11 +264,16 @@ impl World {
             target: self.target,
             several,
             observed: definition.observe_events.clone(),
+            ignored: definition.ignore_command_monitoring_events.clone(),
+            server: self.venue.server.clone(),
             logged,
             made: Mutex::default(),
         };
         if client.is_observed() {
             client.get()?;
+        }
+        if let Some(limit) = definition.await_min_pool_size_ms {
+            client.get()?.wait_for_min_pool_size(Duration::from_millis(limit))?;
         }
         Ok(client)
     }

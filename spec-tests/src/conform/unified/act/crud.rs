@@ -1,7 +1,6 @@
 //! The operations that are commands, and those of cursors and sessions.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use bson::{Bson, Document, doc};
 use cenote_core::connect::DriverInfo;
@@ -15,7 +14,7 @@ use crate::conform::unified::client::session::Session;
 use crate::conform::unified::client::{Client, Failure};
 use crate::conform::unified::extended_json::{bson, document};
 use crate::conform::unified::format::{
-    Action, CollectionOptions, DriverInfoOptions, Find, Operation, ReadPreference, RunCommand,
+    Action, CollectionOptions, DriverInfoOptions, Find, Limits, Operation, ReadPreference,
 };
 use crate::conform::unified::world::{Database, Entity, NamedCollection, World};
 
@@ -28,57 +27,92 @@ pub(super) fn act(world: &World, operation: &Operation) -> Result<Outcome, Failu
     match world.entity(&operation.object).map_err(Failure::script)? {
         Entity::Client(client) => {
             let client = client.get().map_err(Failure::script)?;
-            on_client(&client, &operation.action)
+            on_client(&client, operation)
         }
-        Entity::Database(database) => on_database(&database, &operation.action),
+        Entity::Database(database) => on_database(&database, operation),
         Entity::Collection(collection) => {
-            Collection::new(world, collection)?.act(&operation.action)
+            Collection::new(world, collection, operation.limits)?.act(&operation.action)
         }
         Entity::Session(session) => on_session(&session, &operation.action),
         Entity::Cursor(cursor) => on_cursor(&cursor, &operation.action),
+        Entity::Bucket => Err(cannot("a bucket", &operation.action)),
         Entity::Thread(_) => Err(cannot("a thread", &operation.action)),
     }
 }
 
-fn on_client(client: &Arc<Client>, action: &Action) -> Result<Outcome, Failure> {
-    if let Action::Close = action {
-        return client.close().map(|()| Outcome::Nothing).map_err(Failure::script);
-    }
-    if let Action::AppendMetadata { driver_info_options } = action {
-        let DriverInfoOptions { name, version, platform } = driver_info_options;
-        let driver = DriverInfo::new(name, version.as_deref(), platform.as_deref());
-        client.append_metadata(driver.map_err(|error| Failure::script(error.to_string()))?);
-        return Ok(Outcome::Nothing);
-    }
-    let Action::ListDatabases { filter } = action else { return Err(cannot("a client", action)) };
+#[expect(clippy::wildcard_enum_match_arm, reason = "whatever it cannot do is refused")]
+fn on_client(client: &Arc<Client>, operation: &Operation) -> Result<Outcome, Failure> {
     let mut list = body("listDatabases", 1);
-    list.insert("filter", filtered(filter)?);
-    value(client.run(&Command::new("admin", list, Safety::Read))?.0)
+    match &operation.action {
+        Action::Close => {
+            return client.close().map(|()| Outcome::Nothing).map_err(Failure::script);
+        }
+        Action::AppendMetadata { driver_info_options } => {
+            let DriverInfoOptions { name, version, platform } = driver_info_options;
+            let driver = DriverInfo::new(name, version.as_deref(), platform.as_deref());
+            client.append_metadata(driver.map_err(|error| Failure::script(error.to_string()))?);
+            return Ok(Outcome::Nothing);
+        }
+        Action::ListDatabases { filter } => list.insert("filter", filtered(filter)?),
+        Action::ListDatabaseNames => list.insert("nameOnly", true),
+        other => return Err(cannot("a client", other)),
+    };
+    let mut list = Command::new("admin", list, Safety::Read);
+    list.limits = operation.limits;
+    value(client.run(&list)?.0)
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "whatever it cannot do is refused")]
-fn on_database(database: &Database, action: &Action) -> Result<Outcome, Failure> {
+fn on_database(database: &Database, operation: &Operation) -> Result<Outcome, Failure> {
     let client = database.client.get().map_err(Failure::script)?;
-    match action {
-        Action::RunCommand(RunCommand { command, command_name, timeout_ms }) => {
-            let command = filtered(command)?;
-            if command.keys().next() != Some(command_name) {
+    let limits = operation.limits.or_timeout(database.timeout);
+    let command = |body, safety| {
+        let mut command = Command::new(&database.name, body, safety);
+        command.limits = limits;
+        command
+    };
+    match &operation.action {
+        Action::RunCommand { command: body, command_name } => {
+            let body = filtered(body)?;
+            if body.keys().next() != Some(command_name) {
                 return Err(Failure::script(format!("the command is no {command_name}")));
             }
-            let mut command = Command::new(&database.name, command, Safety::Unknown);
-            command.deadline =
-                timeout_ms.map(|limit| Instant::now() + Duration::from_millis(limit));
-            value(client.run(&command)?.0)
+            value(client.run(&command(body, Safety::Unknown))?.0)
         }
         Action::ListCollections { filter, batch_size } => {
-            let mut list = body("listCollections", 1);
-            list.insert("filter", filtered(filter)?);
-            list.insert("cursor", batch(*batch_size));
-            let command = Command::new(&database.name, list, Safety::Read);
-            all(Cursor::open(&client, command, None, *batch_size)?)
+            let list = command(list_collections(filter, *batch_size)?, Safety::Read);
+            all(Cursor::open(&client, list, None, *batch_size)?)
+        }
+        Action::ListCollectionNames { filter } => {
+            let mut list = list_collections(filter, None)?;
+            list.insert("nameOnly", true);
+            all(Cursor::open(&client, command(list, Safety::Read), None, None)?)
+        }
+        Action::Aggregate { pipeline, batch_size } => {
+            let aggregate = aggregate(1, pipeline, *batch_size)?;
+            all(Cursor::open(&client, command(aggregate, Safety::Read), None, *batch_size)?)
         }
         other => Err(cannot("a database", other)),
     }
+}
+
+fn list_collections(
+    filter: &Map<String, Value>,
+    batch_size: Option<i32>,
+) -> Result<Document, Failure> {
+    Ok(doc! { "listCollections": 1, "filter": filtered(filter)?, "cursor": batch(batch_size) })
+}
+
+fn aggregate(
+    of: impl Into<Bson>,
+    pipeline: &[Value],
+    batch_size: Option<i32>,
+) -> Result<Document, Failure> {
+    let pipeline = bson(Value::Array(pipeline.to_vec())).map_err(Failure::script)?;
+    let mut aggregate = body("aggregate", of);
+    aggregate.insert("pipeline", pipeline);
+    aggregate.insert("cursor", batch(batch_size));
+    Ok(aggregate)
 }
 
 /// A collection of a client.
@@ -87,14 +121,18 @@ struct Collection<'w> {
     client: Arc<Client>,
     database: String,
     name: String,
-    options: Option<CollectionOptions>,
+    read_preference: Option<ReadPreference>,
+    limits: Limits,
 }
 
 impl<'w> Collection<'w> {
-    fn new(world: &'w World, named: NamedCollection) -> Result<Self, Failure> {
+    fn new(world: &'w World, named: NamedCollection, limits: Limits) -> Result<Self, Failure> {
         let NamedCollection { database, name, options } = named;
-        let client = database.client.get().map_err(Failure::script)?;
-        Ok(Self { world, client, database: database.name, name, options })
+        let Database { client, name: database, timeout } = database;
+        let CollectionOptions { read_preference, timeout_ms } = options;
+        let client = client.get().map_err(Failure::script)?;
+        let limits = limits.or_timeout(timeout_ms.or(timeout));
+        Ok(Self { world, client, database, name, read_preference, limits })
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "whatever it cannot do is refused")]
@@ -102,27 +140,40 @@ impl<'w> Collection<'w> {
         match action {
             Action::Find(find) => all(self.find(find)?),
             Action::CreateFindCursor(find) => self.find(find).map(Outcome::Cursor),
-            Action::Aggregate { pipeline, batch_size } => {
-                let command = self.aggregate(pipeline.clone(), *batch_size)?;
-                all(Cursor::open(&self.client, command, None, *batch_size)?)
+            Action::FindOne { filter } => {
+                let find = doc! { "find": &self.name, "filter": filtered(filter)?, "limit": 1 };
+                self.list(find, None)
             }
-            Action::CreateChangeStream { pipeline, batch_size } => {
-                let mut stages = vec![serde_json::json!({ "$changeStream": {} })];
-                stages.extend(pipeline.iter().cloned());
-                let command = self.aggregate(stages, *batch_size)?;
-                let cursor = Cursor::open(&self.client, command, None, *batch_size)?;
-                Ok(Outcome::Cursor(cursor))
+            Action::Aggregate { pipeline, batch_size } => {
+                self.list(aggregate(self.name.as_str(), pipeline, *batch_size)?, *batch_size)
             }
             Action::ListIndexes { batch_size } => {
-                let mut list = body("listIndexes", self.name.as_str());
-                list.insert("cursor", batch(*batch_size));
-                let command = self.command(list, Safety::Read);
-                all(Cursor::open(&self.client, command, None, *batch_size)?)
+                let list = doc! { "listIndexes": &self.name, "cursor": batch(*batch_size) };
+                self.list(list, *batch_size)
             }
+            Action::ListIndexNames => self.list(body("listIndexes", self.name.as_str()), None),
             Action::CreateIndex { keys, name } => {
-                let mut create = body("createIndexes", self.name.as_str());
-                create.insert("indexes", vec![doc! { "name": name, "key": filtered(keys)? }]);
-                self.run(create, Safety::Unknown, None)
+                let indexes = vec![doc! { "name": name, "key": filtered(keys)? }];
+                self.other(doc! { "createIndexes": &self.name, "indexes": indexes })
+            }
+            Action::DropIndex { name } => {
+                self.other(doc! { "dropIndexes": &self.name, "index": name })
+            }
+            Action::DropIndexes => self.other(doc! { "dropIndexes": &self.name, "index": "*" }),
+            Action::Count { filter } => {
+                self.read(doc! { "count": &self.name, "query": filtered(filter)? })
+            }
+            Action::EstimatedDocumentCount => self.read(doc! { "count": &self.name }),
+            Action::CountDocuments { filter, session } => {
+                let count = doc! { "_id": 1, "n": { "$sum": 1 } };
+                let stages = vec![doc! { "$match": filtered(filter)? }, doc! { "$group": count }];
+                let cursor = doc! {};
+                let count = doc! { "aggregate": &self.name, "pipeline": stages, "cursor": cursor };
+                self.run(count, Safety::Read, session.as_deref())
+            }
+            Action::Distinct { field_name, filter } => {
+                let query = filtered(filter)?;
+                self.read(doc! { "distinct": &self.name, "key": field_name, "query": query })
             }
             Action::InsertOne { document, session } => {
                 let insert = self.insert(std::slice::from_ref(document))?;
@@ -133,11 +184,15 @@ impl<'w> Collection<'w> {
             Action::InsertMany { documents } => {
                 self.run(self.insert(documents)?, Safety::Write, None)
             }
-            Action::UpdateOne { filter, update } => {
-                let mut command = body("update", self.name.as_str());
-                let update = doc! { "q": filtered(filter)?, "u": filtered(update)? };
-                command.insert("updates", vec![update]);
-                self.run(command, Safety::Write, None)
+            Action::UpdateOne { filter, update } => self.update(filter, update, false),
+            Action::UpdateMany { filter, update } => self.update(filter, update, true),
+            Action::ReplaceOne { filter, replacement } => self.update(filter, replacement, false),
+            Action::DeleteOne { filter } => self.delete(filter, 1),
+            Action::DeleteMany { filter } => self.delete(filter, 0),
+            Action::FindOneAndDelete { filter } => self.modify(filter, "remove", true),
+            Action::FindOneAndReplace { filter, replacement: update }
+            | Action::FindOneAndUpdate { filter, update } => {
+                self.modify(filter, "update", filtered(update)?)
             }
             other => Err(cannot("a collection", other)),
         }
@@ -149,8 +204,7 @@ impl<'w> Collection<'w> {
         if let Some(sort) = &find.sort {
             command.insert("sort", filtered(sort)?);
         }
-        if let Some(CollectionOptions { read_preference: ReadPreference { mode } }) = &self.options
-        {
+        if let Some(ReadPreference { mode }) = &self.read_preference {
             command.insert("$readPreference", doc! { "mode": mode });
         }
         if let Some(size) = find.batch_size {
@@ -161,12 +215,51 @@ impl<'w> Collection<'w> {
         Cursor::open(&self.client, command, session, find.batch_size)
     }
 
-    fn aggregate(&self, pipeline: Vec<Value>, size: Option<i32>) -> Result<Command, Failure> {
-        let pipeline = bson(Value::Array(pipeline)).map_err(Failure::script)?;
-        let mut aggregate = body("aggregate", self.name.as_str());
-        aggregate.insert("pipeline", pipeline);
-        aggregate.insert("cursor", batch(size));
-        Ok(self.command(aggregate, Safety::Read))
+    /// The documents of a command that opens a cursor.
+    fn list(&self, body: Document, batch_size: Option<i32>) -> Result<Outcome, Failure> {
+        let command = self.command(body, Safety::Read);
+        all(Cursor::open(&self.client, command, None, batch_size)?)
+    }
+
+    fn read(&self, body: Document) -> Result<Outcome, Failure> {
+        self.run(body, Safety::Read, None)
+    }
+
+    fn other(&self, body: Document) -> Result<Outcome, Failure> {
+        self.run(body, Safety::Unknown, None)
+    }
+
+    fn update(
+        &self,
+        filter: &Map<String, Value>,
+        update: &Map<String, Value>,
+        all: bool,
+    ) -> Result<Outcome, Failure> {
+        let mut update = doc! { "q": filtered(filter)?, "u": filtered(update)? };
+        if all {
+            update.insert("multi", true);
+        }
+        self.write(doc! { "update": &self.name, "updates": [update] }, all)
+    }
+
+    fn delete(&self, filter: &Map<String, Value>, limit: i32) -> Result<Outcome, Failure> {
+        let delete = doc! { "q": filtered(filter)?, "limit": limit };
+        self.write(doc! { "delete": &self.name, "deletes": [delete] }, limit == 0)
+    }
+
+    fn modify(
+        &self,
+        filter: &Map<String, Value>,
+        how: &str,
+        value: impl Into<Bson>,
+    ) -> Result<Outcome, Failure> {
+        let query = filtered(filter)?;
+        self.write(doc! { "findAndModify": &self.name, "query": query, how: value }, false)
+    }
+
+    /// A write of several documents is not safe to send twice.
+    fn write(&self, body: Document, several: bool) -> Result<Outcome, Failure> {
+        self.run(body, if several { Safety::Unknown } else { Safety::Write }, None)
     }
 
     fn insert(&self, documents: &[Map<String, Value>]) -> Result<Document, Failure> {
@@ -190,7 +283,9 @@ impl<'w> Collection<'w> {
     }
 
     fn command(&self, body: Document, safety: Safety) -> Command {
-        Command::new(&self.database, body, safety)
+        let mut command = Command::new(&self.database, body, safety);
+        command.limits = self.limits;
+        command
     }
 
     fn session(&self, id: Option<&str>) -> Result<Option<Arc<Session>>, Failure> {

@@ -44,21 +44,24 @@ impl Cursor {
             Some(session) => (session.run(&command)?, None),
             None => {
                 let (reply, connection) = client.run(&command)?;
-                (reply, Some(connection))
+                (reply, connection)
             }
         };
         let mut cursor = Self {
             client: Arc::clone(client),
             session,
-            pin: connection.filter(|_| client.pins()),
+            pin: connection,
             id: 0,
-            database: command.database,
+            database: command.database.clone(),
             collection: String::new(),
             batch_size,
             batch: VecDeque::new(),
             is_lost: false,
         };
         cursor.take_in(&reply)?;
+        if cursor.id != 0 && client.is_limited(&command) {
+            return Err(Failure::script("a second batch under timeoutMS"));
+        }
         Ok(cursor)
     }
 
@@ -113,7 +116,7 @@ impl Cursor {
         command.purpose = Purpose::Cursor;
         let outcome = match (&self.session, &mut self.pin) {
             (Some(session), _) => session.run(&command),
-            (None, Some(pin)) => self.client.send(&mut **pin, &self.database, command.body, None),
+            (None, Some(pin)) => self.client.send(&mut **pin, &self.database, command.body),
             (None, None) => self.client.run(&command).map(|(reply, _)| reply),
         };
         self.is_lost |= outcome.as_ref().is_err_and(Failure::is_network_error);

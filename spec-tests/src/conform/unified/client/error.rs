@@ -16,10 +16,7 @@ pub(in crate::conform::unified) struct Failure {
 
 #[derive(Clone, Debug)]
 enum Cause {
-    Pool(PoolError),
-    Operation(OperationError),
-    /// No server was known in time.
-    Selection(String),
+    Client(ClientError),
     /// The script cannot go on: no test expects that.
     Script(String),
 }
@@ -34,7 +31,7 @@ impl Failure {
     pub(in crate::conform::unified) fn script_error(&self) -> Option<&str> {
         match &self.cause {
             Cause::Script(reason) => Some(reason),
-            Cause::Pool(_) | Cause::Operation(_) | Cause::Selection(_) => None,
+            Cause::Client(_) => None,
         }
     }
 
@@ -47,9 +44,8 @@ impl Failure {
     /// Whether it is worth another attempt.
     pub(super) fn is_retryable(&self) -> bool {
         match &self.cause {
-            Cause::Pool(error) => error.is_retryable(),
-            Cause::Operation(error) => error.is_retryable(),
-            Cause::Selection(_) | Cause::Script(_) => false,
+            Cause::Client(error) => error.is_retryable(),
+            Cause::Script(_) => false,
         }
     }
 
@@ -61,10 +57,9 @@ impl Failure {
 
     /// Whether the connection was lost.
     pub(super) fn is_network_error(&self) -> bool {
-        match &self.cause {
-            Cause::Operation(OperationError::Interrupted(_)) => true,
-            Cause::Selection(_) | Cause::Script(_) => false,
-            Cause::Pool(_) | Cause::Operation(_) => {
+        match self.root() {
+            Some(ClientError::Operation(OperationError::Interrupted(_))) => true,
+            Some(_) | None => {
                 self.connection_error().is_some_and(ConnectionError::is_network_error)
             }
         }
@@ -78,10 +73,8 @@ impl Failure {
 
     pub(in crate::conform::unified) fn is_timeout(&self) -> bool {
         match &self.cause {
-            Cause::Pool(error) => error.is_timeout(),
-            Cause::Operation(OperationError::Connection(error)) => error.is_timeout(),
-            Cause::Operation(_) | Cause::Script(_) => false,
-            Cause::Selection(_) => true,
+            Cause::Client(error) => error.is_timeout(),
+            Cause::Script(_) => false,
         }
     }
 
@@ -92,11 +85,10 @@ impl Failure {
 
     pub(in crate::conform::unified) fn labels(&self) -> Vec<String> {
         let own: Vec<String> = match &self.cause {
-            Cause::Pool(error) => error.labels(RetryWrites::Enabled).map(str::to_owned).collect(),
-            Cause::Operation(OperationError::Connection(error)) => {
-                error.labels(RetryWrites::Enabled).map(str::to_owned).collect()
+            Cause::Client(error) => {
+                error.labels(RetryWrites::Enabled).into_iter().map(str::to_owned).collect()
             }
-            Cause::Operation(_) | Cause::Selection(_) | Cause::Script(_) => Vec::new(),
+            Cause::Script(_) => Vec::new(),
         };
         own.into_iter().chain(self.labels.iter().map(|label| (*label).to_owned())).collect()
     }
@@ -105,18 +97,29 @@ impl Failure {
         self.labels().iter().any(|it| it == label)
     }
 
+    /// What went wrong when the time was over, or else.
+    fn root(&self) -> Option<&ClientError> {
+        match &self.cause {
+            Cause::Client(ClientError::TimedOut { source, .. }) => Some(&**source),
+            Cause::Client(error) => Some(error),
+            Cause::Script(_) => None,
+        }
+    }
+
     /// The connection's error, be it in use or being established.
     fn connection_error(&self) -> Option<&ConnectionError> {
-        match &self.cause {
-            Cause::Pool(error) => match error.error() {
+        match self.root()? {
+            ClientError::Pool(error) => match error.error() {
                 CheckOutError::EstablishFailed { cause } => Some(cause),
                 CheckOutError::PoolClosed
                 | CheckOutError::PoolCleared { .. }
                 | CheckOutError::WaitQueueTimeout { .. }
                 | CheckOutError::Cancelled => None,
             },
-            Cause::Operation(OperationError::Connection(error)) => Some(error),
-            Cause::Operation(_) | Cause::Selection(_) | Cause::Script(_) => None,
+            ClientError::Operation(OperationError::Connection(error)) => Some(error),
+            ClientError::Operation(OperationError::Interrupted(_))
+            | ClientError::Selection(_)
+            | _ => None,
         }
     }
 }
@@ -124,33 +127,26 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.cause {
-            Cause::Pool(error) => error.fmt(f),
-            Cause::Operation(error) => error.fmt(f),
-            Cause::Selection(reason) | Cause::Script(reason) => f.write_str(reason),
+            Cause::Client(error) => error.fmt(f),
+            Cause::Script(reason) => f.write_str(reason),
         }
-    }
-}
-
-impl From<PoolError> for Failure {
-    fn from(error: PoolError) -> Self {
-        Self { cause: Cause::Pool(error), labels: Vec::new() }
     }
 }
 
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        match error {
-            ClientError::Pool(error) => error.into(),
-            ClientError::Operation(error) => error.into(),
-            other @ (ClientError::Selection(_) | _) => {
-                Self { cause: Cause::Selection(other.to_string()), labels: Vec::new() }
-            }
-        }
+        Self { cause: Cause::Client(error), labels: Vec::new() }
+    }
+}
+
+impl From<PoolError> for Failure {
+    fn from(error: PoolError) -> Self {
+        ClientError::from(error).into()
     }
 }
 
 impl From<OperationError> for Failure {
     fn from(error: OperationError) -> Self {
-        Self { cause: Cause::Operation(error), labels: Vec::new() }
+        ClientError::from(error).into()
     }
 }

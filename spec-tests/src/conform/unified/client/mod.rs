@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! story         what was told
+//! received      what the server got
 //! command       sends a command, on a connection or wherever, once or more
 //! cursor        results in batches, on the connection where they began
 //! session       transactions, on the connection where they began
@@ -11,23 +12,36 @@
 pub(super) mod command;
 pub(super) mod cursor;
 mod error;
+pub(super) mod received;
 pub(super) mod session;
 mod session_id;
 pub(super) mod story;
 
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bson::{Document, doc};
 use cenote_core::connect::DriverInfo;
-use cenote_core::pool::Purpose;
+use cenote_core::pool::{Purpose, Snapshot};
 use cenote_core::uri::ConnectionString;
 
 pub(super) use self::error::Failure;
+use self::received::Received;
 use self::session_id::SessionId;
 use self::story::Story;
 use crate::conform::lock::lock;
 use crate::conform::shell::{self, CLOSE_LIMIT, ClientSetup, Pool};
 use crate::conform::target::Target;
+
+/// The server of a client.
+#[derive(Clone)]
+pub(super) struct Server {
+    /// What it receives.
+    pub(super) received: Received,
+    /// Whether it knows writes by their numbers, which a standalone server does not.
+    pub(super) numbers_writes: bool,
+}
 
 /// A client of one server.
 pub(super) struct Client {
@@ -36,6 +50,7 @@ pub(super) struct Client {
     /// Of its server.
     pool: Arc<dyn Pool>,
     story: Arc<Story>,
+    server: Server,
     /// Sessions that were used and are free.
     sessions: Mutex<Vec<SessionId>>,
 }
@@ -44,7 +59,7 @@ impl Client {
     /// # Errors
     ///
     /// If the connection string is invalid.
-    pub(super) fn new(target: Target, text: &str) -> Result<Self, String> {
+    pub(super) fn new(target: Target, text: &str, server: Server) -> Result<Self, String> {
         let uri = ConnectionString::parse(text).map_err(|error| error.to_string())?;
         let story = Arc::new(Story::begin());
         let (cmap, sdam) = (Arc::clone(&story), Arc::clone(&story));
@@ -55,7 +70,7 @@ impl Client {
             on_server_event: Some(Arc::new(move |told| sdam.sdam(&told.event))),
         })?;
         let pool = client.pool(&shell::address(&uri)?).ok_or("a client without a pool")?;
-        Ok(Self { uri, client, pool, story, sessions: Mutex::default() })
+        Ok(Self { uri, client, pool, story, server, sessions: Mutex::default() })
     }
 
     /// What was told.
@@ -79,6 +94,27 @@ impl Client {
         self.client.append_metadata(driver);
     }
 
+    /// Waits until there are as many connections as `minPoolSize` says.
+    ///
+    /// # Errors
+    ///
+    /// That there are fewer.
+    pub(super) fn wait_for_min_pool_size(&self, limit: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let Snapshot { available, in_use, min_pool_size, .. } = self.pool.snapshot();
+            if available + in_use >= min_pool_size {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(format!(
+                    "after {limit:?} {available} of {min_pool_size} connections are there"
+                ));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Closes the client while it is in use.
     pub(super) fn break_off(&self) {
         let _ = self.client.close_within(CLOSE_LIMIT);
@@ -95,8 +131,7 @@ impl Client {
         if !sessions.is_empty() && self.pool.snapshot().available > 0 {
             // The result does not matter.
             if let Ok(mut connection) = self.pool.check_out(Purpose::Other, None) {
-                let _ =
-                    self.send(&mut *connection, "admin", doc! { "endSessions": sessions }, None);
+                let _ = self.send(&mut *connection, "admin", doc! { "endSessions": sessions });
             }
         }
         self.client.close_within(CLOSE_LIMIT)

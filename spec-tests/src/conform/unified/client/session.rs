@@ -10,10 +10,12 @@ use super::session_id::SessionId;
 use super::{Client, Failure};
 use crate::conform::lock::lock;
 use crate::conform::shell::Connection;
+use crate::conform::unified::format::TransactionOptions;
 
 /// An explicit session.
 pub(in crate::conform::unified) struct Session {
     client: Arc<Client>,
+    options: TransactionOptions,
     state: Mutex<State>,
 }
 
@@ -33,13 +35,17 @@ enum Phase {
     Aborted,
 }
 
+const COMMIT: &str = "commitTransaction";
 const TRANSIENT: &str = "TransientTransactionError";
 const UNKNOWN_COMMIT: &str = "UnknownTransactionCommitResult";
 
 impl Session {
-    pub(in crate::conform::unified) fn new(client: Arc<Client>) -> Self {
+    pub(in crate::conform::unified) fn new(
+        client: Arc<Client>,
+        options: TransactionOptions,
+    ) -> Self {
         let state = State { id: SessionId::new(), phase: Phase::None, pin: None };
-        Self { client, state: Mutex::new(state) }
+        Self { client, options, state: Mutex::new(state) }
     }
 
     /// A new transaction; the one before gives its connection back.
@@ -86,7 +92,7 @@ impl Session {
             return Ok(()); // Nothing was done in it.
         }
         state.phase = Phase::Committed;
-        let committed = self.end_with("commitTransaction", &mut state);
+        let committed = self.end_with(COMMIT, &mut state);
         committed.map_err(|failure| {
             if failure.is_network_error() { failure.with_label(UNKNOWN_COMMIT) } else { failure }
         })
@@ -137,6 +143,9 @@ impl Session {
     fn end_with(&self, name: &str, state: &mut MutexGuard<'_, State>) -> Result<(), Failure> {
         let mut command = Command::new("admin", body(name, 1), Safety::Unknown);
         command.body.extend(state.transaction());
+        if let (Some(time), COMMIT) = (self.options.max_commit_time_ms, name) {
+            command.body.insert("maxTimeMS", time);
+        }
         let first = self.send_pinned(command.clone(), state);
         let Err(failure) = first else { return Ok(()) };
         if failure.is_network_error() || failure.has_label(TRANSIENT) {
@@ -156,13 +165,14 @@ impl Session {
         mut command: Command,
         state: &mut MutexGuard<'_, State>,
     ) -> Result<Document, Failure> {
+        self.client.check_unlimited(&command)?;
         command.purpose = Purpose::Transaction;
         let mut connection = match state.pin.take() {
             Some(pinned) => pinned,
             None => self.client.check_out(&command)?,
         };
-        let Command { database, body, deadline, .. } = command;
-        let outcome = self.client.send(&mut *connection, &database, body, deadline);
+        let Command { database, body, .. } = command;
+        let outcome = self.client.send(&mut *connection, &database, body);
         if self.client.pins() {
             state.pin = Some(connection);
         }

@@ -107,11 +107,10 @@ impl ExpectEvents {
     pub(in crate::conform::unified) fn judge(
         &self,
         client: &Client,
-        observed: &[String],
+        observes: impl Fn(&Told) -> bool,
     ) -> Result<(), String> {
-        let of_interest = |told: &&Told| {
-            told.family == self.event_type && observed.contains(&told.name) && !is_for_tests(told)
-        };
+        let of_interest =
+            |told: &&Told| told.family == self.event_type && observes(told) && !is_for_tests(told);
         let enough = self.events.len();
         let story = client.story();
         story.wait_until(PATIENCE, |told| told.iter().filter(of_interest).count() >= enough);

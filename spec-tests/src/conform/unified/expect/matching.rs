@@ -130,6 +130,9 @@ fn operator(expected: &Value, seen: Option<&Value>) -> Option<Result<bool, Strin
     let (name, argument) = map.iter().next()?;
     let verdict = match name.as_str() {
         "$$exists" => argument.as_bool().map(|there| seen.is_some() == there),
+        "$$lte" => argument
+            .as_f64()
+            .map(|most| seen.and_then(Value::as_f64).is_some_and(|seen| seen <= most)),
         "$$type" => {
             let one = |name: &Value| name.as_str().and_then(|name| is_of_type(seen, name));
             if let Value::Array(names) = argument {
@@ -172,6 +175,7 @@ mod tests {
         for good in [
             json!({}),
             json!({ "a": 1.0, "d": [1, 2] }),
+            json!({ "a": { "$$lte": 1 } }),
             json!({ "b": { "c": { "$$type": ["string", "long"] } }, "x": { "$$exists": false } }),
         ] {
             assert_eq!(verdict(good), "");
@@ -186,6 +190,10 @@ mod tests {
             (json!({ "d": [1] }), "d: expected [1], saw [1,2.0]"),
             (json!({ "a": { "$$exists": false } }), "a: expected"),
             (json!({ "x": { "$$type": "int" } }), "x: expected"),
+            (json!({ "a": { "$$lte": 0.9 } }), "a: expected"),
+            (json!({ "b": { "$$lte": 9 } }), "b: expected"),
+            (json!({ "x": { "$$lte": 9 } }), "saw nothing"),
+            (json!({ "a": { "$$lte": "9" } }), "unknown operator"),
             (json!({ "x": { "$$exists": true } }), "saw nothing"),
             (json!({ "a": { "$$type": "int64" } }), "unknown operator"),
             (json!({ "a": { "$$unsetOrMatches": 2 } }), "a: expected 2, saw 1"),
