@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, ConnId, ConnectionState, DeadlineReason, Event, Health, Input, Instant, Maintenance,
-    MisuseReason, PoolOptions, PoolState, PoolTypes, Purpose, ServiceId, Snapshot, WaiterId,
-    WaitsFor,
+    Action, ConnId, ConnectionState, DeadlineReason, Elapsed, Event, Health, Input, Instant,
+    Maintenance, MisuseReason, PoolOptions, PoolState, PoolTypes, Purpose, ServiceId, Snapshot,
+    WaiterId, WaitsFor,
 };
 
 enum Plain {}
@@ -201,7 +201,7 @@ fn short(action: &Action<Plain>) -> String {
 
 fn short_event(event: &Event<&'static str>) -> String {
     let name = event.name().trim_start_matches("Connection");
-    let ms = |duration: &Duration| duration.as_millis();
+    let ms = |duration: &Elapsed| duration.get().as_millis();
     match event {
         Event::ConnectionCreated { connection_id }
         | Event::ConnectionReady { connection_id, .. }

@@ -93,7 +93,7 @@ impl<'a> LogRecord<'a> {
                 about(&template::PENDING_RESPONSE_SUCCEEDED)
                     .with_id(*connection_id)
                     .with_request_id(*request_id)
-                    .with(key::DURATION_MS, LogValue::milliseconds(*duration))
+                    .with(key::DURATION_MS, LogValue::milliseconds(duration.get()))
             }
             Event::ConnectionPendingResponseFailed {
                 connection_id,
@@ -104,7 +104,7 @@ impl<'a> LogRecord<'a> {
                 .with_id(*connection_id)
                 .with_request_id(*request_id)
                 .with(key::REASON, text(reason.as_str()))
-                .with(key::DURATION_MS, LogValue::milliseconds(*duration)),
+                .with(key::DURATION_MS, LogValue::milliseconds(duration.get())),
         }
     }
 

@@ -1,11 +1,13 @@
 //! CMAP's eleven events, and three of a draft.
 
 use alloc::boxed::Box;
+use core::fmt;
 use core::time::Duration;
 
 use super::error::CheckOutError;
 use super::id::ServiceId;
 use super::options::PoolOptions;
+use super::time::nanos;
 
 /// One of the eleven events of CMAP, with its fields, or one of the three about pending responses,
 /// which exist only with
@@ -89,7 +91,7 @@ pub enum Event<C> {
         /// The request id of the earlier command.
         request_id: i32,
         /// Since its `ConnectionPendingResponseStarted`.
-        duration: Duration,
+        duration: Elapsed,
     },
     /// The request stopped waiting for the reply: it gets another connection, or fails.
     ConnectionPendingResponseFailed {
@@ -98,7 +100,7 @@ pub enum Event<C> {
         /// The request id of the earlier command.
         request_id: i32,
         /// Since its `ConnectionPendingResponseStarted`.
-        duration: Duration,
+        duration: Elapsed,
         /// Why.
         reason: PendingResponseFailure,
     },
@@ -170,5 +172,37 @@ impl PendingResponseFailure {
             Self::Timeout => "timeout",
             Self::Error => "error",
         }
+    }
+}
+
+/// A duration in eight bytes, so that an event with it is no larger than the others.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Elapsed {
+    nanos: u64,
+}
+
+impl Elapsed {
+    /// The duration.
+    pub const fn get(self) -> Duration {
+        Duration::from_nanos(self.nanos)
+    }
+}
+
+/// What is longer than 584 years saturates.
+impl From<Duration> for Elapsed {
+    fn from(duration: Duration) -> Self {
+        Self { nanos: nanos(duration) }
+    }
+}
+
+impl From<Elapsed> for Duration {
+    fn from(elapsed: Elapsed) -> Self {
+        elapsed.get()
+    }
+}
+
+impl fmt::Debug for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(f)
     }
 }

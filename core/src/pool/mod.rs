@@ -52,7 +52,7 @@ pub use checkpoint::{
 };
 pub use deadline::{Deadline, DeadlineReason};
 pub use error::{CheckOutError, CheckOutFailedReason};
-pub use event::{CloseReason, Event, PendingResponseFailure};
+pub use event::{CloseReason, Elapsed, Event, PendingResponseFailure};
 pub use id::{ConnId, ServiceId, WaiterId};
 pub use input::{Health, Input, Purpose};
 pub use misuse::{Misuse, MisuseReason};

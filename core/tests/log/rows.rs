@@ -203,7 +203,7 @@ fn check_out_rows() -> Vec<Row> {
 
 /// Those of the draft of DRIVERS-2884.
 fn pending_response_rows() -> Vec<Row> {
-    let (connection_id, request_id, duration) = (7, -9, Duration::from_millis(3));
+    let (connection_id, request_id, duration) = (7, -9, Duration::from_millis(3).into());
     let failed = |reason| Event::ConnectionPendingResponseFailed {
         connection_id,
         request_id,

@@ -144,7 +144,7 @@ fn table<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJ
         }
         Event::ConnectionPendingResponseSucceeded { connection_id, request_id, duration } => {
             EventJson { connection_id: Some(*connection_id), request_id: Some(*request_id), ..json }
-                .lasting(*duration)
+                .lasting(duration.get())
         }
         Event::ConnectionPendingResponseFailed { connection_id, request_id, duration, reason } => {
             EventJson {
@@ -153,7 +153,7 @@ fn table<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJ
                 reason: Some(reason.as_str()),
                 ..json
             }
-            .lasting(*duration)
+            .lasting(duration.get())
         }
         Event::ConnectionPoolReady
         | Event::ConnectionPoolClosed
@@ -301,7 +301,7 @@ mod tests {
         let failed = Event::ConnectionPendingResponseFailed {
             connection_id,
             request_id,
-            duration: Duration::from_millis(2),
+            duration: Duration::from_millis(2).into(),
             reason: PendingResponseFailure::Timeout,
         };
         assert_eq!(

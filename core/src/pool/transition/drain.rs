@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 
 use crate::pool::action::Action;
 use crate::pool::error::CheckOutError;
-use crate::pool::event::{CloseReason, Event, PendingResponseFailure};
+use crate::pool::event::{CloseReason, Elapsed, Event, PendingResponseFailure};
 use crate::pool::id::ConnId;
 use crate::pool::input::Health;
 use crate::pool::sink::{ActionSink, emit};
@@ -264,12 +264,12 @@ impl<S: PoolTypes> PoolState<S> {
 
     /// No request waits for the end of this drain any more: the request id of the reply, and how
     /// long the wait took.
-    fn end_wait(&mut self, id: ConnId) -> (i32, core::time::Duration) {
+    fn end_wait(&mut self, id: ConnId) -> (i32, Elapsed) {
         let now = self.now;
         let response = self.pending_responses.known_mut(id);
         let announced = response.drain.as_mut().and_then(|drain| drain.announced.take());
         let announced = announced.expect("a request waited for it");
-        (response.request_id, now.saturating_since(announced))
+        (response.request_id, now.saturating_since(announced).into())
     }
 
     /// Keeps up when the next drain, or a request that waits for it, is due.

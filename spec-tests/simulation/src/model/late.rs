@@ -105,7 +105,7 @@ impl<S: PoolTypes> Model<S> {
             self.emit(Event::ConnectionPendingResponseSucceeded {
                 connection_id,
                 request_id,
-                duration,
+                duration: duration.into(),
             });
             self.forget_response(id);
             self.enter(id, self.in_use_for(request.purpose));
@@ -260,7 +260,7 @@ impl<S: PoolTypes> Model<S> {
         self.emit(Event::ConnectionPendingResponseFailed {
             connection_id,
             request_id,
-            duration,
+            duration: duration.into(),
             reason,
         });
         Some(request)

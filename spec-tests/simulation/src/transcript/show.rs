@@ -70,10 +70,10 @@ fn event(event: &Event<String>) -> String {
             format!("{name} {connection_id} request {request_id}")
         }
         Event::ConnectionPendingResponseSucceeded { connection_id, request_id, duration } => {
-            format!("{name} {connection_id} request {request_id} ({})", span(*duration))
+            format!("{name} {connection_id} request {request_id} ({})", span(duration.get()))
         }
         Event::ConnectionPendingResponseFailed { connection_id, request_id, duration, reason } => {
-            let (reason, took) = (reason.as_str(), span(*duration));
+            let (reason, took) = (reason.as_str(), span(duration.get()));
             format!("{name} {connection_id} request {request_id} {reason} ({took})")
         }
         _ => name.to_owned(),
