@@ -17,6 +17,7 @@ pub(super) struct Accounting {
     opening: u32,
     idle: u32,
     used: u32,
+    draining: u32,
 }
 
 /// A connection.
@@ -45,6 +46,10 @@ pub(super) enum SocketState {
     Idle,
     /// Checked out.
     Used { caller: u32 },
+    /// The shell reads a late reply.
+    Draining,
+    /// The pool does not want that any more, but its answer may still come.
+    DrainAborted,
     /// Checked out in the parent process, before the fork.
     Inherited { caller: u32 },
 }
@@ -133,9 +138,11 @@ impl Accounting {
             SocketState::Opening { .. } => self.opening -= 1,
             // The pool returns the payload at once.
             SocketState::Aborted => {}
-            SocketState::Idle | SocketState::Used { .. } | SocketState::Inherited { .. } => {
-                return None;
-            }
+            SocketState::Idle
+            | SocketState::Used { .. }
+            | SocketState::Draining
+            | SocketState::DrainAborted
+            | SocketState::Inherited { .. } => return None,
         }
         self.last_tag += 1;
         socket.tag = self.last_tag;
@@ -159,11 +166,65 @@ impl Accounting {
         match socket.state {
             SocketState::Used { .. } => self.used -= 1,
             SocketState::Inherited { .. } => {}
-            SocketState::Opening { .. } | SocketState::Aborted | SocketState::Idle => return None,
+            SocketState::Opening { .. }
+            | SocketState::Aborted
+            | SocketState::Draining
+            | SocketState::DrainAborted
+            | SocketState::Idle => return None,
         }
         socket.state = SocketState::Idle;
         self.idle += 1;
         Some((socket.id, socket.tag))
+    }
+
+    /// The pool has a late reply read.
+    pub(super) fn start_drain(&mut self, id: ConnId, tag: u64) -> Result<(), String> {
+        match self.sockets.get_mut(&id.number()) {
+            Some(socket) if socket.state == SocketState::Idle && socket.tag == tag => {
+                socket.state = SocketState::Draining;
+                self.idle -= 1;
+                self.draining += 1;
+                Ok(())
+            }
+            other => Err(format!("{id} is drained with payload {tag}, but it is {other:?}")),
+        }
+    }
+
+    /// The pool does not want a late reply to be read any more.
+    pub(super) fn abort_drain(&mut self, id: ConnId) -> Result<(), String> {
+        match self.sockets.get_mut(&id.number()) {
+            Some(socket) if socket.state == SocketState::Draining => {
+                socket.state = SocketState::DrainAborted;
+                self.draining -= 1;
+                Ok(())
+            }
+            other => Err(format!("{id} is not to be drained any more, but it is {other:?}")),
+        }
+    }
+
+    /// A late reply was read. Returns the payload for the pool.
+    pub(super) fn drained(&mut self, number: u64) -> Option<u64> {
+        let socket = self.sockets.get_mut(&number)?;
+        match socket.state {
+            SocketState::Draining => self.draining -= 1,
+            // The pool returns the payload at once.
+            SocketState::DrainAborted => {}
+            SocketState::Opening { .. }
+            | SocketState::Aborted
+            | SocketState::Idle
+            | SocketState::Used { .. }
+            | SocketState::Inherited { .. } => return None,
+        }
+        socket.state = SocketState::Idle;
+        self.idle += 1;
+        Some(socket.tag)
+    }
+
+    /// A late reply could not be read, or nothing waits for it any more.
+    pub(super) fn drop_drain(&mut self, number: u64) {
+        if let Some(socket) = self.sockets.remove(&number) {
+            self.draining -= u32::from(socket.state == SocketState::Draining);
+        }
     }
 
     /// The pool answers a request with a connection. Returns the caller.
@@ -218,7 +279,10 @@ impl Accounting {
 
     /// Compares the sums with the pool's snapshot.
     pub(super) fn compare(&self, snapshot: &Snapshot) -> Result<(), String> {
-        let mine = (self.opening, self.idle, self.used);
+        // Those that drain are in use if a request waits for them, and available if not.
+        let for_requests = snapshot.in_use.saturating_sub(self.used).min(self.draining);
+        let for_none = self.draining - for_requests;
+        let mine = (self.opening, self.idle + for_none, self.used + for_requests);
         let theirs = (snapshot.pending, snapshot.available, snapshot.in_use);
         if mine == theirs && snapshot.connections_created == self.last_connection {
             return Ok(());

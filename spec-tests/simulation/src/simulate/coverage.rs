@@ -41,6 +41,10 @@ pub(super) enum Situation {
     ClosedIdle,
     Interrupted,
     LeakReport,
+    LateReply,
+    Drained,
+    DrainFailed,
+    DrainAborted,
     // Callers.
     OwnDeadline,
     DeadlinePassed,
@@ -65,6 +69,7 @@ pub(super) enum Situation {
     // The embedder.
     OptionsChange,
     Fork,
+    CredentialsChange,
     InheritedComesBack,
     Mistake,
 }
@@ -109,6 +114,10 @@ const GROUPS: [(&str, &[(Situation, &str)]); 5] = [
             (Situation::ClosedIdle, "closed by the peer while idle"),
             (Situation::Interrupted, "interrupted"),
             (Situation::LeakReport, "reported as leaked"),
+            (Situation::LateReply, "returned before a reply"),
+            (Situation::Drained, "late reply read"),
+            (Situation::DrainFailed, "late reply not read"),
+            (Situation::DrainAborted, "late reply not wanted any more"),
         ],
     ),
     (
@@ -145,6 +154,7 @@ const GROUPS: [(&str, &[(Situation, &str)]); 5] = [
         &[
             (Situation::OptionsChange, "options change"),
             (Situation::Fork, "forks"),
+            (Situation::CredentialsChange, "credentials change"),
             (Situation::InheritedComesBack, "parent's connection returned"),
             (Situation::Mistake, "misuse"),
         ],

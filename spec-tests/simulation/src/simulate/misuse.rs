@@ -25,7 +25,7 @@ pub(super) fn misuse<S: PoolTypes<Conn = u64, Waiter = u64>>(
     random: &mut SplitMix,
     cause: impl FnOnce() -> S::Cause,
 ) -> Option<Input<S>> {
-    let kind = random.below(14);
+    let kind = random.below(15);
     let mut context = Context { accounting, is_balanced, random, cause };
     match kind {
         0 => context.check_in_of(is_idle),
@@ -41,6 +41,7 @@ pub(super) fn misuse<S: PoolTypes<Conn = u64, Waiter = u64>>(
         10 => context.unknown_service(),
         11 => context.hello_twice(),
         12 => context.end_of_opening(),
+        13 => context.drain_of(|state| is_idle(state) || is_used(state) || is_opening(state)),
         _ => context.purpose_of(|state| is_idle(state) || is_opening(state)),
     }
 }
@@ -84,6 +85,19 @@ impl<F> Context<'_, F> {
     {
         let id = self.some(wanted)?;
         Some(Input::EstablishFailed { id, cause: (self.cause)() })
+    }
+
+    fn drain_of<S>(&mut self, wanted: impl Fn(SocketState) -> bool) -> Option<Input<S>>
+    where
+        S: PoolTypes<Conn = u64>,
+    {
+        let id = self.some(wanted)?;
+        let progress = self.random.flip();
+        Some(if progress {
+            Input::DrainProgress { id }
+        } else {
+            Input::DrainSucceeded { id, conn: u64::MAX }
+        })
     }
 
     fn request_under_old_id<S: PoolTypes<Waiter = u64>>(&self) -> Option<Input<S>> {

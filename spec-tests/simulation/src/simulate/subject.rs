@@ -25,6 +25,8 @@ pub(super) struct Subject<S: PoolTypes> {
     pub(super) fed: u64,
     /// The options were changed: the earlier ones still apply to what happened under them.
     had_others: bool,
+    /// The requests that owned a connection before the last input, if late replies are kept.
+    owners: Vec<WaiterId>,
 }
 
 /// The default, and longer than any pause in a plan.
@@ -50,6 +52,7 @@ where
             kept: judges.keeps_inputs.then(Vec::new),
             fed: 0,
             had_others: false,
+            owners: Vec::new(),
         };
         if judges.has_model {
             let model = Model::new(Instant::ORIGIN, options.clone());
@@ -96,6 +99,11 @@ where
         let is_timer = matches!(input, Input::Timer);
         self.had_others |= matches!(input, Input::SetOptions { .. });
         let told = input.clone();
+        self.owners.clear();
+        if self.pool.options().experimental_pending_response == Some(true) {
+            let owners = self.pool.waiters().take_while(owns).map(|waiter| waiter.id);
+            self.owners.extend(owners);
+        }
         let actions = self.handle(now, input)?.ok_or("a valid input was refused")?;
         self.story.goes_on(&told, &actions, self.pool.now())?;
         if is_timer {
@@ -105,8 +113,9 @@ where
         Ok(actions)
     }
 
-    /// Checks that a request may get a connection: each earlier request without an answer owns a pending
-    /// connection. To be called before the answer is accounted for.
+    /// Checks that a request may get a connection: each earlier request without an answer owns a
+    /// connection, or the drain failed that it owned, and this one owns another. To be called before the
+    /// answer is accounted for.
     pub(super) fn expect_turn(
         &self,
         accounting: &Accounting,
@@ -116,8 +125,10 @@ where
         if before.peek().is_none() {
             return Ok(());
         }
-        let is_owner = |waiter: &WaiterInfo| matches!(waiter.waits_for, WaitsFor::Establishment(_));
-        let mut owners = self.pool.waiters().take_while(is_owner).map(|waiter| waiter.id);
+        if self.owners.contains(&request) {
+            return Ok(());
+        }
+        let mut owners = self.pool.waiters().take_while(owns).map(|waiter| waiter.id);
         // Both are in arrival order.
         match before.find(|&older| !owners.any(|owner| owner == older)) {
             Some(older) => Err(format!("{request} is served before {older}, which came first")),
@@ -212,6 +223,11 @@ where
             Some(_) | None => Ok(()),
         }
     }
+}
+
+/// Whether the request owns a connection, pending or draining.
+fn owns(waiter: &WaiterInfo) -> bool {
+    matches!(waiter.waits_for, WaitsFor::Establishment(_) | WaitsFor::PendingResponse(_))
 }
 
 /// The time limits in a pool's options.

@@ -133,6 +133,12 @@ pub(super) trait Transport: Sized {
     fn before_action(_: &mut World<'_, Self>, _action: &Action<Self::Types>) {}
     fn open(world: &mut World<'_, Self>, id: ConnId, deadline: Option<Instant>);
     fn abort(world: &mut World<'_, Self>, id: ConnId) -> Result<(), String>;
+    /// A late reply is to be read.
+    fn drain(_: &mut World<'_, Self>, id: ConnId) -> Result<(), String> {
+        Err(format!("{id} is drained, but no caller of these worlds leaves a reply behind"))
+    }
+    /// A late reply that is being read has to come or fail soon.
+    fn finish_drain(_: &mut World<'_, Self>, _connection: u64) {}
     fn hang_up(_: &mut World<'_, Self>, _connection: u64) {}
 
     /// Begins a trouble, or ends the present one.
@@ -358,9 +364,13 @@ impl<'a, T: Transport> World<'a, T> {
                 self.accounting.abort(id)?;
                 T::abort(self, id)
             }
-            // No caller of this world leaves a reply behind.
-            Action::StartDrain { id, .. } | Action::AbortDrain { id } => {
-                Err(format!("{id} is pending no response, but it is to be drained"))
+            Action::StartDrain { id, conn } => {
+                self.accounting.start_drain(id, conn)?;
+                T::drain(self, id)
+            }
+            Action::AbortDrain { id } => {
+                self.coverage.count(Situation::DrainAborted);
+                self.accounting.abort_drain(id)
             }
             Action::Deliver { waiter, outcome } => self.delivered(WaiterId(waiter), &outcome),
             Action::CloseSocket { id, conn } => {

@@ -17,6 +17,7 @@ use super::latency::Latency;
 use super::misuse::misuse;
 use super::world::{self, FAST, Transport};
 use crate::lockstep::{self, Tagged};
+use crate::replay::random::SplitMix;
 
 /// The state of the server, and of callers that are particular to these worlds.
 pub(super) struct Direct {
@@ -25,6 +26,8 @@ pub(super) struct Direct {
     first_service: u8,
     /// Callers that wait for the pool to be ready.
     waiting_for_ready: Vec<u32>,
+    /// Draws what concerns late replies, so that worlds without them are as they were.
+    late: SplitMix,
 }
 
 /// An event that is particular to these worlds. Connections are identified by their numbers.
@@ -40,10 +43,17 @@ pub(super) enum Due {
     Heartbeat,
     /// The peer closes an idle connection.
     PeerCloses { connection: u64 },
+    /// A late reply comes, or some of it.
+    Drained { connection: u64 },
+    /// Credentials change.
+    Retire,
 }
 
 /// Uses do not end later than this in order to coincide with a deadline of the pool.
 const COINCIDENCE: Duration = Duration::from_millis(500);
+
+/// Distinguishes the random numbers of late replies from all others.
+const LATE: u64 = 0x1a7e_4e91;
 
 pub(super) type World<'a> = world::World<'a, Direct>;
 
@@ -60,8 +70,9 @@ impl Transport for Direct {
     const OPENING: u32 = 1;
     const BURSTS: u64 = 1;
 
-    fn new(_: &Plan) -> Result<Self, String> {
-        Ok(Self { trouble: None, first_service: 0, waiting_for_ready: Vec::new() })
+    fn new(plan: &Plan) -> Result<Self, String> {
+        let late = SplitMix(plan.seed ^ LATE);
+        Ok(Self { trouble: None, first_service: 0, waiting_for_ready: Vec::new(), late })
     }
 
     fn has_troubles(parameters: &Parameters) -> bool {
@@ -91,6 +102,9 @@ impl Transport for Direct {
 
     fn begin(world: &mut World<'_>) -> Result<(), String> {
         world.plan_in(Duration::ZERO, Due::Heartbeat);
+        if let Some(every) = world.plan.transport.retire_every {
+            world.plan_in(every, Due::Retire);
+        }
         Ok(())
     }
 
@@ -101,9 +115,12 @@ impl Transport for Direct {
     fn is_deadline(due: &Due) -> bool {
         match due {
             Due::OpeningTimesOut { .. } => true,
-            Due::Greeted { .. } | Due::Opened { .. } | Due::Heartbeat | Due::PeerCloses { .. } => {
-                false
-            }
+            Due::Greeted { .. }
+            | Due::Opened { .. }
+            | Due::Heartbeat
+            | Due::PeerCloses { .. }
+            | Due::Drained { .. }
+            | Due::Retire => false,
         }
     }
 
@@ -114,6 +131,8 @@ impl Transport for Direct {
             Due::OpeningTimesOut { connection } => world.opening_times_out(connection),
             Due::Heartbeat => world.heartbeat(),
             Due::PeerCloses { connection } => world.peer_closes(connection),
+            Due::Drained { connection } => world.drained(connection),
+            Due::Retire => world.retire(),
         }
     }
 
@@ -170,6 +189,15 @@ impl Transport for Direct {
                 world.coverage.count(what);
             }
         }
+        let gives_up = world.plan.options.experimental_pending_response == Some(true)
+            && !socket.is_dead
+            && !breaks
+            && (times_out || (!world.is_recovering && world.transport.late.one_in(3)));
+        if gives_up {
+            world.coverage.count(Situation::LateReply);
+            let request_id = world.transport.late.number() as i32;
+            return Ok(Health::PendingResponse { request_id, cause: world.now.as_nanos() });
+        }
         let is_broken = socket.is_dead || breaks || times_out;
         let health =
             if is_broken { Health::Errored(world.now.as_nanos()) } else { Health::Healthy };
@@ -215,6 +243,15 @@ impl Transport for Direct {
 
     fn abort(_: &mut World<'_>, _: ConnId) -> Result<(), String> {
         Ok(())
+    }
+
+    fn drain(world: &mut World<'_>, id: ConnId) -> Result<(), String> {
+        world.plan_drain(id.number());
+        Ok(())
+    }
+
+    fn finish_drain(world: &mut World<'_>, connection: u64) {
+        world.plan_in(FAST, Due::Drained { connection });
     }
 
     fn change_trouble(world: &mut World<'_>) {

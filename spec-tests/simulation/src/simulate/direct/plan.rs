@@ -1,6 +1,9 @@
 //! The parameters of a world without a network.
 
 use std::fmt;
+use std::time::Duration;
+
+use cenote_core::pool::PoolOptions;
 
 use super::trouble::Trouble;
 use crate::replay::random::SplitMix;
@@ -25,6 +28,8 @@ pub struct Parameters {
     pub troubles: Vec<Trouble>,
     /// 1 in this many uses ends exactly when the pool's timer is due; 0: not on purpose.
     pub coincides: u64,
+    /// The interval at which credentials change, so that connections retire; `None`: never.
+    pub retire_every: Option<Duration>,
 }
 
 impl Plan {
@@ -38,10 +43,23 @@ impl Plan {
         let options = draw_options(random, services);
         let changes = if random.one_in(4) { 3 } else { 0 };
         let troubles = Trouble::ALL.into_iter().filter(|_| random.one_in(3)).collect();
-        let other_options = (0..changes).map(|_| draw_options(random, services)).collect();
+        let other_options = (0..changes).map(|_| draw_options(random, services));
+        let other_options: Vec<_> = other_options.collect();
         let callers = draw_callers(random);
         let (think, work) = (draw_latency(random, 20_000), draw_latency(random, 5_000));
         let open = draw_latency(random, 10_000);
+        // A generator of its own, for the same reason.
+        let late = &mut SplitMix(seed ^ 0x01a7_e4e9_11e5);
+        let keeps_late_replies = late.one_in(3).then_some(true);
+        let retire_every = late.one_in(6).then(|| milliseconds(late, 5, 200));
+        let keep = |mut options: PoolOptions| {
+            options.experimental_pending_response = keeps_late_replies;
+            options
+        };
+        // Other options leave the connections that they find without a use.
+        let other_options =
+            other_options.into_iter().map(|it| if late.flip() { keep(it) } else { it }).collect();
+        let options = keep(options);
         Self {
             seed,
             steps,
@@ -60,6 +78,7 @@ impl Plan {
                 services,
                 troubles,
                 coincides: if later.one_in(3) { later.between(1, 8) } else { 0 },
+                retire_every,
             },
             misuse_every: if random.one_in(4) { random.between(5, 200) } else { 0 },
             services_move_every: draw_moves(later, services, 200),
@@ -73,13 +92,14 @@ impl Plan {
 /// Every parameter, one per line.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Parameters { open, services, troubles, coincides } = &self.transport;
+        let Parameters { open, services, troubles, coincides, retire_every } = &self.transport;
         writeln!(f, "seed {}, {} inputs, then the end", self.seed, self.steps)?;
         self.write_beginning(f)?;
         writeln!(f, "  establishing    {open}, at most {:?}", self.connect_timeout)?;
         write!(f, "  heartbeat       {:?}, {services} services", self.heartbeat)?;
         self.write_moves(f)?;
         writeln!(f, "  coincidences    one in {coincides} (0: none)")?;
+        writeln!(f, "  credentials     change every {retire_every:?}")?;
         self.write_faults(f, troubles, "work")
     }
 }

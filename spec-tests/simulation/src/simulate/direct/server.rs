@@ -31,9 +31,11 @@ impl World<'_> {
         let is_wanted = match socket.state {
             SocketState::Opening { .. } => true,
             SocketState::Aborted => false,
-            SocketState::Idle | SocketState::Used { .. } | SocketState::Inherited { .. } => {
-                return Ok(());
-            }
+            SocketState::Idle
+            | SocketState::Used { .. }
+            | SocketState::Draining
+            | SocketState::DrainAborted
+            | SocketState::Inherited { .. } => return Ok(()),
         };
         // A shell that aborts at once never answers; a slower one does.
         if !is_wanted && (self.is_recovering || self.random.flip()) {
@@ -65,7 +67,13 @@ impl World<'_> {
                 self.accounting.drop_unopened(connection);
                 Ok(())
             }
-            Some(SocketState::Idle | SocketState::Used { .. } | SocketState::Inherited { .. })
+            Some(
+                SocketState::Idle
+                | SocketState::Used { .. }
+                | SocketState::Draining
+                | SocketState::DrainAborted
+                | SocketState::Inherited { .. },
+            )
             | None => Ok(()),
         }
     }
@@ -103,10 +111,68 @@ impl World<'_> {
                 let cause = self.now.as_nanos();
                 self.feed(Input::IdleClosedByPeer { id: socket.id, cause })
             }
-            SocketState::Opening { .. } | SocketState::Aborted | SocketState::Inherited { .. } => {
-                Ok(())
-            }
+            // A drain notices by itself.
+            SocketState::Opening { .. }
+            | SocketState::Aborted
+            | SocketState::Draining
+            | SocketState::DrainAborted
+            | SocketState::Inherited { .. } => Ok(()),
         }
+    }
+
+    /// A late reply was read, or some of it, or the connection is broken.
+    pub(super) fn drained(&mut self, connection: u64) -> Result<(), String> {
+        let Some(socket) = self.accounting.socket(connection) else { return Ok(()) };
+        let is_wanted = match socket.state {
+            SocketState::Draining => true,
+            SocketState::DrainAborted => false,
+            SocketState::Opening { .. }
+            | SocketState::Aborted
+            | SocketState::Idle
+            | SocketState::Used { .. }
+            | SocketState::Inherited { .. } => return Ok(()),
+        };
+        // A shell that stops at once never answers; a slower one does.
+        if !is_wanted && (self.is_recovering || self.transport.late.flip()) {
+            self.accounting.drop_drain(connection);
+            return Ok(());
+        }
+        let breaks = !self.is_recovering && self.transport.late.one_in(6);
+        if socket.is_dead || breaks {
+            self.coverage.count(Situation::DrainFailed);
+            self.accounting.drop_drain(connection);
+            return self.feed(Input::DrainFailed { id: socket.id, cause: self.now.as_nanos() });
+        }
+        if is_wanted && !self.is_recovering && self.transport.late.one_in(3) {
+            self.plan_drain(connection);
+            return self.feed(Input::DrainProgress { id: socket.id });
+        }
+        self.coverage.count(Situation::Drained);
+        let Some(conn) = self.accounting.drained(connection) else { return Ok(()) };
+        self.feed(Input::DrainSucceeded { id: socket.id, conn })?;
+        self.expect_gone_unless(is_wanted, connection)
+    }
+
+    /// Plans when a late reply comes; some never do.
+    pub(super) fn plan_drain(&mut self, connection: u64) {
+        let late = &mut self.transport.late;
+        let after = match late.below(8) {
+            _ if self.is_recovering => world::FAST,
+            0 => Duration::from_secs(3600),
+            1 => Duration::from_millis(late.between(1, 5_000)),
+            _ => late.time(self.plan.work),
+        };
+        self.plan_in(after, Due::Drained { connection });
+    }
+
+    /// Credentials changed: connections retire.
+    pub(super) fn retire(&mut self) -> Result<(), String> {
+        let Some(every) = self.plan.transport.retire_every.filter(|_| !self.is_recovering) else {
+            return Ok(());
+        };
+        self.plan_in(every, Due::Retire);
+        self.coverage.count(Situation::CredentialsChange);
+        self.feed(Input::RetireConnections)
     }
 
     pub(super) fn clear(
@@ -170,6 +236,9 @@ impl World<'_> {
                 SocketState::Used { .. } | SocketState::Inherited { .. } => {
                     let due = world::Due::Finish { connection, use_number: socket.use_number };
                     self.plan_in(Duration::ZERO, due);
+                }
+                SocketState::Draining | SocketState::DrainAborted => {
+                    self.plan_in(Duration::ZERO, Due::Drained { connection });
                 }
                 SocketState::Opening { .. } | SocketState::Aborted => {
                     self.plan_in(Duration::ZERO, Due::Opened { connection });

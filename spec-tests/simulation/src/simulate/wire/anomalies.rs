@@ -25,9 +25,11 @@ impl World<'_> {
                     self.accounting.drop_unopened(connection);
                     continue;
                 }
-                SocketState::Opening { .. } | SocketState::Idle | SocketState::Inherited { .. } => {
-                    continue;
-                }
+                SocketState::Opening { .. }
+                | SocketState::Idle
+                | SocketState::Draining
+                | SocketState::DrainAborted
+                | SocketState::Inherited { .. } => continue,
             }
             let reason = "it was opened by the process that this one was forked from";
             let error = ConnectionError::network(Stage::Operation, reason);

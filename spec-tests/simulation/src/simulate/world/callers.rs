@@ -99,7 +99,11 @@ impl<T: Transport> World<'_, T> {
                 self.coverage.count(Situation::InheritedComesBack);
                 caller
             }
-            SocketState::Opening { .. } | SocketState::Aborted | SocketState::Idle => return Ok(()),
+            SocketState::Opening { .. }
+            | SocketState::Aborted
+            | SocketState::Draining
+            | SocketState::DrainAborted
+            | SocketState::Idle => return Ok(()),
         };
         self.come_again(caller);
         let health = T::health(self, &socket)?;
@@ -135,6 +139,9 @@ impl<T: Transport> World<'_, T> {
                 }
                 SocketState::Used { .. } | SocketState::Inherited { .. } => {
                     self.plan_in(FAST, Due::Finish { connection, use_number });
+                }
+                SocketState::Draining | SocketState::DrainAborted => {
+                    T::finish_drain(self, connection);
                 }
                 SocketState::Idle => {}
             }
