@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Their API serves the project's own tools, and has no promise.
-const TOOLS: [&str; 3] = ["cenote", "cenote-fuzz", "cenote-simulation"];
+/// Their API in Rust serves the project's own tools, and has no promise.
+const TOOLS: [&str; 4] = ["cenote", "cenote-c", "cenote-fuzz", "cenote-simulation"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a folder of the workspace").to_owned()

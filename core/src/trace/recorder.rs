@@ -67,9 +67,15 @@ where
     /// Records everything from now on, in chunks that the shell has to [take](Self::take_chunk).
     #[must_use]
     pub fn with_journal(mut self, options: JournalOptions) -> Self {
+        self.begin_journal(options);
+        self
+    }
+
+    /// As [`with_journal`](Self::with_journal), on a recorder that is in use. A journal that has
+    /// begun is replaced, with its chunks.
+    pub fn begin_journal(&mut self, options: JournalOptions) {
         let journal = Journal::new(options, &self.pool);
         self.recording.set_journal(journal);
-        self
     }
 
     /// As [`PoolState::handle`]. The input is recorded before it is handled, so that it is there

@@ -178,6 +178,11 @@ impl<W: io::Write> TraceWriter<W> {
         self.pass_on(BUFFER)
     }
 
+    /// The sink: to take from memory what was written so far, after a [`flush`](Self::flush).
+    pub const fn sink_mut(&mut self) -> &mut W {
+        &mut self.sink
+    }
+
     /// Writes the buffer to the sink and flushes that.
     ///
     /// # Errors

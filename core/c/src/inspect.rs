@@ -1,0 +1,414 @@
+//! What one can ask a pool.
+
+use cenote_core::pool::{
+    ConnectionState as CoreState, DeadlineReason as CoreReason, ServiceId, Status as CoreStatus,
+};
+
+use crate::pointer::{Out, Sized32, optional_bytes};
+use crate::pool::{Inner, NEVER, Pool, Word, with};
+use crate::status::{Failure, Status, call};
+
+/// The state of a pool.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug)]
+pub enum PoolStatus {
+    /// At first, and after a clear: no check-outs, nothing is created.
+    Paused = 0,
+    /// Serves check-outs and keeps up the minimum.
+    Ready = 1,
+    /// For good.
+    Closed = 2,
+}
+
+/// Counts, state and generation of a pool.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot {
+    /// `sizeof(cenote_snapshot_info)`; to be set before the call.
+    pub size: u32,
+    /// A `cenote_pool_status`.
+    pub status: u32,
+    /// The pool's generation; services have their own.
+    pub generation: u64,
+    /// Pending, available and in use together.
+    pub total: u32,
+    /// Available connections.
+    pub available: u32,
+    /// How many of those have to receive a late reply before they can be used.
+    pub pending_response: u32,
+    /// Connections in use.
+    pub in_use: u32,
+    /// Connections being established.
+    pub pending: u32,
+    /// The effective `maxPoolSize`; 0 is without limit.
+    pub max_pool_size: u32,
+    /// The effective `minPoolSize`.
+    pub min_pool_size: u32,
+    /// The effective `maxConnecting`.
+    pub max_connecting: u32,
+    /// Connections in use by cursors.
+    pub in_use_by_cursors: u32,
+    /// Connections in use by transactions.
+    pub in_use_by_transactions: u32,
+    /// Connections in use by anything else.
+    pub in_use_by_others: u32,
+    /// 1 behind a load balancer, otherwise 0.
+    pub load_balanced: u32,
+    /// Requests in the wait queue.
+    pub waiting: u64,
+    /// Requests that own a connection that is not ready yet.
+    pub owners: u64,
+    /// How many connections there have ever been.
+    pub connections_created: u64,
+    /// How often time ran backwards and was held where it was.
+    pub clock_regressions: u64,
+    /// How many actions were not pulled yet.
+    pub actions: u64,
+}
+
+/// Nothing but the size.
+impl Default for Snapshot {
+    fn default() -> Self {
+        Self {
+            size: size_of::<Self>() as u32,
+            status: 0,
+            generation: 0,
+            total: 0,
+            available: 0,
+            pending_response: 0,
+            in_use: 0,
+            pending: 0,
+            max_pool_size: 0,
+            min_pool_size: 0,
+            max_connecting: 0,
+            in_use_by_cursors: 0,
+            in_use_by_transactions: 0,
+            in_use_by_others: 0,
+            load_balanced: 0,
+            waiting: 0,
+            owners: 0,
+            connections_created: 0,
+            clock_regressions: 0,
+            actions: 0,
+        }
+    }
+}
+
+// SAFETY: `repr(C)`, a `u32` first, and all fields are integers.
+unsafe impl Sized32 for Snapshot {
+    const NAME: &'static str = "cenote_snapshot_info";
+}
+
+/// The state of a connection.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug)]
+pub enum ConnectionState {
+    /// Being established.
+    Pending = 0,
+    /// Waiting in the pool.
+    Available = 1,
+    /// Checked out.
+    InUse = 2,
+    /// Waiting in the pool, and a late reply has to be read before it can be used.
+    PendingResponse = 3,
+    /// A late reply is being read.
+    Draining = 4,
+}
+
+/// A connection, as it is at one moment.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Connection {
+    /// `sizeof(cenote_connection_info)`; to be set before the call.
+    pub size: u32,
+    /// A `cenote_connection_state`.
+    pub state: u32,
+    /// CMAP's id, from 1.
+    pub connection: u64,
+    /// Its generation: of its service behind a load balancer, otherwise of the pool.
+    pub generation: u64,
+    /// When it was created.
+    pub created: u64,
+    /// Since when it has been in its state.
+    pub since: u64,
+    /// Its service, if `has_service`.
+    pub service: [u8; 12],
+    /// Whether `service` is one.
+    pub has_service: bool,
+    /// Whether it is of an older generation than its pool or service.
+    pub is_stale: bool,
+    /// 0, for later versions.
+    pub reserved: [u8; 10],
+}
+
+/// Nothing but the size.
+impl Default for Connection {
+    fn default() -> Self {
+        Self {
+            size: size_of::<Self>() as u32,
+            state: 0,
+            connection: 0,
+            generation: 0,
+            created: 0,
+            since: 0,
+            service: [0; 12],
+            has_service: false,
+            is_stale: false,
+            reserved: [0; 10],
+        }
+    }
+}
+
+// SAFETY: `repr(C)` and a `u32` first; it is only written.
+unsafe impl Sized32 for Connection {
+    const NAME: &'static str = "cenote_connection_info";
+}
+
+/// Tells the counts, the state and the generation. Takes constant time.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_snapshot(pool: *const Pool, snapshot: *mut Snapshot) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Out::new(snapshot)? };
+        out.write(with(pool, |inner| Ok(taken(inner)))?);
+        Ok(())
+    })
+}
+
+fn taken(inner: &Inner) -> Snapshot {
+    let now = inner.machine.snapshot();
+    let status = match now.status {
+        CoreStatus::Paused => PoolStatus::Paused,
+        CoreStatus::Ready => PoolStatus::Ready,
+        CoreStatus::Closed => PoolStatus::Closed,
+    };
+    Snapshot {
+        size: size_of::<Snapshot>() as u32,
+        status: status as u32,
+        generation: now.generation,
+        total: now.total,
+        available: now.available,
+        pending_response: now.pending_response,
+        in_use: now.in_use,
+        pending: now.pending,
+        max_pool_size: now.max_pool_size.unwrap_or(0),
+        min_pool_size: now.min_pool_size,
+        max_connecting: now.max_connecting,
+        in_use_by_cursors: now.in_use_by_cursors,
+        in_use_by_transactions: now.in_use_by_transactions,
+        in_use_by_others: now.in_use_by_others,
+        load_balanced: u32::from(now.load_balanced),
+        waiting: now.waiting,
+        owners: now.owners,
+        connections_created: now.connections_created,
+        clock_regressions: now.clock_regressions,
+        actions: inner.outbox.actions.len() as u64,
+    }
+}
+
+/// Tells about one connection; `CENOTE_STATUS_NOTHING` if it is closed, or never was. Takes time in proportion to the
+/// number of connections; for generations alone there is `cenote_generation_of`.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_connection(
+    pool: *const Pool,
+    connection: u64,
+    info: *mut Connection,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Out::new(info)? };
+        out.write(with(pool, |inner| described(inner, connection))?);
+        Ok(())
+    })
+}
+
+fn described(inner: &Inner, connection: u64) -> Result<Connection, Failure> {
+    let machine = &inner.machine;
+    let found = machine.connections().find(|it| it.id.number() == connection);
+    let info = found.ok_or_else(|| no_connection(connection))?;
+    let state = match info.state {
+        CoreState::Pending { .. } => ConnectionState::Pending,
+        CoreState::Available => ConnectionState::Available,
+        CoreState::PendingResponse { .. } => ConnectionState::PendingResponse,
+        CoreState::Draining { .. } => ConnectionState::Draining,
+        CoreState::InUse { .. } => ConnectionState::InUse,
+    };
+    Ok(Connection {
+        size: size_of::<Connection>() as u32,
+        state: state as u32,
+        connection,
+        generation: machine.generation_of(info.id).unwrap_or(0),
+        created: info.created.as_nanos(),
+        since: info.since.as_nanos(),
+        service: info.service.map_or([0; 12], |service| service.0),
+        has_service: info.service.is_some(),
+        is_stale: info.stale,
+        reserved: [0; 10],
+    })
+}
+
+fn no_connection(connection: u64) -> Failure {
+    Failure::new(Status::Nothing, format!("there is no connection {connection} (any more)"))
+}
+
+/// The pool's generation; with a service, that of the service. `CENOTE_STATUS_NOTHING` if no connection belongs to it.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_generation(
+    pool: *const Pool,
+    service: *const [u8; 12],
+    generation: *mut u64,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (out, service) =
+            unsafe { (Out::plain(generation, "the generation")?, optional_bytes(service)) };
+        let none = || Failure::new(Status::Nothing, "no connection belongs to this service");
+        let found = with(pool, |inner| match service {
+            None => Ok(inner.machine.generation()),
+            Some(service) => inner.machine.service_generation(ServiceId(service)).ok_or_else(none),
+        })?;
+        out.write(found);
+        Ok(())
+    })
+}
+
+/// The generation of a connection. `CENOTE_STATUS_NOTHING` if it is closed, or never was. Takes constant time.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_generation_of(
+    pool: *const Pool,
+    connection: u64,
+    generation: *mut u64,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Out::plain(generation, "the generation")? };
+        let found = with(pool, |inner| {
+            let found = inner.machine.generation_of(inner.id(connection));
+            found.ok_or_else(|| no_connection(connection))
+        })?;
+        out.write(found);
+        Ok(())
+    })
+}
+
+/// The connection that a check-out would get now, and its payload; `CENOTE_STATUS_NOTHING` if it would get a new one,
+/// wait or fail. The driver looks at its socket first, and calls `cenote_idle_closed_by_peer` if the peer has closed
+/// it. `payload` may be null. Takes constant time.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_next_available(
+    pool: *mut Pool,
+    connection: *mut u64,
+    payload: *mut Word,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (out, payload_out) = unsafe {
+            (Out::plain(connection, "the connection")?, Out::plain(payload, "the payload").ok())
+        };
+        let none = || Failure::new(Status::Nothing, "a check-out would get no connection at once");
+        let (id, payload) = with(pool, |inner| {
+            let found = inner.machine.next_available();
+            found.map(|(id, payload)| (id, *payload)).ok_or_else(none)
+        })?;
+        out.write(id.number());
+        if let Some(out) = payload_out {
+            out.write(payload);
+        }
+        Ok(())
+    })
+}
+
+/// What is due at a deadline.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug)]
+pub enum DeadlineReason {
+    /// Nothing.
+    None = 0,
+    /// A request has waited for as long as it may.
+    WaitQueueTimeout = 1,
+    /// A connection has been available for longer than `maxIdleTimeMS`.
+    IdleTime = 2,
+    /// A connection reaches the end of its lifetime.
+    Lifetime = 3,
+    /// The pause after a failed establishment ends.
+    Populate = 4,
+    /// A connection has been in use for longer than `leak_detection_threshold`.
+    LeakDetection = 5,
+    /// A late reply has been awaited for as long as it may.
+    PendingResponse = 6,
+}
+
+/// When to call `cenote_timer` next; `CENOTE_NEVER` if there is nothing to wait for. To be asked again after every
+/// input. `reason` gets a `cenote_deadline_reason`, and may be null.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_next_deadline(
+    pool: *const Pool,
+    deadline: *mut u64,
+    reason: *mut u32,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (out, reason_out) = unsafe {
+            (Out::plain(deadline, "the deadline")?, Out::plain(reason, "the reason").ok())
+        };
+        let next = with(pool, |inner| Ok(inner.machine.next_deadline()))?;
+        let reason = match next.map(|next| next.reason) {
+            None => DeadlineReason::None,
+            Some(CoreReason::WaitQueueTimeout) => DeadlineReason::WaitQueueTimeout,
+            Some(CoreReason::IdleTime) => DeadlineReason::IdleTime,
+            Some(CoreReason::Lifetime) => DeadlineReason::Lifetime,
+            Some(CoreReason::Populate) => DeadlineReason::Populate,
+            Some(CoreReason::LeakDetection) => DeadlineReason::LeakDetection,
+            Some(CoreReason::PendingResponse) => DeadlineReason::PendingResponse,
+            Some(other) => {
+                let text = format!("libcenote does not know {other} of its own core");
+                return Err(Failure::new(Status::Panicked, text));
+            }
+        };
+        out.write(next.map_or(NEVER, |next| next.at.as_nanos()));
+        if let Some(out) = reason_out {
+            out.write(reason as u32);
+        }
+        Ok(())
+    })
+}
+
+/// Whether the next input needs the present time. If not, and the pool makes no events, the input has no deadline
+/// and is not `cenote_set_options`, the time of the last input may be given again. Writes 0 or 1.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_needs_now(pool: *const Pool, needed: *mut u32) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Out::plain(needed, "the answer")? };
+        out.write(with(pool, |inner| Ok(u32::from(inner.machine.needs_now())))?);
+        Ok(())
+    })
+}

@@ -1,0 +1,189 @@
+//! A pool behind its handle.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::c_char;
+use std::ptr;
+use std::sync::{Arc, Mutex, TryLockError};
+
+use cenote_core::address::ServerAddress;
+use cenote_core::log::LogSettings;
+use cenote_core::pool::{Action, ActionSink, ConnId, Input, Instant, PoolState, PoolTypes};
+use cenote_core::trace::Recorder;
+
+use crate::action::Told;
+use crate::cause::SharedCause;
+use crate::options::{Options, options as read_options};
+use crate::pointer::{Out, text};
+use crate::status::{Failure, Status, call};
+use crate::table::Table;
+use crate::trace::Trace;
+
+/// A pool: the state machine, and the actions that were not pulled yet.
+#[derive(Debug)]
+pub struct Pool(());
+
+/// No deadline; as a time, the end of it.
+pub const NEVER: u64 = u64::MAX;
+
+/// A number or a pointer of the driver: `uintptr_t`.
+pub type Word = usize;
+
+/// What C brings: numbers.
+pub(crate) enum Foreign {}
+
+impl PoolTypes for Foreign {
+    type Conn = Word;
+    type Waiter = Word;
+    type Cause = SharedCause;
+}
+
+pub(crate) struct Inner {
+    pub(crate) machine: Recorder<Foreign>,
+    pub(crate) address: Arc<ServerAddress>,
+    pub(crate) log: LogSettings,
+    /// What the action that was pulled last tells, for its texts.
+    pub(crate) told: Told,
+    pub(crate) outbox: Outbox,
+    pub(crate) trace: Trace,
+}
+
+/// Takes the actions of the machine.
+pub(crate) struct Outbox {
+    pub(crate) actions: VecDeque<Action<Foreign>>,
+    pub(crate) wants_events: bool,
+    /// The slot of each connection, so that C has CMAP's number alone. Some are of closed connections.
+    slots: BTreeMap<u64, u32>,
+}
+
+static POOLS: Table<Mutex<Inner>> = Table::new(1, "pool");
+
+impl ActionSink<Foreign> for Outbox {
+    fn act(&mut self, action: Action<Foreign>) {
+        if let Action::StartEstablish { id, .. } = &action {
+            self.slots.insert(id.number(), id.slot());
+        }
+        self.actions.push_back(action);
+    }
+
+    fn wants_events(&self) -> bool {
+        self.wants_events
+    }
+}
+
+impl Inner {
+    /// The machine's id of a connection. One that is closed, or never was, has a slot that none has; the
+    /// machine then says which of the two.
+    pub(crate) fn id(&self, connection: u64) -> ConnId {
+        let slot = self.outbox.slots.get(&connection).copied();
+        ConnId::from_parts(connection, slot.unwrap_or(u32::MAX))
+    }
+
+    fn handle(&mut self, now: u64, input: Input<Foreign>) -> Result<(), Failure> {
+        let now = Instant::from_nanos(now);
+        let outcome = self.machine.handle(now, input, &mut self.outbox);
+        outcome.map_err(|misuse| Failure::new(Status::Misuse, misuse.to_string()))?;
+        // Forgetting costs a constant time per connection that was ever made.
+        if self.outbox.slots.len() > 2 * self.machine.snapshot().total as usize + 64 {
+            let machine = &self.machine;
+            let is_known = |number: &u64, slot: &mut u32| {
+                machine.generation_of(ConnId::from_parts(*number, *slot)).is_some()
+            };
+            self.outbox.slots.retain(is_known);
+        }
+        Ok(())
+    }
+}
+
+/// Runs a call on a pool, unless another thread is in one.
+pub(crate) fn with<R>(
+    pool: *const Pool,
+    body: impl FnOnce(&mut Inner) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    POOLS.with(pool.addr(), |pool| match pool.try_lock() {
+        Ok(mut inner) => body(&mut inner),
+        Err(TryLockError::WouldBlock) => {
+            let text = "another thread is in a call with this pool: take a lock around each call";
+            Err(Failure::new(Status::Busy, text))
+        }
+        Err(TryLockError::Poisoned(_)) => {
+            let text = "this pool met a bug of libcenote before, and can only be freed";
+            Err(Failure::new(Status::Panicked, text))
+        }
+    })
+}
+
+/// Feeds one input.
+pub(crate) fn feed(
+    pool: *mut Pool,
+    now: u64,
+    input: impl FnOnce(&Inner) -> Result<Input<Foreign>, Failure>,
+) -> Status {
+    call(|| {
+        with(pool, |inner| {
+            let input = input(inner)?;
+            inner.handle(now, input)
+        })
+    })
+}
+
+/// Makes a pool for the server at `address` (`host:port`), which its texts name: paused and empty. Its first
+/// action is the event `CENOTE_EVENT_KIND_POOL_CREATED`. Times are nanoseconds of any clock that does not run
+/// backwards.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_pool_new(
+    address: *const c_char,
+    options: *const Options,
+    now: u64,
+    pool: *mut *mut Pool,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let (address, options, out) = unsafe {
+            (text(address, "the address")?, read_options(options)?, Out::plain(pool, "the pool")?)
+        };
+        let address: ServerAddress = address
+            .parse()
+            .map_err(|error| Failure::new(Status::BadText, format!("the address: {error}")))?;
+        let log = match options.max_log_text()? {
+            Some(length) => LogSettings::default().with_max_document_length(length),
+            None => LogSettings::default(),
+        };
+        let (actions, slots) = (VecDeque::new(), BTreeMap::new());
+        let mut outbox = Outbox { actions, wants_events: true, slots };
+        let machine = PoolState::new(Instant::from_nanos(now), options.to_core()?, &mut outbox)
+            .map_err(|error| Failure::new(Status::BadOptions, error.to_string()))?;
+        let inner = Inner {
+            machine: Recorder::new(machine),
+            address: Arc::new(address),
+            log,
+            told: Told::Nothing,
+            outbox,
+            trace: Trace::Never,
+        };
+        out.write(ptr::without_provenance_mut(POOLS.insert(Mutex::new(inner))?));
+        Ok(())
+    })
+}
+
+/// Frees a pool, whatever its state. Its payloads and waiters are the driver's: close it, and perform the
+/// actions until its snapshot says `total` 0, to get all of them back.
+#[unsafe(no_mangle)]
+pub extern "C" fn cenote_pool_free(pool: *mut Pool) -> Status {
+    call(|| POOLS.release(pool.addr()).map(drop))
+}
+
+/// Whether actions of kind `CENOTE_ACTION_KIND_EMIT_EVENT` are made; a new pool makes them. A driver that has no
+/// subscriber and does not log saves time without them.
+#[unsafe(no_mangle)]
+pub extern "C" fn cenote_set_events(pool: *mut Pool, wanted: u32) -> Status {
+    call(|| {
+        with(pool, |inner| {
+            inner.outbox.wants_events = wanted != 0;
+            Ok(())
+        })
+    })
+}

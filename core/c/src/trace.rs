@@ -1,0 +1,104 @@
+//! Recording: every input with its time, as a trace that `cenote replay` reads.
+
+use std::io;
+
+use cenote_core::trace::{JournalOptions, TraceInfo, TraceWriter};
+
+use crate::pointer::Text;
+use crate::pool::{Inner, Pool, with};
+use crate::status::{Failure, Status, call};
+
+/// The recording of a pool.
+pub(crate) enum Trace {
+    Never,
+    Running(Box<TraceWriter<Vec<u8>>>),
+    /// What was not read yet.
+    Ended(Vec<u8>),
+}
+
+const PROGRAM: &str = concat!("libcenote ", env!("CARGO_PKG_VERSION"));
+
+impl Trace {
+    /// Moves what was recorded into the writer.
+    fn write(inner: &mut Inner) -> Result<(), Failure> {
+        let Self::Running(writer) = &mut inner.trace else { return Ok(()) };
+        inner.machine.flush();
+        while let Some(chunk) = inner.machine.take_chunk() {
+            writer.write(&chunk).map_err(|error| failed(&error))?;
+            inner.machine.give_back(chunk);
+        }
+        writer.flush().map_err(|error| failed(&error))
+    }
+}
+
+/// Memory takes all bytes.
+fn failed(error: &io::Error) -> Failure {
+    Failure::new(Status::Panicked, format!("a trace in memory: {error}"))
+}
+
+/// Begins to record every input of the pool, and with `actions` not 0 every action, from its present state on. Read the
+/// trace now and then (`cenote_trace_read`): the memory for it is bounded, and inputs that it has no room for are
+/// only counted. A trace has no payload, waiter or address book of the driver; of causes it has stage, kind, labels and text.
+/// `CENOTE_STATUS_NOTHING` if it is recording already.
+#[unsafe(no_mangle)]
+pub extern "C" fn cenote_trace_start(pool: *mut Pool, actions: u32) -> Status {
+    call(|| {
+        with(pool, |inner| {
+            if let Trace::Running(_) = inner.trace {
+                return Err(Failure::new(Status::Nothing, "the pool is being recorded already"));
+            }
+            let info = TraceInfo::new(inner.address.to_string()).with_program(PROGRAM);
+            inner.machine.begin_journal(JournalOptions::default().with_actions(actions != 0));
+            inner.trace = Trace::Running(Box::new(TraceWriter::new(Vec::new(), info)));
+            Ok(())
+        })
+    })
+}
+
+/// Ends the recording. What was not read yet can still be read.
+#[unsafe(no_mangle)]
+pub extern "C" fn cenote_trace_stop(pool: *mut Pool) -> Status {
+    call(|| {
+        with(pool, |inner| {
+            Trace::write(inner)?;
+            match std::mem::replace(&mut inner.trace, Trace::Never) {
+                Trace::Running(writer) => {
+                    inner.machine.end_journal();
+                    inner.trace = Trace::Ended(writer.finish().map_err(|error| failed(&error))?);
+                    Ok(())
+                }
+                before @ (Trace::Never | Trace::Ended(_)) => {
+                    inner.trace = before;
+                    Err(Failure::new(Status::Nothing, "the pool is not being recorded"))
+                }
+            }
+        })
+    })
+}
+
+/// Takes the next bytes of the trace, at most `capacity`; `length` gets their number, which is 0 if there are none at
+/// present. Appended to one file, they are the trace.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_trace_read(
+    pool: *mut Pool,
+    buffer: *mut u8,
+    capacity: usize,
+    length: *mut usize,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let target = unsafe { Text::new(buffer.cast(), capacity, length) };
+        with(pool, |inner| {
+            Trace::write(inner)?;
+            match &mut inner.trace {
+                Trace::Never => Err(Failure::new(Status::Nothing, "the pool was never recorded")),
+                Trace::Running(writer) => target.take(writer.sink_mut()),
+                Trace::Ended(bytes) => target.take(bytes),
+            }
+        })
+    })
+}
