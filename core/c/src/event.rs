@@ -94,7 +94,7 @@ impl Action {
                 (EventKind::ConnectionCreated, *connection_id)
             }
             Event::ConnectionReady { connection_id, duration } => {
-                self.set_duration(duration.get());
+                self.set_duration(*duration);
                 (EventKind::ConnectionReady, *connection_id)
             }
             Event::ConnectionClosed { connection_id, reason, error } => {
@@ -104,13 +104,13 @@ impl Action {
             }
             Event::ConnectionCheckOutStarted => (EventKind::CheckOutStarted, 0),
             Event::ConnectionCheckOutFailed { error, duration } => {
-                self.set_duration(duration.get());
+                self.set_duration(*duration);
                 self.set_error(error, address);
                 self.reason = failed_reason(error.reason())? as u32;
                 (EventKind::CheckOutFailed, 0)
             }
             Event::ConnectionCheckedOut { connection_id, duration } => {
-                self.set_duration(duration.get());
+                self.set_duration(*duration);
                 (EventKind::CheckedOut, *connection_id)
             }
             Event::ConnectionCheckedIn { connection_id } => (EventKind::CheckedIn, *connection_id),
