@@ -27,6 +27,8 @@ pub(super) enum Runner {
     OnCore(fn(&Document) -> Result<Vec<Outcome>, Unreadable>),
     /// It is about pools, wherever they are.
     Everywhere(fn(&Document, Target, &Place) -> Result<Vec<Outcome>, Unreadable>),
+    /// It is about connections, with or without sockets.
+    OnConnections(fn(&Document, Target, &Place) -> Result<Vec<Outcome>, Unreadable>),
     /// It needs real sockets.
     OnShells(fn(&Document, Target) -> Result<Vec<Outcome>, Unreadable>),
 }
@@ -38,7 +40,7 @@ const FOLDERS: [(&str, Rule); 48] = [
     ("connection-monitoring-and-pooling/tests/cmap-format", CMAP),
     ("cmap-format", CMAP),    // In other repositories.
     ("scenarios/cmap", CMAP), // Our own.
-    ("scenarios/connection", Played(Runner::Everywhere(connection::play_document))), // Our own.
+    ("scenarios/connection", Played(Runner::OnConnections(connection::play_document))), // Our own.
     ("scenarios/unified", UNIFIED), // Our own.
     ("scenarios/uri", URI),   // Our own.
     ("uri-options/tests", URI),
@@ -266,6 +268,7 @@ impl Runner {
         match self {
             Self::OnCore(_) => &[Target::Core],
             Self::Everywhere(_) => &Target::ALL,
+            Self::OnConnections(_) => &Target::WITH_CONNECTIONS,
             Self::OnShells(_) => &Target::SHELLS,
         }
     }
@@ -283,7 +286,7 @@ impl Runner {
     ) -> Result<Vec<Outcome>, Unreadable> {
         match self {
             Self::OnCore(play) => play(file),
-            Self::Everywhere(play) => play(file, target, place),
+            Self::Everywhere(play) | Self::OnConnections(play) => play(file, target, place),
             Self::OnShells(play) => play(file, target),
         }
     }

@@ -90,7 +90,7 @@ fn play_file(
 /// many of them, they would wait for the processor.
 fn at_once(target: Target, place: &Place) -> usize {
     match place {
-        Place::Endpoint if target != Target::Core => 8,
+        Place::Endpoint if !target.is_simulated() => 8,
         Place::Endpoint | Place::Server(_) => 1,
     }
 }

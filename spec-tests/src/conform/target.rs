@@ -18,14 +18,25 @@ pub enum Target {
     Mio,
     /// The pool on smol, in real time, on real sockets
     Smol,
+    /// The C library, under virtual time
+    C,
 }
 
 impl Target {
     /// All targets.
-    pub const ALL: [Self; 4] = [Self::Core, Self::Tokio, Self::Mio, Self::Smol];
+    pub const ALL: [Self; 5] = [Self::Core, Self::Tokio, Self::Mio, Self::Smol, Self::C];
 
     /// Those with real sockets.
     pub const SHELLS: [Self; 3] = [Self::Tokio, Self::Mio, Self::Smol];
+
+    /// Those that know connections beyond their pool.
+    pub const WITH_CONNECTIONS: [Self; 4] = [Self::Core, Self::Tokio, Self::Mio, Self::Smol];
+
+    /// Whether it has virtual time, and no sockets.
+    #[must_use]
+    pub const fn is_simulated(self) -> bool {
+        matches!(self, Self::Core | Self::C)
+    }
 
     /// The name on the command line.
     #[must_use]
@@ -35,6 +46,7 @@ impl Target {
             Self::Tokio => "tokio",
             Self::Mio => "mio",
             Self::Smol => "smol",
+            Self::C => "c",
         }
     }
 

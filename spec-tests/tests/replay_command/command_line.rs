@@ -60,7 +60,7 @@ fn every_command_refuses_what_it_does_not_know_in_one_line() {
         (&["replay", "a", "--from", "-1"], "'-1'"),
         (&["record", "a", "--connections", "0"], "0 is not in 1..=1000000"),
         (&["explore", "--depth", "deep"], "invalid value 'deep' for '--depth <"),
-        (&["conform", "a", "--target", "moon"], "[possible values: core, tokio, mio, smol]"),
+        (&["conform", "a", "--target", "moon"], "[possible values: core, tokio, mio, smol, c]"),
         (&["completions", "cmd"], "invalid value 'cmd' for '<SHELL>'"),
         (&["run", "--seconds", "soon"], "invalid value 'soon' for '--seconds <"),
         (&["endpoint", "--port", "99999"], "invalid value '99999' for '--port <"),

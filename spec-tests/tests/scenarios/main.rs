@@ -50,18 +50,19 @@ fn every_scenario_passes_and_passes_again() {
         std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     assert_eq!(paths.len(), 51);
-    for path in paths {
-        let outcomes = play(&path).unwrap();
+    let both = |path: &PathBuf| [Target::Core, Target::C].map(|target| (path.clone(), target));
+    for (path, target) in paths.iter().flat_map(both) {
+        let outcomes = cmap::play(&path, target).unwrap();
         for outcome in &outcomes {
             assert_eq!(
                 outcome.verdict,
                 Verdict::Passed,
-                "{}: {}",
+                "{} on {target}: {}",
                 path.display(),
                 outcome.description
             );
         }
-        assert_eq!(play(&path).unwrap(), outcomes);
+        assert_eq!(cmap::play(&path, target).unwrap(), outcomes);
     }
 }
 

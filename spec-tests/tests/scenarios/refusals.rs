@@ -107,7 +107,8 @@ const REFUSALS: &[Refusal] = &[
     (|document| document["notOn"] = json!({ "mio": "" }), "notOn.mio: for each target where"),
     (
         |document| {
-            document["notOn"] = json!({ "core": "a", "tokio": "b", "mio": "c", "smol": "d" });
+            document["notOn"] =
+                json!({ "core": "a", "tokio": "b", "mio": "c", "smol": "d", "c": "e" });
         },
         "it has to be played somewhere",
     ),

@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<bool, Box<dyn Error>> {
         Some(uri) => Place::Server(Box::new(Foreign::new(uri)?)),
     };
     let targets: BTreeSet<_> = arguments.target.iter().copied().collect();
-    let is_played = |target: &Target| *target != Target::Core || arguments.uri.is_none();
+    let is_played = |target: &Target| !target.is_simulated() || arguments.uri.is_none();
     let targets: Vec<_> = targets.into_iter().filter(is_played).collect();
     // Before it all: playing takes its time.
     let written = [("--junit", arguments.junit.as_deref()), ("--page", arguments.page.as_deref())];

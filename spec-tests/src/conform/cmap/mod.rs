@@ -1,10 +1,12 @@
 //! Plays files of the format `cmap-format`, by means of [`cenote_conform`].
 //!
 //! ```text
+//! c_library     a target of cenote-conform: the pool for C
 //! sockets       a target of cenote-conform: any shell
 //! servers       servers for it: an endpoint for each file, or one that is there already
 //! ```
 
+mod c_library;
 mod servers;
 mod sockets;
 #[cfg(test)]
@@ -19,6 +21,7 @@ use super::outcome::Outcome;
 use super::place::Place;
 use super::target::Target;
 
+use self::c_library::CLibrary;
 use self::servers::Servers;
 use self::sockets::OnSockets;
 
@@ -42,11 +45,13 @@ pub fn play_document(
     place: &Place,
 ) -> Result<Vec<Outcome>, Unreadable> {
     let scenario = read(document)?;
-    let verdict = if target == Target::Core {
-        Runner::new(&Simulation).play(&scenario)
-    } else {
-        let (shell, servers) = (OnSockets(target), Servers(place));
-        Runner::new(&shell).with_servers(&servers).play(&scenario)
+    let verdict = match target {
+        Target::Core => Runner::new(&Simulation).play(&scenario),
+        Target::C => Runner::new(&CLibrary).play(&scenario),
+        Target::Tokio | Target::Mio | Target::Smol => {
+            let (shell, servers) = (OnSockets(target), Servers(place));
+            Runner::new(&shell).with_servers(&servers).play(&scenario)
+        }
     };
     let (file, description) = (document.path().to_owned(), scenario.description().to_owned());
     Ok(vec![Outcome { file, target, description, verdict: verdict.into() }])
@@ -61,13 +66,13 @@ pub fn play_document(
 ///
 /// # Panics
 ///
-/// For [`Target::Core`], which is not a shell.
+/// For a simulated target, which is not a shell.
 pub fn events(document: &Document, target: Target) -> Result<Vec<Value>, String> {
     let scenario = read(document).map_err(|error| error.to_string())?;
     if scenario.has_invalid_options() || scenario.not_on().contains(target.name()) {
         return Ok(Vec::new());
     }
-    assert_ne!(target, Target::Core, "the state machine is not a shell");
+    assert!(!target.is_simulated(), "the state machine is not a shell");
     let (shell, servers) = (OnSockets(target), Servers(&Place::Endpoint));
     let mut events = Runner::new(&shell).with_servers(&servers).events(&scenario)?;
     let mut services = Vec::new();

@@ -177,7 +177,7 @@ pub(super) const CLOSE_LIMIT: Duration = Duration::from_secs(20);
 /// If it cannot be started, or the target has no sockets.
 pub(super) fn of(target: Target) -> Result<Box<dyn Shell>, String> {
     match target {
-        Target::Core => Err("the state machine alone has no sockets".to_owned()),
+        Target::Core | Target::C => Err("the state machine alone has no sockets".to_owned()),
         Target::Tokio => Ok(Box::new(AsyncShell(tokio::OnTokio::new()?))),
         Target::Mio => Ok(Box::new(mio::Mio)),
         Target::Smol => Ok(Box::new(AsyncShell(smol::OnSmol))),
