@@ -48,6 +48,9 @@
 // An option that is not set: its default applies, and no event or log record mentions it.
 #define CENOTE_NOT_SET -1
 
+// As `pause_after_failure`: the pool never runs maintenance.
+#define CENOTE_NO_MAINTENANCE -2
+
 // No deadline; as a time, the end of it.
 #define CENOTE_NEVER UINT64_MAX
 
@@ -613,15 +616,15 @@ typedef struct {
     int64_t wait_queue_timeout;
     // Whether the pool is behind a load balancer: 0 or 1; default 0.
     int64_t load_balanced;
-    // How long the minimum is left alone after a failed establishment; default 1 s. 0 switches
-    // maintenance off.
+    // How long the minimum is left alone after a failed establishment; default 1 s.
+    // `CENOTE_NO_MAINTENANCE`: no minimum is kept, and perished connections are closed when a check-out meets them.
     int64_t pause_after_failure;
     // Which available connection is handed out first: 0 the one used last, 1 the one that has waited
     // longest; default 0.
     int64_t reuse_order;
     // How long a connection may exist, less up to a tenth of it; 0 is for ever, which is the default.
     int64_t max_lifetime;
-    // The seed of that tenth: a random number, so that pools differ.
+    // The seed of that tenth: any other number, drawn at random so that pools differ.
     int64_t jitter_seed;
     // How long a connection may be in use before it is reported; 0 is never, which is the default.
     int64_t leak_detection_threshold;
@@ -801,7 +804,7 @@ cenote_status cenote_repurpose(cenote_pool *pool,
 cenote_status cenote_handshaken(cenote_pool *pool,
                                 uint64_t now,
                                 uint64_t connection,
-                                const uint8_t (*service)[12]);
+                                const uint8_t *service);
 
 // A connection finished handshake and authentication. `payload` is the driver's: a pointer to its socket, a
 // file descriptor. If the pool gave the connection up meanwhile, `CENOTE_ACTION_KIND_CLOSE_SOCKET` returns it.
@@ -850,7 +853,7 @@ cenote_status cenote_clear(cenote_pool *pool,
                            uint64_t now,
                            const cenote_cause *cause,
                            uint32_t interrupt,
-                           const uint8_t (*service)[12]);
+                           const uint8_t *service);
 
 // The pool is closed, for good.
 cenote_status cenote_close(cenote_pool *pool, uint64_t now);
@@ -880,7 +883,7 @@ cenote_status cenote_connection(const cenote_pool *pool,
 
 // The pool's generation; with a service, that of the service. `CENOTE_STATUS_NOTHING` if no connection belongs to it.
 cenote_status cenote_generation(const cenote_pool *pool,
-                                const uint8_t (*service)[12],
+                                const uint8_t *service,
                                 uint64_t *generation);
 
 // The generation of a connection. `CENOTE_STATUS_NOTHING` if it is closed, or never was. Takes constant time.
@@ -960,13 +963,19 @@ cenote_status cenote_trace_read(cenote_pool *pool,
                                 size_t capacity,
                                 size_t *length);
 
+// A number that is the same for two pools in the same state, whatever their payloads: to compare a replay with the
+// fingerprints in a trace (`fp`). It differs between versions of the library. Takes time in proportion to the pool's
+// size.
+cenote_status cenote_fingerprint(const cenote_pool *pool,
+                                 uint64_t *fingerprint);
+
 // Judges the failure of an application's connection, in use or being established, before it is fed to the pool.
 // `process_id` and `counter` are the topology version in the server's description; `process_id` is null if there is
 // none. An error of an older generation changes nothing.
 cenote_status cenote_verdict(const cenote_pool *pool,
                              uint64_t connection,
                              const cenote_cause *cause,
-                             const uint8_t (*process_id)[12],
+                             const uint8_t *process_id,
                              int64_t counter,
                              cenote_verdict_info *verdict);
 

@@ -39,8 +39,8 @@ fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', "")).unwrap_or_default()
 }
 
-fn service_pointer(service: &Option<[u8; 12]>) -> *const [u8; 12] {
-    service.as_ref().map_or(ptr::null(), ptr::from_ref)
+fn service_pointer(service: &Option<[u8; 12]>) -> *const u8 {
+    service.as_ref().map_or(ptr::null(), |service| service.as_ptr())
 }
 
 /// See [`cenote_last_error`].
@@ -225,4 +225,10 @@ pub fn trace_read(pool: *mut Pool, room: usize) -> Result<Vec<u8>, Status> {
     let length = out(0, |it| unsafe { trace::cenote_trace_read(pool, buffer, room, it) })?;
     bytes.truncate(length);
     Ok(bytes)
+}
+
+/// See [`cenote_fingerprint`](trace::cenote_fingerprint).
+pub fn fingerprint(pool: *const Pool) -> Result<u64, Status> {
+    // SAFETY: `out` has room.
+    out(0, |it| unsafe { trace::cenote_fingerprint(pool, it) })
 }

@@ -128,7 +128,7 @@ pub unsafe extern "C" fn cenote_handshaken(
     pool: *mut Pool,
     now: u64,
     connection: u64,
-    service: *const [u8; 12],
+    service: *const u8,
 ) -> Status {
     // SAFETY: the caller's promise.
     let service = unsafe { optional_bytes(service) }.map(ServiceId);
@@ -232,7 +232,7 @@ pub unsafe extern "C" fn cenote_clear(
     now: u64,
     cause: *const Cause,
     interrupt: u32,
-    service: *const [u8; 12],
+    service: *const u8,
 ) -> Status {
     // SAFETY: the caller's promise.
     let service = unsafe { optional_bytes(service) }.map(ServiceId);

@@ -267,7 +267,7 @@ fn no_connection(connection: u64) -> Failure {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cenote_generation(
     pool: *const Pool,
-    service: *const [u8; 12],
+    service: *const u8,
     generation: *mut u64,
 ) -> Status {
     call(|| {

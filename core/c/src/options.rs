@@ -12,6 +12,9 @@ use crate::status::{Failure, Status, call};
 /// An option that is not set: its default applies, and no event or log record mentions it.
 pub const NOT_SET: i64 = -1;
 
+/// As `pause_after_failure`: the pool never runs maintenance.
+pub const NO_MAINTENANCE: i64 = -2;
+
 /// The options of a pool. `CENOTE_OPTIONS_INIT` is the options of which none is set. Times are in
 /// nanoseconds.
 #[repr(C)]
@@ -33,15 +36,15 @@ pub struct Options {
     pub wait_queue_timeout: i64,
     /// Whether the pool is behind a load balancer: 0 or 1; default 0.
     pub load_balanced: i64,
-    /// How long the minimum is left alone after a failed establishment; default 1 s. 0 switches
-    /// maintenance off.
+    /// How long the minimum is left alone after a failed establishment; default 1 s.
+    /// `CENOTE_NO_MAINTENANCE`: no minimum is kept, and perished connections are closed when a check-out meets them.
     pub pause_after_failure: i64,
     /// Which available connection is handed out first: 0 the one used last, 1 the one that has waited
     /// longest; default 0.
     pub reuse_order: i64,
     /// How long a connection may exist, less up to a tenth of it; 0 is for ever, which is the default.
     pub max_lifetime: i64,
-    /// The seed of that tenth: a random number, so that pools differ.
+    /// The seed of that tenth: any other number, drawn at random so that pools differ.
     pub jitter_seed: i64,
     /// How long a connection may be in use before it is reported; 0 is never, which is the default.
     pub leak_detection_threshold: i64,
@@ -96,11 +99,11 @@ impl Options {
         options.load_balanced = flag(self.load_balanced, "load_balanced")?;
         options.experimental_pending_response =
             flag(self.experimental_pending_response, "experimental_pending_response")?;
-        options.jitter_seed = optional(self.jitter_seed, "jitter_seed")?;
-        let pause = time(self.pause_after_failure, "pause_after_failure")?;
-        options.maintenance = pause.map(|pause| {
-            if pause.is_zero() { Maintenance::Never } else { Maintenance::PauseAfterFailure(pause) }
-        });
+        options.jitter_seed = (self.jitter_seed != NOT_SET).then_some(self.jitter_seed as u64);
+        options.maintenance = match self.pause_after_failure {
+            NO_MAINTENANCE => Some(Maintenance::Never),
+            pause => time(pause, "pause_after_failure")?.map(Maintenance::PauseAfterFailure),
+        };
         let last_used = flag(self.reuse_order, "reuse_order")?;
         options.reuse_order = last_used.map(|oldest| {
             if oldest { ReuseOrder::LeastRecentlyUsed } else { ReuseOrder::MostRecentlyUsed }

@@ -127,9 +127,9 @@ pub(crate) unsafe fn optional_text<'a>(
 /// # Safety
 ///
 /// See the module.
-pub(crate) unsafe fn optional_bytes(pointer: *const [u8; 12]) -> Option<[u8; 12]> {
-    // SAFETY: the caller's promise; bytes are always aligned.
-    (!pointer.is_null()).then(|| unsafe { pointer.read() })
+pub(crate) unsafe fn optional_bytes(pointer: *const u8) -> Option<[u8; 12]> {
+    // SAFETY: the caller's promise, for twelve bytes, which are always aligned.
+    (!pointer.is_null()).then(|| unsafe { pointer.cast::<[u8; 12]>().read() })
 }
 
 /// Where bytes are written to, and their number.

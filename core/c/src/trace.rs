@@ -4,7 +4,7 @@ use std::io;
 
 use cenote_core::trace::{JournalOptions, TraceInfo, TraceWriter};
 
-use crate::pointer::Text;
+use crate::pointer::{Out, Text};
 use crate::pool::{Inner, Pool, with};
 use crate::status::{Failure, Status, call};
 
@@ -100,5 +100,22 @@ pub unsafe extern "C" fn cenote_trace_read(
                 Trace::Ended(bytes) => target.take(bytes),
             }
         })
+    })
+}
+
+/// A number that is the same for two pools in the same state, whatever their payloads: to compare a replay with the
+/// fingerprints in a trace (`fp`). It differs between versions of the library. Takes time in proportion to the pool's
+/// size.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_fingerprint(pool: *const Pool, fingerprint: *mut u64) -> Status {
+    call(|| {
+        // SAFETY: the caller's promise.
+        let out = unsafe { Out::plain(fingerprint, "the fingerprint")? };
+        out.write(with(pool, |inner| Ok(inner.machine.fingerprint()))?);
+        Ok(())
     })
 }

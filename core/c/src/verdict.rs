@@ -108,7 +108,7 @@ pub unsafe extern "C" fn cenote_verdict(
     pool: *const Pool,
     connection: u64,
     cause: *const Cause,
-    process_id: *const [u8; 12],
+    process_id: *const u8,
     counter: i64,
     verdict: *mut Verdict,
 ) -> Status {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cenote_c::cause::{Cause, CauseKind, CauseOptions};
 use cenote_c::checked;
-use cenote_c::options::{NOT_SET, Options};
+use cenote_c::options::{NO_MAINTENANCE, NOT_SET, Options};
 use cenote_core::error::{ConnectionError, Kind};
 use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
 
@@ -19,7 +19,7 @@ pub(super) fn options(options: &PoolOptions) -> Options {
     };
     let flag = |flag: Option<bool>| flag.map_or(NOT_SET, i64::from);
     let pause = match options.maintenance {
-        Some(Maintenance::Never) => 0,
+        Some(Maintenance::Never) => NO_MAINTENANCE,
         Some(Maintenance::PauseAfterFailure(pause)) => time(Some(pause)),
         Some(_) | None => NOT_SET,
     };
@@ -34,7 +34,7 @@ pub(super) fn options(options: &PoolOptions) -> Options {
         pause_after_failure: pause,
         reuse_order: flag(is_oldest_first),
         max_lifetime: time(options.max_lifetime),
-        jitter_seed: options.jitter_seed.map_or(NOT_SET, |seed| (seed >> 1) as i64),
+        jitter_seed: options.jitter_seed.map_or(NOT_SET, |seed| seed as i64),
         leak_detection_threshold: time(options.leak_detection_threshold),
         experimental_pending_response: flag(options.experimental_pending_response),
         ..Options::default()

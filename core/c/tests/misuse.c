@@ -1,0 +1,127 @@
+/* What a program can do wrong: each call is an error with a text, and changes nothing. `.ci/c` runs it with sanitizers. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cenote.h"
+
+static int calls = 0;
+
+static void expect(int line, cenote_status expected, cenote_status status, const char *text) {
+    char seen[256] = "";
+    cenote_last_error(seen, sizeof seen, NULL);
+    calls++;
+    if (status == expected && (status == CENOTE_STATUS_OK || strstr(seen, text) != NULL)) return;
+    fprintf(stderr, "misuse.c:%d: status %u \"%s\", expected %u \"%s\"\n", line, (unsigned)status, seen, (unsigned)expected, text);
+    exit(1);
+}
+#define BAD(status, text, call) expect(__LINE__, CENOTE_STATUS_##status, call, text)
+#define OK(call) expect(__LINE__, CENOTE_STATUS_OK, call, "")
+
+static void *use(void *pool) {
+    size_t *busy = calloc(1, sizeof *busy);
+    for (uint64_t now = 0; now < 50000; now++) {
+        cenote_status status = cenote_timer(pool, now);
+        if (status == CENOTE_STATUS_BUSY) ++*busy;
+        else if (status != CENOTE_STATUS_OK) abort();
+    }
+    return busy;
+}
+
+int main(void) {
+    cenote_pool *pool, *none = NULL;
+    cenote_cause *cause;
+    cenote_options options = CENOTE_OPTIONS_INIT;
+    cenote_cause_options reason = CENOTE_CAUSE_OPTIONS_INIT;
+    cenote_action action = CENOTE_ACTION_INIT;
+    cenote_snapshot_info snapshot = CENOTE_SNAPSHOT_INFO_INIT;
+    cenote_connection_info info = CENOTE_CONNECTION_INFO_INIT;
+    cenote_verdict_info verdict = CENOTE_VERDICT_INIT;
+    uint64_t number;
+    char text[8];
+    size_t length;
+
+    /* Null and misaligned pointers. */
+    BAD(BAD_POINTER, "the address is null", cenote_pool_new(NULL, &options, 0, &pool));
+    BAD(BAD_POINTER, "cenote_options is null", cenote_pool_new("db:1", NULL, 0, &pool));
+    BAD(BAD_POINTER, "the pool is null", cenote_pool_new("db:1", &options, 0, NULL));
+    BAD(BAD_POINTER, "not aligned", cenote_pool_new("db:1", (void *)((char *)&options + 1), 0, &pool));
+    BAD(BAD_POINTER, "null", cenote_options_from_uri(NULL, &options));
+    OK(cenote_pool_new("db1.example.com:27017", &options, 0, &pool));
+    BAD(BAD_POINTER, "cenote_action is null", cenote_next_action(pool, NULL));
+    BAD(BAD_POINTER, "null", cenote_snapshot(pool, NULL));
+    BAD(BAD_POINTER, "null", cenote_next_deadline(pool, NULL, NULL));
+    BAD(BAD_POINTER, "null", cenote_cause_new(NULL, &cause));
+    BAD(NOTHING, "no text", cenote_action_text(pool, CENOTE_TEXT_KIND_LOG, NULL, 8, NULL));
+    OK(cenote_next_action(pool, &action));
+    BAD(BAD_POINTER, "the buffer is null", cenote_action_text(pool, CENOTE_TEXT_KIND_LOG, NULL, 8, NULL));
+
+    /* Handles. */
+    BAD(BAD_HANDLE, "it is null", cenote_ready(none, 0));
+    BAD(BAD_HANDLE, "never was one", cenote_ready((cenote_pool *)&options, 0));
+    BAD(BAD_HANDLE, "never was one", cenote_ready((cenote_pool *)UINTPTR_MAX, 0));
+    BAD(BAD_HANDLE, "no cause", cenote_establish_failed(pool, 0, 1, (const cenote_cause *)pool));
+    OK(cenote_cause_new(&reason, &cause));
+    BAD(BAD_HANDLE, "no pool", cenote_ready((cenote_pool *)cause, 0));
+
+    /* Sizes and numbers. */
+    action.size = snapshot.size = info.size = verdict.size = 12;
+    BAD(BAD_SIZE, "cenote_action.size is 12", cenote_next_action(pool, &action));
+    BAD(BAD_SIZE, "cenote_snapshot_info.size", cenote_snapshot(pool, &snapshot));
+    BAD(BAD_SIZE, "cenote_connection_info.size", cenote_connection(pool, 1, &info));
+    BAD(BAD_SIZE, "cenote_verdict_info.size", cenote_monitor_verdict(cause, &verdict));
+    reason.kind = 99;
+    BAD(BAD_VALUE, "cenote_cause_kind: there is no 99", cenote_cause_new(&reason, &cause));
+    BAD(BAD_VALUE, "cenote_purpose: there is no 7", cenote_check_out(pool, 1, 1, 0, CENOTE_NEVER, 7));
+    BAD(BAD_VALUE, "cenote_text_kind: there is no 4000000000", cenote_action_text(pool, UINT32_C(4000000000), text, 8, NULL));
+
+    /* Texts. */
+    reason.kind = CENOTE_CAUSE_KIND_NETWORK;
+    reason.text = "caf\xe9";
+    BAD(NOT_UTF8, "text is not UTF-8", cenote_cause_new(&reason, &cause));
+    BAD(NOT_UTF8, "the address is not UTF-8", cenote_pool_new("\xff", &options, 0, &pool));
+    BAD(BAD_TEXT, "the address", cenote_pool_new("", &options, 0, &pool));
+    BAD(BAD_TEXT, "the connection string", cenote_options_from_uri("db:1", &options));
+    OK(cenote_options_from_uri("mongodb://db/?maxPoolSize=3", &options));
+    if (options.max_pool_size != 3 || options.min_pool_size != CENOTE_NOT_SET) return 1;
+    BAD(TRUNCATED, "the buffer has 8", cenote_cause_text(cause, CENOTE_TEXT_KIND_MESSAGE, text, sizeof text, &length));
+    if (strcmp(text, "operati") != 0 || length != strlen("operation: ")) return 1;
+    BAD(TRUNCATED, "", cenote_cause_text(cause, CENOTE_TEXT_KIND_MESSAGE, NULL, 0, &length));
+    BAD(NOTHING, "no text", cenote_cause_text(cause, CENOTE_TEXT_KIND_LOG, text, sizeof text, &length));
+
+    /* Inputs that make no sense. */
+    BAD(MISUSE, "never made a connection c7", cenote_check_in(pool, 1, 7, 0));
+    BAD(MISUSE, "never made a connection c1", cenote_established(pool, 1, UINT64_MAX, 0));
+    BAD(MISUSE, "only a load-balanced pool", cenote_clear(pool, 1, cause, 0, (const uint8_t *)"twelve bytes"));
+    BAD(NOTHING, "no connection 3", cenote_generation_of(pool, 3, &number));
+    options.load_balanced = 1;
+    BAD(MISUSE, "load-balanced mode", cenote_set_options(pool, 1, &options));
+    options.min_pool_size = 9;
+    BAD(MISUSE, "minPoolSize is 9", cenote_set_options(pool, 1, &options));
+    options.max_pool_size = -7;
+    BAD(BAD_OPTIONS, "max_pool_size is -7", cenote_set_options(pool, 1, &options));
+
+    /* Two threads at once: one of them is told, and nothing breaks. */
+    pthread_t threads[2];
+    void *busy;
+    for (int i = 0; i < 2; i++)
+        if (pthread_create(&threads[i], NULL, use, pool) != 0) return 1;
+    for (int i = 0; i < 2; i++) {
+        if (pthread_join(threads[i], &busy) != 0) return 1;
+        free(busy);
+    }
+
+    /* Freed twice, and used afterwards. */
+    OK(cenote_cause_retain(cause));
+    OK(cenote_cause_release(cause));
+    OK(cenote_cause_release(cause));
+    BAD(BAD_HANDLE, "was freed", cenote_cause_release(cause));
+    BAD(BAD_HANDLE, "was freed", cenote_cause_retain(cause));
+    BAD(BAD_HANDLE, "was freed", cenote_clear(pool, 1, cause, 0, NULL));
+    OK(cenote_pool_free(pool));
+    BAD(BAD_HANDLE, "was freed", cenote_pool_free(pool));
+    BAD(BAD_HANDLE, "was freed", cenote_timer(pool, 1));
+    printf("%d calls\n", calls);
+    return 0;
+}
