@@ -1,17 +1,22 @@
 //! The bodies of the fuzz targets are in `cenote_simulation::fuzzing`, so that they compile with every build;
-//! this package adds the fuzzer and the corpora.
+//! this package adds the fuzzer, the corpora, and the body for the C library.
 
 #![forbid(unsafe_code)]
+
+mod c_library;
 
 use std::path::{Path, PathBuf};
 
 use cenote_simulation::fuzzing;
 
+pub use c_library::c_library;
+
 /// A body: takes any bytes, and panics when something is wrong.
 pub type Body = fn(&[u8]);
 
 /// Every target, by the name of its file.
-pub const TARGETS: [(&str, Body); 8] = [
+pub const TARGETS: [(&str, Body); 9] = [
+    ("c_library", c_library),
     ("hello_reply", fuzzing::hello_reply),
     ("pool_ops", fuzzing::pool_ops),
     ("pool_vs_model", fuzzing::pool_vs_model),
