@@ -519,8 +519,7 @@ typedef struct cenote_cause cenote_cause;
 // A pool: the state machine, and the actions that were not pulled yet.
 typedef struct cenote_pool cenote_pool;
 
-// An action. Fields that an action does not have are 0; a deadline that there is none of is `CENOTE_NEVER`.
-// Times are in nanoseconds.
+// An action. Fields that an action does not have are 0. Times are in nanoseconds.
 typedef struct {
     // `sizeof(cenote_action)`; to be set before the call.
     uint32_t size;
@@ -536,7 +535,7 @@ typedef struct {
     uintptr_t payload;
     // The waiter of the request, as it came with `cenote_check_out`.
     uintptr_t waiter;
-    // When the caller gives up.
+    // When the caller gives up; `CENOTE_NEVER` if it does not.
     uint64_t deadline;
     // How long something took.
     uint64_t duration;

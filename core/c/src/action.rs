@@ -7,9 +7,9 @@ use cenote_core::address::ServerAddress;
 use cenote_core::pool::{self, CheckOutError as CoreError, ConnId, Event};
 
 use crate::cause::{Cause, SharedCause};
-use crate::pointer::{Out, Sized32};
-use crate::pool::{Foreign, NEVER, Pool, Word, with};
-use crate::status::{Failure, Status, call};
+use crate::pointer::{Out, Sized32, sized};
+use crate::pool::{Foreign, NEVER, Pool, Word, answer};
+use crate::status::{Failure, Status};
 use crate::text;
 
 /// What the driver has to do. Actions are performed in the order in which they are pulled.
@@ -60,8 +60,7 @@ pub enum CheckOutError {
     Cancelled = 5,
 }
 
-/// An action. Fields that an action does not have are 0; a deadline that there is none of is `CENOTE_NEVER`.
-/// Times are in nanoseconds.
+/// An action. Fields that an action does not have are 0. Times are in nanoseconds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
@@ -79,7 +78,7 @@ pub struct Action {
     pub payload: Word,
     /// The waiter of the request, as it came with `cenote_check_out`.
     pub waiter: Word,
-    /// When the caller gives up.
+    /// When the caller gives up; `CENOTE_NEVER` if it does not.
     pub deadline: u64,
     /// How long something took.
     pub duration: u64,
@@ -122,28 +121,7 @@ pub(crate) enum Told {
 /// No action.
 impl Default for Action {
     fn default() -> Self {
-        Self {
-            size: size_of::<Self>() as u32,
-            kind: ActionKind::None as u32,
-            remaining: 0,
-            event: 0,
-            connection: 0,
-            payload: 0,
-            waiter: 0,
-            deadline: NEVER,
-            duration: 0,
-            error: 0,
-            reason: 0,
-            request_id: 0,
-            service: [0; 12],
-            has_service: false,
-            interrupt: false,
-            background: false,
-            has_cause: false,
-            is_retryable: false,
-            is_timeout: false,
-            reserved: [0; 42],
-        }
+        sized()
     }
 }
 
@@ -246,18 +224,14 @@ const fn cause_of(error: &CoreError<SharedCause>) -> Option<&SharedCause> {
 /// The pointers are valid, as the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cenote_next_action(pool: *mut Pool, action: *mut Action) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Out::new(action)? };
-        let next = with(pool, |inner| {
-            let Some(next) = inner.outbox.actions.pop_front() else { return Ok(Action::default()) };
-            let (mut action, told) = Action::of(next, &inner.address)?;
-            inner.told = told;
-            action.remaining = u32::try_from(inner.outbox.actions.len()).unwrap_or(u32::MAX);
-            Ok(action)
-        })?;
-        out.write(next);
-        Ok(())
+    // SAFETY: the caller's promise.
+    let out = unsafe { Out::new(action) };
+    answer(pool, out, |inner| {
+        let Some(next) = inner.outbox.actions.pop_front() else { return Ok(sized()) };
+        let (mut action, told) = Action::of(next, &inner.address)?;
+        inner.told = told;
+        action.remaining = u32::try_from(inner.outbox.actions.len()).unwrap_or(u32::MAX);
+        Ok(action)
     })
 }
 
@@ -268,12 +242,8 @@ pub unsafe extern "C" fn cenote_next_action(pool: *mut Pool, action: *mut Action
 /// The pointers are valid, as the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cenote_action_cause(pool: *mut Pool, cause: *mut *mut Cause) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Out::plain(cause, "the cause")? };
-        let none = || Failure::new(Status::Nothing, "the last action has no cause");
-        let found = with(pool, |inner| inner.told.cause().cloned().ok_or_else(none))?;
-        out.write(found.handle()?);
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    let out = unsafe { Out::plain(cause, "the cause") };
+    let none = || Failure::new(Status::Nothing, "the last action has no cause");
+    answer(pool, out, |inner| inner.told.cause().cloned().ok_or_else(none)?.handle())
 }

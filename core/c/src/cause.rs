@@ -10,7 +10,7 @@ use cenote_core::error::{CommandError, ConnectionError, ReplyPart, RetryWrites, 
 use cenote_core::sdam::TopologyVersion;
 use cenote_core::trace::{CauseSummary, TraceCause};
 
-use crate::pointer::{Out, Sized32, Text, optional_text, read};
+use crate::pointer::{Out, Sized32, Text, optional_text, read, sized};
 use crate::pool::Word;
 use crate::status::{Failure, Status, call};
 use crate::table::Table;
@@ -104,22 +104,7 @@ pub struct CauseOptions {
 /// A network failure in use, without a text.
 impl Default for CauseOptions {
     fn default() -> Self {
-        Self {
-            size: size_of::<Self>() as u32,
-            stage: CauseStage::Operation as u32,
-            kind: CauseKind::Network as u32,
-            has_code: 0,
-            code: 0,
-            is_write_concern_error: 0,
-            after: 0,
-            text: ptr::null(),
-            code_name: ptr::null(),
-            labels: ptr::null(),
-            payload: 0,
-            has_topology_version: 0,
-            process_id: [0; 12],
-            counter: 0,
-        }
+        Self { stage: CauseStage::Operation as u32, ..sized() }
     }
 }
 

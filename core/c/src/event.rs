@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::pool::{CheckOutFailedReason, CloseReason, Event, PendingResponseFailure};
+use cenote_core::pool::Event;
 
 use crate::action::{Action, CheckOutError};
 use crate::cause::SharedCause;
@@ -98,7 +98,7 @@ impl Action {
                 (EventKind::ConnectionReady, *connection_id)
             }
             Event::ConnectionClosed { connection_id, reason, error } => {
-                self.reason = closed_reason(*reason)? as u32;
+                self.reason = *reason as u32;
                 self.has_cause = error.is_some();
                 (EventKind::ConnectionClosed, *connection_id)
             }
@@ -106,7 +106,7 @@ impl Action {
             Event::ConnectionCheckOutFailed { error, duration } => {
                 self.set_duration(*duration);
                 self.set_error(error, address);
-                self.reason = failed_reason(error.reason())? as u32;
+                self.reason = error.reason() as u32;
                 (EventKind::CheckOutFailed, 0)
             }
             Event::ConnectionCheckedOut { connection_id, duration } => {
@@ -131,7 +131,7 @@ impl Action {
             } => {
                 self.request_id = *request_id;
                 self.set_duration(duration.get());
-                self.reason = u32::from(*reason != PendingResponseFailure::Timeout);
+                self.reason = *reason as u32;
                 (EventKind::PendingResponseFailed, *connection_id)
             }
             other => return Err(unknown(other.name())),
@@ -157,26 +157,34 @@ impl CheckOutError {
     }
 }
 
-fn closed_reason(reason: CloseReason) -> Result<ClosedReason, Failure> {
-    match reason {
-        CloseReason::Error => Ok(ClosedReason::Error),
-        CloseReason::Stale => Ok(ClosedReason::Stale),
-        CloseReason::Idle => Ok(ClosedReason::Idle),
-        CloseReason::PoolClosed => Ok(ClosedReason::PoolClosed),
-        other => Err(unknown(other.as_str())),
-    }
-}
-
-fn failed_reason(reason: CheckOutFailedReason) -> Result<FailedReason, Failure> {
-    match reason {
-        CheckOutFailedReason::PoolClosed => Ok(FailedReason::PoolClosed),
-        CheckOutFailedReason::Timeout => Ok(FailedReason::Timeout),
-        CheckOutFailedReason::ConnectionError => Ok(FailedReason::ConnectionError),
-        other => Err(unknown(other.as_str())),
-    }
-}
-
 /// The core has something that this version of the library does not know; they are released together.
 fn unknown(name: &str) -> Failure {
     Failure::new(Status::Panicked, format!("libcenote does not know {name} of its own core"))
+}
+
+#[cfg(test)]
+mod tests {
+    use cenote_core::pool::{CheckOutFailedReason, CloseReason, PendingResponseFailure};
+
+    use super::*;
+
+    /// The core's own numbers go to C.
+    #[test]
+    fn reasons_have_the_numbers_of_the_core() {
+        let closed = [
+            (ClosedReason::Error, CloseReason::Error),
+            (ClosedReason::Stale, CloseReason::Stale),
+            (ClosedReason::Idle, CloseReason::Idle),
+            (ClosedReason::PoolClosed, CloseReason::PoolClosed),
+        ];
+        assert!(closed.iter().all(|(own, core)| *own as u32 == *core as u32));
+        let failed = [
+            (FailedReason::PoolClosed, CheckOutFailedReason::PoolClosed),
+            (FailedReason::Timeout, CheckOutFailedReason::Timeout),
+            (FailedReason::ConnectionError, CheckOutFailedReason::ConnectionError),
+        ];
+        assert!(failed.iter().all(|(own, core)| *own as u32 == *core as u32));
+        let late = [PendingResponseFailure::Timeout, PendingResponseFailure::Error];
+        assert_eq!(late.map(|reason| reason as u32), [0, 1]);
+    }
 }

@@ -1,12 +1,10 @@
 //! What one can ask a pool.
 
-use cenote_core::pool::{
-    ConnectionState as CoreState, DeadlineReason as CoreReason, ServiceId, Status as CoreStatus,
-};
+use cenote_core::pool::{ConnectionState as CoreState, ServiceId};
 
-use crate::pointer::{Out, Sized32, optional_bytes};
-use crate::pool::{Inner, NEVER, Pool, Word, with};
-use crate::status::{Failure, Status, call};
+use crate::pointer::{Out, Sized32, optional_bytes, sized};
+use crate::pool::{Inner, NEVER, Pool, Word, answer};
+use crate::status::{Failure, Status};
 
 /// The state of a pool.
 #[repr(u32)]
@@ -69,28 +67,7 @@ pub struct Snapshot {
 /// Nothing but the size.
 impl Default for Snapshot {
     fn default() -> Self {
-        Self {
-            size: size_of::<Self>() as u32,
-            status: 0,
-            generation: 0,
-            total: 0,
-            available: 0,
-            pending_response: 0,
-            in_use: 0,
-            pending: 0,
-            max_pool_size: 0,
-            min_pool_size: 0,
-            max_connecting: 0,
-            in_use_by_cursors: 0,
-            in_use_by_transactions: 0,
-            in_use_by_others: 0,
-            load_balanced: 0,
-            waiting: 0,
-            owners: 0,
-            connections_created: 0,
-            clock_regressions: 0,
-            actions: 0,
-        }
+        sized()
     }
 }
 
@@ -144,18 +121,7 @@ pub struct Connection {
 /// Nothing but the size.
 impl Default for Connection {
     fn default() -> Self {
-        Self {
-            size: size_of::<Self>() as u32,
-            state: 0,
-            connection: 0,
-            generation: 0,
-            created: 0,
-            since: 0,
-            service: [0; 12],
-            has_service: false,
-            is_stale: false,
-            reserved: [0; 10],
-        }
+        sized()
     }
 }
 
@@ -171,24 +137,15 @@ unsafe impl Sized32 for Connection {
 /// The pointers are valid, as the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cenote_snapshot(pool: *const Pool, snapshot: *mut Snapshot) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Out::new(snapshot)? };
-        out.write(with(pool, |inner| Ok(taken(inner)))?);
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    let out = unsafe { Out::new(snapshot) };
+    answer(pool, out, |inner| Ok(taken(inner)))
 }
 
 fn taken(inner: &Inner) -> Snapshot {
     let now = inner.machine.snapshot();
-    let status = match now.status {
-        CoreStatus::Paused => PoolStatus::Paused,
-        CoreStatus::Ready => PoolStatus::Ready,
-        CoreStatus::Closed => PoolStatus::Closed,
-    };
     Snapshot {
-        size: size_of::<Snapshot>() as u32,
-        status: status as u32,
+        status: now.status as u32,
         generation: now.generation,
         total: now.total,
         available: now.available,
@@ -207,6 +164,7 @@ fn taken(inner: &Inner) -> Snapshot {
         connections_created: now.connections_created,
         clock_regressions: now.clock_regressions,
         actions: inner.outbox.actions.len() as u64,
+        ..sized()
     }
 }
 
@@ -222,12 +180,9 @@ pub unsafe extern "C" fn cenote_connection(
     connection: u64,
     info: *mut Connection,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Out::new(info)? };
-        out.write(with(pool, |inner| described(inner, connection))?);
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    let out = unsafe { Out::new(info) };
+    answer(pool, out, |inner| described(inner, connection))
 }
 
 fn described(inner: &Inner, connection: u64) -> Result<Connection, Failure> {
@@ -242,7 +197,6 @@ fn described(inner: &Inner, connection: u64) -> Result<Connection, Failure> {
         CoreState::InUse { .. } => ConnectionState::InUse,
     };
     Ok(Connection {
-        size: size_of::<Connection>() as u32,
         state: state as u32,
         connection,
         generation: machine.generation_of(info.id).unwrap_or(0),
@@ -251,7 +205,7 @@ fn described(inner: &Inner, connection: u64) -> Result<Connection, Failure> {
         service: info.service.map_or([0; 12], |service| service.0),
         has_service: info.service.is_some(),
         is_stale: info.stale,
-        reserved: [0; 10],
+        ..sized()
     })
 }
 
@@ -270,17 +224,13 @@ pub unsafe extern "C" fn cenote_generation(
     service: *const u8,
     generation: *mut u64,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (out, service) =
-            unsafe { (Out::plain(generation, "the generation")?, optional_bytes(service)) };
-        let none = || Failure::new(Status::Nothing, "no connection belongs to this service");
-        let found = with(pool, |inner| match service {
-            None => Ok(inner.machine.generation()),
-            Some(service) => inner.machine.service_generation(ServiceId(service)).ok_or_else(none),
-        })?;
-        out.write(found);
-        Ok(())
+    // SAFETY: the caller's promise.
+    let (out, service) =
+        unsafe { (Out::plain(generation, "the generation"), optional_bytes(service)) };
+    let none = || Failure::new(Status::Nothing, "no connection belongs to this service");
+    answer(pool, out, |inner| match service.map(ServiceId) {
+        None => Ok(inner.machine.generation()),
+        Some(service) => inner.machine.service_generation(service).ok_or_else(none),
     })
 }
 
@@ -295,15 +245,11 @@ pub unsafe extern "C" fn cenote_generation_of(
     connection: u64,
     generation: *mut u64,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Out::plain(generation, "the generation")? };
-        let found = with(pool, |inner| {
-            let found = inner.machine.generation_of(inner.id(connection));
-            found.ok_or_else(|| no_connection(connection))
-        })?;
-        out.write(found);
-        Ok(())
+    // SAFETY: the caller's promise.
+    let out = unsafe { Out::plain(generation, "the generation") };
+    answer(pool, out, |inner| {
+        let found = inner.machine.generation_of(inner.id(connection));
+        found.ok_or_else(|| no_connection(connection))
     })
 }
 
@@ -320,21 +266,15 @@ pub unsafe extern "C" fn cenote_next_available(
     connection: *mut u64,
     payload: *mut Word,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (out, payload_out) = unsafe {
-            (Out::plain(connection, "the connection")?, Out::plain(payload, "the payload").ok())
-        };
-        let none = || Failure::new(Status::Nothing, "a check-out would get no connection at once");
-        let (id, payload) = with(pool, |inner| {
-            let found = inner.machine.next_available();
-            found.map(|(id, payload)| (id, *payload)).ok_or_else(none)
-        })?;
-        out.write(id.number());
-        if let Some(out) = payload_out {
-            out.write(payload);
-        }
-        Ok(())
+    // SAFETY: the caller's promise.
+    let (out, payload_out) =
+        unsafe { (Out::plain(connection, "the connection"), Out::plain(payload, "the payload")) };
+    let none = || Failure::new(Status::Nothing, "a check-out would get no connection at once");
+    answer(pool, out, |inner| {
+        let (id, payload) = inner.machine.next_available().ok_or_else(none)?;
+        // It may be null.
+        let _ = payload_out.map(|out| out.write(*payload));
+        Ok(id.number())
     })
 }
 
@@ -370,30 +310,14 @@ pub unsafe extern "C" fn cenote_next_deadline(
     deadline: *mut u64,
     reason: *mut u32,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (out, reason_out) = unsafe {
-            (Out::plain(deadline, "the deadline")?, Out::plain(reason, "the reason").ok())
-        };
-        let next = with(pool, |inner| Ok(inner.machine.next_deadline()))?;
-        let reason = match next.map(|next| next.reason) {
-            None => DeadlineReason::None,
-            Some(CoreReason::WaitQueueTimeout) => DeadlineReason::WaitQueueTimeout,
-            Some(CoreReason::IdleTime) => DeadlineReason::IdleTime,
-            Some(CoreReason::Lifetime) => DeadlineReason::Lifetime,
-            Some(CoreReason::Populate) => DeadlineReason::Populate,
-            Some(CoreReason::LeakDetection) => DeadlineReason::LeakDetection,
-            Some(CoreReason::PendingResponse) => DeadlineReason::PendingResponse,
-            Some(other) => {
-                let text = format!("libcenote does not know {other} of its own core");
-                return Err(Failure::new(Status::Panicked, text));
-            }
-        };
-        out.write(next.map_or(NEVER, |next| next.at.as_nanos()));
-        if let Some(out) = reason_out {
-            out.write(reason as u32);
-        }
-        Ok(())
+    // SAFETY: the caller's promise.
+    let (out, reason_out) =
+        unsafe { (Out::plain(deadline, "the deadline"), Out::plain(reason, "the reason")) };
+    answer(pool, out, |inner| {
+        let next = inner.machine.next_deadline();
+        // It may be null. 0 is no reason, so the core's numbers begin at 1.
+        let _ = reason_out.map(|out| out.write(next.map_or(0, |next| next.reason as u32 + 1)));
+        Ok(next.map_or(NEVER, |next| next.at.as_nanos()))
     })
 }
 
@@ -405,10 +329,34 @@ pub unsafe extern "C" fn cenote_next_deadline(
 /// The pointers are valid, as the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cenote_needs_now(pool: *const Pool, needed: *mut u32) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Out::plain(needed, "the answer")? };
-        out.write(with(pool, |inner| Ok(u32::from(inner.machine.needs_now())))?);
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    let out = unsafe { Out::plain(needed, "the answer") };
+    answer(pool, out, |inner| Ok(u32::from(inner.machine.needs_now())))
+}
+
+#[cfg(test)]
+mod tests {
+    use cenote_core::pool::{DeadlineReason as CoreReason, Status as CoreStatus};
+
+    use super::*;
+
+    /// The core's own numbers go to C.
+    #[test]
+    fn states_and_reasons_have_the_numbers_of_the_core() {
+        let states = [
+            (PoolStatus::Paused, CoreStatus::Paused),
+            (PoolStatus::Ready, CoreStatus::Ready),
+            (PoolStatus::Closed, CoreStatus::Closed),
+        ];
+        assert!(states.iter().all(|(own, core)| *own as u32 == *core as u32));
+        let reasons = [
+            (DeadlineReason::WaitQueueTimeout, CoreReason::WaitQueueTimeout),
+            (DeadlineReason::IdleTime, CoreReason::IdleTime),
+            (DeadlineReason::Lifetime, CoreReason::Lifetime),
+            (DeadlineReason::Populate, CoreReason::Populate),
+            (DeadlineReason::LeakDetection, CoreReason::LeakDetection),
+            (DeadlineReason::PendingResponse, CoreReason::PendingResponse),
+        ];
+        assert!(reasons.iter().all(|(own, core)| *own as u32 == *core as u32 + 1));
+    }
 }

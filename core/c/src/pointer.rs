@@ -5,6 +5,7 @@
 //! uses during the call. Null, misaligned, of the wrong size and not UTF-8 are checked.
 
 use std::ffi::{CStr, c_char};
+use std::mem::MaybeUninit;
 use std::ptr;
 
 use crate::status::{Failure, Status};
@@ -13,11 +14,21 @@ use crate::status::{Failure, Status};
 ///
 /// # Safety
 ///
-/// It is `repr(C)`, its first field is a `u32`, its size, and every bit pattern of the fields that
-/// [`read`] copies is a value of their types.
+/// It is `repr(C)`, its first field is a `u32`, its size, and zero is a value of all fields. If [`read`] copies it, every
+/// bit pattern is.
 pub(crate) unsafe trait Sized32: Copy {
     /// Its name in C.
     const NAME: &'static str;
+}
+
+/// A structure of which all fields but its size are zero.
+pub(crate) fn sized<T: Sized32>() -> T {
+    let mut value = MaybeUninit::<T>::zeroed();
+    // SAFETY: zero is a value of all fields, and the first one is the size.
+    unsafe {
+        value.as_mut_ptr().cast::<u32>().write(size_of::<T>() as u32);
+        value.assume_init()
+    }
 }
 
 fn check<T>(pointer: *const T, name: &str) -> Result<(), Failure> {

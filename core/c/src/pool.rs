@@ -112,6 +112,19 @@ pub(crate) fn with<R>(
     })
 }
 
+/// Answers a question about a pool.
+pub(crate) fn answer<T>(
+    pool: *const Pool,
+    out: Result<Out<T>, Failure>,
+    ask: impl FnOnce(&mut Inner) -> Result<T, Failure>,
+) -> Status {
+    call(|| {
+        let out = out?;
+        out.write(with(pool, ask)?);
+        Ok(())
+    })
+}
+
 /// Feeds one input.
 pub(crate) fn feed(
     pool: *mut Pool,

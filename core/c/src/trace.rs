@@ -5,7 +5,7 @@ use std::io;
 use cenote_core::trace::{JournalOptions, TraceInfo, TraceWriter};
 
 use crate::pointer::{Out, Text};
-use crate::pool::{Inner, Pool, with};
+use crate::pool::{Inner, Pool, answer, with};
 use crate::status::{Failure, Status, call};
 
 /// The recording of a pool.
@@ -112,10 +112,7 @@ pub unsafe extern "C" fn cenote_trace_read(
 /// The pointers are valid, as the header says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cenote_fingerprint(pool: *const Pool, fingerprint: *mut u64) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let out = unsafe { Out::plain(fingerprint, "the fingerprint")? };
-        out.write(with(pool, |inner| Ok(inner.machine.fingerprint()))?);
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    let out = unsafe { Out::plain(fingerprint, "the fingerprint") };
+    answer(pool, out, |inner| Ok(inner.machine.fingerprint()))
 }

@@ -1,10 +1,10 @@
 //! What an error means: SDAM's verdicts.
 
-use cenote_core::sdam::{self, Check, Context, TopologyVersion, Verdict as CoreVerdict};
+use cenote_core::sdam::{self, Context, TopologyVersion, Verdict as CoreVerdict};
 
 use crate::cause::{Cause, SharedCause};
-use crate::pointer::{Out, Sized32, optional_bytes};
-use crate::pool::{Pool, with};
+use crate::pointer::{Out, Sized32, optional_bytes, sized};
+use crate::pool::{Pool, answer};
 use crate::status::{Status, call};
 
 /// What an error does to the pool.
@@ -67,7 +67,7 @@ unsafe impl Sized32 for Verdict {
 /// Nothing follows.
 impl Default for Verdict {
     fn default() -> Self {
-        Self { size: size_of::<Self>() as u32, server: 0, pool: 0, check: 0 }
+        sized()
     }
 }
 
@@ -86,13 +86,8 @@ impl Verdict {
             sdam::PoolVerdict::Clear { interrupt: true } => PoolVerdict::ClearAndInterrupt,
             sdam::PoolVerdict::ClearService => PoolVerdict::ClearService,
         };
-        let check = match verdict.check {
-            Check::Keep => CheckVerdict::Keep,
-            Check::Request => CheckVerdict::Request,
-            Check::Cancel => CheckVerdict::Cancel,
-        };
-        let size = size_of::<Self>() as u32;
-        Self { size, server: server as u32, pool: pool as u32, check: check as u32 }
+        let check = verdict.check as u32;
+        Self { server: server as u32, pool: pool as u32, check, ..sized() }
     }
 }
 
@@ -112,20 +107,15 @@ pub unsafe extern "C" fn cenote_verdict(
     counter: i64,
     verdict: *mut Verdict,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (out, process_id) = unsafe { (Out::new(verdict)?, optional_bytes(process_id)) };
-        let topology_version = process_id.map(|process_id| TopologyVersion { process_id, counter });
+    // SAFETY: the caller's promise.
+    let (out, process_id) = unsafe { (Out::new(verdict), optional_bytes(process_id)) };
+    let topology_version = process_id.map(|process_id| TopologyVersion { process_id, counter });
+    answer(pool, out, |inner| {
         let cause = SharedCause::of(cause)?;
-        let judged = with(pool, |inner| {
-            let machine = &inner.machine;
-            let load_balanced = machine.options().load_balanced == Some(true);
-            let current_generation = !machine.is_stale(inner.id(connection));
-            let context = Context { load_balanced, current_generation, topology_version };
-            Ok(sdam::verdict(&context, cause.error()))
-        })?;
-        out.write(Verdict::of(&judged));
-        Ok(())
+        let load_balanced = inner.machine.options().load_balanced == Some(true);
+        let current_generation = !inner.machine.is_stale(inner.id(connection));
+        let context = Context { load_balanced, current_generation, topology_version };
+        Ok(Verdict::of(&sdam::verdict(&context, cause.error())))
     })
 }
 
@@ -147,4 +137,22 @@ pub unsafe extern "C" fn cenote_monitor_verdict(
         out.write(Verdict::of(&sdam::monitor_verdict(cause.error())));
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use cenote_core::sdam::Check;
+
+    use super::*;
+
+    /// The core's own numbers go to C.
+    #[test]
+    fn checks_have_the_numbers_of_the_core() {
+        let checks = [
+            (CheckVerdict::Keep, Check::Keep),
+            (CheckVerdict::Request, Check::Request),
+            (CheckVerdict::Cancel, Check::Cancel),
+        ];
+        assert!(checks.iter().all(|(own, core)| *own as u32 == *core as u32));
+    }
 }

@@ -386,18 +386,15 @@ fn many_connections_come_and_go() {
 #[test]
 fn one_thread_at_a_time() {
     let pool = warm_pool(&Options::default()).addr();
-    let busy = std::thread::scope(|scope| {
-        let call = move || {
-            let pool = std::ptr::without_provenance_mut(pool);
-            let results = (0..20_000).map(|now| cenote_timer(pool, now));
-            let (ok, other): (Vec<_>, Vec<_>) = results.partition(|it| *it == Status::Ok);
-            assert!(other.iter().all(|it| *it == Status::Busy), "{other:?}");
-            assert!(!ok.is_empty());
-        };
-        let threads: Vec<_> = (0..4).map(|_| scope.spawn(call)).collect();
-        threads.into_iter().all(|thread| thread.join().is_ok())
-    });
-    assert!(busy);
+    let use_it = move || {
+        let pool = std::ptr::without_provenance_mut(pool);
+        (0..20_000).map(|now| cenote_timer(pool, now)).collect::<Vec<_>>()
+    };
+    let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(use_it)).collect();
+    let seen: Vec<_> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+    // A thread can lose each time, but not all of them.
+    assert!(seen.contains(&Status::Ok));
+    assert!(seen.iter().all(|status| [Status::Ok, Status::Busy].contains(status)));
     let pool = std::ptr::without_provenance_mut(pool);
     assert_eq!(cenote_pool_free(pool), Status::Ok);
 }
