@@ -45,14 +45,14 @@
     { sizeof(cenote_connection_info), 0, 0, 0, 0, 0, { 0 }, 0, 0, { 0 } }
 #define CENOTE_VERDICT_INIT { sizeof(cenote_verdict_info), 0, 0, 0 }
 
+// No deadline; as a time, the end of it.
+#define CENOTE_NEVER UINT64_MAX
+
 // An option that is not set: its default applies, and no event or log record mentions it.
 #define CENOTE_NOT_SET -1
 
 // As `pause_after_failure`: the pool never runs maintenance.
 #define CENOTE_NO_MAINTENANCE -2
-
-// No deadline; as a time, the end of it.
-#define CENOTE_NEVER UINT64_MAX
 
 // The result of a call. After every status but `CENOTE_STATUS_OK` nothing has changed, unless it says so.
 // `cenote_last_error` has the reason as a text.
@@ -519,6 +519,45 @@ typedef struct cenote_cause cenote_cause;
 // A pool: the state machine, and the actions that were not pulled yet.
 typedef struct cenote_pool cenote_pool;
 
+// The options of a pool. `CENOTE_OPTIONS_INIT` is the options of which none is set. Times are in
+// nanoseconds.
+typedef struct {
+    // `sizeof(cenote_options)`.
+    uint32_t size;
+    // 0, for later versions.
+    uint32_t reserved;
+    // `maxPoolSize`; 0 is without limit, default 100.
+    int64_t max_pool_size;
+    // `minPoolSize`; default 0.
+    int64_t min_pool_size;
+    // `maxIdleTimeMS`; 0 is never, which is the default.
+    int64_t max_idle_time;
+    // `maxConnecting`; default 2.
+    int64_t max_connecting;
+    // `waitQueueTimeoutMS`; 0 is without limit, which is the default.
+    int64_t wait_queue_timeout;
+    // Whether the pool is behind a load balancer: 0 or 1; default 0.
+    int64_t load_balanced;
+    // How long the minimum is left alone after a failed establishment; default 1 s.
+    // `CENOTE_NO_MAINTENANCE`: no minimum is kept, and perished connections are closed when a check-out meets them.
+    int64_t pause_after_failure;
+    // Which available connection is handed out first: 0 the one used last, 1 the one that has waited
+    // longest; default 0.
+    int64_t reuse_order;
+    // How long a connection may exist, less up to a tenth of it; 0 is for ever, which is the default.
+    int64_t max_lifetime;
+    // The seed of that tenth: any other number, drawn at random so that pools differ.
+    int64_t jitter_seed;
+    // How long a connection may be in use before it is reported; 0 is never, which is the default.
+    int64_t leak_detection_threshold;
+    // Whether connections whose reply is late are kept: 0 or 1; default 0. Experimental, as of
+    // DRIVERS-2884.
+    int64_t experimental_pending_response;
+    // The length at which texts in log records are cut, in characters; default 1000. Not an option of
+    // the machine: `cenote_set_options` ignores it.
+    int64_t max_log_text;
+} cenote_options;
+
 // An action. Fields that an action does not have are 0. Times are in nanoseconds.
 typedef struct {
     // `sizeof(cenote_action)`; to be set before the call.
@@ -596,44 +635,17 @@ typedef struct {
     int64_t counter;
 } cenote_cause_options;
 
-// The options of a pool. `CENOTE_OPTIONS_INIT` is the options of which none is set. Times are in
-// nanoseconds.
+// What follows from an error: first for the server's description, then for the pool, then for the monitor.
 typedef struct {
-    // `sizeof(cenote_options)`.
+    // `sizeof(cenote_verdict_info)`; to be set before the call.
     uint32_t size;
-    // 0, for later versions.
-    uint32_t reserved;
-    // `maxPoolSize`; 0 is without limit, default 100.
-    int64_t max_pool_size;
-    // `minPoolSize`; default 0.
-    int64_t min_pool_size;
-    // `maxIdleTimeMS`; 0 is never, which is the default.
-    int64_t max_idle_time;
-    // `maxConnecting`; default 2.
-    int64_t max_connecting;
-    // `waitQueueTimeoutMS`; 0 is without limit, which is the default.
-    int64_t wait_queue_timeout;
-    // Whether the pool is behind a load balancer: 0 or 1; default 0.
-    int64_t load_balanced;
-    // How long the minimum is left alone after a failed establishment; default 1 s.
-    // `CENOTE_NO_MAINTENANCE`: no minimum is kept, and perished connections are closed when a check-out meets them.
-    int64_t pause_after_failure;
-    // Which available connection is handed out first: 0 the one used last, 1 the one that has waited
-    // longest; default 0.
-    int64_t reuse_order;
-    // How long a connection may exist, less up to a tenth of it; 0 is for ever, which is the default.
-    int64_t max_lifetime;
-    // The seed of that tenth: any other number, drawn at random so that pools differ.
-    int64_t jitter_seed;
-    // How long a connection may be in use before it is reported; 0 is never, which is the default.
-    int64_t leak_detection_threshold;
-    // Whether connections whose reply is late are kept: 0 or 1; default 0. Experimental, as of
-    // DRIVERS-2884.
-    int64_t experimental_pending_response;
-    // The length at which texts in log records are cut, in characters; default 1000. Not an option of
-    // the machine: `cenote_set_options` ignores it.
-    int64_t max_log_text;
-} cenote_options;
+    // A `cenote_server_verdict`.
+    uint32_t server;
+    // A `cenote_pool_verdict`.
+    uint32_t pool;
+    // A `cenote_check_verdict`.
+    uint32_t check;
+} cenote_verdict_info;
 
 // Counts, state and generation of a pool.
 typedef struct {
@@ -703,55 +715,38 @@ typedef struct {
     uint8_t reserved[10];
 } cenote_connection_info;
 
-// What follows from an error: first for the server's description, then for the pool, then for the monitor.
-typedef struct {
-    // `sizeof(cenote_verdict_info)`; to be set before the call.
-    uint32_t size;
-    // A `cenote_server_verdict`.
-    uint32_t server;
-    // A `cenote_pool_verdict`.
-    uint32_t pool;
-    // A `cenote_check_verdict`.
-    uint32_t check;
-} cenote_verdict_info;
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
-// Pulls the next action; its kind is `CENOTE_ACTION_KIND_NONE` if there is none. Its texts can be had until the
-// next one is pulled.
-cenote_status cenote_next_action(cenote_pool *pool,
-                                 cenote_action *action);
+// The reason of the last call on this thread that did not return `CENOTE_STATUS_OK`.
+//
+// Like all texts: at most `capacity` bytes are written, the last of them 0, and `length` gets the
+// length of the whole text without it. `buffer` may be null if `capacity` is 0; `length` may be
+// null.
+cenote_status cenote_last_error(char *buffer, size_t capacity, size_t *length);
 
-// The cause of the error in the action that was pulled last, as a reference of the caller: to be released.
-cenote_status cenote_action_cause(cenote_pool *pool,
-                                  cenote_cause **cause);
+// Makes a pool for the server at `address` (`host:port`), which its texts name: paused and empty. Its first
+// action is the event `CENOTE_EVENT_KIND_POOL_CREATED`. Times are nanoseconds of any clock that does not run
+// backwards.
+cenote_status cenote_pool_new(const char *address,
+                              const cenote_options *options,
+                              uint64_t now,
+                              cenote_pool **pool);
 
-// Makes a cause, which is the caller's only reference to it. All texts are copied.
-cenote_status cenote_cause_new(const cenote_cause_options *options, cenote_cause **cause);
+// Frees a pool, whatever its state. Its payloads and waiters are the driver's: close it, and perform the
+// actions until its snapshot says `total` 0, to get all of them back.
+cenote_status cenote_pool_free(cenote_pool *pool);
 
-// Adds a reference.
-cenote_status cenote_cause_retain(const cenote_cause *cause);
+// Whether actions of kind `CENOTE_ACTION_KIND_EMIT_EVENT` are made; a new pool makes them. A driver that has no
+// subscriber and does not log saves time without them.
+cenote_status cenote_set_events(cenote_pool *pool,
+                                uint32_t wanted);
 
-// Gives a reference back. One too many is `CENOTE_STATUS_BAD_HANDLE`.
-cenote_status cenote_cause_release(const cenote_cause *cause);
-
-// The `payload` that the cause was made with.
-cenote_status cenote_cause_payload(const cenote_cause *cause, uintptr_t *payload);
-
-// How many places have the cause, besides the caller's reference: pools, actions that were not pulled yet,
-// and other handles. A driver that keeps an object of its own for each cause can free it at 0.
-cenote_status cenote_cause_users(const cenote_cause *cause,
-                                 size_t *users);
-
-// A text of a cause: `CENOTE_TEXT_KIND_MESSAGE`, `CENOTE_TEXT_KIND_LABELS` or
-// `CENOTE_TEXT_KIND_LABELS_RETRY_WRITES`.
-cenote_status cenote_cause_text(const cenote_cause *cause,
-                                uint32_t kind,
-                                char *buffer,
-                                size_t capacity,
-                                size_t *length);
+// Reads the options of a pool from a connection string. All fields are set, those that the string does
+// not mention to `CENOTE_NOT_SET`. `options->size` has to be set before.
+cenote_status cenote_options_from_uri(const char *uri,
+                                      cenote_options *options);
 
 // A caller wants a connection. `request` is greater than every one before it in this pool; `waiter` comes
 // back with the outcome, in exactly one action `CENOTE_ACTION_KIND_DELIVER`.
@@ -871,6 +866,63 @@ cenote_status cenote_set_options(cenote_pool *pool,
                                  uint64_t now,
                                  const cenote_options *options);
 
+// Pulls the next action; its kind is `CENOTE_ACTION_KIND_NONE` if there is none. Its texts can be had until the
+// next one is pulled.
+cenote_status cenote_next_action(cenote_pool *pool,
+                                 cenote_action *action);
+
+// The cause of the error in the action that was pulled last, as a reference of the caller: to be released.
+cenote_status cenote_action_cause(cenote_pool *pool,
+                                  cenote_cause **cause);
+
+// A text of the action that was pulled last: `kind` is a `cenote_text_kind`. An action without such a text is
+// `CENOTE_STATUS_NOTHING`. For the rest see `cenote_last_error`.
+cenote_status cenote_action_text(cenote_pool *pool,
+                                 uint32_t kind,
+                                 char *buffer,
+                                 size_t capacity,
+                                 size_t *length);
+
+// Makes a cause, which is the caller's only reference to it. All texts are copied.
+cenote_status cenote_cause_new(const cenote_cause_options *options, cenote_cause **cause);
+
+// Adds a reference.
+cenote_status cenote_cause_retain(const cenote_cause *cause);
+
+// Gives a reference back. One too many is `CENOTE_STATUS_BAD_HANDLE`.
+cenote_status cenote_cause_release(const cenote_cause *cause);
+
+// The `payload` that the cause was made with.
+cenote_status cenote_cause_payload(const cenote_cause *cause, uintptr_t *payload);
+
+// How many places have the cause, besides the caller's reference: pools, actions that were not pulled yet,
+// and other handles. A driver that keeps an object of its own for each cause can free it at 0.
+cenote_status cenote_cause_users(const cenote_cause *cause,
+                                 size_t *users);
+
+// A text of a cause: `CENOTE_TEXT_KIND_MESSAGE`, `CENOTE_TEXT_KIND_LABELS` or
+// `CENOTE_TEXT_KIND_LABELS_RETRY_WRITES`.
+cenote_status cenote_cause_text(const cenote_cause *cause,
+                                uint32_t kind,
+                                char *buffer,
+                                size_t capacity,
+                                size_t *length);
+
+// Judges the failure of an application's connection, in use or being established, before it is fed to the pool.
+// `process_id` and `counter` are the topology version in the server's description; `process_id` is null if there is
+// none. An error of an older generation changes nothing.
+cenote_status cenote_verdict(const cenote_pool *pool,
+                             uint64_t connection,
+                             const cenote_cause *cause,
+                             const uint8_t *process_id,
+                             int64_t counter,
+                             cenote_verdict_info *verdict);
+
+// Judges a failed check of the server by its monitor. Clear the pool with it, in the same critical section as the
+// description of the server.
+cenote_status cenote_monitor_verdict(const cenote_cause *cause,
+                                     cenote_verdict_info *verdict);
+
 // Tells the counts, the state and the generation. Takes constant time.
 cenote_status cenote_snapshot(const cenote_pool *pool, cenote_snapshot_info *snapshot);
 
@@ -908,46 +960,9 @@ cenote_status cenote_next_deadline(const cenote_pool *pool,
 cenote_status cenote_needs_now(const cenote_pool *pool,
                                uint32_t *needed);
 
-// Reads the options of a pool from a connection string. All fields are set, those that the string does
-// not mention to `CENOTE_NOT_SET`. `options->size` has to be set before.
-cenote_status cenote_options_from_uri(const char *uri,
-                                      cenote_options *options);
-
-// Makes a pool for the server at `address` (`host:port`), which its texts name: paused and empty. Its first
-// action is the event `CENOTE_EVENT_KIND_POOL_CREATED`. Times are nanoseconds of any clock that does not run
-// backwards.
-cenote_status cenote_pool_new(const char *address,
-                              const cenote_options *options,
-                              uint64_t now,
-                              cenote_pool **pool);
-
-// Frees a pool, whatever its state. Its payloads and waiters are the driver's: close it, and perform the
-// actions until its snapshot says `total` 0, to get all of them back.
-cenote_status cenote_pool_free(cenote_pool *pool);
-
-// Whether actions of kind `CENOTE_ACTION_KIND_EMIT_EVENT` are made; a new pool makes them. A driver that has no
-// subscriber and does not log saves time without them.
-cenote_status cenote_set_events(cenote_pool *pool,
-                                uint32_t wanted);
-
-// The reason of the last call on this thread that did not return `CENOTE_STATUS_OK`.
-//
-// Like all texts: at most `capacity` bytes are written, the last of them 0, and `length` gets the
-// length of the whole text without it. `buffer` may be null if `capacity` is 0; `length` may be
-// null.
-cenote_status cenote_last_error(char *buffer, size_t capacity, size_t *length);
-
-// A text of the action that was pulled last: `kind` is a `cenote_text_kind`. An action without such a text is
-// `CENOTE_STATUS_NOTHING`. For the rest see `cenote_last_error`.
-cenote_status cenote_action_text(cenote_pool *pool,
-                                 uint32_t kind,
-                                 char *buffer,
-                                 size_t capacity,
-                                 size_t *length);
-
 // Begins to record every input of the pool, and with `actions` not 0 every action, from its present state on. Read the
 // trace now and then (`cenote_trace_read`): the memory for it is bounded, and inputs that it has no room for are
-// only counted. A trace has no payload, waiter or address book of the driver; of causes it has stage, kind, labels and text.
+// only counted. A trace has no payload and no waiter; of causes it has stage, kind, labels and text.
 // `CENOTE_STATUS_NOTHING` if it is recording already.
 cenote_status cenote_trace_start(cenote_pool *pool,
                                  uint32_t actions);
@@ -967,21 +982,6 @@ cenote_status cenote_trace_read(cenote_pool *pool,
 // size.
 cenote_status cenote_fingerprint(const cenote_pool *pool,
                                  uint64_t *fingerprint);
-
-// Judges the failure of an application's connection, in use or being established, before it is fed to the pool.
-// `process_id` and `counter` are the topology version in the server's description; `process_id` is null if there is
-// none. An error of an older generation changes nothing.
-cenote_status cenote_verdict(const cenote_pool *pool,
-                             uint64_t connection,
-                             const cenote_cause *cause,
-                             const uint8_t *process_id,
-                             int64_t counter,
-                             cenote_verdict_info *verdict);
-
-// Judges a failed check of the server by its monitor. Clear the pool with it, in the same critical section as the
-// description of the server.
-cenote_status cenote_monitor_verdict(const cenote_cause *cause,
-                                     cenote_verdict_info *verdict);
 
 #ifdef __cplusplus
 }  // extern "C"

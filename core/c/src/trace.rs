@@ -38,7 +38,7 @@ fn failed(error: &io::Error) -> Failure {
 
 /// Begins to record every input of the pool, and with `actions` not 0 every action, from its present state on. Read the
 /// trace now and then (`cenote_trace_read`): the memory for it is bounded, and inputs that it has no room for are
-/// only counted. A trace has no payload, waiter or address book of the driver; of causes it has stage, kind, labels and text.
+/// only counted. A trace has no payload and no waiter; of causes it has stage, kind, labels and text.
 /// `CENOTE_STATUS_NOTHING` if it is recording already.
 #[unsafe(no_mangle)]
 pub extern "C" fn cenote_trace_start(pool: *mut Pool, actions: u32) -> Status {
