@@ -38,7 +38,7 @@
 #define CENOTE_CAUSE_OPTIONS_INIT \
     { sizeof(cenote_cause_options), CENOTE_CAUSE_STAGE_OPERATION, CENOTE_CAUSE_KIND_NETWORK, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, 0 }
 #define CENOTE_ACTION_INIT \
-    { sizeof(cenote_action), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 0, 0, 0, 0, 0, { 0 } }
+    { sizeof(cenote_action), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 0, 0, 0, 0, 0, { 0 } }
 #define CENOTE_SNAPSHOT_INFO_INIT \
     { sizeof(cenote_snapshot_info), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 #define CENOTE_CONNECTION_INFO_INIT \
@@ -108,7 +108,7 @@ enum cenote_action_kind
     CENOTE_ACTION_KIND_NONE = 0,
     // Connect, say hello, authenticate; then answer with `cenote_established` or `cenote_establish_failed`, exactly
     // once, unless `CENOTE_ACTION_KIND_ABORT_ESTABLISH` comes first. Has `connection`, `deadline` (of the request; the driver applies
-    // `connectTimeoutMS` as well) and `background`.
+    // `connectTimeoutMS` as well), `background`, or else `owner`, and `generation`.
     CENOTE_ACTION_KIND_START_ESTABLISH = 1,
     // Stop establishing `connection`, and drop its socket. No answer is owed.
     CENOTE_ACTION_KIND_ABORT_ESTABLISH = 2,
@@ -578,6 +578,11 @@ typedef struct {
     uint64_t deadline;
     // How long something took.
     uint64_t duration;
+    // The request that the connection is made for, as it was given to `cenote_check_out`. It may end before the
+    // establishment does.
+    uint64_t owner;
+    // The pool's generation. Behind a load balancer the connection takes that of its service when hello is done.
+    uint64_t generation;
     // A `cenote_check_out_error`.
     uint32_t error;
     // Why, by a number that the event explains.
@@ -599,7 +604,7 @@ typedef struct {
     // Whether a limit of this side ran out: what a driver with `timeoutMS` raises as its timeout error.
     bool is_timeout;
     // 0, for later versions.
-    uint8_t reserved[42];
+    uint8_t reserved[26];
 } cenote_action;
 
 // What a cause is made of. `CENOTE_CAUSE_OPTIONS_INIT` is a network failure in use, without a text.

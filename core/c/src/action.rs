@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::pool::{self, CheckOutError as CoreError, ConnId, Event};
+use cenote_core::pool::{self, CheckOutError as CoreError, ConnId, Event, WaiterId};
 
 use crate::cause::{Cause, SharedCause};
 use crate::pointer::{Out, Sized32, sized};
@@ -20,7 +20,7 @@ pub enum ActionKind {
     None = 0,
     /// Connect, say hello, authenticate; then answer with `cenote_established` or `cenote_establish_failed`, exactly
     /// once, unless `CENOTE_ACTION_KIND_ABORT_ESTABLISH` comes first. Has `connection`, `deadline` (of the request; the driver applies
-    /// `connectTimeoutMS` as well) and `background`.
+    /// `connectTimeoutMS` as well), `background`, or else `owner`, and `generation`.
     StartEstablish = 1,
     /// Stop establishing `connection`, and drop its socket. No answer is owed.
     AbortEstablish = 2,
@@ -82,6 +82,11 @@ pub struct Action {
     pub deadline: u64,
     /// How long something took.
     pub duration: u64,
+    /// The request that the connection is made for, as it was given to `cenote_check_out`. It may end before the
+    /// establishment does.
+    pub owner: u64,
+    /// The pool's generation. Behind a load balancer the connection takes that of its service when hello is done.
+    pub generation: u64,
     /// A `cenote_check_out_error`.
     pub error: u32,
     /// Why, by a number that the event explains.
@@ -103,7 +108,7 @@ pub struct Action {
     /// Whether a limit of this side ran out: what a driver with `timeoutMS` raises as its timeout error.
     pub is_timeout: bool,
     /// 0, for later versions.
-    pub reserved: [u8; 42],
+    pub reserved: [u8; 26],
 }
 
 // SAFETY: `repr(C)` and a `u32` first; it is only written.
@@ -139,9 +144,11 @@ impl Action {
         address: &Arc<ServerAddress>,
     ) -> Result<(Self, Told), Failure> {
         let action = match action {
-            pool::Action::StartEstablish { id, deadline, background } => Self {
+            pool::Action::StartEstablish { id, owner, deadline, generation } => Self {
+                owner: owner.map_or(0, |WaiterId(owner)| owner),
                 deadline: deadline.map_or(NEVER, pool::Instant::as_nanos),
-                background,
+                generation,
+                background: owner.is_none(),
                 ..Self::about(ActionKind::StartEstablish, id)
             },
             pool::Action::AbortEstablish { id } => Self::about(ActionKind::AbortEstablish, id),

@@ -66,6 +66,7 @@ fn a_connection_is_made_used_and_closed() {
     let start = seen.last().expect("five");
     assert_eq!((start.kind, start.connection), (ActionKind::StartEstablish as u32, 1));
     assert_eq!((start.deadline, start.background), (NEVER, false));
+    assert_eq!((start.owner, start.generation), (1, 0));
 
     assert_eq!(cenote_established(pool, 5, 1, 77), Status::Ok);
     let [delivered] = tasks(pool)[..] else { panic!("one action") };

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::error::CheckOutError;
 use super::event::Event;
-use super::id::ConnId;
+use super::id::{ConnId, WaiterId};
 use super::time::Instant;
 use super::types::PoolTypes;
 
@@ -19,11 +19,16 @@ pub enum Action<S: PoolTypes> {
     StartEstablish {
         /// The connection that has just been created.
         id: ConnId,
+        /// The request that the connection is made for, by the id that the shell fed with it: a driver
+        /// that blocks can connect on the thread that asked. `None` if it is made to reach
+        /// `minPoolSize`. The request may end before the establishment does.
+        owner: Option<WaiterId>,
         /// The deadline of the request, if its caller gave one. The shell applies
         /// `connectTimeoutMS` as well.
         deadline: Option<Instant>,
-        /// Whether the connection is made to reach `minPoolSize`, without a request.
-        background: bool,
+        /// The pool's generation. In load-balanced mode the connection takes that of its service when
+        /// hello is done.
+        generation: u64,
     },
     /// Stop establishing and drop the socket. No answer is owed; one that is already on its way is
     /// ignored.

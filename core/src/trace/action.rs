@@ -85,9 +85,9 @@ impl ActionRecord {
     pub fn of<S: PoolTypes>(action: &Action<S>) -> Option<Self> {
         let about = |name, id| Self { name, connection: Some(id), nanos: None, detail: None };
         Some(match action {
-            Action::StartEstablish { id, deadline, background } => Self {
+            Action::StartEstablish { id, owner, deadline, generation: _ } => Self {
                 nanos: deadline.map(Instant::as_nanos),
-                detail: background.then_some("background"),
+                detail: owner.is_none().then_some("background"),
                 ..about(ActionName::StartEstablish, *id)
             },
             Action::AbortEstablish { id } => about(ActionName::AbortEstablish, *id),
@@ -145,7 +145,9 @@ mod tests {
     use alloc::vec::Vec;
 
     use super::*;
-    use crate::pool::{CheckOutError, ConnId, Event, Instant, NoPayload, PoolOptions, PoolState};
+    use crate::pool::{
+        CheckOutError, ConnId, Event, Instant, NoPayload, PoolOptions, PoolState, WaiterId,
+    };
 
     #[test]
     fn a_record_says_what_an_action_says() {
@@ -155,11 +157,11 @@ mod tests {
         let deadline = Some(Instant::from_nanos(7));
         let table: [(Action<NoPayload>, Option<ActionRecord>); 10] = [
             (
-                Action::StartEstablish { id, deadline, background: false },
+                Action::StartEstablish { id, owner: Some(WaiterId(1)), deadline, generation: 0 },
                 about(ActionName::StartEstablish, Some(7), None),
             ),
             (
-                Action::StartEstablish { id, deadline: None, background: true },
+                Action::StartEstablish { id, owner: None, deadline: None, generation: 0 },
                 about(ActionName::StartEstablish, None, Some("background")),
             ),
             (Action::AbortEstablish { id }, about(ActionName::AbortEstablish, None, None)),

@@ -344,8 +344,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     #[inline(never)]
     fn perform(self: &Arc<Self>, action: Action<Types<R, K>>) {
         match action {
-            Action::StartEstablish { id, deadline, background } => {
-                establish::start(self, id, deadline, background);
+            Action::StartEstablish { id, owner, deadline, generation: _ } => {
+                establish::start(self, id, deadline, owner.is_none());
             }
             Action::AbortEstablish { id } => self.abort_task(id),
             Action::CloseSocket { id, conn } => {

@@ -159,9 +159,10 @@ impl<S: PoolTypes> PoolState<S> {
     fn establish_for(&mut self, mut request: Request<S::Waiter>, out: &mut impl ActionSink<S>) {
         let deadline = request.deadline.filter(|_| request.deadline_is_callers);
         request.deadline = deadline;
-        let id = self.create(Some(request.id), out);
+        let owner = Some(request.id);
+        let id = self.create(owner, out);
         self.add_owner(request, id);
-        out.act(Action::StartEstablish { id, deadline, background: false });
+        out.act(Action::StartEstablish { id, owner, deadline, generation: self.generation });
     }
 
     /// The request owns a connection. It is younger than all other owners, unless a drain failed and

@@ -51,7 +51,8 @@ impl<S: PoolTypes> PoolState<S> {
         }
         for _ in self.populating()..self.settings.max_populating() {
             let id = self.create(None, out);
-            out.act(Action::StartEstablish { id, deadline: None, background: true });
+            let generation = self.generation;
+            out.act(Action::StartEstablish { id, owner: None, deadline: None, generation });
             if !self.is_below_minimum() || !self.may_create() {
                 return;
             }

@@ -65,7 +65,7 @@ impl SimulatedPool {
         let mut drains = Vec::new();
         for action in actions {
             match action {
-                Action::StartEstablish { id, deadline, background: _ } => {
+                Action::StartEstablish { id, deadline, .. } => {
                     self.say_hello(id, deadline);
                 }
                 Action::AbortEstablish { id } => {

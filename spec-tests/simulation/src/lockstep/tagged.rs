@@ -69,8 +69,8 @@ pub(crate) fn map_input<S: PoolTypes, T: PoolTypes>(
 /// no events.
 pub fn strip_action(action: &Action<Tagged>) -> Option<Action<NoPayload>> {
     Some(match action {
-        &Action::StartEstablish { id, deadline, background } => {
-            Action::StartEstablish { id, deadline, background }
+        &Action::StartEstablish { id, owner, deadline, generation } => {
+            Action::StartEstablish { id, owner, deadline, generation }
         }
         &Action::AbortEstablish { id } => Action::AbortEstablish { id },
         &Action::StartDrain { id, conn: _ } => Action::StartDrain { id, conn: () },

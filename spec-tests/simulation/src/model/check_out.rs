@@ -132,8 +132,10 @@ impl<S: PoolTypes> Model<S> {
     // establishment.
     fn establish_for(&mut self, request: Request<S::Waiter>) {
         let deadline = request.deadline.filter(|_| request.callers);
+        let owner = Some(request.id);
         let id = self.create(Some(Request { deadline, ..request }));
-        self.actions.push(Action::StartEstablish { id, deadline, background: false });
+        let generation = self.generation;
+        self.actions.push(Action::StartEstablish { id, owner, deadline, generation });
     }
 
     // DU-03.

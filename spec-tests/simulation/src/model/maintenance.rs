@@ -72,7 +72,8 @@ impl<S: PoolTypes> Model<S> {
         while self.wants_population() && self.populate_after.is_none_or(|end| end <= self.now) {
             self.populate_after = None;
             let id = self.create(None);
-            self.actions.push(Action::StartEstablish { id, deadline: None, background: true });
+            let (owner, deadline, generation) = (None, None, self.generation);
+            self.actions.push(Action::StartEstablish { id, owner, deadline, generation });
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
 
-use cenote_core::pool::{Action, ActionSink, ConnId, PoolState};
+use cenote_core::pool::{Action, ActionSink, PoolState};
 use cenote_core::trace::Traced;
 
 use crate::lockstep;
@@ -13,7 +13,7 @@ use crate::model::Model;
 
 use super::condition::{Condition, InvalidCondition, StepResult};
 use super::history::{Discard, Entry, History};
-use super::symbolic::{Clock, Names, Naming, Symbolic, Timeline, name_started, symbolic};
+use super::symbolic::{Clock, Names, Naming, Symbolic, Timeline, symbolic};
 
 /// A property of a trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -187,7 +187,6 @@ struct Runs<'a> {
 struct Run {
     pool: PoolState<Traced>,
     names: Names,
-    started: Vec<ConnId>,
     clock: Clock,
 }
 
@@ -261,19 +260,18 @@ impl Runs<'_> {
     fn begin(&self) -> Run {
         let pool = self.start.clone();
         let clock = Clock::new(self.timeline, pool.now());
-        Run { pool, names: Names::default(), started: Vec::new(), clock }
+        Run { pool, names: Names::default(), clock }
     }
 }
 
 impl Run {
     /// Feeds an input, if it is meaningful in this run.
     fn take(&mut self, symbolic: &Symbolic, out: &mut impl ActionSink<Traced>) -> Option<Entry> {
-        let Self { pool, names, started, clock } = self;
+        let Self { pool, names, clock } = self;
         let mut input = symbolic.resolve(names, pool)?;
         let at = clock.tell(symbolic, &mut input, pool);
-        let mut naming = Naming { names, started, out };
+        let mut naming = Naming { names, out };
         let refused = pool.handle(at, input.clone(), &mut naming).is_err();
-        name_started(names, started, pool);
         Some(Entry { at, input, refused })
     }
 
@@ -283,14 +281,13 @@ impl Run {
         symbolic: &Symbolic,
         model: &mut Model<Traced>,
     ) -> Result<(), String> {
-        let Self { pool, names, started, clock } = self;
+        let Self { pool, names, clock } = self;
         let Some(mut input) = symbolic.resolve(names, pool) else { return Ok(()) };
         let at = clock.tell(symbolic, &mut input, pool);
-        let mut naming = Naming { names, started, out: &mut Discard };
+        let mut naming = Naming { names, out: &mut Discard };
         for action in lockstep::judge(pool, model, at, input)?.unwrap_or_default() {
             naming.act(action);
         }
-        name_started(names, started, pool);
         Ok(())
     }
 

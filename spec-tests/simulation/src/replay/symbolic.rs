@@ -102,7 +102,10 @@ impl Names {
     /// Updates the roles after an action.
     fn note(&mut self, action: &Action<Traced>) {
         match action {
-            Action::StartEstablish { id, background: true, .. } => {
+            Action::StartEstablish { id, owner: Some(owner), .. } => {
+                self.name(Role::MadeFor(*owner), *id);
+            }
+            Action::StartEstablish { id, owner: None, .. } => {
                 self.backgrounds += 1;
                 self.name(Role::Background(self.backgrounds), *id);
             }
@@ -110,9 +113,7 @@ impl Names {
                 self.name(Role::HeldBy(*waiter), *id);
             }
             Action::AbortEstablish { id } => self.given_up.push(*id),
-            // Its role is added once the machine knows its owner.
-            Action::StartEstablish { background: false, .. }
-            | Action::Deliver { outcome: Err(_), .. }
+            Action::Deliver { outcome: Err(_), .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::StartDrain { .. }
@@ -131,15 +132,11 @@ impl Names {
 /// Updates the roles and passes actions on.
 pub(super) struct Naming<'a, K> {
     pub(super) names: &'a mut Names,
-    pub(super) started: &'a mut Vec<ConnId>,
     pub(super) out: &'a mut K,
 }
 
 impl<K: ActionSink<Traced>> ActionSink<Traced> for Naming<'_, K> {
     fn act(&mut self, action: Action<Traced>) {
-        if let Action::StartEstablish { id, background: false, .. } = &action {
-            self.started.push(*id);
-        }
         self.names.note(&action);
         self.out.act(action);
     }
@@ -149,21 +146,10 @@ impl<K: ActionSink<Traced>> ActionSink<Traced> for Naming<'_, K> {
     }
 }
 
-/// Adds the roles of connections that were created for queued requests, which the machine knows.
-pub(super) fn name_started(names: &mut Names, started: &mut Vec<ConnId>, pool: &PoolState<Traced>) {
-    for id in started.drain(..) {
-        let started = pool.connections().find(|connection| connection.id == id);
-        let state = started.map(|connection| connection.state);
-        if let Some(ConnectionState::Pending { owner: Some(owner), .. }) = state {
-            names.name(Role::MadeFor(owner), id);
-        }
-    }
-}
-
 /// The inputs of a history, in symbolic form.
 pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
     let mut pool = history.pool();
-    let (mut names, mut started) = (Names::default(), Vec::new());
+    let mut names = Names::default();
     let mut all = Vec::with_capacity(history.inputs.len());
     let mut last = history.start.now;
     for Entry { at, input, refused } in &history.inputs {
@@ -183,13 +169,12 @@ pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
             is_due: pool.next_deadline().is_some_and(|deadline| deadline.at == at),
         });
         let out = &mut super::history::Discard;
-        let mut naming = Naming { names: &mut names, started: &mut started, out };
+        let mut naming = Naming { names: &mut names, out };
         let handled = AssertUnwindSafe(|| pool.handle(at, input.clone(), &mut naming).is_ok());
         if catch_unwind(handled).is_err() {
             // Inputs after a panic are not replayed.
             break;
         }
-        name_started(&mut names, &mut started, &pool);
     }
     all
 }

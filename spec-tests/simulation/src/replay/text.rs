@@ -75,8 +75,8 @@ pub fn input(input: &Input<Traced>) -> String {
 /// An action with its parameters.
 pub fn action(action: &Action<Traced>) -> String {
     match action {
-        Action::StartEstablish { id, background, .. } => {
-            format!("establish {id}{}", if *background { " in the background" } else { "" })
+        Action::StartEstablish { id, owner, .. } => {
+            format!("establish {id}{}", if owner.is_none() { " in the background" } else { "" })
         }
         Action::AbortEstablish { id } => format!("abort {id}"),
         Action::StartDrain { id, .. } => format!("drain {id}"),

@@ -354,7 +354,7 @@ impl<'a, T: Transport> World<'a, T> {
 
     fn act(&mut self, action: Action<T::Types>) -> Result<(), String> {
         match action {
-            Action::StartEstablish { id, deadline, background: _ } => {
+            Action::StartEstablish { id, deadline, .. } => {
                 self.accounting.start(id)?;
                 T::open(self, id, deadline);
                 Ok(())

@@ -83,7 +83,8 @@ impl UnchainedPool {
             self.total += 1;
             self.made += 1;
             let id = ConnId::from_parts(self.made, 0);
-            actions.push(Action::StartEstablish { id, deadline: None, background: false });
+            let (owner, deadline, generation) = (None, None, 0);
+            actions.push(Action::StartEstablish { id, owner, deadline, generation });
         }
     }
 }

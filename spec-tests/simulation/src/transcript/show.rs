@@ -18,9 +18,9 @@ pub(super) fn reply(reply: &Reply) -> String {
 
 fn action(action: &Action<Story>) -> String {
     match action {
-        Action::StartEstablish { id, deadline, background } => {
+        Action::StartEstablish { id, owner, deadline, generation: _ } => {
             let until = deadline.map(|at| format!(" until {}", time(at))).unwrap_or_default();
-            let background = if *background { " in the background" } else { "" };
+            let background = if owner.is_none() { " in the background" } else { "" };
             format!("-> establish {}{until}{background}", id.number())
         }
         Action::AbortEstablish { id } => format!("-> abort {}", id.number()),
