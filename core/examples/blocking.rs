@@ -127,6 +127,9 @@ impl Pool {
             Action::ReportLeak { id, held } => {
                 println!("{id} is held for {held:?}: a leak?");
             }
+            Action::ReportUnanswered { id, pending } => {
+                println!("{id} is pending for {pending:?}: a lost answer?");
+            }
             // This shell checks no connection in before a reply, so there is none to read.
             Action::StartDrain { id, conn: _ } => {
                 drop(self.lock().sockets.remove(&id));

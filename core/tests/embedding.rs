@@ -1,8 +1,10 @@
 //! What a driver's own shell is told, beyond what ours need.
 
+use std::time::Duration;
+
 use cenote_core::pool::{
-    Action, ConnId, Health, Input, Instant, NoPayload, PoolOptions, PoolState, PoolTypes, Purpose,
-    WaiterId,
+    Action, ConnId, Deadline, DeadlineReason, Health, Input, Instant, NoPayload, PoolOptions,
+    PoolState, PoolTypes, Purpose, WaiterId,
 };
 
 const NOW: Instant = Instant::ORIGIN;
@@ -42,11 +44,11 @@ impl World<NoPayload> {
 
     /// The connections that were started since this was last asked: number, owner, generation.
     fn started(&mut self) -> Vec<(u64, Option<u64>, u64)> {
-        let started = |action| match action {
-            Action::StartEstablish { id, owner, deadline: _, generation } => {
-                Some((id.number(), owner.map(|WaiterId(owner)| owner), generation))
-            }
-            _ => None,
+        let started = |action| {
+            let Action::StartEstablish { id, owner, deadline: _, generation } = action else {
+                return None;
+            };
+            Some((id.number(), owner.map(|WaiterId(owner)| owner), generation))
         };
         self.actions.drain(..).filter_map(started).collect()
     }
@@ -103,4 +105,96 @@ fn a_connection_names_the_generation_in_which_it_is_made() {
 #[test]
 fn actions_are_small() {
     assert!(size_of::<Action<NoPayload>>() <= 48, "{}", size_of::<Action<NoPayload>>());
+}
+
+impl World<NoPayload> {
+    /// The connections that were reported since this was last asked, and for how long they had been
+    /// pending.
+    fn reported(&mut self) -> Vec<(u64, Duration)> {
+        let reported = |action| {
+            let Action::ReportUnanswered { id, pending } = action else { return None };
+            Some((id.number(), pending))
+        };
+        self.actions.drain(..).filter_map(reported).collect()
+    }
+
+    fn timer(&mut self, at: Instant) {
+        self.feed_at(at, Input::Timer);
+    }
+
+    fn due(&self) -> Option<Deadline> {
+        self.pool.next_deadline()
+    }
+}
+
+const fn second(number: u64) -> Instant {
+    Instant::from_nanos(number * 1_000_000_000)
+}
+
+const fn seconds(number: u64) -> Duration {
+    Duration::from_secs(number)
+}
+
+/// The defect of an embedder: with both answers lost, its pool never connects again.
+#[test]
+fn a_lost_answer_is_reported_once_and_keeps_its_permit() {
+    let mut world = World::ready(PoolOptions::default().with_unanswered_threshold(seconds(10)));
+    world.ask(1);
+    world.ask(2);
+    world.ask(3);
+    let expected = Deadline { at: second(10), reason: DeadlineReason::Unanswered };
+    assert_eq!(world.due(), Some(expected));
+    world.timer(second(9));
+    assert_eq!(world.reported(), []);
+    world.timer(second(12));
+    assert_eq!(world.reported(), [(1, seconds(12)), (2, seconds(12))]);
+    assert_eq!(world.due(), None, "once for each connection");
+    world.timer(second(99));
+    assert_eq!(world.reported(), []);
+    let snapshot = world.pool.snapshot();
+    assert_eq!((snapshot.pending, snapshot.waiting), (2, 1), "the report changes nothing");
+}
+
+#[test]
+fn an_answer_that_comes_after_all_is_used() {
+    let options = PoolOptions::default().with_max_connecting(1);
+    let mut world = World::ready(options.with_unanswered_threshold(seconds(10)));
+    world.ask(1);
+    world.ask(2);
+    world.timer(second(10));
+    assert_eq!(world.reported(), [(1, seconds(10))]);
+    world.feed_at(second(11), Input::EstablishSucceeded { id: connection(1), conn: () });
+    let expected = Deadline { at: second(21), reason: DeadlineReason::Unanswered };
+    assert_eq!(world.due(), Some(expected), "for the connection of request 2");
+    world.feed_at(second(12), Input::EstablishFailed { id: connection(2), cause: () });
+    assert_eq!(world.due(), None);
+}
+
+#[test]
+fn a_pending_connection_that_a_clear_made_stale_is_reported() {
+    let mut world = World::ready(PoolOptions::default().with_unanswered_threshold(seconds(10)));
+    world.ask(1);
+    world.feed(clear());
+    world.timer(second(10));
+    assert_eq!(world.reported(), [(1, seconds(10))], "it keeps its permit");
+    world.feed(Input::Close);
+    assert_eq!(world.due(), None, "nothing is pending in a closed pool");
+}
+
+#[test]
+fn a_threshold_that_changes_applies_to_what_is_pending() {
+    let mut world = World::ready(PoolOptions::default());
+    world.ask(1);
+    assert_eq!(world.due(), None, "off by default");
+    let options = PoolOptions::default().with_unanswered_threshold(seconds(3));
+    world.feed(Input::SetOptions { options: Box::new(options.clone()) });
+    world.timer(second(4));
+    assert_eq!(world.reported(), [(1, seconds(4))]);
+    let off = options.clone().with_unanswered_threshold(Duration::ZERO);
+    world.feed(Input::SetOptions { options: Box::new(off) });
+    world.ask(2);
+    assert_eq!(world.due(), None, "0 is never");
+    world.feed(Input::SetOptions { options: Box::new(options) });
+    world.timer(second(20));
+    assert_eq!(world.reported(), [(2, seconds(16))], "1 was reported before");
 }

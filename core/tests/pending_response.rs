@@ -195,6 +195,7 @@ fn short(action: &Action<Plain>) -> String {
         }
         Action::Interrupt { id } => format!("interrupt {}", id.number()),
         Action::ReportLeak { id, .. } => format!("leak {}", id.number()),
+        Action::ReportUnanswered { id, .. } => format!("unanswered {}", id.number()),
         Action::EmitEvent(event) => short_event(event),
     }
 }

@@ -73,6 +73,7 @@ fn timed_out(load_balanced: bool) -> PoolError {
         | Action::CloseSocket { .. }
         | Action::Interrupt { .. }
         | Action::ReportLeak { .. }
+        | Action::ReportUnanswered { .. }
         | Action::EmitEvent(_) => None,
     });
     error(outcome.expect("a timeout"))

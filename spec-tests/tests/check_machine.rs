@@ -90,7 +90,8 @@ impl World {
                 Action::Deliver { outcome: Err(_), .. }
                 | Action::CloseSocket { .. }
                 | Action::Interrupt { .. }
-                | Action::ReportLeak { .. } => {}
+                | Action::ReportLeak { .. }
+                | Action::ReportUnanswered { .. } => {}
             }
         }
     }

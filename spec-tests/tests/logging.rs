@@ -51,6 +51,16 @@ impl Subscriber for Lines {
     fn exit(&self, _: &Id) {}
 }
 
+impl Lines {
+    fn wait_for(&self, is_it: impl Fn(&str) -> bool) {
+        let began = Instant::now();
+        while !self.0.lock().expect("no panic").iter().any(|line| is_it(line)) {
+            assert!(began.elapsed() < Duration::from_secs(20), "{self:?}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
 struct Line(String);
 
 impl Visit for Line {
@@ -105,6 +115,21 @@ impl cenote_mio::Connector<cenote_mio::EventLoop> for Once {
     }
 }
 
+/// Never opens a connection, and has no time limit of its own.
+struct Endless;
+
+impl cenote_mio::Connector<cenote_mio::EventLoop> for Endless {
+    type Connection = ();
+
+    async fn connect(
+        &self,
+        _: cenote_mio::Target,
+        _: cenote_mio::HandshakeReporter,
+    ) -> Result<(), ConnectionError> {
+        std::future::pending().await
+    }
+}
+
 // OP-35, OP-36: has an option without effect, whose value must not be logged.
 const URI: &str = "mongodb://db.example.com/?maxConecting=3&maxPoolSize=secret";
 
@@ -150,6 +175,7 @@ fn messages_have_the_words_and_keys_of_the_specification() {
     with_a_subscriber_that_blocks();
     with_traces_that_fail_and_succeed(&lines);
     with_a_possible_leak(&lines);
+    with_a_connector_that_does_not_return(&lines);
     let said = lines.0.lock().unwrap();
     let dropped: Vec<_> = said.iter().filter(|line| line.contains("dropped")).collect();
     let text = "WARN message=Events are dropped: a subscriber blocks, or takes too long";
@@ -171,15 +197,28 @@ fn with_a_possible_leak(lines: &Lines) {
     let held = pool.check_out().expect("a connection");
     let text = "WARN message=Possible connection leak: checked out for leak_detection_threshold \
                 serverHost=db.example.com serverPort=27017 driverConnectionId=1 heldMS=";
-    let began = Instant::now();
-    while !lines.0.lock().expect("no panic").iter().any(|line| {
+    lines.wait_for(|line| {
         line.starts_with(text) && line.contains(" checkedOutAt=spec-tests/tests/logging.rs:")
-    }) {
-        assert!(began.elapsed() < Duration::from_secs(20), "{lines:?}");
-        thread::sleep(threshold);
-    }
+    });
     drop(held);
     pool.close();
+}
+
+/// Whose connection is logged once.
+fn with_a_connector_that_does_not_return(lines: &Lines) {
+    let threshold = Duration::from_millis(1);
+    let options = PoolOptions::default().with_min_pool_size(1).with_unanswered_threshold(threshold);
+    let address = "db.example.com".parse().expect("an address");
+    let builder = cenote_mio::Builder::new(address, Endless).replace_options(options);
+    let pool = builder.build().expect("a pool");
+    pool.ready();
+    let text = "WARN message=Connection still not established after unanswered_threshold \
+                serverHost=db.example.com serverPort=27017 driverConnectionId=1 pendingMS=";
+    lines.wait_for(|line| line.starts_with(text));
+    assert_eq!(pool.snapshot().pending, 1, "it goes on");
+    pool.close();
+    let lines = lines.0.lock().expect("no panic");
+    assert_eq!(lines.iter().filter(|line| line.starts_with(text)).count(), 1);
 }
 
 /// A recording that cannot be written, and a dump of the first timeout.

@@ -62,14 +62,16 @@ fn any_options(balanced: Option<bool>) -> impl Strategy<Value = PoolOptions> {
         option::of(prop::bool::weighted(0.8)),
     );
     let times = (few_nanos(6), few_nanos(8), few_nanos(60), option::of(any::<u64>()), few_nanos(7));
+    let unanswered = few_nanos(7);
     let balanced = match balanced {
         Some(balanced) => Just(Some(balanced)).boxed(),
         None => option::of(any::<bool>()).boxed(),
     };
-    (limits, times, maintenance(), reuse_order(), balanced).prop_map(
+    (limits, times, unanswered, maintenance(), reuse_order(), balanced).prop_map(
         |(
             (max, min, connecting, late),
             (idle, wait, lifetime, seed, held),
+            unanswered,
             maintenance,
             order,
             lb,
@@ -83,6 +85,7 @@ fn any_options(balanced: Option<bool>) -> impl Strategy<Value = PoolOptions> {
             options.max_lifetime = lifetime;
             options.jitter_seed = seed;
             options.leak_detection_threshold = held;
+            options.unanswered_threshold = unanswered;
             options.maintenance = maintenance;
             options.reuse_order = order;
             options.load_balanced = lb;

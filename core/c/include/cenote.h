@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 #define CENOTE_OPTIONS_INIT \
-    { sizeof(cenote_options), 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
+    { sizeof(cenote_options), 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 }
 #define CENOTE_CAUSE_OPTIONS_INIT \
     { sizeof(cenote_cause_options), CENOTE_CAUSE_STAGE_OPERATION, CENOTE_CAUSE_KIND_NETWORK, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0 }, 0 }
 #define CENOTE_ACTION_INIT \
@@ -128,6 +128,8 @@ enum cenote_action_kind
     CENOTE_ACTION_KIND_START_DRAIN = 8,
     // Stop draining `connection`, and drop its socket. No answer is owed.
     CENOTE_ACTION_KIND_ABORT_DRAIN = 9,
+    // `connection` has been pending for `duration`, longer than `unanswered_threshold`: perhaps its answer was lost.
+    CENOTE_ACTION_KIND_REPORT_UNANSWERED = 10,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -290,8 +292,10 @@ enum cenote_deadline_reason
     CENOTE_DEADLINE_REASON_POPULATE = 4,
     // A connection has been in use for longer than `leak_detection_threshold`.
     CENOTE_DEADLINE_REASON_LEAK_DETECTION = 5,
+    // A connection has been pending for longer than `unanswered_threshold`.
+    CENOTE_DEADLINE_REASON_UNANSWERED = 6,
     // A late reply has been awaited for as long as it may.
-    CENOTE_DEADLINE_REASON_PENDING_RESPONSE = 6,
+    CENOTE_DEADLINE_REASON_PENDING_RESPONSE = 7,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -550,6 +554,8 @@ typedef struct {
     int64_t jitter_seed;
     // How long a connection may be in use before it is reported; 0 is never, which is the default.
     int64_t leak_detection_threshold;
+    // How long a connection may be pending before it is reported; 0 is never, which is the default.
+    int64_t unanswered_threshold;
     // Whether connections whose reply is late are kept: 0 or 1; default 0. Experimental, as of
     // DRIVERS-2884.
     int64_t experimental_pending_response;

@@ -40,6 +40,8 @@ pub enum ActionKind {
     StartDrain = 8,
     /// Stop draining `connection`, and drop its socket. No answer is owed.
     AbortDrain = 9,
+    /// `connection` has been pending for `duration`, longer than `unanswered_threshold`: perhaps its answer was lost.
+    ReportUnanswered = 10,
 }
 
 /// Why a request ended without a connection. Never shown to SDAM, which knows the cause already.
@@ -172,6 +174,11 @@ impl Action {
             pool::Action::ReportLeak { id, held } => {
                 let mut action = Self::about(ActionKind::ReportLeak, id);
                 action.set_duration(held);
+                action
+            }
+            pool::Action::ReportUnanswered { id, pending } => {
+                let mut action = Self::about(ActionKind::ReportUnanswered, id);
+                action.set_duration(pending);
                 action
             }
             pool::Action::EmitEvent(event) => {

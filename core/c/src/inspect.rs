@@ -294,8 +294,10 @@ pub enum DeadlineReason {
     Populate = 4,
     /// A connection has been in use for longer than `leak_detection_threshold`.
     LeakDetection = 5,
+    /// A connection has been pending for longer than `unanswered_threshold`.
+    Unanswered = 6,
     /// A late reply has been awaited for as long as it may.
-    PendingResponse = 6,
+    PendingResponse = 7,
 }
 
 /// When to call `cenote_timer` next; `CENOTE_NEVER` if there is nothing to wait for. To be asked again after every
@@ -355,6 +357,7 @@ mod tests {
             (DeadlineReason::Lifetime, CoreReason::Lifetime),
             (DeadlineReason::Populate, CoreReason::Populate),
             (DeadlineReason::LeakDetection, CoreReason::LeakDetection),
+            (DeadlineReason::Unanswered, CoreReason::Unanswered),
             (DeadlineReason::PendingResponse, CoreReason::PendingResponse),
         ];
         assert!(reasons.iter().all(|(own, core)| *own as u32 == *core as u32 + 1));

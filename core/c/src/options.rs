@@ -48,6 +48,8 @@ pub struct Options {
     pub jitter_seed: i64,
     /// How long a connection may be in use before it is reported; 0 is never, which is the default.
     pub leak_detection_threshold: i64,
+    /// How long a connection may be pending before it is reported; 0 is never, which is the default.
+    pub unanswered_threshold: i64,
     /// Whether connections whose reply is late are kept: 0 or 1; default 0. Experimental, as of
     /// DRIVERS-2884.
     pub experimental_pending_response: i64,
@@ -78,6 +80,7 @@ impl Default for Options {
             max_lifetime: NOT_SET,
             jitter_seed: NOT_SET,
             leak_detection_threshold: NOT_SET,
+            unanswered_threshold: NOT_SET,
             experimental_pending_response: NOT_SET,
             max_log_text: NOT_SET,
         }
@@ -96,6 +99,7 @@ impl Options {
         options.max_lifetime = time(self.max_lifetime, "max_lifetime")?;
         options.leak_detection_threshold =
             time(self.leak_detection_threshold, "leak_detection_threshold")?;
+        options.unanswered_threshold = time(self.unanswered_threshold, "unanswered_threshold")?;
         options.load_balanced = flag(self.load_balanced, "load_balanced")?;
         options.experimental_pending_response =
             flag(self.experimental_pending_response, "experimental_pending_response")?;

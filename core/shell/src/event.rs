@@ -34,8 +34,9 @@ pub struct Subscribers {
 }
 
 /// What a pool tells, in the machine's order:
-/// [`EmitEvent`](cenote_core::pool::Action::EmitEvent) and
-/// [`ReportLeak`](cenote_core::pool::Action::ReportLeak).
+/// [`EmitEvent`](cenote_core::pool::Action::EmitEvent),
+/// [`ReportLeak`](cenote_core::pool::Action::ReportLeak) and
+/// [`ReportUnanswered`](cenote_core::pool::Action::ReportUnanswered).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Notification {
@@ -47,6 +48,13 @@ pub enum Notification {
         id: ConnId,
         /// How long it has been checked out.
         held: Duration,
+    },
+    /// For the log.
+    Unanswered {
+        /// The connection.
+        id: ConnId,
+        /// How long it has been pending.
+        pending: Duration,
     },
 }
 

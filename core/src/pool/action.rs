@@ -80,6 +80,15 @@ pub enum Action<S: PoolTypes> {
         /// For how long it has been in use.
         held: Duration,
     },
+    /// A connection has been pending for longer than `unanswered_threshold`: perhaps the answer to its
+    /// `StartEstablish` was lost, and its permit with it. Reported once for each connection. Not part of
+    /// CMAP.
+    ReportUnanswered {
+        /// A pending connection.
+        id: ConnId,
+        /// For how long it has been pending.
+        pending: Duration,
+    },
     /// Call the event subscribers, in this place of the order.
     EmitEvent(Event<S::Cause>),
 }

@@ -29,6 +29,8 @@ pub enum DeadlineReason {
     Populate,
     /// A connection has been in use for longer than `leak_detection_threshold`.
     LeakDetection,
+    /// A connection has been pending for longer than `unanswered_threshold`.
+    Unanswered,
     /// A late reply has been awaited for as long as it may, or a request that waits for it has. Only
     /// with [`experimental_pending_response`](super::PoolOptions::experimental_pending_response).
     PendingResponse,
@@ -36,12 +38,13 @@ pub enum DeadlineReason {
 
 impl DeadlineReason {
     /// In the order in which one `Timer` does what is due.
-    pub(super) const ALL: [Self; 6] = [
+    pub(super) const ALL: [Self; 7] = [
         Self::WaitQueueTimeout,
         Self::IdleTime,
         Self::Lifetime,
         Self::Populate,
         Self::LeakDetection,
+        Self::Unanswered,
         Self::PendingResponse,
     ];
 }
@@ -54,6 +57,7 @@ impl fmt::Display for DeadlineReason {
             Self::Lifetime => "a connection reaches its lifetime",
             Self::Populate => "the minimum is tried again",
             Self::LeakDetection => "a connection reaches the leak detection threshold",
+            Self::Unanswered => "an establishment stays unanswered",
             Self::PendingResponse => "a late reply is given up",
         })
     }

@@ -40,6 +40,8 @@ impl<S: PoolTypes> PoolState<S> {
         self.connections.verify().map_err(pool)?;
         let were_made = self.inherited <= self.connections.last_number();
         ensure(were_made, "more connections were inherited than made").map_err(pool)?;
+        let were_made = self.reported <= self.connections.last_number();
+        ensure(were_made, "more connections were reported than made").map_err(pool)?;
         self.verify_connections()?;
         self.connections.verify_expiries().map_err(pool)?;
         self.queue.verify().map_err(pool)?;

@@ -54,6 +54,10 @@ pub struct PoolOptions {
     /// How long a connection may be in use before it is reported, once, as perhaps leaked. 0 means
     /// never, which is the default. Not part of CMAP.
     pub leak_detection_threshold: Option<Duration>,
+    /// How long a connection may be pending before it is reported, once, as perhaps unanswered: a shell
+    /// that loses the answer to `StartEstablish` loses a permit of `maxConnecting`. Set it above
+    /// everything that establishing may take. 0 means never, which is the default. Not part of CMAP.
+    pub unanswered_threshold: Option<Duration>,
     /// Experimental: follows the draft of DRIVERS-2884 as of November 2025 and may change with it.
     /// Whether a connection whose caller timed out while it waited for a reply is kept: the next
     /// check-out that finds no other connection first reads the reply and discards it. Default
@@ -78,6 +82,7 @@ impl Hash for PoolOptions {
             max_lifetime,
             jitter_seed,
             leak_detection_threshold,
+            unanswered_threshold,
             experimental_pending_response,
         } = self;
         max_pool_size.hash(state);
@@ -93,6 +98,9 @@ impl Hash for PoolOptions {
         leak_detection_threshold.hash(state);
         if experimental_pending_response.is_some() {
             experimental_pending_response.hash(state);
+        }
+        if unanswered_threshold.is_some() {
+            unanswered_threshold.hash(state);
         }
     }
 }
@@ -184,6 +192,8 @@ impl PoolOptions {
         with_jitter_seed, jitter_seed: u64;
         /// Sets [`leak_detection_threshold`](Self::leak_detection_threshold); 0 means never.
         with_leak_detection_threshold, leak_detection_threshold: Duration;
+        /// Sets [`unanswered_threshold`](Self::unanswered_threshold); 0 means never.
+        with_unanswered_threshold, unanswered_threshold: Duration;
         /// Sets [`experimental_pending_response`](Self::experimental_pending_response).
         with_experimental_pending_response, experimental_pending_response: bool;
     }
@@ -210,6 +220,9 @@ pub(super) struct Settings {
     pub(super) max_wait: Option<u64>,
     pub(super) max_lifetime: Option<u64>,
     pub(super) max_held: Option<u64>,
+    pub(super) max_unanswered: Option<u64>,
+    /// Whether one of the two before is set: asked after every input.
+    pub(super) reports: bool,
     /// `None`: maintenance never runs.
     pub(super) pause_after_failure: Option<u64>,
     pub(super) jitter_seed: u64,
@@ -251,6 +264,8 @@ impl Settings {
             max_wait: limit(options.wait_queue_timeout),
             max_lifetime: limit(options.max_lifetime),
             max_held: limit(options.leak_detection_threshold),
+            max_unanswered: limit(options.unanswered_threshold),
+            reports: false,
             pause_after_failure,
             jitter_seed: options.jitter_seed.unwrap_or(0),
             reuse_order: options.reuse_order.unwrap_or_default(),
@@ -258,6 +273,7 @@ impl Settings {
             pending_response: options.experimental_pending_response.unwrap_or(false),
             depends_on_time: false,
         };
+        settings.reports = settings.max_held.is_some() || settings.max_unanswered.is_some();
         settings.depends_on_time = settings.has_limits_of_time();
         Ok(settings)
     }
@@ -268,7 +284,7 @@ impl Settings {
             || self.max_idle.is_some()
             || self.max_wait.is_some()
             || self.max_lifetime.is_some()
-            || self.max_held.is_some()
+            || self.reports
             || self.pending_response
     }
 

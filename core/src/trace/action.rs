@@ -1,6 +1,7 @@
 //! Actions as plain data, to compare two runs.
 
 use core::fmt;
+use core::time::Duration;
 
 use crate::pool::{Action, CheckOutError, ConnId, Instant, PoolTypes};
 
@@ -12,7 +13,7 @@ pub struct ActionRecord {
     pub name: ActionName,
     /// The connection that it is about; none for a request that failed.
     pub connection: Option<ConnId>,
-    /// Nanoseconds: a deadline since the origin, or for how long a connection was held.
+    /// Nanoseconds: a deadline since the origin, or for how long a connection was held or pending.
     pub nanos: Option<u64>,
     /// More details: see [`ActionRecord::DETAILS`].
     pub detail: Option<&'static str>,
@@ -38,11 +39,13 @@ pub enum ActionName {
     StartDrain,
     /// [`Action::AbortDrain`]
     AbortDrain,
+    /// [`Action::ReportUnanswered`]
+    ReportUnanswered,
 }
 
 impl ActionName {
     /// Every name.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::StartEstablish,
         Self::AbortEstablish,
         Self::Deliver,
@@ -51,6 +54,7 @@ impl ActionName {
         Self::ReportLeak,
         Self::StartDrain,
         Self::AbortDrain,
+        Self::ReportUnanswered,
     ];
 
     /// As traces spell it.
@@ -64,6 +68,7 @@ impl ActionName {
             Self::ReportLeak => "heldTooLong",
             Self::StartDrain => "drain",
             Self::AbortDrain => "abortDrain",
+            Self::ReportUnanswered => "unanswered",
         }
     }
 }
@@ -102,13 +107,19 @@ impl ActionRecord {
             },
             Action::CloseSocket { id, conn: _ } => about(ActionName::CloseSocket, *id),
             Action::Interrupt { id } => about(ActionName::Interrupt, *id),
-            Action::ReportLeak { id, held } => Self {
-                nanos: Some(u64::try_from(held.as_nanos()).unwrap_or(u64::MAX)),
-                ..about(ActionName::ReportLeak, *id)
-            },
+            Action::ReportLeak { id, held } => {
+                Self { nanos: Some(nanos(*held)), ..about(ActionName::ReportLeak, *id) }
+            }
+            Action::ReportUnanswered { id, pending } => {
+                Self { nanos: Some(nanos(*pending)), ..about(ActionName::ReportUnanswered, *id) }
+            }
             Action::EmitEvent(_) => return None,
         })
     }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 const fn failure<C>(error: &CheckOutError<C>) -> &'static str {
@@ -155,7 +166,7 @@ mod tests {
         let about =
             |name, nanos, detail| Some(ActionRecord { name, connection: Some(id), nanos, detail });
         let deadline = Some(Instant::from_nanos(7));
-        let table: [(Action<NoPayload>, Option<ActionRecord>); 10] = [
+        let table: [(Action<NoPayload>, Option<ActionRecord>); 11] = [
             (
                 Action::StartEstablish { id, owner: Some(WaiterId(1)), deadline, generation: 0 },
                 about(ActionName::StartEstablish, Some(7), None),
@@ -174,8 +185,12 @@ mod tests {
             (Action::CloseSocket { id, conn: () }, about(ActionName::CloseSocket, None, None)),
             (Action::Interrupt { id }, about(ActionName::Interrupt, None, None)),
             (
-                Action::ReportLeak { id, held: core::time::Duration::from_nanos(9) },
+                Action::ReportLeak { id, held: Duration::from_nanos(9) },
                 about(ActionName::ReportLeak, Some(9), None),
+            ),
+            (
+                Action::ReportUnanswered { id, pending: Duration::from_nanos(9) },
+                about(ActionName::ReportUnanswered, Some(9), None),
             ),
             (Action::EmitEvent(Event::ConnectionPoolReady), None),
         ];

@@ -122,6 +122,7 @@ pub(super) fn options(fields: &Fields<'_>) -> Found<PoolOptions> {
         max_lifetime: duration_if(fields, "maxLifetime")?,
         jitter_seed: fields.number_if("jitterSeed")?,
         leak_detection_threshold: duration_if(fields, "heldTooLong")?,
+        unanswered_threshold: duration_if(fields, "unanswered")?,
         experimental_pending_response: fields.boolean_if("experimentalPendingResponse")?,
     })
 }
@@ -145,6 +146,7 @@ pub(super) fn state(fields: &Fields<'_>, checkpoint: &mut PoolCheckpoint) -> Fou
     checkpoint.was_cleared = fields.flag("cleared")?;
     checkpoint.populate_after = fields.time_if("populateAfter")?;
     checkpoint.inherited = fields.number("inherited")?;
+    checkpoint.reported = fields.number_if("reported")?.unwrap_or(0);
     checkpoint.last_waiter = fields.number_if("lastRequest")?.map(WaiterId);
     checkpoint.last_connection = fields.number("lastConnection")?;
     checkpoint.clock_regressions = fields.number("clockRegressions")?;

@@ -156,6 +156,7 @@ pub(super) fn options(document: &mut Document<'_>, options: &PoolOptions) {
     duration(document, "maxLifetime", options.max_lifetime);
     document.number_if("jitterSeed", options.jitter_seed);
     duration(document, "heldTooLong", options.leak_detection_threshold);
+    duration(document, "unanswered", options.unanswered_threshold);
     if let Some(is_on) = options.experimental_pending_response {
         document.boolean("experimentalPendingResponse", is_on);
     }
@@ -199,6 +200,7 @@ pub(super) fn state(document: &mut Document<'_>, checkpoint: &PoolCheckpoint) {
         .flag("cleared", checkpoint.was_cleared)
         .number_if("populateAfter", checkpoint.populate_after.map(Instant::as_nanos))
         .number("inherited", checkpoint.inherited)
+        .number_if("reported", Some(checkpoint.reported).filter(|&number| number != 0))
         .number_if("lastRequest", checkpoint.last_waiter.map(|id| id.0))
         .number("lastConnection", checkpoint.last_connection)
         .number("clockRegressions", checkpoint.clock_regressions)

@@ -44,6 +44,7 @@ fn pool_rows() -> Vec<Row> {
         .with_max_lifetime(Duration::from_secs(1))
         .with_jitter_seed(7)
         .with_leak_detection_threshold(Duration::from_secs(1))
+        .with_unanswered_threshold(Duration::from_secs(1))
         .with_experimental_pending_response(true);
     vec![
         row(

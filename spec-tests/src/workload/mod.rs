@@ -48,7 +48,8 @@ impl ActionSink<Small> for Delivered {
             | Action::AbortDrain { .. }
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
-            | Action::ReportLeak { .. } => {}
+            | Action::ReportLeak { .. }
+            | Action::ReportUnanswered { .. } => {}
         }
     }
 }

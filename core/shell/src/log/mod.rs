@@ -4,6 +4,7 @@ pub mod topology;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
@@ -76,6 +77,22 @@ pub fn leak(report: &LeakReport) {
         heldMS = u64::try_from(held.as_millis()).unwrap_or(u64::MAX),
         checkedOutAt = place.map(display),
     );
+}
+
+/// Not a message of the specification: a connector does not return.
+#[cold]
+pub fn unanswered(address: &ServerAddress, connection_id: u64, pending: Duration) {
+    // `tracing`'s collector may panic.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        warn!(
+            target: TARGET,
+            message = "Connection still not established after unanswered_threshold",
+            serverHost = address.host(),
+            serverPort = address.port(),
+            driverConnectionId = connection_id,
+            pendingMS = u64::try_from(pending.as_millis()).unwrap_or(u64::MAX),
+        );
+    }));
 }
 
 /// Not messages of the specification: subscribers do not return.

@@ -17,7 +17,7 @@ use crate::wake_list::WakeList;
 pub(super) struct Pending<R: Runtime, K: Connector<R>> {
     /// Sockets to open, interrupt and close, in the machine's order. No subscriber delays them.
     pub(super) work: Outbox<Action<Types<R, K>>>,
-    /// Events and leak reports, in the machine's order.
+    /// Events and reports, in the machine's order.
     pub(super) notifications: Outbox<Notification>,
     /// How many notifications may be queued.
     notifications_max: usize,
@@ -49,6 +49,9 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
         match action {
             Action::EmitEvent(event) => self.notify(Notification::Event(event)),
             Action::ReportLeak { id, held } => self.notify(Notification::Leak { id, held }),
+            Action::ReportUnanswered { id, pending } => {
+                self.notify(Notification::Unanswered { id, pending });
+            }
             Action::CloseSocket { .. } => {
                 self.closing += 1;
                 self.work.push(action);
@@ -108,6 +111,7 @@ impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for ActionCollector<'_
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportLeak { .. }
+            | Action::ReportUnanswered { .. }
             | Action::EmitEvent(_) => self.pending.push(action),
         }
     }

@@ -365,7 +365,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
                 };
                 interrupt.as_deref().into_iter().for_each(stop);
             }
-            Action::EmitEvent(_) | Action::ReportLeak { .. } => {
+            Action::EmitEvent(_) | Action::ReportLeak { .. } | Action::ReportUnanswered { .. } => {
                 unreachable!("told, not performed")
             }
             Action::Deliver { .. } => unreachable!("delivered under the lock"),
@@ -376,6 +376,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         match notification {
             Notification::Event(event) => self.subscribers.tell(&self.address, event),
             Notification::Leak { id, held } => self.leak_detector.report(&self.address, id, held),
+            Notification::Unanswered { id, pending } => {
+                log::unanswered(&self.address, id.number(), pending);
+            }
         }
     }
 
@@ -550,7 +553,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self.lock().is_empty()
     }
 
-    /// How many events and leak reports were dropped because the subscribers did not return for so long that
+    /// How many events and reports were dropped because the subscribers did not return for so long that
     /// the queue was full: [`Builder::event_queue`](crate::builder::Builder::event_queue).
     #[must_use]
     pub fn dropped_events(&self) -> u64 {

@@ -30,6 +30,7 @@ impl<S: PoolTypes> PoolState<S> {
         checkpoint.was_cleared = self.cleared_by.is_some();
         checkpoint.populate_after = self.populate_after;
         checkpoint.inherited = self.inherited;
+        checkpoint.reported = self.reported;
         checkpoint.last_waiter = self.last_waiter;
         checkpoint.last_connection = self.connections.last_number();
         checkpoint.now = self.now;

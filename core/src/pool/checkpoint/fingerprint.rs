@@ -55,6 +55,7 @@ impl<S: PoolTypes> PoolState<S> {
             cleared_by,
             populate_after,
             inherited,
+            reported,
             last_waiter,
             now,
             clock_regressions,
@@ -81,6 +82,10 @@ impl<S: PoolTypes> PoolState<S> {
         let owners = owners.iter().map(|(request, _)| request.without_waiter());
         for request in owners.chain(queue.iter()) {
             add_request(&mut digest, &request);
+        }
+        // This number came after the first version of traces, whose fingerprints have to stay valid.
+        if *reported != 0 {
+            digest.add(*reported);
         }
         digest.0
     }

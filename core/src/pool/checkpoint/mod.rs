@@ -51,6 +51,8 @@ pub struct PoolCheckpoint {
     pub populate_after: Option<Instant>,
     /// Connections up to this number were inherited through a fork.
     pub inherited: u64,
+    /// Pending connections up to this number were reported as unanswered.
+    pub reported: u64,
     /// The id of the last request; `None` before the first.
     pub last_waiter: Option<WaiterId>,
     /// The number of the connection that was created last; 0 before the first.
@@ -178,6 +180,7 @@ impl Default for PoolCheckpoint {
             was_cleared: false,
             populate_after: None,
             inherited: 0,
+            reported: 0,
             last_waiter: None,
             last_connection: 0,
             now: Instant::ORIGIN,

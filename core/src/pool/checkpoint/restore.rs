@@ -73,6 +73,7 @@ impl<S: PoolTypes> PoolState<S> {
             cleared_by: checkpoint.was_cleared.then(|| payloads.cause(None)),
             populate_after: checkpoint.populate_after,
             inherited: checkpoint.inherited,
+            reported: checkpoint.reported,
             last_waiter: checkpoint.last_waiter,
             now: checkpoint.now,
             clock_regressions: checkpoint.clock_regressions,

@@ -157,4 +157,5 @@ fn counts_can_be_wrong() {
     let follow = "settings follow options";
     assert_found(idle(), |it| it.options.max_pool_size = Some(7), follow);
     assert_found(idle(), |it| it.inherited = 3, "more connections were inherited than made");
+    assert_found(idle(), |it| it.reported = 3, "more connections were reported than made");
 }

@@ -59,6 +59,8 @@ pub struct PoolState<S: PoolTypes> {
     pub(in crate::pool) populate_after: Option<Instant>,
     /// Connections up to this number were inherited through a fork.
     pub(in crate::pool) inherited: u64,
+    /// Pending connections up to this number were reported as unanswered.
+    pub(in crate::pool) reported: u64,
     pub(in crate::pool) last_waiter: Option<WaiterId>,
     pub(in crate::pool) now: Instant,
     pub(in crate::pool) clock_regressions: u64,
@@ -90,6 +92,7 @@ impl<S: PoolTypes> PoolState<S> {
             cleared_by: None,
             populate_after: None,
             inherited: 0,
+            reported: 0,
             last_waiter: None,
             now,
             clock_regressions: 0,
@@ -129,6 +132,7 @@ where
             cleared_by,
             populate_after,
             inherited,
+            reported,
             last_waiter,
             now,
             clock_regressions,
@@ -146,6 +150,7 @@ where
             cleared_by: cleared_by.clone(),
             populate_after: *populate_after,
             inherited: *inherited,
+            reported: *reported,
             last_waiter: *last_waiter,
             now: *now,
             clock_regressions: *clock_regressions,

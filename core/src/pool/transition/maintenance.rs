@@ -3,6 +3,7 @@
 use crate::pool::action::Action;
 use crate::pool::deadline::{Deadline, DeadlineReason};
 use crate::pool::event::CloseReason;
+use crate::pool::id::ConnId;
 use crate::pool::sink::ActionSink;
 use crate::pool::state::PoolState;
 use crate::pool::state::connections::ConnState;
@@ -15,13 +16,17 @@ impl<S: PoolTypes> PoolState<S> {
     /// change with every input.
     pub fn next_deadline(&self) -> Option<Deadline> {
         // Written out, so that each reason is a constant: this runs after every input.
-        let [first, second, third, fourth, fifth, sixth] = DeadlineReason::ALL;
+        let [first, second, third, fourth, fifth, sixth, seventh] = DeadlineReason::ALL;
         let next = self.earlier(None, first);
         let next = self.earlier(next, second);
         let next = self.earlier(next, third);
         let next = self.earlier(next, fourth);
-        let next = self.earlier(next, fifth);
-        self.earlier(next, sixth)
+        let next = if self.settings.reports {
+            self.earlier(self.earlier(next, fifth), sixth)
+        } else {
+            next
+        };
+        self.earlier(next, seventh)
     }
 
     /// Of two at the same time, the one that a run does first.
@@ -35,7 +40,7 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// One run: does what is due by now and ends. Expired requests fail, idle connections and those
-    /// at the end of their lives are closed, long uses are reported. The minimum is seen to after
+    /// at the end of their lives are closed, long uses and establishments are reported. The minimum is seen to after
     /// every input, so pruning comes before populating.
     // BG-07, BG-11
     pub(super) fn run_maintenance(&mut self, out: &mut impl ActionSink<S>) {
@@ -57,6 +62,7 @@ impl<S: PoolTypes> PoolState<S> {
             }
             DeadlineReason::Populate => self.populate_after.filter(|_| self.wants_population()),
             DeadlineReason::LeakDetection => self.next_leak(),
+            DeadlineReason::Unanswered => self.next_unanswered().map(|(at, _)| at),
             DeadlineReason::PendingResponse => self.pending_responses.next_due(),
         }
     }
@@ -70,6 +76,7 @@ impl<S: PoolTypes> PoolState<S> {
             // After every input, so after this one, too.
             DeadlineReason::Populate => {}
             DeadlineReason::LeakDetection => self.report_leaks(out),
+            DeadlineReason::Unanswered => self.report_unanswered(out),
             DeadlineReason::PendingResponse => self.give_up_drains(out),
         }
     }
@@ -129,6 +136,23 @@ impl<S: PoolTypes> PoolState<S> {
             let held = self.now.saturating_since(self.connections.known(id).since());
             self.connections.set_overdue(id);
             out.act(Action::ReportLeak { id, held });
+        }
+    }
+
+    /// The oldest pending connection that was not reported, and when it will be. Those that were are
+    /// the oldest, and no more than `maxConnecting`.
+    fn next_unanswered(&self) -> Option<(Instant, ConnId)> {
+        let max_unanswered = self.settings.max_unanswered?;
+        let mut pending = self.connections.iter(List::Pending);
+        let (id, connection) = pending.find(|(id, _)| id.number() > self.reported)?;
+        Some((connection.created.after(max_unanswered), id))
+    }
+
+    fn report_unanswered(&mut self, out: &mut impl ActionSink<S>) {
+        while let Some((_, id)) = self.next_unanswered().filter(|&(at, _)| at <= self.now) {
+            let pending = self.now.saturating_since(self.connections.known(id).created);
+            self.reported = id.number();
+            out.act(Action::ReportUnanswered { id, pending });
         }
     }
 

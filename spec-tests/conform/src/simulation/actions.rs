@@ -88,7 +88,7 @@ impl SimulatedPool {
                 Action::Interrupt { id } => {
                     self.interrupted.insert(id);
                 }
-                Action::ReportLeak { .. } => {}
+                Action::ReportLeak { .. } | Action::ReportUnanswered { .. } => {}
                 Action::EmitEvent(event) => self.emit(&event),
             }
         }

@@ -186,7 +186,7 @@ impl Configuration {
                 let options = small(2).with_min_pool_size(1).with_max_connecting(1);
                 let options =
                     options.with_max_idle_time(nanos(2)).with_leak_detection_threshold(nanos(1));
-                options.with_wait_queue_timeout(nanos(3))
+                options.with_wait_queue_timeout(nanos(3)).with_unanswered_threshold(nanos(2))
             })
             .timed(&[None, Some(1)]),
             Self::new("max 1", small(1)),

@@ -54,7 +54,11 @@ pub(crate) fn decode_run(mut byte: impl FnMut() -> u8, steps: usize) -> Run {
 
 /// The same run as before pools had late replies: traces of the first version are made of such runs.
 pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
-    options.experimental_pending_response = None;
+    let make_older = |options: &mut PoolOptions| {
+        options.experimental_pending_response = None;
+        options.unanswered_threshold = None;
+    };
+    make_older(&mut options);
     for step in &mut steps {
         match &mut step.op {
             Op::CheckInLate(_)
@@ -62,7 +66,7 @@ pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
             | Op::DrainFail(_)
             | Op::DrainRead(_)
             | Op::Retire => step.op = Op::Timer,
-            Op::SetOptions(options) => options.experimental_pending_response = None,
+            Op::SetOptions(options) => make_older(options),
             Op::CheckOut { .. }
             | Op::CheckOutUnderOldId
             | Op::Cancel(_)
@@ -114,6 +118,7 @@ fn decode_options(bytes: [u8; OPTIONS_LEN]) -> PoolOptions {
         1 => Some(false),
         _ => Some(true),
     };
+    options.unanswered_threshold = nanos(late / 4, 8);
     options.experimental_pending_response = match late % 4 {
         0 => None,
         1 => Some(false),

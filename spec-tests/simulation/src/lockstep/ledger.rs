@@ -198,7 +198,8 @@ impl Ledger {
                 | Action::Interrupt { .. }
                 | Action::StartDrain { .. }
                 | Action::AbortDrain { .. }
-                | Action::ReportLeak { .. },
+                | Action::ReportLeak { .. }
+                | Action::ReportUnanswered { .. },
             )
             | None => None,
         };
@@ -226,6 +227,9 @@ impl Ledger {
             }
             Action::Interrupt { id } | Action::ReportLeak { id, .. } => {
                 self.connections.get(&id.number()) == Some(&Stage::CheckedOut)
+            }
+            Action::ReportUnanswered { id, .. } => {
+                self.connections.get(&id.number()) == Some(&Stage::Created)
             }
             Action::EmitEvent(_) => true,
         };

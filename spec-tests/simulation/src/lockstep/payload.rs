@@ -107,6 +107,7 @@ impl PayloadPlaces {
             | Action::AbortEstablish { .. }
             | Action::Interrupt { .. }
             | Action::ReportLeak { .. }
+            | Action::ReportUnanswered { .. }
             | Action::EmitEvent(_) => Ok(()),
         }
     }

@@ -182,6 +182,7 @@ impl fmt::Display for Brief<'_> {
         entry("lifetime", options.max_lifetime.as_ref().map(|value| value as _));
         entry("seed", options.jitter_seed.as_ref().map(|value| value as _));
         entry("held", options.leak_detection_threshold.as_ref().map(|value| value as _));
+        entry("unanswered", options.unanswered_threshold.as_ref().map(|value| value as _));
         entry("balanced", options.load_balanced.as_ref().map(|value| value as _));
         entry("maintenance", options.maintenance.as_ref().map(|value| value as _));
         entry("reuse", options.reuse_order.as_ref().map(|value| value as _));

@@ -85,6 +85,7 @@ pub fn strip_action(action: &Action<Tagged>) -> Option<Action<NoPayload>> {
         &Action::CloseSocket { id, conn: _ } => Action::CloseSocket { id, conn: () },
         &Action::Interrupt { id } => Action::Interrupt { id },
         &Action::ReportLeak { id, held } => Action::ReportLeak { id, held },
+        &Action::ReportUnanswered { id, pending } => Action::ReportUnanswered { id, pending },
         Action::EmitEvent(_) => return None,
     })
 }

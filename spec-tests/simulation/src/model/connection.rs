@@ -28,7 +28,7 @@ impl<S: PoolTypes> Model<S> {
             created: self.now,
             expires: None,
             expiry_seen: false,
-            phase: Phase::Pending { owner, handshaken: false },
+            phase: Phase::Pending { owner, handshaken: false, reported: false },
         });
         self.emit(Event::ConnectionCreated { connection_id: id.number() });
         id

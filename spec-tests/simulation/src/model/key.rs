@@ -70,8 +70,9 @@ impl<S: PoolTypes> Model<S> {
 
     fn write_phase(&self, phase: &Phase<S::Conn, S::Waiter>, key: &mut Vec<u64>) {
         match phase {
-            Phase::Pending { owner, handshaken } => {
-                key.extend([0, u64::from(*handshaken), u64::from(owner.is_some())]);
+            Phase::Pending { owner, handshaken, reported } => {
+                let flags = u64::from(*handshaken) + 2 * u64::from(*reported);
+                key.extend([0, flags, u64::from(owner.is_some())]);
                 if let Some(request) = owner {
                     key.push(self.rank_of_owner(request.id.0));
                     self.write_request(request, key);

@@ -6,7 +6,7 @@ use cenote_core::pool::{
     Action, CloseReason, ConnId, Deadline, DeadlineReason, Instant, PoolOptions, PoolTypes,
 };
 
-use super::{Model, Phase};
+use super::{Connection, Model, Phase};
 
 impl<S: PoolTypes> Model<S> {
     // BG-07: everything that is due, pruning first.
@@ -17,6 +17,7 @@ impl<S: PoolTypes> Model<S> {
             self.close_at_end_of_life();
         }
         self.report_leak();
+        self.report_unanswered();
         self.give_up_drains();
     }
 
@@ -63,6 +64,19 @@ impl<S: PoolTypes> Model<S> {
                 *reported = true;
                 let held = self.now.saturating_since(*since);
                 self.actions.push(Action::ReportLeak { id: connection.id, held });
+            }
+        }
+    }
+
+    /// Once for each connection, the one created first is the first.
+    fn report_unanswered(&mut self) {
+        let Some(max_unanswered) = self.max_unanswered() else { return };
+        for Connection { id, created, phase, .. } in &mut self.connections {
+            let Phase::Pending { reported: reported @ false, .. } = phase else { continue };
+            if *created + max_unanswered <= self.now {
+                *reported = true;
+                let pending = self.now.saturating_since(*created);
+                self.actions.push(Action::ReportUnanswered { id: *id, pending });
             }
         }
     }
@@ -143,6 +157,9 @@ impl<S: PoolTypes> Model<S> {
             if let Some(at) = self.leak_detection_at(connection.id) {
                 due.push((at, DeadlineReason::LeakDetection));
             }
+            if let Some(at) = self.unanswered_at(connection) {
+                due.push((at, DeadlineReason::Unanswered));
+            }
             let drain_ends = self.drain_ends_at(connection.id);
             let owner = match &connection.phase {
                 Phase::Draining { owner, .. } => owner.as_ref(),
@@ -171,6 +188,11 @@ impl<S: PoolTypes> Model<S> {
             return None;
         };
         Some(*since + max_idle + Duration::from_nanos(1))
+    }
+
+    fn unanswered_at(&self, connection: &Connection<S::Conn, S::Waiter>) -> Option<Instant> {
+        let Phase::Pending { reported: false, .. } = connection.phase else { return None };
+        Some(connection.created + self.max_unanswered()?)
     }
 
     fn leak_detection_at(&self, id: ConnId) -> Option<Instant> {

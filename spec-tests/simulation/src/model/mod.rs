@@ -85,6 +85,7 @@ enum Phase<C, W> {
     Pending {
         owner: Option<Request<W>>,
         handshaken: bool,
+        reported: bool,
     },
     Available {
         conn: C,
@@ -265,6 +266,10 @@ impl<S: PoolTypes> Model<S> {
 
     fn max_held(&self) -> Option<Duration> {
         self.options.leak_detection_threshold.filter(|time| !time.is_zero())
+    }
+
+    fn max_unanswered(&self) -> Option<Duration> {
+        self.options.unanswered_threshold.filter(|time| !time.is_zero())
     }
 
     // BG-09: how long the minimum pool size is not restored after a failure; `None` without

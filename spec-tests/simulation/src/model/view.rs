@@ -184,7 +184,7 @@ impl<S: PoolTypes> Model<S> {
     fn describe(&self, id: ConnId) -> ConnectionInfo {
         let connection = self.connection(id);
         let (state, since) = match &connection.phase {
-            Phase::Pending { owner, handshaken } => {
+            Phase::Pending { owner, handshaken, reported: _ } => {
                 let owner = owner.as_ref().map(|request| request.id);
                 let state = ConnectionState::Pending { owner, handshaken: *handshaken };
                 (state, connection.created)

@@ -39,6 +39,7 @@ impl Explainer {
             | Action::StartDrain { .. }
             | Action::AbortDrain { .. }
             | Action::ReportLeak { .. }
+            | Action::ReportUnanswered { .. }
             | Action::EmitEvent(_) => None,
         });
         let told = failed.map(|(waiter, error)| self.one(view, waiter, error)).collect();

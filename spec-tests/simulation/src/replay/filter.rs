@@ -37,7 +37,7 @@ pub fn known_type(name: &str) -> Result<String, String> {
         .to_owned())
 }
 
-const ACTIONS: [&str; 8] = [
+const ACTIONS: [&str; 9] = [
     "StartEstablish",
     "AbortEstablish",
     "Deliver",
@@ -46,6 +46,7 @@ const ACTIONS: [&str; 8] = [
     "ReportLeak",
     "StartDrain",
     "AbortDrain",
+    "ReportUnanswered",
 ];
 
 /// The name of an action; of an event, the event's name.
@@ -60,6 +61,7 @@ fn name_of(action: &Action<Traced>) -> &'static str {
         Action::ReportLeak { .. } => "ReportLeak",
         Action::StartDrain { .. } => "StartDrain",
         Action::AbortDrain { .. } => "AbortDrain",
+        Action::ReportUnanswered { .. } => "ReportUnanswered",
     }
 }
 
@@ -137,7 +139,8 @@ fn connection_of_action(action: &Action<Traced>) -> Option<u64> {
         | Action::Deliver { outcome: Ok((id, ())), .. }
         | Action::CloseSocket { id, .. }
         | Action::Interrupt { id }
-        | Action::ReportLeak { id, .. } => Some(id.number()),
+        | Action::ReportLeak { id, .. }
+        | Action::ReportUnanswered { id, .. } => Some(id.number()),
         Action::Deliver { outcome: Err(_), .. } => None,
         Action::EmitEvent(event) => match event {
             Event::ConnectionCreated { connection_id }

@@ -173,6 +173,7 @@ impl Holders {
             Action::StartDrain { .. }
             | Action::Interrupt { .. }
             | Action::ReportLeak { .. }
+            | Action::ReportUnanswered { .. }
             | Action::EmitEvent(_) => {}
         }
     }

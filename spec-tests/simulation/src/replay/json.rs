@@ -49,7 +49,8 @@ pub fn events<'a>(
         | Action::Interrupt { .. }
         | Action::StartDrain { .. }
         | Action::AbortDrain { .. }
-        | Action::ReportLeak { .. } => None,
+        | Action::ReportLeak { .. }
+        | Action::ReportUnanswered { .. } => None,
     })
 }
 

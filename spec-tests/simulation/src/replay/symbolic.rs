@@ -119,6 +119,7 @@ impl Names {
             | Action::StartDrain { .. }
             | Action::AbortDrain { .. }
             | Action::ReportLeak { .. }
+            | Action::ReportUnanswered { .. }
             | Action::EmitEvent(_) => {}
         }
     }

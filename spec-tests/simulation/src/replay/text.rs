@@ -88,6 +88,9 @@ pub fn action(action: &Action<Traced>) -> String {
         Action::CloseSocket { id, .. } => format!("close socket {id}"),
         Action::Interrupt { id } => format!("interrupt {id}"),
         Action::ReportLeak { id, held } => format!("report {id} held for {}", span(*held)),
+        Action::ReportUnanswered { id, pending } => {
+            format!("report {id} pending for {}", span(*pending))
+        }
         Action::EmitEvent(event) => self::event(event),
     }
 }

@@ -159,6 +159,7 @@ impl Traffic {
             | Action::CloseSocket { .. }
             | Action::Interrupt { .. }
             | Action::ReportLeak { .. }
+            | Action::ReportUnanswered { .. }
             | Action::EmitEvent(_) => {}
         }
     }

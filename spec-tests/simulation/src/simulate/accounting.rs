@@ -267,6 +267,13 @@ impl Accounting {
         }
     }
 
+    pub(super) fn expect_pending(&self, id: ConnId) -> Result<(), String> {
+        match self.sockets.get(&id.number()) {
+            Some(Socket { state: SocketState::Opening { .. }, .. }) => Ok(()),
+            other => Err(format!("{id} should be pending, but it is {other:?}")),
+        }
+    }
+
     /// From now on this is a child process: connections in use belong to the parent.
     pub(super) fn fork(&mut self) {
         for socket in self.sockets.values_mut() {

@@ -235,6 +235,7 @@ struct Limits {
     idle: Option<Duration>,
     life: Option<Duration>,
     held: Option<Duration>,
+    unanswered: Option<Duration>,
     /// The time until maintenance runs again, if it is on.
     pause: Option<Duration>,
 }
@@ -253,17 +254,21 @@ impl Limits {
             idle: limit(options.max_idle_time).filter(|_| pause.is_some()),
             life: limit(options.max_lifetime).filter(|_| pause.is_some() && !had_others),
             held: limit(options.leak_detection_threshold).filter(|_| !had_others),
+            unanswered: limit(options.unanswered_threshold).filter(|_| !had_others),
             pause,
         }
     }
 
     /// Whether connections have any limits: checking all connections is slow.
     const fn are_any(&self) -> bool {
-        self.idle.is_some() || self.life.is_some() || self.held.is_some()
+        self.idle.is_some()
+            || self.life.is_some()
+            || self.held.is_some()
+            || self.unanswered.is_some()
     }
 
-    /// The latest times at which a connection is to be closed or reported. Leaks whose threshold has passed
-    /// were reported already.
+    /// The latest times at which a connection is to be closed or reported. What has passed
+    /// its threshold was reported already.
     fn ends_of(&self, connection: &ConnectionInfo, now: Instant) -> [Option<Instant>; 2] {
         let &ConnectionInfo { state, since, created, .. } = connection;
         match state {
@@ -275,7 +280,11 @@ impl Limits {
             ConnectionState::InUse { .. } => {
                 [self.held.map(|held| since + held).filter(|&at| at > now), None]
             }
-            ConnectionState::Pending { .. } | ConnectionState::Draining { .. } => [None, None],
+            ConnectionState::Pending { .. } => {
+                let at = self.unanswered.map(|unanswered| created + unanswered);
+                [at.filter(|&at| at > now), None]
+            }
+            ConnectionState::Draining { .. } => [None, None],
         }
     }
 }

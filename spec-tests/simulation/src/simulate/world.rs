@@ -382,6 +382,10 @@ impl<'a, T: Transport> World<'a, T> {
                 self.coverage.count(Situation::LeakReport);
                 self.accounting.expect_used(id)
             }
+            Action::ReportUnanswered { id, pending: _ } => {
+                self.coverage.count(Situation::UnansweredReport);
+                self.accounting.expect_pending(id)
+            }
             Action::EmitEvent(_) => Ok(()),
         }
     }
@@ -402,7 +406,10 @@ impl<'a, T: Transport> World<'a, T> {
 /// Whether the action shows that a deadline has passed.
 fn is_due<S: PoolTypes>(action: &Action<S>) -> bool {
     match action {
-        Action::Deliver { .. } | Action::CloseSocket { .. } | Action::ReportLeak { .. } => true,
+        Action::Deliver { .. }
+        | Action::CloseSocket { .. }
+        | Action::ReportLeak { .. }
+        | Action::ReportUnanswered { .. } => true,
         Action::StartEstablish { .. }
         | Action::AbortEstablish { .. }
         | Action::StartDrain { .. }

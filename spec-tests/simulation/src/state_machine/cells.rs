@@ -33,6 +33,7 @@ fn action(action: &Action<Story>) -> String {
         Action::CloseSocket { .. } => "CloseSocket".to_owned(),
         Action::Interrupt { .. } => "Interrupt".to_owned(),
         Action::ReportLeak { .. } => "ReportLeak".to_owned(),
+        Action::ReportUnanswered { .. } => "ReportUnanswered".to_owned(),
         Action::StartDrain { .. } => "StartDrain".to_owned(),
         Action::AbortDrain { .. } => "AbortDrain".to_owned(),
         Action::EmitEvent(event) => self::event(event),

@@ -206,6 +206,10 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
                 )
             },
             Row {
+                late: "+51ms",
+                ..row("an establishment stays unanswered", "pool unanswered=50ms", "out a", "timer")
+            },
+            Row {
                 late: "+1s",
                 ..row("the pause after a failure is over", MINIMUM, "failed 1 refused", "timer")
             },

@@ -6,8 +6,8 @@ use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
 
 use super::words::{Words, duration, number};
 
-/// Parses all options of a command: `max= min= connecting= idle= wait= lifetime= seed= held=`,
-/// `reuse=mru|lru`, `maintenance=never` or `pause=`, and the words `balanced` and
+/// Parses all options of a command: `max= min= connecting= idle= wait= lifetime= seed= held=
+/// unanswered=`, `reuse=mru|lru`, `maintenance=never` or `pause=`, and the words `balanced` and
 /// `pending-response`.
 pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
     let mut options = PoolOptions::default();
@@ -19,6 +19,7 @@ pub(super) fn read(words: &mut Words) -> Result<PoolOptions, String> {
     options.max_lifetime = words.key("lifetime", duration)?;
     options.jitter_seed = words.key("seed", number)?;
     options.leak_detection_threshold = words.key("held", duration)?;
+    options.unanswered_threshold = words.key("unanswered", duration)?;
     options.reuse_order = words.key("reuse", reuse_order)?;
     options.maintenance = words.key("maintenance", never)?;
     if let Some(pause) = words.key("pause", duration)? {
@@ -57,6 +58,7 @@ pub(super) fn show(options: &PoolOptions) -> String {
         time("lifetime", options.max_lifetime),
         options.jitter_seed.map(|seed| format!(" seed={seed}")),
         time("held", options.leak_detection_threshold),
+        time("unanswered", options.unanswered_threshold),
         options.reuse_order.map(show_reuse_order),
         options.maintenance.map(show_maintenance),
         options.load_balanced.map(|_| " balanced".to_owned()),

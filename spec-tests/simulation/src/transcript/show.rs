@@ -37,6 +37,9 @@ fn action(action: &Action<Story>) -> String {
         Action::ReportLeak { id, held } => {
             format!("-> report {}: held for {}", id.number(), span(*held))
         }
+        Action::ReportUnanswered { id, pending } => {
+            format!("-> report {}: pending for {}", id.number(), span(*pending))
+        }
         Action::EmitEvent(event) => self::event(event),
     }
 }

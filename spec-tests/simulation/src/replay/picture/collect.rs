@@ -280,7 +280,10 @@ impl Collector {
                     open.activity = Some((UseKind::Draining, 0, now));
                 }
             }
-            Action::Interrupt { .. } | Action::ReportLeak { .. } | Action::EmitEvent(_) => {}
+            Action::Interrupt { .. }
+            | Action::ReportLeak { .. }
+            | Action::ReportUnanswered { .. }
+            | Action::EmitEvent(_) => {}
         }
     }
 

@@ -59,7 +59,9 @@ impl Plan {
         // Other options leave the connections that they find without a use.
         let other_options =
             other_options.into_iter().map(|it| if late.flip() { keep(it) } else { it }).collect();
-        let options = keep(options);
+        let mut options = keep(options);
+        let report = &mut SplitMix(seed ^ 0x0a15_73e4);
+        options.unanswered_threshold = report.one_in(4).then(|| milliseconds(report, 1, 50));
         Self {
             seed,
             steps,

@@ -76,7 +76,10 @@ impl Plan {
         let changes = if later.one_in(4) { 3 } else { 0 };
         let other_options =
             (0..changes).map(|_| slow_down(draw_options(later, services))).collect();
-        let options = slow_down(draw_options(random, services));
+        let mut options = slow_down(draw_options(random, services));
+        // A generator of its own, so that worlds stay as they were.
+        let report = &mut SplitMix(seed ^ 0x0a15_73e4);
+        options.unanswered_threshold = report.one_in(4).then(|| milliseconds(report, 1, 200));
         let callers = draw_callers(random);
         let (think, work) = (draw_latency(random, 200_000), draw_latency(random, 50_000));
         let profile = CallerProfile::draw(random, true);

@@ -143,6 +143,7 @@ impl Fleet<'_> {
             | Action::AbortDrain { .. }
             | Action::Interrupt { .. }
             | Action::ReportLeak { .. }
+            | Action::ReportUnanswered { .. }
             | Action::EmitEvent(_) => {}
         }
     }

@@ -49,7 +49,8 @@ impl CPool {
                 it if it == ActionKind::Interrupt as u32 => {
                     self.interrupted.insert(connection);
                 }
-                it if it == ActionKind::ReportLeak as u32 => {}
+                it if it == ActionKind::ReportLeak as u32
+                    || it == ActionKind::ReportUnanswered as u32 => {}
                 it if it == ActionKind::EmitEvent as u32 => {
                     let event = self.event(&action);
                     self.recorder.record_at(&event, &self.address, Duration::from_nanos(self.now));

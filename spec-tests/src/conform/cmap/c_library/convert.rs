@@ -36,6 +36,7 @@ pub(super) fn options(options: &PoolOptions) -> Options {
         max_lifetime: time(options.max_lifetime),
         jitter_seed: options.jitter_seed.map_or(NOT_SET, |seed| seed as i64),
         leak_detection_threshold: time(options.leak_detection_threshold),
+        unanswered_threshold: time(options.unanswered_threshold),
         experimental_pending_response: flag(options.experimental_pending_response),
         ..Options::default()
     }
