@@ -3,20 +3,20 @@
 //!
 //! It has everything that a shell owes the machine: a clock read under the lock, an outbox that
 //! keeps the order of actions, a timer, sockets and waiters. The peer is an echo server in the same
-//! process; a driver would say hello and authenticate where this one connects. Panics of the
-//! subscriber are contained: otherwise every action behind the event would be lost.
+//! process; a driver would say hello and authenticate where this one connects. A subscriber that panics
+//! does not stop the pool: the outbox goes on with the actions behind the event.
 
 #![expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "shells have these")]
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::io::{Read, Result as IoResult, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{SendError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
+use cenote_core::outbox::{Outbox, release};
 use cenote_core::pool::{
     Action, CheckOutError, ConnId, Event, Health, Input, Instant, InvalidOptions, PoolOptions,
     PoolState, PoolTypes, Purpose, Snapshot, WaiterId,
@@ -44,11 +44,16 @@ struct Pool {
 
 struct Inner {
     state: PoolState<Threads>,
-    outbox: VecDeque<Action<Threads>>,
-    draining: bool,
+    outbox: Outbox<Action<Threads>>,
     last_waiter: u64,
     /// A second handle to each socket, to break it while a caller uses it.
     sockets: BTreeMap<ConnId, TcpStream>,
+}
+
+impl AsMut<Outbox<Action<Threads>>> for Inner {
+    fn as_mut(&mut self) -> &mut Outbox<Action<Threads>> {
+        &mut self.outbox
+    }
 }
 
 impl Pool {
@@ -57,10 +62,10 @@ impl Pool {
         options: PoolOptions,
         subscriber: Subscriber,
     ) -> Result<Arc<Self>, InvalidOptions> {
-        let mut outbox = VecDeque::new();
+        let mut outbox = Outbox::default();
         let state = PoolState::new(Instant::ORIGIN, options, &mut outbox)?;
         let sockets = BTreeMap::new();
-        let inner = Inner { state, outbox, draining: false, last_waiter: 0, sockets };
+        let inner = Inner { state, outbox, last_waiter: 0, sockets };
         let origin = std::time::Instant::now();
         let changed = Condvar::new();
         let inner = Mutex::new(inner);
@@ -90,15 +95,7 @@ impl Pool {
         let Inner { state, outbox, .. } = &mut *inner;
         state.handle(now, input, outbox).expect("this shell keeps to the contract");
         self.changed.notify_one();
-        if std::mem::replace(&mut inner.draining, true) {
-            return;
-        }
-        while let Some(action) = inner.outbox.pop_front() {
-            drop(inner);
-            self.perform(action);
-            inner = self.lock();
-        }
-        inner.draining = false;
+        release(|| self.lock(), inner, |action| self.perform(action));
     }
 
     fn perform(self: &Arc<Self>, action: Action<Threads>) {
@@ -119,10 +116,7 @@ impl Pool {
                 }
             }
             Action::EmitEvent(event) => {
-                let call = AssertUnwindSafe(|| (self.subscriber)(self.now(), &event));
-                if catch_unwind(call).is_err() {
-                    eprintln!("the subscriber panicked at {}", event.name());
-                }
+                (self.subscriber)(self.now(), &event);
             }
             Action::ReportLeak { id, held } => {
                 println!("{id} is held for {held:?}: a leak?");

@@ -9,6 +9,7 @@
 extern crate alloc;
 
 pub mod address;
+pub mod outbox;
 pub mod pool;
 mod printable;
 

@@ -12,7 +12,7 @@
 //! | run the pool on another runtime | [`runtime`]: [`Runtime`](runtime::Runtime) and [`Network`](runtime::Network) |
 //! | pool connections of your own | [`connection::Connector`] |
 //! | give the pool another face, such as one that blocks | [`pool::PoolDriver`], [`client::ClientInner`] |
-//! | decide for yourself when to lock, queue and wake | `cenote_core::pool`, with [`outbox`] and [`wake_list`] |
+//! | decide for yourself when to lock, queue and wake | `cenote_core::pool`, with `cenote_core::outbox` and [`wake_list`] |
 //!
 //! ```no_run
 //! use cenote_core::error::ConnectionError;
@@ -79,7 +79,6 @@ pub mod metrics;
 #[cfg(feature = "tls")]
 pub mod monitor;
 pub mod operation;
-pub mod outbox;
 pub mod platform;
 pub mod pool;
 mod reentrancy;

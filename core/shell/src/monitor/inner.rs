@@ -9,10 +9,9 @@ use cenote_core::error::ConnectionError;
 use cenote_core::monitor::{
     Action, Input, InvalidMonitorOptions, Monitor, MonitorOptions, ServerDescription,
 };
+use cenote_core::outbox::Outbox;
 use cenote_core::pool::{self, Instant, PoolTypes};
 use cenote_core::sdam::TopologyVersion;
-
-use crate::outbox::Outbox;
 
 /// The machine, its actions that are not performed yet, and its timer.
 pub(super) struct MonitorInner {

@@ -29,6 +29,7 @@ use cenote_core::connect::EstablishOptions;
 use cenote_core::monitor::{
     Action, Input, InvalidMonitorOptions, MonitorOptions, ServerDescription,
 };
+use cenote_core::outbox;
 use cenote_core::pool;
 use cenote_core::sdam::{self, Verdict};
 
@@ -36,7 +37,6 @@ use self::inner::{MonitorInner, Outcome};
 use self::sockets::MonitorSockets;
 use crate::connection::MongoConnector;
 use crate::failure::{DeferredEffects, Failure};
-use crate::outbox;
 use crate::pool::PoolDriver;
 use crate::reentrancy::ReentrancyGuard;
 use crate::runtime::{Lock, Network};

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use cenote_core::outbox::Outbox;
 use cenote_core::pool::{Action, ActionSink, CheckOutError};
 use slab::Slab;
 
@@ -9,7 +10,6 @@ use super::inner::{WaiterEntry, WaiterSlot};
 use super::types::{CheckOutResult, Types};
 use crate::connection::Connector;
 use crate::event::Notification;
-use crate::outbox::Outbox;
 use crate::runtime::Runtime;
 use crate::wake_list::WakeList;
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Kind, PoolError, Wait};
+use cenote_core::outbox;
 use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, InvalidOptions, PoolOptions, Purpose, Snapshot,
 };
@@ -32,7 +33,7 @@ use crate::runtime::{Lock, Runtime};
 use crate::signal::{Listener, Signal, Wakers};
 use crate::trace::{PanicGuard, Traces};
 use crate::wake_list::WakeList;
-use crate::{error, failure, log, outbox, platform};
+use crate::{error, failure, log, platform};
 
 /// One pool: the machine under its lock, and the shell around it.
 ///

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use cenote_core::outbox::Outbox;
 use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId};
 use slab::Slab;
 
@@ -14,7 +15,6 @@ use super::types::{CheckOutResult, Types};
 use crate::connection::Connector;
 use crate::event::Notification;
 use crate::interrupt::Interrupt;
-use crate::outbox::Outbox;
 use crate::runtime::Runtime;
 use crate::trace::RecordedPool;
 use crate::wake_list::WakeList;

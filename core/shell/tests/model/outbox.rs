@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
-use cenote_shell::outbox::{self, Outbox};
+use cenote_core::outbox::{self, Outbox};
 use loom::sync::{Mutex, MutexGuard};
 use loom::thread;
 

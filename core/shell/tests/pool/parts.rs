@@ -1,13 +1,12 @@
 //! Parts of the shell by themselves, as embedders use them.
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::panic::Location;
 use std::path::Path;
 use std::pin::{Pin, pin};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -18,7 +17,6 @@ use cenote_shell::connection::{Connector, HandshakeReporter, Target};
 use cenote_shell::event::Subscribers;
 use cenote_shell::interrupt::Interrupt;
 use cenote_shell::leak::LeakDetector;
-use cenote_shell::outbox::{Outbox, release};
 use cenote_shell::platform::environment;
 use cenote_shell::pool::Pool;
 use cenote_shell::runtime::Runtime;
@@ -47,26 +45,6 @@ fn a_dropped_listener_releases_its_waker() {
         assert_eq!(Arc::strong_count(&sleeper), 3);
     }
     assert_eq!(Arc::strong_count(&sleeper), 1);
-}
-
-#[test]
-fn an_outbox_performs_what_was_pushed() {
-    let outbox = Mutex::new(Outbox::new(VecDeque::from([1])));
-    let lock = || outbox.lock().expect("no panic");
-    let mut guard = lock();
-    guard.push(2);
-    assert_eq!(format!("{:?}", *guard), "Outbox { waiting: 2, is_drained: false }");
-    let mut performed = Vec::new();
-    release(lock, guard, |action| performed.push(action));
-    assert_eq!(performed, [1, 2]);
-    assert!(lock().is_idle());
-
-    // In a child process there is neither the action nor the thread that drains.
-    lock().push(3);
-    let of_parent = lock().claim().expect("it was queued");
-    lock().push(4);
-    assert_eq!((of_parent.len(), lock().forget().queued()), (1, 1));
-    assert!(lock().is_idle());
 }
 
 /// A stream that answers each call in a way of its own.
