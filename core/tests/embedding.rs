@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cenote_core::pool::{
-    Action, ConnId, Deadline, DeadlineReason, Health, Input, Instant, NoPayload, PoolOptions,
-    PoolState, PoolTypes, Purpose, WaiterId,
+    Action, ConnId, Deadline, DeadlineReason, Event, Health, Input, Instant, NoPayload,
+    PoolOptions, PoolState, PoolTypes, Purpose, WaiterId,
 };
 
 const NOW: Instant = Instant::ORIGIN;
@@ -197,4 +197,23 @@ fn a_threshold_that_changes_applies_to_what_is_pending() {
     world.feed(Input::SetOptions { options: Box::new(options) });
     world.timer(second(20));
     assert_eq!(world.reported(), [(2, seconds(16))], "1 was reported before");
+}
+
+/// As a pool that was fed `Ready`, with all events but one.
+#[test]
+fn a_pool_that_is_ready_from_the_beginning_does_not_say_so() {
+    let options = PoolOptions::default().with_min_pool_size(3).with_max_connecting(3);
+    let (mut born, mut fed) = (Vec::new(), Vec::new());
+    let ready = PoolState::<NoPayload>::new_ready(NOW, options.clone(), &mut born);
+    let mut pool = PoolState::new(NOW, options, &mut fed).expect("good options");
+    pool.handle(NOW, Input::Ready, &mut fed).expect("a valid input");
+    let ready = ready.expect("good options");
+    ready.check_invariants();
+    assert_eq!(ready.fingerprint(), pool.fingerprint());
+    assert_eq!(fed.remove(1), Action::EmitEvent(Event::ConnectionPoolReady));
+    assert_eq!(born, fed);
+    assert_eq!(born.len(), 5, "created, and two connections that are announced and started");
+    let refused = PoolOptions::default().with_max_connecting(0);
+    assert!(PoolState::<NoPayload>::new_ready(NOW, refused, &mut born).is_err());
+    assert_eq!(born.len(), 5);
 }

@@ -53,6 +53,12 @@ pub type Actions<S> = SmallVec<[Action<S>; 4]>;
 
 /// A sink that passes everything on but has no use for events.
 ///
+/// That is for pools without subscribers. Around a single input it hides more than the event that was
+/// meant: with `Ready` also `ConnectionCreated` of the connections that the input starts. For a pool
+/// that is ready without `ConnectionPoolReady` there is [`PoolState::new_ready`].
+///
+/// [`PoolState::new_ready`]: super::PoolState::new_ready
+///
 /// ```
 /// use cenote_core::pool::{NoPayload, Instant, PoolOptions, PoolState, WithoutEvents};
 ///

@@ -31,7 +31,7 @@ use wait_queue::WaitQueue;
 /// options, times and inputs always give the same actions, whatever the payloads are: there is no
 /// clock, no entropy, no I/O, no thread, no lock and no global inside.
 ///
-/// * [`new`](Self::new) and [`handle`](Self::handle) take part in the life of the pool;
+/// * [`new`](Self::new) or [`new_ready`](Self::new_ready), and [`handle`](Self::handle) take part in the life of the pool;
 /// * [`next_deadline`](Self::next_deadline) and [`needs_now`](Self::needs_now) tell what the shell
 ///   has to provide;
 /// * [`snapshot`](Self::snapshot), [`connections`](Self::connections), [`waiters`](Self::waiters),

@@ -4,13 +4,36 @@ use crate::pool::action::Action;
 use crate::pool::error::CheckOutError;
 use crate::pool::event::{CloseReason, Event, PendingResponseFailure};
 use crate::pool::id::ServiceId;
+use crate::pool::options::{InvalidOptions, PoolOptions};
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
 use crate::pool::state::lists::List;
 use crate::pool::status::Status;
+use crate::pool::time::Instant;
 use crate::pool::types::PoolTypes;
 
 impl<S: PoolTypes> PoolState<S> {
+    /// Makes a pool that is ready from the beginning, where no monitor marks it ready: emits
+    /// `ConnectionPoolCreated` but no `ConnectionPoolReady`, and starts the connections of the minimum
+    /// with their events. In all else it is as a [new](Self::new) pool that was fed
+    /// [`Ready`](crate::pool::Input::Ready).
+    ///
+    /// # Errors
+    ///
+    /// When no pool can work with these options; then nothing is emitted.
+    pub fn new_ready(
+        now: Instant,
+        options: PoolOptions,
+        out: &mut impl ActionSink<S>,
+    ) -> Result<Self, InvalidOptions> {
+        let mut pool = Self::new(now, options, out)?;
+        pool.status = Status::Ready;
+        if pool.is_below_minimum() {
+            pool.populate(out);
+        }
+        Ok(pool)
+    }
+
     /// Only a paused pool becomes ready, and says so before anything is created: the minimum is
     /// seen to after this. The generation stays, so that connections from before the clear stay
     /// stale.
