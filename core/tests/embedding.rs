@@ -217,3 +217,21 @@ fn a_pool_that_is_ready_from_the_beginning_does_not_say_so() {
     assert!(PoolState::<NoPayload>::new_ready(NOW, refused, &mut born).is_err());
     assert_eq!(born.len(), 5);
 }
+
+#[test]
+fn a_pool_is_filled_once_its_minimum_is_established() {
+    let mut world = World::ready(PoolOptions::default().with_min_pool_size(2));
+    assert!(!world.pool.is_filled());
+    world.established(1);
+    assert!(!world.pool.is_filled(), "the second is pending");
+    world.feed(Input::EstablishFailed { id: connection(2), cause: () });
+    assert!(!world.pool.is_filled());
+    world.timer(second(1));
+    world.feed(Input::EstablishSucceeded { id: ConnId::from_parts(3, 1), conn: () });
+    assert!(world.pool.is_filled());
+    world.ask(1);
+    assert!(world.pool.is_filled(), "one that is in use counts");
+    world.feed(clear());
+    assert!(!world.pool.is_filled(), "what was available is closed");
+    assert!(World::ready(PoolOptions::default()).pool.is_filled(), "without a minimum, always");
+}

@@ -41,6 +41,15 @@ impl<S: PoolTypes> PoolState<S> {
         }
     }
 
+    /// Whether as many connections are established as `minPoolSize` wants: what a driver waits for that
+    /// warms its pools up. Only an input changes it, so the shell asks after each, where it asks for the
+    /// [next deadline](Self::next_deadline); nothing has to be polled. In a pool that is paused or closed
+    /// no connection is coming. For a number of its own a shell compares the counts of the
+    /// [snapshot](Self::snapshot). Takes constant time.
+    pub fn is_filled(&self) -> bool {
+        self.connections.total() - self.connections.len(List::Pending) >= self.settings.min_total
+    }
+
     /// Each connection: pending ones in the order of creation, available ones from the oldest,
     /// those in use from the one held longest; then those that are pending a response, and those
     /// that are draining, with an owner and without.

@@ -168,7 +168,10 @@ fn learn_slots<S: Comparable>(
 
 fn compare_views<S: Comparable>(machine: &PoolState<S>, model: &Model<S>) -> Result<(), String> {
     compare("next_deadline", &machine.next_deadline(), &model.next_deadline())?;
-    compare("snapshot", &machine.snapshot(), &model.snapshot())?;
+    let expected = model.snapshot();
+    compare("snapshot", &machine.snapshot(), &expected)?;
+    let is_filled = expected.available + expected.in_use >= expected.min_pool_size;
+    compare("is_filled", &machine.is_filled(), &is_filled)?;
     let connections = model.connections();
     compare("connections", &machine.connections().collect(), &connections)?;
     compare("waiters", &machine.waiters().collect(), &model.waiters())?;
