@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cenote_core::pool::{
     Action, ConnId, Deadline, DeadlineReason, Event, Health, Input, Instant, NoPayload,
-    PoolOptions, PoolState, PoolTypes, Purpose, WaiterId,
+    PoolOptions, PoolState, PoolTypes, Purpose, ServiceId, WaiterId,
 };
 
 const NOW: Instant = Instant::ORIGIN;
@@ -234,4 +234,17 @@ fn a_pool_is_filled_once_its_minimum_is_established() {
     world.feed(clear());
     assert!(!world.pool.is_filled(), "what was available is closed");
     assert!(World::ready(PoolOptions::default()).pool.is_filled(), "without a minimum, always");
+}
+
+/// Hello with `Handshaken` before the clear of its service, and after it: only the first is stale.
+#[test]
+fn a_late_handshaken_misses_the_clear_of_its_service() {
+    let service = Some(ServiceId([1; 12]));
+    let mut world = World::ready(PoolOptions::default().with_load_balanced(true));
+    world.ask(1);
+    world.ask(2);
+    world.feed(Input::Handshaken { id: connection(1), service });
+    world.feed(Input::Clear { cause: (), interrupt: false, service });
+    world.feed(Input::Handshaken { id: connection(2), service });
+    assert_eq!([1, 2].map(|number| world.pool.is_stale(connection(number))), [true, false]);
 }

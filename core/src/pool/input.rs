@@ -51,7 +51,8 @@ pub enum Input<S: PoolTypes> {
         purpose: Purpose,
     },
     /// Hello is done, authentication is not. Required in load-balanced mode, where the connection
-    /// takes its generation from its service at this moment; optional otherwise.
+    /// takes its generation from its service at this moment; optional otherwise. Fed later than hello,
+    /// it misses every clear of the service in between.
     Handshaken {
         /// A pending connection.
         id: ConnId,
