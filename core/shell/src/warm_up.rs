@@ -13,9 +13,10 @@ pub fn to_ask(pool: &Snapshot, wanted: u32, waiting: u32) -> u32 {
     wanted.min(room.saturating_add(pool.available)).min(at_once)
 }
 
-/// Whether waiting is in vain: everything is in use and nothing is being established, so that a connection
-/// could only come from another user, possibly another warm-up that waits. To be checked before each wait.
+/// Whether waiting is in vain: everything is in use, nothing is being established and no late reply is being read
+/// for a request, so that a connection could only come from another user, possibly another warm-up that waits. To be
+/// checked before each wait.
 #[must_use]
 pub fn is_in_vain(pool: &Snapshot) -> bool {
-    pool.pending == 0 && pool.max_pool_size == Some(pool.in_use)
+    pool.pending == 0 && pool.owners == 0 && pool.max_pool_size == Some(pool.in_use)
 }

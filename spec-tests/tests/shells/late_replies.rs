@@ -1,19 +1,22 @@
 //! Replies that come after their operation has timed out, on pools that keep their connections: the draft of
 //! DRIVERS-2884.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote_core::error::ConnectionError;
+use cenote_core::address::ServerAddress;
+use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::{CheckOutError, Event, PoolOptions};
 use cenote_core::wire::Flags;
 use cenote_endpoint::{Ending, Endpoint, Fault, Script, Settings};
 use cenote_shell::operation::OperationOptions;
+use cenote_shell::pool::CLOSE_GRACE;
 
 use crate::raw::message;
-use crate::shell::{AnyPool, Shell, on_all_runtimes};
+use crate::shell::{AnyPool, Shell, Subscriber, on_all_runtimes, on_runtime};
 use crate::world::{Events, at, block_ping, closed, plain, set, subscriber, tls, with};
 
 on_all_runtimes!(
@@ -29,6 +32,15 @@ on_all_runtimes!(
     a_clear_ends_the_wait,
     a_close_ends_the_wait,
     without_the_option_a_timeout_costs_the_connection,
+    a_connection_that_its_user_marks_is_closed,
+    warm_up_waits_for_a_late_reply,
+);
+
+// On the others a subscriber that blocks also holds up the pools of other tests.
+on_runtime!(
+    on_a_loop_of_its_own,
+    Mio,
+    a_subscriber_that_blocks_does_not_keep_the_pool_from_closing
 );
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -317,7 +329,7 @@ fn a_clear_ends_the_wait(shell: Shell) {
     silent(&endpoint);
     time_out(&pool, MS(50));
     let waiting = waiting(&pool, &events);
-    let cause = ConnectionError::timeout(cenote_core::error::Stage::Hello, MS(1));
+    let cause = ConnectionError::timeout(Stage::Hello, MS(1));
     pool.clear(cause, false);
     let error = waiting.join().expect("no panic");
     assert!(matches!(error, CheckOutError::PoolCleared { .. }), "{error:?}");
@@ -349,4 +361,108 @@ fn without_the_option_a_timeout_costs_the_connection(shell: Shell) {
     assert!(ping(&pool) < MS(10_000));
     assert_eq!(pool.snapshot().connections_created, 2);
     assert_eq!(count(&events, "ConnectionPendingResponseStarted"), 0);
+}
+
+/// What a driver says of its connection is final.
+fn a_connection_that_its_user_marks_is_closed(shell: Shell) {
+    let endpoint = plain();
+    let (pool, events) = pool(shell, &endpoint.uri(), "maxPoolSize=1");
+    block_ping(&endpoint, 200);
+    let mut connection = pool.check_out().expect("a connection");
+    let options = OperationOptions::new().with_timeout(MS(50));
+    connection.command_with("admin", &a_ping(), options).expect_err("it is late");
+    let says = "the driver is in doubt";
+    connection.mark_errored(ConnectionError::protocol(Stage::Operation, says));
+    drop(connection);
+    assert_eq!(closed(&events, 1), ["error"]);
+    let snapshot = pool.snapshot();
+    assert_eq!((snapshot.total, snapshot.pending_response), (0, 0));
+}
+
+/// Its own check-outs wait for late replies, which is not in vain.
+fn warm_up_waits_for_a_late_reply(shell: Shell) {
+    for (connections, options) in [(1, "maxPoolSize=1"), (2, "maxPoolSize=2")] {
+        let endpoint = plain();
+        let (pool, events) = pool(shell, &endpoint.uri(), options);
+        block_ping(&endpoint, 300);
+        time_out(&pool, MS(50));
+        assert_eq!(pool.warm_up(connections).expect("a warm pool"), connections, "{options}");
+        assert_eq!(ends(&events, 1), ["succeeded"]);
+        let snapshot = pool.snapshot();
+        assert_eq!((snapshot.available, snapshot.pending_response), (connections, 0));
+    }
+}
+
+/// Blocks in the first event of this name until it is opened.
+struct Gate {
+    of: &'static str,
+    opened: Mutex<Option<mpsc::Sender<()>>>,
+    is_entered: Arc<AtomicBool>,
+}
+
+impl Gate {
+    fn new(of: &'static str) -> (Self, Subscriber, Events) {
+        let (sender, receiver) = mpsc::channel();
+        let (receiver, is_entered) = (Mutex::new(receiver), Arc::<AtomicBool>::default());
+        let (inner, events) = subscriber();
+        let entered = Arc::clone(&is_entered);
+        let subscriber =
+            Box::new(move |event: &Event<ConnectionError>, address: &ServerAddress| {
+                inner(event, address);
+                if event.name() == of && !entered.swap(true, Ordering::SeqCst) {
+                    // Until the sender is dropped.
+                    let _ = receiver.lock().expect("no panic").recv();
+                }
+            });
+        (Self { of, opened: Mutex::new(Some(sender)), is_entered }, subscriber, events)
+    }
+
+    fn until_entered(&self) {
+        until(self.of, || self.is_entered.load(Ordering::SeqCst));
+    }
+
+    fn open(&self) {
+        drop(self.opened.lock().expect("no panic").take());
+    }
+}
+
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let limit = Instant::now() + MS(30_000);
+    while !holds() {
+        assert!(Instant::now() < limit, "never: {what}");
+        thread::sleep(MS(1));
+    }
+}
+
+/// How long closing it takes.
+fn close_within(pool: &Arc<dyn AnyPool>, limit: Duration) -> Duration {
+    let (told, tells) = mpsc::channel::<()>();
+    let begin = Instant::now();
+    let closing = Arc::clone(pool);
+    thread::spawn(move || {
+        closing.close();
+        drop(told);
+    });
+    let ended = tells.recv_timeout(limit);
+    assert_eq!(ended, Err(mpsc::RecvTimeoutError::Disconnected), "{:?}", pool.snapshot());
+    begin.elapsed()
+}
+
+/// Sockets are waited for without a limit, and subscribers are not: the socket of a drain that has failed is closed.
+fn a_subscriber_that_blocks_does_not_keep_the_pool_from_closing(shell: Shell) {
+    let endpoint = plain();
+    let (gate, subscriber, _) = Gate::new("ConnectionPendingResponseFailed");
+    let uri = with(&endpoint.uri(), "maxPoolSize=1");
+    let pool = shell.pool_with_options(&uri, keeping, subscriber);
+    pool.ready();
+    set(&endpoint, at(Fault::Garbage { bytes: 64 }, "ping").times(1));
+    block_ping(&endpoint, 200);
+    time_out(&pool, MS(50));
+    let waiter = Arc::clone(&pool);
+    let waiting = thread::spawn(move || drop(waiter.check_out_before(Instant::now() + MS(20_000))));
+    gate.until_entered();
+    let taken = close_within(&pool, CLOSE_GRACE + MS(5_000));
+    assert!(taken >= CLOSE_GRACE, "{taken:?}");
+    gate.open();
+    waiting.join().expect("no panic");
 }

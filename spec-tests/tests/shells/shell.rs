@@ -52,6 +52,7 @@ pub(crate) enum Shell {
 pub(crate) trait AnyPool: Send + Sync {
     fn check_out(&self) -> Result<Box<dyn AnyConnection>, PoolError>;
     fn check_out_before(&self, deadline: Instant) -> Result<Box<dyn AnyConnection>, PoolError>;
+    fn warm_up(&self, connections: u32) -> Result<u32, PoolError>;
     fn set_min_round_trip(&self, time: Duration);
     fn ready(&self);
     fn clear(&self, cause: ConnectionError, interrupt: bool);
@@ -95,6 +96,7 @@ pub(crate) trait AnyConnection: Send {
     fn service_id(&self) -> Option<ServiceId>;
     fn is_stale(&self) -> bool;
     fn set_purpose(&mut self, purpose: Purpose);
+    fn mark_errored(&mut self, error: ConnectionError);
 }
 
 pub(crate) type Subscriber = Box<dyn Fn(&Event<ConnectionError>, &ServerAddress) + Send + Sync>;
@@ -282,6 +284,10 @@ macro_rules! non_blocking {
         fn set_purpose(&mut self, purpose: Purpose) {
             self.set_purpose(purpose);
         }
+
+        fn mark_errored(&mut self, error: ConnectionError) {
+            self.mark_errored(error);
+        }
     };
 }
 
@@ -292,6 +298,10 @@ impl<R: AsyncRuntime> AnyPool for Pool<R> {
 
     fn check_out_before(&self, deadline: Instant) -> Result<Box<dyn AnyConnection>, PoolError> {
         Ok(Box::new(R::block_on(self.check_out_before(deadline.into()))?))
+    }
+
+    fn warm_up(&self, connections: u32) -> Result<u32, PoolError> {
+        R::block_on(self.warm_up(connections))
     }
 
     fn cancel_check_out(&self) -> bool {
@@ -353,6 +363,10 @@ impl AnyPool for cenote_mio::Pool {
 
     fn check_out_before(&self, deadline: Instant) -> Result<Box<dyn AnyConnection>, PoolError> {
         Ok(Box::new(self.check_out_before(deadline)?))
+    }
+
+    fn warm_up(&self, connections: u32) -> Result<u32, PoolError> {
+        self.warm_up(connections)
     }
 
     fn cancel_check_out(&self) -> bool {

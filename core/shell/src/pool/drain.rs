@@ -1,5 +1,6 @@
 //! Reading a late reply, in a task of its own that owes the machine an answer.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use cenote_core::pool::{ConnId, Input};
 use super::driver::PoolDriver;
 use super::fork::ForkTrigger;
 use super::fork_guarded::ForkGuarded;
+use super::inner::TaskKey;
 use super::types::PooledSocket;
 use crate::connection::{Connector, DrainReporter};
 use crate::interrupt::Interrupt;
@@ -34,33 +36,39 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
         }
         return;
     }
-    let drain = Drain { driver: Arc::clone(driver), id, is_answered: false };
-    driver.spawn_task(id, drain.run(conn));
+    let key = driver.add_task(id);
+    let drain = Drain { driver: Arc::clone(driver), key, unread: Some(conn), is_answered: false };
+    driver.spawn_task(key, drain.run());
 }
 
 /// The task. Dropped without an answer, it answers for itself.
 struct Drain<R: Runtime, K: Connector<R>> {
     driver: Arc<PoolDriver<R, K>>,
-    id: ConnId,
+    key: TaskKey,
+    /// Until the task is polled.
+    unread: Option<Box<PooledSocket<R, K>>>,
     is_answered: bool,
 }
 
 impl<R: Runtime, K: Connector<R>> Drain<R, K> {
-    async fn run(mut self, conn: Box<PooledSocket<R, K>>) {
-        match self.drained(conn).await {
+    async fn run(mut self) {
+        let Some(conn) = self.unread.take() else { unreachable!("it is there until now") };
+        let (driver, id) = (Arc::clone(&self.driver), self.key.id);
+        match Self::drained(&driver, id, conn).await {
             Ok(conn) => {
                 self.is_answered = true;
-                self.driver.feed(Input::DrainSucceeded { id: self.id, conn });
+                self.driver.feed(Input::DrainSucceeded { id: self.key.id, conn });
             }
             Err(cause) => self.fail(cause),
         }
     }
 
     async fn drained(
-        &self,
+        driver: &Arc<PoolDriver<R, K>>,
+        id: ConnId,
         conn: Box<PooledSocket<R, K>>,
     ) -> Result<Box<PooledSocket<R, K>>, ConnectionError> {
-        let (driver, id) = (Arc::clone(&self.driver), self.id);
+        let progress = Arc::clone(driver);
         let last = Mutex::new(None::<Instant>);
         let reporter = DrainReporter::new(move || {
             let now = R::now();
@@ -68,39 +76,43 @@ impl<R: Runtime, K: Connector<R>> Drain<R, K> {
             if last.is_none_or(|last| now.saturating_duration_since(last) >= PROGRESS_INTERVAL) {
                 *last = Some(now);
                 drop(last);
-                driver.feed(Input::DrainProgress { id });
+                progress.feed(Input::DrainProgress { id });
             }
         });
         let connection = conn.connection.into_inner()?;
-        let connector = self.driver.connector();
-        let connection = connector.drain(self.driver.runtime(), connection, reporter).await?;
+        let connector = driver.connector();
+        let connection = connector.drain(driver.runtime(), connection, reporter).await?;
         // The socket may be another handle of the runtime's by now.
         let interrupt = Arc::new(Interrupt::new(connector.interrupter(&connection)));
-        self.driver.add_interrupt(id, Arc::clone(&interrupt));
+        driver.add_interrupt(id, Arc::clone(&interrupt));
         let connection = ForkGuarded::new(connection);
-        Ok(Box::new(PooledSocket { connection, interrupt, error: None, is_unfinished: false }))
+        Ok(Box::new(PooledSocket::new(connection, interrupt)))
     }
 
     fn fail(&mut self, cause: ConnectionError) {
         self.is_answered = true;
-        self.driver.feed(Input::DrainFailed { id: self.id, cause });
-        self.driver.socket_ended(self.id);
+        // First, because subscribers may keep this thread: closing the pool does not wait for them as long as for sockets.
+        self.driver.socket_ended(self.key.id);
+        self.driver.feed(Input::DrainFailed { id: self.key.id, cause });
     }
 }
 
 impl<R: Runtime, K: Connector<R>> Drop for Drain<R, K> {
     /// The task was aborted, the connector panicked, or the runtime shut down. By now the socket is closed.
     fn drop(&mut self) {
+        let unread = self.unread.take();
+        // A connection whose drop panics is closed all the same.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(unread)));
         if !self.is_answered {
-            if self.driver.is_aborted(self.id) || thread::panicking() {
+            if self.driver.is_aborted(self.key) || thread::panicking() {
                 let reason =
                     "given up: the task that read its late reply was aborted or has panicked";
                 self.fail(ConnectionError::network(Stage::Operation, reason));
             } else {
-                self.driver.socket_ended(self.id);
+                self.driver.socket_ended(self.key.id);
                 self.driver.runtime_ended();
             }
         }
-        self.driver.task_ended(self.id);
+        self.driver.task_ended(self.key);
     }
 }

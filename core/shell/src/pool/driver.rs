@@ -19,7 +19,7 @@ use cenote_core::pool::{
 
 use super::check_out::WaiterKey;
 use super::guard::PooledConnection;
-use super::inner::{CheckOutArgs, ConnectionTask, PoolInner, WaiterSlot};
+use super::inner::{CheckOutArgs, ConnectionTask, PoolInner, TaskKey, WaiterSlot};
 use super::runtime_handle::RuntimeHandle;
 use super::types::{CheckOutResult, PooledSocket, Types};
 use super::{drain, establish};
@@ -410,14 +410,21 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         }
     }
 
-    /// Spawns the task that opens a connection or reads its late reply. It removes its entry when it
-    /// [ends](Self::task_ended).
-    pub(super) fn spawn_task(&self, id: ConnId, work: impl Future<Output = ()> + Send + 'static) {
+    /// Adds a task that opens a connection or reads its late reply. It has to [end](Self::task_ended).
+    pub(super) fn add_task(&self, id: ConnId) -> TaskKey {
+        let mut inner = self.lock();
+        inner.last_task += 1;
+        let key = TaskKey { id, number: inner.last_task };
+        inner.tasks.insert(key, ConnectionTask { task: None, is_aborted: false });
+        key
+    }
+
+    /// Spawns a task that was [added](Self::add_task).
+    pub(super) fn spawn_task(&self, key: TaskKey, work: impl Future<Output = ()> + Send + 'static) {
         // The task may end before its handle is known. It is not spawned under the lock, because a runtime that
         // has shut down drops it at once.
-        self.lock().tasks.insert(id, ConnectionTask { task: None, is_aborted: false });
         let task = self.runtime().spawn(work);
-        let unused = match self.lock().tasks.get_mut(&id) {
+        let unused = match self.lock().tasks.get_mut(&key) {
             Some(entry) if entry.is_aborted => Some(task),
             Some(entry) => {
                 entry.task = Some(task);
@@ -428,9 +435,10 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         unused.into_iter().for_each(R::abort);
     }
 
-    /// Ends the task of a connection that the pool does not want any more.
+    /// Ends the last task of a connection that the pool does not want any more. Earlier ones have done their work.
     fn abort_task(&self, id: ConnId) {
-        let task = self.lock().tasks.get_mut(&id).and_then(|entry| {
+        let all = TaskKey { id, number: 0 }..=TaskKey { id, number: u64::MAX };
+        let task = self.lock().tasks.range_mut(all).next_back().and_then(|(_, entry)| {
             entry.is_aborted = true;
             entry.task.take()
         });
@@ -438,13 +446,13 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 
     /// Whether the pool does not want the connection of a task any more.
-    pub(super) fn is_aborted(&self, id: ConnId) -> bool {
-        self.lock().tasks.get(&id).is_none_or(|entry| entry.is_aborted)
+    pub(super) fn is_aborted(&self, key: TaskKey) -> bool {
+        self.lock().tasks.get(&key).is_none_or(|entry| entry.is_aborted)
     }
 
-    pub(super) fn task_ended(&self, id: ConnId) {
+    pub(super) fn task_ended(&self, key: TaskKey) {
         let mut inner = self.lock();
-        let entry = inner.tasks.remove(&id);
+        let entry = inner.tasks.remove(&key);
         self.notify_if_empty(inner);
         drop(entry);
     }
@@ -594,7 +602,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         conn: &PooledSocket<R, K>,
         cause: ConnectionError,
     ) -> Health<ConnectionError> {
-        let has_timed_out = matches!(cause.kind(), Kind::NetworkTimeout { .. });
+        let is_in_doubt = conn.is_marked || conn.is_unfinished;
+        let has_timed_out = !is_in_doubt && matches!(cause.kind(), Kind::NetworkTimeout { .. });
         let ask = || self.connector.pending_response(&conn.connection);
         // After a panic the connection is not trusted.
         let pending = || catch_unwind(AssertUnwindSafe(ask)).unwrap_or_default();

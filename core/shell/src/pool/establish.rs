@@ -10,6 +10,7 @@ use cenote_core::pool::{ConnId, Input, Instant};
 use super::driver::PoolDriver;
 use super::fork::ForkTrigger;
 use super::fork_guarded::{ForkGuarded, inherited};
+use super::inner::TaskKey;
 use super::types::PooledSocket;
 use crate::connection::{Connector, HandshakeReporter, Target};
 use crate::failure::FailingPool;
@@ -31,7 +32,8 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
         return;
     }
     let runtime = driver.runtime();
-    let establishment = Establishment { driver: Arc::clone(driver), id, is_answered: false };
+    let key = driver.add_task(id);
+    let establishment = Establishment { driver: Arc::clone(driver), key, is_answered: false };
     let deadline = deadline.and_then(|deadline| driver.time_of(deadline));
     let target = Target {
         address: Arc::clone(driver.address()),
@@ -40,19 +42,19 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
         background,
         runtime,
     };
-    driver.spawn_task(id, establishment.run(target, deadline));
+    driver.spawn_task(key, establishment.run(target, deadline));
 }
 
 /// The task. Dropped without an answer, it answers for itself.
 struct Establishment<R: Runtime, K: Connector<R>> {
     driver: Arc<PoolDriver<R, K>>,
-    id: ConnId,
+    key: TaskKey,
     is_answered: bool,
 }
 
 impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
     async fn run(mut self, target: Target<R>, deadline: Option<std::time::Instant>) {
-        let (driver, id) = (Arc::clone(&self.driver), self.id);
+        let (driver, id) = (Arc::clone(&self.driver), self.key.id);
         let reporter = HandshakeReporter::new(move |service| {
             driver.feed(Input::Handshaken { id, service: Some(service) });
         });
@@ -71,7 +73,7 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
     /// A load-balanced pool has to know the service of a connection. A connection that was aborted
     /// meanwhile counts as stale.
     fn check_service(&self) -> Result<(), ConnectionError> {
-        let status = self.driver.connection_status(self.id);
+        let status = self.driver.connection_status(self.key.id);
         if !status.load_balanced || status.is_stale || status.service.is_some() {
             return Ok(());
         }
@@ -85,21 +87,20 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
         let interrupter = self.driver.connector().interrupter(&connection);
         self.is_answered = true;
         let interrupt = Arc::new(Interrupt::new(interrupter));
-        self.driver.add_interrupt(self.id, Arc::clone(&interrupt));
+        self.driver.add_interrupt(self.key.id, Arc::clone(&interrupt));
         let connection = ForkGuarded::new(connection);
-        let conn = PooledSocket { connection, interrupt, error: None, is_unfinished: false };
-        let conn = Box::new(conn);
-        self.driver.feed(Input::EstablishSucceeded { id: self.id, conn });
+        let conn = Box::new(PooledSocket::new(connection, interrupt));
+        self.driver.feed(Input::EstablishSucceeded { id: self.key.id, conn });
     }
 
     fn fail(&mut self, cause: ConnectionError) {
         self.is_answered = true;
-        self.driver.feed(Input::EstablishFailed { id: self.id, cause });
+        self.driver.feed(Input::EstablishFailed { id: self.key.id, cause });
     }
 
     /// The task was aborted, the connector panicked, or the runtime shut down.
     fn answer_for_lost_task(&mut self) {
-        if self.driver.is_aborted(self.id) || thread::panicking() {
+        if self.driver.is_aborted(self.key) || thread::panicking() {
             let reason = "given up: the task that opened it was aborted or has panicked";
             self.fail(ConnectionError::network(Stage::Tcp, reason));
         } else {
@@ -116,7 +117,7 @@ impl<R: Runtime, K: Connector<R>> Drop for Establishment<R, K> {
         if !self.is_answered {
             self.answer_for_lost_task();
         }
-        self.driver.task_ended(self.id);
+        self.driver.task_ended(self.key);
     }
 }
 

@@ -90,11 +90,13 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
         self.driver.lock().state.is_stale(self.id)
     }
 
-    /// Marks the connection as broken: it is closed when it is checked in. The first error counts; each
-    /// is shown to [`Builder::on_failure`](crate::builder::Builder::on_failure).
+    /// Marks the connection as broken: it is closed when it is checked in, even if only a late reply is due on it.
+    /// The first error counts; each is shown to [`Builder::on_failure`](crate::builder::Builder::on_failure).
     pub fn mark_errored(&mut self, error: ConnectionError) {
         self.driver.show_failure(self.id, &error);
-        self.socket_mut().error.get_or_insert(error);
+        let socket = self.socket_mut();
+        socket.is_marked = true;
+        socket.error.get_or_insert(error);
     }
 
     /// Returns the reply to a command that succeeded, and shows a write concern error in it to
@@ -158,7 +160,8 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
     pub fn parts(&mut self) -> GuardParts<'_, R, K> {
         let Self { driver, id, socket, is_tracked: _ } = self;
         let Some(socket) = socket else { unreachable!("it is there until the guard is dropped") };
-        let PooledSocket { connection, interrupt, error, is_unfinished } = &mut **socket;
+        let PooledSocket { connection, interrupt, error, is_unfinished, is_marked: _ } =
+            &mut **socket;
         GuardParts { driver, id: *id, connection, interrupt, error, is_unfinished }
     }
 

@@ -27,7 +27,9 @@ pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
     pub(super) pending: Pending<R, K>,
     pub(super) timer: TimerState,
     /// The tasks that open connections or read late replies, until they end.
-    pub(super) tasks: BTreeMap<ConnId, ConnectionTask<R>>,
+    pub(super) tasks: BTreeMap<TaskKey, ConnectionTask<R>>,
+    /// The number of the last of them.
+    pub(super) last_task: u64,
     /// Connections that are open.
     pub(super) interrupts: BTreeMap<ConnId, Arc<Interrupt>>,
 }
@@ -44,6 +46,14 @@ pub(super) enum WaiterSlot<R: Runtime, K: Connector<R>> {
     Answered(CheckOutResult<R, K>),
     /// There is no caller: not yet, or not any more. The machine is about to hear of the latter.
     Vacant,
+}
+
+/// A connection, and the number of one of its tasks. A connection may have several tasks at once: one whose result
+/// the pool has, and that still runs subscribers, does not delay the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TaskKey {
+    pub(super) id: ConnId,
+    pub(super) number: u64,
 }
 
 /// A task that opens a connection or reads its late reply.
@@ -78,6 +88,7 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
             pending,
             timer: TimerState::default(),
             tasks: BTreeMap::new(),
+            last_task: 0,
             interrupts: BTreeMap::new(),
         }
     }

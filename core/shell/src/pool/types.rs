@@ -30,8 +30,19 @@ pub struct PooledSocket<R: Runtime, K: Connector<R>> {
     pub(super) interrupt: Arc<Interrupt>,
     /// Why it must not be used again, if so.
     pub(super) error: Option<ConnectionError>,
+    /// The caller has said so: no late reply makes it usable again.
+    pub(super) is_marked: bool,
     /// An operation has begun and not ended: it was dropped, or has panicked, or still runs.
     pub(super) is_unfinished: bool,
+}
+
+impl<R: Runtime, K: Connector<R>> PooledSocket<R, K> {
+    pub(super) const fn new(
+        connection: ForkGuarded<R, K::Connection>,
+        interrupt: Arc<Interrupt>,
+    ) -> Self {
+        Self { connection, interrupt, error: None, is_marked: false, is_unfinished: false }
+    }
 }
 
 /// What becomes of a check-out: a connection for [`PoolDriver::guard`](super::PoolDriver::guard), or why

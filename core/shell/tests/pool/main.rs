@@ -3,6 +3,7 @@
 
 mod blocking;
 mod failures;
+mod late_replies;
 mod leaks;
 mod lifecycle;
 mod many;

@@ -1,6 +1,6 @@
 //! A pool whose connections are numbers, opened when the test says so.
 
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Poll, Waker};
 use std::thread;
@@ -9,7 +9,7 @@ use cenote_check::EventGuard;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::pool::PoolOptions;
 use cenote_shell::builder::{Builder, BuiltPool};
-use cenote_shell::connection::{Connector, HandshakeReporter, Target};
+use cenote_shell::connection::{Connector, DrainReporter, HandshakeReporter, Target};
 use cenote_shell::event::PoolEvent;
 use cenote_shell::runtime::Runtime;
 
@@ -33,6 +33,8 @@ struct Door {
 pub(crate) struct Numbered {
     pub(crate) number: u64,
     pub(crate) broken: bool,
+    /// Whether a reply is due on it, which never comes.
+    pub(crate) is_pending: bool,
     /// Whether its drop panics.
     pub(crate) panics: bool,
     alive: Arc<Mutex<Vec<u64>>>,
@@ -98,11 +100,26 @@ impl<R: Runtime> Connector<R> for Gate {
             return Err(failure());
         }
         self.alive.lock().expect("no panic").push(number);
-        Ok(Numbered { number, broken: false, panics: false, alive: Arc::clone(&self.alive) })
+        let alive = Arc::clone(&self.alive);
+        Ok(Numbered { number, broken: false, is_pending: false, panics: false, alive })
     }
 
     fn fault(&self, connection: &Numbered) -> Option<ConnectionError> {
         connection.broken.then(failure)
+    }
+
+    fn pending_response(&self, connection: &Numbered) -> Option<i32> {
+        connection.is_pending.then_some(1)
+    }
+
+    async fn drain(
+        &self,
+        _runtime: R,
+        connection: Numbered,
+        _reporter: DrainReporter,
+    ) -> Result<Numbered, ConnectionError> {
+        pending::<()>().await;
+        Ok(connection)
     }
 }
 
