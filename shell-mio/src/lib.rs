@@ -122,7 +122,9 @@ pub use bson;
 pub use builder::Builder;
 pub use cenote_core;
 pub use cenote_core::address::{AddressError, ServerAddress};
-pub use cenote_core::client::{ClientError, SelectionError, Selector, ServerEvent, ServerStatus};
+pub use cenote_core::client::{
+    ClientError, SelectionError, Selector, ServerEvent, ServerStatus, TimeLimit,
+};
 pub use cenote_core::connect::{DriverInfo, ServerApi};
 pub use cenote_core::error::{
     CommandError, ConnectionError, InterruptedError, OperationError, PoolError, RetryWrites, Wait,

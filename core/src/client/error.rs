@@ -1,3 +1,4 @@
+use core::fmt;
 use core::time::Duration;
 
 use thiserror::Error;
@@ -19,14 +20,26 @@ pub enum ClientError {
     /// The connection failed, or the server refused.
     #[error(transparent)]
     Operation(#[from] OperationError),
-    /// The time of the whole operation was over: `timeoutMS`, or the timeout or deadline of the call.
-    #[error("the operation's {limit:?} were over: {source}")]
+    /// An operation with a limit of its own, `timeoutMS` or the timeout or deadline of the call, has run out of time.
+    #[error("{limit} were over: {source}")]
     TimedOut {
-        /// How much time the operation had.
-        limit: Duration,
+        /// How much time there was, and for what.
+        limit: TimeLimit,
         /// What it did then.
         source: Box<ClientError>,
     },
+}
+
+/// How much time an operation had.
+///
+/// `Display` is, for example, `the operation's 2s` or `the 200ms of serverSelectionTimeoutMS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TimeLimit {
+    /// For all of it: `timeoutMS`, or the timeout or deadline of the call.
+    Operation(Duration),
+    /// For selection and check-out together: `serverSelectionTimeoutMS`, which was less than that.
+    ServerSelection(Duration),
 }
 
 /// Why no server was selected. It shows the description of each server.
@@ -84,7 +97,7 @@ impl ClientError {
     /// The same error as one of an operation that had this much time, if it is one of time.
     // CS-15
     #[must_use]
-    pub fn within(self, limit: Duration) -> Self {
+    pub fn within(self, limit: TimeLimit) -> Self {
         if matches!(self, Self::TimedOut { .. }) || !self.is_timeout() {
             return self;
         }
@@ -110,6 +123,15 @@ impl ClientError {
             Self::Pool(error) => error.is_retryable(),
             Self::Operation(error) => error.is_retryable(),
             Self::TimedOut { .. } => false,
+        }
+    }
+}
+
+impl fmt::Display for TimeLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operation(limit) => write!(f, "the operation's {limit:?}"),
+            Self::ServerSelection(limit) => write!(f, "the {limit:?} of serverSelectionTimeoutMS"),
         }
     }
 }

@@ -20,7 +20,7 @@ mod selector;
 mod settings;
 mod status;
 
-pub use error::{ClientError, SelectionError};
+pub use error::{ClientError, SelectionError, TimeLimit};
 pub use event::ServerEvent;
 pub use max_time::with_max_time;
 pub use selection::{Candidate, choose, is_hopeless};

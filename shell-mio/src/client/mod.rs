@@ -249,9 +249,9 @@ impl Client {
         limit: ClientLimit,
     ) -> Result<(&Arc<Server<EventLoop>>, PooledConnection<MongoConnector>), ClientError> {
         let server = self.inner.wait_for_server_blocking(selector, limit.check_out);
-        let server = server.map_err(|error| limit.named(error))?;
+        let server = server.map_err(|error| limit.named_before_command(error))?;
         let checked_out = check_out(server.pool().driver(), caller, purpose, limit.check_out);
-        Ok((server, checked_out.map_err(|error| limit.named(error))?))
+        Ok((server, checked_out.map_err(|error| limit.named_before_command(error))?))
     }
 
     /// The pool of a host of this client.

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bson::{RawDocumentBuf, rawdoc};
-use cenote_core::client::{ClientError, SelectionError, Selector};
+use cenote_core::client::{ClientError, SelectionError, Selector, TimeLimit};
 use cenote_core::error::{OperationError, RetryWrites};
-use cenote_endpoint::{Endpoint, Fault, Script, Server};
+use cenote_endpoint::{Endpoint, Fault, ListenOptions, Script, Server, Settings, User};
 use cenote_shell::operation::OperationOptions;
 
 use crate::shells::{Shell, on_all_runtimes};
@@ -23,6 +23,7 @@ on_all_runtimes!(
     a_command_needs_the_round_trip_that_the_monitor_has_measured,
     monitors_have_no_operation_timeout,
     absurd_timeouts_are_no_limit_or_are_ignored,
+    only_the_timeout_of_the_connection_string_clears,
 );
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -63,12 +64,17 @@ fn a_silent_server_ends_a_command_in_time(shell: Shell) {
     silent(&only, "ping");
     let error = took(MS(1_000), || world.command(&a_ping()).expect_err("it is silent"));
     let ClientError::TimedOut { limit, .. } = &error else { panic!("{error}") };
-    assert_eq!(*limit, MS(1_000));
+    assert_eq!(*limit, TimeLimit::Operation(MS(1_000)));
     world.until_told("ConnectionClosed", 1);
     tell(&only, Server::clear_faults);
     world.ping();
     assert_eq!((world.count("ConnectionCreated"), world.count("ConnectionPoolCleared")), (2, 0));
     world.client.close();
+}
+
+fn limit_of(error: &ClientError) -> Option<TimeLimit> {
+    let ClientError::TimedOut { limit, .. } = error else { return None };
+    Some(*limit)
 }
 
 // The prose tests of server selection (CS-02), with a server that nothing reaches.
@@ -77,16 +83,18 @@ fn selection_ends_at_the_first_of_both_timeouts(shell: Shell) {
     tell(&only, |server, now| {
         server.set_fault(now, Script::new(Fault::Refuse));
     });
-    for (options, after, is_the_operations) in [
-        ("serverSelectionTimeoutMS=200", 200, false),
-        ("timeoutMS=200&serverSelectionTimeoutMS=5000", 200, true),
-        ("timeoutMS=5000&serverSelectionTimeoutMS=200", 200, true),
-        ("timeoutMS=0&serverSelectionTimeoutMS=200", 200, false),
+    let (operation, selection) =
+        (TimeLimit::Operation(MS(200)), TimeLimit::ServerSelection(MS(200)));
+    for (options, after, limit) in [
+        ("serverSelectionTimeoutMS=200", 200, None),
+        ("timeoutMS=200&serverSelectionTimeoutMS=5000", 200, Some(operation)),
+        ("timeoutMS=5000&serverSelectionTimeoutMS=200", 200, Some(selection)),
+        ("timeoutMS=0&serverSelectionTimeoutMS=200", 200, None),
     ] {
         let world = World::of(shell, &[&only], options);
         let error = took(MS(after), || world.command(&a_ping()).expect_err("none is there"));
         assert!(error.is_timeout(), "{options}: {error}");
-        assert_eq!(matches!(error, ClientError::TimedOut { .. }), is_the_operations, "{options}");
+        assert_eq!(limit_of(&error), limit, "{options}: {error}");
         world.client.close();
     }
 }
@@ -109,11 +117,27 @@ fn the_time_is_for_selection_check_out_and_command_together(shell: Shell) {
 // CS-02: the case that a requirement's audit has measured.
 fn selection_and_check_out_have_the_smaller_timeout(shell: Shell) {
     let only = standalone();
-    for (options, after) in [
-        ("timeoutMS=5000&serverSelectionTimeoutMS=300", 300),
-        ("timeoutMS=300&serverSelectionTimeoutMS=5000&waitQueueTimeoutMS=20", 300),
-        ("timeoutMS=0&serverSelectionTimeoutMS=300&waitQueueTimeoutMS=20", 300),
-        ("serverSelectionTimeoutMS=20000&waitQueueTimeoutMS=100", 100),
+    for (options, after, text) in [
+        (
+            "timeoutMS=5000&serverSelectionTimeoutMS=300",
+            300,
+            "the 300ms of serverSelectionTimeoutMS were over: Timed out while checking out",
+        ),
+        (
+            "timeoutMS=300&serverSelectionTimeoutMS=5000&waitQueueTimeoutMS=20",
+            300,
+            "the operation's 300ms were over: Timed out while checking out",
+        ),
+        (
+            "timeoutMS=0&serverSelectionTimeoutMS=300&waitQueueTimeoutMS=20",
+            300,
+            "Timed out while checking out",
+        ),
+        (
+            "serverSelectionTimeoutMS=20000&waitQueueTimeoutMS=100",
+            100,
+            "Timed out while checking out",
+        ),
     ] {
         let world = World::of(shell, &[&only], &format!("maxPoolSize=1&{options}"));
         world.until_all_known();
@@ -122,6 +146,7 @@ fn selection_and_check_out_have_the_smaller_timeout(shell: Shell) {
             panic!("{options}: it is held")
         };
         assert!(error.is_timeout(), "{options}: {error}");
+        assert!(error.to_string().starts_with(text), "{options}: {error}");
         drop(held);
         // CS-18.
         assert_eq!(world.count("ConnectionPoolCleared"), 0, "{options}");
@@ -238,4 +263,40 @@ fn monitors_have_no_operation_timeout(shell: Shell) {
     world.until_all_known();
     assert_eq!(world.error(), None);
     world.client.close();
+}
+
+// SD-23: an authentication that takes longer than a call may says nothing about the server; one that takes longer than
+// a connection may does.
+fn only_the_timeout_of_the_connection_string_clears(shell: Shell) {
+    let users = vec![User::new("app", "pencil")];
+    let settings = Settings { auth: true, users, ..Settings::default() };
+    let only = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+    for (options, call, cleared) in [
+        ("", Some(MS(700)), 0),
+        ("timeoutMS=700", None, 0),
+        ("connectTimeoutMS=700", Some(MS(20_000)), 1),
+        ("connectTimeoutMS=700", None, 1),
+    ] {
+        let options = format!("mongodb://app:pencil@{}/?{options}", only.address());
+        let world = World::new(shell, &options);
+        world.until_all_known();
+        tell(&only, |server, _| server.set_fail_point(&off()).expect("a fail point"));
+        let idle = world.check_out(&Selector::Any);
+        let held = world.check_out(&Selector::Any);
+        drop(idle);
+        let again = world.check_out(&Selector::Any);
+        slow(&only, "saslContinue", 4_000);
+        let ping = OperationOptions::new();
+        let ping = call.map_or(ping, |time| ping.with_timeout(time));
+        let error = world.client.command_with("admin", &a_ping(), ping).expect_err("it is slow");
+        assert!(error.is_timeout() && error.to_string().contains("authentication"), "{error}");
+        assert_eq!(world.count("ConnectionPoolCleared"), cleared, "{options}");
+        assert_eq!(world.kinds()[0].is_none(), cleared > 0, "{options}");
+        drop((held, again));
+        world.client.close();
+    }
+}
+
+fn off() -> RawDocumentBuf {
+    rawdoc! { "configureFailPoint": "failCommand", "mode": "off" }
 }

@@ -222,8 +222,8 @@ impl<P: BuiltPool> Builder<P> {
     /// Calls `handler` with every connection that could not be established, and every error of one that is in
     /// use, before the pool and the caller learn of it: so that SDAM can mark the server as unknown and
     /// [clear the pool](Failure::clear) first, as the specification orders. Not reported is what says nothing
-    /// about the server: that the pool aborted or interrupted a connection, or that a caller stopped in the middle of an
-    /// exchange.
+    /// about the server: that the pool aborted or interrupted a connection, that a caller stopped in the middle of an
+    /// exchange, or that the caller's deadline passed while a connection was opened for it.
     ///
     /// It runs on the thread where the failure was noticed, possibly several calls at a time, never under a lock, and
     /// must not block. It may use the pool. A panic in it is contained. The last handler that is set counts.

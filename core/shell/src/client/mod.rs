@@ -311,10 +311,10 @@ impl<R: Network<Connection = Connection<R>> + CurrentRuntime> Client<R> {
         limit: ClientLimit,
     ) -> Result<(&'a Arc<Server<R>>, Checked<R>), ClientError> {
         let server = self.inner.wait_for_server(selector, limit.check_out).await;
-        let server = server.map_err(|error| limit.named(error))?;
+        let server = server.map_err(|error| limit.named_before_command(error))?;
         let until = Until::Deadline(limit.check_out);
         let connection = server.pool().check_out_at(caller, purpose, until).await;
-        Ok((server, connection.map_err(|error| limit.named(error))?))
+        Ok((server, connection.map_err(|error| limit.named_before_command(error))?))
     }
 
     /// Waits until the traces of [`ClientBuilder::record_into`] are complete, and ends them:

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use cenote_core::client::{ClientError, SelectionError, Selector, choose, seen};
+use cenote_core::client::{ClientError, SelectionError, Selector, TimeLimit, choose, seen};
 use cenote_core::pool::Status;
 
 use super::{ClientInner, Server};
@@ -24,16 +24,26 @@ pub struct ClientLimit {
     /// the older timeouts apply.
     // CS-02.
     pub check_out: Option<Instant>,
+    before_command: Option<TimeLimit>,
 }
 
 impl ClientLimit {
-    /// The error as one of this operation.
+    /// The error of a command as one of this operation.
     pub fn named(&self, error: impl Into<ClientError>) -> ClientError {
-        let error = error.into();
-        match self.whole {
-            Some(deadline) => error.within(deadline.after),
-            None => error,
-        }
+        let limit = self.whole.map(|deadline| TimeLimit::Operation(deadline.after));
+        within(error.into(), limit)
+    }
+
+    /// The error of selection or check-out as one of this operation.
+    pub fn named_before_command(&self, error: impl Into<ClientError>) -> ClientError {
+        within(error.into(), self.before_command)
+    }
+}
+
+fn within(error: ClientError, limit: Option<TimeLimit>) -> ClientError {
+    match limit {
+        Some(limit) => error.within(limit),
+        None => error,
     }
 }
 
@@ -44,14 +54,20 @@ impl<R: Network> ClientInner<R> {
         let operation = self.settings.operation_timeout;
         let has_limit = operation.is_some() || options.is_limited();
         if !has_limit {
-            return ClientLimit { options, whole: None, check_out: None };
+            return ClientLimit { options, whole: None, check_out: None, before_command: None };
         }
         let (now, mut timeouts) = (R::now(), CommandTimeouts::default());
         timeouts.operation = operation;
         let whole = timeouts.limit(options, || now).deadline;
         let check_out = self.selection_deadline(now, whole.map(|deadline| deadline.at));
+        let before_command = whole.map(|deadline| match check_out {
+            Some(check_out) if check_out < deadline.at => {
+                TimeLimit::ServerSelection(self.settings.selection_timeout)
+            }
+            Some(_) | None => TimeLimit::Operation(deadline.after),
+        });
         let options = whole.map_or(options, |deadline| options.with_deadline(deadline.at));
-        ClientLimit { options, whole, check_out }
+        ClientLimit { options, whole, check_out, before_command }
     }
 
     /// A server that fits, by its last check; `None` also when the client is closed.

@@ -64,7 +64,11 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
         match outcome.and_then(|connection| self.check_service().map(|()| connection)) {
             Ok(connection) => self.succeed(connection),
             Err(cause) => {
-                self.driver.show_failure(id, &cause);
+                // As in use, the end of the caller's time says nothing about the server.
+                let is_callers = deadline.is_some_and(|deadline| deadline <= R::now());
+                if !(is_callers && cause.is_network_error() && cause.is_timeout()) {
+                    self.driver.show_failure(id, &cause);
+                }
                 self.fail(cause);
             }
         }
