@@ -1,12 +1,14 @@
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_shell::interrupt::Interrupter;
+use cenote_shell::transport_error::TransportError;
 use socket2::SockRef;
 
 use super::os;
+use super::timeout::{Timeout, Wait};
 use crate::event_loop::Socket;
 
 /// A socket on which calls block, or not.
@@ -42,7 +44,7 @@ impl BlockingSocket {
     }
 
     /// From now on calls block for that long at most, and return
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) then; `None` is without limit.
+    /// [`WouldBlock`](ErrorKind::WouldBlock) then; `None` is without limit.
     pub(super) fn block_for(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(|timeout| timeout.max(os::SHORTEST_TIMEOUT));
         let mode = Mode::Blocking { timeout };
@@ -68,11 +70,53 @@ impl BlockingSocket {
         Ok(())
     }
 
+    /// Repeats a step until it is done, and blocks between two of them. `wait` is for the first one.
+    #[inline]
+    pub(super) fn repeat<T>(
+        &mut self,
+        mut wait: Option<Wait>,
+        timeout: Timeout,
+        mut step: impl FnMut(Io<'_>) -> Result<T, TransportError>,
+    ) -> Result<T, TransportError> {
+        loop {
+            self.block_for(wait.map(|wait| wait.left))?;
+            match (TransportError::split_would_block(step(self.io())), wait) {
+                (Ok(outcome), _) => return outcome,
+                (Err(error), _) if error.kind() == ErrorKind::Interrupted => {}
+                // How a blocking socket reports its timeout.
+                (Err(_), Some(wait)) => return Err(TransportError::TimedOut(wait.timeout)),
+                (Err(error), None) => return Err(error.into()),
+            }
+            wait = match timeout.next() {
+                Ok(wait) => wait,
+                Err(after) => return self.finish(after, step),
+            };
+        }
+    }
+
+    /// Repeats a step until it is done or would block. The time is over: what has come by now counts, such as while the
+    /// process was stopped.
+    #[cold]
+    fn finish<T>(
+        &mut self,
+        after: Duration,
+        mut step: impl FnMut(Io<'_>) -> Result<T, TransportError>,
+    ) -> Result<T, TransportError> {
+        self.never_block()?;
+        loop {
+            match TransportError::split_would_block(step(self.io())) {
+                Ok(outcome) => return outcome,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(_) => return Err(TransportError::TimedOut(after)),
+            }
+        }
+    }
+
     /// The socket, unless an interrupter uses it at this moment.
     pub(super) fn into_socket(self) -> io::Result<Socket> {
         let interrupted = "the pool has interrupted the connection";
         let socket = Arc::into_inner(self.socket);
-        socket.ok_or_else(|| io::Error::new(io::ErrorKind::ConnectionAborted, interrupted))
+        socket.ok_or_else(|| io::Error::new(ErrorKind::ConnectionAborted, interrupted))
     }
 
     /// Whether a read would block. `false` where the operating system cannot tell without other calls.
@@ -93,7 +137,7 @@ impl BlockingSocket {
 }
 
 impl Io<'_> {
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock) if a timeout is over, on every operating system.
+    /// [`WouldBlock`](ErrorKind::WouldBlock) if a timeout is over, on every operating system.
     #[cold]
     fn error(self, error: io::Error) -> io::Error {
         match self.0.mode {
@@ -122,11 +166,16 @@ impl Write for Io<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{ErrorKind, Read, Write};
+    use std::io::{self, ErrorKind, Read, Write};
     use std::net::{Ipv4Addr, TcpListener, TcpStream};
-    use std::time::Duration;
+    use std::thread;
+    use std::time::{Duration, Instant};
 
-    use super::{BlockingSocket, Socket};
+    use cenote_shell::operation::{CommandTimeouts, OperationOptions};
+    use cenote_shell::transport_error::TransportError;
+
+    use super::{BlockingSocket, Io, Socket};
+    use crate::connection::timeout::Timeout;
     use crate::event_loop::OpenSocket;
 
     /// With its peer.
@@ -161,12 +210,41 @@ mod tests {
         assert!(would_block(&socket));
     }
 
+    /// Reads bytes one by one, until it has as many.
+    fn read(mut io: Io<'_>, wanted: usize, count: &mut usize) -> Result<(), TransportError> {
+        if *count == wanted {
+            return Ok(());
+        }
+        *count += io.read(&mut [0; 1])?;
+        Err(io::Error::from(ErrorKind::Interrupted).into())
+    }
+
+    /// The process was stopped during the first step until the time was over.
+    #[test]
+    fn what_has_come_when_the_time_is_over_counts() {
+        for (wanted, is_there) in [(5, true), (6, false)] {
+            let (mut socket, mut peer) = connected();
+            peer.write_all(&[7; 5]).unwrap();
+            let options = OperationOptions::new().with_timeout(Duration::from_millis(50));
+            let limit = CommandTimeouts::default().limit(options, Instant::now);
+            let (timeout, mut count) = (Timeout::from(limit), 0);
+            let outcome = socket.repeat(timeout.next().unwrap(), timeout, |io| {
+                if count == 0 {
+                    thread::sleep(Duration::from_millis(60));
+                }
+                read(io, wanted, &mut count)
+            });
+            assert_eq!(outcome.is_ok(), is_there);
+            assert_eq!(count, 5);
+        }
+    }
+
     #[test]
     fn an_interrupter_ends_a_call_that_blocks() {
         let (mut socket, _peer) = connected();
         let interrupt = socket.interrupter();
         socket.block_for(None).unwrap();
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let reading = scope.spawn(move || socket.io().read(&mut [0; 1]).unwrap());
             interrupt();
             assert_eq!(reading.join().unwrap(), 0);

@@ -64,7 +64,8 @@ impl Connection {
 
     /// Goes on with a command that was [begun](Self::begin), as far as it can without blocking. Returns
     /// [`Poll::Pending`] until the reply is there. To be called after `begin`, and again whenever the socket
-    /// is readable or writable; an extra call does no harm.
+    /// is readable or writable; an extra call does no harm. If the time is over before the first byte is sent, nothing is
+    /// sent, and the connection stays [reusable](Self::is_reusable).
     ///
     /// # Errors
     ///
@@ -82,6 +83,12 @@ impl Connection {
         &mut self,
         limit: OperationLimit,
     ) -> Poll<Result<RawDocumentBuf, ConnectionError>> {
+        if self.transport.is_unsent() {
+            if let Err(late) = limit.check_before_write(Instant::now) {
+                self.transport.withdraw();
+                return Poll::Ready(Err(late.at(Stage::Operation)));
+            }
+        }
         loop {
             let mut io = self.socket.io();
             let step = if self.transport.is_writing() {

@@ -135,22 +135,12 @@ impl Connection {
     /// Repeats a step of the transport until it is done. `wait` is for the first one.
     fn repeat<T>(
         &mut self,
-        mut wait: Option<Wait>,
+        wait: Option<Wait>,
         timeout: Timeout,
         mut step: impl FnMut(&mut Transport, Io<'_>) -> Result<T, TransportError>,
     ) -> Result<T, TransportError> {
-        loop {
-            self.socket.block_for(wait.map(|wait| wait.left))?;
-            let outcome = step(&mut self.transport, self.socket.io());
-            match (TransportError::split_would_block(outcome), wait) {
-                (Ok(outcome), _) => return outcome,
-                (Err(error), _) if error.kind() == ErrorKind::Interrupted => {}
-                // How a blocking socket reports its timeout.
-                (Err(_), Some(wait)) => return Err(TransportError::TimedOut(wait.timeout)),
-                (Err(error), None) => return Err(error.into()),
-            }
-            wait = timeout.next()?;
-        }
+        let Self { socket, transport, .. } = self;
+        socket.repeat(wait, timeout, |io| step(transport, io))
     }
 }
 

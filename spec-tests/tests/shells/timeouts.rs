@@ -1,6 +1,7 @@
 //! How long operations on a pool may take: `timeoutMS`, and the timeout or deadline of one call.
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -370,4 +371,33 @@ fn background_connections_have_the_timeout_for_each_command(shell: Shell) {
         }
         pool.close();
     }
+}
+
+// CS-11: in an application's own loop, which may come to it late.
+#[test]
+fn a_command_that_is_advanced_too_late_is_not_sent() {
+    let endpoint = plain();
+    let pool = cenote_mio::Pool::builder(&endpoint.uri()).expect("a connection string");
+    let pool = pool.build().expect("good options");
+    pool.ready();
+    let mut connection = pool.check_out().expect("a connection");
+    let id = connection.id();
+    let options = OperationOptions::new().with_timeout(MS(20));
+    connection.begin_with("admin", &a_ping(), options).expect("there is time");
+    thread::sleep(MS(30));
+    let Poll::Ready(Err(error)) = connection.advance() else { panic!("it is too late") };
+    assert!(error.is_timeout() && connection.is_reusable(), "{error}");
+    assert!(error.to_string().ends_with("before the request was sent"), "{error}");
+    drop(connection);
+    // In time, and the reply is looked at late.
+    let mut connection = pool.check_out().expect("a connection");
+    assert_eq!(connection.id(), id);
+    let options = OperationOptions::new().with_timeout(MS(2_000));
+    connection.begin_with("admin", &a_ping(), options).expect("there is time");
+    let _ = connection.advance();
+    thread::sleep(MS(2_010));
+    let Poll::Ready(Ok(_)) = connection.advance() else { panic!("it has come in time") };
+    drop(connection);
+    assert_eq!((pings(&endpoint), pool.snapshot().total), (1, 1));
+    pool.close();
 }

@@ -124,6 +124,12 @@ impl Transport {
         self.channel.is_writing()
     }
 
+    /// Whether a request is begun of which no byte is written: it can be [taken back](Self::withdraw).
+    #[must_use]
+    pub fn is_unsent(&self) -> bool {
+        self.is_writing() && self.written == 0
+    }
+
     /// Begins a request, to be [written](Self::write). `database` is `None` for a command that
     /// names its own; its bytes may be secret and are overwritten once they are written.
     ///
