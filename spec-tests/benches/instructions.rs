@@ -27,7 +27,7 @@ const SCENES: &[Scene] = &[
         let mut warm = Warm::new(options);
         (0..n).for_each(|_| warm.timed_pair());
     }),
-    ("warm pair, events into a reused buffer", 10_000, Some(450), |n| {
+    ("warm pair, events into a reused buffer", 10_000, Some(460), |n| {
         let mut warm = Warm::new(PoolOptions::default());
         let mut buffer = Vec::with_capacity(16);
         (0..n).for_each(|_| warm.buffered_pair(&mut buffer));
@@ -40,33 +40,33 @@ const SCENES: &[Scene] = &[
         let mut recorded = Recorded::new(PoolOptions::default(), Some(64 << 10));
         (0..n).for_each(|_| recorded.timed_pair());
     }),
-    ("pair through cenote-tokio, events off", 10_000, Some(840), |n| {
+    ("pair through cenote-tokio, events off", 10_000, Some(520), |n| {
         WarmOnTokio::new(untimed(), false).pairs(n);
     }),
-    ("pair through cenote-tokio, timed", 10_000, Some(1_190), |n| {
+    ("pair through cenote-tokio, timed", 10_000, Some(780), |n| {
         WarmOnTokio::new(timed(), false).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_890), |n| {
+    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_800), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
     }),
-    ("pair through cenote-tokio, recorded", 10_000, Some(900), |n| {
+    ("pair through cenote-tokio, recorded", 10_000, Some(880), |n| {
         WarmOnTokio::with_flight_recorder(untimed(), FLIGHT_RECORDER).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_250), |n| {
+    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_110), |n| {
         WarmOnTokio::with_flight_recorder(timed(), FLIGHT_RECORDER).pairs(n);
     }),
-    ("pair through cenote-mio, events off", 10_000, Some(750), |n| {
+    ("pair through cenote-mio, events off", 10_000, Some(420), |n| {
         WarmOnMio::new(untimed(), false).pairs(n);
     }),
-    ("pair through cenote-mio, timed", 10_000, Some(1_080), |n| {
+    ("pair through cenote-mio, timed", 10_000, Some(620), |n| {
         WarmOnMio::new(timed(), false).pairs(n);
     }),
-    ("pair through cenote-mio, timed, counted", 10_000, Some(1_780), |n| {
+    ("pair through cenote-mio, timed, counted", 10_000, Some(1_720), |n| {
         WarmOnMio::new(timed(), true).pairs(n);
     }),
-    ("pair with a socket through cenote-tokio", 10_000, Some(920), |n| on_tokio::<true>(n)),
+    ("pair with a socket through cenote-tokio", 10_000, Some(670), |n| on_tokio::<true>(n)),
     ("the same, not looked at: pair, cenote-tokio", 10_000, None, |n| on_tokio::<false>(n)),
-    ("pair with a socket through cenote-mio", 10_000, Some(940), |n| on_mio::<true>(n)),
+    ("pair with a socket through cenote-mio", 10_000, Some(670), |n| on_mio::<true>(n)),
     ("the same, not looked at: pair, cenote-mio", 10_000, None, |n| on_mio::<false>(n)),
     ("enqueue one of 1,000", 1_000, None, |n| enqueue(n)),
     ("enqueue one of 10,000", 10_000, None, |n| enqueue(n)),

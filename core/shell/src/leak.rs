@@ -65,13 +65,18 @@ impl LeakDetector {
 
     /// Notes where a connection is checked out, if detection is on. Returns whether it was noted, and so has to
     /// be [forgotten](Self::forget).
-    #[inline]
+    #[inline(always)]
     pub fn note(&self, id: ConnId, place: &'static Location<'static>) -> bool {
         let is_on = self.is_on.load(Ordering::Relaxed);
         if is_on {
-            self.places().insert(id, place);
+            self.insert(id, place);
         }
         is_on
+    }
+
+    #[inline(never)]
+    fn insert(&self, id: ConnId, place: &'static Location<'static>) {
+        self.places().insert(id, place);
     }
 
     /// The connection was checked in.

@@ -231,6 +231,9 @@ pub(super) struct Settings {
     pub(super) pending_response: bool,
     /// Whether anything but callers' deadlines depends on the time.
     pub(super) depends_on_time: bool,
+    /// The shorter of `max_idle` and `max_held`: how long after a check-out or a check-in something
+    /// may be due because of it, at least.
+    pub(super) shortest_use: Option<u64>,
 }
 
 impl Settings {
@@ -272,9 +275,11 @@ impl Settings {
             load_balanced: options.load_balanced.unwrap_or(false),
             pending_response: options.experimental_pending_response.unwrap_or(false),
             depends_on_time: false,
+            shortest_use: None,
         };
         settings.reports = settings.max_held.is_some() || settings.max_unanswered.is_some();
         settings.depends_on_time = settings.has_limits_of_time();
+        settings.shortest_use = [settings.max_idle, settings.max_held].into_iter().flatten().min();
         Ok(settings)
     }
 

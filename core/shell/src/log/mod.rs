@@ -12,6 +12,7 @@ use cenote_core::log::{LogRecord, LogSettings, LogValue};
 use cenote_core::pool::Event;
 use cenote_core::uri::UriWarning;
 use tracing::field::{Value, display};
+use tracing::level_filters::LevelFilter;
 use tracing::{Level, debug, enabled, warn};
 
 use crate::leak::LeakReport;
@@ -26,8 +27,14 @@ pub static OF_ENVIRONMENT: LazyLock<LogSettings> = LazyLock::new(|| {
 });
 
 /// Whether `tracing` collects these messages.
-#[inline]
+#[inline(always)]
 pub fn is_wanted() -> bool {
+    LevelFilter::current() >= Level::DEBUG && is_enabled()
+}
+
+/// Apart, because no subscriber collects this level in most programs.
+#[inline(never)]
+fn is_enabled() -> bool {
     enabled!(target: TARGET, Level::DEBUG)
 }
 

@@ -142,13 +142,12 @@ impl<'a, R: Runtime<Waiter = Waker>, K: Connector<R>> CheckOut<'a, R, K> {
         Self { driver, until, purpose, caller, stage: Stage::New }
     }
 
-    /// The deadline, from the first poll on.
-    fn deadline(&mut self) -> Option<std::time::Instant> {
-        if let Until::Timeout = self.until {
-            self.until = Until::Deadline(self.driver.end_of_operation());
+    /// The deadline of a check-out that begins now, or of one that waits.
+    fn deadline(&self) -> Option<std::time::Instant> {
+        match self.until {
+            Until::Timeout => self.driver.end_of_operation(),
+            Until::Deadline(deadline) => deadline,
         }
-        let Until::Deadline(deadline) = self.until else { unreachable!("it is one by now") };
-        deadline
     }
 
     fn answered(&mut self, output: <Self as Future>::Output) -> Poll<<Self as Future>::Output> {
@@ -173,6 +172,7 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for CheckOut<'_, R, K> 
                         self.answered(output)
                     }
                     Err(key) => {
+                        self.until = Until::Deadline(deadline);
                         self.stage = Stage::Waiting(key);
                         Poll::Pending
                     }

@@ -44,6 +44,12 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
         }
     }
 
+    /// Whether there is nothing to do after the lock is released.
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.work.queued() == 0 && self.notifications.queued() == 0
+    }
+
     #[inline(always)]
     pub(super) fn push(&mut self, action: Action<Types<R, K>>) {
         match action {

@@ -91,7 +91,15 @@ pub(super) struct InputContext {
     pub(super) now: Instant,
     /// A deadline may be due earlier after the input.
     is_timed: bool,
+    /// The input is a check-out or a check-in.
+    is_use: bool,
     pub(super) wants_events: bool,
+}
+
+impl InputContext {
+    const fn of_use(self) -> Self {
+        Self { is_use: true, ..self }
+    }
 }
 
 /// Callbacks and traces of a pool.
@@ -206,7 +214,12 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
-        let context = self.context(&inner, deadline.is_some());
+        if let Some(delivered) = self.check_out_at_once(&mut inner, purpose) {
+            panic_guard.defuse();
+            Self::release_at_once(inner);
+            return Ok(Ok(delivered));
+        }
+        let context = self.context(&inner, deadline.is_some()).of_use();
         let mut wakes = WakeList::default();
         let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
         self.close_broken(&mut inner, context, &mut wakes);
@@ -230,6 +243,19 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         Err(key)
     }
 
+    /// Checks a connection in that cannot be used as it is.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn check_in_unfit(
+        self: &Arc<Self>,
+        id: ConnId,
+        conn: Box<PooledSocket<R, K>>,
+        cause: ConnectionError,
+    ) {
+        let health = self.health(&conn, cause);
+        self.check_in(id, conn, health);
+    }
+
     /// Checks a connection in.
     pub(super) fn check_in(
         self: &Arc<Self>,
@@ -238,13 +264,72 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         health: Health<ConnectionError>,
     ) {
         let panic_guard = PanicGuard::new(&**self);
+        self.check_in_locked(self.lock(), panic_guard, id, conn, health);
+    }
+
+    /// Checks a connection in that can be used again.
+    #[inline(always)]
+    pub(super) fn check_in_healthy(self: &Arc<Self>, id: ConnId, conn: Box<PooledSocket<R, K>>) {
+        let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
-        let context = self.context(&inner, false);
+        let outcome = match self.now_at_once(&inner) {
+            Some(now) => inner.state.check_in_at_once(now, id, conn),
+            None => Err(conn),
+        };
+        match outcome {
+            Ok(()) => {
+                panic_guard.defuse();
+                Self::release_at_once(inner);
+            }
+            Err(conn) => self.check_in_locked(inner, panic_guard, id, conn, Health::Healthy),
+        }
+    }
+
+    #[inline(never)]
+    fn check_in_locked(
+        self: &Arc<Self>,
+        mut inner: InnerGuard<'_, R, K>,
+        panic_guard: PanicGuard<'_, Self>,
+        id: ConnId,
+        conn: Box<PooledSocket<R, K>>,
+        health: Health<ConnectionError>,
+    ) {
+        let context = self.context(&inner, false).of_use();
         let mut wakes = WakeList::default();
         let input = Input::CheckedIn { id, conn, health };
         inner.handle(context.now, input, context.wants_events, &mut wakes);
         panic_guard.defuse();
         self.release_and_run(inner, context, wakes);
+    }
+
+    /// Most check-outs and check-ins end here: nothing follows from them.
+    #[inline(always)]
+    fn check_out_at_once(
+        &self,
+        inner: &mut PoolInner<R, K>,
+        purpose: Purpose,
+    ) -> Option<(ConnId, Box<PooledSocket<R, K>>)> {
+        let now = self.now_at_once(inner)?;
+        if self.is_next_broken(inner) { None } else { inner.check_out_at_once(now, purpose) }
+    }
+
+    /// The time for an input that is handled at once; `None` if its events are wanted, or it is recorded.
+    #[inline(always)]
+    fn now_at_once(&self, inner: &PoolInner<R, K>) -> Option<Instant> {
+        if self.subscribers.want_events() || inner.state.is_recording() {
+            return None;
+        }
+        Some(if inner.state.needs_now_at_once() { self.now() } else { inner.state.now() })
+    }
+
+    #[inline(always)]
+    fn release_at_once(mut inner: InnerGuard<'_, R, K>) {
+        let is_timed = inner.state.needs_now_at_once();
+        let timer = if is_timed { inner.arm_after_use() } else { None };
+        drop(inner);
+        if let Some(timer) = timer {
+            timer.wake();
+        }
     }
 
     #[inline]
@@ -267,7 +352,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let is_timed = is_timed || inner.state.needs_now();
         let is_read = is_timed || wants_events || inner.state.is_journaled();
         let now = if is_read { self.now() } else { inner.state.now() };
-        InputContext { now, is_timed, wants_events }
+        InputContext { now, is_timed, is_use: false, wants_events }
     }
 
     /// Releases the lock; then wakes callers, performs actions and tells subscribers, unless another
@@ -280,9 +365,24 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         wakes: WakeList<R::Waiter>,
     ) {
         let timer = self.prepare_release(&mut inner, context);
+        if inner.pending.is_empty() && wakes.is_empty() && timer.is_none() {
+            // The usual case, in which not even the drop of nothing is worth its instructions.
+            mem::forget((wakes, timer));
+        } else {
+            self.release_and_perform(inner, wakes, timer);
+        }
+    }
+
+    #[inline(always)]
+    fn release_and_perform(
+        self: &Arc<Self>,
+        mut inner: InnerGuard<'_, R, K>,
+        wakes: WakeList<R::Waiter>,
+        timer: Option<Waker>,
+    ) {
         let pending = &mut inner.pending;
         let (work, notifications) = (pending.work.claim(), pending.notifications.claim());
-        let has_overflowed = context.wants_events && mem::take(&mut pending.has_overflowed);
+        let has_overflowed = mem::take(&mut pending.has_overflowed);
         drop(inner);
         if has_overflowed {
             log::events_dropped(&self.address);
@@ -294,7 +394,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// Arms the timer and wakes the writer of a trace, if that is necessary. Returns the timer's waker.
     #[inline(always)]
     fn prepare_release(&self, inner: &mut PoolInner<R, K>, context: InputContext) -> Option<Waker> {
-        let timer = if context.is_timed { inner.arm() } else { None };
+        let timer = match context {
+            InputContext { is_timed: false, .. } => None,
+            InputContext { is_use: true, .. } => inner.arm_after_use(),
+            InputContext { is_use: false, .. } => inner.arm(),
+        };
         if inner.state.wants_writer(inner.pending.has_timed_out) {
             let has_timed_out = mem::take(&mut inner.pending.has_timed_out);
             inner.state.call_writer(has_timed_out, &self.traces);
@@ -310,7 +414,6 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         work: Option<VecDeque<Action<Types<R, K>>>>,
     ) {
         if wakes.is_empty() && timer.is_none() {
-            // The usual case, in which not even the drop of nothing is worth its instructions.
             mem::forget((wakes, timer));
         } else {
             Self::wake(wakes, timer);
@@ -596,12 +699,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 
     /// Of a connection that cannot be used as it is: after a timeout its reply may still come.
-    #[cold]
-    pub(super) fn health(
-        &self,
-        conn: &PooledSocket<R, K>,
-        cause: ConnectionError,
-    ) -> Health<ConnectionError> {
+    fn health(&self, conn: &PooledSocket<R, K>, cause: ConnectionError) -> Health<ConnectionError> {
         let is_in_doubt = conn.is_marked || conn.is_unfinished;
         let has_timed_out = !is_in_doubt && matches!(cause.kind(), Kind::NetworkTimeout { .. });
         let ask = || self.connector.pending_response(&conn.connection);
@@ -643,8 +741,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 
     /// When a check-out that begins now, without a deadline of its own, has to be finished: `timeoutMS`.
     #[must_use]
+    #[inline]
     pub fn end_of_operation(&self) -> Option<std::time::Instant> {
-        R::now().checked_add(self.timeout?)
+        // The clock is read only if there is one.
+        let timeout = self.timeout?;
+        R::now().checked_add(timeout)
     }
 
     /// See [`Pool::set_min_round_trip`](super::Pool::set_min_round_trip).

@@ -10,7 +10,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::error::{
     CommandError, ConnectionError, InterruptedError, Kind, OperationError, ReplyPart, Stage,
 };
-use cenote_core::pool::{ConnId, Health, Input, Purpose, ServiceId};
+use cenote_core::pool::{ConnId, Input, Purpose, ServiceId};
 
 use super::driver::PoolDriver;
 use super::fork::ForkTrigger;
@@ -348,8 +348,11 @@ impl<R: Runtime, K: Connector<R>> Drop for PooledConnection<R, K> {
         };
         let error = conn.error.take().or_else(interrupted).or_else(unfinished);
         let error = error.or_else(|| self.driver.fault(&conn.connection));
-        let health = error.map_or(Health::Healthy, |cause| self.driver.health(&conn, cause));
-        self.driver.check_in(self.id, conn, health);
+        match error {
+            // Apart, because nearly every check-in is one of these.
+            None => self.driver.check_in_healthy(self.id, conn),
+            Some(cause) => self.driver.check_in_unfit(self.id, conn, cause),
+        }
     }
 }
 

@@ -39,6 +39,16 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         }
     }
 
+    /// Whether [`close_broken`](Self::close_broken) has something to close.
+    #[inline(always)]
+    pub(super) fn is_next_broken(&self, inner: &mut PoolInner<R, K>) -> bool {
+        if !K::LOOKS_AT_IDLE {
+            return false;
+        }
+        let next = inner.state.next_available();
+        next.is_some_and(|(_, socket)| self.idle_fault(socket).is_some())
+    }
+
     /// Closes each idle connection that must not be used any more.
     pub(super) fn sweep(self: &Arc<Self>) {
         let panic_guard = PanicGuard::new(&**self);

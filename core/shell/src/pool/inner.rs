@@ -11,7 +11,7 @@ use slab::Slab;
 use super::check_out::WaiterKey;
 use super::collector::{ActionCollector, Pending};
 use super::timer::TimerState;
-use super::types::{CheckOutResult, Types};
+use super::types::{CheckOutResult, PooledSocket, Types};
 use crate::connection::Connector;
 use crate::event::Notification;
 use crate::interrupt::Interrupt;
@@ -138,6 +138,19 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         if let Err(misuse) = self.state.handle(now, input, &mut collector) {
             contract_broken(&misuse);
         }
+    }
+
+    /// See [`PoolState::check_out_at_once`](cenote_core::pool::PoolState::check_out_at_once).
+    #[inline(always)]
+    pub(super) fn check_out_at_once(
+        &mut self,
+        now: Instant,
+        purpose: Purpose,
+    ) -> Option<(ConnId, Box<PooledSocket<R, K>>)> {
+        let id = WaiterId(self.check_outs + 1);
+        let delivered = self.state.check_out_at_once(now, id, purpose)?;
+        self.check_outs += 1;
+        Some(delivered)
     }
 
     /// Feeds a check-out. Returns the answer if there is one at once; otherwise the key of a slot, into

@@ -53,6 +53,16 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
     }
 }
 
+impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
+    /// [`arm`](Self::arm), after a check-out or a check-in.
+    #[inline(always)]
+    pub(super) fn arm_after_use(&mut self) -> Option<Waker> {
+        let armed = self.timer.armed;
+        let is_kept = armed.is_some_and(|armed| self.state.keeps_deadline(armed));
+        if is_kept { None } else { self.arm() }
+    }
+}
+
 type Sleep = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What the timer waits for.

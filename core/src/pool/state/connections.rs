@@ -391,6 +391,7 @@ impl<C> Connections<C> {
     }
 
     /// The last of a list.
+    #[inline(always)]
     pub(in crate::pool) fn last(&self, list: List) -> Option<ConnId> {
         self.lists.last(list).map(|slot| self.id_at(slot))
     }

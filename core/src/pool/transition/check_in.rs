@@ -29,14 +29,16 @@ impl<S: PoolTypes> PoolState<S> {
             return;
         }
         emit(out, || Event::ConnectionCheckedIn { connection_id: id.number() });
-        let health = match health {
+        let error = match health {
+            Health::Healthy => None,
             Health::PendingResponse { request_id, cause } if self.settings.pending_response => {
                 return self.check_in_pending_response(id, conn, (request_id, cause), out);
             }
-            Health::PendingResponse { request_id: _, cause } => Health::Errored(cause),
-            Health::Healthy | Health::Errored(_) => health,
+            Health::Errored(cause) | Health::PendingResponse { request_id: _, cause } => {
+                Some(cause)
+            }
         };
-        match self.unfit(id, health) {
+        match self.unfit(id, error) {
             Some((reason, error)) => {
                 self.remove(id, reason, error, out);
                 out.act(Action::CloseSocket { id, conn });
@@ -52,11 +54,11 @@ impl<S: PoolTypes> PoolState<S> {
     pub(super) fn unfit(
         &self,
         id: ConnId,
-        health: Health<S::Cause>,
+        error: Option<S::Cause>,
     ) -> Option<(CloseReason, Option<S::Cause>)> {
         let connection = self.connections.known(id);
-        if let Health::Errored(cause) = health {
-            return Some((CloseReason::Error, Some(cause)));
+        if error.is_some() {
+            return Some((CloseReason::Error, error));
         }
         if matches!(connection.state, ConnState::InUse { interrupted: true, .. }) {
             // Its socket is broken, even if the shell says otherwise (SI-12).

@@ -138,7 +138,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// Stale before idle. Only an available connection can be idle, and only one that is available or
     /// drains reaches the end of its life before it is checked in.
     // KX-05, CO-10
-    #[inline]
+    #[inline(always)]
     pub(super) fn perished(&self, id: ConnId) -> Option<CloseReason> {
         let connection = self.connections.known(id);
         if self.outdated(connection) {

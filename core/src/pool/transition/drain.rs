@@ -7,7 +7,6 @@ use crate::pool::action::Action;
 use crate::pool::error::CheckOutError;
 use crate::pool::event::{CloseReason, Elapsed, Event, PendingResponseFailure};
 use crate::pool::id::ConnId;
-use crate::pool::input::Health;
 use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
 use crate::pool::state::connections::ConnState;
@@ -33,7 +32,7 @@ impl<S: PoolTypes> PoolState<S> {
         (request_id, cause): (i32, S::Cause),
         out: &mut impl ActionSink<S>,
     ) {
-        if let Some((reason, error)) = self.unfit(id, Health::Healthy) {
+        if let Some((reason, error)) = self.unfit(id, None) {
             self.remove(id, reason, error, out);
             out.act(Action::CloseSocket { id, conn });
             return;

@@ -1,5 +1,6 @@
 //! From an input to its transition.
 
+mod at_once;
 mod check_in;
 mod check_out;
 mod clear;

@@ -1,0 +1,266 @@
+//! The entry points for what is served at once decide as `handle` does.
+//!
+//! How: two pools live the same life of random steps. One gets everything through `handle`, the other
+//! through the entry points where they apply. Their actions, their states and the deadlines that a
+//! shell would keep are compared after each step.
+
+use std::time::Duration;
+
+use cenote_core::pool::{
+    Action, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState, PoolTypes,
+    Purpose, ReuseOrder, WaiterId, WithoutEvents,
+};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+#[derive(Debug, PartialEq)]
+enum Plain {}
+
+impl PoolTypes for Plain {
+    type Conn = u64;
+    type Waiter = u64;
+    type Cause = &'static str;
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    CheckOut { deadline: Option<u64>, purpose: Purpose },
+    CheckIn(Index),
+    CheckInBroken(Index),
+    Cancel(Index),
+    Established(Index),
+    NotEstablished(Index),
+    ClosedByPeer(Index),
+    Clear { interrupt: bool },
+    Ready,
+    Retire,
+    Timer,
+    Shrink,
+    Later(u64),
+    Earlier,
+    Foreign,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let purpose = prop_oneof![Just(Purpose::Other), Just(Purpose::Cursor)];
+    let deadline = prop::option::weighted(0.2, 0_u64..20);
+    prop_oneof![
+        12 => (deadline, purpose).prop_map(|(deadline, purpose)| Step::CheckOut { deadline, purpose }),
+        10 => any::<Index>().prop_map(Step::CheckIn),
+        1 => any::<Index>().prop_map(Step::CheckInBroken),
+        1 => any::<Index>().prop_map(Step::Cancel),
+        6 => any::<Index>().prop_map(Step::Established),
+        1 => any::<Index>().prop_map(Step::NotEstablished),
+        1 => any::<Index>().prop_map(Step::ClosedByPeer),
+        1 => any::<bool>().prop_map(|interrupt| Step::Clear { interrupt }),
+        2 => Just(Step::Ready),
+        1 => Just(Step::Retire),
+        2 => Just(Step::Timer),
+        1 => Just(Step::Shrink),
+        4 => (0_u64..30).prop_map(Step::Later),
+        1 => Just(Step::Earlier),
+        1 => Just(Step::Foreign),
+    ]
+}
+
+fn options() -> impl Strategy<Value = PoolOptions> {
+    let limit = || prop::option::of((1_u64..40).prop_map(Duration::from_nanos));
+    let sizes = (1_u32..5, 0_u32..2);
+    let limits = (limit(), limit(), limit(), limit());
+    (sizes, limits, any::<bool>()).prop_map(|((max, min), (idle, wait, life, held), is_oldest)| {
+        let mut options = PoolOptions::default().with_max_pool_size(max).with_min_pool_size(min);
+        options.max_idle_time = idle;
+        options.wait_queue_timeout = wait;
+        options.max_lifetime = life;
+        options.leak_detection_threshold = held;
+        options.reuse_order = is_oldest.then_some(ReuseOrder::LeastRecentlyUsed);
+        options
+    })
+}
+
+/// A pool, and what a shell keeps beside it.
+struct Shell {
+    pool: PoolState<Plain>,
+    armed: Option<Instant>,
+    /// How many inputs were not fed through `handle`.
+    at_once: u32,
+}
+
+type Actions = Vec<Action<Plain>>;
+
+impl Shell {
+    fn new(options: PoolOptions) -> Self {
+        let mut out = Actions::new();
+        let pool = PoolState::new(Instant::ORIGIN, options, &mut WithoutEvents(&mut out));
+        Self { pool: pool.expect("valid options"), armed: None, at_once: 0 }
+    }
+
+    fn handle(&mut self, now: Instant, input: Input<Plain>) -> Result<Actions, String> {
+        let mut out = Actions::new();
+        let handled = self.pool.handle(now, input, &mut WithoutEvents(&mut out));
+        handled.map(|()| out).map_err(|misuse| misuse.reason.to_string())
+    }
+
+    /// The same, with the entry points first.
+    fn handle_at_once(&mut self, now: Instant, mut input: Input<Plain>) -> Result<Actions, String> {
+        if let Input::CheckOutRequested { id, waiter, purpose, .. } = input {
+            if let Some(delivered) = self.pool.check_out_at_once(now, id, purpose) {
+                self.at_once += 1;
+                return Ok(vec![Action::Deliver { waiter, outcome: Ok(delivered) }]);
+            }
+        }
+        if let Input::CheckedIn { id, ref mut conn, health: Health::Healthy } = input {
+            match self.pool.check_in_at_once(now, id, *conn) {
+                Ok(()) => {
+                    self.at_once += 1;
+                    return Ok(Vec::new());
+                }
+                Err(same) => *conn = same,
+            }
+        }
+        self.handle(now, input)
+    }
+
+    /// Sets the timer as a shell does that asks `keeps_deadline`.
+    fn arm(&mut self, is_use: bool, is_timer: bool) {
+        if is_timer {
+            self.armed = None;
+        }
+        if is_use && self.armed.is_some_and(|armed| self.pool.keeps_deadline(armed)) {
+            return;
+        }
+        let next = self.pool.next_deadline().map(|deadline| deadline.at);
+        self.armed = match (self.armed, next) {
+            (Some(armed), Some(next)) => Some(armed.min(next)),
+            (armed, next) => armed.or(next),
+        };
+    }
+
+    fn ids(&self, is: impl Fn(&ConnectionState) -> bool) -> Vec<ConnId> {
+        let connections = self.pool.connections().filter(|connection| is(&connection.state));
+        connections.map(|connection| connection.id).collect()
+    }
+}
+
+fn pick(ids: &[ConnId], index: &Index) -> Option<ConnId> {
+    (!ids.is_empty()).then(|| ids[index.index(ids.len())])
+}
+
+/// The input of a step, if the pool has what it is about.
+fn input(step: &Step, shell: &Shell, now: Instant, requests: &mut u64) -> Option<Input<Plain>> {
+    let in_use = || shell.ids(|state| matches!(state, ConnectionState::InUse { .. }));
+    let pending = || shell.ids(|state| matches!(state, ConnectionState::Pending { .. }));
+    let available = || shell.ids(|state| matches!(state, ConnectionState::Available));
+    let checked_in = |id: ConnId, health| Input::CheckedIn { id, conn: id.number(), health };
+    Some(match step {
+        Step::CheckOut { deadline, purpose } => {
+            *requests += 1;
+            let deadline = deadline.map(|nanos| now + Duration::from_nanos(nanos));
+            let id = WaiterId(*requests);
+            Input::CheckOutRequested { id, waiter: *requests, deadline, purpose: *purpose }
+        }
+        Step::CheckIn(index) => checked_in(pick(&in_use(), index)?, Health::Healthy),
+        Step::CheckInBroken(index) => {
+            checked_in(pick(&in_use(), index)?, Health::Errored("broken"))
+        }
+        Step::Cancel(index) => {
+            Input::CheckOutCancelled { id: WaiterId(index.index(*requests as usize + 1) as u64) }
+        }
+        Step::Established(index) => {
+            let id = pick(&pending(), index)?;
+            Input::EstablishSucceeded { id, conn: id.number() }
+        }
+        Step::NotEstablished(index) => {
+            Input::EstablishFailed { id: pick(&pending(), index)?, cause: "refused" }
+        }
+        Step::ClosedByPeer(index) => {
+            Input::IdleClosedByPeer { id: pick(&available(), index)?, cause: "closed" }
+        }
+        Step::Clear { interrupt } => {
+            Input::Clear { cause: "cleared", interrupt: *interrupt, service: None }
+        }
+        Step::Ready => Input::Ready,
+        Step::Retire => Input::RetireConnections,
+        Step::Timer => Input::Timer,
+        Step::Shrink => {
+            let options = shell.pool.options().clone().with_max_pool_size(1);
+            Input::SetOptions { options: Box::new(options) }
+        }
+        // A connection that never was, and a waiter that was before.
+        Step::Foreign if *requests % 2 == 0 => {
+            checked_in(ConnId::from_parts(1_000, 0), Health::Healthy)
+        }
+        Step::Foreign => Input::CheckOutRequested {
+            id: WaiterId(*requests),
+            waiter: 0,
+            deadline: None,
+            purpose: Purpose::Other,
+        },
+        Step::Later(_) | Step::Earlier => return None,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
+
+    #[test]
+    fn they_decide_as_handle_does(
+        options in options(),
+        steps in prop::collection::vec(step(), 1..120),
+    ) {
+        let (mut one, mut other) = (Shell::new(options.clone()), Shell::new(options));
+        let (mut now, mut requests) = (Instant::ORIGIN, 0);
+        for step in &steps {
+            if let Step::Later(nanos) = step {
+                now = now + Duration::from_nanos(*nanos);
+            } else if matches!(step, Step::Earlier) {
+                now = Instant::ORIGIN;
+            }
+            let mut of_other = requests;
+            let Some(fed) = input(step, &one, now, &mut requests) else { continue };
+            let again = input(step, &other, now, &mut of_other).expect("the same pool");
+            let is_use = matches!(fed, Input::CheckOutRequested { .. } | Input::CheckedIn { .. });
+            let is_timer = matches!(fed, Input::Timer);
+            prop_assert_eq!(one.handle(now, fed), other.handle_at_once(now, again));
+            prop_assert_eq!(one.pool.fingerprint(), other.pool.fingerprint());
+            other.pool.check_invariants();
+            other.arm(is_use, is_timer);
+            if let Some(deadline) = other.pool.next_deadline() {
+                prop_assert!(other.armed.is_some_and(|armed| armed <= deadline.at), "{step:?}");
+            }
+        }
+    }
+}
+
+/// Without limits on the time that a connection is idle or in use, neither asks for the time.
+#[test]
+fn limits_of_waiting_need_no_time() {
+    let second = Duration::from_secs(1);
+    let needs = |options| Shell::new(options).pool.needs_now_at_once();
+    assert!(!needs(PoolOptions::default().with_wait_queue_timeout(second).with_min_pool_size(1)));
+    assert!(needs(PoolOptions::default().with_max_idle_time(second)));
+    assert!(needs(PoolOptions::default().with_leak_detection_threshold(second)));
+}
+
+/// The usual life of a connection is served at once, so that the property above compares something.
+#[test]
+fn a_pair_of_an_available_connection_is_served_at_once() {
+    let mut shell = Shell::new(PoolOptions::default());
+    let request = |number| Input::CheckOutRequested {
+        id: WaiterId(number),
+        waiter: number,
+        deadline: None,
+        purpose: Purpose::Other,
+    };
+    let now = Instant::ORIGIN;
+    let id = ConnId::from_parts(1, 0);
+    let back = || Input::CheckedIn { id, conn: 1, health: Health::Healthy };
+    shell.handle_at_once(now, Input::Ready).expect("legal");
+    shell.handle_at_once(now, request(1)).expect("legal");
+    assert_eq!(shell.at_once, 0, "a connection is made for the first request");
+    shell.handle_at_once(now, Input::EstablishSucceeded { id, conn: 1 }).expect("legal");
+    shell.handle_at_once(now, back()).expect("legal");
+    assert_eq!(shell.handle_at_once(now, request(2)).expect("legal").len(), 1);
+    shell.handle_at_once(now, back()).expect("legal");
+    assert_eq!(shell.at_once, 3);
+}
