@@ -155,7 +155,7 @@ fn so_it_is_with_unified_files() {
         ("'1.4'", "'2.0'", 2, "schemaVersion: schema version 2.0 is unknown"),
         ("tests:", "test:", 6, "test: unknown field `test`"),
         ("{ id: client }", "{ id: 3 }", 4, "createEntities.0.client.id: invalid type: integer `3`"),
-        ("- client: {", "- bucket: {", 4, "createEntities.0: unknown variant `bucket`"),
+        ("- client: {", "- pail: {", 4, "createEntities.0: unknown variant `pail`"),
         ("name: runCommand", "name: drop", 9, "tests.0.operations.0.name: unknown variant `drop`"),
         ("object: database", "subject: x", 9, "tests.0.operations.0: missing field `object`"),
         ("object: database", "object: [x]", 10, "tests.0.operations.0.object: invalid type"),

@@ -300,11 +300,6 @@ fn failed(error: TransportError) -> ConnectionError {
     error.at(Stage::Operation)
 }
 
-/// Makes an error of a reply with `ok: 0`. A write concern error is a reply.
-///
-/// # Errors
-///
-/// The server's.
 fn judge(reply: RawDocumentBuf) -> Result<RawDocumentBuf, ConnectionError> {
     match CommandError::from_reply(&reply) {
         Some(error) if error.part == ReplyPart::Command => {
@@ -314,7 +309,8 @@ fn judge(reply: RawDocumentBuf) -> Result<RawDocumentBuf, ConnectionError> {
     }
 }
 
-/// As [`judge`], and with a limit also makes an error of a reply with a part for which the server had no time.
+/// Makes an error of a reply with `ok: 0`, and with a limit also of one with a part for which the server had no
+/// time. Any other write concern error is a reply.
 ///
 /// # Errors
 ///
