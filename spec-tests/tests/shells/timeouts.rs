@@ -390,11 +390,15 @@ fn a_command_that_is_advanced_too_late_is_not_sent() {
     assert!(error.to_string().ends_with("before the request was sent"), "{error}");
     drop(connection);
     // In time, and the reply is looked at late.
+    let data = rawdoc! { "failCommands": ["ping"], "blockConnection": true, "blockTimeMS": 100 };
+    let block =
+        rawdoc! { "configureFailPoint": "failCommand", "mode": { "times": 1 }, "data": data };
+    endpoint.with(|server, _| server.set_fail_point(&block)).expect("a fail point");
     let mut connection = pool.check_out().expect("a connection");
     assert_eq!(connection.id(), id);
     let options = OperationOptions::new().with_timeout(MS(2_000));
     connection.begin_with("admin", &a_ping(), options).expect("there is time");
-    let _ = connection.advance();
+    assert!(connection.advance().is_pending());
     thread::sleep(MS(2_010));
     let Poll::Ready(Ok(_)) = connection.advance() else { panic!("it has come in time") };
     drop(connection);
