@@ -745,6 +745,13 @@ cenote_status cenote_pool_new(const char *address,
                               uint64_t now,
                               cenote_pool **pool);
 
+// Makes a pool that is ready from the start: for servers without a monitor, such as those behind a load balancer. There
+// is no `CENOTE_EVENT_KIND_POOL_READY`; `minPoolSize` is kept at once. Everything else is as with `cenote_pool_new`.
+cenote_status cenote_pool_new_ready(const char *address,
+                                    const cenote_options *options,
+                                    uint64_t now,
+                                    cenote_pool **pool);
+
 // Frees a pool, whatever its state. Its payloads and waiters are the driver's: close it, and perform the
 // actions until its snapshot says `total` 0, to get all of them back.
 cenote_status cenote_pool_free(cenote_pool *pool);
@@ -965,6 +972,11 @@ cenote_status cenote_next_available(cenote_pool *pool,
 cenote_status cenote_next_deadline(const cenote_pool *pool,
                                    uint64_t *deadline,
                                    uint32_t *reason);
+
+// Whether as many connections are established as `minPoolSize` wants, for a driver that waits until its pools are warm. Only
+// an input changes it; in a pool that is paused or closed no connection is coming. Takes constant time. Writes 0 or 1.
+cenote_status cenote_is_filled(const cenote_pool *pool,
+                               uint32_t *filled);
 
 // Whether the next input needs the present time. If not, and the pool makes no events, the input has no deadline
 // and is not `cenote_set_options`, the time of the last input may be given again. Writes 0 or 1.

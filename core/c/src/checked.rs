@@ -57,6 +57,15 @@ pub fn pool_new(address: &str, options: &Options, now: u64) -> Result<*mut Pool,
     out(ptr::null_mut(), |it| unsafe { pool::cenote_pool_new(address.as_ptr(), options, now, it) })
 }
 
+/// See [`cenote_pool_new_ready`](pool::cenote_pool_new_ready).
+pub fn pool_new_ready(address: &str, options: &Options, now: u64) -> Result<*mut Pool, Status> {
+    let address = c_text(address);
+    // SAFETY: the text and the options outlive the call, and `out` has room.
+    out(ptr::null_mut(), |it| unsafe {
+        pool::cenote_pool_new_ready(address.as_ptr(), options, now, it)
+    })
+}
+
 /// See [`cenote_options_from_uri`](options::cenote_options_from_uri).
 pub fn options_from_uri(uri: &str) -> Result<Options, Status> {
     let uri = c_text(uri);
@@ -194,6 +203,12 @@ pub fn next_deadline(pool: *const Pool) -> Result<(u64, u32), Status> {
 pub fn needs_now(pool: *const Pool) -> Result<bool, Status> {
     // SAFETY: `out` has room.
     Ok(out(0, |it| unsafe { inspect::cenote_needs_now(pool, it) })? != 0)
+}
+
+/// See [`cenote_is_filled`](inspect::cenote_is_filled).
+pub fn is_filled(pool: *const Pool) -> Result<bool, Status> {
+    // SAFETY: `out` has room.
+    Ok(out(0, |it| unsafe { inspect::cenote_is_filled(pool, it) })? != 0)
 }
 
 /// See [`cenote_verdict`](verdict::cenote_verdict).

@@ -323,6 +323,19 @@ pub unsafe extern "C" fn cenote_next_deadline(
     })
 }
 
+/// Whether as many connections are established as `minPoolSize` wants, for a driver that waits until its pools are warm. Only
+/// an input changes it; in a pool that is paused or closed no connection is coming. Takes constant time. Writes 0 or 1.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_is_filled(pool: *const Pool, filled: *mut u32) -> Status {
+    // SAFETY: the caller's promise.
+    let out = unsafe { Out::plain(filled, "the answer") };
+    answer(pool, out, |inner| Ok(u32::from(inner.machine.is_filled())))
+}
+
 /// Whether the next input needs the present time. If not, and the pool makes no events, the input has no deadline
 /// and is not `cenote_set_options`, the time of the last input may be given again. Writes 0 or 1.
 ///

@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 use cenote_core::address::ServerAddress;
 use cenote_core::log::LogSettings;
-use cenote_core::pool::{Action, ActionSink, ConnId, Input, Instant, PoolState, PoolTypes};
+use cenote_core::pool::{
+    Action, ActionSink, ConnId, Input, Instant, InvalidOptions, PoolOptions, PoolState, PoolTypes,
+};
 use cenote_core::trace::Recorder;
 
 use crate::action::Told;
@@ -153,33 +155,65 @@ pub unsafe extern "C" fn cenote_pool_new(
     now: u64,
     pool: *mut *mut Pool,
 ) -> Status {
-    call(|| {
-        // SAFETY: the caller's promise.
-        let (address, options, out) = unsafe {
-            (text(address, "the address")?, read_options(options)?, Out::plain(pool, "the pool")?)
-        };
-        let address: ServerAddress = address
-            .parse()
-            .map_err(|error| Failure::new(Status::BadText, format!("the address: {error}")))?;
-        let log = match options.max_log_text()? {
-            Some(length) => LogSettings::default().with_max_document_length(length),
-            None => LogSettings::default(),
-        };
-        let (actions, slots) = (VecDeque::new(), BTreeMap::new());
-        let mut outbox = Outbox { actions, wants_events: true, slots };
-        let machine = PoolState::new(Instant::from_nanos(now), options.to_core()?, &mut outbox)
-            .map_err(|error| Failure::new(Status::BadOptions, error.to_string()))?;
-        let inner = Inner {
-            machine: Recorder::new(machine),
-            address: Arc::new(address),
-            log,
-            told: Told::Nothing,
-            outbox,
-            trace: Trace::Never,
-        };
-        out.write(ptr::without_provenance_mut(POOLS.insert(Mutex::new(inner))?));
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    call(|| unsafe { make(address, options, now, pool, PoolState::new) })
+}
+
+/// Makes a pool that is ready from the start: for servers without a monitor, such as those behind a load balancer. There
+/// is no `CENOTE_EVENT_KIND_POOL_READY`; `minPoolSize` is kept at once. Everything else is as with `cenote_pool_new`.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_pool_new_ready(
+    address: *const c_char,
+    options: *const Options,
+    now: u64,
+    pool: *mut *mut Pool,
+) -> Status {
+    // SAFETY: the caller's promise.
+    call(|| unsafe { make(address, options, now, pool, PoolState::new_ready) })
+}
+
+/// How the core makes a pool.
+type Make = fn(Instant, PoolOptions, &mut Outbox) -> Result<PoolState<Foreign>, InvalidOptions>;
+
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+unsafe fn make(
+    address: *const c_char,
+    options: *const Options,
+    now: u64,
+    pool: *mut *mut Pool,
+    make: Make,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let (address, options, out) = unsafe {
+        (text(address, "the address")?, read_options(options)?, Out::plain(pool, "the pool")?)
+    };
+    let address: ServerAddress = address
+        .parse()
+        .map_err(|error| Failure::new(Status::BadText, format!("the address: {error}")))?;
+    let log = match options.max_log_text()? {
+        Some(length) => LogSettings::default().with_max_document_length(length),
+        None => LogSettings::default(),
+    };
+    let (actions, slots) = (VecDeque::new(), BTreeMap::new());
+    let mut outbox = Outbox { actions, wants_events: true, slots };
+    let machine = make(Instant::from_nanos(now), options.to_core()?, &mut outbox)
+        .map_err(|error| Failure::new(Status::BadOptions, error.to_string()))?;
+    let inner = Inner {
+        machine: Recorder::new(machine),
+        address: Arc::new(address),
+        log,
+        told: Told::Nothing,
+        outbox,
+        trace: Trace::Never,
+    };
+    out.write(ptr::without_provenance_mut(POOLS.insert(Mutex::new(inner))?));
+    Ok(())
 }
 
 /// Frees a pool, whatever its state. Its payloads and waiters are the driver's: close it, and perform the

@@ -89,6 +89,25 @@ fn a_connection_is_made_used_and_closed() {
 }
 
 #[test]
+fn a_pool_that_is_born_ready_is_filled_with_its_minimum() {
+    let options = Options { min_pool_size: 1, ..Options::default() };
+    let pool = checked::pool_new_ready(ADDRESS, &options, 0).expect("valid options");
+    let seen = actions(pool);
+    let events: Vec<_> = seen.iter().map(|it| it.event).collect();
+    assert_eq!(events, [EventKind::PoolCreated as u32, EventKind::ConnectionCreated as u32, 0]);
+    let start = seen.last().expect("three");
+    assert_eq!((start.kind, start.background), (ActionKind::StartEstablish as u32, true));
+    assert_eq!(checked::is_filled(pool), Ok(false));
+    assert_eq!(cenote_established(pool, 1, 1, 77), Status::Ok);
+    assert_eq!(checked::is_filled(pool), Ok(true));
+    assert_eq!(cenote_pool_free(pool), Status::Ok);
+    assert_eq!(checked::is_filled(pool), Err(Status::BadHandle));
+
+    let options = Options { max_pool_size: 1, min_pool_size: 2, ..Options::default() };
+    assert_eq!(checked::pool_new_ready(ADDRESS, &options, 0), Err(Status::BadOptions));
+}
+
+#[test]
 fn a_failure_has_its_texts_labels_and_cause() {
     let pool = pool_with(&Options::default());
     let cause = refused();

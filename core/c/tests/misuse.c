@@ -47,11 +47,13 @@ int main(void) {
     BAD(BAD_POINTER, "cenote_options is null", cenote_pool_new("db:1", NULL, 0, &pool));
     BAD(BAD_POINTER, "the pool is null", cenote_pool_new("db:1", &options, 0, NULL));
     BAD(BAD_POINTER, "not aligned", cenote_pool_new("db:1", (void *)((char *)&options + 1), 0, &pool));
+    BAD(BAD_POINTER, "the pool is null", cenote_pool_new_ready("db:1", &options, 0, NULL));
     BAD(BAD_POINTER, "null", cenote_options_from_uri(NULL, &options));
     OK(cenote_pool_new("db1.example.com:27017", &options, 0, &pool));
     BAD(BAD_POINTER, "cenote_action is null", cenote_next_action(pool, NULL));
     BAD(BAD_POINTER, "null", cenote_snapshot(pool, NULL));
     BAD(BAD_POINTER, "null", cenote_next_deadline(pool, NULL, NULL));
+    BAD(BAD_POINTER, "the answer is null", cenote_is_filled(pool, NULL));
     BAD(BAD_POINTER, "null", cenote_cause_new(NULL, &cause));
     BAD(NOTHING, "no text", cenote_action_text(pool, CENOTE_TEXT_KIND_LOG, NULL, 8, NULL));
     OK(cenote_next_action(pool, &action));
