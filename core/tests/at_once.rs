@@ -106,30 +106,55 @@ impl Shell {
         if let Input::CheckOutRequested { id, waiter, purpose, .. } = input {
             if let Some(delivered) = self.pool.check_out_at_once(now, id, purpose) {
                 self.at_once += 1;
+                self.arm(PoolState::keeps_deadline_at_once);
                 return Ok(vec![Action::Deliver { waiter, outcome: Ok(delivered) }]);
+            }
+        }
+        if let Input::CheckOutRequested { id, waiter, deadline, purpose } = input {
+            match self.pool.enqueue_at_once(now, id, waiter, deadline, purpose) {
+                Ok(limit) => {
+                    self.at_once += 1;
+                    self.arm_at(limit);
+                    return Ok(Vec::new());
+                }
+                Err(same) => assert_eq!(same, waiter, "it comes back"),
             }
         }
         if let Input::CheckedIn { id, ref mut conn, health: Health::Healthy } = input {
             match self.pool.check_in_at_once(now, id, *conn) {
                 Ok(()) => {
                     self.at_once += 1;
+                    self.arm(PoolState::keeps_deadline_at_once);
                     return Ok(Vec::new());
                 }
                 Err(same) => *conn = same,
             }
+            match self.pool.hand_over_at_once(now, id, *conn) {
+                Ok((waiter, conn)) => {
+                    self.at_once += 1;
+                    self.arm(PoolState::keeps_deadline_at_once);
+                    return Ok(vec![Action::Deliver { waiter, outcome: Ok((id, conn)) }]);
+                }
+                Err(same) => *conn = same,
+            }
         }
-        self.handle(now, input)
-    }
-
-    /// Sets the timer as a shell does that asks `keeps_deadline`.
-    fn arm(&mut self, is_use: bool, is_timer: bool) {
-        if is_timer {
+        let is_use = matches!(input, Input::CheckOutRequested { .. } | Input::CheckedIn { .. });
+        if matches!(input, Input::Timer) {
             self.armed = None;
         }
-        if is_use && self.armed.is_some_and(|armed| self.pool.keeps_deadline(armed)) {
-            return;
+        let handled = self.handle(now, input);
+        self.arm(|pool, armed| is_use && pool.keeps_deadline(armed));
+        handled
+    }
+
+    /// Sets the timer to the next deadline, unless the machine says that it may be left so.
+    fn arm(&mut self, keeps: impl Fn(&PoolState<Plain>, Instant) -> bool) {
+        if !self.armed.is_some_and(|armed| keeps(&self.pool, armed)) {
+            self.arm_at(self.pool.next_deadline().map(|deadline| deadline.at));
         }
-        let next = self.pool.next_deadline().map(|deadline| deadline.at);
+    }
+
+    fn arm_at(&mut self, next: Option<Instant>) {
         self.armed = match (self.armed, next) {
             (Some(armed), Some(next)) => Some(armed.min(next)),
             (armed, next) => armed.or(next),
@@ -219,12 +244,9 @@ proptest! {
             let mut of_other = requests;
             let Some(fed) = input(step, &one, now, &mut requests) else { continue };
             let again = input(step, &other, now, &mut of_other).expect("the same pool");
-            let is_use = matches!(fed, Input::CheckOutRequested { .. } | Input::CheckedIn { .. });
-            let is_timer = matches!(fed, Input::Timer);
             prop_assert_eq!(one.handle(now, fed), other.handle_at_once(now, again));
             prop_assert_eq!(one.pool.fingerprint(), other.pool.fingerprint());
             other.pool.check_invariants();
-            other.arm(is_use, is_timer);
             if let Some(deadline) = other.pool.next_deadline() {
                 prop_assert!(other.armed.is_some_and(|armed| armed <= deadline.at), "{step:?}");
             }
@@ -263,4 +285,26 @@ fn a_pair_of_an_available_connection_is_served_at_once() {
     assert_eq!(shell.handle_at_once(now, request(2)).expect("legal").len(), 1);
     shell.handle_at_once(now, back()).expect("legal");
     assert_eq!(shell.at_once, 3);
+}
+
+/// And so is the usual life of a full pool.
+#[test]
+fn a_request_that_waits_is_served_by_the_next_check_in() {
+    let mut shell = Shell::new(PoolOptions::default().with_max_pool_size(1));
+    let now = Instant::ORIGIN;
+    let id = ConnId::from_parts(1, 0);
+    let request = |number| Input::CheckOutRequested {
+        id: WaiterId(number),
+        waiter: number,
+        deadline: None,
+        purpose: Purpose::Other,
+    };
+    shell.handle_at_once(now, Input::Ready).expect("legal");
+    shell.handle_at_once(now, request(1)).expect("legal");
+    shell.handle_at_once(now, Input::EstablishSucceeded { id, conn: 1 }).expect("legal");
+    shell.handle_at_once(now, request(2)).expect("legal");
+    let back = Input::CheckedIn { id, conn: 1, health: Health::Healthy };
+    let delivered = shell.handle_at_once(now, back).expect("legal");
+    assert_eq!(delivered, [Action::Deliver { waiter: 2, outcome: Ok((id, 1)) }]);
+    assert_eq!(shell.at_once, 2);
 }

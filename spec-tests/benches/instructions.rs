@@ -68,6 +68,12 @@ const SCENES: &[Scene] = &[
     ("the same, not looked at: pair, cenote-tokio", 10_000, None, |n| on_tokio::<false>(n)),
     ("pair with a socket through cenote-mio", 10_000, Some(670), |n| on_mio::<true>(n)),
     ("the same, not looked at: pair, cenote-mio", 10_000, None, |n| on_mio::<false>(n)),
+    ("pair of 64 tasks over 8 connections", 12_800, Some(1_740), |n| {
+        workload::share_on_tokio(untimed().with_max_pool_size(8), 64, n);
+    }),
+    ("pair of 64 tasks over 8 connections, timed", 12_800, Some(2_180), |n| {
+        workload::share_on_tokio(timed().with_max_pool_size(8), 64, n);
+    }),
     ("enqueue one of 1,000", 1_000, None, |n| enqueue(n)),
     ("enqueue one of 10,000", 10_000, None, |n| enqueue(n)),
     ("enqueue one of 100,000", 100_000, None, |n| enqueue(n)),

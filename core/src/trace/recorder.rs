@@ -3,9 +3,7 @@
 use core::fmt;
 use core::ops::Deref;
 
-use crate::pool::{
-    ActionSink, ConnId, Input, Instant, Misuse, PoolState, PoolTypes, Purpose, WaiterId,
-};
+use crate::pool::{ActionSink, ConnId, Input, Instant, Misuse, PoolState, PoolTypes};
 
 use super::cause::TraceCause;
 use super::chunk::Chunk;
@@ -166,30 +164,11 @@ where
         self.recording.end_journal();
     }
 
-    /// [`PoolState::check_out_at_once`]; `None` while anything is recorded.
+    /// The pool, for inputs that are [handled at once](PoolState::check_out_at_once); `None` while anything is
+    /// recorded.
     #[inline(always)]
-    pub fn check_out_at_once(
-        &mut self,
-        now: Instant,
-        id: WaiterId,
-        purpose: Purpose,
-    ) -> Option<(ConnId, S::Conn)> {
-        if self.is_recording() { None } else { self.pool.check_out_at_once(now, id, purpose) }
-    }
-
-    /// [`PoolState::check_in_at_once`]; fails while anything is recorded.
-    ///
-    /// # Errors
-    ///
-    /// The payload, for [`handle`](Self::handle).
-    #[inline(always)]
-    pub fn check_in_at_once(
-        &mut self,
-        now: Instant,
-        id: ConnId,
-        conn: S::Conn,
-    ) -> Result<(), S::Conn> {
-        if self.is_recording() { Err(conn) } else { self.pool.check_in_at_once(now, id, conn) }
+    pub fn unrecorded(&mut self) -> Option<&mut PoolState<S>> {
+        if self.is_recording() { None } else { Some(&mut self.pool) }
     }
 
     /// [`PoolState::next_available`], which is not recorded.

@@ -17,7 +17,7 @@ use cenote_core::trace::Recorder;
 pub use callgrind::instructions_of;
 pub use on_mio::WarmOnMio;
 pub use on_socket::OnSocket;
-pub use on_tokio::{Numbers, WarmOnTokio};
+pub use on_tokio::{Numbers, WarmOnTokio, share_on_tokio};
 
 /// A shell with payloads as small as a real one's: a slot number each.
 #[derive(Clone, Copy, Debug)]

@@ -7,6 +7,7 @@ use cenote_core::error::ConnectionError;
 use cenote_core::pool::PoolOptions;
 use cenote_tokio::{Builder, Connector, HandshakeReporter, Pool, Target, Tokio};
 use tokio::runtime::{self, Runtime};
+use tokio::task::{JoinSet, yield_now};
 
 /// Connections are numbers.
 #[derive(Debug)]
@@ -60,6 +61,30 @@ impl WarmOnTokio {
     fn built(build: impl FnOnce(Builder<Numbers>) -> Builder<Numbers>) -> Self {
         Self::start(build(Builder::new("localhost".parse().expect("an address"), Numbers)))
     }
+}
+
+/// Has `tasks` tasks on one thread check out and in, `n` times together; each yields while it has a
+/// connection.
+///
+/// # Panics
+///
+/// With options that contradict each other.
+pub fn share_on_tokio(options: PoolOptions, tasks: u64, n: u64) {
+    let warm = WarmOnTokio::new(options, false);
+    warm.runtime.block_on(async {
+        let mut all = JoinSet::new();
+        for _ in 0..tasks {
+            let pool = warm.pool.clone();
+            all.spawn(async move {
+                for _ in 0..n / tasks {
+                    let connection = pool.check_out().await.expect("a connection");
+                    yield_now().await;
+                    drop(connection);
+                }
+            });
+        }
+        all.join_all().await;
+    });
 }
 
 impl<K: Connector<Tokio>> WarmOnTokio<K> {

@@ -7,24 +7,18 @@ use std::panic::Location;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use cenote_core::error::{PoolError, Wait, WaitLimit};
-use cenote_core::pool::{Health, Input, Purpose, WaiterId};
+use cenote_core::pool::{Health, Input, Purpose};
 
 use super::driver::{InnerGuard, PoolDriver};
 use super::guard::PooledConnection;
-use super::inner::{WaiterEntry, WaiterSlot};
+use super::waiters::{WaiterKey, WaiterSlot};
 use crate::connection::Connector;
 use crate::runtime::Runtime;
 use crate::trace::PanicGuard;
 use crate::wake_list::WakeList;
-
-/// The slot in which a check-out waits, and its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct WaiterKey {
-    pub(super) slot: usize,
-    pub(super) id: WaiterId,
-}
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// The answer to a check-out that `caller` had to wait for, as [`guard`](Self::guard) returns it. `None` while
@@ -37,41 +31,41 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     pub fn take_answer(
         self: &Arc<Self>,
         key: WaiterKey,
-        deadline: Option<std::time::Instant>,
+        deadline: Option<Instant>,
         caller: &'static Location<'static>,
         on_waiting: impl FnOnce(&mut R::Waiter) -> Option<R::Waiter>,
     ) -> Option<Result<PooledConnection<R, K>, PoolError>> {
         let mut inner = self.lock();
-        if let WaiterSlot::Waiting(waiter) = &mut inner.waiters[key.slot].slot {
+        if let Some(WaiterSlot::Waiting(waiter)) = inner.waiters.get_mut(key.slot) {
             // Possibly the last waker of a task, whose drop may use this pool.
             let old = on_waiting(waiter);
             drop(inner);
             drop(old);
             return None;
         }
-        let WaiterEntry { slot, since } = inner.waiters.remove(key.slot);
-        let timeout = inner.state.options().wait_queue_timeout;
+        let slot = inner.waiters.remove(key.slot);
         drop(inner);
-        let wait = || {
-            let after = |deadline| self.instant(deadline).saturating_since(since);
-            let timeout = timeout.filter(|limit| !limit.is_zero());
-            let by_option = timeout.map(WaitLimit::WaitQueueTimeout);
-            let limit = deadline.map(after).map(WaitLimit::Deadline).or(by_option);
-            Wait { waited: self.now().saturating_since(since), limit }
+        let Some(WaiterSlot::Answered(result)) = slot else {
+            unreachable!("an answer is taken once, and by the caller that waits for it")
         };
-        match slot {
-            WaiterSlot::Answered(result) => Some(self.guard_after(result, wait, caller)),
-            WaiterSlot::Waiting(_) | WaiterSlot::Vacant => {
-                unreachable!("it was answered under the same lock")
-            }
-        }
+        Some(self.guard_after(result, || self.wait(key, deadline), caller))
+    }
+
+    /// How long a check-out has waited, and what limits that.
+    #[cold]
+    fn wait(&self, key: WaiterKey, deadline: Option<Instant>) -> Wait {
+        let after = |deadline: Instant| deadline.saturating_duration_since(key.since);
+        let timeout = self.options().wait_queue_timeout.filter(|limit| !limit.is_zero());
+        let by_option = timeout.map(WaitLimit::WaitQueueTimeout);
+        let limit = deadline.map(after).map(WaitLimit::Deadline).or(by_option);
+        Wait { waited: after(R::now()), limit }
     }
 
     /// The caller stops waiting. A connection that was already delivered to it returns to the pool,
     /// healthy.
     pub fn abandon(self: &Arc<Self>, key: WaiterKey) {
         let mut inner = self.lock();
-        match inner.waiters.get_mut(key.slot).map(|entry| &mut entry.slot) {
+        match inner.waiters.get_mut(key.slot) {
             // Of the parent, in a child process.
             None => {}
             Some(slot @ (WaiterSlot::Waiting(_) | WaiterSlot::Vacant)) => {
@@ -81,10 +75,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
                 drop(waiter);
             }
             Some(WaiterSlot::Answered(_)) => {
-                let entry = inner.waiters.remove(key.slot);
-                if let WaiterSlot::Answered(Ok((id, conn))) = entry.slot {
+                if let Some(WaiterSlot::Answered(Ok(conn))) = inner.waiters.remove(key.slot) {
                     let health = Health::Healthy;
-                    self.feed_locked(inner, Input::CheckedIn { id, conn, health });
+                    self.feed_locked(inner, Input::CheckedIn { id: conn.id, conn, health });
                 }
             }
         }
@@ -98,7 +91,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let input = Input::CheckOutCancelled { id: key.id };
         inner.handle(context.now, input, context.wants_events, &mut wakes);
         // If its time was over, the machine answered that instead of the cancellation.
-        drop(inner.waiters.try_remove(key.slot));
+        drop(inner.waiters.remove(key.slot));
         panic_guard.defuse();
         self.release_and_run(inner, context, wakes);
     }
@@ -123,7 +116,7 @@ pub(crate) enum Until {
     /// `timeoutMS` of its pool, from its first poll on.
     Timeout,
     /// The caller's deadline; `None` leaves it to `waitQueueTimeoutMS`.
-    Deadline(Option<std::time::Instant>),
+    Deadline(Option<Instant>),
 }
 
 enum Stage {
@@ -143,7 +136,7 @@ impl<'a, R: Runtime<Waiter = Waker>, K: Connector<R>> CheckOut<'a, R, K> {
     }
 
     /// The deadline of a check-out that begins now, or of one that waits.
-    fn deadline(&self) -> Option<std::time::Instant> {
+    fn deadline(&self) -> Option<Instant> {
         match self.until {
             Until::Timeout => self.driver.end_of_operation(),
             Until::Deadline(deadline) => deadline,
@@ -160,11 +153,11 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for CheckOut<'_, R, K> 
     type Output = Result<PooledConnection<R, K>, PoolError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let deadline = self.deadline();
         match self.stage {
             // A task whose check-outs are all served at once has to yield now and then, or a timeout around
             // it would never be looked at.
             Stage::New => R::poll_cooperatively(cx, |waker| {
+                let deadline = self.deadline();
                 let answer = self.driver.request(deadline, self.purpose, || waker.clone());
                 match answer {
                     Ok(result) => {
@@ -179,7 +172,7 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for CheckOut<'_, R, K> 
                 }
             }),
             Stage::Waiting(key) => {
-                let answer = self.driver.take_answer(key, deadline, self.caller, |waker| {
+                let answer = self.driver.take_answer(key, self.deadline(), self.caller, |waker| {
                     let is_same = waker.will_wake(cx.waker());
                     (!is_same).then(|| mem::replace(waker, cx.waker().clone()))
                 });

@@ -1,13 +1,10 @@
 //! Takes the machine's actions, under the lock.
 
-use std::mem;
-
 use cenote_core::outbox::Outbox;
 use cenote_core::pool::{Action, ActionSink, CheckOutError};
-use slab::Slab;
 
-use super::inner::{WaiterEntry, WaiterSlot};
 use super::types::{CheckOutResult, Types};
+use super::waiters::Waiters;
 use crate::connection::Connector;
 use crate::event::Notification;
 use crate::runtime::Runtime;
@@ -94,11 +91,11 @@ impl<R: Runtime, K: Connector<R>> Pending<R, K> {
 /// The sink of one input: answers go into their slots, everything else waits.
 pub(super) struct ActionCollector<'a, R: Runtime, K: Connector<R>> {
     pub(super) pending: &'a mut Pending<R, K>,
-    pub(super) waiters: &'a mut Slab<WaiterEntry<R, K>>,
+    pub(super) waiters: &'a mut Waiters<R, K>,
     pub(super) wakes: &'a mut WakeList<R::Waiter>,
     pub(super) wants_events: bool,
     /// The slot of the caller that is checking out, and the answer if there is one at once.
-    pub(super) caller: Option<usize>,
+    pub(super) caller: Option<u32>,
     pub(super) answer: Option<CheckOutResult<R, K>>,
 }
 
@@ -107,9 +104,11 @@ impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for ActionCollector<'_
     fn act(&mut self, action: Action<Types<R, K>>) {
         match action {
             Action::Deliver { waiter, outcome } if self.caller == Some(waiter) => {
-                self.answer = Some(outcome);
+                self.answer = Some(outcome.map(|(_, conn)| conn));
             }
-            Action::Deliver { waiter, outcome } => self.deliver(waiter, outcome),
+            Action::Deliver { waiter, outcome } => {
+                self.deliver(waiter, outcome.map(|(_, conn)| conn));
+            }
             Action::StartEstablish { .. }
             | Action::AbortEstablish { .. }
             | Action::StartDrain { .. }
@@ -130,7 +129,7 @@ impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for ActionCollector<'_
 
 impl<R: Runtime, K: Connector<R>> ActionCollector<'_, R, K> {
     #[inline(never)]
-    fn deliver(&mut self, slot: usize, outcome: CheckOutResult<R, K>) {
+    fn deliver(&mut self, slot: u32, outcome: CheckOutResult<R, K>) {
         // A caller that cancelled does not come for an answer.
         if matches!(outcome, Err(CheckOutError::Cancelled)) {
             self.waiters.remove(slot);
@@ -138,8 +137,7 @@ impl<R: Runtime, K: Connector<R>> ActionCollector<'_, R, K> {
         }
         let timed_out = matches!(outcome, Err(CheckOutError::WaitQueueTimeout { .. }));
         self.pending.has_timed_out |= timed_out;
-        let slot = &mut self.waiters[slot].slot;
-        if let WaiterSlot::Waiting(waiter) = mem::replace(slot, WaiterSlot::Answered(outcome)) {
+        if let Some(waiter) = self.waiters.answer(slot, outcome) {
             self.wakes.push(waiter);
         }
     }

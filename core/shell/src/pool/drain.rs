@@ -86,7 +86,7 @@ impl<R: Runtime, K: Connector<R>> Drain<R, K> {
         let interrupt = Arc::new(Interrupt::new(connector.interrupter(&connection)));
         driver.add_interrupt(id, Arc::clone(&interrupt));
         let connection = ForkGuarded::new(connection);
-        Ok(Box::new(PooledSocket::new(connection, interrupt)))
+        Ok(Box::new(PooledSocket::new(id, connection, interrupt)))
     }
 
     fn fail(&mut self, cause: ConnectionError) {

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
+use std::thread;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
@@ -17,11 +18,11 @@ use cenote_core::pool::{
     Action, ConnId, Health, Input, Instant, InvalidOptions, PoolOptions, Purpose, Snapshot,
 };
 
-use super::check_out::WaiterKey;
 use super::guard::PooledConnection;
-use super::inner::{CheckOutArgs, ConnectionTask, PoolInner, TaskKey, WaiterSlot};
+use super::inner::{CheckOutArgs, ConnectionTask, PoolInner, TaskKey};
 use super::runtime_handle::RuntimeHandle;
 use super::types::{CheckOutResult, PooledSocket, Types};
+use super::waiters::WaiterKey;
 use super::{drain, establish};
 use crate::connection::Connector;
 use crate::event::{Notification, Subscribers};
@@ -214,33 +215,79 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
+        if !self.handles_at_once(&inner) {
+            panic_guard.defuse();
+            return self.request_by_input(inner, deadline, purpose, waiter);
+        }
         if let Some(delivered) = self.check_out_at_once(&mut inner, purpose) {
             panic_guard.defuse();
             Self::release_at_once(inner);
             return Ok(Ok(delivered));
         }
+        panic_guard.defuse();
+        self.request_in_turn(inner, deadline, purpose, waiter)
+    }
+
+    /// A [request](Self::request) that no available connection serves, so that it probably has to wait.
+    #[inline(never)]
+    fn request_in_turn(
+        self: &Arc<Self>,
+        inner: InnerGuard<'_, R, K>,
+        deadline: Option<std::time::Instant>,
+        purpose: Purpose,
+        waiter: impl FnOnce() -> R::Waiter,
+    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
+        let since = R::now();
+        let is_timed = deadline.is_some() || inner.state.needs_now();
+        let now = if is_timed { self.instant(since) } else { inner.state.now() };
+        let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
+        let enqueued = inner.enqueue_at_once(now, since, args);
+        panic_guard.defuse();
+        let Some((key, limit)) = enqueued else {
+            return self.request_by_input(inner, deadline, purpose, waiter);
+        };
+        let parked = inner.waiters.park(key, waiter);
+        let timer = limit.and_then(|limit| inner.arm_at(limit));
+        Self::release_and_wake(inner, timer);
+        Err(self.waiting(key, parked))
+    }
+
+    /// A [request](Self::request) that is fed to the machine as an input.
+    #[inline(never)]
+    fn request_by_input(
+        self: &Arc<Self>,
+        inner: InnerGuard<'_, R, K>,
+        deadline: Option<std::time::Instant>,
+        purpose: Purpose,
+        waiter: impl FnOnce() -> R::Waiter,
+    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
         let context = self.context(&inner, deadline.is_some()).of_use();
         let mut wakes = WakeList::default();
-        let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
         self.close_broken(&mut inner, context, &mut wakes);
-        let is_read = context.is_timed || context.wants_events;
-        let clock = || if is_read { context.now } else { self.now() };
-        let answer = inner.check_out(context.now, args, clock, context.wants_events, &mut wakes);
+        let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
+        let answer = inner.check_out(context.now, args, R::now, context.wants_events, &mut wakes);
         panic_guard.defuse();
         let Err(key) = answer else {
             self.release_and_run(inner, context, wakes);
             return answer;
         };
-        // The machine has the check-out by now, also if a foreign waker panics while it is cloned.
-        let panicked = catch_unwind(AssertUnwindSafe(|| {
-            inner.waiters[key.slot].slot = WaiterSlot::Waiting(waiter());
-        }));
+        let parked = inner.waiters.park(key, waiter);
         self.release_and_run(inner, context, wakes);
-        if let Err(panic) = panicked {
+        Err(self.waiting(key, parked))
+    }
+
+    /// The key of a caller that waits, unless a foreign waker panicked while it was cloned: the machine has the
+    /// check-out by then.
+    fn waiting(self: &Arc<Self>, key: WaiterKey, parked: thread::Result<()>) -> WaiterKey {
+        if let Err(panic) = parked {
             self.abandon(key);
             resume_unwind(panic);
         }
-        Err(key)
+        key
     }
 
     /// Checks a connection in that cannot be used as it is.
@@ -248,84 +295,99 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     #[inline(never)]
     pub(super) fn check_in_unfit(
         self: &Arc<Self>,
-        id: ConnId,
         conn: Box<PooledSocket<R, K>>,
         cause: ConnectionError,
     ) {
         let health = self.health(&conn, cause);
-        self.check_in(id, conn, health);
-    }
-
-    /// Checks a connection in.
-    pub(super) fn check_in(
-        self: &Arc<Self>,
-        id: ConnId,
-        conn: Box<PooledSocket<R, K>>,
-        health: Health<ConnectionError>,
-    ) {
-        let panic_guard = PanicGuard::new(&**self);
-        self.check_in_locked(self.lock(), panic_guard, id, conn, health);
+        self.check_in_by_input(self.lock(), conn, health);
     }
 
     /// Checks a connection in that can be used again.
     #[inline(always)]
-    pub(super) fn check_in_healthy(self: &Arc<Self>, id: ConnId, conn: Box<PooledSocket<R, K>>) {
+    pub(super) fn check_in_healthy(self: &Arc<Self>, conn: Box<PooledSocket<R, K>>) {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
-        let outcome = match self.now_at_once(&inner) {
-            Some(now) => inner.state.check_in_at_once(now, id, conn),
-            None => Err(conn),
-        };
+        if !self.handles_at_once(&inner) {
+            panic_guard.defuse();
+            return self.check_in_by_input(inner, conn, Health::Healthy);
+        }
+        let now = self.now_at_once(&inner);
+        let outcome = inner.check_in_at_once(now, conn);
+        panic_guard.defuse();
         match outcome {
-            Ok(()) => {
-                panic_guard.defuse();
-                Self::release_at_once(inner);
-            }
-            Err(conn) => self.check_in_locked(inner, panic_guard, id, conn, Health::Healthy),
+            Ok(()) => Self::release_at_once(inner),
+            Err(conn) => self.hand_over(inner, conn),
         }
     }
 
+    /// Checks a connection in that can be used again, and for which a request probably waits.
     #[inline(never)]
-    fn check_in_locked(
+    fn hand_over(self: &Arc<Self>, inner: InnerGuard<'_, R, K>, conn: Box<PooledSocket<R, K>>) {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
+        let now = if inner.state.needs_now() { self.now() } else { inner.state.now() };
+        let outcome = inner.hand_over_at_once(now, conn);
+        panic_guard.defuse();
+        match outcome {
+            Ok(waiter) => {
+                Self::release_at_once(inner);
+                waiter.into_iter().for_each(Self::wake);
+            }
+            Err(conn) => self.check_in_by_input(inner, conn, Health::Healthy),
+        }
+    }
+
+    /// Checks a connection in, by an input that is fed to the machine.
+    #[inline(never)]
+    fn check_in_by_input(
         self: &Arc<Self>,
-        mut inner: InnerGuard<'_, R, K>,
-        panic_guard: PanicGuard<'_, Self>,
-        id: ConnId,
+        inner: InnerGuard<'_, R, K>,
         conn: Box<PooledSocket<R, K>>,
         health: Health<ConnectionError>,
     ) {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
         let context = self.context(&inner, false).of_use();
         let mut wakes = WakeList::default();
-        let input = Input::CheckedIn { id, conn, health };
+        let input = Input::CheckedIn { id: conn.id, conn, health };
         inner.handle(context.now, input, context.wants_events, &mut wakes);
         panic_guard.defuse();
         self.release_and_run(inner, context, wakes);
     }
 
-    /// Most check-outs and check-ins end here: nothing follows from them.
+    /// Most check-outs end here: nothing follows from them.
     #[inline(always)]
     fn check_out_at_once(
         &self,
         inner: &mut PoolInner<R, K>,
         purpose: Purpose,
-    ) -> Option<(ConnId, Box<PooledSocket<R, K>>)> {
-        let now = self.now_at_once(inner)?;
+    ) -> Option<Box<PooledSocket<R, K>>> {
+        let now = self.now_at_once(inner);
         if self.is_next_broken(inner) { None } else { inner.check_out_at_once(now, purpose) }
     }
 
-    /// The time for an input that is handled at once; `None` if its events are wanted, or it is recorded.
+    /// Whether inputs are handled at once where that is possible: no events of them are wanted, and they are
+    /// not recorded.
     #[inline(always)]
-    fn now_at_once(&self, inner: &PoolInner<R, K>) -> Option<Instant> {
-        if self.subscribers.want_events() || inner.state.is_recording() {
-            return None;
-        }
-        Some(if inner.state.needs_now_at_once() { self.now() } else { inner.state.now() })
+    fn handles_at_once(&self, inner: &PoolInner<R, K>) -> bool {
+        !self.subscribers.want_events() && !inner.state.is_recording()
+    }
+
+    /// The time for an input that is handled at once while no request waits.
+    #[inline(always)]
+    fn now_at_once(&self, inner: &PoolInner<R, K>) -> Instant {
+        if inner.state.needs_now_at_once() { self.now() } else { inner.state.now() }
     }
 
     #[inline(always)]
     fn release_at_once(mut inner: InnerGuard<'_, R, K>) {
         let is_timed = inner.state.needs_now_at_once();
-        let timer = if is_timed { inner.arm_after_use() } else { None };
+        let timer = if is_timed { inner.arm_at_once() } else { None };
+        Self::release_and_wake(inner, timer);
+    }
+
+    #[inline(always)]
+    fn release_and_wake(inner: InnerGuard<'_, R, K>, timer: Option<Waker>) {
         drop(inner);
         if let Some(timer) = timer {
             timer.wake();
@@ -416,7 +478,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         if wakes.is_empty() && timer.is_none() {
             mem::forget((wakes, timer));
         } else {
-            Self::wake(wakes, timer);
+            Self::wake_all(wakes, timer);
         }
         if let Some(work) = work {
             let _here = self.enter();
@@ -434,10 +496,14 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 
     #[inline(never)]
-    fn wake(wakes: WakeList<R::Waiter>, timer: Option<Waker>) {
-        // A waker of a foreign executor that panics must not keep the other callers waiting.
-        wakes.wake(|waiter| drop(catch_unwind(AssertUnwindSafe(|| R::wake(waiter)))));
+    fn wake_all(wakes: WakeList<R::Waiter>, timer: Option<Waker>) {
+        wakes.wake(Self::wake);
         timer.into_iter().for_each(Waker::wake);
+    }
+
+    /// A waker of a foreign executor that panics must not keep the other callers waiting, nor end a check-in.
+    fn wake(waiter: R::Waiter) {
+        let _ = catch_unwind(AssertUnwindSafe(|| R::wake(waiter)));
     }
 
     fn enter(self: &Arc<Self>) -> Option<ReentrancyGuard> {
@@ -633,7 +699,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         caller: &'static Location<'static>,
     ) -> Result<PooledConnection<R, K>, PoolError> {
         match result {
-            Ok((id, socket)) => Ok(PooledConnection::new(Arc::clone(self), id, socket, caller)),
+            Ok(socket) => Ok(PooledConnection::new(Arc::clone(self), socket, caller)),
             Err(error) => Err(PoolError::new(Arc::clone(&self.address), error).with_wait(wait())),
         }
     }

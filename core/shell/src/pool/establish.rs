@@ -93,7 +93,7 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
         let interrupt = Arc::new(Interrupt::new(interrupter));
         self.driver.add_interrupt(self.key.id, Arc::clone(&interrupt));
         let connection = ForkGuarded::new(connection);
-        let conn = Box::new(PooledSocket::new(connection, interrupt));
+        let conn = Box::new(PooledSocket::new(self.key.id, connection, interrupt));
         self.driver.feed(Input::EstablishSucceeded { id: self.key.id, conn });
     }
 

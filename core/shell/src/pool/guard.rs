@@ -1,5 +1,6 @@
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::Arc;
@@ -38,12 +39,10 @@ use crate::runtime::Runtime;
 /// # }
 /// ```
 pub struct PooledConnection<R: Runtime, K: Connector<R>> {
+    // Two words, returned in registers.
     driver: Arc<PoolDriver<R, K>>,
-    id: ConnId,
     /// There until the guard is dropped.
     socket: Option<Box<PooledSocket<R, K>>>,
-    /// Whether the leak detector knows where it was checked out.
-    is_tracked: bool,
 }
 
 /// The parts of a guard, for shells with operations of their own.
@@ -63,37 +62,38 @@ pub struct GuardParts<'c, R: Runtime, K: Connector<R>> {
 impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
     pub(super) fn new(
         driver: Arc<PoolDriver<R, K>>,
-        id: ConnId,
-        socket: Box<PooledSocket<R, K>>,
+        mut socket: Box<PooledSocket<R, K>>,
         caller: &'static Location<'static>,
     ) -> Self {
-        let is_tracked = driver.leak_detector().note(id, caller);
-        Self { driver, id, socket: Some(socket), is_tracked }
+        if driver.leak_detector().note(socket.id, caller) {
+            socket.is_tracked = true;
+        }
+        Self { driver, socket: Some(socket) }
     }
 
     /// The connection's number, as in events: 1, 2, 3, …
     #[must_use]
     pub fn id(&self) -> u64 {
-        self.id.number()
+        self.socket().id.number()
     }
 
     /// The service at the other end, behind a load balancer.
     #[must_use]
     pub fn service_id(&self) -> Option<ServiceId> {
-        self.driver.lock().state.service_of(self.id)
+        self.driver.lock().state.service_of(self.socket().id)
     }
 
     /// Whether the pool was cleared since the connection was made. An error on a stale connection says
     /// nothing about the server as it is now.
     #[must_use]
     pub fn is_stale(&self) -> bool {
-        self.driver.lock().state.is_stale(self.id)
+        self.driver.lock().state.is_stale(self.socket().id)
     }
 
     /// Marks the connection as broken: it is closed when it is checked in, even if only a late reply is due on it.
     /// The first error counts; each is shown to [`Builder::on_failure`](crate::builder::Builder::on_failure).
     pub fn mark_errored(&mut self, error: ConnectionError) {
-        self.driver.show_failure(self.id, &error);
+        self.driver.show_failure(self.socket().id, &error);
         let socket = self.socket_mut();
         socket.is_marked = true;
         socket.error.get_or_insert(error);
@@ -108,7 +108,7 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
         let error = CommandError::from_reply(&reply);
         if let Some(error) = error.filter(|error| error.part == ReplyPart::WriteConcern) {
             let error = ConnectionError::command(Stage::Operation, error);
-            self.driver.show_failure(self.id, &error);
+            self.driver.show_failure(self.socket().id, &error);
         }
         reply
     }
@@ -124,7 +124,7 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
     /// wait-queue timeout. Does nothing to a connection that was inherited through a fork.
     pub fn set_purpose(&mut self, purpose: Purpose) {
         if self.check_process().is_ok() {
-            self.driver.feed(Input::Repurposed { id: self.id, purpose });
+            self.driver.feed(Input::Repurposed { id: self.socket().id, purpose });
         }
     }
 
@@ -158,10 +158,17 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
 
     /// The guard's parts, borrowed each by itself.
     pub fn parts(&mut self) -> GuardParts<'_, R, K> {
-        let Self { driver, id, socket, is_tracked: _ } = self;
+        let Self { driver, socket } = self;
         let Some(socket) = socket else { unreachable!("it is there until the guard is dropped") };
-        let PooledSocket { connection, interrupt, error, is_unfinished, is_marked: _ } =
-            &mut **socket;
+        let PooledSocket {
+            id,
+            connection,
+            interrupt,
+            error,
+            is_unfinished,
+            is_marked: _,
+            is_tracked: _,
+        } = &mut **socket;
         GuardParts { driver, id: *id, connection, interrupt, error, is_unfinished }
     }
 
@@ -236,7 +243,7 @@ impl<R: Runtime, K: Connector<R>> PooledConnection<R, K> {
             return Err(InterruptedError::new(Arc::clone(driver.address())).into());
         }
         // An earlier operation that did not end is not made good by this one.
-        let was_unfinished = std::mem::replace(is_unfinished, true);
+        let was_unfinished = mem::replace(is_unfinished, true);
         let outcome = operation(connection);
         *is_unfinished = was_unfinished;
         conclude(driver, id, interrupt, error, outcome)
@@ -335,8 +342,8 @@ impl<R: Runtime, K: Connector<R>> DerefMut for PooledConnection<R, K> {
 impl<R: Runtime, K: Connector<R>> Drop for PooledConnection<R, K> {
     fn drop(&mut self) {
         let Some(mut conn) = self.socket.take() else { return };
-        if self.is_tracked {
-            self.driver.leak_detector().forget(self.id);
+        if mem::take(&mut conn.is_tracked) {
+            self.driver.leak_detector().forget(conn.id);
         }
         let interrupted = || {
             let text = "interrupted by the pool";
@@ -350,8 +357,8 @@ impl<R: Runtime, K: Connector<R>> Drop for PooledConnection<R, K> {
         let error = error.or_else(|| self.driver.fault(&conn.connection));
         match error {
             // Apart, because nearly every check-in is one of these.
-            None => self.driver.check_in_healthy(self.id, conn),
-            Some(cause) => self.driver.check_in_unfit(self.id, conn, cause),
+            None => self.driver.check_in_healthy(conn),
+            Some(cause) => self.driver.check_in_unfit(conn, cause),
         }
     }
 }

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use cenote_core::outbox::Outbox;
 use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId};
-use slab::Slab;
 
-use super::check_out::WaiterKey;
 use super::collector::{ActionCollector, Pending};
 use super::timer::TimerState;
 use super::types::{CheckOutResult, PooledSocket, Types};
+use super::waiters::{WaiterKey, Waiters};
 use crate::connection::Connector;
 use crate::event::Notification;
 use crate::interrupt::Interrupt;
@@ -23,7 +22,7 @@ pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
     pub(super) state: RecordedPool<Types<R, K>>,
     /// The number of the last check-out.
     check_outs: u64,
-    pub(super) waiters: Slab<WaiterEntry<R, K>>,
+    pub(super) waiters: Waiters<R, K>,
     pub(super) pending: Pending<R, K>,
     pub(super) timer: TimerState,
     /// The tasks that open connections or read late replies, until they end.
@@ -32,20 +31,6 @@ pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
     pub(super) last_task: u64,
     /// Connections that are open.
     pub(super) interrupts: BTreeMap<ConnId, Arc<Interrupt>>,
-}
-
-/// A check-out that has to wait, and since when.
-pub(super) struct WaiterEntry<R: Runtime, K: Connector<R>> {
-    pub(super) slot: WaiterSlot<R, K>,
-    pub(super) since: Instant,
-}
-
-/// A check-out that waits, or whose answer waits for it.
-pub(super) enum WaiterSlot<R: Runtime, K: Connector<R>> {
-    Waiting(R::Waiter),
-    Answered(CheckOutResult<R, K>),
-    /// There is no caller: not yet, or not any more. The machine is about to hear of the latter.
-    Vacant,
 }
 
 /// A connection, and the number of one of its tasks. A connection may have several tasks at once: one whose result
@@ -84,7 +69,7 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         Self {
             state,
             check_outs: 0,
-            waiters: Slab::new(),
+            waiters: Waiters::new(),
             pending,
             timer: TimerState::default(),
             tasks: BTreeMap::new(),
@@ -146,27 +131,70 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         &mut self,
         now: Instant,
         purpose: Purpose,
-    ) -> Option<(ConnId, Box<PooledSocket<R, K>>)> {
+    ) -> Option<Box<PooledSocket<R, K>>> {
         let id = WaiterId(self.check_outs + 1);
-        let delivered = self.state.check_out_at_once(now, id, purpose)?;
+        let (_, conn) = self.state.unrecorded()?.check_out_at_once(now, id, purpose)?;
         self.check_outs += 1;
-        Some(delivered)
+        Some(conn)
+    }
+
+    /// See [`PoolState::check_in_at_once`](cenote_core::pool::PoolState::check_in_at_once).
+    #[inline(always)]
+    pub(super) fn check_in_at_once(
+        &mut self,
+        now: Instant,
+        conn: Box<PooledSocket<R, K>>,
+    ) -> Result<(), Box<PooledSocket<R, K>>> {
+        match self.state.unrecorded() {
+            Some(pool) => pool.check_in_at_once(now, conn.id, conn),
+            None => Err(conn),
+        }
+    }
+
+    /// See [`PoolState::enqueue_at_once`](cenote_core::pool::PoolState::enqueue_at_once). The caller's waiter has
+    /// to be [parked](Waiters::park).
+    #[inline(always)]
+    pub(super) fn enqueue_at_once(
+        &mut self,
+        now: Instant,
+        since: std::time::Instant,
+        CheckOutArgs { deadline, purpose }: CheckOutArgs,
+    ) -> Option<(WaiterKey, Option<Instant>)> {
+        let (id, slot) = (WaiterId(self.check_outs + 1), self.waiters.next_slot());
+        let pool = self.state.unrecorded()?;
+        let limit = pool.enqueue_at_once(now, id, slot, deadline, purpose).ok()?;
+        self.check_outs += 1;
+        self.waiters.add();
+        Some((WaiterKey { slot, id, since }, limit))
+    }
+
+    /// See [`PoolState::hand_over_at_once`](cenote_core::pool::PoolState::hand_over_at_once). Returns what wakes the
+    /// caller that has the connection now.
+    #[inline(always)]
+    pub(super) fn hand_over_at_once(
+        &mut self,
+        now: Instant,
+        conn: Box<PooledSocket<R, K>>,
+    ) -> Result<Option<R::Waiter>, Box<PooledSocket<R, K>>> {
+        let Some(pool) = self.state.unrecorded() else { return Err(conn) };
+        let (slot, conn) = pool.hand_over_at_once(now, conn.id, conn)?;
+        Ok(self.waiters.answer(slot, Ok(conn)))
     }
 
     /// Feeds a check-out. Returns the answer if there is one at once; otherwise the key of a slot, into
-    /// which the caller's waiter has to be put. `clock` is read in that case only.
+    /// which the caller's waiter has to be [parked](Waiters::park). `clock` is read in that case only.
     #[inline(always)]
     pub(super) fn check_out(
         &mut self,
         now: Instant,
         CheckOutArgs { deadline, purpose }: CheckOutArgs,
-        clock: impl FnOnce() -> Instant,
+        clock: impl FnOnce() -> std::time::Instant,
         wants_events: bool,
         wakes: &mut WakeList<R::Waiter>,
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
         self.check_outs += 1;
         let id = WaiterId(self.check_outs);
-        let slot = self.waiters.vacant_key();
+        let slot = self.waiters.next_slot();
         let input = Input::CheckOutRequested { id, waiter: slot, deadline, purpose };
         let mut collector = ActionCollector {
             pending: &mut self.pending,
@@ -182,10 +210,8 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         if let Some(answer) = collector.answer {
             return Ok(answer);
         }
-        let entry = WaiterEntry { slot: WaiterSlot::Vacant, since: clock() };
-        let taken = self.waiters.insert(entry);
-        debug_assert_eq!(taken, slot, "no other caller takes a slot under the same lock");
-        Err(WaiterKey { slot, id })
+        self.waiters.add();
+        Err(WaiterKey { slot, id, since: clock() })
     }
 }
 

@@ -38,12 +38,14 @@ mod timer;
 mod trace;
 mod try_check_out;
 mod types;
+mod waiters;
 mod warm_up;
 
+pub use self::check_out::CheckOut;
 pub(crate) use self::check_out::Until;
-pub use self::check_out::{CheckOut, WaiterKey};
 pub use self::close::CLOSE_GRACE;
 pub use self::driver::PoolDriver;
 pub use self::guard::{GuardParts, PooledConnection};
 pub use self::handle::Pool;
 pub use self::types::{CheckOutResult, PooledSocket, Types};
+pub use self::waiters::WaiterKey;

@@ -45,15 +45,27 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
     #[inline(never)]
     pub(super) fn arm(&mut self) -> Option<Waker> {
         let due = self.state.next_deadline()?.at;
+        self.arm_at(due)
+    }
+
+    /// [`arm`](Self::arm), when an input has added this deadline and no earlier one.
+    #[inline(always)]
+    pub(super) fn arm_at(&mut self, due: Instant) -> Option<Waker> {
         if self.timer.armed.is_some_and(|armed| armed <= due) {
             return None;
         }
         self.timer.armed = Some(due);
         self.timer.waker.take()
     }
-}
 
-impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
+    /// [`arm`](Self::arm), after a check-out or a check-in that was handled at once.
+    #[inline(always)]
+    pub(super) fn arm_at_once(&mut self) -> Option<Waker> {
+        let armed = self.timer.armed;
+        let is_kept = armed.is_some_and(|armed| self.state.keeps_deadline_at_once(armed));
+        if is_kept { None } else { self.arm() }
+    }
+
     /// [`arm`](Self::arm), after a check-out or a check-in.
     #[inline(always)]
     pub(super) fn arm_after_use(&mut self) -> Option<Waker> {

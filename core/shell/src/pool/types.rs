@@ -20,12 +20,13 @@ impl<R: Runtime, K: Connector<R>> PoolTypes for Types<R, K> {
     type Conn = Box<PooledSocket<R, K>>;
     /// The index of the caller's slot in the driver's table of waiters. The slot is taken only if the
     /// check-out has to wait.
-    type Waiter = usize;
+    type Waiter = u32;
     type Cause = ConnectionError;
 }
 
 /// An established connection and what belongs to it. It moves as one pointer.
 pub struct PooledSocket<R: Runtime, K: Connector<R>> {
+    pub(super) id: ConnId,
     pub(super) connection: ForkGuarded<R, K::Connection>,
     pub(super) interrupt: Arc<Interrupt>,
     /// Why it must not be used again, if so.
@@ -34,21 +35,31 @@ pub struct PooledSocket<R: Runtime, K: Connector<R>> {
     pub(super) is_marked: bool,
     /// An operation has begun and not ended: it was dropped, or has panicked, or still runs.
     pub(super) is_unfinished: bool,
+    /// The leak detector knows where it was checked out.
+    pub(super) is_tracked: bool,
 }
 
 impl<R: Runtime, K: Connector<R>> PooledSocket<R, K> {
     pub(super) const fn new(
+        id: ConnId,
         connection: ForkGuarded<R, K::Connection>,
         interrupt: Arc<Interrupt>,
     ) -> Self {
-        Self { connection, interrupt, error: None, is_marked: false, is_unfinished: false }
+        Self {
+            id,
+            connection,
+            interrupt,
+            error: None,
+            is_marked: false,
+            is_unfinished: false,
+            is_tracked: false,
+        }
     }
 }
 
 /// What becomes of a check-out: a connection for [`PoolDriver::guard`](super::PoolDriver::guard), or why
 /// there is none.
-pub type CheckOutResult<R, K> =
-    Result<(ConnId, Box<PooledSocket<R, K>>), CheckOutError<ConnectionError>>;
+pub type CheckOutResult<R, K> = Result<Box<PooledSocket<R, K>>, CheckOutError<ConnectionError>>;
 
 impl<R: Runtime, K: Connector<R>> fmt::Debug for PooledSocket<R, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -262,6 +262,13 @@ impl<C> Connections<C> {
         was
     }
 
+    /// A connection in use is used by another request from now on.
+    #[inline(always)]
+    pub(in crate::pool) fn reuse(&mut self, id: ConnId, since: Instant, purpose: Purpose) {
+        let was = self.start_use(id, since, purpose);
+        self.discount_use(&was);
+    }
+
     /// A connection in use serves another purpose from now on.
     pub(in crate::pool) fn repurpose(&mut self, id: ConnId, to: Purpose) {
         if let ConnState::InUse { purpose, .. } = &mut self.known_mut(id).state {

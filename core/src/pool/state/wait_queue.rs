@@ -49,7 +49,7 @@ impl<W> WaitQueue<W> {
     }
 
     /// Puts a request behind all others. Its id must be the greatest so far.
-    #[inline(never)]
+    #[inline(always)]
     pub(in crate::pool) fn push(&mut self, mut request: Request<W>) {
         let Request { id, deadline, .. } = request;
         assert!(self.entries.back().is_none_or(|last| last.id() < id), "ids increase");
@@ -61,9 +61,23 @@ impl<W> WaitQueue<W> {
                 self.out_of_order.push(Reverse((deadline, id)));
             }
         }
+        // While no deadline is in order, the first one is that of the entry behind the last.
+        let none_is_timed = self.first_timed == self.entries.len();
+        if none_is_timed && !(request.in_order && deadline.is_some()) {
+            self.first_timed += 1;
+        }
+        self.make_room();
         self.entries.push_back(Entry::Waiting(request));
         self.waiting += 1;
-        self.compact();
+    }
+
+    /// A quarter at a time, and not the double: a long queue would waste as much again as it needs.
+    #[inline(always)]
+    fn make_room(&mut self) {
+        let (len, capacity) = (self.entries.len(), self.entries.capacity());
+        if len == capacity {
+            self.entries.reserve_exact((len / 4).max(16));
+        }
     }
 
     /// Puts a request that has been served in vain back into its old place. Its deadline counts as
@@ -81,6 +95,7 @@ impl<W> WaitQueue<W> {
                 self.out_of_order.push(due);
             }
         }
+        self.make_room();
         self.entries.insert(place, Entry::Waiting(request));
         self.waiting += 1;
         if place <= self.first_timed {
@@ -96,8 +111,15 @@ impl<W> WaitQueue<W> {
     }
 
     /// Takes the oldest request.
+    #[inline(always)]
     pub(in crate::pool) fn pop(&mut self) -> Option<Request<W>> {
-        (!self.is_empty()).then(|| self.take(0))
+        let Entry::Waiting(request) = self.entries.pop_front()? else {
+            unreachable!("no tombstone is in front")
+        };
+        self.first_timed = self.first_timed.saturating_sub(1);
+        self.waiting -= 1;
+        self.compact();
+        Some(request)
     }
 
     /// Takes the request of this id, if it waits.
@@ -189,9 +211,27 @@ impl<W> WaitQueue<W> {
         request
     }
 
-    /// Restores what the fields promise after a request came or went. Every entry is passed over
+    /// Restores what the fields promise after a request went or was put back. Every entry is passed over
     /// once in its life, so this costs a constant on average.
+    #[inline(always)]
     fn compact(&mut self) {
+        if self.entries.len() > self.waiting {
+            self.drop_tombstones();
+        }
+        while self.entries.get(self.first_timed).is_some_and(|entry| !entry.is_timed_in_order()) {
+            self.first_timed += 1;
+        }
+        if !self.out_of_order.is_empty() {
+            self.compact_out_of_order();
+        }
+        if self.entries.is_empty() {
+            self.latest = None;
+        }
+    }
+
+    /// Those in front, or all if they are many.
+    #[inline(never)]
+    fn drop_tombstones(&mut self) {
         while self.entries.front().is_some_and(|front| front.request().is_none()) {
             self.entries.pop_front();
             self.first_timed = self.first_timed.saturating_sub(1);
@@ -200,15 +240,9 @@ impl<W> WaitQueue<W> {
             self.entries.retain(|entry| entry.request().is_some());
             self.first_timed = 0;
         }
-        while self.entries.get(self.first_timed).is_some_and(|entry| !entry.is_timed_in_order()) {
-            self.first_timed += 1;
-        }
-        self.compact_out_of_order();
-        if self.entries.is_empty() {
-            self.latest = None;
-        }
     }
 
+    #[inline(never)]
     fn compact_out_of_order(&mut self) {
         while let Some(&Reverse((_, id))) = self.out_of_order.peek() {
             if self.find(id).is_some() {

@@ -1,10 +1,12 @@
-//! The two inputs of every operation where nothing else follows from them: a check-out that an
-//! available connection serves, and the check-in of a healthy connection that no request waits for.
+//! The two inputs of every operation in their usual cases: a check-out that an available connection
+//! serves or that has to wait, and the check-in of a healthy connection that becomes available or
+//! serves the oldest request.
 
 use crate::pool::id::{ConnId, WaiterId};
 use crate::pool::input::Purpose;
 use crate::pool::state::PoolState;
 use crate::pool::state::connections::ConnState;
+use crate::pool::state::request::Request;
 use crate::pool::status::Status;
 use crate::pool::time::Instant;
 use crate::pool::types::PoolTypes;
@@ -25,7 +27,7 @@ impl<S: PoolTypes> PoolState<S> {
         id: WaiterId,
         purpose: Purpose,
     ) -> Option<(ConnId, S::Conn)> {
-        if self.last_waiter >= Some(id) || !self.is_quiet(now) {
+        if self.last_waiter >= Some(id) || !self.queue.is_empty() || !self.is_quiet(now) {
             return None;
         }
         let choice = self.first_choice()?;
@@ -53,12 +55,72 @@ impl<S: PoolTypes> PoolState<S> {
         id: ConnId,
         conn: S::Conn,
     ) -> Result<(), S::Conn> {
-        if !self.is_quiet(now) || self.has_surplus() || !self.is_reusable(id, now) {
+        if !self.queue.is_empty() || !self.is_quiet(now) || !self.is_reusable(id, now) {
             return Err(conn);
         }
         self.now = now;
         self.make_available(id, conn);
         Ok(())
+    }
+
+    /// Decides as [`handle`](Self::handle) does on a `CheckOutRequested`, if the request enters the
+    /// wait queue and that is all that happens: no action follows. Returns when it times out; the shell
+    /// sets its timer to that, if it is set to a later time or not at all.
+    ///
+    /// For shells without subscribers at the moment: no event is emitted. `now` has to be fresh if the
+    /// request has a deadline, or the pool [needs it](Self::needs_now).
+    ///
+    /// # Errors
+    ///
+    /// The waiter, if anything else would happen: feed `handle` with it, at the same time.
+    #[inline(always)]
+    pub fn enqueue_at_once(
+        &mut self,
+        now: Instant,
+        id: WaiterId,
+        waiter: S::Waiter,
+        deadline: Option<Instant>,
+        purpose: Purpose,
+    ) -> Result<Option<Instant>, S::Waiter> {
+        let is_served = self.may_create() || self.first_choice().is_some();
+        let limit = deadline.or_else(|| self.settings.max_wait.map(|max| now.after(max)));
+        let is_due = limit.is_some_and(|limit| limit <= now);
+        let waits = self.last_waiter < Some(id) && !is_served && !is_due;
+        if !waits || !self.is_quiet(now) || self.has_work_for_queue(now) {
+            return Err(waiter);
+        }
+        self.now = now;
+        self.last_waiter = Some(id);
+        let deadline = (limit, deadline.is_some());
+        self.queue.push(Request::new(id, waiter, now, deadline, purpose));
+        Ok(limit)
+    }
+
+    /// Decides as [`handle`](Self::handle) does on a `CheckedIn` with `Healthy`, if the connection
+    /// serves the oldest request and that is all that happens. Its one action would be the `Deliver`
+    /// of what is returned.
+    ///
+    /// For shells without subscribers at the moment: no event is emitted. `now` need not be fresh unless
+    /// the pool [needs it](Self::needs_now).
+    ///
+    /// # Errors
+    ///
+    /// The payload, if no request waits or anything else would happen: feed `handle` with it, at the
+    /// same time.
+    #[inline(always)]
+    pub fn hand_over_at_once(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        conn: S::Conn,
+    ) -> Result<(S::Waiter, S::Conn), S::Conn> {
+        if !self.is_quiet(now) || !self.is_reusable(id, now) || self.has_work_for_queue(now) {
+            return Err(conn);
+        }
+        let Some(Request { waiter, purpose, .. }) = self.queue.pop() else { return Err(conn) };
+        self.now = now;
+        self.connections.reuse(id, now, purpose);
+        Ok((waiter, conn))
     }
 
     /// Whether the time matters to [`check_out_at_once`](Self::check_out_at_once) and
@@ -75,25 +137,40 @@ impl<S: PoolTypes> PoolState<S> {
     /// out takes as long as [`next_deadline`](Self::next_deadline).
     #[inline(always)]
     pub fn keeps_deadline(&self, armed: Instant) -> bool {
-        let soonest = self.settings.shortest_use.map(|limit| self.now.after(limit));
-        soonest.is_none_or(|soonest| armed <= soonest)
+        self.keeps_deadline_at_once(armed)
             && self.queue.is_empty()
             && self.populate_after.is_none()
             && self.pending_responses.next_due().is_none()
     }
 
-    /// Whether no other work follows from an input at this time.
+    /// Whether a timer that is set to `armed`, no later than the deadlines before the last input, may be
+    /// left so, because that input was handled by [`check_out_at_once`](Self::check_out_at_once),
+    /// [`check_in_at_once`](Self::check_in_at_once) or [`hand_over_at_once`](Self::hand_over_at_once).
     #[inline(always)]
-    fn is_quiet(&self, now: Instant) -> bool {
-        self.status == Status::Ready
-            && self.queue.is_empty()
-            && !self.is_below_minimum()
-            && now >= self.now
+    pub fn keeps_deadline_at_once(&self, armed: Instant) -> bool {
+        let soonest = self.settings.shortest_use.map(|limit| self.now.after(limit));
+        soonest.is_none_or(|soonest| armed <= soonest)
     }
 
-    /// Whether a connection is in use and may become available at this time.
+    /// Whether an input at this time is no reason to open connections or to refuse requests.
+    #[inline(always)]
+    fn is_quiet(&self, now: Instant) -> bool {
+        self.status == Status::Ready && !self.is_below_minimum() && now >= self.now
+    }
+
+    /// Whether a request has waited for too long by this time, or may take a connection that is pending
+    /// a response.
+    #[inline(always)]
+    fn has_work_for_queue(&self, now: Instant) -> bool {
+        self.settings.pending_response || self.queue.next_deadline().is_some_and(|due| due < now)
+    }
+
+    /// Whether a connection is in use and may be used again at this time.
     #[inline(always)]
     fn is_reusable(&self, id: ConnId, now: Instant) -> bool {
+        if self.has_surplus() {
+            return false;
+        }
         let Some(connection) = self.connections.get(id) else { return false };
         matches!(connection.state, ConnState::InUse { interrupted: false, .. })
             && !self.outdated(connection)
