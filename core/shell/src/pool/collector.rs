@@ -99,6 +99,25 @@ pub(super) struct ActionCollector<'a, R: Runtime, K: Connector<R>> {
     pub(super) answer: Option<CheckOutResult<R, K>>,
 }
 
+/// The sink of an input that is handled at once, which has no other action than events.
+pub(super) struct EventCollector<'a, R: Runtime, K: Connector<R>, const WANTS_EVENTS: bool>(
+    pub(super) &'a mut Pending<R, K>,
+);
+
+impl<R: Runtime, K: Connector<R>, const WANTS_EVENTS: bool> ActionSink<Types<R, K>>
+    for EventCollector<'_, R, K, WANTS_EVENTS>
+{
+    #[inline(always)]
+    fn act(&mut self, event: Action<Types<R, K>>) {
+        self.0.push(event);
+    }
+
+    #[inline(always)]
+    fn wants_events(&self) -> bool {
+        WANTS_EVENTS
+    }
+}
+
 impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for ActionCollector<'_, R, K> {
     #[inline(always)]
     fn act(&mut self, action: Action<Types<R, K>>) {

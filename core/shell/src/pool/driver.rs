@@ -215,17 +215,44 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
-        if !self.handles_at_once(&inner) {
+        if inner.state.is_recording() {
             panic_guard.defuse();
             return self.request_by_input(inner, deadline, purpose, waiter);
         }
-        if let Some(delivered) = self.check_out_at_once(&mut inner, purpose) {
+        if self.subscribers.want_events() {
+            panic_guard.defuse();
+            return self.request_with_events(inner, deadline, purpose, waiter);
+        }
+        let now = self.now_at_once(&inner);
+        if let Some(conn) = self.check_out_at_once::<false>(&mut inner, now, purpose) {
             panic_guard.defuse();
             Self::release_at_once(inner);
-            return Ok(Ok(delivered));
+            return Ok(Ok(conn));
         }
         panic_guard.defuse();
         self.request_in_turn(inner, deadline, purpose, waiter)
+    }
+
+    /// A [request](Self::request) whose events are wanted.
+    #[inline(never)]
+    fn request_with_events(
+        self: &Arc<Self>,
+        inner: InnerGuard<'_, R, K>,
+        deadline: Option<std::time::Instant>,
+        purpose: Purpose,
+        waiter: impl FnOnce() -> R::Waiter,
+    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
+        let conn = self.check_out_at_once::<true>(&mut inner, self.now(), purpose);
+        panic_guard.defuse();
+        match conn {
+            Some(conn) => {
+                self.release_and_notify(inner);
+                Ok(Ok(conn))
+            }
+            None => self.request_by_input(inner, deadline, purpose, waiter),
+        }
     }
 
     /// A [request](Self::request) that no available connection serves, so that it probably has to wait.
@@ -307,16 +334,37 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     pub(super) fn check_in_healthy(self: &Arc<Self>, conn: Box<PooledSocket<R, K>>) {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
-        if !self.handles_at_once(&inner) {
+        if inner.state.is_recording() {
             panic_guard.defuse();
             return self.check_in_by_input(inner, conn, Health::Healthy);
         }
+        if self.subscribers.want_events() {
+            panic_guard.defuse();
+            return self.check_in_with_events(inner, conn);
+        }
         let now = self.now_at_once(&inner);
-        let outcome = inner.check_in_at_once(now, conn);
+        let outcome = inner.check_in_at_once::<false>(now, conn);
         panic_guard.defuse();
         match outcome {
             Ok(()) => Self::release_at_once(inner),
             Err(conn) => self.hand_over(inner, conn),
+        }
+    }
+
+    /// Checks a connection in that can be used again, when events are wanted.
+    #[inline(never)]
+    fn check_in_with_events(
+        self: &Arc<Self>,
+        inner: InnerGuard<'_, R, K>,
+        conn: Box<PooledSocket<R, K>>,
+    ) {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
+        let outcome = inner.check_in_at_once::<true>(self.now(), conn);
+        panic_guard.defuse();
+        match outcome {
+            Ok(()) => self.release_and_notify(inner),
+            Err(conn) => self.check_in_by_input(inner, conn, Health::Healthy),
         }
     }
 
@@ -357,20 +405,16 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 
     /// Most check-outs end here: nothing follows from them.
     #[inline(always)]
-    fn check_out_at_once(
+    fn check_out_at_once<const WANTS_EVENTS: bool>(
         &self,
         inner: &mut PoolInner<R, K>,
+        now: Instant,
         purpose: Purpose,
     ) -> Option<Box<PooledSocket<R, K>>> {
-        let now = self.now_at_once(inner);
-        if self.is_next_broken(inner) { None } else { inner.check_out_at_once(now, purpose) }
-    }
-
-    /// Whether inputs are handled at once where that is possible: no events of them are wanted, and they are
-    /// not recorded.
-    #[inline(always)]
-    fn handles_at_once(&self, inner: &PoolInner<R, K>) -> bool {
-        !self.subscribers.want_events() && !inner.state.is_recording()
+        if self.is_next_broken(inner) {
+            return None;
+        }
+        inner.check_out_at_once::<WANTS_EVENTS>(now, purpose)
     }
 
     /// The time for an input that is handled at once while no request waits.
@@ -384,6 +428,14 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let is_timed = inner.state.needs_now_at_once();
         let timer = if is_timed { inner.arm_at_once() } else { None };
         Self::release_and_wake(inner, timer);
+    }
+
+    /// [`release_at_once`](Self::release_at_once), after which subscribers are told.
+    #[inline(always)]
+    fn release_and_notify(self: &Arc<Self>, mut inner: InnerGuard<'_, R, K>) {
+        let is_timed = inner.state.needs_now_at_once();
+        let timer = if is_timed { inner.arm_at_once() } else { None };
+        self.release_and_perform(inner, WakeList::default(), timer);
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cenote_core::outbox::Outbox;
 use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status, WaiterId};
 
-use super::collector::{ActionCollector, Pending};
+use super::collector::{ActionCollector, EventCollector, Pending};
 use super::timer::TimerState;
 use super::types::{CheckOutResult, PooledSocket, Types};
 use super::waiters::{WaiterKey, Waiters};
@@ -127,26 +127,29 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
 
     /// See [`PoolState::check_out_at_once`](cenote_core::pool::PoolState::check_out_at_once).
     #[inline(always)]
-    pub(super) fn check_out_at_once(
+    pub(super) fn check_out_at_once<const WANTS_EVENTS: bool>(
         &mut self,
         now: Instant,
         purpose: Purpose,
     ) -> Option<Box<PooledSocket<R, K>>> {
         let id = WaiterId(self.check_outs + 1);
-        let (_, conn) = self.state.unrecorded()?.check_out_at_once(now, id, purpose)?;
+        let mut events = EventCollector::<R, K, WANTS_EVENTS>(&mut self.pending);
+        let pool = self.state.unrecorded()?;
+        let (_, conn) = pool.check_out_at_once(now, id, purpose, &mut events)?;
         self.check_outs += 1;
         Some(conn)
     }
 
     /// See [`PoolState::check_in_at_once`](cenote_core::pool::PoolState::check_in_at_once).
     #[inline(always)]
-    pub(super) fn check_in_at_once(
+    pub(super) fn check_in_at_once<const WANTS_EVENTS: bool>(
         &mut self,
         now: Instant,
         conn: Box<PooledSocket<R, K>>,
     ) -> Result<(), Box<PooledSocket<R, K>>> {
+        let mut events = EventCollector::<R, K, WANTS_EVENTS>(&mut self.pending);
         match self.state.unrecorded() {
-            Some(pool) => pool.check_in_at_once(now, conn.id, conn),
+            Some(pool) => pool.check_in_at_once(now, conn.id, conn, &mut events),
             None => Err(conn),
         }
     }
@@ -162,7 +165,8 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
     ) -> Option<(WaiterKey, Option<Instant>)> {
         let (id, slot) = (WaiterId(self.check_outs + 1), self.waiters.next_slot());
         let pool = self.state.unrecorded()?;
-        let limit = pool.enqueue_at_once(now, id, slot, deadline, purpose).ok()?;
+        let mut events = EventCollector::<R, K, false>(&mut self.pending);
+        let limit = pool.enqueue_at_once(now, id, slot, deadline, purpose, &mut events).ok()?;
         self.check_outs += 1;
         self.waiters.add();
         Some((WaiterKey { slot, id, since }, limit))
@@ -177,7 +181,8 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         conn: Box<PooledSocket<R, K>>,
     ) -> Result<Option<R::Waiter>, Box<PooledSocket<R, K>>> {
         let Some(pool) = self.state.unrecorded() else { return Err(conn) };
-        let (slot, conn) = pool.hand_over_at_once(now, conn.id, conn)?;
+        let mut events = EventCollector::<R, K, false>(&mut self.pending);
+        let (slot, conn) = pool.hand_over_at_once(now, conn.id, conn, &mut events)?;
         Ok(self.waiters.answer(slot, Ok(conn)))
     }
 

@@ -2,8 +2,12 @@
 //! serves or that has to wait, and the check-in of a healthy connection that becomes available or
 //! serves the oldest request.
 
+use core::time::Duration;
+
+use crate::pool::event::Event;
 use crate::pool::id::{ConnId, WaiterId};
 use crate::pool::input::Purpose;
+use crate::pool::sink::{ActionSink, emit};
 use crate::pool::state::PoolState;
 use crate::pool::state::connections::ConnState;
 use crate::pool::state::request::Request;
@@ -16,8 +20,9 @@ impl<S: PoolTypes> PoolState<S> {
     /// available connection serves it and that is all that happens. Its one action would be the
     /// `Deliver` of what is returned.
     ///
-    /// For shells without subscribers at the moment: no event is emitted. It costs less than `handle`,
-    /// because no input and no action is built. `None` says nothing about the request: feed `handle` with it, at the same time.
+    /// `out` gets the events, if it has a use for them, and nothing else. This costs less than `handle`, because
+    /// neither the input nor the action is built. `None` says nothing about the request, and no event was
+    /// emitted: feed `handle` with it, at the same time.
     ///
     /// `now` need not be fresh unless [`needs_now_at_once`](Self::needs_now_at_once).
     #[inline(always)]
@@ -26,6 +31,7 @@ impl<S: PoolTypes> PoolState<S> {
         now: Instant,
         id: WaiterId,
         purpose: Purpose,
+        out: &mut impl ActionSink<S>,
     ) -> Option<(ConnId, S::Conn)> {
         if self.last_waiter >= Some(id) || !self.queue.is_empty() || !self.is_quiet(now) {
             return None;
@@ -36,13 +42,18 @@ impl<S: PoolTypes> PoolState<S> {
             return None;
         }
         self.last_waiter = Some(id);
+        emit(out, || Event::ConnectionCheckOutStarted);
+        emit(out, || Event::ConnectionCheckedOut {
+            connection_id: choice.number(),
+            duration: Duration::ZERO,
+        });
         Some((choice, self.connections.check_out(choice, now, purpose)))
     }
 
     /// Decides as [`handle`](Self::handle) does on a `CheckedIn` with `Healthy`, if the connection
     /// becomes available and that is all that happens: no action follows.
     ///
-    /// For shells without subscribers at the moment: no event is emitted. `now` need not be fresh
+    /// `out` gets the events, if it has a use for them, and nothing else. `now` need not be fresh
     /// unless [`needs_now_at_once`](Self::needs_now_at_once).
     ///
     /// # Errors
@@ -54,11 +65,13 @@ impl<S: PoolTypes> PoolState<S> {
         now: Instant,
         id: ConnId,
         conn: S::Conn,
+        out: &mut impl ActionSink<S>,
     ) -> Result<(), S::Conn> {
         if !self.queue.is_empty() || !self.is_quiet(now) || !self.is_reusable(id, now) {
             return Err(conn);
         }
         self.now = now;
+        emit(out, || Event::ConnectionCheckedIn { connection_id: id.number() });
         self.make_available(id, conn);
         Ok(())
     }
@@ -67,7 +80,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// wait queue and that is all that happens: no action follows. Returns when it times out; the shell
     /// sets its timer to that, if it is set to a later time or not at all.
     ///
-    /// For shells without subscribers at the moment: no event is emitted. `now` has to be fresh if the
+    /// `out` gets the event, if it has a use for it, and nothing else. `now` has to be fresh if the
     /// request has a deadline, or the pool [needs it](Self::needs_now).
     ///
     /// # Errors
@@ -81,6 +94,7 @@ impl<S: PoolTypes> PoolState<S> {
         waiter: S::Waiter,
         deadline: Option<Instant>,
         purpose: Purpose,
+        out: &mut impl ActionSink<S>,
     ) -> Result<Option<Instant>, S::Waiter> {
         let is_served = self.may_create() || self.first_choice().is_some();
         let limit = deadline.or_else(|| self.settings.max_wait.map(|max| now.after(max)));
@@ -91,6 +105,7 @@ impl<S: PoolTypes> PoolState<S> {
         }
         self.now = now;
         self.last_waiter = Some(id);
+        emit(out, || Event::ConnectionCheckOutStarted);
         let deadline = (limit, deadline.is_some());
         self.queue.push(Request::new(id, waiter, now, deadline, purpose));
         Ok(limit)
@@ -100,7 +115,7 @@ impl<S: PoolTypes> PoolState<S> {
     /// serves the oldest request and that is all that happens. Its one action would be the `Deliver`
     /// of what is returned.
     ///
-    /// For shells without subscribers at the moment: no event is emitted. `now` need not be fresh unless
+    /// `out` gets the events, if it has a use for them, and nothing else. `now` need not be fresh unless
     /// the pool [needs it](Self::needs_now).
     ///
     /// # Errors
@@ -113,12 +128,18 @@ impl<S: PoolTypes> PoolState<S> {
         now: Instant,
         id: ConnId,
         conn: S::Conn,
+        out: &mut impl ActionSink<S>,
     ) -> Result<(S::Waiter, S::Conn), S::Conn> {
         if !self.is_quiet(now) || !self.is_reusable(id, now) || self.has_work_for_queue(now) {
             return Err(conn);
         }
-        let Some(Request { waiter, purpose, .. }) = self.queue.pop() else { return Err(conn) };
+        let Some(request) = self.queue.pop() else { return Err(conn) };
+        let Request { waiter, purpose, started, .. } = request;
         self.now = now;
+        let connection_id = id.number();
+        emit(out, || Event::ConnectionCheckedIn { connection_id });
+        let duration = now.saturating_since(started);
+        emit(out, || Event::ConnectionCheckedOut { connection_id, duration });
         self.connections.reuse(id, now, purpose);
         Ok((waiter, conn))
     }
