@@ -10,6 +10,7 @@ use super::scenarios::played_on_shells;
 
 /// Where tests and scenarios drive a shell.
 const PLACES: [&str; 12] = [
+    "core/shell/tests/logging.rs",
     "core/shell/tests/pool/",
     "spec-tests/scenarios/cmap/",
     "spec-tests/scenarios/connection/",
@@ -18,7 +19,6 @@ const PLACES: [&str; 12] = [
     "spec-tests/tests/appended_metadata.rs",
     "spec-tests/tests/client/",
     "spec-tests/tests/fork/",
-    "spec-tests/tests/logging.rs",
     "spec-tests/tests/mio_fork.rs",
     "spec-tests/tests/mio_soak.rs",
     "spec-tests/tests/shells/",

@@ -1,5 +1,5 @@
 //! The times in a trace, for which time has to be virtual. Everything else about traces is tested in
-//! `spec-tests/tests/recording`.
+//! `core/shell/tests/recording`.
 
 use std::fs;
 use std::time::Duration;

@@ -198,7 +198,7 @@ fn with_a_possible_leak(lines: &Lines) {
     let text = "WARN message=Possible connection leak: checked out for leak_detection_threshold \
                 serverHost=db.example.com serverPort=27017 driverConnectionId=1 heldMS=";
     lines.wait_for(|line| {
-        line.starts_with(text) && line.contains(" checkedOutAt=spec-tests/tests/logging.rs:")
+        line.starts_with(text) && line.contains(" checkedOutAt=core/shell/tests/logging.rs:")
     });
     drop(held);
     pool.close();
