@@ -14,7 +14,8 @@ use crate::pool::{
 use super::action::{ActionName, ActionRecord};
 use super::cause::{Cause, CauseKind, CauseLabels, CauseSummary, stage_name};
 use super::encode::{reuse_order_name, status_name};
-use super::fields::{Fields, Found, absent, wrong};
+use super::error::TraceProblem;
+use super::fields::{Fields, Found, absent, shown, wrong};
 use super::traced::Traced;
 
 /// An input: the key behind its time says which. `cause` finds a cause by its number.
@@ -28,13 +29,13 @@ pub(super) fn input(
         cause(number).ok_or_else(|| wrong("e", "names a cause that was not told"))
     };
     Ok(match key {
-        "out" => {
-            let id = WaiterId(fields.number(key)?);
+        b"out" => {
+            let id = WaiterId(fields.number("out")?);
             let (deadline, purpose) = (fields.time_if("d")?, fields.purpose()?);
             Input::CheckOutRequested { id, waiter: id, deadline, purpose }
         }
-        "cancel" => Input::CheckOutCancelled { id: WaiterId(fields.number(key)?) },
-        "in" => {
+        b"cancel" => Input::CheckOutCancelled { id: WaiterId(fields.number("cancel")?) },
+        b"in" => {
             let health = match (fields.get("e"), fields.request_id_if("r")?) {
                 (None, _) => Health::Healthy,
                 (Some(_), None) => Health::Errored(told()?),
@@ -42,33 +43,33 @@ pub(super) fn input(
                     Health::PendingResponse { request_id, cause: told()? }
                 }
             };
-            Input::CheckedIn { id: fields.connection(key)?, conn: (), health }
+            Input::CheckedIn { id: fields.connection("in")?, conn: (), health }
         }
-        "use" => Input::Repurposed { id: fields.connection(key)?, purpose: fields.purpose()? },
-        "hello" => {
-            Input::Handshaken { id: fields.connection(key)?, service: fields.service_if("v")? }
+        b"use" => Input::Repurposed { id: fields.connection("use")?, purpose: fields.purpose()? },
+        b"hello" => {
+            Input::Handshaken { id: fields.connection("hello")?, service: fields.service_if("v")? }
         }
-        "up" => Input::EstablishSucceeded { id: fields.connection(key)?, conn: () },
-        "fail" => Input::EstablishFailed { id: fields.connection(key)?, cause: told()? },
-        "gone" => Input::IdleClosedByPeer { id: fields.connection(key)?, cause: told()? },
-        "drained" => Input::DrainSucceeded { id: fields.connection(key)?, conn: () },
-        "drainFail" => Input::DrainFailed { id: fields.connection(key)?, cause: told()? },
-        "drainRead" => Input::DrainProgress { id: fields.connection(key)? },
-        "retire" => Input::RetireConnections,
-        "ready" => Input::Ready,
-        "close" => Input::Close,
-        "timer" => Input::Timer,
-        "fork" => Input::ResetAfterFork,
-        "clear" => Input::Clear {
+        b"up" => Input::EstablishSucceeded { id: fields.connection("up")?, conn: () },
+        b"fail" => Input::EstablishFailed { id: fields.connection("fail")?, cause: told()? },
+        b"gone" => Input::IdleClosedByPeer { id: fields.connection("gone")?, cause: told()? },
+        b"drained" => Input::DrainSucceeded { id: fields.connection("drained")?, conn: () },
+        b"drainFail" => Input::DrainFailed { id: fields.connection("drainFail")?, cause: told()? },
+        b"drainRead" => Input::DrainProgress { id: fields.connection("drainRead")? },
+        b"retire" => Input::RetireConnections,
+        b"ready" => Input::Ready,
+        b"close" => Input::Close,
+        b"timer" => Input::Timer,
+        b"fork" => Input::ResetAfterFork,
+        b"clear" => Input::Clear {
             cause: told()?,
-            interrupt: fields.flag(key)?,
+            interrupt: fields.flag("clear")?,
             service: fields.service_if("v")?,
         },
-        "set" => {
-            let nested = fields.document_if(key)?.ok_or_else(|| absent(key))?;
+        b"set" => {
+            let nested = fields.document_if("set")?.ok_or_else(|| absent("set"))?;
             Input::SetOptions { options: Box::new(options(&nested)?) }
         }
-        _ => return Err(wrong(key, "is no input")),
+        _ => return Err(TraceProblem::Field { key: shown(key), problem: "is no input" }),
     })
 }
 
@@ -177,16 +178,16 @@ impl Parts {
 /// Takes the next part of a state in; `None` if this document is none.
 pub(super) fn part(fields: &Fields<'_>, checkpoint: &mut PoolCheckpoint) -> Found<Option<()>> {
     match fields.key(0) {
-        Some("service") => checkpoint.services.push(ServiceCheckpoint {
+        Some(b"service") => checkpoint.services.push(ServiceCheckpoint {
             id: fields.service_if("service")?.ok_or_else(|| absent("service"))?,
             generation: fields.number("g")?,
             was_cleared: fields.flag("cleared")?,
         }),
-        Some("connection") => checkpoint.connections.push(connection_checkpoint(fields)?),
-        Some("free") => {
+        Some(b"connection") => checkpoint.connections.push(connection_checkpoint(fields)?),
+        Some(b"free") => {
             checkpoint.free_slots.push(fields.small_if("free")?.ok_or_else(|| absent("free"))?);
         }
-        Some("request") => checkpoint.requests.push(request(fields)?),
+        Some(b"request") => checkpoint.requests.push(request(fields)?),
         Some(_) | None => return Ok(None),
     }
     Ok(Some(()))

@@ -150,26 +150,26 @@ impl<R: Read> Reader<R> {
             }
             let fields = Fields::of(document)?;
             match fields.key(0) {
-                Some("t") => {
+                Some(b"t") => {
                     let (causes, before) = (&self.causes, self.now);
                     let (now, record) = input(&fields, causes, before)?;
                     self.now = now;
                     self.inputs += 1;
                     return Ok(Some(record));
                 }
-                Some("cause") => {
+                Some(b"cause") => {
                     let (number, cause) = decode::cause(&fields)?;
                     keep(&mut self.causes, number, cause)?;
                 }
-                Some("fp") => {
+                Some(b"fp") => {
                     let fingerprint = fields.number("fp")?;
                     return Ok(Some(Record::Fingerprint {
                         fingerprint,
                         inputs: fields.number("n")?,
                     }));
                 }
-                Some("acts") => return actions(&fields).map(|all| Some(Record::Actions(all))),
-                Some("lost") => {
+                Some(b"acts") => return actions(&fields).map(|all| Some(Record::Actions(all))),
+                Some(b"lost") => {
                     let lost = fields.number("lost")?;
                     let (checkpoint, parts) = start(&fields)?;
                     let parts = parts.ok_or_else(|| absent("state"))?;
@@ -178,11 +178,11 @@ impl<R: Read> Reader<R> {
                     let checkpoint = Box::new(self.parts(checkpoint, parts)?);
                     return Ok(Some(Record::Restart { lost, checkpoint }));
                 }
-                Some("end") => {
+                Some(b"end") => {
                     self.has_ended = true;
                     return Ok(Some(Record::End { inputs: fields.number("end")? }));
                 }
-                Some("format" | "service" | "connection" | "free" | "request") => {
+                Some(b"format" | b"service" | b"connection" | b"free" | b"request") => {
                     return Err(out_of_place(&fields));
                 }
                 Some(other) => {

@@ -116,6 +116,13 @@ impl<R: Read> Replay<R> {
     /// When the trace cannot be read any further, or the replay differs. The pool is then
     /// as it was after the last step.
     pub fn step(&mut self, out: &mut impl ActionSink<Traced>) -> Result<Option<Step>, TraceError> {
+        let Some(step) = self.read_step()? else { return Ok(None) };
+        self.take(step.at, step.input.clone(), step.refused, out)?;
+        Ok(Some(step))
+    }
+
+    /// The next step, which is still to be taken.
+    fn read_step(&mut self) -> Result<Option<Step>, TraceError> {
         let mut lost_before = None;
         loop {
             let record = if self.has_ended { None } else { self.reader.next()? };
@@ -124,9 +131,7 @@ impl<R: Read> Replay<R> {
                     self.expect_no_more_actions()?;
                     let number = self.steps();
                     let byte = self.reader.byte();
-                    let step = Step { number, byte, at: now, input, refused, lost_before };
-                    self.take(&step, out)?;
-                    return Ok(Some(step));
+                    return Ok(Some(Step { number, byte, at: now, input, refused, lost_before }));
                 }
                 Some(Record::Fingerprint { fingerprint, inputs }) => {
                     self.count(inputs)?;
@@ -158,26 +163,31 @@ impl<R: Read> Replay<R> {
     /// As [`step`](Self::step).
     pub fn verify(&mut self) -> Result<u64, TraceError> {
         let mut ignore = |_: Action<Traced>| {};
-        while self.step(&mut WithoutEvents(&mut ignore))?.is_some() {}
+        while let Some(Step { at, input, refused, .. }) = self.read_step()? {
+            self.take(at, input, refused, &mut WithoutEvents(&mut ignore))?;
+        }
         Ok(self.steps())
     }
 
-    fn take(&mut self, step: &Step, out: &mut impl ActionSink<Traced>) -> Result<(), TraceError> {
-        let input = step.input.clone();
+    fn take(
+        &mut self,
+        at: Instant,
+        input: Input<Traced>,
+        refused: bool,
+        out: &mut impl ActionSink<Traced>,
+    ) -> Result<(), TraceError> {
+        let name = input.name();
         self.actions.clear();
         self.compared = 0;
         let outcome = if self.header.has_actions {
             let actions = &mut self.actions;
-            self.pool.handle(step.at, input, &mut Listening { out, actions })
+            self.pool.handle(at, input, &mut Listening { out, actions })
         } else {
-            self.pool.handle(step.at, input, out)
+            self.pool.handle(at, input, out)
         };
-        let name = step.input.name();
         match outcome {
-            Ok(()) if step.refused => {
-                Err(self.reader.error(TraceProblem::NotRefused { input: name }))
-            }
-            Err(Misuse { reason, .. }) if !step.refused => {
+            Ok(()) if refused => Err(self.reader.error(TraceProblem::NotRefused { input: name })),
+            Err(Misuse { reason, .. }) if !refused => {
                 Err(self.reader.error(TraceProblem::Refused { input: name, reason }))
             }
             Ok(()) | Err(_) => Ok(()),
