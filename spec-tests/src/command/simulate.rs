@@ -33,7 +33,7 @@ pub struct Arguments {
     /// proxies. Slower; counts the inputs of all three machines
     #[arg(long)]
     wire: bool,
-    /// Skip the reference model, which takes two thirds of the time
+    /// Skip the reference model, which takes half of the time
     #[arg(long)]
     without_model: bool,
     /// Folder for the trace of a failing world: world-SEED.bson or wire-SEED.bson

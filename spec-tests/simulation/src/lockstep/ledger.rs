@@ -3,18 +3,17 @@
 //! Needs no model: a subscriber that only receives events has to arrive at the counts in the pool's
 //! snapshot.
 
-use std::collections::BTreeMap;
-
 use crate::model::reason_of;
 use cenote_core::pool::{
-    Action, CloseReason, ConnectionState, Event, PoolState, PoolTypes, Snapshot, Status,
+    Action, CloseReason, ConnId, ConnectionState, Event, PoolState, PoolTypes, Snapshot, Status,
 };
 
 /// The counts of a pool according to its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ledger {
     status: Status,
-    connections: BTreeMap<u64, Stage>,
+    /// Those that are not closed, with their numbers in ascending order.
+    connections: Vec<(u64, Stage)>,
     created: u64,
     /// Check-outs that started and have no outcome.
     outstanding: u64,
@@ -34,24 +33,28 @@ enum Stage {
     CheckedIn,
 }
 
+impl Stage {
+    fn of(state: &ConnectionState) -> Self {
+        match state {
+            ConnectionState::Pending { .. } => Self::Created,
+            ConnectionState::Available
+            | ConnectionState::PendingResponse { .. }
+            | ConnectionState::Draining { owner: None, .. } => Self::Available,
+            ConnectionState::Draining { owner: Some(_), .. } => Self::Draining,
+            ConnectionState::InUse { .. } => Self::CheckedOut,
+        }
+    }
+}
+
 impl Ledger {
     /// The machine's state in terms of events.
     pub fn of<S: PoolTypes>(machine: &PoolState<S>) -> Self {
         let snapshot = machine.snapshot();
-        let connections = machine
+        let mut connections: Vec<_> = machine
             .connections()
-            .map(|connection| {
-                let stage = match connection.state {
-                    ConnectionState::Pending { .. } => Stage::Created,
-                    ConnectionState::Available
-                    | ConnectionState::PendingResponse { .. }
-                    | ConnectionState::Draining { owner: None, .. } => Stage::Available,
-                    ConnectionState::Draining { owner: Some(_), .. } => Stage::Draining,
-                    ConnectionState::InUse { .. } => Stage::CheckedOut,
-                };
-                (connection.id.number(), stage)
-            })
+            .map(|connection| (connection.id.number(), Stage::of(&connection.state)))
             .collect();
+        connections.sort_unstable_by_key(|&(number, _)| number);
         Self {
             status: snapshot.status,
             connections,
@@ -66,7 +69,7 @@ impl Ledger {
     ///
     /// The first action that is out of order, or the wrong sum.
     pub fn fold<S: PoolTypes>(
-        mut self,
+        &mut self,
         before: &Snapshot,
         actions: &[Action<S>],
         after: &PoolState<S>,
@@ -82,13 +85,13 @@ impl Ledger {
             }
             previous = Some(action);
         }
-        for stage in self.connections.values_mut() {
+        for (_, stage) in &mut self.connections {
             if let Stage::Ready | Stage::CheckedIn = stage {
                 *stage = Stage::Available;
             }
         }
         let machine = Self::of(after);
-        if self != machine {
+        if *self != machine {
             return Err(format!("the events add up to {self:?}, the snapshot is {machine:?}"));
         }
         self.check_counts(before, &after.snapshot())
@@ -111,7 +114,9 @@ impl Ledger {
             },
             Event::ConnectionPoolClosed => {
                 let any_left = |stage: &Stage| *stage != Stage::CheckedOut;
-                if self.status == Status::Closed || self.connections.values().any(any_left) {
+                if self.status == Status::Closed
+                    || self.connections.iter().any(|(_, stage)| any_left(stage))
+                {
                     return broken(self);
                 }
                 self.status = Status::Closed;
@@ -121,7 +126,7 @@ impl Ledger {
                     return broken(self);
                 }
                 self.created += 1;
-                self.connections.insert(*connection_id, Stage::Created);
+                self.connections.push((*connection_id, Stage::Created));
             }
             Event::ConnectionReady { connection_id, .. } => {
                 return self.go(*connection_id, &[Stage::Created], Stage::Ready);
@@ -130,9 +135,8 @@ impl Ledger {
                 if error.is_some() != (*reason == CloseReason::Error) {
                     return broken(self);
                 }
-                if self.connections.remove(connection_id).is_none() {
-                    return broken(self);
-                }
+                let Ok(place) = self.place(*connection_id) else { return broken(self) };
+                self.connections.remove(place);
             }
             Event::ConnectionCheckOutStarted => self.outstanding += 1,
             Event::ConnectionCheckOutFailed { error, .. } => {
@@ -169,13 +173,26 @@ impl Ledger {
     }
 
     fn go(&mut self, number: u64, from: &[Stage], to: Stage) -> Result<(), String> {
-        match self.connections.get_mut(&number) {
-            Some(stage) if from.contains(stage) => {
+        let place = self.place(number);
+        match place.ok().and_then(|place| self.connections.get_mut(place)) {
+            Some((_, stage)) if from.contains(stage) => {
                 *stage = to;
                 Ok(())
             }
-            other => Err(format!("connection {number} goes from {other:?} to {to:?}")),
+            other => {
+                let stage = other.map(|(_, stage)| stage);
+                Err(format!("connection {number} goes from {stage:?} to {to:?}"))
+            }
         }
+    }
+
+    fn place(&self, number: u64) -> Result<usize, usize> {
+        self.connections.binary_search_by_key(&number, |&(number, _)| number)
+    }
+
+    fn stage(&self, id: &ConnId) -> Option<Stage> {
+        let place = self.place(id.number()).ok()?;
+        self.connections.get(place).map(|&(_, stage)| stage)
     }
 
     /// The order of actions: an event comes before the action that it announces.
@@ -226,11 +243,9 @@ impl Ledger {
                     if error == told)
             }
             Action::Interrupt { id } | Action::ReportLeak { id, .. } => {
-                self.connections.get(&id.number()) == Some(&Stage::CheckedOut)
+                self.stage(id) == Some(Stage::CheckedOut)
             }
-            Action::ReportUnanswered { id, .. } => {
-                self.connections.get(&id.number()) == Some(&Stage::Created)
-            }
+            Action::ReportUnanswered { id, .. } => self.stage(id) == Some(Stage::Created),
             Action::EmitEvent(_) => true,
         };
         if in_order { Ok(()) } else { Err("an action does not follow its event".to_owned()) }
@@ -238,7 +253,7 @@ impl Ledger {
 
     // PS-11, PS-12, PS-20, WQ-07. A count above a limit that was lowered may stay but not grow.
     fn check_counts(&self, before: &Snapshot, after: &Snapshot) -> Result<(), String> {
-        let stages = |wanted| self.connections.values().filter(|&&stage| stage == wanted).count();
+        let stages = |wanted| self.connections.iter().filter(|(_, stage)| *stage == wanted).count();
         let in_use = stages(Stage::CheckedOut) + stages(Stage::Draining);
         let counted = [stages(Stage::Created), stages(Stage::Available), in_use];
         let told = [after.pending as usize, after.available as usize, after.in_use as usize];

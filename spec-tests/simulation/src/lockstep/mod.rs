@@ -19,7 +19,7 @@ use self::payload::PayloadPlaces;
 use crate::model::Model;
 
 pub use judge::{Comparable, judge, panic_message};
-pub(crate) use judge::{Trace, judge_refusal};
+pub(crate) use judge::{Trace, judge_from, judge_refusal};
 pub use ledger::Ledger;
 pub use step::{Brief, Clock, Op, Pick, Step, service};
 pub(crate) use story::Story;
@@ -205,7 +205,7 @@ fn step_alone(
     if let Input::CheckOutRequested { id, .. } = &input {
         ids.last_waiter = ids.last_waiter.max(id.0);
     }
-    let (before, ledger) = (machine.snapshot(), Ledger::of(machine));
+    let (before, mut ledger) = (machine.snapshot(), Ledger::of(machine));
     let fingerprint = machine.fingerprint();
     match judge::feed(machine, now, input)? {
         Ok(actions) => ledger.fold(&before, &actions, machine),

@@ -7,6 +7,7 @@ use cenote_core::pool::{
     Purpose, ReuseOrder, Snapshot, Status, WaiterId,
 };
 
+use super::view::is_available;
 use super::{Model, Phase, Request};
 
 impl<S: PoolTypes> Model<S> {
@@ -89,11 +90,12 @@ impl<S: PoolTypes> Model<S> {
     // ones before the first good one.
     fn choose_available(&mut self) -> Option<ConnId> {
         loop {
-            let available = self.available();
-            let id = match self.reuse_order() {
-                ReuseOrder::MostRecentlyUsed => *available.last()?,
-                ReuseOrder::LeastRecentlyUsed | _ => *available.first()?,
+            let mut available = self.connections.iter().filter(|it| is_available(&it.phase));
+            let chosen = match self.reuse_order() {
+                ReuseOrder::MostRecentlyUsed => available.next_back(),
+                ReuseOrder::LeastRecentlyUsed | _ => available.next(),
             };
+            let id = chosen?.id;
             match self.perished(id) {
                 Some(reason) => self.close_available(id, reason, None),
                 None => return Some(id),
@@ -189,7 +191,7 @@ impl<S: PoolTypes> Model<S> {
     // WQ-05: the earliest deadline first; of equal ones, the older request first. Each error has
     // the snapshot from before the first of them left.
     pub(super) fn time_out(&mut self, due: impl Fn(Instant, Instant) -> bool) {
-        let snapshot = Arc::new(self.snapshot());
+        let mut snapshot = None;
         loop {
             let overdue = |request: &Request<S::Waiter>| {
                 request.deadline.filter(|&deadline| due(deadline, self.now))
@@ -197,8 +199,9 @@ impl<S: PoolTypes> Model<S> {
             let earliest = self.queue.iter().filter_map(overdue).min();
             let Some(earliest) = earliest else { return };
             let index = self.queue.iter().position(|request| request.deadline == Some(earliest));
+            let snapshot = snapshot.get_or_insert_with(|| Arc::new(self.snapshot()));
             let request = self.queue.remove(index.expect("the deadline of a waiting request"));
-            self.fail_timed_out(request, &snapshot);
+            self.fail_timed_out(request, snapshot);
         }
     }
 

@@ -7,6 +7,7 @@ use cenote_core::pool::{
     Status,
 };
 
+use super::view::is_pending;
 use super::{Connection, Model, Phase, Request, Service};
 
 impl<S: PoolTypes> Model<S> {
@@ -14,7 +15,7 @@ impl<S: PoolTypes> Model<S> {
     pub(super) fn may_create(&self) -> bool {
         self.status == Status::Ready
             && self.max_total().is_none_or(|max| self.connections.len() < max)
-            && self.pending().len() < self.max_pending()
+            && self.how_many(is_pending) < self.max_pending()
     }
 
     // CC-02, CO-05.

@@ -8,7 +8,8 @@ use cenote_core::pool::{
     Action, CheckOutError, CloseReason, ConnId, Event, Instant, PendingResponseFailure, PoolTypes,
 };
 
-use super::{Model, Phase, Request, Response};
+use super::view::{drains_for_none, drains_for_request, is_pending_response};
+use super::{Connection, Model, Phase, Request, Response};
 
 /// Why a drain is not wanted any more: the reason and the error of ConnectionClosed.
 pub(super) type Unwanted<E> = (CloseReason, Option<E>);
@@ -19,15 +20,15 @@ impl<S: PoolTypes> Model<S> {
     }
 
     pub(super) fn pending_response(&self) -> Vec<ConnId> {
-        self.which(|phase| matches!(phase, Phase::PendingResponse { .. }))
+        self.which(is_pending_response)
     }
 
     pub(super) fn draining_for_requests(&self) -> Vec<ConnId> {
-        self.which(|phase| matches!(phase, Phase::Draining { owner: Some(_), .. }))
+        self.which(drains_for_request)
     }
 
     pub(super) fn draining_for_none(&self) -> Vec<ConnId> {
-        self.which(|phase| matches!(phase, Phase::Draining { owner: None, .. }))
+        self.which(drains_for_none)
     }
 
     fn draining(&self) -> Vec<ConnId> {
@@ -137,7 +138,6 @@ impl<S: PoolTypes> Model<S> {
     /// A request whose time is over fails, and its drain goes on without it. The oldest request is
     /// the first; each error has the snapshot from before the first of them left.
     pub(super) fn time_out_drains(&mut self, due: impl Fn(Instant, Instant) -> bool) {
-        let snapshot = Arc::new(self.snapshot());
         let mut overdue = Vec::new();
         for connection in &self.connections {
             if let Phase::Draining { owner: Some(request), .. } = &connection.phase {
@@ -146,6 +146,10 @@ impl<S: PoolTypes> Model<S> {
                 }
             }
         }
+        if overdue.is_empty() {
+            return;
+        }
+        let snapshot = Arc::new(self.snapshot());
         overdue.sort();
         for (_, id) in overdue {
             let request = self.take_drain_owner(id, PendingResponseFailure::Timeout);
@@ -159,7 +163,8 @@ impl<S: PoolTypes> Model<S> {
         self.time_out_drains(|deadline, now| deadline <= now);
         self.abort_drains(
             |model, id| {
-                let is_over = model.drain_ends_at(id).is_some_and(|at| at <= model.now);
+                let is_over =
+                    model.drain_ends_at(model.connection(id)).is_some_and(|at| at <= model.now);
                 is_over.then(|| (CloseReason::Error, Some(model.response(id).cause.clone())))
             },
             PendingResponseFailure::Timeout,
@@ -168,9 +173,12 @@ impl<S: PoolTypes> Model<S> {
     }
 
     /// 3 s after the last bytes, but not before 10 ms have passed, and after 30 s at the latest.
-    pub(super) fn drain_ends_at(&self, id: ConnId) -> Option<Instant> {
-        let Phase::Draining { started, .. } = &self.connection(id).phase else { return None };
-        let window = self.response(id).last_read + Duration::from_secs(3);
+    pub(super) fn drain_ends_at(
+        &self,
+        connection: &Connection<S::Conn, S::Waiter>,
+    ) -> Option<Instant> {
+        let Phase::Draining { started, .. } = &connection.phase else { return None };
+        let window = self.response(connection.id).last_read + Duration::from_secs(3);
         let at_least = *started + Duration::from_millis(10);
         Some(window.max(at_least).min(*started + Duration::from_secs(30)))
     }

@@ -6,6 +6,7 @@ use cenote_core::pool::{
     Action, CloseReason, ConnId, Deadline, DeadlineReason, Instant, PoolOptions, PoolTypes,
 };
 
+use super::view::owner_of;
 use super::{Connection, Model, Phase};
 
 impl<S: PoolTypes> Model<S> {
@@ -26,7 +27,7 @@ impl<S: PoolTypes> Model<S> {
         let mut available = self.available();
         available.extend(self.pending_response());
         for id in available {
-            if self.idles_out_at(id).is_some_and(|at| at <= self.now) {
+            if self.idles_out_at(self.connection(id)).is_some_and(|at| at <= self.now) {
                 self.close_available(id, CloseReason::Idle, None);
             }
         }
@@ -142,48 +143,46 @@ impl<S: PoolTypes> Model<S> {
 
     /// The next deadline; of several at the same time, the first in the order of reasons.
     pub fn next_deadline(&self) -> Option<Deadline> {
-        let mut due = Vec::new();
+        let mut earliest: Option<Deadline> = None;
+        let mut add = |at, reason| {
+            let deadline = Deadline { at, reason };
+            earliest = Some(earliest.map_or(deadline, |other| other.min(deadline)));
+        };
         for deadline in self.queue.iter().filter_map(|request| request.deadline) {
-            due.push((deadline, DeadlineReason::WaitQueueTimeout));
+            add(deadline, DeadlineReason::WaitQueueTimeout);
         }
         for connection in &self.connections {
-            if let Some(at) = self.idles_out_at(connection.id) {
-                due.push((at, DeadlineReason::IdleTime));
+            if let Some(at) = self.idles_out_at(connection) {
+                add(at, DeadlineReason::IdleTime);
             }
             if let Some(at) = connection.expires.filter(|_| self.runs() && !connection.expiry_seen)
             {
-                due.push((at, DeadlineReason::Lifetime));
+                add(at, DeadlineReason::Lifetime);
             }
-            if let Some(at) = self.leak_detection_at(connection.id) {
-                due.push((at, DeadlineReason::LeakDetection));
+            if let Some(at) = self.leak_detection_at(connection) {
+                add(at, DeadlineReason::LeakDetection);
             }
             if let Some(at) = self.unanswered_at(connection) {
-                due.push((at, DeadlineReason::Unanswered));
+                add(at, DeadlineReason::Unanswered);
             }
-            let drain_ends = self.drain_ends_at(connection.id);
-            let owner = match &connection.phase {
-                Phase::Draining { owner, .. } => owner.as_ref(),
-                Phase::Pending { .. }
-                | Phase::Available { .. }
-                | Phase::InUse { .. }
-                | Phase::PendingResponse { .. } => None,
-            };
+            let drain_ends = self.drain_ends_at(connection);
+            let owner = owner_of(&connection.phase).filter(|_| drain_ends.is_some());
             let gives_up = owner.and_then(|request| request.deadline);
             for at in drain_ends.into_iter().chain(gives_up) {
-                due.push((at, DeadlineReason::PendingResponse));
+                add(at, DeadlineReason::PendingResponse);
             }
         }
         if let Some(at) = self.populate_after.filter(|_| self.wants_population()) {
-            due.push((at, DeadlineReason::Populate));
+            add(at, DeadlineReason::Populate);
         }
-        due.into_iter().map(|(at, reason)| Deadline { at, reason }).min()
+        earliest
     }
 
     /// Strictly after the allowed time.
-    fn idles_out_at(&self, id: ConnId) -> Option<Instant> {
+    fn idles_out_at(&self, connection: &Connection<S::Conn, S::Waiter>) -> Option<Instant> {
         let max_idle = self.max_idle().filter(|_| self.runs())?;
         let (Phase::Available { since, .. } | Phase::PendingResponse { since, .. }) =
-            &self.connection(id).phase
+            &connection.phase
         else {
             return None;
         };
@@ -195,9 +194,9 @@ impl<S: PoolTypes> Model<S> {
         Some(connection.created + self.max_unanswered()?)
     }
 
-    fn leak_detection_at(&self, id: ConnId) -> Option<Instant> {
+    fn leak_detection_at(&self, connection: &Connection<S::Conn, S::Waiter>) -> Option<Instant> {
         let max_held = self.max_held()?;
-        let Phase::InUse { since, reported: false, .. } = &self.connection(id).phase else {
+        let Phase::InUse { since, reported: false, .. } = &connection.phase else {
             return None;
         };
         Some(*since + max_held)

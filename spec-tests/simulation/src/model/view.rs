@@ -25,13 +25,13 @@ impl<S: PoolTypes> Model<S> {
         snapshot.status = self.status;
         snapshot.generation = self.generation;
         snapshot.total = count(self.connections.len());
-        let late = self.pending_response().len() + self.draining_for_none().len();
-        snapshot.available = count(self.available().len() + late);
+        let late = self.how_many(is_pending_response) + self.how_many(drains_for_none);
+        snapshot.available = count(self.how_many(is_available) + late);
         snapshot.pending_response = count(late);
-        snapshot.in_use = count(self.in_use().len() + self.draining_for_requests().len());
-        snapshot.pending = count(self.pending().len());
+        snapshot.in_use = count(self.how_many(is_in_use) + self.how_many(drains_for_request));
+        snapshot.pending = count(self.how_many(is_pending));
         snapshot.waiting = self.queue.len() as u64;
-        snapshot.owners = (self.waiters().len() - self.queue.len()) as u64;
+        snapshot.owners = self.how_many(|phase| owner_of(phase).is_some()) as u64;
         snapshot.max_pool_size = self.max_total().map(count);
         snapshot.min_pool_size = count(self.min_total());
         snapshot.max_connecting = count(self.max_pending());
@@ -47,13 +47,23 @@ impl<S: PoolTypes> Model<S> {
     /// Each connection: pending ones, available ones, those in use, those that are pending a response,
     /// those that drain for requests and those that drain for none, each kind from the oldest.
     pub fn connections(&self) -> Vec<ConnectionInfo> {
-        let mut all = self.pending();
-        all.extend(self.available());
-        all.extend(self.in_use());
-        all.extend(self.pending_response());
-        all.extend(self.draining_for_requests());
-        all.extend(self.draining_for_none());
-        all.into_iter().map(|id| self.describe(id)).collect()
+        let mut all = Vec::with_capacity(self.connections.len());
+        let mut describe = |wanted: fn(&Phase<S::Conn, S::Waiter>) -> bool| {
+            let those = self.connections.iter().filter(|connection| wanted(&connection.phase));
+            all.extend(those.map(|connection| self.describe(connection)));
+        };
+        describe(is_pending);
+        describe(is_available);
+        describe(is_in_use);
+        describe(is_pending_response);
+        describe(drains_for_request);
+        describe(drains_for_none);
+        all
+    }
+
+    /// The generation that each connection belongs to.
+    pub fn generations(&self) -> impl Iterator<Item = (ConnId, u64)> {
+        self.connections.iter().map(|connection| (connection.id, connection.generation))
     }
 
     /// Each request without an outcome: those that own a connection, then those in the queue, each
@@ -104,19 +114,19 @@ impl<S: PoolTypes> Model<S> {
     }
 
     pub(super) fn pending(&self) -> Vec<ConnId> {
-        self.which(|phase| matches!(phase, Phase::Pending { .. }))
+        self.which(is_pending)
     }
 
     pub(super) fn available(&self) -> Vec<ConnId> {
-        self.which(|phase| matches!(phase, Phase::Available { .. }))
+        self.which(is_available)
     }
 
     pub(super) fn in_use(&self) -> Vec<ConnId> {
-        self.which(|phase| matches!(phase, Phase::InUse { .. }))
+        self.which(is_in_use)
     }
 
     fn in_use_by(&self, of: Purpose) -> u32 {
-        let in_use = self.which(|phase| match phase {
+        let in_use = self.how_many(|phase| match phase {
             Phase::InUse { purpose, .. } => *purpose == of,
             Phase::Draining { owner: Some(request), .. } => request.purpose == of,
             Phase::Pending { .. }
@@ -124,7 +134,11 @@ impl<S: PoolTypes> Model<S> {
             | Phase::PendingResponse { .. }
             | Phase::Draining { owner: None, .. } => false,
         });
-        count(in_use.len())
+        count(in_use)
+    }
+
+    pub(super) fn how_many(&self, wanted: impl Fn(&Phase<S::Conn, S::Waiter>) -> bool) -> usize {
+        self.connections.iter().filter(|connection| wanted(&connection.phase)).count()
     }
 
     pub(super) fn which(&self, wanted: impl Fn(&Phase<S::Conn, S::Waiter>) -> bool) -> Vec<ConnId> {
@@ -152,17 +166,15 @@ impl<S: PoolTypes> Model<S> {
 
     // CO-09, T-47: not of the present generation of its service or pool.
     pub(super) fn is_stale(&self, id: ConnId) -> bool {
-        let connection = self.connection(id);
+        self.is_stale_connection(self.connection(id))
+    }
+
+    fn is_stale_connection(&self, connection: &Connection<S::Conn, S::Waiter>) -> bool {
         let current = match connection.service {
             Some(service) => self.generation_of(service),
             None => Some(self.generation),
         };
         current != Some(connection.generation)
-    }
-
-    /// The generation that a connection belongs to.
-    pub fn generation_of_connection(&self, id: ConnId) -> u64 {
-        self.connection(id).generation
     }
 
     pub(super) fn generation_of(&self, service: ServiceId) -> Option<u64> {
@@ -181,8 +193,8 @@ impl<S: PoolTypes> Model<S> {
         self.services.iter().find(|service| service.id == id)
     }
 
-    fn describe(&self, id: ConnId) -> ConnectionInfo {
-        let connection = self.connection(id);
+    fn describe(&self, connection: &Connection<S::Conn, S::Waiter>) -> ConnectionInfo {
+        let id = connection.id;
         let (state, since) = match &connection.phase {
             Phase::Pending { owner, handshaken, reported: _ } => {
                 let owner = owner.as_ref().map(|request| request.id);
@@ -207,7 +219,7 @@ impl<S: PoolTypes> Model<S> {
         ConnectionInfo {
             id,
             state,
-            stale: self.is_stale(id),
+            stale: self.is_stale_connection(connection),
             service: connection.service,
             created: connection.created,
             since,
@@ -224,6 +236,38 @@ impl<S: PoolTypes> Model<S> {
             purpose: request.purpose,
             waits_for: WaitsFor::Permit,
         }
+    }
+}
+
+pub(super) fn is_pending<C, W>(phase: &Phase<C, W>) -> bool {
+    matches!(phase, Phase::Pending { .. })
+}
+
+pub(super) fn is_available<C, W>(phase: &Phase<C, W>) -> bool {
+    matches!(phase, Phase::Available { .. })
+}
+
+fn is_in_use<C, W>(phase: &Phase<C, W>) -> bool {
+    matches!(phase, Phase::InUse { .. })
+}
+
+pub(super) fn is_pending_response<C, W>(phase: &Phase<C, W>) -> bool {
+    matches!(phase, Phase::PendingResponse { .. })
+}
+
+pub(super) fn drains_for_request<C, W>(phase: &Phase<C, W>) -> bool {
+    matches!(phase, Phase::Draining { owner: Some(_), .. })
+}
+
+pub(super) fn drains_for_none<C, W>(phase: &Phase<C, W>) -> bool {
+    matches!(phase, Phase::Draining { owner: None, .. })
+}
+
+/// The request that a connection is being established or drained for.
+pub(super) fn owner_of<C, W>(phase: &Phase<C, W>) -> Option<&Request<W>> {
+    match phase {
+        Phase::Pending { owner, .. } | Phase::Draining { owner, .. } => owner.as_ref(),
+        Phase::Available { .. } | Phase::InUse { .. } | Phase::PendingResponse { .. } => None,
     }
 }
 

@@ -9,7 +9,7 @@ use cenote_core::pool::{
 };
 
 use super::accounting::Accounting;
-use crate::lockstep::{self, Comparable, Story};
+use crate::lockstep::{self, Comparable, Ledger, Story};
 use crate::model::Model;
 
 /// An input and when it was fed.
@@ -18,7 +18,8 @@ pub(super) type Fed<S> = (Instant, Input<S>);
 /// The pool under test.
 pub(super) struct Subject<S: PoolTypes> {
     pool: PoolState<S>,
-    model: Option<Model<S>>,
+    /// With the sum of the events.
+    model: Option<(Model<S>, Ledger)>,
     story: Story,
     /// All inputs, if they are to be kept.
     pub(super) kept: Option<Vec<Fed<S>>>,
@@ -56,7 +57,8 @@ where
         };
         if judges.has_model {
             let model = Model::new(Instant::ORIGIN, options.clone());
-            subject.model = Some(model.map_err(|error| error.to_string())?.0);
+            let model = model.map_err(|error| error.to_string())?.0;
+            subject.model = Some((model, Ledger::of(&subject.pool)));
         }
         subject.story.begins(options);
         Ok(subject)
@@ -161,8 +163,8 @@ where
 
     /// Returns the actions, or `None` if the input was refused.
     fn handle(&mut self, now: Instant, input: Input<S>) -> Result<Option<Vec<Action<S>>>, String> {
-        if let Some(model) = &mut self.model {
-            return lockstep::judge(&mut self.pool, model, now, input);
+        if let Some((model, ledger)) = &mut self.model {
+            return lockstep::judge_from(&mut self.pool, model, ledger, now, input);
         }
         let mut actions = Vec::new();
         match self.pool.handle(now, input, &mut actions) {
