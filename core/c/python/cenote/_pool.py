@@ -1,0 +1,286 @@
+"""A typed layer over libcenote. The names, rules and errors are those of cenote.h."""
+
+import ctypes
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from . import _abi
+from ._abi import ActionKind, CauseKind, CauseStage, Purpose, Status, TextKind
+
+NEVER = 2**64 - 1
+"""No deadline; as a time, the end of it."""
+
+NO_MAINTENANCE = -2
+"""As ``pause_after_failure``: the pool never runs maintenance."""
+
+_NOT_SET = -1
+_SUFFIX = {"win32": "dll", "darwin": "dylib"}.get(sys.platform, "so")
+# The calls take less than a microsecond and run no Python: it does not pay to release the interpreter's lock around them, and
+# no fork can happen in the middle of one.
+_library = ctypes.PyDLL(str(Path(__file__).with_name(f"libcenote.{_SUFFIX}")))
+for _name, _arguments in _abi.FUNCTIONS.items():
+    getattr(_library, _name).argtypes = _arguments
+    getattr(_library, _name).restype = ctypes.c_uint32
+
+_S = TypeVar("_S", bound=ctypes.Structure)
+
+
+class Error(Exception):
+    """A call failed, and changed nothing."""
+
+    def __init__(self, status: Status, text: str) -> None:
+        super().__init__(f"{text} ({status.name})")
+        self.status = status
+
+
+def _text(call: Any, *arguments: Any) -> str:
+    """A text of any length."""
+    length = ctypes.c_size_t()
+    status = call(*arguments, None, 0, ctypes.byref(length))
+    if status != Status.TRUNCATED:
+        _check(status)
+    buffer = ctypes.create_string_buffer(length.value + 1)
+    _check(call(*arguments, buffer, len(buffer), None))
+    return buffer.value.decode()
+
+
+def _check(status: int) -> None:
+    if status:
+        raise Error(Status(status), _text(_library.cenote_last_error))
+
+
+def _sized(structure: type[_S]) -> _S:
+    return structure(size=ctypes.sizeof(structure))
+
+
+class Options(_abi.Options):
+    """The options of a pool by their names in cenote.h; times in nanoseconds. Those that are not given have their defaults."""
+
+    def __init__(self, **given: int) -> None:
+        names = [name for name, *_ in _abi.Options._fields_][2:]
+        if unknown := given.keys() - set(names):
+            raise TypeError(f"no such option: {', '.join(sorted(unknown))}; there are {', '.join(names)}")
+        super().__init__(size=ctypes.sizeof(_abi.Options), **(dict.fromkeys(names, _NOT_SET) | given))
+
+    @classmethod
+    def from_uri(cls, uri: str) -> "Options":
+        """Reads the options from a connection string."""
+        options = cls()
+        _check(_library.cenote_options_from_uri(uri.encode(), ctypes.byref(options)))
+        return options
+
+
+class Cause:
+    """Why a connection could not be established, or failed in use. Never changes; any thread can use it."""
+
+    def __init__(
+        self,
+        text: str = "",
+        stage: CauseStage = CauseStage.OPERATION,
+        kind: CauseKind = CauseKind.NETWORK,
+        *,
+        code: int | None = None,
+        code_name: str | None = None,
+        labels: tuple[str, ...] = (),
+        after: int = 0,
+    ) -> None:
+        options = _sized(_abi.CauseOptions)
+        options.stage, options.kind, options.after = stage, kind, after
+        options.has_code, options.code = code is not None, code or 0
+        # A text of C ends at its first zero byte.
+        options.text = text.replace("\0", " ").encode(errors="replace")
+        options.code_name = code_name.encode() if code_name is not None else None
+        options.labels = " ".join(labels).encode()
+        self._handle = ctypes.c_void_p()
+        _check(_library.cenote_cause_new(ctypes.byref(options), ctypes.byref(self._handle)))
+
+    def __del__(self, _release: Any = _library.cenote_cause_release) -> None:
+        _release(self._handle)
+
+    def __str__(self) -> str:
+        return _text(_library.cenote_cause_text, self._handle, TextKind.MESSAGE)
+
+
+class Pool:
+    """A pool's state machine: tell it what happened, with the time in nanoseconds, then perform the `actions`.
+
+    Take a lock of your own around each call. `Error` says which rule a call broke."""
+
+    def __init__(self, address: str, options: Options, now: int, *, is_ready: bool = False) -> None:
+        """A pool for the server at ``address`` (``host:port``): paused and empty, or with ``is_ready`` born ready."""
+        handle = ctypes.c_void_p()
+        make = _library.cenote_pool_new_ready if is_ready else _library.cenote_pool_new
+        _check(make(address.encode(), ctypes.byref(options), now, ctypes.byref(handle)))
+        self._handle: int = handle.value or 0
+        self._number = ctypes.c_uint64()
+        self._payload = ctypes.c_size_t()
+        self._numbers = ctypes.addressof(self._number), ctypes.addressof(self._payload)
+        self._action = _sized(_abi.Action)
+        self._action_address = ctypes.addressof(self._action)
+
+    def __del__(self, _free: Any = _library.cenote_pool_free) -> None:
+        if hasattr(self, "_handle"):
+            _free(self._handle)
+
+    # What happened.
+
+    def check_out(
+        self, now: int, request: int, waiter: int, deadline: int = NEVER, purpose: Purpose = Purpose.OTHER
+    ) -> None:
+        """A caller wants a connection. ``request`` is greater than every one before it; ``waiter`` comes back with the outcome."""
+        if status := _library.cenote_check_out(self._handle, now, request, waiter, deadline, purpose):
+            _check(status)
+
+    def cancel(self, now: int, request: int) -> None:
+        """A caller cancelled its check-out. Does nothing if the request has its outcome."""
+        _check(_library.cenote_cancel(self._handle, now, request))
+
+    def check_in(self, now: int, connection: int, payload: int) -> None:
+        """A connection comes back and may be used again."""
+        if status := _library.cenote_check_in(self._handle, now, connection, payload):
+            _check(status)
+
+    def check_in_errored(self, now: int, connection: int, payload: int, cause: Cause) -> None:
+        """A connection comes back and must not be used again."""
+        _check(_library.cenote_check_in_errored(self._handle, now, connection, payload, cause._handle))
+
+    def repurpose(self, now: int, connection: int, purpose: Purpose) -> None:
+        """A connection in use serves another purpose from now on."""
+        _check(_library.cenote_repurpose(self._handle, now, connection, purpose))
+
+    def handshaken(self, now: int, connection: int, service: bytes | None = None) -> None:
+        """Hello is done, authentication is not. Behind a load balancer required, with the 12 bytes of ``serviceId``."""
+        _check(_library.cenote_handshaken(self._handle, now, connection, service))
+
+    def established(self, now: int, connection: int, payload: int) -> None:
+        """A connection finished handshake and authentication."""
+        _check(_library.cenote_established(self._handle, now, connection, payload))
+
+    def establish_failed(self, now: int, connection: int, cause: Cause) -> None:
+        """A connection could not be established."""
+        _check(_library.cenote_establish_failed(self._handle, now, connection, cause._handle))
+
+    def idle_closed_by_peer(self, now: int, connection: int, cause: Cause) -> None:
+        """The peer closed an available connection."""
+        _check(_library.cenote_idle_closed_by_peer(self._handle, now, connection, cause._handle))
+
+    def retire_connections(self, now: int) -> None:
+        """Credentials changed: each connection so far is closed as soon as it is not in use."""
+        _check(_library.cenote_retire_connections(self._handle, now))
+
+    def ready(self, now: int) -> None:
+        """The server can be used."""
+        _check(_library.cenote_ready(self._handle, now))
+
+    def clear(self, now: int, cause: Cause, interrupt: bool = False, service: bytes | None = None) -> None:
+        """Every connection so far may be broken, or those of one service behind a load balancer."""
+        _check(_library.cenote_clear(self._handle, now, cause._handle, interrupt, service))
+
+    def close(self, now: int) -> None:
+        """The pool is closed, for good."""
+        _check(_library.cenote_close(self._handle, now))
+
+    def timer(self, now: int) -> None:
+        """The `next_deadline` is due. Early, late or twice does no harm."""
+        _check(_library.cenote_timer(self._handle, now))
+
+    def reset_after_fork(self, now: int) -> None:
+        """This process is a child of the one that made the connections."""
+        _check(_library.cenote_reset_after_fork(self._handle, now))
+
+    def set_options(self, now: int, options: Options) -> None:
+        """The options change while the pool runs; those that are not set return to their defaults."""
+        _check(_library.cenote_set_options(self._handle, now, ctypes.byref(options)))
+
+    def set_events(self, wanted: bool) -> None:
+        """Whether actions of kind ``EMIT_EVENT`` are made; a new pool makes them."""
+        _check(_library.cenote_set_events(self._handle, wanted))
+
+    # What to do.
+
+    def next_action(self) -> _abi.Action | None:
+        """Pulls the next action. It is the caller's to keep."""
+        if status := _library.cenote_next_action(self._handle, self._action_address):
+            _check(status)
+        action = self._action
+        if not action.kind:
+            return None
+        self._action = _sized(_abi.Action)
+        self._action_address = ctypes.addressof(self._action)
+        return action
+
+    def actions(self) -> Iterator[_abi.Action]:
+        """Pulls actions until there is none."""
+        while (action := self.next_action()) is not None:
+            yield action
+
+    def action_text(self, kind: TextKind) -> str:
+        """A text of the action that was pulled last."""
+        return _text(_library.cenote_action_text, self._handle, kind)
+
+    # What one can ask.
+
+    def snapshot(self) -> _abi.SnapshotInfo:
+        """Counts, state and generation. Takes constant time."""
+        snapshot = _sized(_abi.SnapshotInfo)
+        _check(_library.cenote_snapshot(self._handle, ctypes.byref(snapshot)))
+        return snapshot
+
+    def connection(self, connection: int) -> _abi.ConnectionInfo | None:
+        """A connection, as it is at this moment; `None` if it is closed, or never was."""
+        info = _sized(_abi.ConnectionInfo)
+        is_there = self._is_there(_library.cenote_connection(self._handle, connection, ctypes.byref(info)))
+        return info if is_there else None
+
+    def generation(self, service: bytes | None = None) -> int | None:
+        """The pool's generation; with a service, that of the service, or `None` if no connection belongs to it."""
+        status = _library.cenote_generation(self._handle, service, self._numbers[0])
+        return self._number.value if self._is_there(status) else None
+
+    def generation_of(self, connection: int) -> int | None:
+        """The generation of a connection; `None` if it is closed, or never was."""
+        status = _library.cenote_generation_of(self._handle, connection, self._numbers[0])
+        return self._number.value if self._is_there(status) else None
+
+    def next_available(self) -> tuple[int, int] | None:
+        """The connection that a check-out would get now, and its payload."""
+        status = _library.cenote_next_available(self._handle, *self._numbers)
+        return (self._number.value, self._payload.value) if self._is_there(status) else None
+
+    def next_deadline(self) -> int:
+        """When to call `timer` next; `NEVER` if there is nothing to wait for. To be asked again after every input."""
+        _check(_library.cenote_next_deadline(self._handle, self._numbers[0], None))
+        return self._number.value
+
+    def is_filled(self) -> bool:
+        """Whether as many connections are established as ``min_pool_size`` wants."""
+        answer = ctypes.c_uint32()
+        _check(_library.cenote_is_filled(self._handle, ctypes.byref(answer)))
+        return bool(answer.value)
+
+    # Traces.
+
+    def trace_start(self, actions: bool = True) -> None:
+        """Begins to record every input, and with ``actions`` every action."""
+        _check(_library.cenote_trace_start(self._handle, actions))
+
+    def trace_stop(self) -> None:
+        """Ends the recording. What was not read yet can still be read."""
+        _check(_library.cenote_trace_stop(self._handle))
+
+    def trace_read(self, capacity: int = 1 << 16) -> bytes:
+        """The next bytes of the trace; empty if there are none at present."""
+        buffer, length = ctypes.create_string_buffer(capacity), ctypes.c_size_t()
+        _check(_library.cenote_trace_read(self._handle, buffer, capacity, ctypes.byref(length)))
+        return buffer.raw[: length.value]
+
+    @staticmethod
+    def _is_there(status: int) -> bool:
+        if status and status != Status.NOTHING:
+            _check(status)
+        return not status
+
+
+__all__ = ["NEVER", "NO_MAINTENANCE", "ActionKind", "Cause", "Error", "Options", "Pool"]

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Writes cenote/_abi.py, the numbers, structures and functions of libcenote for ctypes, from the C header and its list.
+
+make_abi.py            writes it
+make_abi.py --check    fails unless it is current
+"""
+
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+INCLUDE = HERE.parent / "include"
+TARGET = HERE / "cenote" / "_abi.py"
+TYPES = {
+    "uint32_t": ("c_uint32", "int"),
+    "int32_t": ("c_int32", "int"),
+    "uint64_t": ("c_uint64", "int"),
+    "int64_t": ("c_int64", "int"),
+    "uintptr_t": ("c_size_t", "int"),
+    "size_t": ("c_size_t", "int"),
+    "bool": ("c_bool", "bool"),
+    "const char *": ("c_char_p", "bytes | None"),
+}
+START = '''"""Numbers, structures and functions of libcenote: cenote.h explains them. Written by make_abi.py."""
+
+# ruff: noqa: E501
+import ctypes
+from enum import IntEnum
+'''
+
+
+def class_name(c_name: str) -> str:
+    """`cenote_action_kind` is `ActionKind`."""
+    return c_name.removeprefix("cenote_").title().replace("_", "")
+
+
+def enums(header: str, abi: str) -> list[str]:
+    names = sorted(re.findall(r"^enum (cenote_\w+)", header, re.M), key=len, reverse=True)
+    members: dict[str, list[str]] = {name: [] for name in names}
+    for constant, value in re.findall(r"^(CENOTE_\w+) = (\d+)$", abi, re.M):
+        name = next(name for name in names if constant.startswith(name.upper() + "_"))
+        members[name].append(f"    {constant.removeprefix(name.upper() + '_')} = {value}")
+    classes = [(class_name(name), lines) for name, lines in sorted(members.items())]
+    return [f"class {name}(IntEnum):\n" + "\n".join(lines) + "\n" for name, lines in classes]
+
+
+def structures(abi: str) -> list[str]:
+    fields: dict[str, list[tuple[str, str, str]]] = {}
+    for name, c_type, field, length in re.findall(
+        r"^(cenote_\w+)\[\d+\] (.*?) ?(?<=[ *])(\w+)(?:\[(\d+)\])?;$", abi, re.M
+    ):
+        if length:
+            kind, python = f"c_uint8 * {length}", "ctypes.Array[ctypes.c_uint8]"
+        else:
+            kind, python = TYPES[c_type.strip()]
+        fields.setdefault(name, []).append((field, kind, python))
+    classes = []
+    for name, lines in fields.items():
+        typed = "".join(f"    {field}: {python}\n" for field, _, python in lines)
+        listed = "".join(f'        ("{field}", ctypes.{kind}),\n' for field, kind, _ in lines)
+        classes.append(f"class {class_name(name)}(ctypes.Structure):\n{typed}\n    _fields_ = (\n{listed}    )\n")
+    return classes
+
+
+def argument(c_type: str) -> str:
+    """How ctypes passes an argument: pointers as addresses, texts as bytes."""
+    if c_type == "const char *":
+        return "ctypes.c_char_p"
+    return "ctypes.c_void_p" if "*" in c_type else "ctypes." + TYPES[c_type][0]
+
+
+def functions(abi: str) -> str:
+    lines = []
+    for name, parameters in re.findall(r"^cenote_status (cenote_\w+)\((.*)\);$", abi, re.M):
+        types = [re.sub(r"\w+$", "", parameter).strip() for parameter in parameters.split(", ")]
+        lines.append(f'    "{name}": [{", ".join(map(argument, types))}],\n')
+    return "FUNCTIONS = {\n" + "".join(lines) + "}\n"
+
+
+def made() -> str:
+    header, abi = ((INCLUDE / name).read_text() for name in ("cenote.h", "cenote.abi"))
+    return "\n\n".join([START, *enums(header, abi), *structures(abi), functions(abi)])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--check"]:
+        if not TARGET.exists() or TARGET.read_text() != made():
+            sys.exit(f"{TARGET.name} is not current: core/c/python/make_abi.py")
+    else:
+        TARGET.write_text(made())
