@@ -32,6 +32,15 @@ const SCENES: &[Scene] = &[
         let mut buffer = Vec::with_capacity(16);
         (0..n).for_each(|_| warm.buffered_pair(&mut buffer));
     }),
+    ("warm pair at once, events off", 10_000, Some(240), |n| {
+        let mut warm = Warm::new(PoolOptions::default());
+        (0..n).for_each(|_| warm.silent_pair_at_once());
+    }),
+    ("warm pair at once, events into a reused buffer", 10_000, Some(405), |n| {
+        let mut warm = Warm::new(PoolOptions::default());
+        let mut buffer = Vec::with_capacity(16);
+        (0..n).for_each(|_| warm.buffered_pair_at_once(&mut buffer));
+    }),
     ("warm pair, recorder off", 10_000, Some(310), |n| {
         let mut recorded = Recorded::new(PoolOptions::default(), None);
         (0..n).for_each(|_| recorded.timed_pair());

@@ -6,6 +6,7 @@ mod on_mio;
 mod on_socket;
 mod on_tokio;
 
+use std::hint::black_box;
 use std::time::Duration;
 
 use cenote_core::pool::{
@@ -107,6 +108,28 @@ impl Warm {
             unreachable!("an idle connection")
         };
         feed(&mut self.pool, self.now, returned(id, conn), buffer);
+    }
+
+    /// The same as [`silent_pair`](Self::silent_pair) through the entry points for what is served at once.
+    #[inline(never)]
+    pub fn silent_pair_at_once(&mut self) {
+        self.pair_at_once(&mut WithoutEvents(&mut Delivered::default()));
+    }
+
+    /// The same with every event collected in a buffer that is used again.
+    #[inline(never)]
+    pub fn buffered_pair_at_once(&mut self, buffer: &mut Vec<Action<Small>>) {
+        buffer.clear();
+        self.pair_at_once(buffer);
+    }
+
+    #[inline(always)]
+    fn pair_at_once(&mut self, out: &mut impl ActionSink<Small>) {
+        let (now, id) = (self.now, WaiterId(self.next));
+        self.next += 1;
+        let delivered = self.pool.check_out_at_once(now, id, Purpose::Other, out);
+        let (id, conn) = black_box(delivered).expect("an idle connection");
+        self.pool.check_in_at_once(now, id, conn, out).expect("a connection in use");
     }
 }
 

@@ -62,9 +62,15 @@ impl<S: PoolTypes> PoolState<S> {
             }
             Status::Ready => match source {
                 Some(Source::Later(later)) => self.serve_later(request, later, out),
-                Some(Source::Available(_)) | None => self.queue.push(request),
+                Some(Source::Available(_)) | None => self.enqueue(request),
             },
         }
+    }
+
+    // Apart, so that check-outs that are served at once stay small.
+    #[inline(never)]
+    fn enqueue(&mut self, request: Request<S::Waiter>) {
+        self.queue.push(request);
     }
 
     /// Serves waiting requests, oldest first, until the oldest cannot be served. Runs after every
