@@ -243,8 +243,39 @@ fn a_late_handshaken_misses_the_clear_of_its_service() {
     let mut world = World::ready(PoolOptions::default().with_load_balanced(true));
     world.ask(1);
     world.ask(2);
-    world.feed(Input::Handshaken { id: connection(1), service });
+    world.feed(Input::Handshaken { id: connection(1), service, clears_at_hello: None });
     world.feed(Input::Clear { cause: (), interrupt: false, service });
-    world.feed(Input::Handshaken { id: connection(2), service });
+    world.feed(Input::Handshaken { id: connection(2), service, clears_at_hello: None });
     assert_eq!([1, 2].map(|number| world.pool.is_stale(connection(number))), [true, false]);
+}
+
+/// With the number of clears at hello, a late `Handshaken` misses none: not while the service has
+/// connections, not while it has none, and not when its entry is a new one.
+#[test]
+fn a_late_handshaken_with_the_clears_at_hello_misses_none() {
+    let [service, other] = [1, 2].map(|byte| Some(ServiceId([byte; 12])));
+    let options = PoolOptions::default().with_load_balanced(true).with_max_connecting(9);
+    let mut world = World::ready(options);
+    for request in 1..=6 {
+        world.ask(request);
+    }
+    let hello = |world: &mut World<NoPayload>, number, service, clears_at_hello| {
+        world.feed(Input::Handshaken { id: connection(number), service, clears_at_hello });
+        world.pool.is_stale(connection(number))
+    };
+    let clear = |service| Input::Clear { cause: (), interrupt: false, service };
+    world.feed(clear(service));
+    assert_eq!(world.pool.service_clears(), 1, "of a service without connections, too");
+    assert!(hello(&mut world, 1, service, Some(0)), "cleared while there was no entry");
+    assert!(!hello(&mut world, 2, service, Some(1)));
+    world.feed(clear(other));
+    assert!(!hello(&mut world, 3, service, Some(1)), "another service was cleared");
+    world.feed(clear(service));
+    assert!(hello(&mut world, 4, service, Some(2)));
+    for number in [2, 3] {
+        world.feed(Input::EstablishFailed { id: connection(number), cause: () });
+    }
+    assert_eq!(world.pool.service_generation(ServiceId([1; 12])), None, "forgotten");
+    assert!(!hello(&mut world, 5, service, Some(3)));
+    assert!(hello(&mut world, 6, service, Some(2)), "cleared before this entry");
 }

@@ -52,7 +52,11 @@ impl World {
         for number in 1..=count {
             world.ask();
             if is_balanced {
-                world.feed(Input::Handshaken { id: id(number), service: Some(SERVICE) });
+                world.feed(Input::Handshaken {
+                    id: id(number),
+                    service: Some(SERVICE),
+                    clears_at_hello: None,
+                });
             }
             world.feed(Input::EstablishSucceeded { id: id(number), conn: number });
         }

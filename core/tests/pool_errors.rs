@@ -53,7 +53,7 @@ fn timed_out(load_balanced: bool) -> PoolError {
     let inputs = [
         (start, Input::Ready),
         (start, request(1, Purpose::Cursor)),
-        (start, Input::Handshaken { id, service }),
+        (start, Input::Handshaken { id, service, clears_at_hello: None }),
         (start, Input::EstablishSucceeded { id, conn: () }),
         (start, request(2, Purpose::Other)),
         (start + Duration::from_millis(20), Input::Timer),

@@ -241,6 +241,10 @@ impl Run {
             }
             23 => cenote_timer(handle, now),
             24 => cenote_repurpose(handle, now, connection, u32::from(bytes.next() % 4)),
+            25 if bytes.rarely() => {
+                let clears = u64::from(bytes.next() % 4);
+                checked::handshaken_late(handle, now, connection, bytes.service(), clears)
+            }
             25 => checked::handshaken(handle, now, connection, bytes.service()),
             26 => checked::set_options(handle, now, &Self::options(bytes)),
             27 => cenote_set_events(handle, u32::from(bytes.next() % 2)),

@@ -120,7 +120,7 @@ impl World {
             8..=10 => {
                 let Some(id) = self.one_pending() else { return };
                 if is_balanced {
-                    self.feed(Input::Handshaken { id, service });
+                    self.feed(Input::Handshaken { id, service, clears_at_hello: None });
                 }
                 self.feed(Input::EstablishSucceeded { id, conn: () });
             }

@@ -149,8 +149,8 @@ fn common_op(balanced: Option<bool>) -> impl Strategy<Value = Op> {
         1 => pick(Pick::Draining).prop_map(Op::DrainRead),
         1 => (pick(Pick::InUse), purpose())
             .prop_map(|(conn, purpose)| Op::Repurpose { conn, purpose }),
-        4 => (pick(Pick::Pending), service(balanced))
-            .prop_map(|(conn, service)| Op::Handshake { conn, service }),
+        4 => (pick(Pick::Pending), service(balanced), option::weighted(0.5, -1..4_i8))
+            .prop_map(|(conn, service, clears_ago)| Op::Handshake { conn, service, clears_ago }),
         6 => pick(Pick::Pending).prop_map(Op::Succeed),
         1 => pick(Pick::Pending).prop_map(Op::Fail),
         1 => pick(Pick::Available).prop_map(Op::PeerClose),

@@ -43,7 +43,7 @@ fn an_error_of_an_older_connection_of_a_service_is_old_news() {
     let mut pool = ready_pool(PoolOptions::default().with_load_balanced(true));
     feed(&mut pool, request(1));
     assert_eq!((pool.service_of(FIRST), pool.is_stale(FIRST)), (None, false));
-    feed(&mut pool, Input::Handshaken { id: FIRST, service });
+    feed(&mut pool, Input::Handshaken { id: FIRST, service, clears_at_hello: None });
     feed(&mut pool, Input::EstablishSucceeded { id: FIRST, conn: () });
     assert_eq!((pool.service_of(FIRST), pool.is_stale(FIRST)), (service, false));
 
@@ -55,7 +55,7 @@ fn an_error_of_an_older_connection_of_a_service_is_old_news() {
     assert_eq!(pool.services().count(), 0, "forgotten with its last connection");
     feed(&mut pool, request(2));
     let second = ConnId::from_parts(2, FIRST.slot());
-    feed(&mut pool, Input::Handshaken { id: second, service });
+    feed(&mut pool, Input::Handshaken { id: second, service, clears_at_hello: None });
     assert_eq!((pool.is_stale(FIRST), pool.is_stale(second)), (true, false));
 }
 

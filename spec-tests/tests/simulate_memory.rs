@@ -94,7 +94,10 @@ impl Judge {
         let Some(&Action::StartEstablish { id, .. }) = started else {
             panic!("a connection is to be established")
         };
-        self.feed(at_nanos(at), Input::Handshaken { id, service: by.map(service) });
+        self.feed(
+            at_nanos(at),
+            Input::Handshaken { id, service: by.map(service), clears_at_hello: None },
+        );
         self.feed(at_nanos(at), Input::EstablishSucceeded { id, conn: 1 });
         id
     }

@@ -123,6 +123,7 @@ static cenote_status feed(cenote_pool *pool, const uint8_t *input, const cenote_
     if (IS("in") && has(input, "e")) return cenote_check_in_errored(pool, now, id, 0, cause);
     if (IS("in")) return cenote_check_in(pool, now, id, 0);
     if (IS("use")) return cenote_repurpose(pool, now, id, purpose_of(input));
+    if (IS("hello") && has(input, "seen")) return cenote_handshaken_late(pool, now, id, service, number(input, "seen", 0));
     if (IS("hello")) return cenote_handshaken(pool, now, id, service);
     if (IS("up")) return cenote_established(pool, now, id, 0);
     if (IS("fail")) return cenote_establish_failed(pool, now, id, cause);

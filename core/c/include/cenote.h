@@ -818,6 +818,14 @@ cenote_status cenote_handshaken(cenote_pool *pool,
                                 uint64_t connection,
                                 const uint8_t *service);
 
+// The same for a hello that was done earlier, when `cenote_service_clears` gave this number: if the service was
+// cleared since, the connection is closed as stale.
+cenote_status cenote_handshaken_late(cenote_pool *pool,
+                                     uint64_t now,
+                                     uint64_t connection,
+                                     const uint8_t *service,
+                                     uint64_t clears_at_hello);
+
 // A connection finished handshake and authentication. `payload` is the driver's: a pointer to its socket, a
 // file descriptor. If the pool gave the connection up meanwhile, `CENOTE_ACTION_KIND_CLOSE_SOCKET` returns it.
 cenote_status cenote_established(cenote_pool *pool,
@@ -954,6 +962,9 @@ cenote_status cenote_connection(const cenote_pool *pool,
 cenote_status cenote_generation(const cenote_pool *pool,
                                 const uint8_t *service,
                                 uint64_t *generation);
+
+// How often a service was cleared, for `cenote_handshaken_late`.
+cenote_status cenote_service_clears(const cenote_pool *pool, uint64_t *clears);
 
 // The generation of a connection. `CENOTE_STATUS_NOTHING` if it is closed, or never was. Takes constant time.
 cenote_status cenote_generation_of(const cenote_pool *pool,

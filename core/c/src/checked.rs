@@ -137,6 +137,25 @@ pub fn handshaken(pool: *mut Pool, now: u64, connection: u64, service: Option<[u
     unsafe { input::cenote_handshaken(pool, now, connection, service_pointer(&service)) }
 }
 
+/// See [`cenote_handshaken_late`](input::cenote_handshaken_late).
+pub fn handshaken_late(
+    pool: *mut Pool,
+    now: u64,
+    connection: u64,
+    service: Option<[u8; 12]>,
+    clears: u64,
+) -> Status {
+    let service = service_pointer(&service);
+    // SAFETY: the service outlives the call.
+    unsafe { input::cenote_handshaken_late(pool, now, connection, service, clears) }
+}
+
+/// See [`cenote_service_clears`](inspect::cenote_service_clears).
+pub fn service_clears(pool: *const Pool) -> Result<u64, Status> {
+    // SAFETY: `out` has room.
+    out(0, |it| unsafe { inspect::cenote_service_clears(pool, it) })
+}
+
 /// See [`cenote_clear`](input::cenote_clear).
 pub fn clear(
     pool: *mut Pool,

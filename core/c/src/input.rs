@@ -132,7 +132,32 @@ pub unsafe extern "C" fn cenote_handshaken(
 ) -> Status {
     // SAFETY: the caller's promise.
     let service = unsafe { optional_bytes(service) }.map(ServiceId);
-    feed(pool, now, |inner| Ok(Input::Handshaken { id: inner.id(connection), service }))
+    let clears_at_hello = None;
+    feed(pool, now, |inner| {
+        Ok(Input::Handshaken { id: inner.id(connection), service, clears_at_hello })
+    })
+}
+
+/// The same for a hello that was done earlier, when `cenote_service_clears` gave this number: if the service was
+/// cleared since, the connection is closed as stale.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_handshaken_late(
+    pool: *mut Pool,
+    now: u64,
+    connection: u64,
+    service: *const u8,
+    clears_at_hello: u64,
+) -> Status {
+    // SAFETY: the caller's promise.
+    let service = unsafe { optional_bytes(service) }.map(ServiceId);
+    let clears_at_hello = Some(clears_at_hello);
+    feed(pool, now, |inner| {
+        Ok(Input::Handshaken { id: inner.id(connection), service, clears_at_hello })
+    })
 }
 
 /// A connection finished handshake and authentication. `payload` is the driver's: a pointer to its socket, a

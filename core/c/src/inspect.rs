@@ -234,6 +234,18 @@ pub unsafe extern "C" fn cenote_generation(
     })
 }
 
+/// How often a service was cleared, for `cenote_handshaken_late`.
+///
+/// # Safety
+///
+/// The pointers are valid, as the header says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cenote_service_clears(pool: *const Pool, clears: *mut u64) -> Status {
+    // SAFETY: the caller's promise.
+    let out = unsafe { Out::plain(clears, "the number of clears") };
+    answer(pool, out, |inner| Ok(inner.machine.service_clears()))
+}
+
 /// The generation of a connection. `CENOTE_STATUS_NOTHING` if it is closed, or never was. Takes constant time.
 ///
 /// # Safety

@@ -334,6 +334,28 @@ fn connections_of_services_and_purposes() {
 }
 
 #[test]
+fn a_hello_before_a_clear_of_its_service_is_stale() {
+    let pool = pool_with(&Options { load_balanced: 1, ..Options::default() });
+    assert_eq!(cenote_ready(pool, 1), Status::Ok);
+    assert_eq!(cenote_check_out(pool, 2, 1, 11, NEVER, 0), Status::Ok);
+    assert_eq!(cenote_check_out(pool, 2, 2, 12, NEVER, 0), Status::Ok);
+    let (cause, service) = (refused(), Some([3; 12]));
+    assert_eq!(checked::service_clears(pool), Ok(0));
+    assert_eq!(checked::clear(pool, 3, cause, false, service), Status::Ok);
+    assert_eq!(checked::service_clears(pool), Ok(1));
+    let _ = actions(pool);
+    assert_eq!(checked::handshaken_late(pool, 4, 1, service, 2), Status::Misuse, "not yet");
+    assert_eq!(checked::handshaken_late(pool, 4, 1, service, 0), Status::Ok);
+    assert_eq!(tasks(pool)[0].kind, ActionKind::AbortEstablish as u32);
+    assert_eq!(checked::handshaken_late(pool, 4, 2, service, 1), Status::Ok);
+    assert!(tasks(pool).is_empty());
+    assert_eq!(cenote_established(pool, 5, 2, 77), Status::Ok);
+    assert_eq!(checked::snapshot(pool).expect("a pool").in_use, 1);
+    assert_eq!(cenote_cause_release(cause), Status::Ok);
+    assert_eq!(cenote_pool_free(pool), Status::Ok);
+}
+
+#[test]
 fn late_replies_are_drained() {
     let options =
         Options { experimental_pending_response: 1, max_pool_size: 1, ..Options::default() };

@@ -52,12 +52,17 @@ pub enum Input<S: PoolTypes> {
     },
     /// Hello is done, authentication is not. Required in load-balanced mode, where the connection
     /// takes its generation from its service at this moment; optional otherwise. Fed later than hello,
-    /// it misses every clear of the service in between.
+    /// it misses every clear of the service in between, unless it brings the number of clears at hello.
     Handshaken {
         /// A pending connection.
         id: ConnId,
         /// The `serviceId` of the hello reply: in load-balanced mode always, otherwise never.
         service: Option<ServiceId>,
+        /// The [number of clears](super::PoolState::service_clears) when hello was done, for drivers that
+        /// feed this input later; `None` says that hello was done now. If the service was cleared since,
+        /// the connection is closed as stale. While the pool had no connection of the service, a clear of
+        /// any service counts, because services without connections are forgotten.
+        clears_at_hello: Option<u64>,
     },
     /// A connection finished handshake and authentication.
     EstablishSucceeded {

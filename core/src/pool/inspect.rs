@@ -132,6 +132,15 @@ impl<S: PoolTypes> PoolState<S> {
         self.connections.get(id).map(|connection| connection.generation)
     }
 
+    /// How often a service was cleared in load-balanced mode, services without connections included. A
+    /// driver that feeds [`Input::Handshaken`] later than hello takes this number at hello, and passes it
+    /// on with the input. Takes constant time.
+    ///
+    /// [`Input::Handshaken`]: super::input::Input::Handshaken
+    pub const fn service_clears(&self) -> u64 {
+        self.services.clears()
+    }
+
     /// The generation of a service in load-balanced mode; `None` if no connection belongs to it. Once
     /// the last of its connections is closed, it begins at 0 again.
     pub fn service_generation(&self, id: ServiceId) -> Option<u64> {

@@ -243,6 +243,9 @@ impl<S: PoolTypes> PoolState<S> {
         }
         for (id, _, connections) in self.services.iter() {
             let problem = match counted.remove(&id) {
+                _ if self.services.clears_of(id) > self.services.clears() => {
+                    "was cleared more often than all services together"
+                }
                 None => "has no connections, so it is forgotten",
                 Some(found) if found != connections => "does not count its connections",
                 Some(_) => continue,

@@ -82,6 +82,18 @@ pub enum MisuseReason {
         /// The id in the input.
         id: ConnId,
     },
+    /// The number of clears at hello is one that the pool has not reached.
+    #[error(
+        "connection {id} is said to have seen {seen} clears at its hello, but there were {counted}: take the number from service_clears"
+    )]
+    ClearsNotReached {
+        /// The id in the input.
+        id: ConnId,
+        /// The number in the input.
+        seen: u64,
+        /// How often services were cleared so far.
+        counted: u64,
+    },
     /// In load-balanced mode a connection belongs to a service from its hello on.
     #[error(
         "connection {id} of a load-balanced pool has no service: feed Handshaken with its serviceId first"

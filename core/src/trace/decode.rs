@@ -47,7 +47,8 @@ pub(super) fn input(
         }
         b"use" => Input::Repurposed { id: fields.connection("use")?, purpose: fields.purpose()? },
         b"hello" => {
-            Input::Handshaken { id: fields.connection("hello")?, service: fields.service_if("v")? }
+            let (id, service) = (fields.connection("hello")?, fields.service_if("v")?);
+            Input::Handshaken { id, service, clears_at_hello: fields.number_if("seen")? }
         }
         b"up" => Input::EstablishSucceeded { id: fields.connection("up")?, conn: () },
         b"fail" => Input::EstablishFailed { id: fields.connection("fail")?, cause: told()? },
@@ -151,6 +152,7 @@ pub(super) fn state(fields: &Fields<'_>, checkpoint: &mut PoolCheckpoint) -> Fou
     checkpoint.last_waiter = fields.number_if("lastRequest")?.map(WaiterId);
     checkpoint.last_connection = fields.number("lastConnection")?;
     checkpoint.clock_regressions = fields.number("clockRegressions")?;
+    checkpoint.service_clears = fields.number_if("serviceClears")?.unwrap_or(0);
     Ok(Parts {
         services: fields.number("services")?,
         connections: fields.number("connections")?,
@@ -182,6 +184,7 @@ pub(super) fn part(fields: &Fields<'_>, checkpoint: &mut PoolCheckpoint) -> Foun
             id: fields.service_if("service")?.ok_or_else(|| absent("service"))?,
             generation: fields.number("g")?,
             was_cleared: fields.flag("cleared")?,
+            clears: fields.number_if("clears")?.unwrap_or(0),
         }),
         Some(b"connection") => checkpoint.connections.push(connection_checkpoint(fields)?),
         Some(b"free") => {

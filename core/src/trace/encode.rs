@@ -33,9 +33,9 @@ pub(super) fn input(document: &mut Document<'_>, input: &Input<Traced>, cause: O
             connection(document, "use", *id);
             self::purpose(document, *purpose);
         }
-        Input::Handshaken { id, service } => {
+        Input::Handshaken { id, service, clears_at_hello } => {
             connection(document, "hello", *id);
-            document.service("v", *service);
+            document.service("v", *service).number_if("seen", *clears_at_hello);
         }
         Input::EstablishSucceeded { id, conn: () } => connection(document, "up", *id),
         Input::EstablishFailed { id, cause: _ } => connection(document, "fail", *id),
@@ -200,10 +200,11 @@ pub(super) fn state(document: &mut Document<'_>, checkpoint: &PoolCheckpoint) {
         .flag("cleared", checkpoint.was_cleared)
         .number_if("populateAfter", checkpoint.populate_after.map(Instant::as_nanos))
         .number("inherited", checkpoint.inherited)
-        .number_if("reported", Some(checkpoint.reported).filter(|&number| number != 0))
+        .number_if("reported", nonzero(checkpoint.reported))
         .number_if("lastRequest", checkpoint.last_waiter.map(|id| id.0))
         .number("lastConnection", checkpoint.last_connection)
         .number("clockRegressions", checkpoint.clock_regressions)
+        .number_if("serviceClears", nonzero(checkpoint.service_clears))
         .number("services", checkpoint.services.len() as u64)
         .number("connections", checkpoint.connections.len() as u64)
         .number("freeSlots", checkpoint.free_slots.len() as u64)
@@ -211,8 +212,14 @@ pub(super) fn state(document: &mut Document<'_>, checkpoint: &PoolCheckpoint) {
 }
 
 pub(super) fn service(document: &mut Document<'_>, service: &ServiceCheckpoint) {
-    let &ServiceCheckpoint { id, generation, was_cleared } = service;
+    let &ServiceCheckpoint { id, generation, was_cleared, clears } = service;
     document.service("service", Some(id)).number("g", generation).flag("cleared", was_cleared);
+    document.number_if("clears", nonzero(clears));
+}
+
+/// Absent for 0.
+fn nonzero(number: u64) -> Option<u64> {
+    Some(number).filter(|&number| number != 0)
 }
 
 pub(super) fn connection_checkpoint(

@@ -102,6 +102,8 @@ pub(super) const DRAIN_GOES_ON: u8 = 0x20;
 pub(super) const RETIRES: u8 = 0x10;
 pub(super) const HAS_SERVICE: u8 = 0x10;
 pub(super) const CLEAR_INTERRUPTS: u8 = 0x20;
+/// With the tag `Handshaken`: the number of clears at hello is there.
+pub(super) const HAS_CLEARS: u8 = 0x20;
 /// With the tag `Compact`: a check-in, not a check-out.
 pub(super) const COMPACT_IS_CHECK_IN: u8 = 0x10;
 /// With the tag `Compact`: the check-out has a deadline, as long after it as that of the one
@@ -322,7 +324,14 @@ impl InputLog {
                 let record = about(Tag::Repurposed, *id);
                 Record { head: record.head | (*purpose as u8) << 4, ..record }
             }
-            Input::Handshaken { id, service } => served(about(Tag::Handshaken, *id), *service),
+            Input::Handshaken { id, service, clears_at_hello } => {
+                let mut record = served(about(Tag::Handshaken, *id), *service);
+                if let Some(clears) = clears_at_hello {
+                    record.head |= HAS_CLEARS;
+                    record.numbers[2] = *clears;
+                }
+                record
+            }
             Input::EstablishSucceeded { id, conn: _ } => about(Tag::EstablishSucceeded, *id),
             Input::EstablishFailed { id, cause } => self.failed(Tag::EstablishFailed, *id, cause),
             Input::IdleClosedByPeer { id, cause } => self.failed(Tag::IdleClosedByPeer, *id, cause),
@@ -492,7 +501,11 @@ mod tests {
     #[test]
     fn the_smallest_tape_has_room_for_four_records() {
         let id = ConnId::from_parts(u64::MAX, u32::MAX);
-        let input = Input::<Traced>::Handshaken { id, service: Some(ServiceId([7; 12])) };
+        let input = Input::<Traced>::Handshaken {
+            id,
+            service: Some(ServiceId([7; 12])),
+            clears_at_hello: Some(u64::MAX),
+        };
         let mut log = InputLog::with_capacity(0);
         for _ in 0..4 {
             assert!(log.has_room());

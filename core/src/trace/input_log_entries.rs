@@ -10,7 +10,8 @@ use super::input_log::{
     ACTION_HAS_CONNECTION, ACTION_HAS_NANOS, CHECK_IN_ERRORED, CHECK_IN_PENDING_RESPONSE,
     CHECK_OUT_HAS_DEADLINE, CLEAR_INTERRUPTS, COMPACT_CHECK_IN_BYTES, COMPACT_CHECK_OUT_BYTES,
     COMPACT_HAS_DEADLINE, COMPACT_IS_CHECK_IN, COMPACT_TIME_BITS, Context, DRAIN_GOES_ON,
-    ENDS_DRAIN, HAS_SERVICE, IS_ACTION, InputLog, REFUSED, RETIRES, Tag, purpose_of, unzigzag,
+    ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, InputLog, REFUSED, RETIRES, Tag, purpose_of,
+    unzigzag,
 };
 use super::traced::Traced;
 
@@ -117,7 +118,11 @@ impl<'a> Entries<'a> {
                 Input::CheckedIn { id, conn: (), health }
             }
             Tag::Repurposed => Input::Repurposed { id, purpose: purpose_of(head) },
-            Tag::Handshaken => Input::Handshaken { id, service: self.service(head)? },
+            Tag::Handshaken => Input::Handshaken {
+                id,
+                service: self.service(head)?,
+                clears_at_hello: (head & HAS_CLEARS != 0).then_some(c),
+            },
             Tag::EstablishSucceeded if head & ENDS_DRAIN != 0 => {
                 Input::DrainSucceeded { id, conn: () }
             }

@@ -56,7 +56,7 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
     async fn run(mut self, target: Target<R>, deadline: Option<std::time::Instant>) {
         let (driver, id) = (Arc::clone(&self.driver), self.key.id);
         let reporter = HandshakeReporter::new(move |service| {
-            driver.feed(Input::Handshaken { id, service: Some(service) });
+            driver.feed(Input::Handshaken { id, service: Some(service), clears_at_hello: None });
         });
         let runtime = target.runtime.clone();
         let connecting = self.driver.connector().connect(target, reporter);

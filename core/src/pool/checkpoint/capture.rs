@@ -35,12 +35,14 @@ impl<S: PoolTypes> PoolState<S> {
         checkpoint.last_connection = self.connections.last_number();
         checkpoint.now = self.now;
         checkpoint.clock_regressions = self.clock_regressions;
+        checkpoint.service_clears = self.services.clears();
         checkpoint.services.clear();
         checkpoint.services.extend(self.services.iter().map(|(id, generation, _)| {
             ServiceCheckpoint {
                 id,
                 generation,
                 was_cleared: self.services.cleared_by(id).is_some(),
+                clears: self.services.clears_of(id),
             }
         }));
         checkpoint.connections.clear();

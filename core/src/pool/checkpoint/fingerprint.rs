@@ -70,6 +70,8 @@ impl<S: PoolTypes> PoolState<S> {
         digest.add(last_waiter.map_or(0, |id| id.0.wrapping_add(1)));
         digest.add_time(Some(*now));
         digest.add(*clock_regressions);
+        // How often services were cleared is not part of it: the number came after the first version of
+        // traces, whose fingerprints have to stay valid. What it decides shows in the connections.
         for (id, generation, _) in services.iter() {
             digest.add_service(Some(id));
             digest.add(generation);

@@ -61,6 +61,8 @@ pub struct PoolCheckpoint {
     pub now: Instant,
     /// How often `now` ran backwards.
     pub clock_regressions: u64,
+    /// How often a service was cleared.
+    pub service_clears: u64,
     /// The services behind a load balancer, in the order of their ids.
     pub services: Vec<ServiceCheckpoint>,
     /// The connections: pending, available, in use, in use and reported, pending a response, draining
@@ -83,6 +85,8 @@ pub struct ServiceCheckpoint {
     pub generation: u64,
     /// Whether it was ever cleared.
     pub was_cleared: bool,
+    /// The number of clears after the most recent one that may have been of this service.
+    pub clears: u64,
 }
 
 /// One connection in a [`PoolCheckpoint`].
@@ -185,6 +189,7 @@ impl Default for PoolCheckpoint {
             last_connection: 0,
             now: Instant::ORIGIN,
             clock_regressions: 0,
+            service_clears: 0,
             services: Vec::new(),
             connections: Vec::new(),
             free_slots: Vec::new(),

@@ -88,7 +88,7 @@ fn restore_services<S: PoolTypes>(
     checkpoint: &PoolCheckpoint,
     payloads: &mut impl PayloadSource<S>,
 ) -> Result<Services<S::Cause>, InvalidCheckpoint> {
-    let mut services = Services::new();
+    let mut services = Services::restore(checkpoint.service_clears);
     let mut last = None;
     for service in &checkpoint.services {
         let problem = |problem| Err(InvalidCheckpoint::Service { id: service.id, problem });
@@ -100,7 +100,7 @@ fn restore_services<S: PoolTypes>(
         }
         last = Some(service.id);
         let cause = service.was_cleared.then(|| payloads.cause(Some(service.id)));
-        services.restore(service.id, service.generation, cause);
+        services.put_back(service.id, service.generation, cause, service.clears);
     }
     Ok(services)
 }

@@ -14,7 +14,7 @@ const EARLIER: ServiceCheckpoint = service([1; 12]);
 const LATER: ServiceCheckpoint = service([9; 12]);
 
 const fn service(id: [u8; 12]) -> ServiceCheckpoint {
-    ServiceCheckpoint { id: ServiceId(id), generation: 0, was_cleared: false }
+    ServiceCheckpoint { id: ServiceId(id), generation: 0, was_cleared: false, clears: 0 }
 }
 
 /// Each change alone makes the checkpoint of `pool` one that is refused with these words.
@@ -52,6 +52,7 @@ fn counts() {
         &[
             (|it| it.generation = COUNT_MAX + 1, never),
             (|it| it.last_connection = COUNT_MAX + 1, never),
+            (|it| it.service_clears = COUNT_MAX + 1, never),
             (|it| it.clock_regressions = i64::MAX as u64, never),
             (|it| it.inherited = 3, "more connections were inherited than made"),
             (|it| it.inherited = 1, "has a number that was not given out"),
@@ -188,6 +189,7 @@ fn services() {
                 |it| it.services[0].generation = COUNT_MAX + 1,
                 "has a generation that none ever reaches",
             ),
+            (|it| it.services[0].clears = 1, "was cleared more often than all services together"),
             (
                 |it| {
                     it.connections[0].state =
@@ -205,6 +207,8 @@ fn services() {
         &[
             |it| it.services[0].generation = COUNT_MAX,
             |it| it.services[0].was_cleared = true,
+            |it| it.service_clears = COUNT_MAX,
+            |it| (it.service_clears, it.services[0].clears) = (1, 1),
             |it| (it.services[0].generation, it.connections[0].generation) = (3, 2),
             |it| it.connections[0].state = ConnectionStateCheckpoint::Pending { handshaken: true },
         ],

@@ -66,6 +66,7 @@ pub(super) fn check_counts(checkpoint: &PoolCheckpoint) -> Result<(), InvalidChe
     let counts = [
         ("the generation", checkpoint.generation),
         ("the number of connections", checkpoint.last_connection),
+        ("the number of clears of services", checkpoint.service_clears),
         ("the number of times that the clock ran backwards", checkpoint.clock_regressions),
     ];
     let too_large = counts.into_iter().find(|&(_, count)| count > COUNT_MAX);

@@ -34,7 +34,7 @@ pub(in crate::pool) fn idle() -> Pool {
 
 /// Connection 1 is in use, of a service.
 pub(in crate::pool) fn balanced() -> Pool {
-    let greeted = Input::Handshaken { id: id(1), service: Some(SERVICE) };
+    let greeted = Input::Handshaken { id: id(1), service: Some(SERVICE), clears_at_hello: None };
     let options = PoolOptions::default().with_load_balanced(true);
     pool(options, [Input::Ready, ask(1, None), greeted, made(1)])
 }

@@ -84,11 +84,28 @@ impl<S: PoolTypes> PoolState<S> {
     }
 
     /// In load-balanced mode the connection takes its generation from its service, and is counted
-    /// there, when hello is done.
-    // LB-03, T-61
-    pub(super) fn handshaken(&mut self, id: ConnId, service: Option<ServiceId>) {
+    /// there, when hello is done. One whose service was cleared since its hello ends here: nothing that
+    /// it could still be established for may use it.
+    // LB-03, T-61, SI-07
+    pub(super) fn handshaken(
+        &mut self,
+        id: ConnId,
+        service: Option<ServiceId>,
+        clears_at_hello: Option<u64>,
+        out: &mut impl ActionSink<S>,
+    ) {
         if self.connections.get(id).is_none() {
             return;
+        }
+        if let (Some(service), Some(seen)) = (service, clears_at_hello) {
+            if seen < self.services.clears_of(service) {
+                let cause = self.services.cleared_by(service).cloned();
+                let owner = self.abort_establishment(id, CloseReason::Stale, None, out);
+                if let Some(request) = owner {
+                    self.fail_cleared(request, cause, out);
+                }
+                return;
+            }
         }
         let service = service.map(|service| (service, self.services.join(service)));
         self.connections.set_handshaken(id, service);

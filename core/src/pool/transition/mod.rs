@@ -85,7 +85,9 @@ impl<S: PoolTypes> PoolState<S> {
             }
             Input::CheckOutCancelled { id } => self.cancel_check_out(id, out),
             Input::Repurposed { id, purpose } => self.connections.repurpose(id, purpose),
-            Input::Handshaken { id, service } => self.handshaken(id, service),
+            Input::Handshaken { id, service, clears_at_hello } => {
+                self.handshaken(id, service, clears_at_hello, out);
+            }
             Input::EstablishSucceeded { id, conn } => self.establish_succeeded(id, conn, out),
             Input::EstablishFailed { id, cause } => self.establish_failed(id, cause, out),
             Input::IdleClosedByPeer { id, cause } => self.idle_closed_by_peer(id, cause, out),

@@ -22,7 +22,9 @@ impl<S: PoolTypes> PoolState<S> {
             },
             Input::CheckedIn { id, .. } => self.validate_check_in(*id),
             Input::Repurposed { id, .. } => self.validate_in_use(*id),
-            Input::Handshaken { id, service } => self.validate_handshaken(*id, *service),
+            Input::Handshaken { id, service, clears_at_hello } => {
+                self.validate_handshaken(*id, *service, *clears_at_hello)
+            }
             Input::EstablishSucceeded { id, .. } => self.validate_established(*id),
             Input::EstablishFailed { id, .. } => self.validate_answer(*id).map(drop),
             Input::IdleClosedByPeer { id, .. } => self.validate_idle_closed(*id),
@@ -58,11 +60,16 @@ impl<S: PoolTypes> PoolState<S> {
         &self,
         id: ConnId,
         service: Option<ServiceId>,
+        clears_at_hello: Option<u64>,
     ) -> Result<(), MisuseReason> {
         match (self.settings.load_balanced, service) {
             (true, None) => return Err(MisuseReason::ServiceMissing { id }),
             (false, Some(_)) => return Err(MisuseReason::ServiceUnexpected { id }),
             (true, Some(_)) | (false, None) => {}
+        }
+        let counted = self.services.clears();
+        if let Some(seen) = clears_at_hello.filter(|&seen| seen > counted) {
+            return Err(MisuseReason::ClearsNotReached { id, seen, counted });
         }
         match self.validate_answer(id)? {
             Some(Connection { state: ConnState::Pending { handshaken: true, .. }, .. }) => {

@@ -159,6 +159,8 @@ fn t_02_stale_comes_after_cleared() {
     );
     is_good_after("created 1, cleared, established 1, closed 1 stale");
     is_good_after("created 1, established 1, cleared service, closed 1 stale");
+    // By a clear of its service that was not told.
+    is_good_after("created 1, closed 1 stale");
 }
 
 /// A peer may close what lay in the pool when it was cleared.

@@ -22,7 +22,7 @@ impl SimulatedPool {
                 if self.load_balanced {
                     let service = id.number() % Scenario::SERVICES as u64;
                     let service = Some(ServiceId([service as u8; 12]));
-                    self.feed(Input::Handshaken { id, service });
+                    self.feed(Input::Handshaken { id, service, clears_at_hello: None });
                 }
                 self.feed(Input::EstablishSucceeded { id, conn: Socket(id.number()) });
             }

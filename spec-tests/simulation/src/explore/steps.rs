@@ -71,13 +71,21 @@ fn connections_ops(
         }
         add(Op::Repurpose { conn, purpose: Purpose::Cursor });
         for service in services(configuration) {
-            add(Op::Handshake { conn, service });
+            for clears_ago in lateness(configuration) {
+                add(Op::Handshake { conn, service, clears_ago });
+            }
         }
     }
     if machine.connections().next().is_some() {
         add(Op::Succeed(Pick::WrongSlot(0)));
         add(Op::CheckIn { conn: Pick::WrongSlot(0), errored: false });
     }
+}
+
+/// How late a `Handshaken` may be: in load-balanced mode also by a clear of a service.
+fn lateness(configuration: &Configuration) -> impl Iterator<Item = Option<i8>> {
+    let told = if configuration.services == 0 { 0..0 } else { -1..2 };
+    std::iter::once(None).chain(told.map(Some))
 }
 
 /// The existing connections, the first and the last closed one, and two that never existed.

@@ -52,7 +52,7 @@ pub(crate) fn decode_run(mut byte: impl FnMut() -> u8, steps: usize) -> Run {
     (options, std::iter::once(ready).chain(rest).collect())
 }
 
-/// The same run as before pools had late replies: traces of the first version are made of such runs.
+/// The same run as before pools had late replies and late hellos: traces of the first version are made of such runs.
 pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
     let make_older = |options: &mut PoolOptions| {
         options.experimental_pending_response = None;
@@ -67,13 +67,13 @@ pub(crate) fn without_late_replies((mut options, mut steps): Run) -> Run {
             | Op::DrainRead(_)
             | Op::Retire => step.op = Op::Timer,
             Op::SetOptions(options) => make_older(options),
+            Op::Handshake { clears_ago, .. } => *clears_ago = None,
             Op::CheckOut { .. }
             | Op::CheckOutUnderOldId
             | Op::Cancel(_)
             | Op::CancelUnknown
             | Op::CheckIn { .. }
             | Op::Repurpose { .. }
-            | Op::Handshake { .. }
             | Op::Succeed(_)
             | Op::Fail(_)
             | Op::PeerClose(_)
@@ -157,7 +157,11 @@ fn decode_op(kind: u8, which: u8, how: u8) -> Op {
             conn: decode_pick(how, which, Pick::InUse),
             purpose: decode_purpose(how / 16),
         },
-        17 | 18 => Op::Handshake { conn: decode_pick(how / 4, which, Pick::Pending), service },
+        17 | 18 => Op::Handshake {
+            conn: decode_pick(how / 4, which, Pick::Pending),
+            service,
+            clears_ago: [None, None, Some(0), Some(1)][usize::from(how / 64)],
+        },
         19..=22 => Op::Succeed(decode_pick(how, which, Pick::Pending)),
         23 => Op::Fail(decode_pick(how, which, Pick::Pending)),
         24 => Op::PeerClose(decode_pick(how, which, Pick::Available)),

@@ -192,6 +192,7 @@ fn compare_views<S: Comparable>(machine: &PoolState<S>, model: &Model<S>) -> Res
         let told = machine.service_generation(service);
         compare("service_generation", &told, &Some(generation))?;
     }
+    compare("service_clears", &machine.service_clears(), &model.service_clears())?;
     compare("generation", &machine.generation(), &expected.generation)?;
     compare("now", &machine.now(), &model.now())?;
     for info in connections {

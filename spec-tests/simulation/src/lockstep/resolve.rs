@@ -66,8 +66,11 @@ where
         Op::DrainRead(conn) => Input::DrainProgress { id: pick(*conn) },
         Op::Retire => Input::RetireConnections,
         Op::Repurpose { conn, purpose } => Input::Repurposed { id: pick(*conn), purpose: *purpose },
-        Op::Handshake { conn, service: index } => {
-            Input::Handshaken { id: pick(*conn), service: index.map(service) }
+        Op::Handshake { conn, service: index, clears_ago } => {
+            let at_hello =
+                |ago: i8| machine.service_clears().saturating_add_signed(-i64::from(ago));
+            let clears_at_hello = clears_ago.map(at_hello);
+            Input::Handshaken { id: pick(*conn), service: index.map(service), clears_at_hello }
         }
         Op::Succeed(conn) => Input::EstablishSucceeded { id: pick(*conn), conn: payload(None) },
         Op::Fail(conn) => Input::EstablishFailed { id: pick(*conn), cause },

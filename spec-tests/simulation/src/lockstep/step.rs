@@ -73,6 +73,9 @@ pub enum Op {
         conn: Pick,
         /// The service, if there is one.
         service: Option<u8>,
+        /// How many clears of services ago that was, if the number at that time is told; -1 is after
+        /// the next one.
+        clears_ago: Option<i8>,
     },
     /// Establishment succeeds.
     Succeed(Pick),

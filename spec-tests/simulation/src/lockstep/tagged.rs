@@ -40,7 +40,9 @@ pub(crate) fn map_input<S: PoolTypes, T: PoolTypes>(
             Input::CheckedIn { id, conn: map_conn(conn), health }
         }
         Input::Repurposed { id, purpose } => Input::Repurposed { id, purpose },
-        Input::Handshaken { id, service } => Input::Handshaken { id, service },
+        Input::Handshaken { id, service, clears_at_hello } => {
+            Input::Handshaken { id, service, clears_at_hello }
+        }
         Input::EstablishSucceeded { id, conn } => {
             Input::EstablishSucceeded { id, conn: map_conn(conn) }
         }

@@ -35,14 +35,23 @@ impl<S: PoolTypes> Model<S> {
         id
     }
 
-    // LB-03: joins its service and takes over its generation.
-    pub(super) fn handshaken(&mut self, id: ConnId, service: Option<ServiceId>) {
+    // LB-03: joins its service and takes over its generation, unless hello was before a clear.
+    pub(super) fn handshaken(
+        &mut self,
+        id: ConnId,
+        service: Option<ServiceId>,
+        clears_at_hello: Option<u64>,
+    ) {
         if !self.has(id) {
             return;
         }
         if let Some(service) = service {
+            if clears_at_hello.is_some_and(|seen| self.may_be_cleared_since(service, seen)) {
+                return self.end_late_hello(id, service);
+            }
             if self.generation_of(service).is_none() {
-                self.services.push(Service { id: service, generation: 0, cleared_by: None });
+                let since = self.clears.len();
+                self.services.push(Service { id: service, generation: 0, cleared_by: None, since });
             }
             let generation = self.generation_of(service).expect("just made sure of");
             let connection = self.connection_mut(id);
@@ -51,6 +60,26 @@ impl<S: PoolTypes> Model<S> {
         }
         if let Phase::Pending { handshaken, .. } = &mut self.connection_mut(id).phase {
             *handshaken = true;
+        }
+    }
+
+    /// Whether a clear after the first `seen` was of this service, as far as is remembered.
+    fn may_be_cleared_since(&self, service: ServiceId, seen: u64) -> bool {
+        let known = self.services.iter().find(|known| known.id == service);
+        let since = known.map_or(self.clears.len(), |known| known.since);
+        let later = self.clears.iter().enumerate().skip(seen as usize);
+        later.into_iter().any(|(index, &cleared)| cleared == service || index < since)
+    }
+
+    // SI-07, before it is established.
+    fn end_late_hello(&mut self, id: ConnId, service: ServiceId) {
+        let known = self.services.iter().find(|known| known.id == service);
+        let cause = known.and_then(|known| known.cleared_by.clone());
+        let owner = self.take_owner(id);
+        self.close_connection(id, CloseReason::Stale, None);
+        self.actions.push(Action::AbortEstablish { id });
+        if let Some(request) = owner {
+            self.fail_cleared(request, cause);
         }
     }
 

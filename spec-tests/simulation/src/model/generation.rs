@@ -63,7 +63,11 @@ impl<S: PoolTypes> Model<S> {
 
     // CLB-01 … CLB-05; ignored for a service without connections.
     pub(super) fn clear_service(&mut self, cause: &S::Cause, service: ServiceId) {
-        if self.status == Status::Closed || self.generation_of(service).is_none() {
+        if self.status == Status::Closed {
+            return;
+        }
+        self.clears.push(service);
+        if self.generation_of(service).is_none() {
             return;
         }
         for known in &mut self.services {

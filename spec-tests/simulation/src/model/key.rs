@@ -10,13 +10,15 @@ impl<S: PoolTypes> Model<S> {
     /// requests.
     ///
     /// So times are distances from now; connections are in the order of their states, by slot;
-    /// generations are only stale or current; requests are in queue order.
+    /// generations are only stale or current; requests are in queue order. Of clears by service only
+    /// the last one counts: a `Handshaken` of the search is at most one clear late.
     pub fn write_key(&self, key: &mut Vec<u64>) {
         let Self {
             options: _, // The key is for one set of options; a search that changes them adds which.
             status,
             generation: _, // What counts is whether a connection is of it.
             services,
+            clears,
             connections,
             queue,
             responses,
@@ -39,7 +41,10 @@ impl<S: PoolTypes> Model<S> {
         key.push(self.distance(*populate_after));
         key.push(u64::from(*inherited > 0) + 2 * u64::from(created > inherited));
         key.push(services.len() as u64);
+        key.push(u64::from(!clears.is_empty()));
         for service in services {
+            let is_last = clears.last() == Some(&service.id);
+            key.push(u64::from(is_last || service.since == clears.len()));
             key.push(service_key(Some(service.id)));
             key.push(u64::from(service.cleared_by.is_some()));
         }

@@ -42,7 +42,11 @@ impl<S: PoolTypes> Model<S> {
             }
             Input::CheckedIn { id, .. } => self.judge_check_in(*id),
             Input::Repurposed { id, .. } => self.judge_in_use(*id),
-            Input::Handshaken { id, service } => self.judge_handshaken(*id, *service),
+            Input::Handshaken { id, service, clears_at_hello } => {
+                self.judge_service(*id, *service)?;
+                self.judge_clears(*id, *clears_at_hello)?;
+                self.judge_hello(*id)
+            }
             Input::EstablishSucceeded { id, .. } => self.judge_established(*id),
             Input::EstablishFailed { id, .. } => self.judge_answer(*id),
             Input::IdleClosedByPeer { id, .. } => self.judge_closed_by_peer(*id),
@@ -82,13 +86,27 @@ impl<S: PoolTypes> Model<S> {
     }
 
     // LB-03, LB-12.
-    fn judge_handshaken(&self, id: ConnId, service: Option<ServiceId>) -> Result<(), MisuseReason> {
+    fn judge_service(&self, id: ConnId, service: Option<ServiceId>) -> Result<(), MisuseReason> {
         if self.load_balanced() && service.is_none() {
             return Err(MisuseReason::ServiceMissing { id });
         }
         if !self.load_balanced() && service.is_some() {
             return Err(MisuseReason::ServiceUnexpected { id });
         }
+        Ok(())
+    }
+
+    fn judge_clears(&self, id: ConnId, seen: Option<u64>) -> Result<(), MisuseReason> {
+        let counted = self.service_clears();
+        match seen {
+            Some(seen) if seen > counted => {
+                Err(MisuseReason::ClearsNotReached { id, seen, counted })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn judge_hello(&self, id: ConnId) -> Result<(), MisuseReason> {
         self.judge_answer(id)?;
         match self.look_up(id)?.map(|connection| &connection.phase) {
             Some(Phase::Pending { handshaken: true, .. }) => {

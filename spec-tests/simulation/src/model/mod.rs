@@ -36,6 +36,8 @@ pub struct Model<S: PoolTypes> {
     generation: u64,
     // LB-01: each service that has connections. Their number is counted when needed.
     services: Vec<Service<S::Cause>>,
+    /// The service that each clear named, in order, whether it had connections or not.
+    clears: Vec<ServiceId>,
     /// Every connection that is not closed, ordered by the time at which it entered its present
     /// state: so pending ones are in order of creation, available ones in order of check-in, those
     /// in use in order of check-out.
@@ -78,6 +80,8 @@ struct Service<E> {
     id: ServiceId,
     generation: u64,
     cleared_by: Option<E>,
+    /// The number of clears when it was remembered: which of those were of it, is not known.
+    since: usize,
 }
 
 #[derive(Clone)]
@@ -148,6 +152,7 @@ impl<S: PoolTypes> Model<S> {
             status: Status::Paused,
             generation: 0,
             services: Vec::new(),
+            clears: Vec::new(),
             connections: Vec::new(),
             queue: Vec::new(),
             responses: Vec::new(),
@@ -210,7 +215,9 @@ impl<S: PoolTypes> Model<S> {
             Input::CheckOutCancelled { id } => self.cancel(id),
             Input::CheckedIn { id, conn, health } => self.check_in(id, conn, health),
             Input::Repurposed { id, purpose: to } => self.repurpose(id, to),
-            Input::Handshaken { id, service } => self.handshaken(id, service),
+            Input::Handshaken { id, service, clears_at_hello } => {
+                self.handshaken(id, service, clears_at_hello);
+            }
             Input::EstablishSucceeded { id, conn } => self.established(id, conn),
             Input::EstablishFailed { id, cause } => self.establish_failed(id, cause),
             Input::IdleClosedByPeer { id, cause } => self.closed_by_peer(id, cause),

@@ -108,6 +108,11 @@ impl<S: PoolTypes> Model<S> {
         all
     }
 
+    /// How often a service was cleared.
+    pub fn service_clears(&self) -> u64 {
+        self.clears.len() as u64
+    }
+
     /// The time of the last input.
     pub fn now(&self) -> Instant {
         self.now

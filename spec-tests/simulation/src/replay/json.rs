@@ -95,9 +95,10 @@ fn input(input: &Input<Traced>) -> Value {
             set("connectionId", id.number().into());
             set("purpose", purpose_name(*purpose).into());
         }
-        Input::Handshaken { id, service } => {
+        Input::Handshaken { id, service, clears_at_hello } => {
             set("connectionId", id.number().into());
             service.iter().for_each(|id| set("serviceId", id.to_string().into()));
+            clears_at_hello.iter().for_each(|&clears| set("clearsAtHello", clears.into()));
         }
         Input::EstablishSucceeded { id, .. }
         | Input::DrainSucceeded { id, .. }

@@ -47,9 +47,10 @@ pub fn input(input: &Input<Traced>) -> String {
         | Input::DrainProgress { id }
         | Input::EstablishSucceeded { id, .. } => format!("{name} {id}"),
         Input::Repurposed { id, purpose } => format!("{name} {id}{}", for_purpose(*purpose)),
-        Input::Handshaken { id, service } => {
+        Input::Handshaken { id, service, clears_at_hello } => {
             let service = service.map(|id| format!(" with service {id}")).unwrap_or_default();
-            format!("{name} {id}{service}")
+            let clears = clears_at_hello.map(|clears| format!(" after {clears} clears"));
+            format!("{name} {id}{service}{}", clears.unwrap_or_default())
         }
         Input::EstablishFailed { id, cause }
         | Input::DrainFailed { id, cause }

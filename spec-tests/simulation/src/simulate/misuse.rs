@@ -134,13 +134,13 @@ impl<F> Context<'_, F> {
     fn unknown_service<S: PoolTypes>(&mut self) -> Option<Input<S>> {
         let id = self.some(|state| state == SocketState::Opening { is_greeted: false })?;
         let service = (!self.is_balanced).then(|| lockstep::service(1));
-        Some(Input::Handshaken { id, service })
+        Some(Input::Handshaken { id, service, clears_at_hello: None })
     }
 
     fn hello_twice<S: PoolTypes>(&mut self) -> Option<Input<S>> {
         let id = self.some(|state| state == SocketState::Opening { is_greeted: true })?;
         let service = self.is_balanced.then(|| lockstep::service(1));
-        Some(Input::Handshaken { id, service })
+        Some(Input::Handshaken { id, service, clears_at_hello: None })
     }
 
     /// A pending connection cannot be closed as an idle one.

@@ -100,6 +100,12 @@ pub(super) fn of(kind: Kind) -> Vec<Row> {
         Kind::Handshaken => vec![
             row("pending", SMALL, "out a", "handshaken 1"),
             row("pending, load balanced", BALANCED, "out a", "handshaken 1 service=S1"),
+            row(
+                "pending, load balanced, cleared since hello",
+                BALANCED,
+                "out a; clear reset service=S1",
+                "handshaken 1 service=S1 clears=0",
+            ),
         ],
         Kind::EstablishSucceeded => vec![
             row("for its request", SMALL, "out a", "established 1"),

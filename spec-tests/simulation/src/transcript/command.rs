@@ -46,8 +46,9 @@ pub enum Command {
     Retire,
     /// `purpose 1 transaction`: a connection in use changes its purpose.
     Repurpose(u64, Purpose),
-    /// `handshaken 1`, with `service=S1`: the server replied to hello.
-    Handshaken(u64, Option<ServiceId>),
+    /// `handshaken 1`, with `service=S1`: the server replied to hello; with `clears=0`, when services
+    /// had been cleared that often.
+    Handshaken(u64, Option<ServiceId>, Option<u64>),
     /// `established 1 2`: connections are established.
     Established(Vec<u64>),
     /// `failed 1 "connection refused"`: a connection could not be established.
@@ -124,7 +125,8 @@ impl FromStr for Command {
             "cancel" => Self::Cancel(words.next("who")?),
             "purpose" => Self::Repurpose(connection(&mut words)?, purpose(&words.next("what")?)?),
             "handshaken" => {
-                Self::Handshaken(connection(&mut words)?, words.key("service", service)?)
+                let (id, service) = (connection(&mut words)?, words.key("service", service)?);
+                Self::Handshaken(id, service, words.key("clears", number)?)
             }
             "established" => Self::Established(connections(&mut words)?),
             "failed" => Self::Failed(connection(&mut words)?, words.next("the cause")?),

@@ -83,8 +83,8 @@ impl Player {
             Command::Repurpose(id, purpose) => {
                 self.feed(Input::Repurposed { id: self.id(id), purpose })
             }
-            Command::Handshaken(id, service) => {
-                self.feed(Input::Handshaken { id: self.id(id), service })
+            Command::Handshaken(id, service, clears_at_hello) => {
+                self.feed(Input::Handshaken { id: self.id(id), service, clears_at_hello })
             }
             Command::Failed(id, cause) => {
                 self.feed(Input::EstablishFailed { id: self.id(id), cause })

@@ -200,7 +200,11 @@ impl World<'_> {
         socket.state = SocketState::Opening { is_greeted: true };
         socket.service = index;
         let id = socket.id;
-        self.feed(Input::Handshaken { id, service: index.map(lockstep::service) })
+        self.feed(Input::Handshaken {
+            id,
+            service: index.map(lockstep::service),
+            clears_at_hello: None,
+        })
     }
 
     /// SDAM sees the error first and may clear the pool; behind a load balancer, only a known service.

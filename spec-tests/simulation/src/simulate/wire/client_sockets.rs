@@ -154,12 +154,12 @@ impl World<'_> {
                     socket.state = SocketState::Opening { is_greeted: true };
                 }
                 let service = hello.service_id.filter(|_| self.is_balanced());
-                self.feed(Input::Handshaken { id: socket.id, service })
+                self.feed(Input::Handshaken { id: socket.id, service, clears_at_hello: None })
             }
             // It was sent before the abort arrived.
             (Output::Handshaken(hello), SocketState::Aborted) => {
                 let service = hello.service_id.filter(|_| self.is_balanced());
-                self.feed(Input::Handshaken { id: socket.id, service })
+                self.feed(Input::Handshaken { id: socket.id, service, clears_at_hello: None })
             }
             (Output::Opened { .. }, SocketState::Opening { .. }) => self.opened(connection),
             (Output::Opened { .. }, SocketState::Aborted) => {
