@@ -4,25 +4,21 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::mem;
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
-use std::thread;
 use std::time::Duration;
 
 use cenote_core::address::ServerAddress;
-use cenote_core::error::{ConnectionError, Kind, PoolError, Wait};
+use cenote_core::error::{ConnectionError, PoolError, Wait};
 use cenote_core::outbox;
-use cenote_core::pool::{
-    Action, ConnId, Health, Input, Instant, InvalidOptions, PoolOptions, Purpose, Snapshot,
-};
+use cenote_core::pool::{Action, ConnId, Input, Instant, InvalidOptions, PoolOptions, Snapshot};
 
 use super::guard::PooledConnection;
-use super::inner::{CheckOutArgs, ConnectionTask, PoolInner, TaskKey};
+use super::inner::{ConnectionTask, PoolInner, TaskKey};
 use super::runtime_handle::RuntimeHandle;
-use super::types::{CheckOutResult, PooledSocket, Types};
-use super::waiters::WaiterKey;
+use super::types::{CheckOutResult, Types};
 use super::{drain, establish};
 use crate::connection::Connector;
 use crate::event::{Notification, Subscribers};
@@ -98,7 +94,7 @@ pub(super) struct InputContext {
 }
 
 impl InputContext {
-    const fn of_use(self) -> Self {
+    pub(super) const fn of_use(self) -> Self {
         Self { is_use: true, ..self }
     }
 }
@@ -196,235 +192,14 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         })
     }
 
-    /// Asks for a connection. Returns the answer if there is one at once; otherwise the caller waits:
-    /// `waiter` is called, under the lock, for what wakes it, and the key is for
-    /// [`take_answer`](Self::take_answer) or [`abandon`](Self::abandon), one of which must follow.
-    ///
-    /// # Errors
-    ///
-    /// The key of a caller that has to wait.
-    ///
-    /// # Panics
-    ///
-    /// When `waiter` does. The check-out is cancelled then.
-    pub fn request(
-        self: &Arc<Self>,
-        deadline: Option<std::time::Instant>,
-        purpose: Purpose,
-        waiter: impl FnOnce() -> R::Waiter,
-    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
-        let panic_guard = PanicGuard::new(&**self);
-        let mut inner = self.lock();
-        if inner.state.is_recording() {
-            panic_guard.defuse();
-            return self.request_by_input(inner, deadline, purpose, waiter);
-        }
-        if self.subscribers.want_events() {
-            panic_guard.defuse();
-            return self.request_with_events(inner, deadline, purpose, waiter);
-        }
-        let now = self.now_at_once(&inner);
-        if let Some(conn) = self.check_out_at_once::<false>(&mut inner, now, purpose) {
-            panic_guard.defuse();
-            Self::release_at_once(inner);
-            return Ok(Ok(conn));
-        }
-        panic_guard.defuse();
-        self.request_in_turn(inner, deadline, purpose, waiter)
-    }
-
-    /// A [request](Self::request) whose events are wanted.
-    #[inline(never)]
-    fn request_with_events(
-        self: &Arc<Self>,
-        inner: InnerGuard<'_, R, K>,
-        deadline: Option<std::time::Instant>,
-        purpose: Purpose,
-        waiter: impl FnOnce() -> R::Waiter,
-    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
-        let panic_guard = PanicGuard::new(&**self);
-        let mut inner = inner; // Released before the guard is dropped.
-        let conn = self.check_out_at_once::<true>(&mut inner, self.now(), purpose);
-        panic_guard.defuse();
-        match conn {
-            Some(conn) => {
-                self.release_and_notify(inner);
-                Ok(Ok(conn))
-            }
-            None => self.request_by_input(inner, deadline, purpose, waiter),
-        }
-    }
-
-    /// A [request](Self::request) that no available connection serves, so that it probably has to wait.
-    #[inline(never)]
-    fn request_in_turn(
-        self: &Arc<Self>,
-        inner: InnerGuard<'_, R, K>,
-        deadline: Option<std::time::Instant>,
-        purpose: Purpose,
-        waiter: impl FnOnce() -> R::Waiter,
-    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
-        let panic_guard = PanicGuard::new(&**self);
-        let mut inner = inner; // Released before the guard is dropped.
-        let since = R::now();
-        let is_timed = deadline.is_some() || inner.state.needs_now();
-        let now = if is_timed { self.instant(since) } else { inner.state.now() };
-        let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
-        let enqueued = inner.enqueue_at_once(now, since, args);
-        panic_guard.defuse();
-        let Some((key, limit)) = enqueued else {
-            return self.request_by_input(inner, deadline, purpose, waiter);
-        };
-        let parked = inner.waiters.park(key, waiter);
-        let timer = limit.and_then(|limit| inner.arm_at(limit));
-        Self::release_and_wake(inner, timer);
-        Err(self.waiting(key, parked))
-    }
-
-    /// A [request](Self::request) that is fed to the machine as an input.
-    #[inline(never)]
-    fn request_by_input(
-        self: &Arc<Self>,
-        inner: InnerGuard<'_, R, K>,
-        deadline: Option<std::time::Instant>,
-        purpose: Purpose,
-        waiter: impl FnOnce() -> R::Waiter,
-    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
-        let panic_guard = PanicGuard::new(&**self);
-        let mut inner = inner; // Released before the guard is dropped.
-        let context = self.context(&inner, deadline.is_some()).of_use();
-        let mut wakes = WakeList::default();
-        self.close_broken(&mut inner, context, &mut wakes);
-        let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
-        let answer = inner.check_out(context.now, args, R::now, context.wants_events, &mut wakes);
-        panic_guard.defuse();
-        let Err(key) = answer else {
-            self.release_and_run(inner, context, wakes);
-            return answer;
-        };
-        let parked = inner.waiters.park(key, waiter);
-        self.release_and_run(inner, context, wakes);
-        Err(self.waiting(key, parked))
-    }
-
-    /// The key of a caller that waits, unless a foreign waker panicked while it was cloned: the machine has the
-    /// check-out by then.
-    fn waiting(self: &Arc<Self>, key: WaiterKey, parked: thread::Result<()>) -> WaiterKey {
-        if let Err(panic) = parked {
-            self.abandon(key);
-            resume_unwind(panic);
-        }
-        key
-    }
-
-    /// Checks a connection in that cannot be used as it is.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn check_in_unfit(
-        self: &Arc<Self>,
-        conn: Box<PooledSocket<R, K>>,
-        cause: ConnectionError,
-    ) {
-        let health = self.health(&conn, cause);
-        self.check_in_by_input(self.lock(), conn, health);
-    }
-
-    /// Checks a connection in that can be used again.
-    #[inline(always)]
-    pub(super) fn check_in_healthy(self: &Arc<Self>, conn: Box<PooledSocket<R, K>>) {
-        let panic_guard = PanicGuard::new(&**self);
-        let mut inner = self.lock();
-        if inner.state.is_recording() {
-            panic_guard.defuse();
-            return self.check_in_by_input(inner, conn, Health::Healthy);
-        }
-        if self.subscribers.want_events() {
-            panic_guard.defuse();
-            return self.check_in_with_events(inner, conn);
-        }
-        let now = self.now_at_once(&inner);
-        let outcome = inner.check_in_at_once::<false>(now, conn);
-        panic_guard.defuse();
-        match outcome {
-            Ok(()) => Self::release_at_once(inner),
-            Err(conn) => self.hand_over(inner, conn),
-        }
-    }
-
-    /// Checks a connection in that can be used again, when events are wanted.
-    #[inline(never)]
-    fn check_in_with_events(
-        self: &Arc<Self>,
-        inner: InnerGuard<'_, R, K>,
-        conn: Box<PooledSocket<R, K>>,
-    ) {
-        let panic_guard = PanicGuard::new(&**self);
-        let mut inner = inner; // Released before the guard is dropped.
-        let outcome = inner.check_in_at_once::<true>(self.now(), conn);
-        panic_guard.defuse();
-        match outcome {
-            Ok(()) => self.release_and_notify(inner),
-            Err(conn) => self.check_in_by_input(inner, conn, Health::Healthy),
-        }
-    }
-
-    /// Checks a connection in that can be used again, and for which a request probably waits.
-    #[inline(never)]
-    fn hand_over(self: &Arc<Self>, inner: InnerGuard<'_, R, K>, conn: Box<PooledSocket<R, K>>) {
-        let panic_guard = PanicGuard::new(&**self);
-        let mut inner = inner; // Released before the guard is dropped.
-        let now = if inner.state.needs_now() { self.now() } else { inner.state.now() };
-        let outcome = inner.hand_over_at_once(now, conn);
-        panic_guard.defuse();
-        match outcome {
-            Ok(waiter) => {
-                Self::release_at_once(inner);
-                waiter.into_iter().for_each(Self::wake);
-            }
-            Err(conn) => self.check_in_by_input(inner, conn, Health::Healthy),
-        }
-    }
-
-    /// Checks a connection in, by an input that is fed to the machine.
-    #[inline(never)]
-    fn check_in_by_input(
-        self: &Arc<Self>,
-        inner: InnerGuard<'_, R, K>,
-        conn: Box<PooledSocket<R, K>>,
-        health: Health<ConnectionError>,
-    ) {
-        let panic_guard = PanicGuard::new(&**self);
-        let mut inner = inner; // Released before the guard is dropped.
-        let context = self.context(&inner, false).of_use();
-        let mut wakes = WakeList::default();
-        let input = Input::CheckedIn { id: conn.id, conn, health };
-        inner.handle(context.now, input, context.wants_events, &mut wakes);
-        panic_guard.defuse();
-        self.release_and_run(inner, context, wakes);
-    }
-
-    /// Most check-outs end here: nothing follows from them.
-    #[inline(always)]
-    fn check_out_at_once<const WANTS_EVENTS: bool>(
-        &self,
-        inner: &mut PoolInner<R, K>,
-        now: Instant,
-        purpose: Purpose,
-    ) -> Option<Box<PooledSocket<R, K>>> {
-        if self.is_next_broken(inner) {
-            return None;
-        }
-        inner.check_out_at_once::<WANTS_EVENTS>(now, purpose)
-    }
-
     /// The time for an input that is handled at once while no request waits.
     #[inline(always)]
-    fn now_at_once(&self, inner: &PoolInner<R, K>) -> Instant {
+    pub(super) fn now_at_once(&self, inner: &PoolInner<R, K>) -> Instant {
         if inner.state.needs_now_at_once() { self.now() } else { inner.state.now() }
     }
 
     #[inline(always)]
-    fn release_at_once(mut inner: InnerGuard<'_, R, K>) {
+    pub(super) fn release_at_once(mut inner: InnerGuard<'_, R, K>) {
         let is_timed = inner.state.needs_now_at_once();
         let timer = if is_timed { inner.arm_at_once() } else { None };
         Self::release_and_wake(inner, timer);
@@ -432,18 +207,24 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 
     /// [`release_at_once`](Self::release_at_once), after which subscribers are told.
     #[inline(always)]
-    fn release_and_notify(self: &Arc<Self>, mut inner: InnerGuard<'_, R, K>) {
+    pub(super) fn release_and_notify(self: &Arc<Self>, mut inner: InnerGuard<'_, R, K>) {
         let is_timed = inner.state.needs_now_at_once();
         let timer = if is_timed { inner.arm_at_once() } else { None };
         self.release_and_perform(inner, WakeList::default(), timer);
     }
 
     #[inline(always)]
-    fn release_and_wake(inner: InnerGuard<'_, R, K>, timer: Option<Waker>) {
+    pub(super) fn release_and_wake(inner: InnerGuard<'_, R, K>, timer: Option<Waker>) {
         drop(inner);
         if let Some(timer) = timer {
             timer.wake();
         }
+    }
+
+    /// Whether an event has a subscriber, or is logged.
+    #[inline(always)]
+    pub(super) fn wants_events(&self) -> bool {
+        self.subscribers.want_events()
     }
 
     #[inline]
@@ -462,7 +243,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// whole trace.
     #[inline(always)]
     pub(super) fn context(&self, inner: &PoolInner<R, K>, is_timed: bool) -> InputContext {
-        let wants_events = self.subscribers.want_events();
+        let wants_events = self.wants_events();
         let is_timed = is_timed || inner.state.needs_now();
         let is_read = is_timed || wants_events || inner.state.is_journaled();
         let now = if is_read { self.now() } else { inner.state.now() };
@@ -554,7 +335,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     }
 
     /// A waker of a foreign executor that panics must not keep the other callers waiting, nor end a check-in.
-    fn wake(waiter: R::Waiter) {
+    pub(super) fn wake(waiter: R::Waiter) {
         let _ = catch_unwind(AssertUnwindSafe(|| R::wake(waiter)));
     }
 
@@ -814,19 +595,6 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// What the connector finds wrong with a connection. After a panic the connection is not trusted.
     pub(super) fn fault(&self, connection: &K::Connection) -> Option<ConnectionError> {
         error::fault(|| self.connector.fault(connection))
-    }
-
-    /// Of a connection that cannot be used as it is: after a timeout its reply may still come.
-    fn health(&self, conn: &PooledSocket<R, K>, cause: ConnectionError) -> Health<ConnectionError> {
-        let is_in_doubt = conn.is_marked || conn.is_unfinished;
-        let has_timed_out = !is_in_doubt && matches!(cause.kind(), Kind::NetworkTimeout { .. });
-        let ask = || self.connector.pending_response(&conn.connection);
-        // After a panic the connection is not trusted.
-        let pending = || catch_unwind(AssertUnwindSafe(ask)).unwrap_or_default();
-        match has_timed_out.then(pending).flatten() {
-            Some(request_id) => Health::PendingResponse { request_id, cause },
-            None => Health::Errored(cause),
-        }
     }
 
     pub(super) fn add_interrupt(&self, id: ConnId, interrupt: Arc<Interrupt>) {

@@ -20,6 +20,7 @@
 //!   when the connector panics or the runtime drops the task.
 
 mod build;
+mod check_in;
 mod check_out;
 mod close;
 mod collector;
@@ -33,6 +34,7 @@ mod guard;
 mod handle;
 mod idle_sockets;
 mod inner;
+mod request;
 mod runtime_handle;
 mod timer;
 mod trace;

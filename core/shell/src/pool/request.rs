@@ -1,0 +1,156 @@
+//! Asking for a connection.
+//!
+//! The machine decides the usual cases [at once](cenote_core::pool::PoolState::check_out_at_once); each of them is a
+//! function here. Whatever else there is goes through an input.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread;
+
+use cenote_core::pool::{Instant, Purpose};
+
+use super::driver::{InnerGuard, PoolDriver};
+use super::inner::{CheckOutArgs, PoolInner};
+use super::types::{CheckOutResult, PooledSocket};
+use super::waiters::WaiterKey;
+use crate::connection::Connector;
+use crate::runtime::Runtime;
+use crate::trace::PanicGuard;
+use crate::wake_list::WakeList;
+
+impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
+    /// Asks for a connection. Returns the answer if there is one at once; otherwise the caller waits:
+    /// `waiter` is called, under the lock, for what wakes it, and the key is for
+    /// [`take_answer`](Self::take_answer) or [`abandon`](Self::abandon), one of which must follow.
+    ///
+    /// # Errors
+    ///
+    /// The key of a caller that has to wait.
+    ///
+    /// # Panics
+    ///
+    /// When `waiter` does. The check-out is cancelled then.
+    pub fn request(
+        self: &Arc<Self>,
+        deadline: Option<std::time::Instant>,
+        purpose: Purpose,
+        waiter: impl FnOnce() -> R::Waiter,
+    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = self.lock();
+        if inner.state.is_recording() {
+            panic_guard.defuse();
+            return self.request_by_input(inner, deadline, purpose, waiter);
+        }
+        if self.wants_events() {
+            panic_guard.defuse();
+            return self.request_with_events(inner, deadline, purpose, waiter);
+        }
+        let now = self.now_at_once(&inner);
+        if let Some(conn) = self.check_out_at_once::<false>(&mut inner, now, purpose) {
+            panic_guard.defuse();
+            Self::release_at_once(inner);
+            return Ok(Ok(conn));
+        }
+        panic_guard.defuse();
+        self.request_in_turn(inner, deadline, purpose, waiter)
+    }
+
+    /// A [request](Self::request) whose events are wanted.
+    #[inline(never)]
+    fn request_with_events(
+        self: &Arc<Self>,
+        inner: InnerGuard<'_, R, K>,
+        deadline: Option<std::time::Instant>,
+        purpose: Purpose,
+        waiter: impl FnOnce() -> R::Waiter,
+    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
+        let conn = self.check_out_at_once::<true>(&mut inner, self.now(), purpose);
+        panic_guard.defuse();
+        match conn {
+            Some(conn) => {
+                self.release_and_notify(inner);
+                Ok(Ok(conn))
+            }
+            None => self.request_by_input(inner, deadline, purpose, waiter),
+        }
+    }
+
+    /// A [request](Self::request) that no available connection serves, so that it probably has to wait.
+    #[inline(never)]
+    fn request_in_turn(
+        self: &Arc<Self>,
+        inner: InnerGuard<'_, R, K>,
+        deadline: Option<std::time::Instant>,
+        purpose: Purpose,
+        waiter: impl FnOnce() -> R::Waiter,
+    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
+        let since = R::now();
+        let is_timed = deadline.is_some() || inner.state.needs_now();
+        let now = if is_timed { self.instant(since) } else { inner.state.now() };
+        let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
+        let enqueued = inner.enqueue_at_once(now, since, args);
+        panic_guard.defuse();
+        let Some((key, limit)) = enqueued else {
+            return self.request_by_input(inner, deadline, purpose, waiter);
+        };
+        let parked = inner.waiters.park(key, waiter);
+        let timer = limit.and_then(|limit| inner.arm_at(limit));
+        Self::release_and_wake(inner, timer);
+        Err(self.waiting(key, parked))
+    }
+
+    /// A [request](Self::request) that is fed to the machine as an input.
+    #[inline(never)]
+    fn request_by_input(
+        self: &Arc<Self>,
+        inner: InnerGuard<'_, R, K>,
+        deadline: Option<std::time::Instant>,
+        purpose: Purpose,
+        waiter: impl FnOnce() -> R::Waiter,
+    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
+        let context = self.context(&inner, deadline.is_some()).of_use();
+        let mut wakes = WakeList::default();
+        self.close_broken(&mut inner, context, &mut wakes);
+        let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
+        let answer = inner.check_out(context.now, args, R::now, context.wants_events, &mut wakes);
+        panic_guard.defuse();
+        let Err(key) = answer else {
+            self.release_and_run(inner, context, wakes);
+            return answer;
+        };
+        let parked = inner.waiters.park(key, waiter);
+        self.release_and_run(inner, context, wakes);
+        Err(self.waiting(key, parked))
+    }
+
+    /// The key of a caller that waits, unless a foreign waker panicked while it was cloned: the machine has the
+    /// check-out by then.
+    fn waiting(self: &Arc<Self>, key: WaiterKey, parked: thread::Result<()>) -> WaiterKey {
+        if let Err(panic) = parked {
+            self.abandon(key);
+            resume_unwind(panic);
+        }
+        key
+    }
+
+    /// Most check-outs end here: nothing follows from them.
+    #[inline(always)]
+    fn check_out_at_once<const WANTS_EVENTS: bool>(
+        &self,
+        inner: &mut PoolInner<R, K>,
+        now: Instant,
+        purpose: Purpose,
+    ) -> Option<Box<PooledSocket<R, K>>> {
+        if self.is_next_broken(inner) {
+            return None;
+        }
+        inner.check_out_at_once::<WANTS_EVENTS>(now, purpose)
+    }
+}
