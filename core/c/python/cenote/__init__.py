@@ -1,7 +1,6 @@
 """MongoDB's connection pool (CMAP) as a deterministic state machine. For PyMongo: `cenote.pymongo`."""
 
 from ._abi import (
-    Action,
     ActionKind,
     CauseKind,
     CauseStage,
@@ -17,7 +16,7 @@ from ._abi import (
     Status,
     TextKind,
 )
-from ._pool import NEVER, NO_MAINTENANCE, Cause, Error, Options, Pool
+from ._pool import NEVER, NO_MAINTENANCE, Action, Cause, Error, Options, Pool
 
 __all__ = [
     "NEVER",

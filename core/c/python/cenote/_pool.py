@@ -72,6 +72,18 @@ class Options(_abi.Options):
         return options
 
 
+class Action(_abi.Action):
+    """An action: the fields of ``cenote_action``."""
+
+    def __init__(self) -> None:
+        super().__init__(size=ctypes.sizeof(_abi.Action))
+        self.address = ctypes.addressof(self)
+
+    def copy(self) -> "Action":
+        """One that stays as it is when the next action is pulled into this one."""
+        return Action.from_buffer_copy(self)
+
+
 class Cause:
     """Why a connection could not be established, or failed in use. Never changes; any thread can use it."""
 
@@ -117,8 +129,6 @@ class Pool:
         self._number = ctypes.c_uint64()
         self._payload = ctypes.c_size_t()
         self._numbers = ctypes.addressof(self._number), ctypes.addressof(self._payload)
-        self._action = _sized(_abi.Action)
-        self._action_address = ctypes.addressof(self._action)
 
     def __del__(self, _free: Any = _library.cenote_pool_free) -> None:
         if hasattr(self, "_handle"):
@@ -153,6 +163,10 @@ class Pool:
     def handshaken(self, now: int, connection: int, service: bytes | None = None) -> None:
         """Hello is done, authentication is not. Behind a load balancer required, with the 12 bytes of ``serviceId``."""
         _check(_library.cenote_handshaken(self._handle, now, connection, service))
+
+    def handshaken_late(self, now: int, connection: int, service: bytes | None, clears_at_hello: int) -> None:
+        """The same for a hello that was done earlier, when `service_clears` gave that number."""
+        _check(_library.cenote_handshaken_late(self._handle, now, connection, service, clears_at_hello))
 
     def established(self, now: int, connection: int, payload: int) -> None:
         """A connection finished handshake and authentication."""
@@ -200,18 +214,18 @@ class Pool:
 
     # What to do.
 
-    def next_action(self) -> _abi.Action | None:
-        """Pulls the next action. It is the caller's to keep."""
-        if status := _library.cenote_next_action(self._handle, self._action_address):
+    def pull(self, action: Action) -> None:
+        """Pulls the next action into ``action``; its kind is ``NONE`` if there is none."""
+        if status := _library.cenote_next_action(self._handle, action.address):
             _check(status)
-        action = self._action
-        if not action.kind:
-            return None
-        self._action = _sized(_abi.Action)
-        self._action_address = ctypes.addressof(self._action)
-        return action
 
-    def actions(self) -> Iterator[_abi.Action]:
+    def next_action(self) -> Action | None:
+        """Pulls the next action."""
+        action = Action()
+        self.pull(action)
+        return action if action.kind else None
+
+    def actions(self) -> Iterator[Action]:
         """Pulls actions until there is none."""
         while (action := self.next_action()) is not None:
             yield action
@@ -238,6 +252,11 @@ class Pool:
         """The pool's generation; with a service, that of the service, or `None` if no connection belongs to it."""
         status = _library.cenote_generation(self._handle, service, self._numbers[0])
         return self._number.value if self._is_there(status) else None
+
+    def service_clears(self) -> int:
+        """How often a service was cleared, for `handshaken_late`."""
+        _check(_library.cenote_service_clears(self._handle, self._numbers[0]))
+        return self._number.value
 
     def generation_of(self, connection: int) -> int | None:
         """The generation of a connection; `None` if it is closed, or never was."""
@@ -283,4 +302,4 @@ class Pool:
         return not status
 
 
-__all__ = ["NEVER", "NO_MAINTENANCE", "ActionKind", "Cause", "Error", "Options", "Pool"]
+__all__ = ["NEVER", "NO_MAINTENANCE", "Action", "ActionKind", "Cause", "Error", "Options", "Pool"]

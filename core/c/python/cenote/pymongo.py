@@ -34,14 +34,16 @@ from pymongo.pool_shared import (
 from pymongo.synchronous.pool import Connection, _PoolCheckout
 from pymongo.synchronous.pool import Pool as _PyMongoPool
 
-from ._abi import Action, ActionKind, CauseKind, CauseStage, CheckOutError, EventKind, PoolStatus, Purpose, SnapshotInfo
-from ._pool import NEVER, Cause, Options
+from ._abi import ActionKind, CauseKind, CauseStage, CheckOutError, EventKind, PoolStatus, Purpose, SnapshotInfo, Status
+from ._pool import NEVER, Action, Cause, Error, Options
 from ._pool import Pool as _Machine
 
 if TYPE_CHECKING:
     from pymongo.synchronous.mongo_client import _ClientCheckout
     from pymongo.typings import _Address
 
+# Enumerators that the usual way compares: plain numbers are faster.
+_DELIVER = int(ActionKind.DELIVER)
 _CLOSED = Cause("the connection was closed after an error")
 _CLEARED = Cause("PyMongo cleared the pool")
 _STATES = {PoolStatus.PAUSED: PoolState.PAUSED, PoolStatus.READY: PoolState.READY, PoolStatus.CLOSED: PoolState.CLOSED}
@@ -190,9 +192,9 @@ class Pool(_PyMongoPool):
         is_sdam: bool = False,
         client_id: ObjectId | None = None,
     ) -> None:
-        # PyMongo has checked the options of a client; others end here.
-        host, port = address
-        name = host if port is None else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        # The machine names the server in its texts, without the zone of an IPv6 address.
+        host, port = address[0].partition("%")[0], address[1]
+        name = address[0] if port is None else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         machine_options = Options(
             max_pool_size=int(options.max_pool_size or 0),
             min_pool_size=options.min_pool_size,
@@ -208,6 +210,10 @@ class Pool(_PyMongoPool):
         # Actions to perform, in their order; one thread at a time performs them.
         self._queue: deque[Action] = deque()
         self._is_performing = False
+        self._is_closed = False
+        # When the connection that is available was returned, if none was checked out since; otherwise 0.
+        self._returned_last = 0
+        self._action = Action()
         self._has_events = True
         # Why the minimum could not be kept, with the generation, until PyMongo asks.
         self._failure: tuple[int, BaseException] | None = None
@@ -237,6 +243,7 @@ class Pool(_PyMongoPool):
             if self.pid != os.getpid():
                 self._forget_parent(now)
             if close:
+                self._is_closed = True
                 self._machine.close(now)
                 return
             self._machine.clear(now, _CLEARED, interrupt_connections, service)
@@ -272,26 +279,33 @@ class Pool(_PyMongoPool):
             return
         conn.update_last_checkin_time()
         conn.update_is_writable(bool(self.is_writable))
-        self._feed(lambda now: self._return(now, conn))
+        # As `_feed`, for speed.
+        with self.lock:
+            self._begin()
+            self._return(time.monotonic_ns(), conn)
+            self._settle()
+        if self._queue:
+            self._perform()
 
     def _get_conn(self, checkout_started_time: float, handler: "_ClientCheckout | None" = None) -> Connection:
         if self.pid != os.getpid():
             self.reset_without_pause()
         waiter = _Waiter()
-        request, deadline = 0, self._deadline()
-
-        def check_out(now: int) -> None:
-            nonlocal request
+        deadline = self._deadline()
+        with self.lock:
+            self._begin()
+            now = time.monotonic_ns()
             self._close_perished(now)
             request = self._last_request = self._last_request + 1
             self._waiters[request] = waiter
             self._machine.check_out(now, request, request, deadline)
-
-        was_closed = False
+            self._settle()
+            was_closed = self._is_closed
         try:
-            self._feed(check_out)
-            was_closed = waiter.outcome is CheckOutError.POOL_CLOSED
-            self._wait(waiter, deadline, handler)
+            if self._queue:
+                self._perform()
+            if waiter.outcome is None or waiter.establishment is not None:
+                self._wait(waiter, deadline, handler)
         except BaseException:
             self._give_up(request, waiter)
             raise
@@ -308,16 +322,20 @@ class Pool(_PyMongoPool):
 
     def _feed(self, inputs: Callable[[int], None]) -> None:
         """Tells the machine what happened, under the lock, and performs what follows."""
-        published = self._published
-        wants_events = published._should_publish or (published._log and _is_debug_enabled(_CONNECTION_LOGGER))
         with self.lock:
-            if wants_events != self._has_events:
-                self._has_events = wants_events
-                self._machine.set_events(wants_events)
+            self._begin()
             inputs(time.monotonic_ns())
             self._settle()
         if self._queue:
             self._perform()
+
+    def _begin(self) -> None:
+        """The logger's level can change at any time. The caller holds the lock."""
+        published = self._published
+        wanted = published._should_publish or (published._log and _is_debug_enabled(_CONNECTION_LOGGER))
+        if wanted != self._has_events:
+            self._has_events = wanted
+            self._machine.set_events(wanted)
 
     def _deadline(self) -> int:
         if _csot.get_timeout():
@@ -329,7 +347,10 @@ class Pool(_PyMongoPool):
     def _close_perished(self, now: int) -> None:
         """Looks at the socket that a check-out would get, if nothing has for a while."""
         interval = self._check_interval_seconds
-        while interval is not None and (found := self._machine.next_available()) is not None:
+        if interval is None or now - self._returned_last < interval * 1_000_000_000:
+            # It is the next one to be used.
+            return
+        while (found := self._machine.next_available()) is not None:
             conn = self._connections[found[0]]
             if interval and conn.idle_time_seconds() <= interval or not conn.conn_closed():
                 return
@@ -343,6 +364,7 @@ class Pool(_PyMongoPool):
             self._machine.check_in_errored(now, conn.id, conn.id, _CLOSED)
         else:
             self._machine.check_in(now, conn.id, conn.id)
+            self._returned_last = now
 
     def _pinned(self, conn: Connection) -> None:
         self._pinned_sockets.add(conn)
@@ -373,7 +395,7 @@ class Pool(_PyMongoPool):
             waiter.is_gone, establishment = True, waiter.establishment
             if isinstance(waiter.outcome, Connection):
                 self._return_undelivered(now, waiter.outcome)
-            elif request:
+            else:
                 self._machine.cancel(now, request)
 
         self._feed(cancel)
@@ -435,12 +457,15 @@ class Pool(_PyMongoPool):
 
     def _settle(self) -> None:
         """Pulls the actions. The caller holds the lock. The usual one needs no queue."""
-        while (action := self._machine.next_action()) is not None:
-            if action.kind == ActionKind.DELIVER and not self._queue and not self._is_performing:
+        action, queue = self._action, self._queue
+        while True:
+            self._machine.pull(action)
+            kind, remaining = action.kind, action.remaining
+            if kind == _DELIVER and not queue and not self._is_performing:
                 self._deliver(action)
-            else:
-                self._queue.append(action)
-            if not action.remaining:
+            elif kind:
+                queue.append(action.copy())
+            if not remaining:
                 break
 
     def _perform(self) -> None:
@@ -501,6 +526,7 @@ class Pool(_PyMongoPool):
         else:
             conn = self._connections[action.connection]
             conn.active = True
+            self._returned_last = 0
             waiter.outcome = conn
             if waiter.is_gone:
                 self._return_undelivered(time.monotonic_ns(), conn)
@@ -533,8 +559,14 @@ class Pool(_PyMongoPool):
             telemetry.pool_closed()
 
     def _snapshot(self) -> SnapshotInfo:
-        with self.lock:
-            return self._machine.snapshot()
+        """Without the lock, which the caller may hold: PyMongo reads its fields under it, and without it."""
+        while True:
+            try:
+                return self._machine.snapshot()
+            except Error as error:
+                # In an interpreter without a lock of its own, another thread can be in a call.
+                if error.status is not Status.BUSY:
+                    raise
 
 
 def _cause(error: BaseException) -> Cause:
