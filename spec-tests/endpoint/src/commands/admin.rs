@@ -62,6 +62,11 @@ pub(super) fn get_parameter(context: &mut Context<'_>) -> Result<Answer, Refusal
     Ok(Answer::Reply(reply))
 }
 
+/// PyMongo's tests ask whether the server was started with `--auth`; a refusal would mean that it was.
+pub(super) fn get_command_line(_: &mut Context<'_>) -> Result<Answer, Refusal> {
+    Ok(Answer::Reply(rawdoc! { "argv": ["cenote", "endpoint"], "parsed": {} }))
+}
+
 pub(super) fn server_status(context: &mut Context<'_>) -> Result<Answer, Refusal> {
     let Context { now, world, .. } = context;
     let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);

@@ -140,6 +140,7 @@ static DEFINITIONS: &[Definition] = &[
     Definition::new("abortTransaction", admin::nothing_to_do).in_admin(),
     Definition::new("configureFailPoint", admin::configure_fail_point).in_admin(),
     Definition::new("getParameter", admin::get_parameter).in_admin(),
+    Definition::new("getCmdLineOpts", admin::get_command_line).in_admin(),
     Definition::new("serverStatus", admin::server_status),
     Definition::new("replSetStepDown", admin::step_down).in_admin(),
 ];
