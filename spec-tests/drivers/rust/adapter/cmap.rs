@@ -25,7 +25,7 @@ use tokio::sync::{broadcast, oneshot};
 use tokio::task::AbortHandle;
 
 pub use self::conn::ConnectionInfo;
-use self::conn::{pooled::PooledConnection, PendingConnection};
+use self::conn::{pooled::PooledConnection, LoadBalancedGeneration, PendingConnection};
 pub(crate) use self::conn::{Command, Connection, RawCommandResponse, StreamDescription};
 use self::establish::ConnectionEstablisher;
 use self::options::{BackgroundThreadInterval, ConnectionPoolOptions};
@@ -79,8 +79,6 @@ struct Inner {
     armed: Option<Instant>,
     /// The tasks that establish.
     aborts: HashMap<ConnId, AbortHandle>,
-    /// How often each service was cleared, behind a load balancer.
-    clears: HashMap<ObjectId, u32>,
     filling: Vec<AcknowledgmentSender<()>>,
 }
 
@@ -101,12 +99,21 @@ impl ConnectionPool {
         let options = options.unwrap_or_default();
         let is_balanced = options.load_balanced == Some(true);
         let is_ready = is_balanced || options.ready == Some(true);
+        let max = options.max_pool_size.unwrap_or(DEFAULT_MAX_POOL_SIZE);
+        let mut machine = PoolOptions::default().with_max_pool_size(max);
+        machine.min_pool_size = options.min_pool_size.map(|min| min.min(max));
+        machine.load_balanced = options.load_balanced;
+        machine.max_idle_time = options.max_idle_time;
+        machine.max_connecting = options.max_connecting;
+        machine.wait_queue_timeout = options.wait_queue_timeout;
+        machine.maintenance = options.background_thread_interval.map(|interval| match interval {
+            BackgroundThreadInterval::Never => Maintenance::Never,
+            BackgroundThreadInterval::Every(pause) => Maintenance::PauseAfterFailure(pause),
+        });
         let mut outbox = Outbox::default();
         let new = if is_ready { PoolState::new_ready } else { PoolState::new };
-        let state = new(Instant::ORIGIN, machine_options(&options), &mut outbox);
-        let state = state.expect("the driver has validated its options");
-        let (last_waiter, armed, filling) = (0, None, Vec::new());
-        let (aborts, clears) = (HashMap::new(), HashMap::new());
+        let state = new(Instant::ORIGIN, machine, &mut outbox).expect("options are validated");
+        let (last_waiter, armed, aborts, filling) = (0, None, HashMap::new(), Vec::new());
         let pool = Arc::new(Pool {
             address,
             emitter: CmapEventEmitter::new(options.cmap_event_handler.clone()),
@@ -116,7 +123,7 @@ impl ConnectionPool {
             runtime: Handle::current(),
             origin: StdInstant::now(),
             interrupt: (!is_balanced).then(|| broadcast::channel(1).0),
-            inner: Inner { state, outbox, last_waiter, armed, aborts, clears, filling }.into(),
+            inner: Inner { state, outbox, last_waiter, armed, aborts, filling }.into(),
         });
         pool.feed(|_| Input::Timer); // Performs what the new pool wants.
         let (is_open, end) = oneshot::channel();
@@ -154,8 +161,7 @@ impl Pool {
     }
 
     pub(crate) async fn clear(self: &Arc<Self>, cause: Error, service_id: Option<ObjectId>) {
-        self.feed(|inner| {
-            service_id.map(|id| *inner.clears.entry(id).or_default() += 1);
+        self.feed(|_| {
             let interrupt = service_id.is_none() && cause.is_network_timeout();
             let service = service_id.map(|id| ServiceId(id.bytes()));
             Input::Clear { cause: Some(cause), interrupt, service }
@@ -216,7 +222,7 @@ impl Pool {
             }
             Action::Deliver { waiter, outcome } => {
                 let outcome = outcome.map(|(id, mut connection)| {
-                    let manager = PoolManager { pool: self.clone(), id };
+                    let manager = PoolManager(self.clone(), id);
                     let interrupts = self.interrupt.as_ref().map(broadcast::Sender::subscribe);
                     connection.mark_checked_out(manager, interrupts);
                     *connection
@@ -265,30 +271,30 @@ impl Pool {
     }
 
     async fn establish(self: Arc<Self>, id: ConnId, pending: PendingConnection) -> Outcome {
+        // The driver names the service after authentication: what is cleared from now on counts.
+        let clears = self.lock().state.service_clears();
         let credential = self.options.credential.as_ref();
         let made = self.establisher.establish_connection(pending, credential).await;
         if let Err(error) = made.as_ref().map_err(Clone::clone) {
             let (address, phase) = (self.address.clone(), error.handshake_phase);
             self.updater.handle_application_error(address, error.cause, phase).await;
         }
-        let connection = made.map_err(|error| error.cause)?;
-        if let Some(service) = connection.generation.service_id() {
-            let service = Some(ServiceId(service.bytes()));
-            self.feed(|_| Input::Handshaken { id, service });
-            // Only now is the service known: the machine has missed its clears since hello.
-            if connection.generation.is_stale(&self.generation()) {
-                let cause = Error::internal("the service was cleared during authentication");
-                return Err(Error::pool_cleared_error(&self.address, &cause));
-            }
+        let mut connection = made.map_err(|error| error.cause)?;
+        if let Some(service_id) = connection.generation.service_id() {
+            let (service, clears_at_hello) = (Some(ServiceId(service_id.bytes())), Some(clears));
+            self.feed(|_| Input::Handshaken { id, service, clears_at_hello });
+            let generation = self.lock().state.generation_of(id).unwrap_or_default() as u32;
+            connection.generation = LoadBalancedGeneration { generation, service_id }.into();
         }
         Ok(connection)
     }
 
     pub(crate) fn generation(&self) -> PoolGeneration {
-        let inner = self.lock();
+        let state = &self.lock().state;
+        let of = |(id, number, _): (ServiceId, _, _)| (ObjectId::from_bytes(id.0), number as u32);
         match self.interrupt {
-            Some(_) => PoolGeneration::Normal(inner.state.generation() as u32),
-            None => PoolGeneration::LoadBalanced(inner.clears.clone()),
+            Some(_) => PoolGeneration::Normal(state.generation() as u32),
+            None => PoolGeneration::LoadBalanced(state.services().map(of).collect()),
         }
     }
 
@@ -365,10 +371,7 @@ impl<F: Fn()> Drop for OnDrop<F> {
 
 /// Checks one connection in.
 #[derive(Clone, Debug)]
-pub(crate) struct PoolManager {
-    pool: Arc<Pool>,
-    id: ConnId,
-}
+pub(crate) struct PoolManager(Arc<Pool>, ConnId);
 
 impl PoolManager {
     /// Never an error: even a closed pool takes the connection.
@@ -378,31 +381,16 @@ impl PoolManager {
             (None, false) => Health::Healthy,
             (error, _) => Health::Errored(error.clone()),
         };
-        self.pool.feed(|_| Input::CheckedIn { id: self.id, conn: conn.into(), health });
+        self.0.feed(|_| Input::CheckedIn { id: self.1, conn: conn.into(), health });
         Ok(())
     }
 }
 
-/// The numbers that SDAM compares. Behind a load balancer: how often each service was cleared.
+/// The numbers that SDAM compares.
 #[derive(Clone, Debug)]
 pub(crate) enum PoolGeneration {
     Normal(u32),
     LoadBalanced(HashMap<ObjectId, u32>),
-}
-
-fn machine_options(given: &ConnectionPoolOptions) -> PoolOptions {
-    let max = given.max_pool_size.unwrap_or(DEFAULT_MAX_POOL_SIZE);
-    let mut options = PoolOptions::default().with_max_pool_size(max);
-    options.min_pool_size = given.min_pool_size.map(|min| min.min(max));
-    options.load_balanced = given.load_balanced;
-    options.max_idle_time = given.max_idle_time;
-    options.max_connecting = given.max_connecting;
-    options.wait_queue_timeout = given.wait_queue_timeout;
-    options.maintenance = given.background_thread_interval.map(|interval| match interval {
-        BackgroundThreadInterval::Never => Maintenance::Never,
-        BackgroundThreadInterval::Every(pause) => Maintenance::PauseAfterFailure(pause),
-    });
-    options
 }
 
 pub(crate) fn is_faas() -> bool {
