@@ -39,10 +39,10 @@ pub(crate) fn contestants() -> Vec<Contestant> {
     vec![
         ("bare: Mutex<Vec> pop and push", Box::new(bare)),
         ("semaphore and mutex, by hand", on(&runtime, async move || made.with(async || ()).await)),
-        ("cenote, events off, nothing timed", cenote(silent)),
-        ("cenote, idle times and a 30 s limit", cenote(timed)),
-        ("cenote, the same and a subscriber", cenote(counted)),
-        ("cenote, with the flight recorder", cenote(recorded)),
+        ("cenote", cenote(silent)),
+        ("cenote, timed", cenote(timed)),
+        ("cenote, timed, a subscriber", cenote(counted)),
+        ("cenote, timed, a flight recorder", cenote(recorded)),
         ("deadpool", on(&runtime, async move || drop(black_box(deadpool.get().await)))),
         (
             "deadpool with a timeout",
@@ -50,10 +50,7 @@ pub(crate) fn contestants() -> Vec<Contestant> {
         ),
         ("bb8", on(&runtime, async move || drop(black_box(bb8.get().await)))),
         ("mobc", on(&runtime, async move || drop(black_box(mobc.get().await)))),
-        (
-            "r2d2, without a runtime",
-            Box::new(move || time(|| (0..PAIRS).for_each(|_| drop(black_box(r2d2.get()))))),
-        ),
+        ("r2d2", Box::new(move || time(|| (0..PAIRS).for_each(|_| drop(black_box(r2d2.get())))))),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! 64 tasks on two threads share 8 connections; each yields while it has one.
+//! 64 tasks on one thread or two share 8 connections; each yields while it has one.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,9 +15,21 @@ use crate::pools;
 const TASKS: u32 = 64;
 const PAIRS: u32 = 300;
 
-pub(crate) fn contestants() -> Vec<Contestant> {
+pub(crate) const UNITS: u32 = TASKS * PAIRS;
+
+pub(crate) fn on_one_thread() -> Vec<Contestant> {
+    contestants(Builder::new_current_thread().enable_all().build().expect("a runtime"))
+}
+
+pub(crate) fn on_two_threads() -> Vec<Contestant> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = Arc::new(runtime.expect("a runtime"));
+    let mut all = contestants(runtime.expect("a runtime"));
+    all.push(("r2d2", threads()));
+    all
+}
+
+fn contestants(runtime: Runtime) -> Vec<Contestant> {
+    let runtime = Arc::new(runtime);
     let made = HandMade::new(8);
     let silent = runtime.block_on(pools::cenote(pools::plain(8), false));
     let counted = runtime.block_on(pools::cenote(pools::timed(8), true));
@@ -69,12 +81,11 @@ pub(crate) fn contestants() -> Vec<Contestant> {
     vec![
         ("bare: two yields", bare),
         ("semaphore and mutex, by hand", made),
-        ("cenote, events off, nothing timed", cenote(silent)),
-        ("cenote, timed, and a subscriber", cenote(counted)),
+        ("cenote", cenote(silent)),
+        ("cenote, timed, a subscriber", cenote(counted)),
         ("deadpool", deadpool),
         ("bb8", bb8),
         ("mobc", mobc),
-        ("r2d2, 64 threads", threads()),
     ]
 }
 
@@ -97,7 +108,7 @@ fn on<F: Future<Output = ()> + Send + 'static>(
                 });
             }
             tasks.join_all().await;
-            vec![nanoseconds(began.elapsed() / (TASKS * PAIRS))]
+            vec![nanoseconds(began.elapsed() / UNITS)]
         })
     })
 }
@@ -118,6 +129,6 @@ fn threads() -> Box<dyn FnMut() -> Sample> {
                 });
             }
         });
-        vec![nanoseconds(began.elapsed() / (TASKS * PAIRS))]
+        vec![nanoseconds(began.elapsed() / UNITS)]
     })
 }

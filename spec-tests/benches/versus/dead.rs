@@ -29,8 +29,8 @@ pub(crate) fn contestants(dead: usize) -> Vec<Contestant> {
     vec![
         ("bare: a oneshot wake-up", wake_up(&runtime)),
         ("semaphore and mutex, by hand", on(&runtime, dead, HandMade::new(1))),
-        ("cenote, events off, nothing timed", on(&runtime, dead, silent)),
-        ("cenote, idle times and a 30 s limit", on(&runtime, dead, timed)),
+        ("cenote", on(&runtime, dead, silent)),
+        ("cenote, timed", on(&runtime, dead, timed)),
         ("deadpool", on(&runtime, dead, deadpool)),
         ("bb8", on(&runtime, dead, bb8)),
         ("mobc", on(&runtime, dead, mobc)),

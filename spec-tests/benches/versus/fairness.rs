@@ -36,8 +36,8 @@ fn contestants() -> Vec<Contestant> {
     let mobc = runtime.block_on(pools::mobc(CONNECTIONS, None));
     vec![
         ("semaphore and mutex, by hand", on(&runtime, HandMade::new(CONNECTIONS.into()))),
-        ("cenote, events off, nothing timed", on(&runtime, silent)),
-        ("cenote, timed, and a subscriber", on(&runtime, counted)),
+        ("cenote", on(&runtime, silent)),
+        ("cenote, timed, a subscriber", on(&runtime, counted)),
         ("deadpool", on(&runtime, deadpool)),
         ("bb8", on(&runtime, bb8)),
         ("mobc", on(&runtime, mobc)),

@@ -1,9 +1,10 @@
 //! The shells beside other pools and beside what no pool can do without, in one process and in
-//! rounds that take turns: `cargo bench -p cenote --bench versus [-- ROUNDS] [ROW…]`. With
+//! rounds that take turns: `cargo bench --profile compare -p cenote --bench versus [-- ROUNDS] [ROW…]`. With
 //! `-- instructions [ROW…]` valgrind counts instead, for the rows that take one thread.
 //!
-//! The figures are of this machine and this hour; the ratios to the bare limit of the same round are
-//! what can be compared. Medians of all rounds. A row is chosen by a part of its name.
+//! The figures are of this machine and this hour; the ratios to the pool made by hand, of the least
+//! and of each round, are what can be compared. A row is chosen by a part of its name. With
+//! `--features clients` the official driver takes part in the pings.
 
 mod alone;
 mod bare;
@@ -19,20 +20,23 @@ mod pools;
 mod server;
 mod threads;
 mod timeouts;
+mod tls;
 mod waiters;
 
-use crate::measure::Row;
+use crate::measure::{Row, print_table};
 
-/// The least that is there of everything that is compared, in the order in which it is told.
+/// All rows, in the order in which they run.
 fn rows() -> Vec<Row> {
     vec![
         Row::new("alone", "pair, alone (pool of 10, one task)", alone::contestants)
             .counted_in(alone::PAIRS),
-        Row::new(
-            "contended",
-            "pair, 64 tasks over 8 connections, two threads",
-            contended::contestants,
-        ),
+        Row::new("contended-1", "pair, 64 tasks over 8 connections, one thread", || {
+            contended::on_one_thread()
+        })
+        .counted_in(contended::UNITS),
+        Row::new("contended-2", "pair, 64 tasks over 8 connections, two threads", || {
+            contended::on_two_threads()
+        }),
         fairness::row(),
         Row::new("waiters-10000", "serve one of 10,000 waiters over 4 connections", || {
             waiters::contestants(10_000)
@@ -49,9 +53,12 @@ fn rows() -> Vec<Row> {
         }),
         Row::new("threads-alone", "threads: pair, alone (pool of 10)", threads::alone),
         Row::new("threads-contended", "threads: pair, 64 over 8 connections", threads::contended),
-        ping::row("ping-1", "check out, ping, check in over TCP: 1 task over 8 connections", 1),
-        ping::row("ping-8", "check out, ping, check in over TCP: 8 tasks over 8 connections", 8),
-        ping::row("ping-64", "check out, ping, check in over TCP: 64 tasks over 8 connections", 64),
+        ping::row("ping-1", "check out, ping, check in over TCP: 1 task", 1, ping::plain),
+        ping::row("ping-8", "check out, ping, check in over TCP: 8 tasks", 8, ping::plain),
+        ping::row("ping-64", "check out, ping, check in over TCP: 64 tasks", 64, ping::plain),
+        ping::row("tls-8", "check out, ping, check in over TLS: 8 tasks", 8, ping::secured),
+        ping::row("tls-64", "check out, ping, check in over TLS: 64 tasks", 64, ping::secured),
+        ping::row("tls-512", "check out, ping, check in over TLS: 512 tasks", 512, ping::secured),
     ]
 }
 
@@ -76,7 +83,9 @@ fn main() {
         eprintln!("no row is called {names:?}; there are {}", all.join(", "));
         std::process::exit(2);
     }
-    for row in chosen {
-        if counts { counted::report(row) } else { row.report(rounds) }
+    if counts {
+        return chosen.into_iter().for_each(counted::report);
     }
+    let outcomes: Vec<_> = chosen.into_iter().filter_map(|row| row.report(rounds)).collect();
+    print_table(&outcomes);
 }

@@ -8,7 +8,7 @@ pub(crate) type Sample = Vec<f64>;
 /// A contestant: its name, and one measured round.
 pub(crate) type Contestant = (&'static str, Box<dyn FnMut() -> Sample>);
 
-/// One comparison. The first contestant is the measure of the others.
+/// One comparison, with the pool made by hand, or with the first contestant if there is none.
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     title: &'static str,
@@ -21,8 +21,14 @@ pub(crate) struct Row {
 
 pub(crate) struct Column {
     pub(crate) name: &'static str,
-    /// Whether it is compared with the first contestant of the same round.
+    /// Whether it is compared.
     pub(crate) is_compared: bool,
+}
+
+/// What a row came to: for each contestant its least and its median, both ÷ those of the measure.
+pub(crate) struct Outcome {
+    pub(crate) row: &'static str,
+    pub(crate) ratios: Vec<(&'static str, [f64; 2])>,
 }
 
 impl Row {
@@ -52,9 +58,10 @@ impl Row {
         (self.contestants)()
     }
 
-    /// Lets them take turns. The first round warms up, and does not count.
-    pub(crate) fn report(self, rounds: usize) {
-        let Self { name, title, columns, contestants, units: _ } = self;
+    /// Lets them take turns. The first round warms up, and does not count. The outcome is that of the
+    /// last column that is compared.
+    pub(crate) fn report(self, rounds: usize) -> Option<Outcome> {
+        let Self { name: row, title, columns, contestants, units: _ } = self;
         let mut contestants = contestants();
         let mut samples = vec![Vec::with_capacity(rounds); contestants.len()];
         for round in 0..=rounds {
@@ -69,24 +76,61 @@ impl Row {
                 }
             }
         }
-        println!("{title} ({name}): medians of {rounds} rounds");
-        print!("  {:<44}", "");
-        for column in &columns {
-            print!(" {:>12}{}", column.name, if column.is_compared { "   ÷ bare" } else { "" });
-        }
-        println!();
-        for ((name, _), own) in contestants.iter().zip(&samples) {
-            print!("  {name:<44}");
-            for (index, column) in columns.iter().enumerate() {
-                print!(" {:>12.2}", median(own.iter().map(|sample| sample[index])));
+        let by_hand = contestants.iter().position(|(name, _)| name.contains("by hand"));
+        let measure = &samples[by_hand.unwrap_or(0)];
+        println!("{title} ({row}): {rounds} rounds, ÷ {}", contestants[by_hand.unwrap_or(0)].0);
+        let mut outcome = None;
+        for (index, column) in columns.iter().enumerate() {
+            println!("  {:<36} {:>12}     median    ÷ least   ÷ median", column.name, "least");
+            let of = |samples: &[Sample]| samples.iter().map(|it| it[index]).collect::<Vec<_>>();
+            let least = |samples: &[Sample]| of(samples).into_iter().fold(f64::INFINITY, f64::min);
+            let mut all = Vec::new();
+            for ((name, _), own) in contestants.iter().zip(&samples) {
+                print!("  {name:<36} {:>12.2} {:>10.2}", least(own), median(of(own).into_iter()));
                 if column.is_compared {
-                    let ratios = own.iter().zip(&samples[0]).map(|(a, b)| a[index] / b[index]);
-                    print!("{:>9.2}", median(ratios));
+                    let pairs = of(own).into_iter().zip(of(measure));
+                    let ratios = [least(own) / least(measure), median(pairs.map(|(a, b)| a / b))];
+                    print!(" {:>10.2} {:>10.2}", ratios[0], ratios[1]);
+                    all.push((*name, ratios));
                 }
+                println!();
             }
-            println!();
+            if column.is_compared {
+                outcome = Some(Outcome { row, ratios: all });
+            }
         }
         println!();
+        outcome
+    }
+}
+
+/// All rows as one table in Markdown: least · median.
+pub(crate) fn print_table(outcomes: &[Outcome]) {
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in outcomes.iter().flat_map(|outcome| &outcome.ratios) {
+        if !names.contains(&short(name)) {
+            names.push(short(name));
+        }
+    }
+    println!("| |{}", names.iter().map(|name| format!(" {name} |")).collect::<String>());
+    println!("|---|{}", "---|".repeat(names.len()));
+    for Outcome { row, ratios } in outcomes {
+        let cell = |name: &&str| {
+            let own = ratios.iter().find(|(other, _)| short(other) == *name);
+            own.map_or(" – |".to_owned(), |(_, [least, median])| {
+                format!(" {least:.2} · {median:.2} |")
+            })
+        };
+        println!("| `{row}` |{}", names.iter().map(cell).collect::<String>());
+    }
+}
+
+/// What a contestant is called in a table of several rows.
+fn short(name: &str) -> &str {
+    match name {
+        _ if name.starts_with("bare:") => "bare",
+        _ if name.ends_with("by hand") => "by hand",
+        _ => name,
     }
 }
 

@@ -1,5 +1,5 @@
 //! Bytes of heap for each task that waits for a connection, beyond those of a task that waits for
-//! nothing: `cargo bench -p cenote --bench versus_memory [-- WAITERS]`. Apart from the other rows,
+//! nothing: `cargo bench --profile compare -p cenote --bench versus_memory [-- WAITERS]`. Apart from the other rows,
 //! because it counts every allocation.
 
 #[expect(dead_code, reason = "shared with the other rows, which use all of it")]
@@ -36,7 +36,7 @@ fn main() {
     report("semaphore and mutex, by hand", on(&runtime, waiters, &HandMade::new(4)));
     for (name, options) in [
         ("cenote, nothing timed", pools::plain(CONNECTIONS)),
-        ("cenote, idle times and a 30 s limit", pools::timed(CONNECTIONS)),
+        ("cenote, timed", pools::timed(CONNECTIONS)),
     ] {
         let pool = runtime.block_on(pools::cenote(options, false));
         report(name, on(&runtime, waiters, &pool));

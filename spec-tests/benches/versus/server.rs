@@ -1,27 +1,36 @@
 //! A server that answers with canned bytes: a standalone that says no more than it must, and that
 //! everything is well.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 
 use bson::rawdoc;
 
 /// Listens on a free port, and answers each connection on a thread of its own.
 pub(crate) fn serve() -> SocketAddr {
+    serve_with(|socket| socket)
+}
+
+/// The same, with each socket wrapped: in TLS, for example.
+pub(crate) fn serve_with<S: Read + Write>(
+    wrap: impl Fn(TcpStream) -> S + Clone + Send + 'static,
+) -> SocketAddr {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let address = listener.local_addr().expect("bound");
     std::thread::spawn(move || {
         for socket in listener.incoming() {
-            let socket = socket.expect("a connection");
-            std::thread::spawn(move || answer(socket));
+            let (socket, wrap) = (socket.expect("a connection"), wrap.clone());
+            std::thread::spawn(move || {
+                socket.set_nodelay(true).expect("TCP");
+                answer(wrap(socket));
+            });
         }
     });
     address
 }
 
 /// Until the other side closes.
-fn answer(mut socket: TcpStream) {
-    socket.set_nodelay(true).expect("TCP");
+fn answer(mut socket: impl Read + Write) {
     let mut request = Vec::new();
     loop {
         let mut header = [0; 16];
@@ -35,7 +44,7 @@ fn answer(mut socket: TcpStream) {
             .iter()
             .any(|name| request.get(10..).is_some_and(|keys| keys.starts_with(name)));
         let reply = if is_hello { reply(&hello(), number(4)) } else { reply(&[], number(4)) };
-        if socket.write_all(&reply).is_err() {
+        if socket.write_all(&reply).and_then(|()| socket.flush()).is_err() {
             return;
         }
     }

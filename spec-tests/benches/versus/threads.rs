@@ -42,9 +42,9 @@ pub(crate) fn alone() -> Vec<Contestant> {
     vec![
         ("bare: Mutex<Vec> pop and push", pairs(bare)),
         ("mutex and condvar, by hand", pairs(move || made.with(|| ()))),
-        ("cenote, events off, nothing timed", pairs(cenote(plain(10), false))),
-        ("cenote, idle times and a 30 s limit", pairs(cenote(timed(10), false))),
-        ("cenote, the same and a subscriber", pairs(cenote(timed(10), true))),
+        ("cenote", pairs(cenote(plain(10), false))),
+        ("cenote, timed", pairs(cenote(timed(10), false))),
+        ("cenote, timed, a subscriber", pairs(cenote(timed(10), true))),
         ("r2d2", pairs(move || drop(black_box(r2d2.get())))),
     ]
 }
@@ -68,9 +68,9 @@ pub(crate) fn contended() -> Vec<Contestant> {
     vec![
         ("bare: two yields", crowd(bare)),
         ("mutex and condvar, by hand", crowd(move || made.with(thread::yield_now))),
-        ("the same, in the order of asking", crowd(move || in_order.with(thread::yield_now))),
-        ("cenote, events off, nothing timed", crowd(cenote(plain(8), false))),
-        ("cenote, timed, and a subscriber", crowd(cenote(timed(8), true))),
+        ("by hand, in order", crowd(move || in_order.with(thread::yield_now))),
+        ("cenote", crowd(cenote(plain(8), false))),
+        ("cenote, timed, a subscriber", crowd(cenote(timed(8), true))),
         (
             "r2d2",
             crowd(move || {

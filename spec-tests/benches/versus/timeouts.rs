@@ -36,9 +36,9 @@ fn contestants() -> Vec<Contestant> {
     let mobc = runtime.block_on(pools::mobc(CONNECTIONS, Some(LIMIT)));
     vec![
         ("bare: a sleep each", sleeps(&runtime)),
-        ("semaphore and mutex, by hand, and a timeout", outside(&runtime, HandMade::new(4))),
-        ("cenote, its own limit", inside(&runtime, limited)),
-        ("cenote without one, and a timeout", outside(&runtime, unlimited)),
+        ("semaphore and mutex, by hand", outside(&runtime, HandMade::new(4))),
+        ("cenote, timed", inside(&runtime, limited)),
+        ("cenote", outside(&runtime, unlimited)),
         ("deadpool with a timeout", inside(&runtime, deadpool)),
         ("bb8", inside(&runtime, bb8)),
         ("mobc", inside(&runtime, mobc)),

@@ -64,8 +64,8 @@ pub(crate) fn contestants(waiters: u32) -> Vec<Contestant> {
     vec![
         ("bare: a chain of oneshot wake-ups", chain(&runtime, waiters)),
         ("semaphore and mutex, by hand", made),
-        ("cenote, events off, nothing timed", cenote(silent)),
-        ("cenote, idle times and a 30 s limit", cenote(timed)),
+        ("cenote", cenote(silent)),
+        ("cenote, timed", cenote(timed)),
         ("deadpool", deadpool),
         ("bb8", bb8),
         ("mobc", mobc),
