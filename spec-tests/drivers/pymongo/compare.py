@@ -22,12 +22,15 @@ HERE = Path(__file__).resolve().parent
 FOLDER = Path(sys.argv[1]).resolve()
 SECONDS = sys.argv[2]
 POOLS = ("before", "after")
-# PyMongo's tests of pools, by the server that can serve them.
-ON_SECANTUS = (
-    "pooling connection_monitoring discovery_and_monitoring csot connection_logging threads fork client_backpressure"
-    " topology server heartbeat_monitoring"
-).split()
-BEHIND_A_BALANCER = "load_balancer discovery_and_monitoring".split()
+# PyMongo's tests of pools, by the server that can serve most of each.
+TESTS = {
+    "SecantusDB": (
+        "pooling connection_monitoring discovery_and_monitoring csot threads fork client_backpressure topology server"
+        " heartbeat_monitoring"
+    ),
+    "endpoint": "connection_logging",
+    "balancer": "load_balancer discovery_and_monitoring",
+}
 ROUNDS = 5
 PINGS = {1: 2000, 32: 3200}
 Outcomes = dict[tuple[str, str], str]
@@ -74,8 +77,10 @@ def tested(pool: str, uri: str, tests: list[str], name: str) -> Outcomes:
     return outcomes
 
 
-def served(kind: str, pool: str) -> AbstractContextManager[str]:
-    return secantus(FOLDER / f"secantus-{pool}.log") if kind == "SecantusDB" else endpoint("--load-balanced", "2")
+def served(kind: str, name: str) -> AbstractContextManager[str]:
+    if kind == "SecantusDB":
+        return secantus(FOLDER / f"{name}.server")
+    return endpoint("--load-balanced", "2") if kind == "balancer" else endpoint()
 
 
 def private() -> dict[tuple[str, str], str]:
@@ -87,19 +92,25 @@ def private() -> dict[tuple[str, str], str]:
 def own_tests(kind: str, names: list[str], exceptions: dict[tuple[str, str], str]) -> None:
     files = [f"test/test_{name}.py" for name in names]
 
-    def column(pool: str) -> Outcomes:
-        with served(kind, pool) as uri:
-            return tested(pool, uri, files, kind)
+    def run(job: tuple[str, str]) -> Outcomes:
+        pool, file = job
+        name = f"{kind}-{Path(file).stem}"
+        with served(kind, f"{name}-{pool}") as uri:
+            return tested(pool, uri, [file], name)
 
-    with ThreadPoolExecutor(2) as both:
-        before, after = both.map(column, POOLS)
+    # They sleep most of the time, so some run at once, each with a server of its own.
+    jobs = [(pool, file) for file in files for pool in POOLS]
+    before, after = Outcomes(), Outcomes()
+    with ThreadPoolExecutor(6) as threads:
+        for (pool, _), outcomes in zip(jobs, threads.map(run, jobs), strict=True):
+            (before if pool == "before" else after).update(outcomes)
     lost = {test for test, outcome in before.items() if outcome == "passed" and after.get(test) != "passed"}
     # Tests of time can fail on a busy machine: what was lost runs once more, alone, in both.
     again = sorted(lost - exceptions.keys())
     if again:
         ids = ["::".join([file, *test.split(".")]) for file, test in again]
         for pool, outcomes in zip(POOLS, (before, after), strict=True):
-            with served(kind, pool) as uri:
+            with served(kind, f"{kind}-again-{pool}") as uri:
                 outcomes |= tested(pool, uri, ids, f"{kind}-again")
     lost = {test for test in lost if before[test] == "passed" and after.get(test) != "passed"}
     for file in files:
@@ -121,6 +132,14 @@ def program(pool: str, kind: str, *arguments: object) -> Any:
     command = [sys.executable, "-B", str(HERE / "program.py"), pool, kind, *map(str, arguments)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=300)
     return json.loads(done.stdout)
+
+
+def readme() -> None:
+    """The program that the package's README names."""
+    example = HERE.parents[2] / "core/c/python/examples/ping.py"
+    with endpoint() as uri:
+        done = subprocess.run([sys.executable, "-B", str(example), uri], stdout=subprocess.PIPE, text=True, timeout=60)
+    row("the README's program", ["", done.stdout.strip()], done.stdout == "1000 pings\n")
 
 
 def chaos() -> None:
@@ -173,9 +192,10 @@ def costs() -> None:
 
 if __name__ == "__main__":
     row("", ["PyMongo's pool", "Cenote's pool"])
+    readme()
     exceptions = private()
-    own_tests("SecantusDB", ON_SECANTUS, exceptions)
-    own_tests("load balancer", BEHIND_A_BALANCER, {})
+    for kind, names in TESTS.items():
+        own_tests(kind, names.split(), exceptions if kind == "SecantusDB" else {})
     chaos()
     costs()
     print(f"{sum(verdicts)} passed, {len(verdicts) - sum(verdicts)} failed")

@@ -27,11 +27,11 @@ def endpoint(*options: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def secantus(log: Path) -> Iterator[str]:
-    """A running SecantusDB: its connection string."""
+    """A running SecantusDB, the primary of a replica set: its connection string."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    options = ["--storage-path", ":memory:", "--cache-size", "256M", "--enable-test-commands", "--standalone"]
+    options = ["--storage-path", ":memory:", "--cache-size", "256M", "--enable-test-commands"]
     program = str(Path(sys.executable).with_name("secantusd-py"))
     command = [program, "--host", "127.0.0.1", "--port", port, *options]
     with log.open("w") as output, subprocess.Popen(command, stdout=output, stderr=output) as server:
