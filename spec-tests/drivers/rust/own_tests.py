@@ -38,7 +38,8 @@ class Test:
     def passes(self, pool):
         command = [PROGRAMS[pool], "--exact", self.function, "--include-ignored"]
         with endpoint(*self.topology) as uri:
-            uri += ("&" if "?" in uri else "?") + self.uri_options
+            if self.uri_options:
+                uri += ("&" if "?" in uri else "?") + self.uri_options
             environment = os.environ | self.environment
             # Test files are in ../spec of the package.
             environment |= {"MONGODB_URI": uri, "CARGO_MANIFEST_DIR": str(SPEC.parent / "driver")}

@@ -6,11 +6,14 @@ impl ConnectionPool {
     /// A pool that is never ready, also outside of a runtime.
     pub(crate) fn new_mocked(address: ServerAddress) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let _entered = runtime.enter();
+        let entered = runtime.enter();
         let options = crate::options::ClientOptions::builder().hosts(vec![address.clone()]).build();
         let establisher = ConnectionEstablisher::new((&options).into()).expect("no TLS");
         let (updater, _) = TopologyUpdater::channel();
-        Self::new(address, establisher, updater, None, TopologyShutdown::new())
+        let pool = Self::new(address, establisher, updater, None, TopologyShutdown::new());
+        drop(entered);
+        runtime.shutdown_background();
+        pool
     }
 }
 
