@@ -1,3 +1,4 @@
+use core::error::Error;
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use super::{RetryWrites, Stage, TlsFailure, label};
 use crate::one_line::OneLine;
 
 /// A cause from below: an I/O error, a TLS error, or a plain text.
-pub type BoxError = Box<dyn core::error::Error + Send + Sync>;
+pub type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Why a connection could not be established, or failed in use.
 ///
@@ -133,6 +134,43 @@ impl ConnectionError {
     #[must_use]
     pub fn local(stage: Stage, reason: &str) -> Self {
         Self::new(stage, Kind::Local, reason, None)
+    }
+
+    /// The same error with another [source](Error::source), for a driver that has an error type of
+    /// its own: stage, kind, reason and so the labels stay, and [`source_as`](Self::source_as) returns the
+    /// driver's error wherever this one arrives. With a conversion, `?` does both in a driver's `Connector`:
+    ///
+    /// ```
+    /// use cenote_core::error::{ConnectionError, Stage};
+    ///
+    /// #[derive(Debug, thiserror::Error)]
+    /// #[error("attempt {attempt} failed: {error}")]
+    /// struct DriverError {
+    ///     attempt: u32,
+    ///     #[source]
+    ///     error: ConnectionError,
+    /// }
+    ///
+    /// impl From<DriverError> for ConnectionError {
+    ///     fn from(error: DriverError) -> Self {
+    ///         error.error.clone().with_source(error)
+    ///     }
+    /// }
+    ///
+    /// fn connect() -> Result<(), ConnectionError> {
+    ///     let error = ConnectionError::network(Stage::Tcp, "connection refused");
+    ///     Err(DriverError { attempt: 3, error })?
+    /// }
+    ///
+    /// let error = connect().unwrap_err();
+    /// assert!(error.is_network_error() && error.stage() == Stage::Tcp);
+    /// assert_eq!(error.source_as::<DriverError>().unwrap().attempt, 3);
+    /// ```
+    #[must_use]
+    pub fn with_source(self, source: impl Into<BoxError>) -> Self {
+        let Inner { stage, kind, reason, source: _ } = &*self.inner;
+        let (stage, kind, reason) = (*stage, kind.clone(), reason.clone());
+        Self { inner: Arc::new(Inner { stage, kind, reason, source: Some(source.into()) }) }
     }
 
     fn new(stage: Stage, kind: Kind, reason: &str, source: Option<BoxError>) -> Self {
@@ -262,7 +300,14 @@ impl ConnectionError {
     /// Why TLS ended the connection, if it did and not for the server's certificate.
     #[must_use]
     pub fn tls_failure(&self) -> Option<&TlsFailure> {
-        self.inner.source.as_ref()?.downcast_ref()
+        self.source_as()
+    }
+
+    /// The first error of this type among the sources: that of this error, the source of that, and so on.
+    #[must_use]
+    pub fn source_as<E: Error + 'static>(&self) -> Option<&E> {
+        let sources = core::iter::successors(self.source(), |&error| error.source());
+        sources.into_iter().find_map(|error| error.downcast_ref())
     }
 
     fn can_be_overload(&self) -> bool {
@@ -290,10 +335,10 @@ impl fmt::Debug for ConnectionError {
     }
 }
 
-impl core::error::Error for ConnectionError {
+impl Error for ConnectionError {
     /// The cause as it is: unlike this error, it may have several lines and be of any length.
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        let source: &(dyn core::error::Error + 'static) = self.inner.source.as_deref()?;
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let source: &(dyn Error + 'static) = self.inner.source.as_deref()?;
         Some(source)
     }
 }

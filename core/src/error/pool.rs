@@ -79,6 +79,19 @@ impl<C> PoolError<C> {
         &self.inner.error
     }
 
+    /// The failure that cleared the pool, or the failed establishment, if there was one.
+    #[must_use]
+    pub fn cause(&self) -> Option<&C> {
+        match self.error() {
+            CheckOutError::PoolCleared { cause: Some(cause) }
+            | CheckOutError::EstablishFailed { cause } => Some(cause),
+            CheckOutError::PoolCleared { cause: None }
+            | CheckOutError::PoolClosed
+            | CheckOutError::WaitQueueTimeout { .. }
+            | CheckOutError::Cancelled => None,
+        }
+    }
+
     /// How long the check-out waited, if the shell [said so](Self::with_wait).
     #[must_use]
     pub fn wait(&self) -> Option<Wait> {
@@ -187,17 +200,10 @@ impl<C: fmt::Display> fmt::Display for PoolError<C> {
 }
 
 impl<C: core::error::Error + 'static> core::error::Error for PoolError<C> {
-    /// The failure that cleared the pool, or the failed establishment. The message repeats it,
-    /// because the specification wants it there.
+    /// The [cause](PoolError::cause). The message repeats it, because the specification wants it there.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        match self.error() {
-            CheckOutError::PoolCleared { cause: Some(cause) }
-            | CheckOutError::EstablishFailed { cause } => Some(cause),
-            CheckOutError::PoolCleared { cause: None }
-            | CheckOutError::PoolClosed
-            | CheckOutError::WaitQueueTimeout { .. }
-            | CheckOutError::Cancelled => None,
-        }
+        let cause: &(dyn core::error::Error + 'static) = self.cause()?;
+        Some(cause)
     }
 }
 

@@ -12,6 +12,7 @@ mod metadata;
 mod only_mio;
 mod only_tokio;
 mod operations;
+mod own_errors;
 mod raw;
 mod resolver;
 #[cfg(target_os = "linux")]
