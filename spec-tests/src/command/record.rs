@@ -43,12 +43,50 @@ pub struct Arguments {
     /// Feed random inputs, legal and illegal, to a small pool instead of traffic
     #[arg(long)]
     random: bool,
+    /// Record an incident of some seconds of virtual time, for practice: see "A pool problem at night" in
+    /// the documentation
+    #[arg(
+        long,
+        value_enum,
+        conflicts_with_all = [
+            "random", "check_in_twice", "steps", "connections", "tasks", "failure_every", "leak_every",
+            "establish_ms"
+        ]
+    )]
+    case: Option<Case>,
     /// Write a fingerprint after every N inputs
     #[arg(long, value_name = "N", default_value_t = 256)]
     fingerprint_every: u64,
     /// Record actions as well
     #[arg(long)]
     actions: bool,
+}
+
+/// An incident.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Case {
+    /// More requests than the pool has connections for
+    TooSmall,
+    /// Connections that are never checked in
+    Leak,
+    /// Many new connections at once
+    Storm,
+    /// Operations that take much longer for a while
+    SlowServer,
+    /// A clear because a monitor failed
+    Cleared,
+}
+
+impl Case {
+    fn scene(self, seed: u64) -> Scene {
+        match self {
+            Self::TooSmall => Scene::too_small(seed),
+            Self::Leak => Scene::leak(seed),
+            Self::Storm => Scene::storm(seed),
+            Self::SlowServer => Scene::slow_server(seed),
+            Self::Cleared => Scene::cleared(seed),
+        }
+    }
 }
 
 /// A file that cannot be written.
@@ -80,6 +118,9 @@ fn write(arguments: &Arguments) -> io::Result<()> {
     if arguments.random {
         let steps = usize::try_from(arguments.steps).unwrap_or(usize::MAX);
         return record::random(arguments.seed, steps, journal, file).map(drop);
+    }
+    if let Some(case) = arguments.case {
+        return record::traffic(case.scene(arguments.seed), u64::MAX, journal, file).map(drop);
     }
     let scene = Scene::new(arguments.seed, arguments.connections);
     let scene = Scene {

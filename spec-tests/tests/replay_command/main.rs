@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod command_line;
+mod explain;
 mod perfetto;
 
 use std::io::Write as _;
@@ -144,7 +145,7 @@ fn machines_read_json() {
 #[test]
 fn failed_check_outs_are_explained() {
     let folder = Folder::new();
-    let explained = |trace: &Path| good(&["replay", text(trace), "--explain"]);
+    let explained = |trace: &Path| good(&["replay", text(trace), "--explain", "--all"]);
     let leaky = explained(&folder.traffic("leaky.bson", &[]));
     for expected in [
         "the pool is paused: it has never been ready.",

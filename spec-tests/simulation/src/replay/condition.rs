@@ -6,6 +6,7 @@ use std::str::FromStr;
 use cenote_core::pool::{Action, Input, Instant, Snapshot, Status};
 use cenote_core::trace::Traced;
 
+use super::clock::nanos;
 use cenote_check::event_json;
 
 /// A condition on a step and its result.
@@ -229,12 +230,6 @@ fn parse(text: &str) -> Option<Condition> {
             Some(Condition::Count(count, comparison, value.parse().ok()?))
         }
     }
-}
-
-/// Parses seconds, with or without an `s` and decimals, as nanoseconds.
-pub fn nanos(text: &str) -> Option<u64> {
-    let seconds: f64 = text.trim_end_matches('s').parse().ok()?;
-    (0.0..=1e10).contains(&seconds).then(|| (seconds * 1e9).round() as u64)
 }
 
 /// The names of inputs.

@@ -1,5 +1,6 @@
 //! Traces: generation for tests, and everything that `cenote replay` does.
 
+pub mod clock;
 pub mod condition;
 pub mod diff;
 pub mod explain;

@@ -24,7 +24,8 @@ pub fn traffic<W: io::Write>(
 ) -> io::Result<W> {
     let ignore = &mut |_: Action<Simulated>| {};
     let pool = PoolState::new(Instant::ORIGIN, scene.options.clone(), ignore);
-    let mut run = RecordedRun::begin(pool.expect("a scene has usable options"), journal, sink);
+    let pool = pool.expect("a scene has usable options");
+    let mut run = RecordedRun::begin_at(scene.origin, pool, journal, sink);
     let checks_in_twice = scene.checks_in_twice;
     let mut traffic = Traffic::new(scene);
     let mut step = 0;
@@ -107,8 +108,14 @@ where
     S::Cause: TraceCause,
 {
     pub(crate) fn begin(pool: PoolState<S>, journal: JournalOptions, sink: W) -> Self {
+        Self::begin_at(0, pool, journal, sink)
+    }
+
+    /// With a wall-clock time, in milliseconds since 1970.
+    fn begin_at(origin: i64, pool: PoolState<S>, journal: JournalOptions, sink: W) -> Self {
         let program = concat!("cenote ", env!("CARGO_PKG_VERSION"));
         let info = TraceInfo::new("db.example.com:27017").with_program(program);
+        let info = info.with_origin(origin);
         let pool = Recorder::new(pool).with_journal(journal);
         Self { pool, writer: TraceWriter::new(sink, info) }
     }

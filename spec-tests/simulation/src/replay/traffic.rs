@@ -34,6 +34,25 @@ pub struct Scene {
     pub leak_every: u64,
     /// At the end, a connection is checked in twice.
     pub checks_in_twice: bool,
+    /// Milliseconds since 1970 at the start; 0: unknown.
+    pub origin: i64,
+    /// What happens when, since the start.
+    pub changes: Vec<(Duration, Change)>,
+    /// The traffic ends then.
+    pub duration: Option<Duration>,
+}
+
+/// What changes during the traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// This many tasks come in addition.
+    MoreTasks(u64),
+    /// The average time that a task uses a connection.
+    UseTime(Duration),
+    /// Every connection is closed by a clear that interrupts operations, because a monitor failed.
+    MonitorFails(&'static str),
+    /// A monitor marks the pool ready.
+    MonitorSucceeds,
 }
 
 impl Scene {
@@ -55,7 +74,70 @@ impl Scene {
             failure_every: 20_000,
             leak_every: 0,
             checks_in_twice: false,
+            origin: 0,
+            changes: Vec::new(),
+            duration: None,
         }
+    }
+
+    /// A service that needs half of its ten connections, for the cases below: 40 tasks with a deadline of
+    /// 200 ms. It begins on the first of January 2026 at 03:07:00 UTC.
+    fn quiet(seed: u64) -> Self {
+        Self {
+            tasks: 40,
+            pause: Duration::from_millis(30),
+            patience: Some(Duration::from_millis(200)),
+            failure_every: 0,
+            origin: 1_767_236_820_000,
+            duration: Some(Duration::from_secs(20)),
+            ..Self::new(seed, 10)
+        }
+    }
+
+    /// From 03:07:12 on, sixteen times as many tasks need a connection.
+    pub fn too_small(seed: u64) -> Self {
+        let changes = vec![(Duration::from_secs(12), Change::MoreTasks(600))];
+        let duration = Some(Duration::from_secs(15));
+        Self { changes, duration, ..Self::quiet(seed) }
+    }
+
+    /// One check-out in 1,500 is never checked in.
+    pub fn leak(seed: u64) -> Self {
+        Self { leak_every: 1_500, ..Self::quiet(seed) }
+    }
+
+    /// At 03:07:12, 300 more tasks begin at once, in a pool for 200 connections that has some 30; to
+    /// establish a connection takes 60 ms.
+    pub fn storm(seed: u64) -> Self {
+        let quiet = Self::quiet(seed);
+        Self {
+            options: quiet.options.clone().with_max_pool_size(200),
+            establish_time: Duration::from_millis(60),
+            use_time: Duration::from_millis(40),
+            changes: vec![(Duration::from_secs(12), Change::MoreTasks(300))],
+            duration: Some(Duration::from_secs(15)),
+            ..quiet
+        }
+    }
+
+    /// From 03:07:10 to 03:07:13 the server takes sixty times as long.
+    pub fn slow_server(seed: u64) -> Self {
+        let quiet = Self::quiet(seed);
+        let changes = vec![
+            (Duration::from_secs(10), Change::UseTime(quiet.use_time * 60)),
+            (Duration::from_secs(13), Change::UseTime(quiet.use_time)),
+        ];
+        Self { changes, ..quiet }
+    }
+
+    /// At 03:07:12 a monitor fails and clears the pool; three seconds later it succeeds.
+    pub fn cleared(seed: u64) -> Self {
+        let reason = "hello: timed out after 10s";
+        let changes = vec![
+            (Duration::from_secs(12), Change::MonitorFails(reason)),
+            (Duration::from_secs(15), Change::MonitorSucceeds),
+        ];
+        Self { changes, ..Self::quiet(seed) }
     }
 }
 
@@ -76,6 +158,7 @@ enum Due {
     Ask,
     Established(ConnId),
     Done(ConnId),
+    Change(usize),
 }
 
 /// Generates one input after the other, according to the state of the pool.
@@ -107,15 +190,29 @@ impl Traffic {
             scene,
         };
         traffic.later(Duration::from_millis(1), Due::Ready);
-        for _ in 0..traffic.scene.tasks {
-            let pause = traffic.around(traffic.scene.pause);
-            traffic.later(pause, Due::Ask);
+        traffic.begin_tasks(traffic.scene.tasks);
+        for index in 0..traffic.scene.changes.len() {
+            let (at, _) = traffic.scene.changes[index];
+            traffic.later(at, Due::Change(index));
         }
         traffic
     }
 
-    /// The next input and its time; `None` if nothing is scheduled.
+    fn begin_tasks(&mut self, tasks: u64) {
+        for _ in 0..tasks {
+            let pause = self.around(self.scene.pause);
+            self.later(pause, Due::Ask);
+        }
+    }
+
+    /// The next input and its time; `None` if nothing is scheduled, or the traffic is over.
     pub fn next(&mut self, pool: &PoolState<Simulated>) -> Option<(Instant, Input<Simulated>)> {
+        let end = self.scene.duration.map(|duration| Instant::ORIGIN + duration);
+        let next = self.next_at_all(pool);
+        next.filter(|&(at, _)| end.is_none_or(|end| at <= end))
+    }
+
+    fn next_at_all(&mut self, pool: &PoolState<Simulated>) -> Option<(Instant, Input<Simulated>)> {
         if let Some(input) = self.at_once.pop() {
             return Some((self.now, input));
         }
@@ -169,6 +266,7 @@ impl Traffic {
             Due::Ready if pool.snapshot().status == Status::Paused => Some(Input::Ready),
             Due::Ready => None,
             Due::Ask => Some(self.ask()),
+            Due::Change(index) => self.change(index),
             Due::Established(id) if self.aborted.remove(&id).is_some() => None,
             Due::Established(id) if self.one_of(self.scene.failure_every) => {
                 Some(Input::EstablishFailed { id, cause: "connection refused" })
@@ -188,6 +286,18 @@ impl Traffic {
         let id = WaiterId(self.requests);
         let deadline = self.scene.patience.map(|patience| self.now + patience);
         Input::CheckOutRequested { id, waiter: id, deadline, purpose: Purpose::Other }
+    }
+
+    fn change(&mut self, index: usize) -> Option<Input<Simulated>> {
+        match self.scene.changes[index].1 {
+            Change::MoreTasks(tasks) => self.begin_tasks(tasks),
+            Change::UseTime(time) => self.scene.use_time = time,
+            Change::MonitorFails(cause) => {
+                return Some(Input::Clear { cause, interrupt: true, service: None });
+            }
+            Change::MonitorSucceeds => return Some(Input::Ready),
+        }
+        None
     }
 
     /// The failure clears the pool first, and a monitor marks it ready again.

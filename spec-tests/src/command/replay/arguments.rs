@@ -1,9 +1,11 @@
 //! What `cenote replay` can be told.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::command::output::{SameFile, expect_different};
-use cenote_simulation::replay::condition::{self, Condition};
+use cenote_simulation::replay::clock::{self, UtcOffset};
+use cenote_simulation::replay::condition::Condition;
 use cenote_simulation::replay::filter;
 use cenote_simulation::replay::shrink::Property;
 
@@ -26,9 +28,45 @@ pub struct Arguments {
     /// With --json: print one JSON object per event
     #[arg(long, requires = "json", help_heading = PRINTED)]
     pub(super) events: bool,
-    /// Explain each failed check-out: the connections in use, and the limit that was reached
-    #[arg(long, help_heading = PRINTED)]
+    /// Say on one screen what happened: failures and waits by cause, leaks, clears, the longest waits. With
+    /// --waiter: what that request waited for, whether it failed or not. With --json: one object per
+    /// failed check-out
+    #[arg(long, conflicts_with = "quiet", help_heading = EXPLAINED)]
     pub(super) explain: bool,
+    /// The N longest waits
+    #[arg(long, value_name = "N", conflicts_with_all = ["quiet", "json"], help_heading = EXPLAINED)]
+    pub(super) slowest: Option<usize>,
+    /// Connections that were held for long: leaked, or only slow
+    #[arg(long, conflicts_with_all = ["quiet", "json"], help_heading = EXPLAINED)]
+    pub(super) leaks: bool,
+    /// For leaks: longer than this many seconds [default: leakDetectionThreshold of the trace, or 20
+    /// times the median use]
+    #[arg(long, value_name = "SECONDS", value_parser = duration, help_heading = EXPLAINED)]
+    pub(super) longer_than: Option<Duration>,
+    /// What each clear did, in a line
+    #[arg(long, conflicts_with_all = ["quiet", "json"], help_heading = EXPLAINED)]
+    pub(super) clears: bool,
+    /// What this clear did, from 1: requests, operations, connections; repeatable
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        conflicts_with_all = ["quiet", "json"],
+        help_heading = EXPLAINED
+    )]
+    pub(super) clear: Vec<u64>,
+    /// Everything instead of a screenful; with --explain: one line per failed check-out
+    #[arg(long, help_heading = EXPLAINED)]
+    pub(super) all: bool,
+    /// Show and read wall-clock times with this offset from UTC, as in +02:00
+    #[arg(
+        long,
+        value_name = "OFFSET",
+        default_value = "Z",
+        hide_default_value = true,
+        allow_hyphen_values = true,
+        help_heading = CHOSEN
+    )]
+    pub(super) utc_offset: UtcOffset,
 
     /// Stop after the first step where this holds: waiting>100, event=ConnectionCheckOutFailed,
     /// input=Clear, status=paused, step=40, at=1.5
@@ -102,20 +140,39 @@ pub struct Arguments {
     pub(super) out: Option<PathBuf>,
 }
 
-const PRINTED: &str = "What is printed, instead of a line a step";
+const PRINTED: &str = "Output, instead of one line per step";
+const EXPLAINED: &str = "Explanations";
 const CHOSEN: &str = "Which steps";
-const INSTEAD: &str = "Something else than printing";
+const INSTEAD: &str = "Other outputs";
 
 const EXAMPLES: &str = "\
 Examples:
   cenote replay incident.bson --quiet            does it agree with what was recorded?
-  cenote replay incident.bson --explain          why check-outs failed
+  cenote replay incident.bson --explain          what happened, and why
+  cenote replay incident.bson --explain --waiter 17
+  cenote replay incident.bson --slowest 20 --leaks --clears
   cenote replay incident.bson --html page.html   a picture
   cenote replay incident.bson --until 'waiting>100' --waiter 17
   cenote replay incident.bson --shrink event=ConnectionCheckOutFailed --out small.bson
   cenote replay incident.bson --json --events | cenote check -";
 
 impl Arguments {
+    /// Whether an explanation was asked for. One line per failed check-out, and JSON, are printed with
+    /// the steps.
+    pub(super) fn explains(&self) -> bool {
+        self.wants_summary()
+            || (self.explain && !self.waiter.is_empty() && !self.json)
+            || self.slowest.is_some()
+            || self.leaks
+            || self.clears
+            || !self.clear.is_empty()
+    }
+
+    /// Whether that is the summary.
+    pub(super) fn wants_summary(&self) -> bool {
+        self.explain && !self.json && !self.all && self.waiter.is_empty()
+    }
+
     /// What is read is not written over, nor anything that is written.
     pub(super) fn check_files(&self) -> Result<(), SameFile> {
         expect_different(&[
@@ -127,6 +184,10 @@ impl Arguments {
     }
 }
 
+fn duration(text: &str) -> Result<Duration, String> {
+    seconds(text).map(Duration::from_nanos)
+}
+
 fn seconds(text: &str) -> Result<u64, String> {
-    condition::nanos(text).ok_or_else(|| format!("`{text}` is no number of seconds"))
+    clock::nanos(text).ok_or_else(|| format!("`{text}` is no number of seconds"))
 }

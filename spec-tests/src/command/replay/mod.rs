@@ -2,6 +2,7 @@
 
 mod arguments;
 mod draw;
+mod explain;
 mod print;
 
 use std::fs::File;
@@ -20,6 +21,7 @@ use cenote_simulation::replay::stepper;
 pub use arguments::Arguments;
 use draw::draw;
 pub(super) use draw::page;
+use explain::explain;
 use print::{print, verify};
 
 /// Why a trace could not be replayed.
@@ -65,6 +67,8 @@ pub fn run(arguments: &Arguments) -> Result<bool, Unplayable> {
         step(arguments, &mut out)
     } else if arguments.html.is_some() || arguments.perfetto.is_some() {
         draw(arguments, &mut out)
+    } else if arguments.explains() {
+        explain(arguments, &mut out)
     } else if arguments.quiet && arguments.until.is_none() {
         verify(arguments, &mut out)
     } else {

@@ -8,6 +8,7 @@ use cenote_core::pool::{Action, Instant, WithoutEvents};
 use cenote_core::trace::{Replay, Traced};
 
 use crate::command::output::tell;
+use cenote_simulation::replay::clock::Clock;
 use cenote_simulation::replay::condition::{Condition, StepResult};
 use cenote_simulation::replay::explain::Explainer;
 use cenote_simulation::replay::filter::Filter;
@@ -89,7 +90,8 @@ impl<'a> Printer<'a> {
             to: arguments.to,
             types: arguments.r#type.clone(),
         };
-        let (address, explainer) = (json::address(watch.header()), Explainer::new());
+        let clock = Clock::new(watch.header(), arguments.utc_offset);
+        let (address, explainer) = (json::address(watch.header()), Explainer::new(clock));
         Self { arguments, address, filter, explainer, has_met: false, failed: 0, shown: 0 }
     }
 

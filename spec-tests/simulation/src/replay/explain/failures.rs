@@ -8,13 +8,17 @@ use std::time::Duration;
 use cenote_core::pool::{Action, CheckOutError, Input, Instant, Status, WaiterId};
 use cenote_core::trace::Cause;
 
-use super::holders::{Activity, Holders, Request};
-use super::step_reader::View;
-use super::text::span;
+use crate::replay::clock::Clock;
+use crate::replay::holders::{Activity, Holders, Request};
+use crate::replay::step_reader::View;
+use crate::replay::text::{counted, span};
+
+use super::wait::{Counts, Obstacle};
 
 /// Follows a replay and explains failed check-outs.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Explainer {
+    clock: Clock,
     uses: Typical,
     establishments: Typical,
     /// The time and the cause of the last clear.
@@ -23,8 +27,9 @@ pub struct Explainer {
 
 impl Explainer {
     /// Creates one for a trace from its beginning; what happened before it is unknown.
-    pub fn new() -> Self {
-        Self::default()
+    pub fn new(clock: Clock) -> Self {
+        let (uses, establishments) = (Typical::default(), Typical::default());
+        Self { clock, uses, establishments, paused: None }
     }
 
     /// Explains the check-outs that failed in a step, and updates the statistics.
@@ -53,9 +58,10 @@ impl Explainer {
         let asked = view.holders.requests.get(&waiter).copied();
         let waited = asked.map_or(Duration::ZERO, |request| now.saturating_since(request.started));
         let number = view.step.number;
-        let mut text = format!("step {number}, {now}: the check-out of {waiter} failed ");
+        let mut text =
+            format!("step {number}, {}: the check-out of {waiter} failed ", self.clock.both(now));
         let _ = match asked {
-            Some(request) => write!(text, "after {}{}: ", span(waited), since(request)),
+            Some(request) => write!(text, "after {}{}: ", span(waited), self.since(request)),
             None => write!(text, "at once: "),
         };
         text += &match error {
@@ -82,6 +88,7 @@ impl Explainer {
             return match (cause, &self.paused) {
                 (None, _) => "the pool is paused: it has never been ready.".to_owned(),
                 (Some(cause), Some((at, _))) => {
+                    let at = self.clock.short(*at);
                     format!("the pool is paused since {at}, when it was cleared ({cause}).")
                 }
                 (Some(cause), None) => format!("the pool is paused; it was cleared ({cause})."),
@@ -123,21 +130,27 @@ impl Explainer {
                  c{number} waited for it for {since}."
             );
         }
-        let ahead = view.holders.requests.keys().filter(|&&id| id < waiter).count();
-        let queue = format!("{ahead} requests were ahead of it");
-        let is_full = before.max_pool_size.is_some_and(|max| before.total >= max);
-        if is_full {
-            let max = before.max_pool_size.unwrap_or(before.total);
-            format!(
+        let ahead = view.holders.requests.keys().filter(|&&id| id < waiter).count() as u64;
+        let queue = counted(ahead, "request was ahead of it", "requests were ahead of it");
+        let counts = Counts::of(before);
+        let max = counts.max.map_or("unlimited".to_owned(), |max| max.to_string());
+        match counts.obstacle() {
+            Obstacle::MaxPoolSize => format!(
                 "the limit was maxPoolSize: there were {} of {max} connections ({} in use, {} being \
                  established), and {queue}. {}",
                 before.total,
                 before.in_use,
                 before.pending,
                 self.holders(view.holders, now)
-            )
-        } else if before.pending >= before.max_connecting {
-            format!(
+            ),
+            Obstacle::Establishments if counts.max == Some(counts.total) => format!(
+                "establishment was in the way: of {max} connections, which is maxPoolSize, {} were being \
+                 established and {} in use, and {queue}. {}",
+                before.pending,
+                before.in_use,
+                self.pending(view.holders, now)
+            ),
+            Obstacle::Establishments => format!(
                 "the limit was maxConnecting: {} of {} connections were being established at once, \
                  with room for more ({} of {}), and {queue}. {}",
                 before.pending,
@@ -145,9 +158,10 @@ impl Explainer {
                 before.total,
                 before.max_pool_size.map_or("any number".to_owned(), |max| max.to_string()),
                 self.pending(view.holders, now)
-            )
-        } else {
-            format!("no limit was reached, but {queue}.")
+            ),
+            Obstacle::OwnConnection | Obstacle::LateReply | Obstacle::Queue => {
+                format!("no limit was reached, but {queue}.")
+            }
         }
     }
 
@@ -228,6 +242,15 @@ impl Explainer {
         text
     }
 
+    fn since(&self, request: Request) -> String {
+        let started = self.clock.short(request.started);
+        if request.step == 0 {
+            format!(" (since {started}, before the trace begins)")
+        } else {
+            format!(" (since {started}, step {})", request.step)
+        }
+    }
+
     /// Updates typical durations, and the time of the last clear.
     fn learn(&mut self, view: &View<'_>) {
         let now = view.pool.now();
@@ -284,14 +307,6 @@ impl Typical {
         let mut sorted: Vec<_> = self.0.iter().copied().collect();
         sorted.sort_unstable();
         (sorted.len() >= FEW).then(|| sorted[sorted.len() / 2])
-    }
-}
-
-fn since(request: Request) -> String {
-    if request.step == 0 {
-        format!(" (since {}, before the trace begins)", request.started)
-    } else {
-        format!(" (since {}, step {})", request.started, request.step)
     }
 }
 

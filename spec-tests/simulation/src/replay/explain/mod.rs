@@ -1,0 +1,51 @@
+//! Explains waits: what each request waited for, why check-outs failed, which connections leaked, and what
+//! a clear did.
+
+mod analysis;
+mod clears;
+mod failures;
+mod leaks;
+mod statistics;
+mod story;
+mod summary;
+mod wait;
+
+pub use analysis::Analysis;
+pub use failures::Explainer;
+pub use story::Story;
+pub use summary::Findings;
+pub use wait::{Counts, Failure, Obstacle, Outcome, Wait};
+
+/// A text in lines, all of which begin in the same column.
+fn paragraph(out: &mut String, head: &str, text: &str) {
+    let indent = head.chars().count();
+    let (mut line, mut is_empty) = (head.to_owned(), true);
+    for word in text.split(' ') {
+        if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            out.push_str(&line);
+            out.push('\n');
+            (line, is_empty) = (" ".repeat(indent), true);
+        }
+        if !is_empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        is_empty = false;
+    }
+    out.push_str(&line);
+    out.push('\n');
+}
+
+/// The width of a terminal.
+const WIDTH: usize = 100;
+
+/// The first of `count` items, in brackets.
+fn list(items: impl Iterator<Item = String>, count: u64) -> String {
+    let items: Vec<_> = items.collect();
+    let more = count.saturating_sub(items.len() as u64);
+    match (items.is_empty(), more) {
+        (true, _) => String::new(),
+        (false, 0) => format!(" ({})", items.join(", ")),
+        (false, more) => format!(" ({}, and {more} more)", items.join(", ")),
+    }
+}

@@ -1,0 +1,165 @@
+//! The wait of a request: how long, for what, and how it ended.
+
+use std::time::Duration;
+
+use cenote_core::pool::{CheckOutError, Instant, Snapshot, WaiterId};
+use cenote_core::trace::Cause;
+
+/// A wait that ended, or that went on at the end of the trace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wait {
+    /// The request.
+    pub waiter: WaiterId,
+    /// When it asked.
+    pub asked: Instant,
+    /// The step in which it asked; 0 if that was before the trace.
+    pub asked_step: u64,
+    /// When the wait ended.
+    pub ended: Instant,
+    /// How many requests were in the queue before it when it asked; `None` if that is unknown.
+    pub ahead: Option<u64>,
+    /// What it waited for when the wait ended.
+    pub obstacle: Obstacle,
+    /// The counts of the pool before the wait ended.
+    pub counts: Counts,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl Wait {
+    /// How long it waited.
+    pub fn duration(&self) -> Duration {
+        self.ended.saturating_since(self.asked)
+    }
+}
+
+/// How a wait ended.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// It got the connection of this number.
+    Served(u64),
+    /// It failed.
+    Failed(Failure),
+    /// It went on at the end of the trace.
+    Waiting,
+}
+
+/// Why a request failed; of causes the text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Failure {
+    /// Its wait timed out.
+    TimedOut,
+    /// The pool was paused when it asked; `None`: it had never been ready.
+    Paused(Option<String>),
+    /// The pool was cleared while it waited.
+    Cleared(Option<String>),
+    /// The connection that was created for it could not be established.
+    NotEstablished(String),
+    /// The pool was closed.
+    Closed,
+    /// Its caller cancelled it.
+    Cancelled,
+}
+
+impl Failure {
+    /// Of a request that failed in the step in which it asked if it `is_at_once`.
+    pub(super) fn of(error: &CheckOutError<Cause>, is_at_once: bool) -> Self {
+        match error {
+            CheckOutError::PoolClosed => Self::Closed,
+            CheckOutError::PoolCleared { cause } => {
+                let cause = cause.as_ref().map(ToString::to_string);
+                if is_at_once { Self::Paused(cause) } else { Self::Cleared(cause) }
+            }
+            CheckOutError::WaitQueueTimeout { .. } => Self::TimedOut,
+            CheckOutError::EstablishFailed { cause } => Self::NotEstablished(cause.to_string()),
+            CheckOutError::Cancelled => Self::Cancelled,
+        }
+    }
+
+    /// In one or two words.
+    pub(super) const fn word(&self) -> &'static str {
+        match self {
+            Self::TimedOut => "timed out",
+            Self::Paused(_) => "pool paused",
+            Self::Cleared(_) => "cleared",
+            Self::NotEstablished(_) => "not established",
+            Self::Closed => "pool closed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// What keeps a request waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Obstacle {
+    /// `maxPoolSize` is reached, and the connections are in use.
+    MaxPoolSize,
+    /// `maxConnecting` is reached, with room for more connections; or `maxPoolSize` is reached with more
+    /// connections that are being established than in use.
+    Establishments,
+    /// The connection that was created for it is being established.
+    OwnConnection,
+    /// A connection has to receive the late reply to an earlier command.
+    LateReply,
+    /// No limit, only requests before it.
+    Queue,
+}
+
+/// The counts of a pool that matter to a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// All connections.
+    pub total: u32,
+    /// Those that are in use.
+    pub in_use: u32,
+    /// Those that are being established.
+    pub pending: u32,
+    /// The limit of all.
+    pub max: Option<u32>,
+    /// The limit of those that are being established.
+    pub max_connecting: u32,
+}
+
+impl Counts {
+    pub(super) const fn of(snapshot: &Snapshot) -> Self {
+        Self {
+            total: snapshot.total,
+            in_use: snapshot.in_use,
+            pending: snapshot.pending,
+            max: snapshot.max_pool_size,
+            max_connecting: snapshot.max_connecting,
+        }
+    }
+
+    /// What keeps a request in the queue.
+    pub(super) fn obstacle(&self) -> Obstacle {
+        let is_full = self.max.is_some_and(|max| self.total >= max);
+        if is_full && self.in_use >= self.pending {
+            Obstacle::MaxPoolSize
+        } else if is_full || self.pending >= self.max_connecting {
+            Obstacle::Establishments
+        } else {
+            Obstacle::Queue
+        }
+    }
+
+    /// What stood in the way, in words.
+    pub(super) fn tell(&self, obstacle: Obstacle) -> String {
+        let Self { total, in_use, pending, max, max_connecting } = self;
+        let max = max.map_or("unlimited".to_owned(), |max| max.to_string());
+        match obstacle {
+            Obstacle::MaxPoolSize => format!("maxPoolSize: {in_use} of {max} in use"),
+            Obstacle::Establishments if self.max == Some(*total) => {
+                format!("establishment: {pending} of {max} connections were being established")
+            }
+            Obstacle::Establishments => {
+                format!(
+                    "maxConnecting: {pending} of {max_connecting} being established, {total} of {max} connections"
+                )
+            }
+            Obstacle::OwnConnection => "establishment of its own connection".to_owned(),
+            Obstacle::LateReply => "a late reply".to_owned(),
+            Obstacle::Queue => "no limit, only the queue".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Explains a trace: a summary, one wait, the longest waits, leaks, clears.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use cenote_simulation::replay::clock::Clock;
+use cenote_simulation::replay::explain::{Analysis, Findings, Story};
+use cenote_simulation::replay::step_reader::StepReader;
+
+use super::print::holds;
+use super::{Arguments, Unplayable, ended_early, open};
+use crate::command::output::tell;
+
+/// Replays the trace once, and prints what was asked for.
+pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
+    let path = &arguments.trace;
+    let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
+    let mut watch = StepReader::new(open(path)?).map_err(unplayable)?;
+    let clock = Clock::new(watch.header(), arguments.utc_offset);
+    let mut analysis = Analysis::new(arguments.slowest.unwrap_or(EXAMPLES).max(EXAMPLES));
+    let mut stories: Vec<_> =
+        arguments.waiter.iter().map(|&waiter| (waiter, Story::new(waiter, clock))).collect();
+    let mut has_met = false;
+    let outcome = watch.each(|view| {
+        let at = view.step.at.as_nanos();
+        let counts =
+            arguments.from.is_none_or(|from| at >= from) && arguments.to.is_none_or(|to| at <= to);
+        analysis.add(view, counts);
+        stories.iter_mut().for_each(|(_, story)| story.add(view));
+        has_met = arguments.until.as_ref().is_some_and(|until| holds(until, view));
+        if has_met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let mut good = match outcome {
+        Ok(_) => true,
+        Err(error) if !arguments.lenient && !error.is_difference() => {
+            return Err(unplayable(error));
+        }
+        Err(error) => ended_early(arguments, path, error)?,
+    };
+    if arguments.until.is_some() && !has_met {
+        tell("cenote: the condition of --until never holds");
+        good = false;
+    }
+    let lines = if arguments.all { usize::MAX } else { LINES };
+    for (waiter, story) in &stories {
+        if let Some(text) = story.tell(if arguments.all { usize::MAX } else { STORY }) {
+            out.write_all(text.as_bytes())?;
+        } else {
+            tell(format_args!("cenote: {}: there is no request w{waiter}", path.display()));
+            good = false;
+        }
+    }
+    let options = watch.pool().options().clone();
+    let findings = Findings::new(analysis, watch.header(), clock, &options, arguments.longer_than);
+    if let Some(count) = arguments.slowest {
+        out.write_all(findings.slowest(count).as_bytes())?;
+    }
+    if arguments.leaks {
+        out.write_all(findings.leaks(lines).as_bytes())?;
+    }
+    if arguments.clears {
+        out.write_all(findings.clears(lines).as_bytes())?;
+    }
+    for &number in &arguments.clear {
+        if let Some(text) = findings.clear(number) {
+            out.write_all(text.as_bytes())?;
+        } else {
+            let count = findings.clear_count();
+            tell(format_args!("cenote: {}: there is no clear {number} of {count}", path.display()));
+            good = false;
+        }
+    }
+    if arguments.wants_summary() {
+        out.write_all(findings.summary().as_bytes())?;
+    }
+    Ok(good)
+}
+
+/// The longest waits that are kept at least.
+const EXAMPLES: usize = 20;
+/// Lines of a table, without --all.
+const LINES: usize = 20;
+/// Connections and events in the story of a wait, without --all.
+const STORY: usize = 10;

@@ -1,0 +1,188 @@
+//! `cenote replay --explain` and its relatives, on one trace for each kind of incident.
+
+use super::{Folder, bad, cenote, good, text};
+
+/// What the command says of the trace of a case, with these arguments.
+fn told(case: &str, arguments: &[&str]) -> String {
+    let folder = Folder::new();
+    let trace = folder.path("trace.bson");
+    good(&["record", text(&trace), "--case", case]);
+    good(&[&["replay", text(&trace)], arguments].concat())
+}
+
+/// The text with one space wherever it has some, or a new line.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_first_lines_say_what_happened_and_why() {
+    for (case, expected) in [
+        (
+            "too-small",
+            &[
+                "by cenote 0.1.0: 40,667 steps, 15 s from 2026-01-01 03:07:00.000 UTC",
+                "requests 20,683: 11,950 served at once, 6,536 after a wait, 1,659 failed, 538 waiting \
+                 at the end; at most 575 waited at once",
+                "failed 1,659 timed out, maxPoolSize: 10 of 10 in use, up to 200 ms; 03:07:12.240 to \
+                 03:07:14.969",
+                "-> more work than connections: 2,724 requests a second then, 1,055 otherwise; half of \
+                 the uses took more than 4.12 ms then, 4.04 ms otherwise",
+            ][..],
+        ),
+        (
+            "leak",
+            &[
+                "-> a leak: 9 of 10 connections were checked out and not checked in; --leaks lists them",
+                "leaks 9 connections not checked in, held for longer than any use that ended: c10, c2,",
+            ],
+        ),
+        (
+            "storm",
+            &[
+                "timed out, maxConnecting: 2 of 2 being established, 58 of 200 connections",
+                "-> many new connections: 1",
+                "so maxConnecting=2 allows 3",
+            ],
+        ),
+        (
+            "slow-server",
+            &[
+                "timed out, maxPoolSize: 10 of 10 in use, up to 200 ms; 03:07:10.217 to 03:07:13.028",
+                "-> slow uses: half of them took more than 254 ms then, 4.04 ms otherwise;",
+            ],
+        ),
+        (
+            "cleared",
+            &[
+                "failed 3,441 at once: the pool was paused (hello: timed out after 10s); 03:07:12.000",
+                "-> the pool was cleared at 03:07:12.000 (hello: timed out after 10s) and paused until \
+                 03:07:15.000, for 3 s; --clear 1 tells more",
+                "clears one at 03:07:12.000 (hello: timed out after 10s); --clear 1",
+            ],
+        ),
+    ] {
+        let summary = told(case, &["--explain"]);
+        let lines: Vec<_> = summary.lines().collect();
+        assert!(lines.len() <= 26, "one screen: {summary}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 100), "{summary}");
+        let flattened = flat(&summary);
+        for expected in expected {
+            assert!(flattened.contains(expected), "{expected}: {summary}");
+        }
+        // The cause is in the first ten lines.
+        assert!(lines[..10].iter().any(|line| line.contains("-> ")), "{summary}");
+    }
+}
+
+#[test]
+fn one_wait_is_explained_whatever_its_outcome() {
+    let waited = |case: &str, waiter: &str| told(case, &["--explain", "--waiter", waiter]);
+    let timed_out = waited("slow-server", "10204");
+    for expected in [
+        "w10204         timed out after 200 ms: from 03:07:10.023 (10.023320 s), step 20397, until",
+        "when it came   in the way was maxPoolSize: 10 of 10 in use; 11 requests were ahead of it",
+        "  c1     by w10191 for 18 ms already, checked in 282 ms later",
+        "meanwhile      7 connections became free or established",
+        "  03:07:10.051  c8 checked in by w10189 after 48 ms; c8 to w10193",
+        "in the end     it timed out;",
+    ] {
+        assert!(timed_out.contains(expected), "{expected}: {timed_out}");
+    }
+    let served = flat(&waited("storm", "8127"));
+    for expected in [
+        "got c90 after 573 ms: from 03:07:13.529",
+        "maxConnecting: 2 of 2 being established, 86 of 200 connections; 185 requests were ahead of it",
+        "… 1,128 more …",
+        "c90 was established, and it got c90; no request was still ahead of it; connection c90 had \
+         been created for it 480 ms before",
+    ] {
+        assert!(served.contains(expected), "{expected}: {served}");
+    }
+    let leaked = waited("leak", "12420");
+    assert!(leaked.contains(", not checked in, "), "{leaked}");
+    assert!(leaked.contains("still waits at the end of the trace"), "{leaked}");
+    let at_once = waited("cleared", "12200");
+    assert!(
+        at_once.contains("failed: pool cleared (hello: timed out after 10s) at once"),
+        "{at_once}"
+    );
+}
+
+#[test]
+fn the_longest_waits_are_listed() {
+    let slowest = told("storm", &["--slowest", "3"]);
+    let lines: Vec<_> = slowest.lines().collect();
+    assert_eq!(lines.len(), 4, "{slowest}");
+    let first =
+        "  w8127    573 ms    03:07:13.529  got c90          establishment of its own connection";
+    assert!(lines[1].starts_with(first), "{slowest}");
+    let all = told("storm", &["--slowest", "100"]);
+    assert!(all.lines().count() == 101 && all.starts_with(&slowest), "{all}");
+}
+
+#[test]
+fn leaks_are_told_from_slow_uses_by_what_happened_next() {
+    let leaks = told("leak", &["--leaks"]);
+    assert!(leaks.starts_with("9 look leaked: not checked in, and held for longer"), "{leaks}");
+    assert!(leaks.contains(", reported at 03:07:"), "{leaks}");
+    let slow = told("slow-server", &["--leaks"]);
+    assert_eq!(slow.lines().next(), Some("1 only slow: checked in"), "{slow}");
+    assert!(
+        slow.contains("held for 2.95 s, reported at 03:07:12.961, checked in healthy at"),
+        "{slow}"
+    );
+    assert!(slow.contains("listed are uses of more than 2 s (the trace's leakDetectionThreshold)"));
+    let none = told("slow-server", &["--leaks", "--longer-than", "4"]);
+    assert_eq!(none, "no connection was held for more than 4 s (as asked)\n");
+}
+
+#[test]
+fn a_clear_is_told_in_counts() {
+    let clear = flat(&told("cleared", &["--clear", "1"]));
+    for expected in [
+        "clear 1 at 03:07:12.000 (12.000000 s), step 24248: hello: timed out after 10s",
+        "before it 10 connections, 8 in use, 0 being established",
+        "requests 0 failed that waited; 3,441 failed at once since then, because the pool was paused",
+        "operations 8 interrupted (c10 of w12085 after 33.1 ms, ",
+        "connections 10 closed (c8 at once, c7 at once, c4 after 40 µs, ",
+        "ready again at 03:07:15.000 (15.000000 s), after 3 s; ",
+    ] {
+        assert!(clear.contains(expected), "{expected}: {clear}");
+    }
+    let all = told("cleared", &["--clears"]);
+    assert!(
+        all.starts_with("the pool was cleared 1 time\n  --clear 1   03:07:12.000  3,441 requests")
+    );
+    assert_eq!(told("leak", &["--clears"]), "the pool was never cleared\n");
+}
+
+#[test]
+fn only_a_part_of_the_trace_is_counted() {
+    let part = told("too-small", &["--explain", "--from", "5", "--to", "6"]);
+    assert!(flat(&part).contains(" 0 failed; at most "), "{part}");
+    let until = told("too-small", &["--explain", "--until", "step=100"]);
+    assert!(until.contains(": 100 steps, "), "{until}");
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let folder = Folder::new();
+    let trace = folder.traffic("a.bson", &[]);
+    for (arguments, expected) in [
+        (&["--explain", "--waiter", "999999"][..], "there is no request w999999"),
+        (&["--clear", "999"], "there is no clear 999 of "),
+        (&["--explain", "--until", "waiting>100000"], "the condition of --until never holds"),
+    ] {
+        let (status, error) = bad_and_more(&[&["replay", text(&trace)], arguments].concat());
+        assert!(status == 1 && error.contains(expected), "{error}");
+    }
+    let (status, error) = bad(&["replay", text(&trace), "--explain", "--quiet"]);
+    assert!(status == 2 && error.contains("cannot be used with"), "{error}");
+}
+
+/// Its status and what it says on standard error, whatever it prints.
+fn bad_and_more(arguments: &[&str]) -> (i32, String) {
+    let output = cenote(arguments);
+    (output.status.code().expect("a status"), String::from_utf8(output.stderr).expect("text"))
+}
