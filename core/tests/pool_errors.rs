@@ -197,6 +197,18 @@ fn each_shows_how_long_it_waited_and_what_limited_that() {
     }
 }
 
+#[test]
+fn each_shows_its_request() {
+    let timed_out = timed_out(false);
+    assert_eq!(timed_out.request(), None);
+    let timed_out = timed_out.with_request(WaiterId(4711));
+    assert_eq!(timed_out.request(), Some(WaiterId(4711)));
+    let shown = timed_out.to_string();
+    assert!(shown.contains("[db1.example.com:27017 | request w4711 | ready "), "{shown}");
+    let cleared = cleared(reset()).with_request(WaiterId(7)).to_string();
+    assert!(cleared.ends_with(" [request w7]"), "{cleared}");
+}
+
 // ER-06, CF-49
 #[test]
 fn behind_a_load_balancer_a_timeout_says_what_connections_are_in_use_for() {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::{ConnectionError, RetryWrites, Wait, WaitLimit};
 use crate::address::ServerAddress;
-use crate::pool::{CheckOutError, Snapshot};
+use crate::pool::{CheckOutError, Snapshot, WaiterId};
 
 /// Why a check-out failed, as an application gets to see it.
 ///
@@ -12,11 +12,12 @@ use crate::pool::{CheckOutError, Snapshot};
 /// failure; with [`ConnectionError`], labels and the question whether to try again are answered,
 /// too.
 ///
-/// `Display` is the [`message`](Self::message), the server, how long the check-out waited and what
-/// limited that, and after a wait-queue timeout also what the pool looked like at that moment:
+/// `Display` is the [`message`](Self::message), the server, the number of the [request](Self::request),
+/// how long the check-out waited and what limited that, and after a wait-queue timeout also what the pool
+/// looked like at that moment:
 ///
 /// ```text
-/// Timed out while checking out a connection from connection pool [db1.example.com:27017 | waited 203ms, waitQueueTimeoutMS=200 | ready  gen 0 | total 1/1 min 0 | idle 0 | in use 1 | pending 0/2 | waiting 3]
+/// Timed out while checking out a connection from connection pool [db1.example.com:27017 | request w4711 | waited 203ms, waitQueueTimeoutMS=200 | ready  gen 0 | total 1/1 min 0 | idle 0 | in use 1 | pending 0/2 | waiting 3]
 /// ```
 ///
 /// It must never be fed to SDAM, which already knows what it says about the server.
@@ -51,19 +52,27 @@ struct Inner<C> {
     address: Arc<ServerAddress>,
     error: CheckOutError<C>,
     wait: Option<Wait>,
+    request: Option<WaiterId>,
 }
 
 impl<C> PoolError<C> {
     /// A check-out from the pool of `address` failed.
     #[must_use]
     pub fn new(address: Arc<ServerAddress>, error: CheckOutError<C>) -> Self {
-        Self { inner: Box::new(Inner { address, error, wait: None }) }
+        Self { inner: Box::new(Inner { address, error, wait: None, request: None }) }
     }
 
     /// Says how long the check-out waited.
     #[must_use]
     pub fn with_wait(mut self, wait: Wait) -> Self {
         self.inner.wait = Some(wait);
+        self
+    }
+
+    /// Says which request failed.
+    #[must_use]
+    pub fn with_request(mut self, request: WaiterId) -> Self {
+        self.inner.request = Some(request);
         self
     }
 
@@ -96,6 +105,13 @@ impl<C> PoolError<C> {
     #[must_use]
     pub fn wait(&self) -> Option<Wait> {
         self.inner.wait
+    }
+
+    /// The number of the request, if it waited and the shell [said so](Self::with_request). A trace of the
+    /// pool has the same number: `cenote replay TRACE --explain --waiter NUMBER` says what was in the way.
+    #[must_use]
+    pub fn request(&self) -> Option<WaiterId> {
+        self.inner.request
     }
 
     /// The type's name in the specification and in the official test files. For what the
@@ -134,7 +150,7 @@ impl<C: fmt::Display> PoolError<C> {
         error: &'a CheckOutError<C>,
         address: &'a ServerAddress,
     ) -> impl fmt::Display + use<'a, C> {
-        Explanation { address, error, wait: None }
+        Explanation { address, error, wait: None, request: None }
     }
 }
 
@@ -194,8 +210,8 @@ impl PoolError {
 
 impl<C: fmt::Display> fmt::Display for PoolError<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { address, error, wait } = &*self.inner;
-        Explanation { address, error, wait: *wait }.fmt(f)
+        let Inner { address, error, wait, request } = &*self.inner;
+        Explanation { address, error, wait: *wait, request: *request }.fmt(f)
     }
 }
 
@@ -207,17 +223,18 @@ impl<C: core::error::Error + 'static> core::error::Error for PoolError<C> {
     }
 }
 
-/// The message, and in brackets: to which server, how long the request waited, and for a timeout the
+/// The message, and in brackets: to which server, which request, how long it waited, and for a timeout the
 /// pool that it happened in.
 struct Explanation<'a, C> {
     address: &'a ServerAddress,
     error: &'a CheckOutError<C>,
     wait: Option<Wait>,
+    request: Option<WaiterId>,
 }
 
 impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, error, wait } = self;
+        let Self { address, error, wait, request } = self;
         Message { address, error }.fmt(f)?;
         let (mut wait, mut snapshot) = (*wait, None);
         // The message names the server.
@@ -231,8 +248,10 @@ impl<C: fmt::Display> fmt::Display for Explanation<'_, C> {
             }
             CheckOutError::PoolClosed | CheckOutError::Cancelled => {}
         }
+        let request = request.map(|request| format!("request {request}"));
         let parts = [
             (!is_named).then_some(address as &dyn fmt::Display),
+            request.as_ref().map(|request| request as &dyn fmt::Display),
             wait.as_ref().map(|wait| wait as &dyn fmt::Display),
             snapshot.map(|snapshot| snapshot as &dyn fmt::Display),
         ];

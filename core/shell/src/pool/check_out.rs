@@ -48,7 +48,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let Some(WaiterSlot::Answered(result)) = slot else {
             unreachable!("an answer is taken once, and by the caller that waits for it")
         };
-        Some(self.guard_after(result, || self.wait(key, deadline), caller))
+        let explain =
+            |error: PoolError| error.with_wait(self.wait(key, deadline)).with_request(key.id);
+        Some(self.guard_after(result, explain, caller))
     }
 
     /// How long a check-out has waited, and what limits that.

@@ -521,19 +521,19 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         result: CheckOutResult<R, K>,
         caller: &'static Location<'static>,
     ) -> Result<PooledConnection<R, K>, PoolError> {
-        self.guard_after(result, Wait::default, caller)
+        self.guard_after(result, |error| error.with_wait(Wait::default()), caller)
     }
 
     /// As [`guard`](Self::guard), for an answer that came after a wait.
     pub(super) fn guard_after(
         self: &Arc<Self>,
         result: CheckOutResult<R, K>,
-        wait: impl FnOnce() -> Wait,
+        explain: impl FnOnce(PoolError) -> PoolError,
         caller: &'static Location<'static>,
     ) -> Result<PooledConnection<R, K>, PoolError> {
         match result {
             Ok(socket) => Ok(PooledConnection::new(Arc::clone(self), socket, caller)),
-            Err(error) => Err(PoolError::new(Arc::clone(&self.address), error).with_wait(wait())),
+            Err(error) => Err(explain(PoolError::new(Arc::clone(&self.address), error))),
         }
     }
 

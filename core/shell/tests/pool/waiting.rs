@@ -86,7 +86,8 @@ fn waiting_ends_after_the_time_that_was_set_and_says_why<R: TestRuntime>() {
     let wait = error.wait().expect("known");
     assert_eq!(wait.limit, Some(WaitLimit::WaitQueueTimeout(limit)));
     assert!(wait.waited >= limit, "{text}");
-    let known = format!("[db.example.com:27017 | {wait} | ready ");
+    let request = error.request().expect("known");
+    let known = format!("[db.example.com:27017 | request {request} | {wait} | ready ");
     assert!(text.contains(&known), "{text}");
 
     // The caller's own deadline replaces it, whether earlier or later (CS-07).

@@ -3,8 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use cenote_core::pool::Action;
 use cenote_core::trace::{ActionRecord, Replay};
-use cenote_tokio::RecordingError;
+use cenote_tokio::{PoolError, RecordingError};
 use tempfile::tempdir;
 
 use crate::cases::{LIFE, live};
@@ -46,16 +47,18 @@ pub(crate) fn the_first_timeout_is_dumped_with_what_led_to_it<S: Subject>() {
     let held = pool.check_out().expect("a connection");
     // This one does not wait.
     assert!(pool.try_check_out().expect("a ready pool").is_none());
-    for _ in 0..3 {
-        assert!(pool.check_out().err().expect("nothing is there").is_timeout());
-    }
+    let errors = [(); 3].map(|()| pool.check_out().err().expect("nothing is there"));
+    assert!(errors.iter().all(PoolError::is_timeout));
     pool.end_recording().expect("what is under way is written");
     let [dump] = dumps(&inner, "-wait-queue-timeout.bson").try_into().expect("one dump");
     let mut replay = Replay::new(fs::File::open(&dump).expect("a file")).expect("a trace");
-    let (mut failed, mut at) = (0, None);
+    let (mut failed, mut at, mut request) = (0, None, None);
     loop {
         let mut fails = false;
         let step = replay.step(&mut |action| {
+            if let Action::Deliver { waiter, outcome: Err(_) } = &action {
+                request = Some(*waiter);
+            }
             let detail = ActionRecord::of(&action).and_then(|action| action.detail);
             fails |= detail.is_some_and(|detail| detail.contains("waitQueueTimeout"));
         });
@@ -66,6 +69,7 @@ pub(crate) fn the_first_timeout_is_dumped_with_what_led_to_it<S: Subject>() {
     }
     // Of the one that did not wait, and of the first that did, which is the last step.
     assert_eq!(failed, 2);
+    assert!(request.is_some() && request == errors[0].request(), "its number leads to the trace");
     assert!(at.is_some_and(|at| u128::from(at.as_nanos()) >= PATIENCE.as_nanos()), "{at:?}");
     assert_eq!(replay.pool().snapshot().waiting, 0);
     drop(held);
