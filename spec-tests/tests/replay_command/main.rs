@@ -123,6 +123,47 @@ fn it_stops_where_a_condition_holds() {
 }
 
 #[test]
+fn times_are_those_of_the_wall_clock_too() {
+    let folder = Folder::new();
+    let trace = folder.path("cleared.bson");
+    good(&["record", text(&trace), "--case", "cleared"]);
+    let replay = |arguments: &[&str]| good(&[&["replay", text(&trace)], arguments].concat());
+    let part = ["--from", "03:07:12", "--to", "2026-01-01T03:07:12", "--type", "Clear"];
+    let lines = replay(&part);
+    let lines: Vec<_> = lines.lines().collect();
+    assert!(lines[0].ends_with(" from a new pool at 0.000000000s, 2026-01-01 03:07:00.000 UTC"));
+    assert!(lines[2].starts_with("  24248  12.000000000s  03:07:12.000  Clear interrupting"));
+    assert_eq!(lines.len(), 4);
+    let until = replay(&["--until", "at=05:07:15", "--type", "Ready", "--utc-offset", "+02:00"]);
+    assert!(until.contains("s  05:07:15.000  Ready  ->  PoolReady"), "{until}");
+    let json = replay(&["--json", "--until", "step=1"]);
+    assert!(json.contains(r#""time":"2026-01-01T03:07:00."#), "{json}");
+
+    let plain = folder.traffic("a.bson", &[]);
+    for arguments in [["--from", "03:07:12"], ["--until", "at=03:07:12"], ["--to", "03:07:12"]] {
+        let (status, error) = bad(&[&["replay", text(&plain)], &arguments[..]].concat());
+        assert_eq!(status, 2);
+        let expected =
+            "the trace does not say when it was recorded, so `03:07:12.000` means nothing";
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_refused_input_is_a_failure() {
+    let folder = Folder::new();
+    let trace = folder.path("twice.bson");
+    good(&["record", text(&trace), "--steps", "500", "--tasks", "6", "--check-in-twice"]);
+    for arguments in [&[][..], &["--quiet"], &["--json"], &["--explain"]] {
+        let (status, error) = bad(&[&["replay", text(&trace)], arguments].concat());
+        assert_eq!(status, 1, "{arguments:?}");
+        let expected =
+            "1 input was refused, a bug of the program that recorded: --shrink misuse finds";
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn machines_read_json() {
     let folder = Folder::new();
     let trace = folder.traffic("a.bson", &[]);

@@ -71,8 +71,8 @@ impl<P: BuiltPool> Builder<P> {
     /// first panic, of whatever thread of the process.
     ///
     /// The folder is made if need be. Files are called `cenote-TIME-PROCESS-POOL-wait-queue-timeout.bson`
-    /// and `cenote-TIME-PROCESS-POOL-panic.bson`, with milliseconds since 1970, the number of the process
-    /// and that of the pool in it. Without a [flight recorder](Self::flight_recorder) there is one of
+    /// and `cenote-TIME-PROCESS-POOL-panic.bson`, with the time in UTC as in `20260101T030712.286Z`, the
+    /// number of the process and that of the pool in it. Without a [flight recorder](Self::flight_recorder) there is one of
     /// 1 MiB.
     ///
     /// For panics this sets a hook, once for the process, which calls the one that was there first.

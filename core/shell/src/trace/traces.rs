@@ -60,8 +60,8 @@ impl Traces {
     pub(super) fn path(&self, reason: Reason) -> Option<PathBuf> {
         let (folder, process) = (self.folder.as_ref()?, process::id());
         let path = |time| {
-            let name = format!("cenote-{time}-{process}-{}-{}.bson", self.number, reason.as_str());
-            folder.join(name)
+            let (time, reason) = (utc(time), reason.as_str());
+            folder.join(format!("cenote-{time}-{process}-{}-{reason}.bson", self.number))
         };
         // Dumps of the same millisecond get different names.
         (milliseconds_since_1970()..).map(path).find(|path| !path.exists())
@@ -83,7 +83,33 @@ pub(super) fn write(
     written.map(drop).map_err(|error| RecordingError::file(path, error))
 }
 
+/// `20260101T030712.286Z`: a time of the wall clock in a file name that sorts by it.
+fn utc(milliseconds: i64) -> String {
+    let text = bson::DateTime::from_millis(milliseconds).try_to_rfc3339_string();
+    let text = text.unwrap_or_else(|_| milliseconds.to_string()).replace(['-', ':'], "");
+    // bson omits a fraction of zero, and zeros at its end.
+    let (seconds, fraction) = text.trim_end_matches('Z').split_once('.').unwrap_or((&text, ""));
+    format!("{}.{fraction:0<3}Z", seconds.trim_end_matches('Z'))
+}
+
 pub(super) fn milliseconds_since_1970() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_have_the_time_of_the_wall_clock() {
+        for (milliseconds, name) in [
+            (1_767_236_832_286, "20260101T030712.286Z"),
+            (1_767_236_832_280, "20260101T030712.280Z"),
+            (1_767_236_832_000, "20260101T030712.000Z"),
+            (0, "19700101T000000.000Z"),
+        ] {
+            assert_eq!(utc(milliseconds), name);
+        }
+    }
 }

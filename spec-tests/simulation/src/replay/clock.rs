@@ -27,11 +27,6 @@ impl Clock {
         Self { origin, offset, start: header.start }
     }
 
-    /// Whether the trace has wall-clock times.
-    pub const fn is_known(&self) -> bool {
-        self.origin.is_some()
-    }
-
     /// The time of day with milliseconds, `03:07:12.684`; with the date on another day than that of the
     /// start. `None` without wall-clock time.
     pub fn time(&self, at: Instant) -> Option<String> {
@@ -52,15 +47,16 @@ impl Clock {
         self.time(at).map_or(seconds.clone(), |time| format!("{time} ({seconds})"))
     }
 
+    /// The date and the time as in ISO 8601, in UTC.
+    pub fn iso(&self, at: Instant) -> Option<String> {
+        let utc = self.milliseconds(at)?.saturating_sub(self.offset.milliseconds());
+        Some(format!("{}T{}Z", date(utc), time_of_day(utc)))
+    }
+
     /// The date and the time of the start, with the zone.
     pub fn beginning(&self) -> Option<String> {
         let start = self.milliseconds(self.start)?;
         Some(format!("{} {} {}", date(start), time_of_day(start), self.offset))
-    }
-
-    /// The zone.
-    pub const fn zone(&self) -> UtcOffset {
-        self.offset
     }
 
     /// The time in nanoseconds since the origin, 0 for what is before it.
@@ -303,6 +299,7 @@ mod tests {
         assert_eq!(clock(NIGHT, "Z").both(at), "03:07:12.684 (12.684500 s)");
         assert_eq!(clock(NIGHT, "+02:00").short(at), "05:07:12.684");
         assert_eq!(clock(0, "Z").both(at), "12.684500 s");
+        assert_eq!(clock(NIGHT, "+02:00").iso(at).as_deref(), Some("2026-01-01T03:07:12.684Z"));
         let clock = clock(NIGHT, "-03:30");
         assert_eq!(clock.beginning().as_deref(), Some("2025-12-31 23:37:02.000 UTC-03:30"));
         let next = Instant::from_nanos(3_600_000_000_000);

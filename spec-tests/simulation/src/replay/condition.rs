@@ -6,7 +6,7 @@ use std::str::FromStr;
 use cenote_core::pool::{Action, Input, Instant, Snapshot, Status};
 use cenote_core::trace::Traced;
 
-use super::clock::nanos;
+use super::clock::{Clock, NoClock, TimePoint};
 use cenote_check::event_json;
 
 /// A condition on a step and its result.
@@ -22,8 +22,9 @@ pub enum Condition {
     Input(String),
     /// The number of the step, compared with a number.
     Step(Comparison, u64),
-    /// The time of the step, in nanoseconds: `=` is the first step at or after it.
-    At(Comparison, u64),
+    /// The time of the step: `=` is the first step at or after it. A wall-clock time has to be
+    /// [resolved](Condition::resolve) first, or it never comes.
+    At(Comparison, TimePoint),
 }
 
 /// A count of the pool.
@@ -90,9 +91,25 @@ impl Condition {
             ),
             Self::Input(name) => result.input.name() == name.as_str(),
             Self::Step(comparison, number) => comparison.holds(result.step, *number),
-            Self::At(Comparison::Equal, nanos) => result.at.as_nanos() >= *nanos,
-            Self::At(comparison, nanos) => comparison.holds(result.at.as_nanos(), *nanos),
+            Self::At(comparison, TimePoint::Seconds(nanos)) => {
+                let is_equal = *comparison == Comparison::Equal;
+                let comparison = if is_equal { Comparison::AtLeast } else { *comparison };
+                comparison.holds(result.at.as_nanos(), *nanos)
+            }
+            Self::At(_, TimePoint::OfDay(_) | TimePoint::Date(_)) => false,
         }
+    }
+
+    /// With a wall-clock time as the time of the trace.
+    ///
+    /// # Errors
+    ///
+    /// If the trace has no wall-clock time, and the condition has one.
+    pub fn resolve(self, clock: &Clock) -> Result<Self, NoClock> {
+        if let Self::At(comparison, time) = self {
+            return Ok(Self::At(comparison, TimePoint::Seconds(clock.resolve(time)?)));
+        }
+        Ok(self)
     }
 }
 
@@ -171,9 +188,7 @@ impl fmt::Display for Condition {
             Self::Event(name) => write!(f, "event={name}"),
             Self::Input(name) => write!(f, "input={name}"),
             Self::Step(comparison, number) => write!(f, "step{}{number}", comparison.sign()),
-            Self::At(comparison, nanos) => {
-                write!(f, "at{}{}", comparison.sign(), *nanos as f64 / 1e9)
-            }
+            Self::At(comparison, time) => write!(f, "at{}{time}", comparison.sign()),
         }
     }
 }
@@ -188,7 +203,7 @@ impl fmt::Display for InvalidCondition {
             f,
             "`{}` is not a condition: write waiting>100, total, idle, in-use, pending, generation or \
              created the same way, status=paused, event=ConnectionCheckOutFailed, input=Clear, \
-             step=40 or at=1.5 (seconds)",
+             step=40, at=1.5 (seconds) or at=03:07:12",
             self.0
         )
     }
@@ -216,7 +231,7 @@ fn parse(text: &str) -> Option<Condition> {
     let is_equal = comparison == Comparison::Equal;
     match key {
         "step" => Some(Condition::Step(comparison, value.parse().ok()?)),
-        "at" => Some(Condition::At(comparison, nanos(value)?)),
+        "at" => Some(Condition::At(comparison, value.parse().ok()?)),
         "event" if is_equal => {
             event_json::TYPES.contains(&value).then(|| Condition::Event(value.to_owned()))
         }
@@ -267,7 +282,8 @@ mod tests {
             ("event=ConnectionClosed", Condition::Event("ConnectionClosed".to_owned())),
             ("input=Clear", Condition::Input("Clear".to_owned())),
             ("step=40", Condition::Step(Comparison::Equal, 40)),
-            ("at=1.5s", Condition::At(Comparison::Equal, 1_500_000_000)),
+            ("at=1.5s", Condition::At(Comparison::Equal, TimePoint::Seconds(1_500_000_000))),
+            ("at>=03:07", Condition::At(Comparison::AtLeast, TimePoint::OfDay(11_220_000_000_000))),
         ] {
             assert_eq!(text.parse(), Ok(expected.clone()), "{text}");
             assert_eq!(expected.to_string().parse(), Ok(expected), "{text}");

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use cenote_core::trace::{ActionRecord, TraceError};
 
+use super::clock::{Clock, UtcOffset};
 use super::step_reader::{StepReader, View};
 use super::text;
 
@@ -52,10 +53,12 @@ pub fn diff(left: impl Read, right: impl Read) -> Result<Difference, (usize, Tra
         ];
         return Ok(Difference { same: 0, lines });
     }
+    let clocks =
+        [left.header(), right.header()].map(|header| Clock::new(header, UtcOffset::default()));
     loop {
         let same = left.steps();
-        let one = left.step(Side::of).map_err(|error| (0, error))?;
-        let other = right.step(Side::of).map_err(|error| (1, error))?;
+        let one = left.step(|view| Side::of(view, &clocks[0])).map_err(|error| (0, error))?;
+        let other = right.step(|view| Side::of(view, &clocks[1])).map_err(|error| (1, error))?;
         let lines = match (one, other) {
             (None, None) => return Ok(Difference { same, lines: Vec::new() }),
             (Some(one), Some(other)) => one.differs_from(&other),
@@ -75,13 +78,13 @@ pub fn diff(left: impl Read, right: impl Read) -> Result<Difference, (usize, Tra
 }
 
 impl Side {
-    fn of(view: &View<'_>) -> Self {
+    fn of(view: &View<'_>, clock: &Clock) -> Self {
         Self {
             input: text::input(&view.step.input),
             at: view.step.at.to_string(),
             actions: view.actions.iter().filter_map(ActionRecord::of).collect(),
             state: format!("{} {:016x}", view.pool.snapshot(), view.pool.fingerprint()),
-            line: text::step(view),
+            line: text::step(view, clock),
         }
     }
 

@@ -7,16 +7,20 @@ use cenote_core::pool::{Action, Event, Health, Input, Instant, Purpose, Snapshot
 use cenote_core::trace::{ActionRecord, Cause, TraceHeader, Traced};
 use serde_json::{Map, Value, json};
 
+use super::clock::Clock;
 use super::step_reader::View;
 use cenote_check::event_json;
 
 /// A step with its actions and counts.
-pub fn step(view: &View<'_>, address: &ServerAddress) -> Value {
+pub fn step(view: &View<'_>, address: &ServerAddress, clock: &Clock) -> Value {
     let step = view.step;
     let mut object = Map::new();
     object.insert("step".into(), step.number.into());
     object.insert("byte".into(), step.byte.into());
     object.insert("at".into(), seconds(step.at).into());
+    if let Some(time) = clock.iso(step.at) {
+        object.insert("time".into(), time.into());
+    }
     object.insert("input".into(), input(&step.input));
     if step.refused {
         object.insert("refused".into(), true.into());

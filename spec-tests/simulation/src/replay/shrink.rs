@@ -11,9 +11,10 @@ use cenote_core::trace::Traced;
 use crate::lockstep;
 use crate::model::Model;
 
+use super::clock::{Clock, NoClock};
 use super::condition::{Condition, InvalidCondition, StepResult};
 use super::history::{Discard, Entry, History};
-use super::symbolic::{Clock, Names, Naming, Symbolic, Timeline, symbolic};
+use super::symbolic::{Clock as SymbolicClock, Names, Naming, Symbolic, Timeline, symbolic};
 
 /// A property of a trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,20 @@ pub enum Property {
     Model,
     /// A condition holds after some step.
     Condition(Condition),
+}
+
+impl Property {
+    /// With a wall-clock time as the time of the trace.
+    ///
+    /// # Errors
+    ///
+    /// If the trace has no wall-clock time, and the property has one.
+    pub fn resolve(self, clock: &Clock) -> Result<Self, NoClock> {
+        match self {
+            Self::Condition(condition) => condition.resolve(clock).map(Self::Condition),
+            Self::Misuse | Self::Invariant | Self::Model => Ok(self),
+        }
+    }
 }
 
 impl FromStr for Property {
@@ -187,7 +202,7 @@ struct Runs<'a> {
 struct Run {
     pool: PoolState<Traced>,
     names: Names,
-    clock: Clock,
+    clock: SymbolicClock,
 }
 
 impl Runs<'_> {
@@ -259,7 +274,7 @@ impl Runs<'_> {
 
     fn begin(&self) -> Run {
         let pool = self.start.clone();
-        let clock = Clock::new(self.timeline, pool.now());
+        let clock = SymbolicClock::new(self.timeline, pool.now());
         Run { pool, names: Names::default(), clock }
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, Write};
 use cenote_core::pool::{Action, PoolState};
 use cenote_core::trace::{Step, Traced};
 
+use super::clock::{Clock, UtcOffset};
 use super::condition::{Condition, StepResult};
 use super::history::{Discard, Entry, History, feed};
 use super::holders::Holders;
@@ -26,6 +27,7 @@ quit          quit (q)";
 /// A position in a history, and the pool at that position.
 struct Stepper<'a> {
     history: &'a History,
+    clock: Clock,
     /// Clones of the pool at regular positions, so that going back does not need a replay from the
     /// start.
     keyframes: Vec<PoolState<Traced>>,
@@ -34,18 +36,19 @@ struct Stepper<'a> {
 }
 
 /// Reads commands, one per line, and answers each until the input ends. `prompt` is for interactive
-/// use, and not for pipes.
+/// use, and not for pipes. Wall-clock times have this offset from UTC.
 ///
 /// # Errors
 ///
 /// I/O errors of the input and the output.
 pub fn run(
     history: &History,
+    offset: UtcOffset,
     commands: impl BufRead,
     mut out: impl Write,
     prompt: bool,
 ) -> io::Result<()> {
-    let mut stepper = Stepper::new(history);
+    let mut stepper = Stepper::new(history, Clock::new(&history.header, offset));
     writeln!(out, "{} steps; `help` lists the commands", history.inputs.len())?;
     let mut lines = commands.lines();
     loop {
@@ -66,9 +69,9 @@ pub fn run(
 }
 
 impl<'a> Stepper<'a> {
-    fn new(history: &'a History) -> Self {
+    fn new(history: &'a History, clock: Clock) -> Self {
         let pool = history.pool();
-        Self { history, keyframes: vec![pool.clone()], at: 0, pool }
+        Self { history, clock, keyframes: vec![pool.clone()], at: 0, pool }
     }
 
     fn answer(&mut self, command: &str, argument: &str, out: &mut impl Write) -> io::Result<()> {
@@ -133,7 +136,7 @@ impl<'a> Stepper<'a> {
         let holders = Holders::default();
         let view =
             View { step: &step, actions: &actions, before, holders: &holders, pool: &self.pool };
-        Some(text::step(&view))
+        Some(text::step(&view, &self.clock))
     }
 
     fn take(&mut self) -> Option<(Entry, Vec<Action<Traced>>, cenote_core::pool::Snapshot)> {
@@ -157,6 +160,10 @@ impl<'a> Stepper<'a> {
 
     fn search(&mut self, argument: &str, forwards: bool, out: &mut impl Write) -> io::Result<()> {
         let condition = match argument.parse::<Condition>() {
+            Ok(condition) => condition,
+            Err(error) => return writeln!(out, "{error}"),
+        };
+        let condition = match condition.resolve(&self.clock) {
             Ok(condition) => condition,
             Err(error) => return writeln!(out, "{error}"),
         };

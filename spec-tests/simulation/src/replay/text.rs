@@ -9,13 +9,17 @@ use cenote_core::pool::{
 };
 use cenote_core::trace::{Cause, Traced};
 
+use super::clock::Clock;
 use super::step_reader::View;
 
-/// The step in one line: number, time, input, actions, and the state afterwards.
-pub fn step(view: &View<'_>) -> String {
+/// The step in one line: number, time, wall-clock time if there is one, input, actions, and the state
+/// afterwards.
+pub fn step(view: &View<'_>, clock: &Clock) -> String {
     let step = view.step;
     let refused = if step.refused { " REFUSED" } else { "" };
-    let mut line = format!("{:>7}  {}  {}{refused}", step.number, step.at, input(&step.input));
+    let time = clock.time(step.at).map(|time| format!("  {time}")).unwrap_or_default();
+    let mut line =
+        format!("{:>7}  {}{time}  {}{refused}", step.number, step.at, input(&step.input));
     if let Some(lost) = step.lost_before {
         line = format!("         … {lost} inputs before this were not recorded\n{line}");
     }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::command::output::{SameFile, expect_different};
-use cenote_simulation::replay::clock::{self, UtcOffset};
+use cenote_core::trace::TraceHeader;
+use cenote_simulation::replay::clock::{self, Clock, NoClock, TimePoint, UtcOffset};
 use cenote_simulation::replay::condition::Condition;
 use cenote_simulation::replay::filter;
 use cenote_simulation::replay::shrink::Property;
@@ -69,7 +70,7 @@ pub struct Arguments {
     pub(super) utc_offset: UtcOffset,
 
     /// Stop after the first step where this holds: waiting>100, event=ConnectionCheckOutFailed,
-    /// input=Clear, status=paused, step=40, at=1.5
+    /// input=Clear, status=paused, step=40, at=1.5, at=03:07:12
     #[arg(long, value_name = "COND", help_heading = CHOSEN)]
     pub(super) until: Option<Condition>,
     /// Only steps about this connection; repeatable
@@ -78,15 +79,16 @@ pub struct Arguments {
     /// Only steps about this request; repeatable
     #[arg(long, value_name = "NUMBER", help_heading = CHOSEN)]
     pub(super) waiter: Vec<u64>,
-    /// Only steps with this input, event or action; repeatable
+    /// Only steps with this input, event or action, listed below; repeatable. ReportLeak: a connection held
+    /// too long
     #[arg(long, value_name = "NAME", value_parser = filter::known_type, help_heading = CHOSEN)]
     pub(super) r#type: Vec<String>,
-    /// Only steps from this time on, in seconds
-    #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", value_parser = seconds, help_heading = CHOSEN)]
-    pub(super) from: Option<u64>,
-    /// Only steps up to this time, in seconds
-    #[arg(long, allow_negative_numbers = true, value_name = "SECONDS", value_parser = seconds, help_heading = CHOSEN)]
-    pub(super) to: Option<u64>,
+    /// Only steps from this time on: seconds since the start (1.5), 03:07:12, or 2026-01-01T03:07:12
+    #[arg(long, allow_negative_numbers = true, value_name = "TIME", help_heading = CHOSEN)]
+    pub(super) from: Option<TimePoint>,
+    /// Only steps up to this time
+    #[arg(long, allow_negative_numbers = true, value_name = "TIME", help_heading = CHOSEN)]
+    pub(super) to: Option<TimePoint>,
 
     /// Write a page that shows the trace: one file, for any browser, without a network
     #[arg(
@@ -140,6 +142,18 @@ pub struct Arguments {
     pub(super) out: Option<PathBuf>,
 }
 
+/// A part of a trace.
+pub(super) struct Part {
+    /// The trace's clock.
+    pub(super) clock: Clock,
+    /// From this time on, in nanoseconds since the origin.
+    pub(super) from: Option<u64>,
+    /// Up to this time.
+    pub(super) to: Option<u64>,
+    /// Up to the first step where this holds.
+    pub(super) until: Option<Condition>,
+}
+
 const PRINTED: &str = "Output, instead of one line per step";
 const EXPLAINED: &str = "Explanations";
 const CHOSEN: &str = "Which steps";
@@ -154,9 +168,34 @@ Examples:
   cenote replay incident.bson --html page.html   a picture
   cenote replay incident.bson --until 'waiting>100' --waiter 17
   cenote replay incident.bson --shrink event=ConnectionCheckOutFailed --out small.bson
-  cenote replay incident.bson --json --events | cenote check -";
+  cenote replay incident.bson --json --events | cenote check -
+
+Inputs (--type, input=):
+  CheckOutRequested, CheckOutCancelled, CheckedIn, Repurposed, Handshaken, EstablishSucceeded,
+  EstablishFailed, IdleClosedByPeer, DrainSucceeded, DrainFailed, DrainProgress, RetireConnections,
+  Ready, Close, Timer, ResetAfterFork, Clear, SetOptions
+Events (--type, event=):
+  ConnectionPoolCreated, ConnectionPoolReady, ConnectionPoolCleared, ConnectionPoolClosed,
+  ConnectionCreated, ConnectionReady, ConnectionClosed, ConnectionCheckOutStarted,
+  ConnectionCheckOutFailed, ConnectionCheckedOut, ConnectionCheckedIn,
+  ConnectionPendingResponseStarted, ConnectionPendingResponseSucceeded,
+  ConnectionPendingResponseFailed
+Actions (--type):
+  StartEstablish, AbortEstablish, Deliver, CloseSocket, Interrupt, ReportLeak, StartDrain,
+  AbortDrain, ReportUnanswered
+
+Exit status: 0 everything recorded agrees, and no input was refused; 1 it does not, an input was refused,
+or a condition was not met; 2 bad usage, or an unreadable trace.";
 
 impl Arguments {
+    /// The part of a trace with this header that was asked for.
+    pub(super) fn part(&self, header: &TraceHeader) -> Result<Part, NoClock> {
+        let clock = Clock::new(header, self.utc_offset);
+        let time = |time: Option<TimePoint>| time.map(|time| clock.resolve(time)).transpose();
+        let until = self.until.clone().map(|until| until.resolve(&clock)).transpose()?;
+        Ok(Part { clock, from: time(self.from)?, to: time(self.to)?, until })
+    }
+
     /// Whether an explanation was asked for. One line per failed check-out, and JSON, are printed with
     /// the steps.
     pub(super) fn explains(&self) -> bool {
@@ -185,9 +224,6 @@ impl Arguments {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    seconds(text).map(Duration::from_nanos)
-}
-
-fn seconds(text: &str) -> Result<u64, String> {
-    clock::nanos(text).ok_or_else(|| format!("`{text}` is no number of seconds"))
+    let nanos = clock::nanos(text).map(Duration::from_nanos);
+    nanos.ok_or_else(|| format!("`{text}` is no number of seconds"))
 }

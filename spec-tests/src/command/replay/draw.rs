@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::print::holds;
-use super::{Arguments, Unplayable, ended_early, open};
+use super::{Arguments, Unplayable, ended_early, open, part};
 use crate::command::output::shown;
 use cenote_simulation::replay::picture::{self, Collector};
 use cenote_simulation::replay::step_reader::StepReader;
@@ -16,10 +16,11 @@ pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, 
     let path = &arguments.trace;
     let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
     let mut watch = StepReader::new(open(path)?).map_err(unplayable)?;
+    let part = part(arguments, watch.header())?;
     let mut collector = Collector::new(watch.pool());
     let outcome = watch.each(|view| {
         collector.add(view);
-        let met = arguments.until.as_ref().is_some_and(|until| holds(until, view));
+        let met = part.until.as_ref().is_some_and(|until| holds(until, view));
         if met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let good = match outcome {

@@ -3,12 +3,11 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 
-use cenote_simulation::replay::clock::Clock;
 use cenote_simulation::replay::explain::{Analysis, Findings, Story};
 use cenote_simulation::replay::step_reader::StepReader;
 
-use super::print::holds;
-use super::{Arguments, Unplayable, ended_early, open};
+use super::print::{holds, none_refused};
+use super::{Arguments, Unplayable, ended_early, open, part};
 use crate::command::output::tell;
 
 /// Replays the trace once, and prints what was asked for.
@@ -16,18 +15,18 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
     let path = &arguments.trace;
     let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
     let mut watch = StepReader::new(open(path)?).map_err(unplayable)?;
-    let clock = Clock::new(watch.header(), arguments.utc_offset);
+    let part = part(arguments, watch.header())?;
+    let clock = part.clock;
     let mut analysis = Analysis::new(arguments.slowest.unwrap_or(EXAMPLES).max(EXAMPLES));
     let mut stories: Vec<_> =
         arguments.waiter.iter().map(|&waiter| (waiter, Story::new(waiter, clock))).collect();
     let mut has_met = false;
     let outcome = watch.each(|view| {
         let at = view.step.at.as_nanos();
-        let counts =
-            arguments.from.is_none_or(|from| at >= from) && arguments.to.is_none_or(|to| at <= to);
+        let counts = part.from.is_none_or(|from| at >= from) && part.to.is_none_or(|to| at <= to);
         analysis.add(view, counts);
         stories.iter_mut().for_each(|(_, story)| story.add(view));
-        has_met = arguments.until.as_ref().is_some_and(|until| holds(until, view));
+        has_met = part.until.as_ref().is_some_and(|until| holds(until, view));
         if has_met { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     let mut good = match outcome {
@@ -70,10 +69,12 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
             good = false;
         }
     }
+    let refused = findings.refused();
     if arguments.wants_summary() {
         out.write_all(findings.summary().as_bytes())?;
     }
-    Ok(good)
+    out.flush()?;
+    Ok(none_refused(path, refused) && good)
 }
 
 /// The longest waits that are kept at least.

@@ -9,16 +9,18 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Read, Write};
 use std::path::{Path, PathBuf};
 
-use cenote_core::trace::TraceError;
+use cenote_core::trace::{TraceError, TraceHeader};
 use thiserror::Error;
 
 use super::output::{SameFile, has_seen_enough, shown, tell};
+use cenote_simulation::replay::clock::{Clock, NoClock};
 use cenote_simulation::replay::diff::diff;
 use cenote_simulation::replay::history::History;
 use cenote_simulation::replay::shrink::{self, Property};
 use cenote_simulation::replay::stepper;
 
 pub use arguments::Arguments;
+use arguments::Part;
 use draw::draw;
 pub(super) use draw::page;
 use explain::explain;
@@ -46,6 +48,14 @@ pub enum Unplayable {
     /// An output would overwrite the input or another output.
     #[error(transparent)]
     Files(#[from] SameFile),
+    /// A wall-clock time for a trace without one.
+    #[error("{}: {source}", path.display())]
+    Time {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        source: NoClock,
+    },
     /// The output cannot be written.
     #[error("cannot print: {0}")]
     Print(#[from] io::Error),
@@ -95,6 +105,12 @@ fn open(path: &Path) -> Result<Box<dyn Read>, Unplayable> {
     }
 }
 
+/// The part of the trace that was asked for.
+fn part(arguments: &Arguments, header: &TraceHeader) -> Result<Part, Unplayable> {
+    let path = || arguments.trace.clone();
+    arguments.part(header).map_err(|source| Unplayable::Time { path: path(), source })
+}
+
 /// Good enough with `--lenient`; a difference is not good, and anything else is unreadable.
 fn ended_early(arguments: &Arguments, path: &Path, error: TraceError) -> Result<bool, Unplayable> {
     if error.is_difference() || arguments.lenient {
@@ -120,7 +136,7 @@ fn step(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable>
     let Some(history) = load(arguments)? else { return Ok(false) };
     let commands = io::stdin();
     let prompt = commands.is_terminal() && io::stdout().is_terminal();
-    stepper::run(&history, commands.lock(), out, prompt)?;
+    stepper::run(&history, arguments.utc_offset, commands.lock(), out, prompt)?;
     Ok(true)
 }
 
@@ -141,6 +157,11 @@ fn shrink(
     out: &mut impl Write,
 ) -> Result<bool, Unplayable> {
     let Some(history) = load(arguments)? else { return Ok(false) };
+    let clock = Clock::new(&history.header, arguments.utc_offset);
+    let property = &property.clone().resolve(&clock).map_err(|source| {
+        let path = arguments.trace.clone();
+        Unplayable::Time { path, source }
+    })?;
     let Some(shrunk) = shrink::shrink(&history, property) else {
         let trace = arguments.trace.display();
         tell(format_args!("cenote: {trace}: the trace does not show {property}"));

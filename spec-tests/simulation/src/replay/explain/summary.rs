@@ -179,6 +179,11 @@ impl Findings {
         self.clears.one(number, &self.clock)
     }
 
+    /// How many inputs the pool refused.
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
     /// How many clears there were.
     pub fn clear_count(&self) -> usize {
         self.clears.all.len()
@@ -216,8 +221,8 @@ impl Findings {
         if self.refused > 0 {
             let _ = writeln!(
                 text,
-                "{:<11}{} refused by the pool: a bug of the program that recorded; --type and --shrink \
-                 misuse find it",
+                "{:<11}{} refused by the pool: a bug of the program that recorded; --shrink misuse \
+                 finds it",
                 "misuse",
                 counted(self.refused, "input was", "inputs were")
             );
