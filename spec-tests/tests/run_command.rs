@@ -1,7 +1,7 @@
 //! `cenote run`, as people and scripts use it.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
@@ -19,7 +19,7 @@ fn cenote(command: &str, arguments: &[&str]) -> Command {
 }
 
 fn run(arguments: &[&str]) -> Output {
-    cenote("run", arguments).output().expect("a child process")
+    cenote("run", arguments).arg("--yes").output().expect("a child process")
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -152,7 +152,8 @@ fn system_roots_are_trusted() {
     let stranger = strangers.certificates().expect("TLS").ca_file();
     let uri = format!("mongodb://{}/?tls=true", endpoint.address());
     for shell in ["tokio", "mio"] {
-        let arguments = [uri.as_str(), "--json", "--ops", "5", "--seconds", "5", "--shell", shell];
+        let arguments =
+            [uri.as_str(), "--yes", "--json", "--ops", "5", "--seconds", "5", "--shell", shell];
         let run = |roots| cenote("run", &arguments).env("SSL_CERT_FILE", roots).output().unwrap();
         assert_eq!(json(&run(&authority))["operations"]["good"], 5);
         let refused = run(&stranger);
@@ -198,6 +199,46 @@ fn a_page_alone_leaves_nothing_else() {
 }
 
 /// Nor is anything lost that was there.
+#[test]
+fn a_server_is_not_loaded_without_permission() {
+    let endpoint = Endpoint::start(Settings::default(), ListenOptions::default()).unwrap();
+    let uri = format!("mongodb://app:pencil@{}/?authMechanism=PLAIN", endpoint.address());
+    for (limit, until) in [(["--seconds", "2"], "for 2s"), (["--ops", "7"], "until 7 are done")] {
+        let arguments = [&[uri.as_str(), "--tasks", "3"][..], &limit].concat();
+        let output = cenote("run", &arguments).stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let expected = format!(
+            "cenote: not begun: 3 tasks would run as many operations as {} can serve, {until}; --yes \
+             does so without asking\n",
+            endpoint.address()
+        );
+        assert_eq!(text(&output.stderr), expected);
+    }
+}
+
+/// `script` gives it a terminal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_terminal_is_asked_before_a_server_is_loaded() {
+    let endpoint = Endpoint::start(Settings::default(), ListenOptions::default()).unwrap();
+    let program = env!("CARGO_BIN_EXE_cenote");
+    let command = format!("{program} run --json --ops 5 mongodb://{}", endpoint.address());
+    for (answer, good) in [("y\n", true), ("\n", false)] {
+        let mut child = Command::new("script")
+            .args(["-qec", &command, "/dev/null"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(answer.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let shown = text(&output.stdout);
+        assert!(shown.contains("this is a load generator: 64 tasks would run as many"), "{shown}");
+        assert_eq!(output.status.success(), good, "{shown}");
+        assert_eq!(shown.contains("not begun: "), !good, "{shown}");
+    }
+}
+
 #[test]
 fn a_run_that_does_not_begin_leaves_no_file() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -361,7 +402,7 @@ fn a_password_does_not_have_to_be_an_argument() {
     let file = file.to_str().unwrap();
     let summary = json(&run(&["--uri-file", file, "--json", "--ops", "10"]));
     assert_eq!(summary["operations"]["good"], 10);
-    let mut command = cenote("run", &["--uri-file", "-", "--json", "--ops", "10"]);
+    let mut command = cenote("run", &["--uri-file", "-", "--yes", "--json", "--ops", "10"]);
     command.stdin(fs::File::open(file).unwrap());
     assert_eq!(json(&command.output().unwrap())["operations"]["good"], 10);
     for (arguments, says) in [

@@ -57,6 +57,7 @@ fn every_command_refuses_what_it_does_not_know_in_one_line() {
             "'--until <COND>': `x` is not a condition: write waiting>100",
         ),
         (&["replay", "a", "--type", "Cleer"], "neither an input (CheckOutRequested"),
+        (&["replay", "a", "--type", "Cleer"], "has this name; did you mean Clear?"),
         (&["replay", "a", "--from", "-1"], "'-1'"),
         (&["record", "a", "--connections", "0"], "0 is not in 1..=1000000"),
         (&["explore", "--depth", "deep"], "invalid value 'deep' for '--depth <"),
@@ -84,6 +85,16 @@ fn every_command_tells_what_it_is_for_in_lines_that_fit() {
         assert!(widest.chars().count() <= 100, "{command}: {widest}");
     }
     assert!(good(&["--version"]).starts_with("cenote "));
+}
+
+#[test]
+fn the_names_of_steps_are_in_the_help() {
+    let help = good(&["replay", "--help"]);
+    let listed: Vec<_> = help.split([' ', ',', '\n']).collect();
+    for (kind, names) in cenote_simulation::replay::filter::known_types() {
+        assert!(help.contains(kind));
+        assert!(names.iter().all(|name| listed.contains(name)), "{names:?}: {help}");
+    }
 }
 
 #[test]

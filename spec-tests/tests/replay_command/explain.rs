@@ -1,5 +1,7 @@
 //! `cenote replay --explain` and its relatives, on one trace for each kind of incident.
 
+use std::process::Command;
+
 use super::{Folder, bad, cenote, good, text};
 
 /// What the command says of the trace of a case, with these arguments.
@@ -185,4 +187,34 @@ fn what_is_not_there_is_said() {
 fn bad_and_more(arguments: &[&str]) -> (i32, String) {
     let output = cenote(arguments);
     (output.status.code().expect("a status"), String::from_utf8(output.stderr).expect("text"))
+}
+
+/// A `console` block of the page holds commands after `$`, and the first lines that each prints.
+#[test]
+fn the_page_shows_what_the_commands_print() {
+    let folder = Folder::new();
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/start/problem.md");
+    let page = std::fs::read_to_string(page).expect("a page");
+    let blocks = page.split("```console\n").skip(1);
+    let blocks = blocks.map(|block| block.split("```").next().expect("it has an end"));
+    let mut cases = 0;
+    for block in blocks {
+        for part in block.split("$ cenote ").skip(1) {
+            let mut lines = part.lines();
+            let command = lines.next().expect("a command");
+            let output = Command::new(env!("CARGO_BIN_EXE_cenote"))
+                .args(command.split(' '))
+                .current_dir(&folder.0)
+                .output()
+                .expect("a child process");
+            assert!(output.status.success(), "{command}");
+            let printed = String::from_utf8(output.stdout).expect("text");
+            let mut printed = printed.lines();
+            for expected in lines.take_while(|line| *line != "…") {
+                assert_eq!(printed.next(), Some(expected), "{command}");
+            }
+            cases += usize::from(command.starts_with("record "));
+        }
+    }
+    assert_eq!(cases, 5);
 }

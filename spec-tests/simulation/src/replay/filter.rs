@@ -28,13 +28,44 @@ pub struct Filter {
 ///
 /// If no input, event or action has that name.
 pub fn known_type(name: &str) -> Result<String, String> {
-    let known = INPUTS.iter().chain(&event_json::TYPES).chain(&ACTIONS);
-    if known.into_iter().any(|known| *known == name) {
+    let known = || INPUTS.iter().chain(&event_json::TYPES).chain(&ACTIONS).copied();
+    if known().any(|known| known == name) {
         return Ok(name.to_owned());
     }
-    Err("neither an input (CheckOutRequested, Clear, …) nor an event (ConnectionClosed, …) nor an \
-         action (Deliver, CloseSocket, …) has this name"
-        .to_owned())
+    let similar = closest(name, known());
+    let similar = similar.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+    Err(format!(
+        "neither an input (CheckOutRequested, Clear, …) nor an event (ConnectionClosed, …) nor an \
+         action (Deliver, CloseSocket, …) has this name{similar}"
+    ))
+}
+
+/// The names of inputs, events and actions.
+pub fn known_types() -> [(&'static str, &'static [&'static str]); 3] {
+    [("Inputs", &INPUTS), ("Events", &event_json::TYPES), ("Actions", &ACTIONS)]
+}
+
+/// The name that differs in the fewest letters, if these are few.
+fn closest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+    let limit = name.chars().count() / 3;
+    let distances = known.map(|known| (distance(name, known), known));
+    distances.filter(|&(distance, _)| distance <= limit).min().map(|(_, known)| known)
+}
+
+/// How many letters have to be added, left out or changed, whatever their case.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<_> = other.chars().map(|it| it.to_ascii_lowercase()).collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (index, letter) in one.chars().map(|it| it.to_ascii_lowercase()).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (place, &same) in other.iter().enumerate() {
+            let change = diagonal + usize::from(letter != same);
+            diagonal = row[place + 1];
+            row[place + 1] = change.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row[other.len()]
 }
 
 const ACTIONS: [&str; 9] = [
@@ -159,5 +190,27 @@ fn connection_of_action(action: &Action<Traced>) -> Option<u64> {
             | Event::ConnectionCheckOutFailed { .. }
             | _ => None,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn similar_names_are_suggested() {
+        for (name, similar) in [
+            ("Cleer", Some("Clear")),
+            ("connectionclosed", Some("ConnectionClosed")),
+            ("CheckoutRequest", Some("CheckOutRequested")),
+            ("ReportLeek", Some("ReportLeak")),
+            ("HeldTooLong", None),
+            ("", None),
+        ] {
+            let error = known_type(name).expect_err("no such name");
+            let told = similar.map(|similar| format!("; did you mean {similar}?"));
+            assert_eq!(told.is_some(), error.contains("; did you mean"), "{name}: {error}");
+            assert!(error.ends_with(&told.unwrap_or_default()), "{name}: {error}");
+        }
     }
 }

@@ -20,6 +20,9 @@ pub struct Arguments {
     /// other users can see arguments
     #[arg(long, value_name = "FILE", conflicts_with = "uri")]
     uri_file: Option<PathBuf>,
+    /// Load the server of the connection string without asking
+    #[arg(long)]
+    pub(super) yes: bool,
     /// The shell that runs the pool
     #[arg(long, value_enum, default_value_t = Shell::Tokio)]
     shell: Shell,

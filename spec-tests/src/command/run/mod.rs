@@ -7,6 +7,7 @@ mod on_mio;
 mod on_tokio;
 mod operation;
 mod pause;
+mod permission;
 mod play;
 mod progress;
 mod record;
@@ -63,6 +64,12 @@ pub enum Trouble {
         tasks: u32,
         /// The maximum.
         most: u32,
+    },
+    /// No terminal is there to ask whether the server may be loaded, or the answer was not yes.
+    #[error("not begun: {load}; --yes does so without asking")]
+    NotAllowed {
+        /// What would have been done.
+        load: String,
     },
     /// Two output files are the same file.
     #[error(transparent)]
@@ -129,6 +136,9 @@ pub enum Trouble {
 /// file that cannot be written.
 pub fn run(arguments: &Arguments) -> Result<bool, Trouble> {
     let plan = arguments.plan()?;
+    if !arguments.yes {
+        permission::ask(&plan)?;
+    }
     let summary = match plan.shell {
         Shell::Tokio => on_tokio::run(&plan)?,
         Shell::Mio => on_mio::run(&plan)?,

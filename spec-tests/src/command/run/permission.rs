@@ -1,0 +1,41 @@
+//! Asks before a server is loaded that is not the built-in one.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+
+use cenote_core::uri::ConnectionString;
+
+use super::Trouble;
+use super::arguments::{Plan, Target};
+
+/// Asks in a terminal whether the server of the connection string may be loaded.
+///
+/// # Errors
+///
+/// The answer is not yes, or there is no terminal.
+pub(super) fn ask(plan: &Plan) -> Result<(), Trouble> {
+    let Target::Elsewhere { uri } = &plan.target else { return Ok(()) };
+    let load = load(plan, uri)?;
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(Trouble::NotAllowed { load });
+    }
+    let mut error = io::stderr().lock();
+    write!(error, "cenote: this is a load generator: {load}. Go on? [y/N] ")?;
+    error.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    let is_yes = ["y", "yes"].contains(&answer.trim().to_lowercase().as_str());
+    if is_yes { Ok(()) } else { Err(Trouble::NotAllowed { load }) }
+}
+
+/// What a run would do to the server, without its credentials.
+fn load(plan: &Plan, uri: &str) -> Result<String, Trouble> {
+    let read = ConnectionString::parse(uri)?;
+    let server = read.hosts.first().map(ToString::to_string).unwrap_or_default();
+    let until = match (plan.time, plan.operations) {
+        (_, Some(operations)) => format!("until {operations} are done"),
+        (Some(time), None) => format!("for {time:?}"),
+        (None, None) => "until it is stopped".to_owned(),
+    };
+    let tasks = plan.tasks;
+    Ok(format!("{tasks} tasks would run as many operations as {server} can serve, {until}"))
+}
