@@ -180,7 +180,11 @@ fn what_is_ignored_is_said() {
     let too_long = format!("appname={}x", "é".repeat(64));
     // The warning is `{option}: {problem}`; `not …` stands for `the value is not …; it is ignored`.
     let cases: &[(&str, &str, &[&str])] = &[
-        ("OP-35", "maxPolSize=5", &["maxPolSize: no such option; it is ignored"]),
+        (
+            "OP-35",
+            "maxPolSize=5",
+            &["maxPolSize: no such option, did you mean maxPoolSize? It is ignored"],
+        ),
         ("OP-17", "waitQueueMultiple=5", &["waitQueueMultiple: no such option; it is ignored"]),
         ("OP-32", "apiVersion=1", &["apiVersion: no such option; it is ignored"]),
         ("OP-35", "x%20y=5", &["option 1: no such option; it is ignored"]),

@@ -455,7 +455,10 @@ fn what_cannot_be_done_is_2_with_one_line() {
             &["mongodb://h", "--options", "maxPoolSize=1"],
             "--options is for the built-in mock server",
         ),
-        (&["--options", "maxPoolSiz=1"], "--options: maxPoolSiz: no such option"),
+        (
+            &["--options", "maxPoolSiz=1"],
+            "--options: maxPoolSiz: no such option, did you mean maxPoolSize?",
+        ),
         (&["--options", "maxPoolSize=few"], "--options: maxPoolSize: the value is not"),
         (&["--options", "minPoolSize=9&maxPoolSize=3"], "minPoolSize is 9 but maxPoolSize is 3"),
         (&[&unreachable], "127.0.0.1:"),

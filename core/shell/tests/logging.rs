@@ -293,7 +293,7 @@ fn with_a_subscriber_that_blocks() {
 
 /// About the connection string.
 const WARNINGS: [&str; 2] = [
-    "WARN message=Connection string: maxConecting: no such option; it is ignored",
+    "WARN message=Connection string: maxConecting: no such option, did you mean maxConnecting? It is ignored",
     "WARN message=Connection string: maxPoolSize: ",
 ];
 

@@ -24,6 +24,7 @@ mod proxy;
 mod query;
 mod read_write;
 mod secret;
+mod similar;
 mod split;
 mod tls;
 mod warning;
@@ -44,6 +45,7 @@ pub use self::{
     proxy::{ProxyCredential, ProxyOptions},
     read_write::{ReadPreferenceMode, ReadWriteOptions, WriteConcern},
     secret::Secret,
+    similar::similar_name,
     tls::TlsOptions,
     warning::{Expected, Problem, UriWarning},
 };
@@ -61,7 +63,10 @@ pub use self::{
 /// assert_eq!(parsed.pool.max_pool_size, Some(20));
 /// assert!(parsed.tls.enabled());
 /// assert_eq!(parsed.credential.as_ref().map(|it| it.source.as_str()), Some("shop"));
-/// assert_eq!(parsed.warnings()[0].to_string(), "maxConecting: no such option; it is ignored");
+/// assert_eq!(
+///     parsed.warnings()[0].to_string(),
+///     "maxConecting: no such option, did you mean maxConnecting? It is ignored"
+/// );
 /// assert!(!format!("{parsed:?}").contains("s3cret"));
 /// # Ok::<(), cenote_core::uri::UriError>(())
 /// ```

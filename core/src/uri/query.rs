@@ -3,7 +3,7 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 use super::{
-    Expected, Place, Problem, Secret, UriError, UriWarning,
+    Expected, Place, Problem, Secret, UriError, UriWarning, similar_name,
     split::{Parts, decode},
 };
 
@@ -15,6 +15,8 @@ pub(super) struct Query {
     pairs: Vec<Pair>,
     /// With the position of the option, so that they can be put in the order of the text.
     warnings: Vec<(usize, UriWarning)>,
+    /// The names that were asked for.
+    known: Vec<&'static str>,
     /// Positions behind which the rest of a secret may stand.
     secrets: Vec<usize>,
     /// Whether all of it may be part of a password.
@@ -43,6 +45,7 @@ impl Query {
         let mut query = Self {
             pairs: Vec::new(),
             warnings: Vec::new(),
+            known: Vec::new(),
             secrets: Vec::new(),
             doubtful: parts.options.contains('@'),
         };
@@ -71,6 +74,7 @@ impl Query {
 
     /// Takes all options of this name out, in their order.
     pub(super) fn take_all(&mut self, name: &'static str) -> Vec<Pair> {
+        self.known.push(name);
         let pairs = std::mem::take(&mut self.pairs);
         let (taken, left) = pairs.into_iter().partition(|pair| pair.is(name));
         self.pairs = left;
@@ -195,7 +199,10 @@ impl Query {
     pub(super) fn finish(mut self) -> Vec<UriWarning> {
         for pair in std::mem::take(&mut self.pairs) {
             let shown = self.shown(&pair);
-            self.warn_at(pair.position, UriWarning::new(shown, Problem::Unknown));
+            // A name that is not shown may be part of a secret.
+            let known = self.known.iter().copied().filter(|_| shown == pair.name);
+            let similar = similar_name(&pair.name, known);
+            self.warn_at(pair.position, UriWarning::new(shown, Problem::Unknown { similar }));
         }
         self.warnings.sort_by_key(|(position, _)| *position);
         self.warnings.into_iter().map(|(_, warning)| warning).collect()

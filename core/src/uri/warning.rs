@@ -17,7 +17,10 @@ pub struct UriWarning {
 #[non_exhaustive]
 pub enum Problem {
     /// No option has this name. It is ignored.
-    Unknown,
+    Unknown {
+        /// The option that may have been meant.
+        similar: Option<&'static str>,
+    },
     /// The value is not one that the option can have. The option is ignored.
     Invalid(Expected),
     /// One entry of a list is not known. The entry is left out.
@@ -100,7 +103,10 @@ impl fmt::Display for UriWarning {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown => f.write_str("no such option; it is ignored"),
+            Self::Unknown { similar: None } => f.write_str("no such option; it is ignored"),
+            Self::Unknown { similar: Some(name) } => {
+                write!(f, "no such option, did you mean {name}? It is ignored")
+            }
             Self::Invalid(expected) => write!(f, "the value is not {expected}; it is ignored"),
             Self::UnknownEntry { position, known } => {
                 write!(f, "entry {position} is none of {}; it is left out", known.join(", "))

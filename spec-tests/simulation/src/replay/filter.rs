@@ -2,6 +2,7 @@
 
 use cenote_core::pool::{Action, Event, Input, WaiterId};
 use cenote_core::trace::Traced;
+use cenote_core::uri::similar_name;
 
 use super::condition::INPUTS;
 use super::step_reader::View;
@@ -32,7 +33,7 @@ pub fn known_type(name: &str) -> Result<String, String> {
     if known().any(|known| known == name) {
         return Ok(name.to_owned());
     }
-    let similar = closest(name, known());
+    let similar = similar_name(name, known());
     let similar = similar.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
     Err(format!(
         "neither an input (CheckOutRequested, Clear, …) nor an event (ConnectionClosed, …) nor an \
@@ -43,29 +44,6 @@ pub fn known_type(name: &str) -> Result<String, String> {
 /// The names of inputs, events and actions.
 pub fn known_types() -> [(&'static str, &'static [&'static str]); 3] {
     [("Inputs", &INPUTS), ("Events", &event_json::TYPES), ("Actions", &ACTIONS)]
-}
-
-/// The name that differs in the fewest letters, if these are few.
-fn closest(name: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    let limit = name.chars().count() / 3;
-    let distances = known.map(|known| (distance(name, known), known));
-    distances.filter(|&(distance, _)| distance <= limit).min().map(|(_, known)| known)
-}
-
-/// How many letters have to be added, left out or changed, whatever their case.
-fn distance(one: &str, other: &str) -> usize {
-    let other: Vec<_> = other.chars().map(|it| it.to_ascii_lowercase()).collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (index, letter) in one.chars().map(|it| it.to_ascii_lowercase()).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for (place, &same) in other.iter().enumerate() {
-            let change = diagonal + usize::from(letter != same);
-            diagonal = row[place + 1];
-            row[place + 1] = change.min(diagonal + 1).min(row[place] + 1);
-        }
-    }
-    row[other.len()]
 }
 
 const ACTIONS: [&str; 9] = [

@@ -200,7 +200,10 @@ fn options(given: &str, chaos: bool) -> Result<String, Trouble> {
 
 fn refused(warning: &UriWarning) -> Option<String> {
     match warning.problem() {
-        Problem::Unknown => Some("no such option".to_owned()),
+        Problem::Unknown { similar } => Some(match similar {
+            Some(name) => format!("no such option, did you mean {name}?"),
+            None => "no such option".to_owned(),
+        }),
         Problem::Invalid(expected) => Some(format!("the value is not {expected}")),
         Problem::UnknownEntry { position, known } => {
             Some(format!("entry {position} is none of {}", known.join(", ")))
