@@ -101,7 +101,7 @@ fn one_wait_is_explained_whatever_its_outcome() {
     ] {
         assert!(served.contains(expected), "{expected}: {served}");
     }
-    let leaked = waited("leak", "12420");
+    let leaked = waited("leak", "12410");
     assert!(leaked.contains(", not checked in, "), "{leaked}");
     assert!(leaked.contains("still waits at the end of the trace"), "{leaked}");
     let at_once = waited("cleared", "12200");
@@ -117,7 +117,7 @@ fn the_longest_waits_are_listed() {
     let lines: Vec<_> = slowest.lines().collect();
     assert_eq!(lines.len(), 4, "{slowest}");
     let first =
-        "  w8127    573 ms    03:07:13.529  got c90          establishment of its own connection";
+        "  w8127    573 ms    03:07:13.529  got c90       establishment of its own connection";
     assert!(lines[1].starts_with(first), "{slowest}");
     let all = told("storm", &["--slowest", "100"]);
     assert!(all.lines().count() == 101 && all.starts_with(&slowest), "{all}");

@@ -1,4 +1,4 @@
-//! Times of a trace on the wall clock, for people who come from a log.
+//! Times of a trace on the wall clock, as logs have them.
 
 use std::fmt;
 use std::str::FromStr;

@@ -37,7 +37,10 @@ pub struct Analysis {
     pub(super) created: Sample<Instant>,
     pub(super) refused: u64,
     pub(super) lost: u64,
-    pub(super) first: Option<Instant>,
+    /// The first and the last step that counted.
+    pub(super) counted: Option<(Instant, Instant)>,
+    /// Whether the last step counted.
+    counts_end: bool,
     pub(super) last: Instant,
     pub(super) steps: u64,
     /// After the last step.
@@ -130,7 +133,8 @@ impl Analysis {
             created: Sample::default(),
             refused: 0,
             lost: 0,
-            first: None,
+            counted: None,
+            counts_end: true,
             last: Instant::ORIGIN,
             steps: 0,
             state: Counts { total: 0, in_use: 0, pending: 0, max: None, max_connecting: 0 },
@@ -141,7 +145,10 @@ impl Analysis {
     /// Takes a step. Only what ends in a step that `counts` is counted.
     pub fn add(&mut self, view: &View<'_>, counts: bool) {
         let now = view.pool.now();
-        self.first.get_or_insert(now);
+        self.counts_end = counts;
+        if counts {
+            self.counted = Some((self.counted.map_or(now, |(first, _)| first), now));
+        }
         (self.last, self.steps) = (now, self.steps + 1);
         self.state = Counts::of(&view.pool.snapshot());
         self.lost += view.step.lost_before.unwrap_or(0);
@@ -161,7 +168,9 @@ impl Analysis {
             self.take_action(action, view, counts);
         }
         self.clears.add(view, counts);
-        self.waiting_max = self.waiting_max.max(view.pool.snapshot().waiting);
+        if counts {
+            self.waiting_max = self.waiting_max.max(view.pool.snapshot().waiting);
+        }
     }
 
     /// Begins with a state: that before the first step, or that after a gap.
@@ -218,7 +227,9 @@ impl Analysis {
                 let ahead = Some(view.before.waiting);
                 let asked = Asked { at: now, step: view.step.number, ahead, own: None };
                 self.asked.insert(*id, asked);
-                self.arrivals.add(now);
+                if counts {
+                    self.arrivals.add(now);
+                }
             }
             Input::CheckedIn { id, health, .. } => {
                 let Some(mut ended) = self.open.remove(&id.number()) else { return };
@@ -262,7 +273,9 @@ impl Analysis {
                 if let Some(asked) = owner.and_then(|owner| self.asked.get_mut(&owner)) {
                     asked.own = Some(id.number());
                 }
-                self.created.add(now);
+                if counts {
+                    self.created.add(now);
+                }
             }
             Action::AbortEstablish { id } => drop(self.pending.remove(&id.number())),
             Action::Deliver { waiter, outcome } => {
@@ -366,8 +379,11 @@ impl Analysis {
         Wait { waiter, asked, asked_step, ended, ahead, obstacle, counts, outcome }
     }
 
-    /// The requests that wait at the end.
+    /// The requests that wait at the end, if that counts.
     pub(super) fn still_waiting(&self) -> Vec<Wait> {
+        if !self.counts_end {
+            return Vec::new();
+        }
         let wait = |(&waiter, asked): (&WaiterId, &Asked)| Wait {
             waiter,
             asked: asked.at,

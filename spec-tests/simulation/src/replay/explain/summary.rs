@@ -36,6 +36,8 @@ pub struct Findings {
     duration: Duration,
     max_pool_size: Option<u32>,
     max_connecting: u32,
+    /// The median.
+    use_time: Option<Duration>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,7 +62,8 @@ impl Findings {
             analysis.slowest.add(wait.duration(), || wait.clone());
         }
         let Analysis { arrivals, created, uses, establishments, .. } = analysis;
-        let (end, start) = (analysis.last, analysis.first.unwrap_or(header.start));
+        let end = analysis.last;
+        let (from, to) = analysis.counted.unwrap_or((end, end));
         let lengths = Quantiles::of(uses.items().iter().map(|&(_, held)| held));
         let ended = analysis.long_uses.into_sorted();
         let longest = ended.first().map(|ended| ended.held(end));
@@ -85,13 +88,14 @@ impl Findings {
             groups,
             slowest: analysis.slowest.into_sorted(),
             waits: Quantiles::of(analysis.waits.items().iter().map(|&(_, waited)| waited)),
+            use_time: lengths.median(),
             samples: Samples { arrivals, created, uses, establishments },
             leaks,
             clears: analysis.clears,
             refused: analysis.refused,
             lost: analysis.lost,
             waiting_max: analysis.waiting_max,
-            duration: end.saturating_since(start),
+            duration: to.saturating_since(from),
             max_pool_size: limits
                 .0
                 .or(Some(PoolOptions::DEFAULT_MAX_POOL_SIZE))
@@ -102,7 +106,8 @@ impl Findings {
 
     /// What happened, on one screen.
     pub fn summary(&self) -> String {
-        let mut text = format!("{}\n", self.title);
+        let mut text = String::new();
+        paragraph(&mut text, "trace      ", &self.title);
         self.requests(&mut text);
         let shown = self.groups.iter().take(GROUPS);
         let mut has_failed = false;
@@ -138,7 +143,7 @@ impl Findings {
         let mut text = String::new();
         let _ = writeln!(
             text,
-            "{:<11}{:<9} {:<13} {:<16} what stood in the way in the end",
+            "{:<11}{:<9} {:<13} {:<13} what stood in the way in the end",
             "longest", "waited", "from", "outcome"
         );
         for wait in self.slowest.iter().take(at_most) {
@@ -148,11 +153,11 @@ impl Findings {
                 Outcome::Waiting => "waits".to_owned(),
             };
             let ahead = match wait.ahead {
-                Some(ahead) if ahead > 0 => format!("; {} ahead at first", grouped(ahead)),
+                Some(ahead) if ahead > 0 => format!("; {} ahead", grouped(ahead)),
                 Some(_) | None => String::new(),
             };
             let line = format!(
-                "  {:<8} {:<9} {:<13} {:<16} {}{ahead}",
+                "  {:<8} {:<9} {:<13} {:<13} {}{ahead}",
                 wait.waiter.to_string(),
                 span(wait.duration()),
                 self.clock.short(wait.asked),
@@ -261,7 +266,10 @@ impl Findings {
             Group::Failed(..) => self.requests.failed,
             Group::Waited(_) => self.requests.after_wait,
         };
-        if members.count * 20 < all {
+        // And so does what only waited for less than a use takes.
+        let use_time = self.use_time.unwrap_or_default();
+        let is_short = matches!(group, Group::Waited(_)) && members.longest.duration() <= use_time;
+        if members.count * 20 < all || is_short {
             return None;
         }
         let during = Intervals::of(members.intervals.items());
@@ -389,7 +397,7 @@ fn title(header: &TraceHeader, clock: &Clock, steps: u64, end: Instant) -> Strin
     let length = span(end.saturating_since(header.start));
     let begin = clock.beginning().map(|begin| format!(" from {begin}")).unwrap_or_default();
     let steps = counted(steps, "step", "steps");
-    format!("{:<11}{address}, by {program}: {steps}, {length}{begin}", "trace")
+    format!("{address}, by {program}: {steps}, {length}{begin}")
 }
 
 /// What a wait ended for.
@@ -401,7 +409,7 @@ fn in_the_way(wait: &Wait) -> String {
             | Failure::NotEstablished(cause),
         ) => cause.clone(),
         Outcome::Failed(_) | Outcome::Served(_) | Outcome::Waiting => {
-            wait.counts.tell(wait.obstacle)
+            wait.counts.tell_briefly(wait.obstacle)
         }
     }
 }

@@ -143,6 +143,21 @@ impl Counts {
         }
     }
 
+    /// What stood in the way, in a few words.
+    pub(super) fn tell_briefly(&self, obstacle: Obstacle) -> String {
+        match obstacle {
+            Obstacle::Establishments if self.max != Some(self.total) => format!(
+                "maxConnecting: {} of {} being established",
+                self.pending, self.max_connecting
+            ),
+            Obstacle::MaxPoolSize
+            | Obstacle::Establishments
+            | Obstacle::OwnConnection
+            | Obstacle::LateReply
+            | Obstacle::Queue => self.tell(obstacle),
+        }
+    }
+
     /// What stood in the way, in words.
     pub(super) fn tell(&self, obstacle: Obstacle) -> String {
         let Self { total, in_use, pending, max, max_connecting } = self;
