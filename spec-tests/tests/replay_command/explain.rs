@@ -43,7 +43,7 @@ fn the_first_lines_say_what_happened_and_why() {
             "storm",
             &[
                 "timed out, maxConnecting: 2 of 2 being established, 58 of 200 connections",
-                "-> many new connections: 1",
+                "-> many new connections: 28 were created then, half of them took more than 57.6 ms",
                 "so maxConnecting=2 allows 3",
             ],
         ),
