@@ -174,7 +174,7 @@ impl fmt::Display for UtcOffset {
         let (sign, minutes) = (if self.minutes < 0 { '-' } else { '+' }, self.minutes.abs());
         match minutes {
             0 => f.write_str("UTC"),
-            _ => write!(f, "UTC{sign}{:02}:{:02}", minutes / 60, minutes % 60),
+            _ => write!(f, "{sign}{:02}:{:02}", minutes / 60, minutes % 60),
         }
     }
 }
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(clock(0, "Z").both(at), "12.684500 s");
         assert_eq!(clock(NIGHT, "+02:00").iso(at).as_deref(), Some("2026-01-01T03:07:12.684Z"));
         let clock = clock(NIGHT, "-03:30");
-        assert_eq!(clock.beginning().as_deref(), Some("2025-12-31 23:37:02.000 UTC-03:30"));
+        assert_eq!(clock.beginning().as_deref(), Some("2025-12-31 23:37:02.000 -03:30"));
         let next = Instant::from_nanos(3_600_000_000_000);
         assert_eq!(clock.time(next).as_deref(), Some("2026-01-01 00:37:00.000"));
     }
