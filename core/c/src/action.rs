@@ -7,7 +7,7 @@ use cenote_core::address::ServerAddress;
 use cenote_core::pool::{self, CheckOutError as CoreError, ConnId, Event, WaiterId};
 
 use crate::cause::{Cause, SharedCause};
-use crate::pointer::{Out, Sized32, sized};
+use crate::pointer::{Out, sized, sized_struct};
 use crate::pool::{Foreign, NEVER, Pool, Word, answer};
 use crate::status::{Failure, Status};
 use crate::text;
@@ -113,23 +113,13 @@ pub struct Action {
     pub reserved: [u8; 26],
 }
 
-// SAFETY: `repr(C)` and a `u32` first; it is only written.
-unsafe impl Sized32 for Action {
-    const NAME: &'static str = "cenote_action";
-}
+sized_struct!(Action, "cenote_action", default);
 
 /// What the last action tells besides its numbers.
 pub(crate) enum Told {
     Nothing,
     Failure(CoreError<SharedCause>),
     Event(Event<SharedCause>),
-}
-
-/// No action.
-impl Default for Action {
-    fn default() -> Self {
-        sized()
-    }
 }
 
 impl Action {

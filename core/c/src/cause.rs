@@ -10,7 +10,7 @@ use cenote_core::error::{CommandError, ConnectionError, ReplyPart, RetryWrites, 
 use cenote_core::sdam::TopologyVersion;
 use cenote_core::trace::{CauseSummary, TraceCause};
 
-use crate::pointer::{Out, Sized32, Text, optional_text, read, sized};
+use crate::pointer::{Out, Text, optional_text, read, sized, sized_struct};
 use crate::pool::Word;
 use crate::status::{Failure, Status, call};
 use crate::table::Table;
@@ -108,10 +108,7 @@ impl Default for CauseOptions {
     }
 }
 
-// SAFETY: `repr(C)`, a `u32` first, and all fields are integers or pointers.
-unsafe impl Sized32 for CauseOptions {
-    const NAME: &'static str = "cenote_cause_options";
-}
+sized_struct!(CauseOptions, "cenote_cause_options");
 
 /// What the machine moves.
 #[derive(Clone, Debug)]

@@ -43,6 +43,29 @@ fn service_pointer(service: &Option<[u8; 12]>) -> *const u8 {
     service.as_ref().map_or(ptr::null(), |service| service.as_ptr())
 }
 
+/// Declares the functions that write one value and follow no other pointer.
+macro_rules! writers {
+    ($($module:ident::$of:ident is $name:ident($($argument:ident: $type:ty),*) -> $written:ty;)*) => {$(
+        #[doc = concat!("See [`", stringify!($of), "`](", stringify!($module), "::", stringify!($of), ").")]
+        pub fn $name($($argument: $type),*) -> Result<$written, Status> {
+            // SAFETY: `out` has room, and handles are looked up.
+            out(<$written>::default(), |it| unsafe { $module::$of($($argument,)* it) })
+        }
+    )*};
+}
+
+writers! {
+    cause::cenote_cause_payload is cause_payload(of: *const Cause) -> usize;
+    cause::cenote_cause_users is cause_users(of: *const Cause) -> usize;
+    action::cenote_next_action is next_action(pool: *mut Pool) -> Action;
+    inspect::cenote_service_clears is service_clears(pool: *const Pool) -> u64;
+    inspect::cenote_snapshot is snapshot(pool: *const Pool) -> Snapshot;
+    inspect::cenote_connection is connection(pool: *const Pool, id: u64) -> inspect::Connection;
+    inspect::cenote_generation_of is generation_of(pool: *const Pool, connection: u64) -> u64;
+    verdict::cenote_monitor_verdict is monitor_verdict(cause: *const Cause) -> Verdict;
+    trace::cenote_fingerprint is fingerprint(pool: *const Pool) -> u64;
+}
+
 /// See [`cenote_last_error`].
 pub fn last_error() -> String {
     // SAFETY: `text_of` passes valid pointers.
@@ -99,24 +122,6 @@ pub fn cause_text(of: *const Cause, kind: u32) -> Result<String, Status> {
     })
 }
 
-/// See [`cenote_cause_payload`](cause::cenote_cause_payload).
-pub fn cause_payload(of: *const Cause) -> Result<usize, Status> {
-    // SAFETY: `out` has room.
-    out(0, |it| unsafe { cause::cenote_cause_payload(of, it) })
-}
-
-/// See [`cenote_cause_users`](cause::cenote_cause_users).
-pub fn cause_users(of: *const Cause) -> Result<usize, Status> {
-    // SAFETY: `out` has room.
-    out(0, |it| unsafe { cause::cenote_cause_users(of, it) })
-}
-
-/// See [`cenote_next_action`](action::cenote_next_action).
-pub fn next_action(pool: *mut Pool) -> Result<Action, Status> {
-    // SAFETY: `out` has room.
-    out(Action::default(), |it| unsafe { action::cenote_next_action(pool, it) })
-}
-
 /// See [`cenote_action_cause`](action::cenote_action_cause).
 pub fn action_cause(pool: *mut Pool) -> Result<*mut Cause, Status> {
     // SAFETY: `out` has room.
@@ -150,12 +155,6 @@ pub fn handshaken_late(
     unsafe { input::cenote_handshaken_late(pool, now, connection, service, clears) }
 }
 
-/// See [`cenote_service_clears`](inspect::cenote_service_clears).
-pub fn service_clears(pool: *const Pool) -> Result<u64, Status> {
-    // SAFETY: `out` has room.
-    out(0, |it| unsafe { inspect::cenote_service_clears(pool, it) })
-}
-
 /// See [`cenote_clear`](input::cenote_clear).
 pub fn clear(
     pool: *mut Pool,
@@ -175,29 +174,11 @@ pub fn set_options(pool: *mut Pool, now: u64, options: &Options) -> Status {
     unsafe { input::cenote_set_options(pool, now, options) }
 }
 
-/// See [`cenote_snapshot`](inspect::cenote_snapshot).
-pub fn snapshot(pool: *const Pool) -> Result<Snapshot, Status> {
-    // SAFETY: `out` has room.
-    out(Snapshot::default(), |it| unsafe { inspect::cenote_snapshot(pool, it) })
-}
-
-/// See [`cenote_connection`](inspect::cenote_connection).
-pub fn connection(pool: *const Pool, id: u64) -> Result<inspect::Connection, Status> {
-    // SAFETY: `out` has room.
-    out(inspect::Connection::default(), |it| unsafe { inspect::cenote_connection(pool, id, it) })
-}
-
 /// See [`cenote_generation`](inspect::cenote_generation).
 pub fn generation(pool: *const Pool, service: Option<[u8; 12]>) -> Result<u64, Status> {
     let service = service_pointer(&service);
     // SAFETY: the service outlives the call, and `out` has room.
     out(0, |it| unsafe { inspect::cenote_generation(pool, service, it) })
-}
-
-/// See [`cenote_generation_of`](inspect::cenote_generation_of).
-pub fn generation_of(pool: *const Pool, connection: u64) -> Result<u64, Status> {
-    // SAFETY: `out` has room.
-    out(0, |it| unsafe { inspect::cenote_generation_of(pool, connection, it) })
 }
 
 /// See [`cenote_next_available`](inspect::cenote_next_available): the connection and its payload.
@@ -245,12 +226,6 @@ pub fn verdict(
     })
 }
 
-/// See [`cenote_monitor_verdict`](verdict::cenote_monitor_verdict).
-pub fn monitor_verdict(cause: *const Cause) -> Result<Verdict, Status> {
-    // SAFETY: `out` has room.
-    out(Verdict::default(), |it| unsafe { verdict::cenote_monitor_verdict(cause, it) })
-}
-
 /// See [`cenote_trace_read`](trace::cenote_trace_read): at most `room` bytes.
 pub fn trace_read(pool: *mut Pool, room: usize) -> Result<Vec<u8>, Status> {
     let mut bytes = vec![0; room];
@@ -259,10 +234,4 @@ pub fn trace_read(pool: *mut Pool, room: usize) -> Result<Vec<u8>, Status> {
     let length = out(0, |it| unsafe { trace::cenote_trace_read(pool, buffer, room, it) })?;
     bytes.truncate(length);
     Ok(bytes)
-}
-
-/// See [`cenote_fingerprint`](trace::cenote_fingerprint).
-pub fn fingerprint(pool: *const Pool) -> Result<u64, Status> {
-    // SAFETY: `out` has room.
-    out(0, |it| unsafe { trace::cenote_fingerprint(pool, it) })
 }

@@ -1,11 +1,13 @@
 //! What a driver tells a pool: one function for each kind of input.
 
-use cenote_core::pool::{Health, Input, Instant, Purpose as CorePurpose, ServiceId, WaiterId};
+use cenote_core::pool::{
+    ConnId, Health, Input, Instant, Purpose as CorePurpose, ServiceId, WaiterId,
+};
 
 use crate::cause::{Cause, SharedCause};
 use crate::options::{Options, options as read_options};
 use crate::pointer::optional_bytes;
-use crate::pool::{NEVER, Pool, Word, feed};
+use crate::pool::{Foreign, NEVER, Pool, Word, feed};
 use crate::status::{Failure, Status};
 
 /// What a connection is used for; pools behind a load balancer tell these apart in errors.
@@ -27,6 +29,41 @@ fn purpose(number: u32) -> Result<CorePurpose, Failure> {
         _ if number == Purpose::Transaction as u32 => Ok(CorePurpose::Transaction),
         other => Err(Failure::bad_value("cenote_purpose", other)),
     }
+}
+
+fn check_in(
+    pool: *mut Pool,
+    now: u64,
+    connection: u64,
+    conn: Word,
+    health: impl FnOnce() -> Result<Health<SharedCause>, Failure>,
+) -> Status {
+    feed(pool, now, |inner| {
+        Ok(Input::CheckedIn { id: inner.id(connection), conn, health: health()? })
+    })
+}
+
+fn failed(
+    pool: *mut Pool,
+    now: u64,
+    connection: u64,
+    cause: *const Cause,
+    input: fn(ConnId, SharedCause) -> Input<Foreign>,
+) -> Status {
+    feed(pool, now, |inner| Ok(input(inner.id(connection), SharedCause::of(cause)?)))
+}
+
+fn hello(
+    pool: *mut Pool,
+    now: u64,
+    connection: u64,
+    service: Option<[u8; 12]>,
+    clears_at_hello: Option<u64>,
+) -> Status {
+    let service = service.map(ServiceId);
+    feed(pool, now, |inner| {
+        Ok(Input::Handshaken { id: inner.id(connection), service, clears_at_hello })
+    })
 }
 
 /// A caller wants a connection. `request` is greater than every one before it in this pool; `waiter` comes
@@ -64,10 +101,7 @@ pub extern "C" fn cenote_check_in(
     connection: u64,
     payload: Word,
 ) -> Status {
-    feed(pool, now, |inner| {
-        let health = Health::Healthy;
-        Ok(Input::CheckedIn { id: inner.id(connection), conn: payload, health })
-    })
+    check_in(pool, now, connection, payload, || Ok(Health::Healthy))
 }
 
 /// A connection comes back and must not be used again: a network error, a timeout, an unread reply. SDAM has
@@ -80,10 +114,7 @@ pub extern "C" fn cenote_check_in_errored(
     payload: Word,
     cause: *const Cause,
 ) -> Status {
-    feed(pool, now, |inner| {
-        let health = Health::Errored(SharedCause::of(cause)?);
-        Ok(Input::CheckedIn { id: inner.id(connection), conn: payload, health })
-    })
+    check_in(pool, now, connection, payload, || SharedCause::of(cause).map(Health::Errored))
 }
 
 /// A connection comes back whose caller timed out while it waited for the reply to `request_id`. The request was
@@ -98,10 +129,8 @@ pub extern "C" fn cenote_check_in_pending_response(
     request_id: i32,
     cause: *const Cause,
 ) -> Status {
-    feed(pool, now, |inner| {
-        let health = Health::PendingResponse { request_id, cause: SharedCause::of(cause)? };
-        Ok(Input::CheckedIn { id: inner.id(connection), conn: payload, health })
-    })
+    let pending = |cause| Health::PendingResponse { request_id, cause };
+    check_in(pool, now, connection, payload, || SharedCause::of(cause).map(pending))
 }
 
 /// A connection in use serves another purpose from now on, a `cenote_purpose`.
@@ -131,11 +160,7 @@ pub unsafe extern "C" fn cenote_handshaken(
     service: *const u8,
 ) -> Status {
     // SAFETY: the caller's promise.
-    let service = unsafe { optional_bytes(service) }.map(ServiceId);
-    let clears_at_hello = None;
-    feed(pool, now, |inner| {
-        Ok(Input::Handshaken { id: inner.id(connection), service, clears_at_hello })
-    })
+    hello(pool, now, connection, unsafe { optional_bytes(service) }, None)
 }
 
 /// The same for a hello that was done earlier, when `cenote_service_clears` gave this number: if the service was
@@ -153,11 +178,7 @@ pub unsafe extern "C" fn cenote_handshaken_late(
     clears_at_hello: u64,
 ) -> Status {
     // SAFETY: the caller's promise.
-    let service = unsafe { optional_bytes(service) }.map(ServiceId);
-    let clears_at_hello = Some(clears_at_hello);
-    feed(pool, now, |inner| {
-        Ok(Input::Handshaken { id: inner.id(connection), service, clears_at_hello })
-    })
+    hello(pool, now, connection, unsafe { optional_bytes(service) }, Some(clears_at_hello))
 }
 
 /// A connection finished handshake and authentication. `payload` is the driver's: a pointer to its socket, a
@@ -182,10 +203,7 @@ pub extern "C" fn cenote_establish_failed(
     connection: u64,
     cause: *const Cause,
 ) -> Status {
-    feed(pool, now, |inner| {
-        let cause = SharedCause::of(cause)?;
-        Ok(Input::EstablishFailed { id: inner.id(connection), cause })
-    })
+    failed(pool, now, connection, cause, |id, cause| Input::EstablishFailed { id, cause })
 }
 
 /// The peer closed an available connection. Does nothing if it is in use or closed by now.
@@ -196,10 +214,7 @@ pub extern "C" fn cenote_idle_closed_by_peer(
     connection: u64,
     cause: *const Cause,
 ) -> Status {
-    feed(pool, now, |inner| {
-        let cause = SharedCause::of(cause)?;
-        Ok(Input::IdleClosedByPeer { id: inner.id(connection), cause })
-    })
+    failed(pool, now, connection, cause, |id, cause| Input::IdleClosedByPeer { id, cause })
 }
 
 /// A late reply was read and discarded.
@@ -221,10 +236,7 @@ pub extern "C" fn cenote_drain_failed(
     connection: u64,
     cause: *const Cause,
 ) -> Status {
-    feed(pool, now, |inner| {
-        let cause = SharedCause::of(cause)?;
-        Ok(Input::DrainFailed { id: inner.id(connection), cause })
-    })
+    failed(pool, now, connection, cause, |id, cause| Input::DrainFailed { id, cause })
 }
 
 /// Bytes of a late reply were read.

@@ -2,7 +2,7 @@
 
 use cenote_core::pool::{ConnectionState as CoreState, ServiceId};
 
-use crate::pointer::{Out, Sized32, optional_bytes, sized};
+use crate::pointer::{Out, optional_bytes, sized, sized_struct};
 use crate::pool::{Inner, NEVER, Pool, Word, answer};
 use crate::status::{Failure, Status};
 
@@ -64,17 +64,7 @@ pub struct Snapshot {
     pub actions: u64,
 }
 
-/// Nothing but the size.
-impl Default for Snapshot {
-    fn default() -> Self {
-        sized()
-    }
-}
-
-// SAFETY: `repr(C)`, a `u32` first, and all fields are integers.
-unsafe impl Sized32 for Snapshot {
-    const NAME: &'static str = "cenote_snapshot_info";
-}
+sized_struct!(Snapshot, "cenote_snapshot_info", default);
 
 /// The state of a connection.
 #[repr(u32)]
@@ -118,17 +108,7 @@ pub struct Connection {
     pub reserved: [u8; 10],
 }
 
-/// Nothing but the size.
-impl Default for Connection {
-    fn default() -> Self {
-        sized()
-    }
-}
-
-// SAFETY: `repr(C)` and a `u32` first; it is only written.
-unsafe impl Sized32 for Connection {
-    const NAME: &'static str = "cenote_connection_info";
-}
+sized_struct!(Connection, "cenote_connection_info", default);
 
 /// Tells the counts, the state and the generation. Takes constant time.
 ///

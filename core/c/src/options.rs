@@ -6,7 +6,7 @@ use std::time::Duration;
 use cenote_core::pool::{Maintenance, PoolOptions, ReuseOrder};
 use cenote_core::uri::ConnectionString;
 
-use crate::pointer::{Out, Sized32, read, text};
+use crate::pointer::{Out, read, sized_struct, text};
 use crate::status::{Failure, Status, call};
 
 /// An option that is not set: its default applies, and no event or log record mentions it.
@@ -58,10 +58,7 @@ pub struct Options {
     pub max_log_text: i64,
 }
 
-// SAFETY: `repr(C)`, a `u32` first, and all fields are integers.
-unsafe impl Sized32 for Options {
-    const NAME: &'static str = "cenote_options";
-}
+sized_struct!(Options, "cenote_options");
 
 /// Options of which none is set.
 impl Default for Options {

@@ -21,6 +21,30 @@ pub(crate) unsafe trait Sized32: Copy {
     const NAME: &'static str;
 }
 
+/// Declares a structure that C fills or has filled, under its name in C. All of its fields are integers, flags or
+/// pointers, of which zero is a value. With `default`, they are zero at first.
+macro_rules! sized_struct {
+    ($name:ident, $c:literal) => {
+        // It is `repr(C)` with its size first: at no other offset, and of no other type.
+        const _: () = assert!(core::mem::offset_of!($name, size) == 0);
+        const _: fn(&$name) -> &u32 = |it| &it.size;
+        // SAFETY: as checked and said above.
+        unsafe impl $crate::pointer::Sized32 for $name {
+            const NAME: &'static str = $c;
+        }
+    };
+    ($name:ident, $c:literal, default) => {
+        $crate::pointer::sized_struct!($name, $c);
+        /// Nothing but the size.
+        impl Default for $name {
+            fn default() -> Self {
+                $crate::pointer::sized()
+            }
+        }
+    };
+}
+pub(crate) use sized_struct;
+
 /// A structure of which all fields but its size are zero.
 pub(crate) fn sized<T: Sized32>() -> T {
     let mut value = MaybeUninit::<T>::zeroed();

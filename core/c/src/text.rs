@@ -40,17 +40,12 @@ pub enum TextKind {
 }
 
 impl TextKind {
-    const ALL: [Self; 9] = [
-        Self::Name,
-        Self::Message,
-        Self::Explanation,
-        Self::Labels,
-        Self::LabelsRetryWrites,
-        Self::Event,
-        Self::Reason,
-        Self::Log,
-        Self::LogJson,
-    ];
+    const ALL: [Self; 9] = {
+        use TextKind::{
+            Event, Explanation, Labels, LabelsRetryWrites, Log, LogJson, Message, Name, Reason,
+        };
+        [Name, Message, Explanation, Labels, LabelsRetryWrites, Event, Reason, Log, LogJson]
+    };
 
     pub(crate) fn of(number: u32) -> Result<Self, Failure> {
         let known = Self::ALL.get(number as usize).copied();

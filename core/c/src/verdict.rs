@@ -3,7 +3,7 @@
 use cenote_core::sdam::{self, Context, TopologyVersion, Verdict as CoreVerdict};
 
 use crate::cause::{Cause, SharedCause};
-use crate::pointer::{Out, Sized32, optional_bytes, sized};
+use crate::pointer::{Out, optional_bytes, sized, sized_struct};
 use crate::pool::{Pool, answer};
 use crate::status::{Status, call};
 
@@ -59,17 +59,7 @@ pub struct Verdict {
     pub check: u32,
 }
 
-// SAFETY: `repr(C)`, a `u32` first, and all fields are integers.
-unsafe impl Sized32 for Verdict {
-    const NAME: &'static str = "cenote_verdict_info";
-}
-
-/// Nothing follows.
-impl Default for Verdict {
-    fn default() -> Self {
-        sized()
-    }
-}
+sized_struct!(Verdict, "cenote_verdict_info", default);
 
 impl Verdict {
     fn of(verdict: &CoreVerdict) -> Self {
