@@ -18,11 +18,11 @@ const HOUR: Duration = Duration::from_secs(3600);
 type Scene = (&'static str, u64, Option<u64>, fn(u64));
 
 const SCENES: &[Scene] = &[
-    ("warm pair, events off", 10_000, Some(300), |n| {
+    ("warm pair, events off", 10_000, Some(275), |n| {
         let mut warm = Warm::new(PoolOptions::default());
         (0..n).for_each(|_| warm.silent_pair());
     }),
-    ("warm pair, idle time and wait timeout", 10_000, Some(350), |n| {
+    ("warm pair, idle time and wait timeout", 10_000, Some(290), |n| {
         let options = PoolOptions::default().with_max_idle_time(HOUR).with_wait_queue_timeout(HOUR);
         let mut warm = Warm::new(options);
         (0..n).for_each(|_| warm.timed_pair());
@@ -45,37 +45,37 @@ const SCENES: &[Scene] = &[
         let mut recorded = Recorded::new(PoolOptions::default(), None);
         (0..n).for_each(|_| recorded.timed_pair());
     }),
-    ("warm pair, flight recorder on", 10_000, Some(400), |n| {
+    ("warm pair, flight recorder on", 10_000, Some(375), |n| {
         let mut recorded = Recorded::new(PoolOptions::default(), Some(64 << 10));
         (0..n).for_each(|_| recorded.timed_pair());
     }),
-    ("pair through cenote-tokio, events off", 10_000, Some(520), |n| {
+    ("pair through cenote-tokio, events off", 10_000, Some(480), |n| {
         WarmOnTokio::new(untimed(), false).pairs(n);
     }),
-    ("pair through cenote-tokio, timed", 10_000, Some(780), |n| {
+    ("pair through cenote-tokio, timed", 10_000, Some(690), |n| {
         WarmOnTokio::new(timed(), false).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_800), |n| {
+    ("pair through cenote-tokio, timed, counted", 10_000, Some(1_520), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
     }),
-    ("pair through cenote-tokio, recorded", 10_000, Some(880), |n| {
+    ("pair through cenote-tokio, recorded", 10_000, Some(815), |n| {
         WarmOnTokio::with_flight_recorder(untimed(), FLIGHT_RECORDER).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_110), |n| {
+    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_010), |n| {
         WarmOnTokio::with_flight_recorder(timed(), FLIGHT_RECORDER).pairs(n);
     }),
-    ("pair through cenote-mio, events off", 10_000, Some(420), |n| {
+    ("pair through cenote-mio, events off", 10_000, Some(385), |n| {
         WarmOnMio::new(untimed(), false).pairs(n);
     }),
-    ("pair through cenote-mio, timed", 10_000, Some(620), |n| {
+    ("pair through cenote-mio, timed", 10_000, Some(595), |n| {
         WarmOnMio::new(timed(), false).pairs(n);
     }),
-    ("pair through cenote-mio, timed, counted", 10_000, Some(1_720), |n| {
+    ("pair through cenote-mio, timed, counted", 10_000, Some(1_480), |n| {
         WarmOnMio::new(timed(), true).pairs(n);
     }),
-    ("pair with a socket through cenote-tokio", 10_000, Some(670), |n| on_tokio::<true>(n)),
+    ("pair with a socket through cenote-tokio", 10_000, Some(645), |n| on_tokio::<true>(n)),
     ("the same, not looked at: pair, cenote-tokio", 10_000, None, |n| on_tokio::<false>(n)),
-    ("pair with a socket through cenote-mio", 10_000, Some(670), |n| on_mio::<true>(n)),
+    ("pair with a socket through cenote-mio", 10_000, Some(655), |n| on_mio::<true>(n)),
     ("the same, not looked at: pair, cenote-mio", 10_000, None, |n| on_mio::<false>(n)),
     ("pair of 64 tasks over 8 connections", 12_800, Some(1_740), |n| {
         workload::share_on_tokio(untimed().with_max_pool_size(8), 64, n);

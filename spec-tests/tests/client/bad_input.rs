@@ -183,7 +183,7 @@ fn a_wrong_password(shell: Shell) {
     let error = world.client.command("admin", &rawdoc! { "ping": 1 }).expect_err("it fails");
     assert!(matches!(error, ClientError::Pool(_)), "{error}");
     assert!(error.to_string().starts_with("authentication"), "{error}");
-    let shown = format!(" [{} | waited ", endpoint.address());
+    let shown = format!(" [{} | request w1 | waited ", endpoint.address());
     assert!(error.to_string().contains(&shown), "{error}");
     assert!(!error.to_string().contains("wrong"), "{error}");
     world.until_told("ConnectionPoolCleared", 1);
