@@ -14,6 +14,9 @@ use cenote_endpoint::{Ending, Endpoint, Settings};
 use crate::shell::{AnyPool, Shell, on_all_runtimes};
 use crate::world::{Events, closed, ping, plain, pool, tls, with};
 
+/// After this time what was sent has come.
+const ARRIVAL: Duration = Duration::from_millis(100);
+
 on_all_runtimes!(
     a_connection_that_the_peer_ended_is_not_handed_out,
     a_peer_that_speaks_out_of_turn_loses_the_connection,
@@ -25,7 +28,7 @@ on_all_runtimes!(
 /// Breaks all connections, and waits until that has reached this side.
 fn break_off(endpoint: &Endpoint, ending: Ending) {
     endpoint.with(|server, now| server.break_connections(now, ending, None));
-    thread::sleep(Duration::from_millis(10));
+    thread::sleep(ARRIVAL);
 }
 
 /// The causes with which connections were closed.
@@ -63,13 +66,40 @@ fn a_peer_that_speaks_out_of_turn_loses_the_connection(shell: Shell) {
         let (pool, events) = pool(shell, &endpoint.uri());
         assert!(ping(&pool));
         endpoint.with(|server, now| server.send_unasked(now, b"again"));
-        thread::sleep(Duration::from_millis(10));
+        thread::sleep(ARRIVAL);
         assert!(ping(&pool));
         assert_eq!(pool.snapshot().connections_created, 2);
         let causes = causes(&events);
         let [(CloseReason::Error, Some(cause))] = &causes[..] else { panic!("{causes:?}") };
         assert!(cause.to_string().contains("bytes that nothing asked for"), "{cause}");
     }
+}
+
+/// The look reads the bytes: whatever decides about the check-out has to know what was found. Of pools without
+/// subscribers, because those decide otherwise.
+#[test]
+fn a_look_is_not_repeated_without_subscribers() {
+    let endpoint = plain();
+    let speak = || {
+        endpoint.with(|server, now| server.send_unasked(now, b"again"));
+        thread::sleep(ARRIVAL);
+    };
+    let pool = cenote_mio::Pool::connect_to(&endpoint.uri()).expect("good options");
+    pool.ready();
+    drop(pool.check_out().expect("a connection"));
+    speak();
+    assert_eq!(pool.check_out().expect("a connection").id(), 2);
+    pool.close();
+
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let pool = cenote_tokio::Pool::connect_to(&endpoint.uri()).expect("good options");
+        pool.ready();
+        drop(pool.check_out().await.expect("a connection"));
+        speak();
+        assert_eq!(pool.check_out().await.expect("a connection").id(), 2);
+        pool.close().await;
+    });
 }
 
 fn a_healthy_connection_stays(shell: Shell) {

@@ -21,32 +21,34 @@ use crate::wake_list::WakeList;
 /// How long an idle connection that the peer has closed stays in a pool without check-outs.
 pub(super) const SWEEP_INTERVAL: Duration = Duration::from_millis(500);
 
+/// An idle connection that must not be used any more, and why.
+pub(super) type IdleFault = (ConnId, ConnectionError);
+
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
-    /// Closes connections that a check-out would get now and must not.
+    /// Closes connections that a check-out would get now and must not; first the one that a look has
+    /// [found](Self::next_fault) already.
     #[inline(always)]
     pub(super) fn close_broken(
         &self,
         inner: &mut PoolInner<R, K>,
+        mut found: Option<IdleFault>,
         context: InputContext,
         wakes: &mut WakeList<R::Waiter>,
     ) {
-        if !K::LOOKS_AT_IDLE {
-            return;
-        }
-        while let Some((id, socket)) = inner.state.next_available() {
-            let Some(cause) = self.idle_fault(socket) else { break };
+        while let Some((id, cause)) = found.take().or_else(|| self.next_fault(inner)) {
             self.close_faulty(inner, id, cause, context, wakes);
         }
     }
 
-    /// Whether [`close_broken`](Self::close_broken) has something to close.
+    /// Looks at the connection that a check-out would get now. What is found has to be closed: another look may not find
+    /// it again, because this one has read it.
     #[inline(always)]
-    pub(super) fn is_next_broken(&self, inner: &mut PoolInner<R, K>) -> bool {
+    pub(super) fn next_fault(&self, inner: &mut PoolInner<R, K>) -> Option<IdleFault> {
         if !K::LOOKS_AT_IDLE {
-            return false;
+            return None;
         }
-        let next = inner.state.next_available();
-        next.is_some_and(|(_, socket)| self.idle_fault(socket).is_some())
+        let (id, socket) = inner.state.next_available()?;
+        Some((id, self.idle_fault(socket)?))
     }
 
     /// Closes each idle connection that must not be used any more.

@@ -10,6 +10,7 @@ use std::thread;
 use cenote_core::pool::{Instant, Purpose};
 
 use super::driver::{InnerGuard, PoolDriver};
+use super::idle_sockets::IdleFault;
 use super::inner::{CheckOutArgs, PoolInner};
 use super::types::{CheckOutResult, PooledSocket};
 use super::waiters::WaiterKey;
@@ -40,20 +41,23 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut inner = self.lock();
         if inner.state.is_recording() {
             panic_guard.defuse();
-            return self.request_by_input(inner, deadline, purpose, waiter);
+            return self.request_by_input(inner, None, deadline, purpose, waiter);
         }
         if self.wants_events() {
             panic_guard.defuse();
             return self.request_with_events(inner, deadline, purpose, waiter);
         }
         let now = self.now_at_once(&inner);
-        if let Some(conn) = self.check_out_at_once::<false>(&mut inner, now, purpose) {
-            panic_guard.defuse();
-            Self::release_at_once(inner);
-            return Ok(Ok(conn));
-        }
+        let checked_out = self.check_out_at_once::<false>(&mut inner, now, purpose);
         panic_guard.defuse();
-        self.request_in_turn(inner, deadline, purpose, waiter)
+        match checked_out {
+            Ok(Some(conn)) => {
+                Self::release_at_once(inner);
+                Ok(Ok(conn))
+            }
+            Ok(None) => self.request_in_turn(inner, deadline, purpose, waiter),
+            Err(fault) => self.request_by_input(inner, Some(fault), deadline, purpose, waiter),
+        }
     }
 
     /// A [request](Self::request) whose events are wanted.
@@ -67,15 +71,17 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = inner; // Released before the guard is dropped.
-        let conn = self.check_out_at_once::<true>(&mut inner, self.now(), purpose);
+        let checked_out = self.check_out_at_once::<true>(&mut inner, self.now(), purpose);
         panic_guard.defuse();
-        match conn {
-            Some(conn) => {
+        let fault = match checked_out {
+            Ok(Some(conn)) => {
                 self.release_and_notify(inner);
-                Ok(Ok(conn))
+                return Ok(Ok(conn));
             }
-            None => self.request_by_input(inner, deadline, purpose, waiter),
-        }
+            Ok(None) => None,
+            Err(fault) => Some(fault),
+        };
+        self.request_by_input(inner, fault, deadline, purpose, waiter)
     }
 
     /// A [request](Self::request) that no available connection serves, so that it probably has to wait.
@@ -96,7 +102,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let enqueued = inner.enqueue_at_once(now, since, args);
         panic_guard.defuse();
         let Some((key, limit)) = enqueued else {
-            return self.request_by_input(inner, deadline, purpose, waiter);
+            return self.request_by_input(inner, None, deadline, purpose, waiter);
         };
         let parked = inner.waiters.park(key, waiter);
         let timer = limit.and_then(|limit| inner.arm_at(limit));
@@ -104,11 +110,12 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         Err(self.waiting(key, parked))
     }
 
-    /// A [request](Self::request) that is fed to the machine as an input.
+    /// A [request](Self::request) that is fed to the machine as an input, after a connection that was found broken.
     #[inline(never)]
     fn request_by_input(
         self: &Arc<Self>,
         inner: InnerGuard<'_, R, K>,
+        broken: Option<IdleFault>,
         deadline: Option<std::time::Instant>,
         purpose: Purpose,
         waiter: impl FnOnce() -> R::Waiter,
@@ -117,7 +124,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let mut inner = inner; // Released before the guard is dropped.
         let context = self.context(&inner, deadline.is_some()).of_use();
         let mut wakes = WakeList::default();
-        self.close_broken(&mut inner, context, &mut wakes);
+        self.close_broken(&mut inner, broken, context, &mut wakes);
         let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
         let answer = inner.check_out(context.now, args, R::now, context.wants_events, &mut wakes);
         panic_guard.defuse();
@@ -140,17 +147,17 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         key
     }
 
-    /// Most check-outs end here: nothing follows from them.
+    /// Most check-outs end here: nothing follows from them. Fails with a connection that has to be closed first.
     #[inline(always)]
     fn check_out_at_once<const WANTS_EVENTS: bool>(
         &self,
         inner: &mut PoolInner<R, K>,
         now: Instant,
         purpose: Purpose,
-    ) -> Option<Box<PooledSocket<R, K>>> {
-        if self.is_next_broken(inner) {
-            return None;
+    ) -> Result<Option<Box<PooledSocket<R, K>>>, IdleFault> {
+        match self.next_fault(inner) {
+            None => Ok(inner.check_out_at_once::<WANTS_EVENTS>(now, purpose)),
+            Some(fault) => Err(fault),
         }
-        inner.check_out_at_once::<WANTS_EVENTS>(now, purpose)
     }
 }
