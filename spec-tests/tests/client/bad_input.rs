@@ -15,7 +15,7 @@ use crate::shells::{Shell, on_all_runtimes};
 use crate::world::{World, member, standalone};
 
 on_all_runtimes!(
-    nobody_is_there,
+    an_absent_host,
     another_replica_set,
     another_protocol,
     tls_where_there_is_none_and_the_reverse,
@@ -57,12 +57,12 @@ fn with(endpoint: &Endpoint, options: &str) -> String {
     format!("mongodb://{}/?{options}", endpoint.address())
 }
 
-fn nobody_is_there(shell: Shell) {
+fn an_absent_host(shell: Shell) {
     let begin = Instant::now();
-    let (error, shown) = refused(shell, &format!("mongodb://nobody.invalid/?{SOON}"));
+    let (error, shown) = refused(shell, &format!("mongodb://absent.invalid/?{SOON}"));
     assert!(shown.starts_with("name resolution"), "{shown}");
     assert!(
-        error.to_string().contains("nobody.invalid:27017: Unknown: name resolution"),
+        error.to_string().contains("absent.invalid:27017: Unknown: name resolution"),
         "{error}"
     );
     assert!(error.to_string().starts_with("there was no primary"), "{error}");
@@ -198,8 +198,8 @@ fn one_bad_server_of_three(shell: Shell) {
         use cenote_endpoint::{ReplicaSet, Topology};
         crate::world::start(Topology::ReplicaSet(ReplicaSet::primary("rs1")))
     });
-    let nobody = "nobody.invalid:27017".parse().expect("an address");
-    let addresses = [nobody, other_set.address(), good.address()];
+    let absent = "absent.invalid:27017".parse().expect("an address");
+    let addresses = [absent, other_set.address(), good.address()];
     let world = World::at(shell, &addresses, "replicaSet=rs0");
     world.ping();
     world.until("all tried", |world| (0..2).all(|index| world.error_of(index).is_some()));

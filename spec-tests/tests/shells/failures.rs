@@ -42,7 +42,7 @@ fn no_server_listens(shell: Shell) {
 }
 
 fn a_name_that_does_not_exist(shell: Shell) {
-    let (pool, _) = pool(shell, "mongodb://nobody.invalid/");
+    let (pool, _) = pool(shell, "mongodb://absent.invalid/");
     assert_eq!(verdict(&refusal(&pool)), (Stage::Dns, false, false));
 }
 
