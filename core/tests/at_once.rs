@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cenote_core::pool::{
     Action, ActionSink, ConnId, ConnectionState, Health, Input, Instant, PoolOptions, PoolState,
-    PoolTypes, Purpose, ReuseOrder, WaiterId, WithoutEvents,
+    PoolTypes, Purpose, ReuseOrder, ServiceId, WaiterId, WithoutEvents,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -27,11 +27,15 @@ enum Step {
     CheckOut { deadline: Option<u64>, purpose: Purpose },
     CheckIn(Index),
     CheckInBroken(Index),
+    CheckInPendingResponse(Index),
+    Drained(Index),
+    NotDrained(Index),
+    Handshaken { connection: Index, service: u8 },
     Cancel(Index),
     Established(Index),
     NotEstablished(Index),
     ClosedByPeer(Index),
-    Clear { interrupt: bool },
+    Clear { interrupt: bool, service: u8 },
     Ready,
     Retire,
     Timer,
@@ -48,11 +52,17 @@ fn step() -> impl Strategy<Value = Step> {
         12 => (deadline, purpose).prop_map(|(deadline, purpose)| Step::CheckOut { deadline, purpose }),
         10 => any::<Index>().prop_map(Step::CheckIn),
         1 => any::<Index>().prop_map(Step::CheckInBroken),
+        2 => any::<Index>().prop_map(Step::CheckInPendingResponse),
+        1 => any::<Index>().prop_map(Step::Drained),
+        1 => any::<Index>().prop_map(Step::NotDrained),
+        6 => (any::<Index>(), 0_u8..2)
+            .prop_map(|(connection, service)| Step::Handshaken { connection, service }),
         1 => any::<Index>().prop_map(Step::Cancel),
         6 => any::<Index>().prop_map(Step::Established),
         1 => any::<Index>().prop_map(Step::NotEstablished),
         1 => any::<Index>().prop_map(Step::ClosedByPeer),
-        1 => any::<bool>().prop_map(|interrupt| Step::Clear { interrupt }),
+        1 => (any::<bool>(), 0_u8..2)
+            .prop_map(|(interrupt, service)| Step::Clear { interrupt, service }),
         2 => Just(Step::Ready),
         1 => Just(Step::Retire),
         2 => Just(Step::Timer),
@@ -67,13 +77,17 @@ fn options() -> impl Strategy<Value = PoolOptions> {
     let limit = || prop::option::of((1_u64..40).prop_map(Duration::from_nanos));
     let sizes = (1_u32..5, 0_u32..2);
     let limits = (limit(), limit(), limit(), limit());
-    (sizes, limits, any::<bool>()).prop_map(|((max, min), (idle, wait, life, held), is_oldest)| {
+    let kinds = (any::<bool>(), any::<bool>(), any::<bool>());
+    (sizes, limits, kinds).prop_map(|((max, min), (idle, wait, life, held), kinds)| {
+        let (is_oldest, waits_for_replies, is_balanced) = kinds;
         let mut options = PoolOptions::default().with_max_pool_size(max).with_min_pool_size(min);
         options.max_idle_time = idle;
         options.wait_queue_timeout = wait;
         options.max_lifetime = life;
         options.leak_detection_threshold = held;
         options.reuse_order = is_oldest.then_some(ReuseOrder::LeastRecentlyUsed);
+        options.experimental_pending_response = Some(waits_for_replies);
+        options.load_balanced = Some(is_balanced);
         options
     })
 }
@@ -201,6 +215,8 @@ fn pick(ids: &[ConnId], index: &Index) -> Option<ConnId> {
 fn input(step: &Step, shell: &Shell, now: Instant, requests: &mut u64) -> Option<Input<Plain>> {
     let in_use = || shell.ids(|state| matches!(state, ConnectionState::InUse { .. }));
     let pending = || shell.ids(|state| matches!(state, ConnectionState::Pending { .. }));
+    let draining = || shell.ids(|state| matches!(state, ConnectionState::Draining { .. }));
+    let is_balanced = shell.pool.options().load_balanced == Some(true);
     let available = || shell.ids(|state| matches!(state, ConnectionState::Available));
     let checked_in = |id: ConnId, health| Input::CheckedIn { id, conn: id.number(), health };
     Some(match step {
@@ -214,6 +230,22 @@ fn input(step: &Step, shell: &Shell, now: Instant, requests: &mut u64) -> Option
         Step::CheckInBroken(index) => {
             checked_in(pick(&in_use(), index)?, Health::Errored("broken"))
         }
+        Step::CheckInPendingResponse(index) => {
+            let health = Health::PendingResponse { request_id: 1, cause: "late" };
+            checked_in(pick(&in_use(), index)?, health)
+        }
+        Step::Drained(index) => {
+            let id = pick(&draining(), index)?;
+            Input::DrainSucceeded { id, conn: id.number() }
+        }
+        Step::NotDrained(index) => {
+            Input::DrainFailed { id: pick(&draining(), index)?, cause: "silent" }
+        }
+        Step::Handshaken { connection, service } => Input::Handshaken {
+            id: pick(&pending(), connection)?,
+            service: is_balanced.then_some(ServiceId([*service; 12])),
+            clears_at_hello: None,
+        },
         Step::Cancel(index) => {
             Input::CheckOutCancelled { id: WaiterId(index.index(*requests as usize + 1) as u64) }
         }
@@ -227,9 +259,11 @@ fn input(step: &Step, shell: &Shell, now: Instant, requests: &mut u64) -> Option
         Step::ClosedByPeer(index) => {
             Input::IdleClosedByPeer { id: pick(&available(), index)?, cause: "closed" }
         }
-        Step::Clear { interrupt } => {
-            Input::Clear { cause: "cleared", interrupt: *interrupt, service: None }
-        }
+        Step::Clear { interrupt, service } => Input::Clear {
+            cause: "cleared",
+            interrupt: *interrupt && !is_balanced,
+            service: is_balanced.then_some(ServiceId([*service; 12])),
+        },
         Step::Ready => Input::Ready,
         Step::Retire => Input::RetireConnections,
         Step::Timer => Input::Timer,
