@@ -76,6 +76,7 @@
 //!
 //! impl Connector<EventLoop> for Plain {
 //!     type Connection = TcpStream;
+//!     type Error = ConnectionError;
 //!
 //!     async fn connect(
 //!         &self,

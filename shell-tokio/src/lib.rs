@@ -171,6 +171,7 @@ pub type Builder<K = MongoConnector> = cenote_shell::builder::Builder<Pool<K>>;
 ///
 /// impl Connector<Tokio> for Plain {
 ///     type Connection = TcpStream;
+///     type Error = ConnectionError;
 ///
 ///     async fn connect(
 ///         &self,

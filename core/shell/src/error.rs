@@ -18,8 +18,8 @@ pub struct CloseTimeout {
 
 /// Asks a connector what is wrong with a connection that is checked in. After a panic the connection counts as
 /// broken.
-pub fn fault(ask: impl FnOnce() -> Option<ConnectionError>) -> Option<ConnectionError> {
-    catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
+pub fn fault<E: Into<ConnectionError>>(ask: impl FnOnce() -> Option<E>) -> Option<ConnectionError> {
+    catch_unwind(AssertUnwindSafe(|| ask().map(Into::into))).unwrap_or_else(|_| {
         let reason = "the connector panicked when it was asked what is wrong with it";
         Some(ConnectionError::protocol(Stage::Operation, reason))
     })

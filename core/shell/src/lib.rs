@@ -26,6 +26,7 @@
 //!
 //! impl<R: CurrentRuntime> Connector<R> for Numbers {
 //!     type Connection = u64;
+//!     type Error = ConnectionError;
 //!
 //!     async fn connect(
 //!         &self,

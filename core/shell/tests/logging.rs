@@ -93,6 +93,7 @@ impl Once {
 
 impl cenote_tokio::Connector<cenote_tokio::Tokio> for Once {
     type Connection = ();
+    type Error = ConnectionError;
 
     async fn connect(
         &self,
@@ -105,6 +106,7 @@ impl cenote_tokio::Connector<cenote_tokio::Tokio> for Once {
 
 impl cenote_mio::Connector<cenote_mio::EventLoop> for Once {
     type Connection = ();
+    type Error = ConnectionError;
 
     async fn connect(
         &self,
@@ -120,6 +122,7 @@ struct Endless;
 
 impl cenote_mio::Connector<cenote_mio::EventLoop> for Endless {
     type Connection = ();
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

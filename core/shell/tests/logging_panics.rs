@@ -38,6 +38,7 @@ struct Instantly;
 
 impl cenote_tokio::Connector<cenote_tokio::Tokio> for Instantly {
     type Connection = ();
+    type Error = ConnectionError;
 
     async fn connect(
         &self,
@@ -50,6 +51,7 @@ impl cenote_tokio::Connector<cenote_tokio::Tokio> for Instantly {
 
 impl cenote_mio::Connector<cenote_mio::EventLoop> for Instantly {
     type Connection = ();
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

@@ -138,7 +138,7 @@ impl ConnectionError {
 
     /// The same error with another [source](Error::source), for a driver that has an error type of
     /// its own: stage, kind, reason and so the labels stay, and [`source_as`](Self::source_as) returns the
-    /// driver's error wherever this one arrives. With a conversion, `?` does both in a driver's `Connector`:
+    /// driver's error wherever this one arrives. A pool converts what its `Connector` fails with:
     ///
     /// ```
     /// use cenote_core::error::{ConnectionError, Stage};

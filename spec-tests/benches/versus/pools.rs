@@ -13,6 +13,7 @@ pub(crate) struct Numbers;
 
 impl Connector<Tokio> for Numbers {
     type Connection = u64;
+    type Error = ConnectionError;
 
     async fn connect(&self, target: Target, _: HandshakeReporter) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)

@@ -20,6 +20,7 @@ const PAIRS_EACH: u32 = 100;
 
 impl Connector<EventLoop> for Numbers {
     type Connection = u64;
+    type Error = ConnectionError;
 
     async fn connect(&self, target: Target, _: HandshakeReporter) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)

@@ -11,6 +11,7 @@ use super::Numbers;
 
 impl Connector<EventLoop> for Numbers {
     type Connection = u64;
+    type Error = ConnectionError;
 
     async fn connect(&self, target: Target, _: HandshakeReporter) -> Result<u64, ConnectionError> {
         Ok(target.connection_id)

@@ -12,6 +12,7 @@ pub struct OnSocket<R, const LOOKS: bool>(pub MongoConnector<R>);
 
 impl<R: Network, const LOOKS: bool> Connector<R> for OnSocket<R, LOOKS> {
     type Connection = R::Connection;
+    type Error = ConnectionError;
 
     const LOOKS_AT_IDLE: bool = LOOKS;
 

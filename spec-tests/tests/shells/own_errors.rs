@@ -26,15 +26,16 @@ struct Driver<R>(MongoConnector<R>);
 
 impl<R: Network> Connector<R> for Driver<R> {
     type Connection = R::Connection;
+    type Error = DriverError;
 
     async fn connect(
         &self,
         target: Target<R>,
         reporter: HandshakeReporter,
-    ) -> Result<R::Connection, ConnectionError> {
+    ) -> Result<R::Connection, DriverError> {
         let connection = target.connection_id;
         let connected = self.0.connect(target, reporter).await;
-        Ok(connected.map_err(|error| DriverError { connection, error })?)
+        connected.map_err(|error| DriverError { connection, error })
     }
 }
 

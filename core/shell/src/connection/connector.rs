@@ -25,6 +25,7 @@ use crate::runtime::Runtime;
 ///
 /// impl Connector<Tokio> for Plain {
 ///     type Connection = TcpStream;
+///     type Error = ConnectionError;
 ///
 ///     async fn connect(
 ///         &self,
@@ -50,6 +51,13 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     /// in its drop is contained.
     type Connection: Send + 'static;
 
+    /// The driver's own error. The pool converts it to a [`ConnectionError`], whose stage and kind decide what is
+    /// cleared and which labels apply, and which is the cause in pool errors, events and log records. A conversion
+    /// by [`with_source`](ConnectionError::with_source) keeps the driver's error inside, where
+    /// [`source_as`](ConnectionError::source_as) finds it. A driver without an error type of its own takes
+    /// `ConnectionError`.
+    type Error: Into<ConnectionError> + Send;
+
     /// Opens a connection to `target`, ready for its first command. The future runs on the pool's
     /// runtime.
     ///
@@ -66,12 +74,12 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
         &self,
         target: Target<R>,
         reporter: HandshakeReporter,
-    ) -> impl Future<Output = Result<Self::Connection, ConnectionError>> + Send;
+    ) -> impl Future<Output = Result<Self::Connection, Self::Error>> + Send;
 
     /// Why a connection that is checked in must not be used again, such as a reply that was not
     /// read to its end; `None`, the default, means that it is healthy. Called when a guard is
     /// dropped: it must not block. After a panic the connection counts as broken.
-    fn fault(&self, connection: &Self::Connection) -> Option<ConnectionError> {
+    fn fault(&self, connection: &Self::Connection) -> Option<Self::Error> {
         let _ = connection;
         None
     }
@@ -87,7 +95,7 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     /// Called under the pool's lock: when a check-out is about to get the connection, and every half second
     /// for all that are idle. It must take less than a microsecond as a rule, and must not block or use the
     /// pool. After a panic the connection counts as broken.
-    fn idle_fault(&self, connection: &mut Self::Connection) -> Option<ConnectionError> {
+    fn idle_fault(&self, connection: &mut Self::Connection) -> Option<Self::Error> {
         let _ = connection;
         None
     }
@@ -108,8 +116,9 @@ pub trait Connector<R: Runtime>: Send + Sync + Sized + 'static {
     ///
     /// # Errors
     ///
-    /// Why the connection must not be used again, such as a reply to another request. The default is for connectors
-    /// that never report a [pending response](Self::pending_response).
+    /// Why the connection must not be used again, such as a reply to another request: `?` converts the driver's own
+    /// [`Error`](Self::Error). The default fails; it is for connectors that never report a
+    /// [pending response](Self::pending_response).
     fn drain(
         &self,
         runtime: R,

@@ -127,15 +127,15 @@ impl<R: Runtime, K: Connector<R>> Drop for Establishment<R, K> {
 
 /// Ends a connector that does not look at its deadline. One that does knows the stage, and comes first
 /// at the same moment.
-async fn by_deadline<R: Runtime, C>(
+async fn by_deadline<R: Runtime, C, E: Into<ConnectionError>>(
     runtime: &R,
     deadline: Option<std::time::Instant>,
-    connecting: impl Future<Output = Result<C, ConnectionError>>,
+    connecting: impl Future<Output = Result<C, E>>,
 ) -> Result<C, ConnectionError> {
-    let Some(deadline) = deadline else { return connecting.await };
+    let Some(deadline) = deadline else { return connecting.await.map_err(Into::into) };
     let after = deadline.saturating_duration_since(R::now());
     match timeout_at(runtime, deadline, connecting).await {
-        Some(outcome) => outcome,
+        Some(outcome) => outcome.map_err(Into::into),
         None => Err(ConnectionError::timeout(Stage::Tcp, after)),
     }
 }

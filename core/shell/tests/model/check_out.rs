@@ -28,6 +28,7 @@ struct Socket(Counted);
 
 impl Connector<Model> for Counted {
     type Connection = Socket;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

@@ -160,6 +160,7 @@ const fn service(number: u64) -> ServiceId {
 
 impl<R: Runtime> Connector<R> for Balanced {
     type Connection = u64;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,
@@ -204,6 +205,7 @@ struct Silent;
 
 impl<R: Runtime> Connector<R> for Silent {
     type Connection = u64;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,
@@ -237,6 +239,7 @@ struct PanickingFault;
 
 impl<R: Runtime> Connector<R> for PanickingFault {
     type Connection = ();
+    type Error = ConnectionError;
 
     async fn connect(&self, _: Target<R>, _: HandshakeReporter) -> Result<(), ConnectionError> {
         Ok(())

@@ -119,6 +119,7 @@ struct Panics;
 
 impl<R: Runtime> Connector<R> for Panics {
     type Connection = u64;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

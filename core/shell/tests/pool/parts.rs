@@ -90,6 +90,7 @@ struct Streams;
 
 impl<R: Runtime> Connector<R> for Streams {
     type Connection = Stream;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

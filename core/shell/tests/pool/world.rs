@@ -79,6 +79,7 @@ impl Gate {
 
 impl<R: Runtime> Connector<R> for Gate {
     type Connection = Numbered;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

@@ -24,6 +24,7 @@ const WAKER: Token = Token(0);
 
 impl Connector<EventLoop> for Moody {
     type Connection = Socket;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

@@ -17,6 +17,7 @@ const UNIT: Duration = Duration::from_millis(1);
 
 impl Connector<Tokio> for Moody {
     type Connection = Socket;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

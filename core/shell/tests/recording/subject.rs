@@ -59,6 +59,7 @@ pub(crate) fn at_most(connections: u32) -> PoolOptions {
 
 impl cenote_tokio::Connector<cenote_tokio::Tokio> for Numbers {
     type Connection = u64;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,
@@ -71,6 +72,7 @@ impl cenote_tokio::Connector<cenote_tokio::Tokio> for Numbers {
 
 impl cenote_mio::Connector<cenote_mio::EventLoop> for Numbers {
     type Connection = u64;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

@@ -50,6 +50,7 @@ impl Simulated {
 
 impl Connector<Tokio> for Simulated {
     type Connection = Socket;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

@@ -34,6 +34,7 @@ impl Own {
 
 impl Connector<EventLoop> for Own {
     type Connection = Connection;
+    type Error = ConnectionError;
 
     const LOOKS_AT_IDLE: bool = true;
 

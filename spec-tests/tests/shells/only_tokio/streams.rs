@@ -126,6 +126,7 @@ struct Pipes(std::sync::mpsc::Sender<DuplexStream>);
 
 impl Connector<Tokio> for Pipes {
     type Connection = DuplexStream;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

@@ -73,6 +73,7 @@ struct Memory {
 
 impl Connector<TestRuntime> for Memory {
     type Connection = Messages<TestRuntime>;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,

@@ -251,6 +251,7 @@ impl<R: Network> MongoConnector<R> {
 
 impl<R: Network> Connector<R> for MongoConnector<R> {
     type Connection = R::Connection;
+    type Error = ConnectionError;
 
     const LOOKS_AT_IDLE: bool = true;
 

@@ -157,6 +157,7 @@ fn a_connector_that_panics_fails_only_its_check_out() {
     struct Panics;
     impl Connector<EventLoop> for Panics {
         type Connection = u64;
+        type Error = ConnectionError;
 
         async fn connect(
             &self,
@@ -190,6 +191,7 @@ fn close_waits_for_the_threads_of_the_pool() {
 
     impl Connector<EventLoop> for Slow {
         type Connection = ();
+        type Error = ConnectionError;
 
         async fn connect(
             &self,
@@ -256,6 +258,7 @@ fn an_interrupter_that_cannot_be_made_fails_the_check_out() {
 
     impl Connector<EventLoop> for Panics {
         type Connection = ();
+        type Error = ConnectionError;
 
         async fn connect(&self, _: Target, _: HandshakeReporter) -> Result<(), ConnectionError> {
             Ok(())
@@ -333,6 +336,7 @@ fn other_threads_may_sleep_on_the_event_loop() {
 
     impl Connector<EventLoop> for Tells {
         type Connection = ();
+        type Error = ConnectionError;
 
         async fn connect(
             &self,

@@ -25,6 +25,7 @@ impl Drop for Socket {
 
 impl Connector<Tokio> for Stuck {
     type Connection = ();
+    type Error = ConnectionError;
 
     async fn connect(&self, _: Target, _: HandshakeReporter) -> Result<(), ConnectionError> {
         self.0.store(true, Ordering::Relaxed);

@@ -25,6 +25,7 @@ struct Slow {
 
 impl Connector<Tokio> for Slow {
     type Connection = Connection;
+    type Error = ConnectionError;
 
     async fn connect(
         &self,
