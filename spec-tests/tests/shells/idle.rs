@@ -75,13 +75,13 @@ fn a_peer_that_speaks_out_of_turn_loses_the_connection(shell: Shell) {
     }
 }
 
-/// The look reads the bytes: whatever decides about the check-out has to know what was found. Of pools without
-/// subscribers, because those decide otherwise.
+/// A look reads a byte, so a second look at the same connection would find nothing wrong. In pools without subscribers,
+/// because those decide otherwise.
 #[test]
 fn a_look_is_not_repeated_without_subscribers() {
     let endpoint = plain();
     let speak = || {
-        endpoint.with(|server, now| server.send_unasked(now, b"again"));
+        endpoint.with(|server, now| server.send_unasked(now, b"!"));
         thread::sleep(ARRIVAL);
     };
     let pool = cenote_mio::Pool::connect_to(&endpoint.uri()).expect("good options");
