@@ -47,6 +47,11 @@ impl Clock {
         self.time(at).map_or(seconds.clone(), |time| format!("{time} ({seconds})"))
     }
 
+    /// The zone in which times are shown.
+    pub fn utc_offset(&self) -> UtcOffset {
+        self.offset
+    }
+
     /// The date and the time as in ISO 8601, in UTC.
     pub fn iso(&self, at: Instant) -> Option<String> {
         let utc = self.milliseconds(at)?.saturating_sub(self.offset.milliseconds());
@@ -164,6 +169,11 @@ pub struct UtcOffset {
 }
 
 impl UtcOffset {
+    /// The minutes by which times are ahead of UTC.
+    pub fn minutes(self) -> i32 {
+        self.minutes
+    }
+
     fn milliseconds(self) -> i64 {
         i64::from(self.minutes) * 60_000
     }

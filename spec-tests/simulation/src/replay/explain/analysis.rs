@@ -10,7 +10,7 @@ use cenote_core::trace::Traced;
 
 use super::clears::Clears;
 use super::statistics::{Longest, Sample};
-use super::wait::{Counts, Failure, Obstacle, Outcome, Wait};
+use super::wait::{Counts, Failure, Obstacle, Outcome, Wait, limit};
 use crate::replay::holders::Activity;
 use crate::replay::step_reader::View;
 
@@ -29,6 +29,8 @@ pub struct Analysis {
     pub(super) uses: Sample<(Instant, Duration)>,
     pub(super) establishments: Sample<(Instant, Duration)>,
     pub(super) groups: BTreeMap<Group, Members>,
+    /// The waits that ended in the last step.
+    ended: Vec<Wait>,
     pub(super) slowest: Longest<Wait>,
     pub(super) long_uses: Longest<Use>,
     pub(super) clears: Clears,
@@ -80,13 +82,15 @@ pub(super) struct Members {
 
 /// One use of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Use {
-    pub(super) connection: u64,
+pub struct Use {
+    /// The connection's number.
+    pub connection: u64,
     /// `None`: it was checked out before the trace.
-    pub(super) holder: Option<WaiterId>,
-    pub(super) since: Instant,
+    pub holder: Option<WaiterId>,
+    /// When it was checked out.
+    pub since: Instant,
     /// The step of the check-out; 0 if that was before the trace.
-    pub(super) step: u64,
+    pub step: u64,
     /// When it was checked in, and whether with an error.
     pub(super) until: Option<(Instant, bool)>,
     /// When the pool reported it as a possible leak.
@@ -104,6 +108,7 @@ struct Asked {
     at: Instant,
     step: u64,
     ahead: Option<u64>,
+    limit: Option<Duration>,
     own: Option<u64>,
 }
 
@@ -125,6 +130,7 @@ impl Analysis {
             uses: Sample::default(),
             establishments: Sample::default(),
             groups: BTreeMap::new(),
+            ended: Vec::new(),
             slowest: Longest::new(slowest),
             long_uses: Longest::new(LONG_USES),
             clears: Clears::default(),
@@ -145,6 +151,7 @@ impl Analysis {
     /// Takes a step. Only what ends in a step that `counts` is counted.
     pub fn add(&mut self, view: &View<'_>, counts: bool) {
         let now = view.pool.now();
+        self.ended.clear();
         self.counts_end = counts;
         if counts {
             self.counted = Some((self.counted.map_or(now, |(first, _)| first), now));
@@ -191,7 +198,7 @@ impl Analysis {
             }
         }
         for (&waiter, request) in &view.holders.requests {
-            let asked = Asked { at: request.started, step: 0, ahead: None, own: None };
+            let asked = Asked { at: request.started, step: 0, ahead: None, limit: None, own: None };
             self.asked.insert(waiter, asked);
         }
     }
@@ -210,7 +217,7 @@ impl Analysis {
             }
         }
         for waiter in pool.waiters() {
-            let asked = Asked { at: waiter.started, step: 0, ahead: None, own: None };
+            let asked = Asked { at: waiter.started, step: 0, ahead: None, limit: None, own: None };
             self.asked.insert(waiter.id, asked);
         }
     }
@@ -225,7 +232,8 @@ impl Analysis {
         match &view.step.input {
             Input::CheckOutRequested { id, .. } => {
                 let ahead = Some(view.before.waiting);
-                let asked = Asked { at: now, step: view.step.number, ahead, own: None };
+                let (step, limit) = (view.step.number, limit(view));
+                let asked = Asked { at: now, step, ahead, limit, own: None };
                 self.asked.insert(*id, asked);
                 if counts {
                     self.arrivals.add(now);
@@ -344,6 +352,7 @@ impl Analysis {
             Outcome::Failed(failure) => Group::Failed(failure.clone(), None),
             Outcome::Served(_) | Outcome::Waiting => Group::Waited(wait.obstacle),
         };
+        self.ended.push(wait.clone());
         self.slowest.add(waited, || wait.clone());
         let members = self.groups.entry(group).or_insert_with(|| Members {
             count: 0,
@@ -374,13 +383,23 @@ impl Analysis {
         } else {
             counts.obstacle()
         };
-        let (asked_step, ahead) = (asked.step, asked.ahead);
-        let (asked, ended) = (asked.at, view.pool.now());
-        Wait { waiter, asked, asked_step, ended, ahead, obstacle, counts, outcome }
+        let Asked { at, step, ahead, limit, .. } = asked;
+        let ended = view.pool.now();
+        Wait { waiter, asked: at, asked_step: step, ended, ahead, limit, obstacle, counts, outcome }
+    }
+
+    /// The waits that ended in the last step. A request that was served at once did not wait.
+    pub fn ended(&self) -> &[Wait] {
+        &self.ended
+    }
+
+    /// How many clears there were so far.
+    pub fn clear_count(&self) -> usize {
+        self.clears.all.len()
     }
 
     /// The requests that wait at the end, if that counts.
-    pub(super) fn still_waiting(&self) -> Vec<Wait> {
+    pub fn still_waiting(&self) -> Vec<Wait> {
         if !self.counts_end {
             return Vec::new();
         }
@@ -390,6 +409,7 @@ impl Analysis {
             asked_step: asked.step,
             ended: self.last,
             ahead: asked.ahead,
+            limit: asked.limit,
             obstacle: match asked.own {
                 Some(_) => Obstacle::OwnConnection,
                 None => self.state.obstacle(),

@@ -122,7 +122,7 @@ impl Leaks {
         text
     }
 
-    fn one(&self, it: &Use, clock: &Clock) -> String {
+    pub(super) fn one(&self, it: &Use, clock: &Clock) -> String {
         let holder = it.holder.map_or("an unknown request".to_owned(), |id| id.to_string());
         let (held, name) = (span(it.held(self.end)), format!("c{}", it.connection));
         let since = match it.step {

@@ -10,7 +10,7 @@ mod story;
 mod summary;
 mod wait;
 
-pub use analysis::Analysis;
+pub use analysis::{Analysis, Use};
 pub use failures::Explainer;
 pub use story::Story;
 pub use summary::Findings;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cenote_core::pool::{Action, CheckOutError, Event, Health, Input, Instant, Snapshot, WaiterId};
 
 use super::paragraph;
-use super::wait::{Counts, Obstacle};
+use super::wait::{Counts, Obstacle, limit};
 use crate::replay::clock::Clock;
 use crate::replay::filter::connection_of;
 use crate::replay::holders::Activity;
@@ -321,13 +321,6 @@ impl Story {
         };
         paragraph(text, "in the end     ", &format!("{how}; {ahead} still ahead of it{way}"));
     }
-}
-
-/// How long the request of this step may wait.
-fn limit(view: &View<'_>) -> Option<Duration> {
-    let Input::CheckOutRequested { deadline, .. } = &view.step.input else { return None };
-    let by_option = view.pool.options().wait_queue_timeout.filter(|limit| !limit.is_zero());
-    deadline.map(|deadline| deadline.saturating_since(view.pool.now())).or(by_option)
 }
 
 /// An input that matters to requests that wait.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cenote_core::pool::{Instant, PoolOptions};
 use cenote_core::trace::TraceHeader;
 
-use super::analysis::{Analysis, Group, Members, Requests};
+use super::analysis::{Analysis, Group, Members, Requests, Use};
 use super::clears::Clears;
 use super::leaks::Leaks;
 use super::paragraph;
@@ -162,7 +162,7 @@ impl Findings {
                 span(wait.duration()),
                 self.clock.short(wait.asked),
                 outcome,
-                in_the_way(wait)
+                wait.in_the_way()
             );
             let _ = writeln!(text, "{}", line.trim_end());
         }
@@ -182,6 +182,11 @@ impl Findings {
     /// All about one clear, by number from 1.
     pub fn clear(&self, number: u64) -> Option<String> {
         self.clears.one(number, &self.clock)
+    }
+
+    /// The uses that look like leaks, and a line about each.
+    pub fn leaked(&self) -> impl Iterator<Item = (Use, String)> {
+        self.leaks.leaked().map(|leak| (*leak, self.leaks.one(leak, &self.clock)))
     }
 
     /// How many inputs the pool refused.
@@ -398,20 +403,6 @@ fn title(header: &TraceHeader, clock: &Clock, steps: u64, end: Instant) -> Strin
     let begin = clock.beginning().map(|begin| format!(" from {begin}")).unwrap_or_default();
     let steps = counted(steps, "step", "steps");
     format!("{address}, by {program}: {steps}, {length}{begin}")
-}
-
-/// What a wait ended for.
-fn in_the_way(wait: &Wait) -> String {
-    match &wait.outcome {
-        Outcome::Failed(
-            Failure::Cleared(Some(cause))
-            | Failure::Paused(Some(cause))
-            | Failure::NotEstablished(cause),
-        ) => cause.clone(),
-        Outcome::Failed(_) | Outcome::Served(_) | Outcome::Waiting => {
-            wait.counts.tell_briefly(wait.obstacle)
-        }
-    }
 }
 
 fn failed(failure: &Failure, obstacle: Option<Obstacle>, wait: &Wait) -> String {

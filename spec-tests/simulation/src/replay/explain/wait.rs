@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
-use cenote_core::pool::{CheckOutError, Instant, Snapshot, WaiterId};
+use cenote_core::pool::{CheckOutError, Input, Instant, Snapshot, WaiterId};
 use cenote_core::trace::Cause;
+
+use crate::replay::step_reader::View;
 
 /// A wait that ended, or that went on at the end of the trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +20,8 @@ pub struct Wait {
     pub ended: Instant,
     /// How many requests were in the queue before it when it asked; `None` if that is unknown.
     pub ahead: Option<u64>,
+    /// For how long it may wait, if there is a limit and if that is known.
+    pub limit: Option<Duration>,
     /// What it waited for when the wait ended.
     pub obstacle: Obstacle,
     /// The counts of the pool before the wait ended.
@@ -30,6 +34,20 @@ impl Wait {
     /// How long it waited.
     pub fn duration(&self) -> Duration {
         self.ended.saturating_since(self.asked)
+    }
+
+    /// What stood in the way in the end, in a few words: the cause of a failure, or a limit.
+    pub fn in_the_way(&self) -> String {
+        match &self.outcome {
+            Outcome::Failed(
+                Failure::Cleared(Some(cause))
+                | Failure::Paused(Some(cause))
+                | Failure::NotEstablished(cause),
+            ) => cause.clone(),
+            Outcome::Failed(_) | Outcome::Served(_) | Outcome::Waiting => {
+                self.counts.tell_briefly(self.obstacle)
+            }
+        }
     }
 }
 
@@ -77,7 +95,7 @@ impl Failure {
     }
 
     /// In one or two words.
-    pub(super) const fn word(&self) -> &'static str {
+    pub const fn word(&self) -> &'static str {
         match self {
             Self::TimedOut => "timed out",
             Self::Paused(_) => "pool paused",
@@ -177,4 +195,11 @@ impl Counts {
             Obstacle::Queue => "no limit, only the queue".to_owned(),
         }
     }
+}
+
+/// How long the request of this step may wait.
+pub(super) fn limit(view: &View<'_>) -> Option<Duration> {
+    let Input::CheckOutRequested { deadline, .. } = &view.step.input else { return None };
+    let by_option = view.pool.options().wait_queue_timeout.filter(|limit| !limit.is_zero());
+    deadline.map(|deadline| deadline.saturating_since(view.pool.now())).or(by_option)
 }
