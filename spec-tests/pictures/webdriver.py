@@ -14,7 +14,7 @@ ARGUMENTS = [
     "--hide-scrollbars", "--window-size=1280,800",
 ]
 KEYS = {"left": "\ue012", "right": "\ue014", "up": "\ue013", "down": "\ue015", "escape": "\ue00c",
-        "enter": "\ue007", "home": "\ue011", "end": "\ue010"}
+        "enter": "\ue007", "home": "\ue011", "end": "\ue010", "shift": "\ue008", "control": "\ue009"}
 
 # Whatever proxies the environment names: the driver is here.
 DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -64,8 +64,26 @@ class Browser:
     def prefer(self, scheme):
         """What the visitor's system prefers: light or dark."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
-        parameters = {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}}
-        self.call("POST", "/goog/cdp/execute", parameters)
+        self.devtools("Emulation.setEmulatedMedia", {"features": features})
+
+    def resize(self, width, height):
+        """The size of the page; a width of 0 is that of the window."""
+        parameters = {"width": width, "height": height, "deviceScaleFactor": 0, "mobile": False}
+        self.devtools("Emulation.setDeviceMetricsOverride", parameters)
+
+    def before_pages(self, script):
+        """Runs before the scripts of all pages that are opened from now on; returns an id."""
+        return self.devtools("Page.addScriptToEvaluateOnNewDocument", {"source": script})["identifier"]
+
+    def not_before_pages(self, identifier):
+        self.devtools("Page.removeScriptToEvaluateOnNewDocument", {"identifier": identifier})
+
+    def devtools(self, command, parameters):
+        return self.call("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def frame(self, number):
+        """All that follows is about this frame; `None` is the page."""
+        self.call("POST", "/frame", {"id": number})
 
     def press(self, *keys):
         """Keys, one after another, to whatever has the focus."""
@@ -84,6 +102,40 @@ class Browser:
             {**move, "x": start[0], "y": start[1]}, {"type": "pointerDown", "button": 0},
             {**move, "x": end[0], "y": end[1]}, {"type": "pointerUp", "button": 0}))
 
+    def click(self, x, y):
+        self.drag((x, y), (x, y))
+
+    def drag_with(self, key, start, end):
+        """With a key held down."""
+        value, move, pause = KEYS[key], {"type": "pointerMove", "duration": 0}, {"type": "pause"}
+        keys = [{"type": "keyDown", "value": value}, pause, pause, pause, pause, {"type": "keyUp", "value": value}]
+        self.perform({"type": "key", "id": "keyboard", "actions": keys}, self.mouse(
+            pause, {**move, "x": start[0], "y": start[1]}, {"type": "pointerDown", "button": 0},
+            {**move, "x": end[0], "y": end[1]}, {"type": "pointerUp", "button": 0}, pause))
+
+    def press_with(self, key, other):
+        """Two keys at once, as in Ctrl + V."""
+        down, up = [{"type": kind, "value": KEYS[key]} for kind in ("keyDown", "keyUp")]
+        strokes = [{"type": kind, "value": other} for kind in ("keyDown", "keyUp")]
+        self.perform({"type": "key", "id": "keyboard", "actions": [down, *strokes, up]})
+
+    def tap(self, x, y):
+        self.touch(((x, y), (x, y)))
+
+    def touch(self, *fingers):
+        """Fingers, each of which moves from a place to another at the same time."""
+        sources = []
+        for number, (start, end) in enumerate(fingers):
+            steps = [{"type": "pointerMove", "duration": 0, "x": int(start[0]), "y": int(start[1])},
+                     {"type": "pointerDown", "button": 0}]
+            for part in range(1, 6):
+                x, y = [int(a + (b - a) * part / 5) for a, b in zip(start, end)]
+                steps.append({"type": "pointerMove", "duration": 20, "x": x, "y": y})
+            steps.append({"type": "pointerUp", "button": 0})
+            sources.append({"type": "pointer", "id": f"finger{number}",
+                            "parameters": {"pointerType": "touch"}, "actions": steps})
+        self.perform(*sources)
+
     def wheel(self, x, y, by):
         turn = {"type": "scroll", "x": x, "y": y, "deltaX": 0, "deltaY": by, "duration": 0}
         self.perform({"type": "wheel", "id": "wheel", "actions": [turn]})
@@ -92,8 +144,8 @@ class Browser:
     def mouse(*actions):
         return {"type": "pointer", "id": "mouse", "actions": list(actions)}
 
-    def perform(self, source):
-        self.call("POST", "/actions", {"actions": [source]})
+    def perform(self, *sources):
+        self.call("POST", "/actions", {"actions": sources})
 
     def log(self):
         """What the console said since it was asked last."""

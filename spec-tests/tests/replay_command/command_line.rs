@@ -202,6 +202,7 @@ fn a_trace_is_not_written_over() {
         (&["--perfetto", trace], "the trace and --perfetto"),
         (&["--shrink", "misuse", "--out", trace], "the trace and --out"),
         (&["--html", page, "--perfetto", page], "--html and --perfetto"),
+        (&["--html", page, "--beside", page], "--beside and --html"),
     ] {
         let (status, error) = bad(&[&["replay", trace], arguments].concat());
         assert_eq!(status, 2, "{error}");

@@ -22,6 +22,10 @@ fn perfetto_gets_what_the_trace_event_format_asks_for() {
         seen.take(event);
     }
     seen.check();
+    let packed = folder.path("a.json.gz");
+    good(&["replay", text(&trace), "--perfetto", text(&packed)]);
+    let packed = std::fs::read(&packed).expect("a file");
+    assert!(packed.starts_with(&[0x1f, 0x8b]) && packed.len() < json.len() / 4, "by gzip");
 }
 
 #[derive(Default)]

@@ -98,7 +98,10 @@ pub struct Arguments {
         help_heading = INSTEAD
     )]
     pub(super) html: Option<PathBuf>,
-    /// Write JSON for ui.perfetto.dev and chrome://tracing
+    /// With --html: draw this trace beside the first, with the same times since the start in view
+    #[arg(long, value_name = "OTHER", requires = "html", help_heading = INSTEAD)]
+    pub(super) beside: Option<PathBuf>,
+    /// Write JSON for ui.perfetto.dev and chrome://tracing; packed if the name ends in .gz
     #[arg(
         long,
         value_name = "FILE",
@@ -166,6 +169,7 @@ Examples:
   cenote replay incident.bson --explain --waiter 17
   cenote replay incident.bson --slowest 20 --leaks --clears
   cenote replay incident.bson --html page.html   a picture
+  cenote replay before.bson --beside after.bson --html both.html
   cenote replay incident.bson --until 'waiting>100' --waiter 17
   cenote replay incident.bson --shrink event=ConnectionCheckOutFailed --out small.bson
   cenote replay incident.bson --json --events | cenote check -
@@ -216,6 +220,7 @@ impl Arguments {
     pub(super) fn check_files(&self) -> Result<(), SameFile> {
         expect_different(&[
             ("the trace", Some(&self.trace)),
+            ("--beside", self.beside.as_deref()),
             ("--html", self.html.as_deref()),
             ("--perfetto", self.perfetto.as_deref()),
             ("--out", self.out.as_deref()),

@@ -1,20 +1,74 @@
 //! Draws traces.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::print::holds;
 use super::{Arguments, Unplayable, ended_early, open, part};
 use crate::command::output::shown;
-use cenote_simulation::replay::picture::{self, Collector};
+use cenote_core::trace::TraceHeader;
+use cenote_simulation::replay::clock::{Clock, UtcOffset};
+use cenote_simulation::replay::picture::{self, Collector, Picture, Trouble};
 use cenote_simulation::replay::step_reader::StepReader;
 
 /// Draws the trace, and prints the path of the result.
 pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, Unplayable> {
-    let path = &arguments.trace;
-    let unplayable = |source| Unplayable::Trace { path: path.clone(), source };
+    let (drawn, mut good) = read(arguments, &arguments.trace)?;
+    let other = match &arguments.beside {
+        Some(path) => {
+            let (other, is_good) = read(arguments, path)?;
+            good &= is_good;
+            Some(other)
+        }
+        None => None,
+    };
+    let steps = drawn.picture.steps;
+    if let Some(path) = &arguments.html {
+        match &other {
+            Some(other) => {
+                create(path, |file| picture::beside([drawn.named(), other.named()], file))?;
+                let beside = other.picture.steps;
+                writeln!(out, "{steps} steps beside {beside} drawn in {}", shown(path))?;
+            }
+            None => {
+                create(path, |file| picture::html(&drawn.picture, &drawn.header, file))?;
+                writeln!(out, "{steps} steps drawn in {}", shown(path))?;
+            }
+        }
+    }
+    if let Some(path) = &arguments.perfetto {
+        let is_packed = path.extension().is_some_and(|extension| extension == "gz");
+        create(path, |file| {
+            let Drawn { picture, header, .. } = &drawn;
+            if is_packed {
+                picture::packed_perfetto(picture, header, file)
+            } else {
+                picture::perfetto(picture, header, file)
+            }
+        })?;
+        writeln!(out, "{steps} steps for https://ui.perfetto.dev in {}", shown(path))?;
+    }
+    Ok(good)
+}
+
+/// A trace that was read.
+struct Drawn {
+    path: PathBuf,
+    picture: Picture,
+    header: TraceHeader,
+}
+
+impl Drawn {
+    fn named(&self) -> (String, &Picture, &TraceHeader) {
+        (shown(&self.path), &self.picture, &self.header)
+    }
+}
+
+/// Reads a trace as far as the arguments say; returns also whether it is as it should be.
+fn read(arguments: &Arguments, path: &Path) -> Result<(Drawn, bool), Unplayable> {
+    let unplayable = |source| Unplayable::Trace { path: path.to_owned(), source };
     let mut watch = StepReader::new(open(path)?).map_err(unplayable)?;
     let part = part(arguments, watch.header())?;
     let mut collector = Collector::new(watch.pool());
@@ -30,17 +84,13 @@ pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, 
         }
         Err(error) => ended_early(arguments, path, error)?,
     };
-    let (picture, header) = (collector.finish(), watch.header());
-    let steps = picture.steps;
-    if let Some(path) = &arguments.html {
-        create(path, |file| picture::html(&picture, header, file))?;
-        writeln!(out, "{steps} steps drawn in {}", shown(path))?;
-    }
-    if let Some(path) = &arguments.perfetto {
-        create(path, |file| picture::perfetto(&picture, header, file))?;
-        writeln!(out, "{steps} steps for https://ui.perfetto.dev in {}", shown(path))?;
-    }
-    Ok(good)
+    let picture = finish(collector, &watch, arguments.utc_offset);
+    Ok((Drawn { path: path.to_owned(), picture, header: watch.header().clone() }, good))
+}
+
+fn finish<R: Read>(collector: Collector, watch: &StepReader<R>, offset: UtcOffset) -> Picture {
+    let header = watch.header();
+    collector.finish(header, watch.pool().options(), Clock::new(header, offset))
 }
 
 /// Draws a complete trace as a page, and returns the number of steps.
@@ -48,7 +98,11 @@ pub(super) fn draw(arguments: &Arguments, out: &mut impl Write) -> Result<bool, 
 /// # Errors
 ///
 /// If a file cannot be read or written, or the replay differs from the trace.
-pub(in crate::command) fn page(trace: &Path, html: &Path) -> Result<u64, Unplayable> {
+pub(in crate::command) fn page(
+    trace: &Path,
+    html: &Path,
+    troubles: Vec<Trouble>,
+) -> Result<u64, Unplayable> {
     let unplayable = |source| Unplayable::Trace { path: trace.to_owned(), source };
     let mut watch = StepReader::new(open(trace)?).map_err(unplayable)?;
     let mut collector = Collector::new(watch.pool());
@@ -57,8 +111,9 @@ pub(in crate::command) fn page(trace: &Path, html: &Path) -> Result<u64, Unplaya
         ControlFlow::Continue(())
     });
     each.map_err(unplayable)?;
-    let (picture, header) = (collector.finish(), watch.header());
-    create(html, |file| picture::html(&picture, header, file))?;
+    let mut picture = finish(collector, &watch, UtcOffset::default());
+    picture.troubles = troubles;
+    create(html, |file| picture::html(&picture, watch.header(), file))?;
     Ok(picture.steps)
 }
 

@@ -125,7 +125,7 @@ pub(super) async fn play<C: Client>(plan: &Plan) -> Result<Summary, Trouble> {
     let address = server.address.clone();
     let embedded = server.endpoint.is_some();
     drop((server, progress));
-    let recorded = record.map(Record::finish).transpose()?;
+    let recorded = record.map(|record| record.finish(&timeline)).transpose()?;
     let report = checker.report().map_err(told)?;
     let growth = meter.end(memory, PATIENCE).await?;
     Ok(Summary::new(Told {

@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::Trouble;
 use super::arguments::Plan;
+use super::timeline::Timeline;
 use crate::command::replay::{Unplayable, page};
 
 /// Where a run is recorded.
@@ -51,11 +52,11 @@ impl Record {
     }
 
     /// Draws the trace, once it is whole.
-    pub(super) fn finish(self) -> Result<Recorded, Trouble> {
+    pub(super) fn finish(self, timeline: &Timeline) -> Result<Recorded, Trouble> {
         let Self { trace, page: drawn, folder } = self;
         let (html, steps) = match drawn {
             Some(drawn) => {
-                let steps = page(&trace, &drawn.path)?;
+                let steps = page(&trace, &drawn.path, timeline.troubles())?;
                 (Some(drawn.done()), Some(steps))
             }
             None => (None, None),

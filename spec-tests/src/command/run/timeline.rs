@@ -1,8 +1,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use cenote_simulation::replay::picture::Trouble;
+use cenote_simulation::replay::text::counted;
 use serde::{Serialize, Serializer};
+
+use super::text;
 
 /// One trouble, and what the application and the pool noticed of it. Times are since the trouble
 /// began, but for `at`; what did not happen has none.
@@ -43,6 +47,8 @@ pub(super) struct Incident {
 /// All troubles of a run; what happens belongs to the one that began last.
 pub(super) struct Timeline {
     began: Instant,
+    /// The same moment on the wall clock.
+    began_at: SystemTime,
     incidents: Mutex<Vec<Incident>>,
     /// Whether the first operation that goes well is waited for: all others need no lock.
     is_waiting: AtomicBool,
@@ -51,7 +57,7 @@ pub(super) struct Timeline {
 impl Timeline {
     pub(super) fn new() -> Self {
         let (incidents, is_waiting) = (Mutex::default(), AtomicBool::new(false));
-        Self { began: Instant::now(), incidents, is_waiting }
+        Self { began: Instant::now(), began_at: SystemTime::now(), incidents, is_waiting }
     }
 
     /// Since the start of the run.
@@ -124,6 +130,19 @@ impl Timeline {
         self.lock().clone()
     }
 
+    /// The troubles for a picture.
+    pub(super) fn troubles(&self) -> Vec<Trouble> {
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let began = self.began_at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let trouble = |incident: Incident| Trouble {
+            at: milliseconds(began + incident.at),
+            lasted: milliseconds(incident.lasted.unwrap_or_default()),
+            text: incident.consequences(),
+            name: incident.trouble.to_owned(),
+        };
+        self.incidents().into_iter().map(trouble).collect()
+    }
+
     fn note(&self, what: impl FnOnce(&mut Incident, Duration)) {
         let mut incidents = self.lock();
         if let Some(incident) = incidents.last_mut() {
@@ -139,6 +158,21 @@ impl Timeline {
 }
 
 impl Incident {
+    /// In words.
+    fn consequences(&self) -> String {
+        let good = match self.good_again {
+            Some(time) => format!("an operation succeeded again after {}", text::time(time)),
+            None if self.failed == 0 => "no operation failed".to_owned(),
+            None => "no operation succeeded again".to_owned(),
+        };
+        format!(
+            "hit {}; {} closed with an error, {} failed; {good}",
+            counted(self.hits, "connection or reply", "connections or replies"),
+            counted(self.closed, "connection", "connections"),
+            counted(self.failed, "operation", "operations")
+        )
+    }
+
     /// Whether all that was lost is there again.
     pub(super) fn is_over(&self) -> bool {
         self.lasted.is_some()

@@ -3,169 +3,39 @@
 use std::collections::BTreeMap;
 
 use cenote_core::pool::{
-    Action, CheckOutError, ConnectionState, Input, Instant, PoolState, Snapshot, WaiterId,
+    Action, CloseReason, ConnectionState, Event, Health, Input, PoolOptions, PoolState, Snapshot,
 };
-use cenote_core::trace::{Cause, Traced};
+use cenote_core::trace::{Cause, TraceHeader, Traced};
 
+use super::model::{Life, Limits, Mark, MarkKind, Picture, Point, Use, UseKind, Wait};
 use super::rows;
+use super::texts::Texts;
+use crate::replay::clock::Clock;
+use crate::replay::explain::{self, Analysis, Failure, Findings, Outcome};
+use crate::replay::holders::Activity;
 use crate::replay::step_reader::View;
-use crate::replay::text;
-
-/// Everything that is drawn. Times are nanoseconds since the origin.
-#[derive(Clone, Debug, Default)]
-pub struct Picture {
-    /// The beginning of the trace.
-    pub start: u64,
-    /// The end of the trace.
-    pub end: u64,
-    /// The number of steps.
-    pub steps: u64,
-    /// The lifetime of each connection, in the order of their ends.
-    pub lives: Vec<Life>,
-    /// Establishments and uses of connections, in the order of their ends.
-    pub uses: Vec<Use>,
-    /// Requests that waited or failed, in the order of their ends.
-    pub waits: Vec<Wait>,
-    /// The counts, whenever they change.
-    pub points: Vec<Point>,
-    /// The limits, whenever they change.
-    pub limits: Vec<Limits>,
-    /// The marks.
-    pub marks: Vec<Mark>,
-    /// The texts of marks, by index.
-    pub texts: Vec<String>,
-}
-
-/// The lifetime of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Life {
-    /// Its lane.
-    pub slot: u32,
-    /// Its number.
-    pub number: u64,
-    /// The start.
-    pub start: u64,
-    /// The end.
-    pub end: u64,
-}
-
-/// An establishment or a use of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Use {
-    /// Its lane.
-    pub slot: u32,
-    /// Its number.
-    pub number: u64,
-    /// The kind.
-    pub kind: UseKind,
-    /// The request that holds it; 0 if unknown.
-    pub holder: u64,
-    /// The start.
-    pub start: u64,
-    /// The end.
-    pub end: u64,
-}
-
-/// The activity of a connection that is not available.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UseKind {
-    /// It is being established.
-    Pending,
-    /// It is checked out.
-    InUse,
-    /// A late reply is read.
-    Draining,
-}
-
-/// A request from its arrival to its outcome.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wait {
-    /// Its row: waits in a row do not overlap.
-    pub row: u32,
-    /// The request.
-    pub id: u64,
-    /// The connection that was delivered; 0 if it failed.
-    pub connection: u64,
-    /// The outcome: 0 served, 1 timed out, 2 cleared or paused, 3 not established, 4 closed, 5
-    /// cancelled, 6 still waiting at the end.
-    pub outcome: u8,
-    /// The start.
-    pub start: u64,
-    /// The end.
-    pub end: u64,
-}
-
-/// The counts from a time on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Point {
-    /// The start.
-    pub at: u64,
-    /// Pending, available and in use together.
-    pub total: u32,
-    /// Checked out.
-    pub in_use: u32,
-    /// Being established.
-    pub pending: u32,
-    /// In the wait queue.
-    pub waiting: u32,
-}
-
-/// The limits from a time on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The start.
-    pub at: u64,
-    /// `maxPoolSize`; 0 is without limit.
-    pub max: u32,
-    /// `minPoolSize`.
-    pub min: u32,
-    /// `maxConnecting`.
-    pub connecting: u32,
-}
-
-/// A marked event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// The time.
-    pub at: u64,
-    /// The kind.
-    pub kind: MarkKind,
-    /// The step.
-    pub step: u64,
-    /// The index of its text.
-    pub text: u32,
-}
-
-/// The marks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MarkKind {
-    /// The pool became ready.
-    Ready,
-    /// The pool, or a service, was cleared.
-    Clear,
-    /// The pool was closed.
-    Close,
-    /// A check-out failed.
-    CheckOutFailed,
-    /// An establishment failed.
-    EstablishFailed,
-    /// Other options, a fork, a gap in the recording, or a refused input.
-    Other,
-}
+use crate::replay::text::{self, counted, span};
 
 /// Gathers a [`Picture`].
 #[derive(Debug)]
 pub struct Collector {
     picture: Picture,
+    analysis: Analysis,
     open: BTreeMap<u64, Open>,
-    asked: BTreeMap<u64, u64>,
-    texts: BTreeMap<String, u32>,
+    texts: Texts,
+    /// The last mark of each time that the pool became ready, and how often it was marked ready again.
+    ready: Vec<(usize, u64)>,
+    /// Why connections of an older generation are stale.
+    stale: String,
 }
 
+/// A connection, and what it does.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     slot: u32,
     start: u64,
+    why: u32,
+    note: u32,
     activity: Option<(UseKind, u64, u64)>,
 }
 
@@ -175,9 +45,11 @@ impl Collector {
         let start = pool.now().as_nanos();
         let mut collector = Self {
             picture: Picture { start, end: start, ..Picture::default() },
+            analysis: Analysis::new(SLOWEST),
             open: BTreeMap::new(),
-            asked: BTreeMap::new(),
-            texts: BTreeMap::new(),
+            texts: Texts::default(),
+            ready: Vec::new(),
+            stale: "the pool was cleared before the trace begins".to_owned(),
         };
         collector.take_over(pool);
         collector
@@ -186,69 +58,161 @@ impl Collector {
     /// Adds a step.
     pub fn add(&mut self, view: &View<'_>) {
         let now = view.pool.now().as_nanos();
+        let lost = view.step.lost_before;
+        let is_new = lost.is_some() || matches!(view.step.input, Input::ResetAfterFork);
+        if is_new {
+            let waiting = self.analysis.still_waiting();
+            self.abandon(&waiting);
+        }
         (self.picture.end, self.picture.steps) = (now, view.step.number);
-        if let Some(lost) = view.step.lost_before {
-            self.abandon();
+        let clears = self.analysis.clear_count();
+        self.analysis.add(view, true);
+        if is_new {
             self.take_over(view.pool);
-            self.mark(view, MarkKind::Other, format!("{lost} inputs were not recorded"));
-            return;
+            let told = lost
+                .map(|lost| format!("{} not recorded", counted(lost, "input was", "inputs were")));
+            let told = told.unwrap_or_else(|| text::input(&view.step.input));
+            return self.mark(view, MarkKind::Other, 0, &told);
         }
         if view.step.refused {
             let told = format!("refused: {}", text::input(&view.step.input));
-            return self.mark(view, MarkKind::Other, told);
+            return self.mark(view, MarkKind::Other, 0, &told);
         }
+        self.reasons(view);
         self.input(view, now);
         for action in view.actions {
             self.action(view, action, now);
         }
-        if matches!(view.step.input, Input::ResetAfterFork) {
-            self.abandon();
-            self.take_over(view.pool);
+        self.waits(view);
+        let cleared = self.analysis.clear_count();
+        if cleared > clears {
+            let told = text::input(&view.step.input);
+            self.mark(view, MarkKind::Clear, cleared as u64, &told);
         }
         self.counts(&view.pool.snapshot(), now);
     }
 
     /// Ends everything that is still open.
-    pub fn finish(mut self) -> Picture {
-        self.abandon();
-        rows::assign(&mut self.picture.waits);
-        self.picture.texts = vec![String::new(); self.texts.len()];
-        for (text, place) in self.texts {
-            self.picture.texts[place as usize] = text;
+    pub fn finish(mut self, header: &TraceHeader, options: &PoolOptions, clock: Clock) -> Picture {
+        let waiting = self.analysis.still_waiting();
+        self.abandon(&waiting);
+        let findings = Findings::new(self.analysis, header, clock, options, None);
+        for (leak, line) in findings.leaked() {
+            let (number, start) = (leak.connection, leak.since.as_nanos());
+            let is_it = |usage: &&mut Use| usage.number == number && usage.start == start;
+            let text = self.texts.index(&format!("looks leaked: {}", line.trim()), LEAKED);
+            if let Some(usage) = self.picture.uses.iter_mut().rev().find(is_it) {
+                usage.note = text;
+            }
+            let at = start.max(self.picture.start);
+            let mark = Mark { at, kind: MarkKind::Leak, step: leak.step, text, about: number };
+            self.picture.marks.push(mark);
         }
+        for (mark, again) in self.ready {
+            if again > 0 {
+                let again = counted(again, "time", "times");
+                let told = format!("Ready, and {again} more while the pool was ready");
+                self.picture.marks[mark].text = self.texts.index(&told, "Ready, repeatedly");
+            }
+        }
+        self.picture.marks.sort_by_key(|mark| (mark.at, mark.step));
+        rows::assign(&mut self.picture.waits);
+        let clears =
+            (1..=findings.clear_count().min(CLEARS_MAX) as u64).map(|it| findings.clear(it));
+        self.picture.clears = clears.map(Option::unwrap_or_default).collect();
+        self.picture.summary = findings.summary();
+        self.picture.utc_offset = clock.utc_offset().minutes();
+        self.texts.index("", "");
+        self.picture.texts = self.texts.into_list();
         self.picture
+    }
+
+    /// Why connections are closed in this step.
+    fn reasons(&mut self, view: &View<'_>) {
+        if let Input::Clear { cause, .. } = &view.step.input {
+            self.stale = format!("the pool was cleared ({cause})");
+        } else if matches!(view.step.input, Input::RetireConnections) {
+            "all older connections were retired".clone_into(&mut self.stale);
+        }
+        for action in view.actions {
+            let Action::EmitEvent(Event::ConnectionClosed { connection_id, reason, error }) =
+                action
+            else {
+                continue;
+            };
+            let why = self.reason(view, *connection_id, *reason, error.as_ref());
+            let why = self.texts.index(&why, reason.as_str());
+            if let Some(open) = self.open.get_mut(connection_id) {
+                open.why = why;
+            }
+        }
+    }
+
+    fn reason(
+        &self,
+        view: &View<'_>,
+        number: u64,
+        reason: CloseReason,
+        error: Option<&Cause>,
+    ) -> String {
+        match (reason, error) {
+            (CloseReason::Error, Some(error)) => format!("error: {error}"),
+            (CloseReason::Stale, _) => format!("stale: {}", self.stale),
+            (CloseReason::PoolClosed, _) => "the pool was closed".to_owned(),
+            (CloseReason::Idle, _) => {
+                let limit = view.pool.options().max_idle_time.filter(|limit| !limit.is_zero());
+                let idle = view.holders.connections.get(&number);
+                let idle = idle.filter(|connection| connection.activity == Activity::Idle);
+                let idle = idle.map(|idle| view.pool.now().saturating_since(idle.since));
+                match limit.zip(idle).filter(|(limit, idle)| idle >= limit) {
+                    Some((limit, _)) => format!("idle for maxIdleTimeMS, {}", span(limit)),
+                    None => "idle: older than the maximum lifetime, or surplus".to_owned(),
+                }
+            }
+            (reason, _) => reason.as_str().to_owned(),
+        }
     }
 
     fn input(&mut self, view: &View<'_>, now: u64) {
         let input = &view.step.input;
+        let told = || text::input(input);
         match input {
-            Input::CheckOutRequested { id, .. } => {
-                self.asked.insert(id.0, now);
+            Input::CheckedIn { id, health, .. } => {
+                if let Health::Errored(_) = health {
+                    self.note(id.number(), &told(), "CheckedIn errored");
+                    self.mark(view, MarkKind::Lost, id.number(), &told());
+                } else if let Health::PendingResponse { .. } = health {
+                    self.note(id.number(), &told(), "CheckedIn pending a response");
+                }
+                self.rest(id.number(), now);
             }
-            Input::CheckedIn { id, .. }
-            | Input::DrainSucceeded { id, .. }
-            | Input::EstablishSucceeded { id, .. } => {
+            Input::DrainSucceeded { id, .. } | Input::EstablishSucceeded { id, .. } => {
                 self.rest(id.number(), now);
             }
             Input::EstablishFailed { id, .. } => {
                 self.close(id.number(), now);
-                self.mark(view, MarkKind::EstablishFailed, text::input(input));
+                self.mark(view, MarkKind::EstablishFailed, id.number(), &told());
             }
             Input::DrainFailed { id, .. } => {
                 self.close(id.number(), now);
-                self.mark(view, MarkKind::Other, text::input(input));
+                self.mark(view, MarkKind::Lost, id.number(), &told());
             }
-            Input::Clear { .. } => self.mark(view, MarkKind::Clear, text::input(input)),
-            Input::Ready => self.mark(view, MarkKind::Ready, text::input(input)),
-            Input::Close => self.mark(view, MarkKind::Close, text::input(input)),
-            Input::ResetAfterFork | Input::RetireConnections | Input::SetOptions { .. } => {
-                self.mark(view, MarkKind::Other, text::input(input));
+            Input::IdleClosedByPeer { id, .. } => {
+                self.mark(view, MarkKind::Lost, id.number(), &told());
             }
-            Input::CheckOutCancelled { .. }
+            Input::Ready => self.ready(view),
+            Input::Close => self.mark(view, MarkKind::Close, 0, &told()),
+            Input::RetireConnections | Input::SetOptions { .. } => {
+                self.mark(view, MarkKind::Other, 0, &told());
+            }
+            // A clear is marked if it had an effect.
+            Input::Clear { .. }
+            | Input::CheckOutRequested { .. }
+            | Input::CheckOutCancelled { .. }
             | Input::Repurposed { .. }
             | Input::Handshaken { .. }
-            | Input::IdleClosedByPeer { .. }
             | Input::DrainProgress { .. }
+            | Input::ResetAfterFork
             | Input::Timer => {}
         }
     }
@@ -257,7 +221,7 @@ impl Collector {
         match action {
             Action::StartEstablish { id, .. } => {
                 let activity = Some((UseKind::Pending, 0, now));
-                let open = Open { slot: id.slot(), start: now, activity };
+                let open = Open { slot: id.slot(), start: now, why: 0, note: 0, activity };
                 self.open.insert(id.number(), open);
             }
             Action::Deliver { waiter, outcome: Ok((id, ())) } => {
@@ -265,12 +229,6 @@ impl Collector {
                 if let Some(open) = self.open.get_mut(&id.number()) {
                     open.activity = Some((UseKind::InUse, waiter.0, now));
                 }
-                self.answered(*waiter, id.number(), 0, now);
-            }
-            Action::Deliver { waiter, outcome: Err(error) } => {
-                self.answered(*waiter, 0, outcome_of(error), now);
-                let failure = text::failure(error);
-                self.mark(view, MarkKind::CheckOutFailed, format!("check-out failed: {failure}"));
             }
             Action::CloseSocket { id, .. }
             | Action::AbortEstablish { id }
@@ -280,45 +238,92 @@ impl Collector {
                     open.activity = Some((UseKind::Draining, 0, now));
                 }
             }
-            Action::Interrupt { .. }
-            | Action::ReportLeak { .. }
+            Action::Interrupt { id } => {
+                self.note(id.number(), &format!("interrupted: {}", self.stale), "interrupted");
+            }
+            Action::ReportLeak { held, id } => {
+                let told = format!("reported: held for {}", span(*held));
+                self.note(id.number(), &told, "reported");
+                self.mark(view, MarkKind::Leak, id.number(), &told);
+            }
+            Action::Deliver { outcome: Err(_), .. }
             | Action::ReportUnanswered { .. }
             | Action::EmitEvent(_) => {}
         }
     }
 
+    /// The requests that ended in this step. Those that were served at once are not drawn, because nothing
+    /// would be visible.
+    fn waits(&mut self, view: &View<'_>) {
+        for index in 0..self.analysis.ended().len() {
+            let wait = self.analysis.ended()[index].clone();
+            if let Outcome::Failed(failure) = &wait.outcome {
+                let (word, way) = (failure.word(), wait.in_the_way());
+                let told = format!("check-out failed: {word} ({way})");
+                let brief = format!("check-out failed: {word}");
+                self.mark_brief(view, MarkKind::CheckOutFailed, wait.waiter.0, (&told, &brief));
+            }
+            self.wait(&wait);
+        }
+    }
+
+    fn wait(&mut self, wait: &explain::Wait) {
+        let way = wait.in_the_way();
+        let brief = way.split(':').next().unwrap_or_default();
+        let (outcome, connection) = match &wait.outcome {
+            Outcome::Served(number) => (0, *number),
+            Outcome::Failed(failure) => (outcome_of(failure), 0),
+            Outcome::Waiting => (STILL_WAITING, 0),
+        };
+        self.picture.waits.push(Wait {
+            row: 0,
+            id: wait.waiter.0,
+            connection,
+            outcome,
+            start: wait.asked.as_nanos(),
+            end: wait.ended.as_nanos(),
+            limit: wait.limit.map_or(0, |limit| u64::try_from(limit.as_nanos()).unwrap_or(0)),
+            ahead: wait.ahead.map(|ahead| u32::try_from(ahead).unwrap_or(u32::MAX)),
+            why: self.texts.index(&way, brief),
+        });
+    }
+
+    /// Says how the use of a connection goes or ends.
+    fn note(&mut self, number: u64, told: &str, brief: &str) {
+        let Some(open) = self.open.get_mut(&number) else { return };
+        let earlier = self.texts.get(open.note);
+        let all = if earlier.is_empty() { told.to_owned() } else { format!("{earlier}; {told}") };
+        open.note = self.texts.index(&all, brief);
+    }
+
     /// Ends the activity of a connection.
     fn rest(&mut self, number: u64, now: u64) {
         let Some(open) = self.open.get_mut(&number) else { return };
-        let slot = open.slot;
+        let (slot, note) = (open.slot, std::mem::take(&mut open.note));
         if let Some((kind, holder, start)) = open.activity.take() {
-            self.picture.uses.push(Use { slot, number, kind, holder, start, end: now });
+            self.picture.uses.push(Use { slot, number, kind, holder, start, end: now, note });
         }
     }
 
     fn close(&mut self, number: u64, now: u64) {
         self.rest(number, now);
-        if let Some(Open { slot, start, .. }) = self.open.remove(&number) {
-            self.picture.lives.push(Life { slot, number, start, end: now });
-        }
-    }
-
-    /// Requests that are served at once are not drawn, because nothing would be visible.
-    fn answered(&mut self, waiter: WaiterId, connection: u64, outcome: u8, now: u64) {
-        let Some(start) = self.asked.remove(&waiter.0) else { return };
-        if start != now || outcome != 0 {
-            let wait = Wait { row: 0, id: waiter.0, connection, outcome, start, end: now };
-            self.picture.waits.push(wait);
+        if let Some(Open { slot, start, why, .. }) = self.open.remove(&number) {
+            self.picture.lives.push(Life { slot, number, start, end: now, why });
         }
     }
 
     /// Everything that is open ends here.
-    fn abandon(&mut self) {
+    fn abandon(&mut self, waiting: &[explain::Wait]) {
         let now = self.picture.end;
         let open: Vec<u64> = self.open.keys().copied().collect();
-        open.into_iter().for_each(|number| self.close(number, now));
-        let asked: Vec<u64> = self.asked.keys().copied().collect();
-        asked.into_iter().for_each(|id| self.answered(WaiterId(id), 0, STILL_WAITING, now));
+        for number in open {
+            let is_used = matches!(self.open[&number].activity, Some((UseKind::InUse, ..)));
+            if is_used {
+                self.note(number, HELD, HELD);
+            }
+            self.close(number, now);
+        }
+        waiting.iter().for_each(|wait| self.wait(wait));
     }
 
     /// Adds the state of a pool.
@@ -332,11 +337,8 @@ impl Collector {
                 ConnectionState::InUse { .. } => Some((UseKind::InUse, 0, since)),
             };
             let (slot, start) = (connection.id.slot(), connection.created.as_nanos());
-            self.open.insert(connection.id.number(), Open { slot, start, activity });
-        }
-        let waiters: Vec<_> = pool.waiters().map(|waiter| (waiter.id.0, waiter.started)).collect();
-        for (id, started) in waiters {
-            self.asked.insert(id, Instant::as_nanos(started));
+            let open = Open { slot, start, why: 0, note: 0, activity };
+            self.open.insert(connection.id.number(), open);
         }
         self.counts(&pool.snapshot(), pool.now().as_nanos());
     }
@@ -361,25 +363,52 @@ impl Collector {
         }
     }
 
-    fn mark(&mut self, view: &View<'_>, kind: MarkKind, text: String) {
-        let text = if self.texts.len() < TEXTS_MAX { text } else { "…".to_owned() };
-        let next = self.texts.len() as u32;
-        let text = *self.texts.entry(text).or_insert(next);
+    /// Many clients mark a pool ready after each check of the server: what changes nothing is only counted.
+    fn ready(&mut self, view: &View<'_>) {
+        let is_change = |action: &Action<Traced>| {
+            matches!(action, Action::EmitEvent(Event::ConnectionPoolReady))
+        };
+        match self.ready.last_mut() {
+            Some((_, again)) if !view.actions.iter().any(is_change) => *again += 1,
+            Some(_) | None => {
+                self.ready.push((self.picture.marks.len(), 0));
+                self.mark(view, MarkKind::Ready, 0, "Ready");
+            }
+        }
+    }
+
+    fn mark(&mut self, view: &View<'_>, kind: MarkKind, about: u64, text: &str) {
+        let brief = view.step.input.name();
+        self.mark_brief(view, kind, about, (text, brief));
+    }
+
+    fn mark_brief(
+        &mut self,
+        view: &View<'_>,
+        kind: MarkKind,
+        about: u64,
+        (text, brief): (&str, &str),
+    ) {
+        let text = self.texts.index(text, brief);
         let (at, step) = (view.pool.now().as_nanos(), view.step.number);
-        self.picture.marks.push(Mark { at, kind, step, text });
+        self.picture.marks.push(Mark { at, kind, step, text, about });
     }
 }
 
-fn outcome_of(error: &CheckOutError<Cause>) -> u8 {
-    match error {
-        CheckOutError::WaitQueueTimeout { .. } => 1,
-        CheckOutError::PoolCleared { .. } => 2,
-        CheckOutError::EstablishFailed { .. } => 3,
-        CheckOutError::PoolClosed => 4,
-        CheckOutError::Cancelled => 5,
+const fn outcome_of(failure: &Failure) -> u8 {
+    match failure {
+        Failure::TimedOut => 1,
+        Failure::Paused(_) | Failure::Cleared(_) => 2,
+        Failure::NotEstablished(_) => 3,
+        Failure::Closed => 4,
+        Failure::Cancelled => 5,
     }
 }
 
 const STILL_WAITING: u8 = 6;
-/// The maximum number of different texts.
-const TEXTS_MAX: usize = 2_000;
+const HELD: &str = "not checked in by the end of the trace";
+const LEAKED: &str = "looks leaked";
+/// How many of the longest waits the summary lists.
+const SLOWEST: usize = 5;
+/// How many clears are described.
+const CLEARS_MAX: usize = 500;

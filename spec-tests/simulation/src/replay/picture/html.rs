@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use cenote_core::trace::TraceHeader;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::collect::{MarkKind, Picture, UseKind};
+use super::model::{MarkKind, Picture, Trouble, UseKind};
 
 /// Writes the page.
 ///
@@ -28,11 +28,14 @@ pub fn html(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io
         "start": picture.start,
         "end": picture.end,
         "tick": tick,
+        "utcOffset": picture.utc_offset,
+        "summary": picture.summary,
+        "clears": picture.clears,
+        "troubles": troubles(picture, header),
         "texts": picture.texts,
         "columns": columns,
     });
-    // In a script, `</script` ends the script, and `<!--<script` keeps it from ending.
-    let about = about.to_string().replace('<', "\\u003c");
+    let about = in_script(&about);
     for part in PAGE.split("%%") {
         match part {
             "ABOUT" => out.write_all(about.as_bytes())?,
@@ -45,13 +48,41 @@ pub fn html(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io
     Ok(())
 }
 
+/// JSON as the text of a script: there, `</script` ends the script, and `<!--<script` keeps it from
+/// ending.
+pub(super) fn in_script(value: &Value) -> String {
+    value.to_string().replace('<', "\\u003c")
+}
+
+/// Troubles with their times in seconds since the origin. Without wall-clock time, they have no place.
+fn troubles(picture: &Picture, header: &TraceHeader) -> Vec<Value> {
+    let one = |trouble: &Trouble| {
+        let at = (trouble.at as f64 - header.origin as f64) / 1e3;
+        let lasted = trouble.lasted as f64 / 1e3;
+        json!({ "name": trouble.name, "at": at, "lasted": lasted, "text": trouble.text })
+    };
+    let known = picture.troubles.iter().filter(|_| header.origin != 0);
+    known.map(one).collect()
+}
+
 /// The body of one function, in parts.
-const SCRIPT: [&str; 5] = [
+const SCRIPT: [&str; 16] = [
     include_str!("page/data.js"),
+    include_str!("page/statistics.js"),
+    include_str!("page/clock.js"),
+    include_str!("page/view.js"),
+    include_str!("page/shapes.js"),
+    include_str!("page/charts.js"),
+    include_str!("page/lanes.js"),
     include_str!("page/paint.js"),
     include_str!("page/words.js"),
-    include_str!("page/move.js"),
-    include_str!("page/hands.js"),
+    include_str!("page/panel.js"),
+    include_str!("page/overview.js"),
+    include_str!("page/find.js"),
+    include_str!("page/link.js"),
+    include_str!("page/pointer.js"),
+    include_str!("page/keys.js"),
+    include_str!("page/begin.js"),
 ];
 
 const PAGE: &str = include_str!("page/page.html");
@@ -83,6 +114,7 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     columns.numbers("lifeLength", lives.iter().map(|life| time(life.end) - time(life.start)))?;
     columns.numbers("lifeSlot", lives.iter().map(|life| life.slot))?;
     columns.numbers("lifeNumber", lives.iter().map(|life| life.number as u32))?;
+    columns.numbers("lifeWhy", lives.iter().map(|life| life.why))?;
 
     let uses = &picture.uses;
     columns.differences("useEnd", uses.iter().map(|usage| time(usage.end)))?;
@@ -96,6 +128,9 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
         UseKind::Draining => 2,
     };
     columns.numbers("useKind", uses.iter().map(|usage| kind(usage.kind)))?;
+    let noted = || uses.iter().enumerate().filter(|(_, usage)| usage.note != 0);
+    columns.differences("noteAt", noted().map(|(index, _)| index as u32))?;
+    columns.numbers("noteText", noted().map(|(_, usage)| usage.note))?;
 
     let waits = &picture.waits;
     columns.differences("waitEnd", waits.iter().map(|wait| time(wait.end)))?;
@@ -104,6 +139,11 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     columns.numbers("waitId", waits.iter().map(|wait| wait.id as u32))?;
     columns.numbers("waitConnection", waits.iter().map(|wait| wait.connection as u32))?;
     columns.numbers("waitOutcome", waits.iter().map(|wait| wait.outcome.into()))?;
+    columns.numbers("waitLimit", waits.iter().map(|wait| (wait.limit / tick) as u32))?;
+    // 0 is unknown.
+    let ahead = |ahead: Option<u32>| ahead.map_or(0, |ahead| ahead.saturating_add(1));
+    columns.numbers("waitAhead", waits.iter().map(|wait| ahead(wait.ahead)))?;
+    columns.numbers("waitWhy", waits.iter().map(|wait| wait.why))?;
 
     let points = &picture.points;
     columns.differences("pointAt", points.iter().map(|point| time(point.at)))?;
@@ -123,6 +163,7 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     columns.numbers("markKind", marks.iter().map(|mark| mark_kind(mark.kind)))?;
     columns.numbers("markStep", marks.iter().map(|mark| mark.step as u32))?;
     columns.numbers("markText", marks.iter().map(|mark| mark.text))?;
+    columns.numbers("markAbout", marks.iter().map(|mark| mark.about as u32))?;
     let encoder = columns.out.into_inner().map_err(io::IntoInnerError::into_error)?;
     Ok((columns.names, encoder.finish()?))
 }
@@ -135,7 +176,9 @@ fn mark_kind(kind: MarkKind) -> u32 {
         MarkKind::Close => 2,
         MarkKind::CheckOutFailed => 3,
         MarkKind::EstablishFailed => 4,
-        MarkKind::Other => 5,
+        MarkKind::Lost => 5,
+        MarkKind::Leak => 6,
+        MarkKind::Other => 7,
     }
 }
 

@@ -1,10 +1,15 @@
 //! Pictures of traces: an HTML page, and JSON for Perfetto and chrome://tracing.
 
+mod beside;
 mod collect;
 mod html;
+mod model;
 mod perfetto;
 mod rows;
+mod texts;
 
-pub use collect::{Collector, Life, Limits, Mark, MarkKind, Picture, Point, Use, UseKind, Wait};
+pub use beside::beside;
+pub use collect::Collector;
 pub use html::html;
-pub use perfetto::perfetto;
+pub use model::{Life, Limits, Mark, MarkKind, Picture, Point, Trouble, Use, UseKind, Wait};
+pub use perfetto::{packed_perfetto, perfetto};

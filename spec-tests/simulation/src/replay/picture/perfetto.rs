@@ -1,11 +1,13 @@
 //! The JSON format of Perfetto and chrome://tracing.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
 use cenote_core::trace::TraceHeader;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::json;
 
-use super::collect::{MarkKind, Picture, UseKind};
+use super::model::{MarkKind, Picture, UseKind};
 
 /// Writes the picture as trace events: a thread for each slot, counters for the counts, an
 /// asynchronous slice for each wait, an instant for each mark.
@@ -63,6 +65,22 @@ pub fn perfetto(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -
     writeln!(out, "]}}")
 }
 
+/// The same, packed by gzip.
+///
+/// # Errors
+///
+/// I/O errors of the sink.
+pub fn packed_perfetto(
+    picture: &Picture,
+    header: &TraceHeader,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut packed = BufWriter::new(GzEncoder::new(out, Compression::fast()));
+    perfetto(picture, header, &mut packed)?;
+    packed.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
+    Ok(())
+}
+
 fn slices(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
     for life in &picture.lives {
         slice(out, life.slot, life.start, life.end, &format!("c{}", life.number))?;
@@ -117,4 +135,29 @@ fn waits(picture: &Picture, out: &mut impl Write) -> io::Result<()> {
 /// Microseconds with decimals.
 fn micros(nanos: u64) -> String {
     format!("{}.{:03}", nanos / 1_000, nanos % 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use cenote_core::pool::PoolOptions;
+    use cenote_core::trace::Replay;
+    use flate2::read::GzDecoder;
+
+    use super::*;
+    use crate::replay::record;
+
+    #[test]
+    fn packed_is_the_same() {
+        let picture = Picture { end: 9, ..Picture::default() };
+        let trace = record::beginning(&PoolOptions::default(), Vec::new()).expect("no I/O");
+        let replay = Replay::new(&trace[..]).expect("a trace");
+        let header = replay.header();
+        let (mut plain, mut packed, mut unpacked) = (Vec::new(), Vec::new(), Vec::new());
+        perfetto(&picture, header, &mut plain).expect("no I/O");
+        packed_perfetto(&picture, header, &mut packed).expect("no I/O");
+        GzDecoder::new(&packed[..]).read_to_end(&mut unpacked).expect("gzip");
+        assert_eq!(unpacked, plain);
+    }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::collect::Wait;
+use super::model::Wait;
 
 /// Gives each wait the lowest row that is free when it begins.
 pub(super) fn assign(waits: &mut [Wait]) {
@@ -35,7 +35,17 @@ mod tests {
         let mut id = 0;
         let mut waits = times.map(|(start, end)| {
             id += 1;
-            Wait { row: 99, id, connection: 0, outcome: 0, start, end }
+            Wait {
+                row: 99,
+                id,
+                connection: 0,
+                outcome: 0,
+                start,
+                end,
+                limit: 0,
+                ahead: None,
+                why: 0,
+            }
         });
         assign(&mut waits);
         assert_eq!(waits.map(|wait| wait.row), [0, 1, 2, 2, 0, 0, 0, 0]);

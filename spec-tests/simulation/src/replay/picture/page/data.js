@@ -2,12 +2,14 @@ const about = JSON.parse(document.getElementById("about").textContent);
 const element = (id) => document.getElementById(id);
 const main = element("main"), canvas = element("canvas"), tip = element("tip");
 const draw2d = canvas.getContext("2d");
+const texts = about.texts;
 
 // ---- What is drawn: columns of 32-bit numbers, compressed.
 
 async function columns() {
   const text = atob(element("data").textContent.trim());
-  const packed = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+  const packed = new Uint8Array(text.length);
+  for (let i = 0; i < packed.length; i++) packed[i] = text.charCodeAt(i);
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
   const all = {};
@@ -23,11 +25,26 @@ async function columns() {
   return all;
 }
 const data = await columns();
+element("data").remove();
 const tick = about.tick / 1e9;
 const begin = data.begin[0] * 4.294967296 + data.begin[1] / 1e9; // In seconds.
 const seconds = (ticks) => begin + ticks * tick;
-const first = Math.max(0, (about.start / 1e9 - begin) / tick);
-const last = Math.max(first + 1, (about.end / 1e9 - begin) / tick);
+const ticksOf = (seconds) => (seconds - begin) / tick;
+const first = Math.max(0, ticksOf(about.start / 1e9));
+const last = Math.max(first + 1, ticksOf(about.end / 1e9));
+/// How the uses ended that did not end as usual, by index.
+const notes = new Map();
+data.noteAt.forEach((index, place) => notes.set(index, texts[data.noteText[place]]));
+
+/// The first place of a sorted column with at least this number.
+function lowerBound(column, number) {
+  let low = 0, high = column.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (column[middle] < number) low = middle + 1; else high = middle;
+  }
+  return low;
+}
 
 // ---- Intervals by row, each row in order of time, so that what is in view is found quickly.
 
@@ -45,6 +62,7 @@ const lives = rows(data.lifeSlot, data.lifeEnd, data.lifeLength);
 const uses = rows(data.useSlot, data.useEnd, data.useLength);
 const waits = rows(data.waitRow, data.waitEnd, data.waitLength);
 const lanes = Math.max(1, lives.count, uses.count);
+const startOf = (set, i) => set.end[i] - set.length[i];
 
 /// The first interval of a row, from place `low` on, that ends after `time`.
 function firstAfter(set, row, time, low) {
@@ -56,24 +74,31 @@ function firstAfter(set, row, time, low) {
   return low;
 }
 
-/// Calls `draw(left, right, index, many)` for what is in view; what falls into one pixel together
+/// The interval of a row at a time, or within `reach` of it; -1 if there is none.
+function intervalAt(set, row, at, reach = 0) {
+  if (row < 0 || row >= set.count) return -1;
+  const place = firstAfter(set, row, at - reach, set.starts[row]);
+  if (place >= set.starts[row + 1]) return -1;
+  const i = set.order[place];
+  return startOf(set, i) <= at + reach ? i : -1;
+}
+
+/// Calls `draw(left, right, index, place, count)` for what is in view; what falls into one pixel together
 /// is drawn once. Its work depends on the pixels, not on the length of the trace.
 function each(set, row, draw) {
   if (row >= set.count) return;
   const end = set.starts[row + 1];
   let at = firstAfter(set, row, view.from, set.starts[row]);
   while (at < end) {
-    const i = set.order[at];
-    const start = set.end[i] - set.length[i];
+    const i = set.order[at], start = startOf(set, i);
     if (start > view.to) return;
     const left = x(start), right = x(set.end[i]);
     if (right - left >= 1) {
-      draw(left, right, i, false);
+      draw(left, right, i, at, 1);
       at++;
     } else {
-      const pixel = Math.floor(left) + 1;
-      const next = firstAfter(set, row, time(pixel), at + 1);
-      draw(left, Math.max(right, left + 1), i, next - at > 1);
+      const next = firstAfter(set, row, time(Math.floor(left) + 1), at + 1);
+      draw(left, Math.max(right, left + 1), i, at, next - at);
       at = next;
     }
   }
@@ -86,7 +111,7 @@ const series = [
   { name: "connections", column: data.pointTotal, colour: "--idle", fill: true },
   { name: "in use", column: data.pointInUse, colour: "--used" },
   { name: "being established", column: data.pointPending, colour: "--pending" },
-  { name: "waiting", column: data.pointWaiting, colour: "--waiting", own: true },
+  { name: "waiting", column: data.pointWaiting, colour: "--waiting" },
 ];
 for (const one of series) {
   const blocks = new Uint32Array(Math.ceil(one.column.length / BLOCK));
@@ -105,11 +130,8 @@ function largest(one, from, to) {
   }
   return max;
 }
-function pointAt(time) {
-  let low = 0, high = data.pointAt.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (data.pointAt[middle] <= time) low = middle + 1; else high = middle;
-  }
-  return Math.max(0, low - 1);
-}
+const pointAt = (time) => Math.max(0, lowerBound(data.pointAt, time + 1) - 1);
+const limitAt = (time) => {
+  const i = Math.max(0, lowerBound(data.limitAt, time + 1) - 1);
+  return { max: data.limitMax[i], min: data.limitMin[i], connecting: data.limitConnecting[i] };
+};

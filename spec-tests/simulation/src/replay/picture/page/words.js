@@ -1,66 +1,100 @@
-// ---- What lies under the pointer, in words.
+// ---- What lies at a place, and a few words about it.
 
-const span = (ticks) => {
-  const value = ticks * tick;
-  if (value >= 1) return value.toPrecision(3) + " s";
-  if (value >= 1e-3) return (value * 1e3).toPrecision(3) + " ms";
-  return (value * 1e6).toPrecision(3) + " µs";
-};
-const under = (set, row, at, reach) => {
-  if (row < 0 || row >= set.count) return -1;
-  const place = firstAfter(set, row, at - reach, set.starts[row]);
-  if (place >= set.starts[row + 1]) return -1;
-  const i = set.order[place];
-  return set.end[i] - set.length[i] <= at + reach ? i : -1;
-};
-function describe(px, py) {
-  const { marks, counts, queue, waiting, lanes: lanesTop } = layout();
-  const at = time(px), reach = time(px + 1) - at;
-  const when = shown(seconds(at), (view.to - view.from) * tick / width);
-  if (py >= marks && py < counts) {
-    const i = firstMark(at - 5 * reach);
-    if (i < data.markAt.length && data.markAt[i] <= at + 5 * reach) {
-      return `${shown(seconds(data.markAt[i]), 1e-6)}, step ${data.markStep[i]}\n${texts[data.markText[i]]}`;
-    }
-  }
-  if (py >= counts && py < waiting - GAP) {
-    const i = pointAt(at), limit = limitAt(at);
-    const [total, used, pending, waits] = series.map((one) => one.column[i]);
-    return `${when}\n${total} of ${limit.max || "any number of"} connections (at least ${limit.min}):\n` +
-      `${used} in use, ${total - used - pending} idle, ${pending} of ${limit.connecting} being established\n` +
-      `${waits} requests wait`;
-  }
+const waitItem = (i) => ({ kind: "wait", index: i, from: startOf(waits, i), to: data.waitEnd[i], row: data.waitRow[i] });
+const useItem = (i) => ({ kind: "use", index: i, from: startOf(uses, i), to: data.useEnd[i], lane: data.useSlot[i] });
+const lifeItem = (i) => ({ kind: "life", index: i, from: startOf(lives, i), to: data.lifeEnd[i], lane: data.lifeSlot[i] });
+const markItem = (i) => ({ kind: "mark", index: i, from: data.markAt[i], to: data.markAt[i] });
+const troubleItem = (i) => ({ kind: "trouble", index: i, from: troubles[i].from, to: troubles[i].to });
+const timeItem = (at) => ({ kind: "time", index: 0, from: at, to: at });
+const isSame = (a, b) => a && b && a.kind === b.kind && a.index === b.index && a.from === b.from;
+
+/// What is at these pixels; `reach` pixels beside it count, too. Null if that is nothing.
+function itemAt(px, py, reach = 1) {
+  const { marks, counts, waiting, lanes: lanesTop } = layout();
+  const at = time(px), near = time(px + reach) - at;
+  if (px < LEFT || px > width - RIGHT) return null;
+  if (py >= marks && py < counts) return markAt(at, 5 * near) ?? troubleAt(at, near);
   if (py >= waiting && py < waiting + waitsHeight()) {
-    const row = Math.floor((py - waiting) / (waitsHeight() / waits.count));
-    const i = under(waits, row, at, reach);
-    if (i >= 0) {
-      const outcome = OUTCOMES[data.waitOutcome[i]];
-      const got = data.waitConnection[i] ? ` with c${data.waitConnection[i]}` : "";
-      return `w${data.waitId[i]} waited ${span(data.waitLength[i])}: ${outcome}${got}\n` +
-        `from ${shown(seconds(data.waitEnd[i] - data.waitLength[i]), 1e-6)}`;
+    const rowHeight = waitsHeight() / waits.count, row = Math.floor((py - waiting) / rowHeight);
+    // Rows may be thinner than a finger.
+    for (let away = 0; away * rowHeight <= 3 * reach; away++) {
+      for (const candidate of [row - away, row + away]) {
+        const i = intervalAt(waits, candidate, at, near);
+        if (i >= 0) return waitItem(i);
+      }
     }
+  }
+  if (py < lanesTop) return null;
+  const lane = Math.floor((py - lanesTop + view.top) / view.lane);
+  const use = intervalAt(uses, lane, at, near), life = intervalAt(lives, lane, at, near);
+  return use >= 0 ? useItem(use) : life >= 0 ? lifeItem(life) : null;
+}
+/// The worst mark of these kinds near a time.
+function markAt(at, near, isWanted = () => true) {
+  const worst = (i) => LAYERS.findIndex((kinds) => kinds.includes(data.markKind[i]));
+  let best = -1;
+  for (let i = lowerBound(data.markAt, at - near); i < data.markAt.length && data.markAt[i] <= at + near; i++) {
+    if (isWanted(data.markKind[i]) && (best < 0 || worst(i) > worst(best))) best = i;
+  }
+  return best < 0 ? null : markItem(best);
+}
+function troubleAt(at, near) {
+  const i = troubles.findIndex((trouble) => trouble.from - near <= at && at <= trouble.to + near);
+  return i < 0 ? null : troubleItem(i);
+}
+
+const holderName = (holder) => holder ? `w${holder}` : "an unknown request";
+/// An item in one line.
+function title({ kind, index: i, from }) {
+  switch (kind) {
+    case "wait": {
+      const got = data.waitConnection[i] ? ` with c${data.waitConnection[i]}` : "";
+      return `w${data.waitId[i]} waited ${span(data.waitLength[i])}: ${OUTCOMES[data.waitOutcome[i]]}${got}`;
+    }
+    case "use": {
+      const doing = ["being established", `in use by ${holderName(data.useHolder[i])}`, "draining a late reply"];
+      return `c${data.useNumber[i]} ${doing[data.useKind[i]]} for ${span(data.useLength[i])}`;
+    }
+    case "life": return `connection c${data.lifeNumber[i]}, for ${span(data.lifeLength[i])}`;
+    case "mark": {
+      const about = data.markAbout[i], kind = data.markKind[i];
+      const name = about === 0 || kind === CLEAR ? "" : kind === CHECK_OUT_FAILED ? `w${about}: ` : `c${about}: `;
+      return name + texts[data.markText[i]];
+    }
+    case "trouble": return `injected: ${troubles[i].name}, for ${span(troubles[i].to - troubles[i].from)}`;
+    default: return both(from);
+  }
+}
+/// What a wait was for.
+const whyWaited = (i) => texts[data.waitWhy[i]];
+
+/// What the pointer is over, in a few lines.
+function describe(px, py) {
+  const item = itemAt(px, py), at = time(px);
+  const when = shown(seconds(at), (view.to - view.from) * tick / width);
+  if (item) {
+    const lines = [title(item), item.kind === "mark" || item.kind === "time" ? both(item.from) : `from ${both(item.from)}`];
+    if (item.kind === "wait") lines.push(`in the way: ${whyWaited(item.index)}`);
+    if (item.kind === "use" && notes.has(item.index)) lines.push(notes.get(item.index));
+    if (item.kind === "life" && data.lifeWhy[item.index]) lines.push(`closed: ${texts[data.lifeWhy[item.index]]}`);
+    return lines.join("\n");
+  }
+  const { counts, holds, lanes: lanesTop } = layout();
+  if (py >= counts && py < holds) {
+    const i = pointAt(at), limit = limitAt(at);
+    const [total, used, pending, waiting] = series.map((one) => one.column[i]);
+    return `${when}\n${many(total)} of ${limit.max ? many(limit.max) : "any number of"} connections (at least ${limit.min}):\n` +
+      `${many(used)} in use, ${many(total - used - pending)} idle, ${pending} of ${limit.connecting} being established\n` +
+      `${plural(waiting, "request waits", "requests wait")}`;
   }
   if (py >= lanesTop) {
     const lane = Math.floor((py - lanesTop + view.top) / view.lane);
-    const use = under(uses, lane, at, reach), life = under(lives, lane, at, reach);
-    if (life < 0 && use < 0) return lane < lanes ? `${when}\nslot ${lane}: no connection` : null;
-    const lines = [];
-    if (use >= 0) {
-      const holder = data.useHolder[use] ? ` by w${data.useHolder[use]}` : "";
-      const doing = ["being established", `in use${holder}`, "draining a late reply"][data.useKind[use]];
-      lines.push(`c${data.useNumber[use]} ${doing} for ${span(data.useLength[use])}`);
-      lines.push(`from ${shown(seconds(data.useEnd[use] - data.useLength[use]), 1e-6)}`);
-    } else {
-      lines.push(`c${data.lifeNumber[life]} idle at ${when}`);
-    }
-    if (life >= 0) lines.push(`it was there for ${span(data.lifeLength[life])}`);
-    return lines.join("\n");
+    return lane < lanes ? `${when}\nslot ${lane}: no connection` : null;
   }
   return when;
 }
 function hover(px, py) {
-  const text = px < LEFT || marked ? null : describe(px, py);
-  hovered = text;
+  const text = px < LEFT ? null : describe(px, py);
   tip.hidden = text === null;
   if (text === null) return;
   tip.textContent = text;
