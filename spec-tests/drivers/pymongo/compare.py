@@ -22,14 +22,16 @@ HERE = Path(__file__).resolve().parent
 FOLDER = Path(sys.argv[1]).resolve()
 SECONDS = sys.argv[2]
 POOLS = ("before", "after")
-# PyMongo's tests of pools, by the server that can serve most of each.
+# PyMongo's tests of pools, by the server that can serve most of each: for threads, and for tasks of asyncio.
 TESTS = {
     "SecantusDB": (
         "pooling connection_monitoring discovery_and_monitoring csot threads fork client_backpressure topology server"
-        " heartbeat_monitoring"
+        " heartbeat_monitoring",
+        "pooling connection_monitoring discovery_and_monitoring csot client_backpressure heartbeat_monitoring"
+        " async_cancellation",
     ),
-    "endpoint": "connection_logging",
-    "balancer": "load_balancer discovery_and_monitoring",
+    "endpoint": ("connection_logging", "connection_logging"),
+    "balancer": ("load_balancer discovery_and_monitoring", "load_balancer discovery_and_monitoring"),
 }
 ROUNDS = 5
 PINGS = {1: 2000, 32: 3200}
@@ -70,10 +72,10 @@ def tested(pool: str, uri: str, tests: list[str], name: str) -> Outcomes:
         sys.exit(f"pytest wrote no report: {log}\n{log.read_text()[-2000:]}")
     outcomes = {}
     for case in ElementTree.parse(report).iter("testcase"):
-        _, file, *classes = case.attrib["classname"].split(".")
+        file, *classes = re.split(r"\.(?=[A-Z])", case.attrib["classname"])
         failed = [child.tag for child in case if child.tag in ("failure", "error", "skipped")]
         test = ".".join([*classes, case.attrib["name"]])
-        outcomes[f"test/{file}.py", test] = failed[0] if failed else "passed"
+        outcomes[file.replace(".", "/") + ".py", test] = failed[0] if failed else "passed"
     return outcomes
 
 
@@ -85,16 +87,16 @@ def served(kind: str, name: str) -> AbstractContextManager[str]:
 
 def private() -> dict[tuple[str, str], str]:
     """The tests that replace private parts of PyMongo's pool, as private.txt lists them."""
-    listed = re.findall(r"^(test/\w+\.py):(\d+) ([\w.]+): (.+)$", (HERE / "private.txt").read_text(), re.M)
+    listed = re.findall(r"^(test/[\w/]+\.py):(\d+) ([\w.]+): (.+)$", (HERE / "private.txt").read_text(), re.M)
     return {(file, test): f"{file}:{line} {reason}" for file, line, test, reason in listed}
 
 
-def own_tests(kind: str, names: list[str], exceptions: dict[tuple[str, str], str]) -> None:
-    files = [f"test/test_{name}.py" for name in names]
+def own_tests(kind: str, folder: str, names: str, exceptions: dict[tuple[str, str], str]) -> None:
+    files = [f"{folder}/test_{name}.py" for name in names.split()]
 
     def run(job: tuple[str, str]) -> Outcomes:
         pool, file = job
-        name = f"{kind}-{Path(file).stem}"
+        name = f"{kind}-{file.replace('/', '-')}"
         with served(kind, f"{name}-{pool}") as uri:
             return tested(pool, uri, [file], name)
 
@@ -142,24 +144,30 @@ def readme() -> None:
     row("the README's program", ["", done.stdout.strip()], done.stdout == "1000 pings\n")
 
 
-def chaos() -> None:
-    runs, reports, types = [], [], []
+def chaos(kind: str, callers: str) -> None:
+    runs, reports, types, waits, timeouts = [], [], [], [], []
     for pool in POOLS:
-        events = FOLDER / f"chaos-{pool}.jsonl"
+        events = FOLDER / f"{kind}-{pool}.jsonl"
         with endpoint() as uri:
-            runs.append(program(pool, "chaos", uri, SECONDS, events))
+            runs.append(program(pool, kind, uri, SECONDS, events))
         judged = subprocess.run([CENOTE, "check", "--json", events], stdout=subprocess.PIPE, text=True)
         reports.append(json.loads(judged.stdout))
-        types.append(collections.Counter(json.loads(line)["type"] for line in events.open()))
+        lines = [json.loads(line) for line in events.open()]
+        types.append(collections.Counter(it["type"] for it in lines))
+        waits.append(sorted(it["durationMS"] for it in lines if it["type"] == "ConnectionCheckedOut"))
+        timeouts.append(sum(it.get("reason") == "timeout" for it in lines))
         assert reports[-1]["events"] == types[-1].total() > 0, reports[-1]
 
     def both(name: str, values: list[int], passed: bool | None = None) -> None:
         row(name, [f"{value:,}" for value in values], passed)
 
-    both(f"chaos for {SECONDS} s: pings done", [it["done"] for it in runs], runs[1]["done"] > 0)
+    both(f"chaos for {SECONDS} s, {callers}: pings done", [it["done"] for it in runs], runs[1]["done"] > 0)
     both("  pings failed", [it["failed"] for it in runs])
-    for kind in ("PoolCleared", "Created"):
-        both(f"  Connection{kind}", [it[f"Connection{kind}"] for it in types])
+    both("    while they waited for a connection", timeouts)
+    for share, name in ((0.5, "median"), (0.999, "99.9 %"), (1, "longest")):
+        row(f"  wait of a check-out, {name}", [f"{it[int((len(it) - 1) * share)]:,.1f} ms" for it in waits])
+    for event in ("PoolCleared", "Created"):
+        both(f"  Connection{event}", [it[f"Connection{event}"] for it in types])
     open_ended = [
         it["ConnectionCheckOutStarted"] - it["ConnectionCheckedOut"] - it["ConnectionCheckOutFailed"] for it in types
     ]
@@ -169,23 +177,23 @@ def chaos() -> None:
         print("   ", finding)
 
 
-def costs() -> None:
+def costs(prefix: str, caller: str) -> None:
     figures: dict[tuple[str, int], list[dict[str, float]]] = collections.defaultdict(list)
     with endpoint() as uri:
         for _ in range(ROUNDS):
-            for threads, pings in PINGS.items():
+            for callers, pings in PINGS.items():
                 for pool in POOLS:
-                    figures[pool, threads].append(program(pool, "ping", uri, threads, pings))
-        pairs = [[program(pool, "pair", uri, 50_000)["cpu"] for pool in POOLS] for _ in range(ROUNDS)]
-    for threads in PINGS:
+                    figures[pool, callers].append(program(pool, f"{prefix}ping", uri, callers, pings))
+        pairs = [[program(pool, f"{prefix}pair", uri, 50_000)["cpu"] for pool in POOLS] for _ in range(ROUNDS)]
+    for callers in PINGS:
         for kind, name in (("cpu", "CPU"), ("time", "time")):
-            before, after = ([it[kind] for it in figures[pool, threads]] for pool in POOLS)
+            before, after = ([it[kind] for it in figures[pool, callers]] for pool in POOLS)
             ratio = statistics.median(b / a for a, b in zip(before, after, strict=True))
-            title = f"{name} of a ping, {threads} thread{'s' if threads > 1 else ''} ({ratio - 1:+.0%})"
+            title = f"{name} of a ping, {callers} {caller}{'s' if callers > 1 else ''} ({ratio - 1:+.0%})"
             medians = [f"{statistics.median(it):.1f} µs" for it in (before, after)]
             row(title, medians, ratio < 1.5 if kind == "cpu" else None)
     row(
-        "CPU of a check-out and a check-in, 1 thread",
+        f"CPU of a check-out and a check-in, 1 {caller}",
         [f"{statistics.median(it):.1f} µs" for it in zip(*pairs, strict=True)],
     )
 
@@ -194,9 +202,11 @@ if __name__ == "__main__":
     row("", ["PyMongo's pool", "Cenote's pool"])
     readme()
     exceptions = private()
-    for kind, names in TESTS.items():
-        own_tests(kind, names.split(), exceptions if kind == "SecantusDB" else {})
-    chaos()
-    costs()
+    for kind, folders in TESTS.items():
+        for folder, names in zip(("test", "test/asynchronous"), folders, strict=True):
+            own_tests(kind, folder, names, exceptions if kind == "SecantusDB" else {})
+    for prefix, caller in (("", "thread"), ("async_", "task")):
+        chaos(f"{prefix}chaos", f"{caller}s")
+        costs(prefix, caller)
     print(f"{sum(verdicts)} passed, {len(verdicts) - sum(verdicts)} failed")
     sys.exit(not all(verdicts))

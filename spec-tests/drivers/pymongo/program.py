@@ -1,26 +1,33 @@
-"""What both pools do: program.py before|after chaos URI SECONDS EVENTS, or program.py before|after ping URI THREADS PINGS.
-Prints figures as JSON."""
+"""What both pools do, for threads and, with `async_` before the kind, for tasks of asyncio. Prints figures as JSON:
+program.py before|after chaos URI SECONDS EVENTS, …ping URI CALLERS PINGS, or …pair URI PAIRS."""
 
+import asyncio
 import json
 import random
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import cenote.pymongo
 import pymongo
-from pymongo import MongoClient, monitoring
+from pymongo import AsyncMongoClient, MongoClient, monitoring
 from pymongo.errors import PyMongoError
 
 Document = dict[str, Any]
 POOLS = {"before": None, "after": cenote.pymongo.Pool}
-THREADS = 32
+ASYNC_POOLS = {"before": None, "after": cenote.pymongo.AsyncPool}
+CALLERS = 32
 
 
 def client(uri: str, **options: Any) -> MongoClient[Document]:
     return MongoClient(uri, _pool_class=POOLS[sys.argv[1]], **options)
+
+
+def async_client(uri: str, **options: Any) -> AsyncMongoClient[Document]:
+    return AsyncMongoClient(uri, _pool_class=ASYNC_POOLS[sys.argv[1]], **options)
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:
@@ -29,6 +36,10 @@ def in_threads(count: int, work: Callable[[int], None]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
+
+
+async def in_tasks(count: int, work: Callable[[int], Awaitable[None]]) -> None:
+    await asyncio.gather(*map(work, range(count)))
 
 
 class Recorder(monitoring.ConnectionPoolListener):
@@ -84,58 +95,113 @@ class Recorder(monitoring.ConnectionPoolListener):
         self.write(event, "ConnectionCheckedIn")
 
 
+class Chaos:
+    """Impatient callers over 8 connections, while the server misbehaves."""
+
+    def __init__(self, uri: str, seconds: str, path: str) -> None:
+        self.end = time.monotonic() + float(seconds)
+        # For each caller; threads share no counter.
+        self.done = [0] * CALLERS
+        self.errors: list[Counter[str]] = [Counter() for _ in range(CALLERS)]
+        self.recorder = Recorder(path)
+        self.trouble = threading.Thread(target=self.misbehave, args=(uri,))
+        self.options: Document = {
+            "appname": "chaos",
+            "maxPoolSize": 8,
+            "minPoolSize": 2,
+            "maxIdleTimeMS": 500,
+            "waitQueueTimeoutMS": 500,
+            "heartbeatFrequencyMS": 500,
+            "event_listeners": [self.recorder],
+        }
+
+    def misbehave(self, uri: str) -> None:
+        admin = MongoClient[Document](uri, appname="admin").admin
+
+        def fail_point(commands: list[str], times: int, **fault: Any) -> None:
+            data = {"failCommands": commands, "appName": "chaos", **fault}
+            admin.command("configureFailPoint", "failCommand", mode={"times": times}, data=data)
+
+        faults: list[Callable[[], None]] = [
+            lambda: fail_point(["ping"], 3, closeConnection=True),
+            lambda: fail_point(["hello", "ismaster", "isMaster"], 2, closeConnection=True),
+            lambda: fail_point(["hello", "ismaster", "isMaster"], 2, errorCode=91),
+            lambda: fail_point(["ping"], 1, errorCode=91),
+            lambda: fail_point(["ping"], 8, blockConnection=True, blockTimeMS=200),
+        ]
+        dice = random.Random(42)
+        while time.monotonic() < self.end - 1.5:
+            time.sleep(1.3)
+            dice.choice(faults)()
+        admin.client.close()
+
+    def failed(self, caller: int, error: BaseException) -> None:
+        self.errors[caller][type(error).__name__] += 1
+
+    def figures(self) -> Document:
+        self.trouble.join()
+        self.recorder.file.close()
+        errors = sum(self.errors, Counter())
+        return {"done": sum(self.done), "failed": errors.total(), "errors": errors}
+
+
 def chaos(uri: str, seconds: str, path: str) -> Document:
-    """Pings by impatient threads over 8 connections, while the server misbehaves."""
-    done = [0] * THREADS
-    failed: list[dict[str, int]] = [{} for _ in range(THREADS)]
-    recorder, end = Recorder(path), time.monotonic() + float(seconds)
-    admin = MongoClient[Document](uri, appname="admin").admin
+    it = Chaos(uri, seconds, path)
 
-    def fail_point(commands: list[str], times: int, **fault: Any) -> None:
-        data = {"failCommands": commands, "appName": "chaos", **fault}
-        admin.command("configureFailPoint", "failCommand", mode={"times": times}, data=data)
+    def work(number: int) -> None:
+        dice = random.Random(number)
+        while time.monotonic() < it.end:
+            try:
+                with pymongo.timeout(dice.uniform(0.001, 0.02) if dice.random() < 1 / 3 else 10):
+                    subject.admin.command("ping")
+                it.done[number] += 1
+            except PyMongoError as error:
+                it.failed(number, error)
 
-    faults: list[Callable[[], None]] = [
-        lambda: fail_point(["ping"], 3, closeConnection=True),
-        lambda: fail_point(["hello", "ismaster", "isMaster"], 2, closeConnection=True),
-        lambda: fail_point(["hello", "ismaster", "isMaster"], 2, errorCode=91),
-        lambda: fail_point(["ping"], 1, errorCode=91),
-        lambda: fail_point(["ping"], 8, blockConnection=True, blockTimeMS=200),
-    ]
-    options = {"appname": "chaos", "maxPoolSize": 8, "minPoolSize": 2, "maxIdleTimeMS": 500, "waitQueueTimeoutMS": 500}
-    with client(uri, event_listeners=[recorder], heartbeatFrequencyMS=500, **options) as subject:
+    with client(uri, **it.options) as subject:
+        it.trouble.start()
+        in_threads(CALLERS, work)
+    return it.figures()
 
-        def work(number: int) -> None:
-            dice = random.Random(number)
-            while time.monotonic() < end:
-                try:
-                    with pymongo.timeout(dice.uniform(0.001, 0.02) if dice.random() < 1 / 3 else 10):
-                        subject.admin.command("ping")
-                    done[number] += 1
-                except PyMongoError as error:
-                    name = type(error).__name__
-                    failed[number][name] = failed[number].get(name, 0) + 1
 
-        def misbehave() -> None:
-            dice = random.Random(42)
-            while time.monotonic() < end - 1.5:
-                time.sleep(1.3)
-                dice.choice(faults)()
+async def async_chaos(uri: str, seconds: str, path: str) -> Document:
+    """As `chaos`; half of the impatient callers cancel."""
+    it = Chaos(uri, seconds, path)
 
-        trouble = threading.Thread(target=misbehave)
-        trouble.start()
-        in_threads(THREADS, work)
-        trouble.join()
-    admin.client.close()
-    recorder.file.close()
-    errors: dict[str, int] = {}
-    for name, count in (item for one in failed for item in one.items()):
-        errors[name] = errors.get(name, 0) + count
-    return {"done": sum(done), "failed": sum(errors.values()), "errors": errors}
+    async def work(number: int) -> None:
+        dice = random.Random(number)
+        while time.monotonic() < it.end:
+            limit = dice.uniform(0.001, 0.02) if dice.random() < 1 / 3 else 10
+            try:
+                if dice.random() < 1 / 2:
+                    async with asyncio.timeout(limit):
+                        await subject.admin.command("ping")
+                else:
+                    with pymongo.timeout(limit):
+                        await subject.admin.command("ping")
+                it.done[number] += 1
+            except (PyMongoError, TimeoutError) as error:
+                it.failed(number, error)
+
+    async with async_client(uri, **it.options) as subject:
+        it.trouble.start()
+        await in_tasks(CALLERS, work)
+    return it.figures()
+
+
+class Costs:
+    """Microseconds for each of a number of things: of time, and of this process's CPU."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.start, self.start_cpu = time.perf_counter(), time.process_time()
+
+    def figures(self) -> Document:
+        taken, cpu = time.perf_counter() - self.start, time.process_time() - self.start_cpu
+        return {"time": taken / self.count * 1e6, "cpu": cpu / self.count * 1e6}
 
 
 def ping(uri: str, threads: str, pings: str) -> Document:
-    """Microseconds for a ping: of time, and of this process's CPU."""
     each = int(pings) // int(threads)
     with client(uri) as subject:
 
@@ -144,25 +210,55 @@ def ping(uri: str, threads: str, pings: str) -> Document:
                 subject.admin.command("ping")
 
         in_threads(int(threads), work)
-        start, start_cpu = time.perf_counter(), time.process_time()
+        costs = Costs(each * int(threads))
         in_threads(int(threads), work)
-        time_taken, cpu = time.perf_counter() - start, time.process_time() - start_cpu
-    count = each * int(threads)
-    return {"time": time_taken / count * 1e6, "cpu": cpu / count * 1e6}
+        return costs.figures()
+
+
+async def async_ping(uri: str, tasks: str, pings: str) -> Document:
+    each = int(pings) // int(tasks)
+    async with async_client(uri) as subject:
+
+        async def work(_: int) -> None:
+            for _ in range(each):
+                await subject.admin.command("ping")
+
+        await in_tasks(int(tasks), work)
+        costs = Costs(each * int(tasks))
+        await in_tasks(int(tasks), work)
+        return costs.figures()
 
 
 def pair(uri: str, pairs: str) -> Document:
-    """Microseconds of CPU for a check-out and a check-in by one thread."""
+    """For a check-out and a check-in by one thread."""
     with client(uri) as subject:
         subject.admin.command("ping")
         (server,) = subject._topology._servers.values()
-        start = time.process_time()
+        costs = Costs(int(pairs))
         for _ in range(int(pairs)):
             with server.pool.checkout():
                 pass
-        return {"cpu": (time.process_time() - start) / int(pairs) * 1e6}
+        return costs.figures()
+
+
+async def async_pair(uri: str, pairs: str) -> Document:
+    async with async_client(uri) as subject:
+        await subject.admin.command("ping")
+        (server,) = subject._topology._servers.values()
+        costs = Costs(int(pairs))
+        for _ in range(int(pairs)):
+            async with server.pool.checkout():
+                pass
+        return costs.figures()
 
 
 if __name__ == "__main__":
     kinds: dict[str, Callable[..., Document]] = {"chaos": chaos, "ping": ping, "pair": pair}
-    print(json.dumps(kinds[sys.argv[2]](*sys.argv[3:])))
+    async_kinds: dict[str, Callable[..., Coroutine[Any, Any, Document]]] = {
+        "async_chaos": async_chaos,
+        "async_ping": async_ping,
+        "async_pair": async_pair,
+    }
+    kind, arguments = sys.argv[2], sys.argv[3:]
+    figures = kinds[kind](*arguments) if kind in kinds else asyncio.run(async_kinds[kind](*arguments))
+    print(json.dumps(figures))
