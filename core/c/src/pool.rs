@@ -234,3 +234,20 @@ pub extern "C" fn cenote_set_events(pool: *mut Pool, wanted: u32) -> Status {
         })
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::checked;
+    use crate::input::cenote_timer;
+
+    use super::*;
+
+    #[test]
+    fn another_call_meanwhile_is_refused() {
+        let pool = checked::pool_new("db:1", &Options::default(), 0).unwrap();
+        let meanwhile = with(pool, |_| Ok([cenote_timer(pool, 1), cenote_pool_free(pool)]));
+        assert_eq!(meanwhile.unwrap(), [Status::Busy; 2]);
+        assert!(checked::last_error().contains("another thread is in a call with this pool"));
+        assert_eq!(cenote_pool_free(pool), Status::Ok);
+    }
+}

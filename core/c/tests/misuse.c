@@ -19,14 +19,18 @@ static void expect(int line, cenote_status expected, cenote_status status, const
 #define BAD(status, text, call) expect(__LINE__, CENOTE_STATUS_##status, call, text)
 #define OK(call) expect(__LINE__, CENOTE_STATUS_OK, call, "")
 
+/* Whether a thread met another one in its call. */
+static int is_met = 0;
+
 static void *use(void *pool) {
-    size_t *busy = calloc(1, sizeof *busy);
-    for (uint64_t now = 0; now < 50000; now++) {
+    for (uint64_t now = 0; now < 100000000 && !__atomic_load_n(&is_met, __ATOMIC_RELAXED); now++) {
         cenote_status status = cenote_timer(pool, now);
-        if (status == CENOTE_STATUS_BUSY) ++*busy;
-        else if (status != CENOTE_STATUS_OK) abort();
+        if (status == CENOTE_STATUS_BUSY) {
+            BAD(BUSY, "another thread is in a call with this pool", status);
+            __atomic_store_n(&is_met, 1, __ATOMIC_RELAXED);
+        } else if (status != CENOTE_STATUS_OK) abort();
     }
-    return busy;
+    return NULL;
 }
 
 int main(void) {
@@ -55,12 +59,18 @@ int main(void) {
     BAD(BAD_POINTER, "null", cenote_next_deadline(pool, NULL, NULL));
     BAD(BAD_POINTER, "the answer is null", cenote_is_filled(pool, NULL));
     BAD(BAD_POINTER, "null", cenote_cause_new(NULL, &cause));
+    BAD(BAD_POINTER, "the cause is null", cenote_cause_new(&reason, NULL));
     BAD(NOTHING, "no text", cenote_action_text(pool, CENOTE_TEXT_KIND_LOG, NULL, 8, NULL));
     OK(cenote_next_action(pool, &action));
     BAD(BAD_POINTER, "the buffer is null", cenote_action_text(pool, CENOTE_TEXT_KIND_LOG, NULL, 8, NULL));
 
     /* Handles. */
     BAD(BAD_HANDLE, "it is null", cenote_ready(none, 0));
+    BAD(BAD_HANDLE, "it is null", cenote_pool_free(none));
+    BAD(BAD_HANDLE, "it is null", cenote_clear(pool, 0, NULL, 0, NULL));
+    BAD(BAD_HANDLE, "it is null", cenote_cause_retain(NULL));
+    BAD(BAD_HANDLE, "it is null", cenote_cause_release(NULL));
+    BAD(BAD_HANDLE, "it is null", cenote_cause_text(NULL, CENOTE_TEXT_KIND_MESSAGE, text, sizeof text, NULL));
     BAD(BAD_HANDLE, "never was one", cenote_ready((cenote_pool *)&options, 0));
     BAD(BAD_HANDLE, "never was one", cenote_ready((cenote_pool *)UINTPTR_MAX, 0));
     BAD(BAD_HANDLE, "no cause", cenote_establish_failed(pool, 0, 1, (const cenote_cause *)pool));
@@ -68,11 +78,17 @@ int main(void) {
     BAD(BAD_HANDLE, "no pool", cenote_ready((cenote_pool *)cause, 0));
 
     /* Sizes and numbers. */
-    action.size = snapshot.size = info.size = verdict.size = 12;
+    action.size = snapshot.size = info.size = verdict.size = options.size = reason.size = 12;
     BAD(BAD_SIZE, "cenote_action.size is 12", cenote_next_action(pool, &action));
     BAD(BAD_SIZE, "cenote_snapshot_info.size", cenote_snapshot(pool, &snapshot));
     BAD(BAD_SIZE, "cenote_connection_info.size", cenote_connection(pool, 1, &info));
     BAD(BAD_SIZE, "cenote_verdict_info.size", cenote_monitor_verdict(cause, &verdict));
+    BAD(BAD_SIZE, "cenote_options.size", cenote_pool_new("db:1", &options, 0, &pool));
+    BAD(BAD_SIZE, "cenote_options.size", cenote_set_options(pool, 0, &options));
+    BAD(BAD_SIZE, "cenote_options.size", cenote_options_from_uri("mongodb://db/", &options));
+    BAD(BAD_SIZE, "cenote_cause_options.size", cenote_cause_new(&reason, &cause));
+    options.size = sizeof options;
+    reason.size = sizeof reason;
     reason.kind = 99;
     BAD(BAD_VALUE, "cenote_cause_kind: there is no 99", cenote_cause_new(&reason, &cause));
     BAD(BAD_VALUE, "cenote_purpose: there is no 7", cenote_check_out(pool, 1, 1, 0, CENOTE_NEVER, 7));
@@ -82,6 +98,13 @@ int main(void) {
     reason.kind = CENOTE_CAUSE_KIND_NETWORK;
     reason.text = "caf\xe9";
     BAD(NOT_UTF8, "text is not UTF-8", cenote_cause_new(&reason, &cause));
+    reason.text = NULL;
+    reason.code_name = "\xc3";
+    BAD(NOT_UTF8, "code_name is not UTF-8", cenote_cause_new(&reason, &cause));
+    reason.code_name = NULL;
+    reason.labels = "\xed\xa0\x80";
+    BAD(NOT_UTF8, "labels is not UTF-8", cenote_cause_new(&reason, &cause));
+    BAD(NOT_UTF8, "the connection string is not UTF-8", cenote_options_from_uri("mongodb://\xff/", &options));
     BAD(NOT_UTF8, "the address is not UTF-8", cenote_pool_new("\xff", &options, 0, &pool));
     BAD(BAD_TEXT, "the address", cenote_pool_new("", &options, 0, &pool));
     BAD(BAD_TEXT, "the connection string", cenote_options_from_uri("db:1", &options));
@@ -106,13 +129,11 @@ int main(void) {
 
     /* Two threads at once: one of them is told, and nothing breaks. */
     pthread_t threads[2];
-    void *busy;
     for (int i = 0; i < 2; i++)
         if (pthread_create(&threads[i], NULL, use, pool) != 0) return 1;
-    for (int i = 0; i < 2; i++) {
-        if (pthread_join(threads[i], &busy) != 0) return 1;
-        free(busy);
-    }
+    for (int i = 0; i < 2; i++)
+        if (pthread_join(threads[i], NULL) != 0) return 1;
+    if (!is_met) return 1;
 
     /* Freed twice, and used afterwards. */
     OK(cenote_cause_retain(cause));
@@ -124,6 +145,11 @@ int main(void) {
     OK(cenote_pool_free(pool));
     BAD(BAD_HANDLE, "was freed", cenote_pool_free(pool));
     BAD(BAD_HANDLE, "was freed", cenote_timer(pool, 1));
+    cenote_pool *next;
+    options.max_pool_size = 9;
+    OK(cenote_pool_new("db:1", &options, 0, &next));
+    BAD(BAD_HANDLE, "was freed", cenote_timer(pool, 1));
+    OK(cenote_pool_free(next));
     printf("%d calls\n", calls);
     return 0;
 }
