@@ -162,14 +162,10 @@ impl Action {
             }
             pool::Action::Interrupt { id } => Self::about(ActionKind::Interrupt, id),
             pool::Action::ReportLeak { id, held } => {
-                let mut action = Self::about(ActionKind::ReportLeak, id);
-                action.set_duration(held);
-                action
+                Self { duration: nanos(held), ..Self::about(ActionKind::ReportLeak, id) }
             }
             pool::Action::ReportUnanswered { id, pending } => {
-                let mut action = Self::about(ActionKind::ReportUnanswered, id);
-                action.set_duration(pending);
-                action
+                Self { duration: nanos(pending), ..Self::about(ActionKind::ReportUnanswered, id) }
             }
             pool::Action::EmitEvent(event) => {
                 let mut action = Self { kind: ActionKind::EmitEvent as u32, ..Self::default() };
@@ -191,10 +187,11 @@ impl Action {
         self.is_retryable = explained.is_retryable();
         self.is_timeout = explained.is_timeout();
     }
+}
 
-    pub(crate) fn set_duration(&mut self, duration: Duration) {
-        self.duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-    }
+/// A time of any length, as C has it.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Told {

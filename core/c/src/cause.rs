@@ -12,7 +12,7 @@ use cenote_core::trace::{CauseSummary, TraceCause};
 
 use crate::pointer::{Out, Text, optional_text, read, sized, sized_struct};
 use crate::pool::Word;
-use crate::status::{Failure, Status, call};
+use crate::status::{Failure, Status, call, numbered};
 use crate::table::Table;
 use crate::text::{self, TextKind};
 
@@ -64,6 +64,13 @@ pub enum CauseKind {
     Configuration = 5,
     /// This process lacks files, memory, ports or threads. It says nothing about the server.
     Local = 6,
+}
+
+impl CauseKind {
+    const ALL: [Self; 7] = {
+        use CauseKind::{Command, Configuration, Local, Network, NotSent, Protocol, Timeout};
+        [Network, Timeout, NotSent, Command, Protocol, Configuration, Local]
+    };
 }
 
 /// What a cause is made of. `CENOTE_CAUSE_OPTIONS_INIT` is a network failure in use, without a text.
@@ -184,16 +191,16 @@ unsafe fn error_of(options: &CauseOptions) -> Result<ConnectionError, Failure> {
             optional_text(options.labels, "labels")?.unwrap_or_default(),
         )
     };
-    let stages = Stage::ALL;
-    let stage = *stages
-        .get(options.stage as usize)
-        .ok_or_else(|| Failure::bad_value("cenote_cause_stage", options.stage))?;
+    let stage = numbered(&Stage::ALL, options.stage, "cenote_cause_stage")?;
     let after = Duration::from_nanos(options.after);
-    Ok(match options.kind {
-        kind if kind == CauseKind::Network as u32 => ConnectionError::network(stage, text),
-        kind if kind == CauseKind::Timeout as u32 => ConnectionError::timeout(stage, after),
-        kind if kind == CauseKind::NotSent as u32 => ConnectionError::not_sent(stage, after),
-        kind if kind == CauseKind::Command as u32 => {
+    Ok(match numbered(&CauseKind::ALL, options.kind, "cenote_cause_kind")? {
+        CauseKind::Network => ConnectionError::network(stage, text),
+        CauseKind::Timeout => ConnectionError::timeout(stage, after),
+        CauseKind::NotSent => ConnectionError::not_sent(stage, after),
+        CauseKind::Protocol => ConnectionError::protocol(stage, text),
+        CauseKind::Configuration => ConnectionError::configuration(stage, text),
+        CauseKind::Local => ConnectionError::local(stage, text),
+        CauseKind::Command => {
             let code = (options.has_code != 0).then_some(options.code);
             let mut reply = CommandError::new(code, text);
             reply.code_name = code_name.map(str::to_owned);
@@ -206,12 +213,6 @@ unsafe fn error_of(options: &CauseOptions) -> Result<ConnectionError, Failure> {
             reply.topology_version = (options.has_topology_version != 0).then_some(version);
             ConnectionError::command(stage, reply)
         }
-        kind if kind == CauseKind::Protocol as u32 => ConnectionError::protocol(stage, text),
-        kind if kind == CauseKind::Configuration as u32 => {
-            ConnectionError::configuration(stage, text)
-        }
-        kind if kind == CauseKind::Local as u32 => ConnectionError::local(stage, text),
-        other => return Err(Failure::bad_value("cenote_cause_kind", other)),
     })
 }
 
@@ -294,5 +295,15 @@ impl SharedCause {
             | TextKind::Log
             | TextKind::LogJson => Err(kind.missing()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_have_the_numbers_of_the_header() {
+        assert!(CauseKind::ALL.iter().enumerate().all(|(number, kind)| *kind as usize == number));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cenote_core::address::ServerAddress;
 use cenote_core::pool::Event;
 
-use crate::action::{Action, CheckOutError};
+use crate::action::{Action, CheckOutError, nanos};
 use crate::cause::SharedCause;
 use crate::status::{Failure, Status};
 
@@ -94,7 +94,7 @@ impl Action {
                 (EventKind::ConnectionCreated, *connection_id)
             }
             Event::ConnectionReady { connection_id, duration } => {
-                self.set_duration(*duration);
+                self.duration = nanos(*duration);
                 (EventKind::ConnectionReady, *connection_id)
             }
             Event::ConnectionClosed { connection_id, reason, error } => {
@@ -104,13 +104,13 @@ impl Action {
             }
             Event::ConnectionCheckOutStarted => (EventKind::CheckOutStarted, 0),
             Event::ConnectionCheckOutFailed { error, duration } => {
-                self.set_duration(*duration);
+                self.duration = nanos(*duration);
                 self.set_error(error, address);
                 self.reason = error.reason() as u32;
                 (EventKind::CheckOutFailed, 0)
             }
             Event::ConnectionCheckedOut { connection_id, duration } => {
-                self.set_duration(*duration);
+                self.duration = nanos(*duration);
                 (EventKind::CheckedOut, *connection_id)
             }
             Event::ConnectionCheckedIn { connection_id } => (EventKind::CheckedIn, *connection_id),
@@ -120,7 +120,7 @@ impl Action {
             }
             Event::ConnectionPendingResponseSucceeded { connection_id, request_id, duration } => {
                 self.request_id = *request_id;
-                self.set_duration(duration.get());
+                self.duration = nanos(duration.get());
                 (EventKind::PendingResponseSucceeded, *connection_id)
             }
             Event::ConnectionPendingResponseFailed {
@@ -130,7 +130,7 @@ impl Action {
                 reason,
             } => {
                 self.request_id = *request_id;
-                self.set_duration(duration.get());
+                self.duration = nanos(duration.get());
                 self.reason = *reason as u32;
                 (EventKind::PendingResponseFailed, *connection_id)
             }

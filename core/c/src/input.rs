@@ -8,7 +8,7 @@ use crate::cause::{Cause, SharedCause};
 use crate::options::{Options, options as read_options};
 use crate::pointer::optional_bytes;
 use crate::pool::{Foreign, NEVER, Pool, Word, feed};
-use crate::status::{Failure, Status};
+use crate::status::{Failure, Status, numbered};
 
 /// What a connection is used for; pools behind a load balancer tell these apart in errors.
 #[repr(u32)]
@@ -23,12 +23,8 @@ pub enum Purpose {
 }
 
 fn purpose(number: u32) -> Result<CorePurpose, Failure> {
-    match number {
-        _ if number == Purpose::Other as u32 => Ok(CorePurpose::Other),
-        _ if number == Purpose::Cursor as u32 => Ok(CorePurpose::Cursor),
-        _ if number == Purpose::Transaction as u32 => Ok(CorePurpose::Transaction),
-        other => Err(Failure::bad_value("cenote_purpose", other)),
-    }
+    let purposes = [CorePurpose::Other, CorePurpose::Cursor, CorePurpose::Transaction];
+    numbered(&purposes, number, "cenote_purpose")
 }
 
 fn check_in(
@@ -315,4 +311,19 @@ pub unsafe extern "C" fn cenote_set_options(
         let options = unsafe { read_options(options)? };
         Ok(Input::SetOptions { options: Box::new(options.to_core()?) })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn purposes_have_the_numbers_of_the_header() {
+        let purposes = [
+            (Purpose::Other, CorePurpose::Other),
+            (Purpose::Cursor, CorePurpose::Cursor),
+            (Purpose::Transaction, CorePurpose::Transaction),
+        ];
+        assert!(purposes.iter().all(|(own, core)| purpose(*own as u32).unwrap() == *core));
+    }
 }

@@ -59,10 +59,12 @@ impl Failure {
     pub(crate) fn new(status: Status, text: impl Into<String>) -> Self {
         Self { status, text: text.into() }
     }
+}
 
-    pub(crate) fn bad_value(what: &str, value: impl Into<i128>) -> Self {
-        Self::new(Status::BadValue, format!("{what}: there is no {}", value.into()))
-    }
+/// The value that has a number in an enum of C.
+pub(crate) fn numbered<T: Copy>(values: &[T], number: u32, name: &str) -> Result<T, Failure> {
+    let found = values.get(number as usize).copied();
+    found.ok_or_else(|| Failure::new(Status::BadValue, format!("{name}: there is no {number}")))
 }
 
 thread_local! {
@@ -113,7 +115,7 @@ mod tests {
     #[test]
     fn a_panic_is_a_status() {
         assert_eq!(call(|| panic!("on purpose")), Status::Panicked);
-        assert_eq!(call(|| Err(Failure::bad_value("kind", 7))), Status::BadValue);
+        assert_eq!(call(|| numbered(&[0; 7], 7, "kind").map(drop)), Status::BadValue);
         assert_eq!(LAST_ERROR.with(|last| last.borrow().clone()), "kind: there is no 7");
         assert_eq!(call(|| Ok(())), Status::Ok);
     }

@@ -13,7 +13,7 @@ use crate::action::Told;
 use crate::cause::SharedCause;
 use crate::pointer::Text;
 use crate::pool::{Inner, Pool, with};
-use crate::status::{Failure, Status, call};
+use crate::status::{Failure, Status, call, numbered};
 
 /// Which text.
 #[repr(u32)]
@@ -48,8 +48,7 @@ impl TextKind {
     };
 
     pub(crate) fn of(number: u32) -> Result<Self, Failure> {
-        let known = Self::ALL.get(number as usize).copied();
-        known.ok_or_else(|| Failure::bad_value("cenote_text_kind", number))
+        numbered(&Self::ALL, number, "cenote_text_kind")
     }
 
     pub(crate) fn missing(self) -> Failure {
