@@ -1,8 +1,7 @@
 """Two traces in one page: both are drawn, and move together unless they should not."""
 
-import time
-
-from page import Page
+from looks import offline
+from page import Page, eventually
 
 
 def check(browser, drawer, screenshots):
@@ -16,8 +15,7 @@ def check(browser, drawer, screenshots):
     browser.screenshot(screenshots / "beside.png")
     names = browser.run("return [...document.querySelectorAll('h2')].map((title) => title.innerText)")
     assert [name.rpartition("/")[2] for name in names] == ["before.bson", "after.bson"], names
-    fetched = browser.run("return performance.getEntriesByType('resource').map(e => e.name).filter(name => !name.startsWith('about:'))")
-    assert not fetched, fetched
+    offline(page)
 
     browser.run("window.location.hash = '#at=12.5&span=1'")
     for number in range(2):
@@ -53,11 +51,3 @@ def seen(browser, number):
         return status.includes(" to ") ? status.split(" (")[0] : status;""")
     browser.frame(None)
     return status
-
-
-def eventually(holds, otherwise):
-    for _ in range(100):
-        if holds():
-            return
-        time.sleep(0.05)
-    raise AssertionError(otherwise())

@@ -31,7 +31,8 @@ def too_small(browser, drawer, screenshots):
     waited, ahead = re.search(r"timed out after (.*?): ", told)[1], re.search(r"(\d+) requests were ahead", told)[1]
     assert page.heading() == f"w12603 waited {waited}: timed out", page.heading()
     limit = re.search(r"in the way was (maxPoolSize: 10 of 10 in use)", told)[1]
-    for expected in [f"in the way {limit}", f"ahead of it {ahead} requests", "its limit 200 ms", "in use when it came: 10 connections"]:
+    for expected in [f"in the way {limit}", f"ahead of it {ahead} requests", "its limit 200 ms",
+                     "in use when it came: 10 connections"]:
         assert expected in story, (expected, story)
     holders = re.findall(r"(c\d+) by (w\d+) for (.*?) already, checked in (.*?) later", told)
     assert len(holders) > 3, told
@@ -47,13 +48,15 @@ def too_small(browser, drawer, screenshots):
     percentiles(page, summary)
     page.browser.press("0", "s")
     story = words(page.story())
-    for number in re.search(r"requests ([\d,]+): ([\d,]+) served at once, ([\d,]+) after a wait, ([\d,]+) failed", summary).groups():
+    counts = r"requests ([\d,]+): ([\d,]+) served at once, ([\d,]+) after a wait, ([\d,]+) failed"
+    for number in re.search(counts, summary).groups():
         assert number in story, (number, story)
     wall_clock(page)
 
 
 def percentiles(page, summary):
-    found = re.search(r"uses ([\d.]+ m?s) at the median, ([\d.]+ m?s) at the 99th percentile, ([\d.]+ m?s) at the longest", summary)
+    told = r"uses ([\d.]+ m?s) at the median, ([\d.]+ m?s) at the 99th percentile, ([\d.]+ m?s) at the longest"
+    found = re.search(told, summary)
     row = re.findall(r"[\d.]+ [mµ]?s", re.search(r"use \([\d,]+\)[^\n]+", page.story())[0])
     assert (row[0], row[2], row[3]) == found.groups(), (row, found.groups())
 
@@ -119,7 +122,7 @@ def cleared(browser, drawer, screenshots):
 def storm(browser, drawer, screenshots):
     """Waits for a connection of their own, and the worst of all."""
     page, trace = open_case(browser, drawer, "storm")
-    assert "mostly behind maxConnecting." in page.text("#verdict"), page.text("#verdict")
+    assert "mostly in the way: maxConnecting." in page.text("#verdict"), page.text("#verdict")
     told = drawer.run("replay", trace, "--slowest", "3")
     worst = re.findall(r"^  (w\d+) +([\d.]+ m?s)", told, re.MULTILINE)
     assert len(worst) == 3, told

@@ -1,7 +1,8 @@
 """Draws traces by `cenote replay --html` and `cenote run --html`, and steers the pages in a browser by mouse,
 keys and fingers: what docs/traces.md promises of the picture is tried here.
 
-    check.py CENOTE FOLDER    the program, and the folder for screenshots
+    check.py CENOTE FOLDER [PART…]    the program, the folder for screenshots, and only these modules, such
+                                      as steering
 """
 
 import pathlib
@@ -12,11 +13,11 @@ import time
 
 import beside
 import cases
+import faults
 import looks
 import speed
 import steering
 import touch
-import trouble
 from webdriver import Browser
 
 SECONDS_MAX, BYTES_MAX = 10, 30_000_000
@@ -51,7 +52,7 @@ class Drawer:
 def main():
     cenote, screenshots = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     screenshots.mkdir(parents=True, exist_ok=True)
-    parts = [looks, steering, cases, touch, beside, trouble, speed]
+    parts = [looks, steering, cases, touch, beside, faults, speed]
     wanted = sys.argv[3:]
     with tempfile.TemporaryDirectory() as scratch, Browser() as browser:
         drawer = Drawer(cenote, pathlib.Path(scratch))

@@ -29,7 +29,8 @@ WATCH = """
         const left = Math.round((middle - half) * scale), top = Math.round((y - 5) * scale);
         // What is outside of the canvas is not seen.
         if (y * scale + 5 > this.canvas.height) return;
-        const { data } = this.getImageData(left, top, Math.max(1, Math.round(2 * half * scale)), Math.round(10 * scale));
+        const wide = Math.max(1, Math.round(2 * half * scale));
+        const { data } = this.getImageData(left, top, wide, Math.round(10 * scale));
         const counts = new Map();
         for (let i = 0; i < data.length; i += 4) {
             const key = data[i] << 16 | data[i + 1] << 8 | data[i + 2];
@@ -77,7 +78,8 @@ def colours(page, name, scheme):
 def contrast(page, where):
     """Of each text in the timeline and around it, with what is under it."""
     texts = page.browser.run("""
-        const hex = (colour) => "#" + colour.match(/[\\d.]+/g).slice(0, 3).map((part) => Number(part).toString(16).padStart(2, "0")).join("");
+        const two = (part) => Number(part).toString(16).padStart(2, "0");
+        const hex = (colour) => "#" + colour.match(/[\\d.]+/g).slice(0, 3).map(two).join("");
         const under = (element) => {
             const colour = getComputedStyle(element).backgroundColor;
             return colour === "rgba(0, 0, 0, 0)" ? under(element.parentElement) : hex(colour);
@@ -146,5 +148,7 @@ def zoomed_names(browser, drawer, screenshots):
 
 
 def offline(page):
-    fetched = page.browser.run("return performance.getEntriesByType('resource').map(e => e.name)")
+    fetched = page.browser.run("""
+        const names = performance.getEntriesByType("resource").map((entry) => entry.name);
+        return names.filter((name) => !name.startsWith("about:"));""")
     assert not fetched, f"the page asks the network for {fetched}"

@@ -4,6 +4,15 @@ import re
 import time
 
 
+def eventually(holds, told):
+    """Waits until it holds; or says what was `told` instead."""
+    for _ in range(200):
+        if holds():
+            return
+        time.sleep(0.05)
+    raise AssertionError(told())
+
+
 class Page:
     """One page."""
 

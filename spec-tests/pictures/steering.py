@@ -3,7 +3,7 @@
 import re
 
 from looks import TRACES
-from page import Page
+from page import Page, eventually
 
 
 def check(browser, drawer, screenshots):
@@ -139,6 +139,8 @@ def find(page, _):
     page.search(slowest)
     assert re.match(rf"c\d+ in use by {slowest} ", page.heading()) or page.heading().startswith(slowest), page.heading()
     page.browser.press("0")
+    page.search("w1")
+    assert "in the way\nthe pool had never been ready" in page.story(), page.story()
     page.search("0.05s")
     assert page.heading().startswith("0.050000 s"), page.heading()
     page.browser.press("0")
@@ -245,14 +247,14 @@ def links(page, _):
     start, end = page.shown()
     assert abs(start - 0.19) < 1e-3 and abs(end - 0.21) < 1e-3, (start, end)
     page.browser.run("location.hash = '#at=0.4&span=0.02'")
+    eventually(lambda: page.heading() == "0.400000 s", page.heading)
     start, end = page.shown()
     assert abs(start - 0.39) < 1e-3 and abs(end - 0.41) < 1e-3, (start, end)
     page.browser.run("location.hash = '#find=c2'")
-    page.browser.run("return 1")
-    assert page.heading().startswith("connection c2, "), page.heading()
+    eventually(lambda: page.heading().startswith("connection c2, "), page.heading)
     before = page.shown()
     page.browser.press("l")
-    assert page.status() == "the link is copied", page.status()
+    eventually(lambda: page.status() == "the link is copied", page.status)
     # What was copied comes back by Ctrl + V.
     page.browser.press("/")
     page.browser.press_with("control", "v")

@@ -26,7 +26,8 @@ def check(browser, drawer, screenshots):
 
 
 def fits(page):
-    wide, tall = page.browser.run("return [document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
+    wide, tall = page.browser.run("const root = document.documentElement;"
+                                  "return [root.scrollWidth, root.scrollHeight]")
     assert wide <= WIDTH and tall <= HEIGHT, (wide, tall)
     _, _, width, height = page.box()
     assert width == WIDTH and height > HEIGHT * 0.5, (width, height)

@@ -10,7 +10,7 @@ use super::{Arguments, Unplayable, ended_early, open, part};
 use crate::command::output::shown;
 use cenote_core::trace::TraceHeader;
 use cenote_simulation::replay::clock::{Clock, UtcOffset};
-use cenote_simulation::replay::picture::{self, Collector, Picture, Trouble};
+use cenote_simulation::replay::picture::{self, Collector, Fault, Picture};
 use cenote_simulation::replay::step_reader::StepReader;
 
 /// Draws the trace, and prints the path of the result.
@@ -101,7 +101,7 @@ fn finish<R: Read>(collector: Collector, watch: &StepReader<R>, offset: UtcOffse
 pub(in crate::command) fn page(
     trace: &Path,
     html: &Path,
-    troubles: Vec<Trouble>,
+    faults: Vec<Fault>,
 ) -> Result<u64, Unplayable> {
     let unplayable = |source| Unplayable::Trace { path: trace.to_owned(), source };
     let mut watch = StepReader::new(open(trace)?).map_err(unplayable)?;
@@ -112,7 +112,7 @@ pub(in crate::command) fn page(
     });
     each.map_err(unplayable)?;
     let mut picture = finish(collector, &watch, UtcOffset::default());
-    picture.troubles = troubles;
+    picture.faults = faults;
     create(html, |file| picture::html(&picture, watch.header(), file))?;
     Ok(picture.steps)
 }

@@ -56,7 +56,7 @@ impl Record {
         let Self { trace, page: drawn, folder } = self;
         let (html, steps) = match drawn {
             Some(drawn) => {
-                let steps = page(&trace, &drawn.path, timeline.troubles())?;
+                let steps = page(&trace, &drawn.path, timeline.faults())?;
                 (Some(drawn.done()), Some(steps))
             }
             None => (None, None),

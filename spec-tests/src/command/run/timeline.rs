@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use cenote_simulation::replay::picture::Trouble;
+use cenote_simulation::replay::picture::Fault;
 use cenote_simulation::replay::text::counted;
 use serde::{Serialize, Serializer};
 
@@ -130,17 +130,17 @@ impl Timeline {
         self.lock().clone()
     }
 
-    /// The troubles for a picture.
-    pub(super) fn troubles(&self) -> Vec<Trouble> {
+    /// The injected faults, for a picture.
+    pub(super) fn faults(&self) -> Vec<Fault> {
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let began = self.began_at.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let trouble = |incident: Incident| Trouble {
+        let fault = |incident: Incident| Fault {
             at: milliseconds(began + incident.at),
             lasted: milliseconds(incident.lasted.unwrap_or_default()),
             text: incident.consequences(),
             name: incident.trouble.to_owned(),
         };
-        self.incidents().into_iter().map(trouble).collect()
+        self.incidents().into_iter().map(fault).collect()
     }
 
     fn note(&self, what: impl FnOnce(&mut Incident, Duration)) {

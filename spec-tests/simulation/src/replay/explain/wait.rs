@@ -44,9 +44,11 @@ impl Wait {
                 | Failure::Paused(Some(cause))
                 | Failure::NotEstablished(cause),
             ) => cause.clone(),
-            Outcome::Failed(_) | Outcome::Served(_) | Outcome::Waiting => {
-                self.counts.tell_briefly(self.obstacle)
-            }
+            Outcome::Failed(Failure::Paused(None)) => "the pool had never been ready".to_owned(),
+            Outcome::Failed(Failure::Closed) => "the pool was closed".to_owned(),
+            Outcome::Failed(Failure::Cleared(None) | Failure::TimedOut | Failure::Cancelled)
+            | Outcome::Served(_)
+            | Outcome::Waiting => self.counts.tell_briefly(self.obstacle),
         }
     }
 }

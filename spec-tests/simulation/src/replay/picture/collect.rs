@@ -111,7 +111,7 @@ impl Collector {
         for (mark, again) in self.ready {
             if again > 0 {
                 let again = counted(again, "time", "times");
-                let told = format!("Ready, and {again} more while the pool was ready");
+                let told = format!("Ready, repeated {again} while the pool was ready");
                 self.picture.marks[mark].text = self.texts.index(&told, "Ready, repeatedly");
             }
         }
@@ -255,8 +255,7 @@ impl Collector {
     /// The requests that ended in this step. Those that were served at once are not drawn, because nothing
     /// would be visible.
     fn waits(&mut self, view: &View<'_>) {
-        for index in 0..self.analysis.ended().len() {
-            let wait = self.analysis.ended()[index].clone();
+        for wait in self.analysis.ended().to_vec() {
             if let Outcome::Failed(failure) = &wait.outcome {
                 let (word, way) = (failure.word(), wait.in_the_way());
                 let told = format!("check-out failed: {word} ({way})");
@@ -412,3 +411,70 @@ const LEAKED: &str = "looks leaked";
 const SLOWEST: usize = 5;
 /// How many clears are described.
 const CLEARS_MAX: usize = 500;
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use cenote_core::pool::Instant;
+    use cenote_core::trace::JournalOptions;
+
+    use super::*;
+    use crate::replay::clock::UtcOffset;
+    use crate::replay::record::{self, RecordedRun};
+    use crate::replay::step_reader::StepReader;
+    use crate::replay::traffic::{Scene, Simulated};
+
+    fn picture(trace: &[u8]) -> Picture {
+        let mut reader = StepReader::new(trace).expect("a trace");
+        let mut collector = Collector::new(reader.pool());
+        while reader.step(|view| collector.add(view)).expect("it agrees").is_some() {}
+        let clock = Clock::new(reader.header(), UtcOffset::default());
+        collector.finish(reader.header(), reader.pool().options(), clock)
+    }
+
+    #[test]
+    fn repeated_ready_inputs_have_one_mark() {
+        let ignore = &mut |_: Action<Simulated>| {};
+        let pool = PoolState::new(Instant::ORIGIN, PoolOptions::default(), ignore);
+        let pool = pool.expect("usable options");
+        let mut run = RecordedRun::begin(pool, JournalOptions::default(), Vec::new());
+        let clear = Input::Clear { cause: "gone", interrupt: false, service: None };
+        let inputs = [Input::Ready, Input::Ready, Input::Ready, clear, Input::Ready];
+        for (second, input) in (0..).zip(inputs) {
+            run.feed(Instant::ORIGIN + Duration::from_secs(second), input).expect("no I/O");
+        }
+        let picture = picture(&run.finish().expect("no I/O"));
+        let told = |mark: &Mark| (mark.kind, picture.texts[mark.text as usize].as_str());
+        let marks: Vec<_> = picture.marks.iter().map(told).collect();
+        assert_eq!(
+            marks,
+            [
+                (MarkKind::Ready, "Ready, repeated 2 times while the pool was ready"),
+                (MarkKind::Clear, "Clear (gone)"),
+                (MarkKind::Ready, "Ready")
+            ]
+        );
+        assert!(picture.clears[0].contains("gone"), "{:?}", picture.clears);
+    }
+
+    #[test]
+    fn closed_connections_have_their_reason() {
+        let scene = Scene::new(3, 5);
+        let options = scene.options.clone().with_max_idle_time(Duration::from_millis(30));
+        let pause = Duration::from_millis(500);
+        let scene = Scene { options, pause, failure_every: 100, ..scene };
+        let trace = record::traffic(scene, 3_000, JournalOptions::default(), Vec::new());
+        let picture = picture(&trace.expect("no I/O"));
+        let closed = picture.lives.iter().filter(|life| life.end < picture.end);
+        let why: Vec<_> = closed.map(|life| picture.texts[life.why as usize].as_str()).collect();
+        assert!(why.iter().all(|why| !why.is_empty()), "{why:?}");
+        for expected in [
+            "idle for maxIdleTimeMS, 30 ms",
+            "error: connection reset by peer",
+            "stale: the pool was cleared (connection reset by peer)",
+        ] {
+            assert!(why.contains(&expected), "no {expected}: {why:?}");
+        }
+    }
+}

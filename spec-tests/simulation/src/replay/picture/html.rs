@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::{Value, json};
 
-use super::model::{MarkKind, Picture, Trouble, UseKind};
+use super::model::{Fault, MarkKind, Picture, UseKind};
 
 /// Writes the page.
 ///
@@ -31,7 +31,7 @@ pub fn html(picture: &Picture, header: &TraceHeader, out: &mut impl Write) -> io
         "utcOffset": picture.utc_offset,
         "summary": picture.summary,
         "clears": picture.clears,
-        "troubles": troubles(picture, header),
+        "faults": faults(picture, header),
         "texts": picture.texts,
         "columns": columns,
     });
@@ -54,14 +54,14 @@ pub(super) fn in_script(value: &Value) -> String {
     value.to_string().replace('<', "\\u003c")
 }
 
-/// Troubles with their times in seconds since the origin. Without wall-clock time, they have no place.
-fn troubles(picture: &Picture, header: &TraceHeader) -> Vec<Value> {
-    let one = |trouble: &Trouble| {
-        let at = (trouble.at as f64 - header.origin as f64) / 1e3;
-        let lasted = trouble.lasted as f64 / 1e3;
-        json!({ "name": trouble.name, "at": at, "lasted": lasted, "text": trouble.text })
+/// Faults with their times in seconds since the origin. Without wall-clock time, they have no place.
+fn faults(picture: &Picture, header: &TraceHeader) -> Vec<Value> {
+    let one = |fault: &Fault| {
+        let at = (fault.at as f64 - header.origin as f64) / 1e3;
+        let lasted = fault.lasted as f64 / 1e3;
+        json!({ "name": fault.name, "at": at, "lasted": lasted, "text": fault.text })
     };
-    let known = picture.troubles.iter().filter(|_| header.origin != 0);
+    let known = picture.faults.iter().filter(|_| header.origin != 0);
     known.map(one).collect()
 }
 
@@ -139,7 +139,9 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     columns.numbers("waitId", waits.iter().map(|wait| wait.id as u32))?;
     columns.numbers("waitConnection", waits.iter().map(|wait| wait.connection as u32))?;
     columns.numbers("waitOutcome", waits.iter().map(|wait| wait.outcome.into()))?;
-    columns.numbers("waitLimit", waits.iter().map(|wait| (wait.limit / tick) as u32))?;
+    // In microseconds: a limit may be much longer than the trace.
+    let micros = |nanos: u64| u32::try_from(nanos / 1_000).unwrap_or(u32::MAX);
+    columns.numbers("waitLimit", waits.iter().map(|wait| micros(wait.limit)))?;
     // 0 is unknown.
     let ahead = |ahead: Option<u32>| ahead.map_or(0, |ahead| ahead.saturating_add(1));
     columns.numbers("waitAhead", waits.iter().map(|wait| ahead(wait.ahead)))?;

@@ -11,5 +11,5 @@ mod texts;
 pub use beside::beside;
 pub use collect::Collector;
 pub use html::html;
-pub use model::{Life, Limits, Mark, MarkKind, Picture, Point, Trouble, Use, UseKind, Wait};
+pub use model::{Fault, Life, Limits, Mark, MarkKind, Picture, Point, Use, UseKind, Wait};
 pub use perfetto::{packed_perfetto, perfetto};

@@ -28,14 +28,14 @@ pub struct Picture {
     /// What happened, as `--explain` says it.
     pub summary: String,
     /// Faults that were injected while the trace was recorded; the trace does not contain them.
-    pub troubles: Vec<Trouble>,
+    pub faults: Vec<Fault>,
     /// The offset from UTC of wall-clock times, in minutes.
     pub utc_offset: i32,
 }
 
 /// A fault that was injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct Fault {
     /// What it was.
     pub name: String,
     /// When it began, in milliseconds since 1970.

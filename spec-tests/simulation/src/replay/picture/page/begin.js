@@ -1,7 +1,12 @@
 // ---- Beginning.
 
 /// Of outcomes that are failures.
-const WHY = { 1: "timed out", 2: "met a cleared or paused pool", 3: "got no connection established", 4: "met a closed pool" };
+const WHY = {
+  1: "timed out",
+  2: "met a cleared or paused pool",
+  3: "got no connection established",
+  4: "met a closed pool",
+};
 /// What requests waited for the longest, together; of those that did not fail for another reason.
 function mostlyInTheWay() {
   const sums = new Map();
@@ -16,40 +21,69 @@ function mostlyInTheWay() {
 function verdict() {
   const counts = new Array(OUTCOMES.length).fill(0);
   data.waitOutcome.forEach((outcome) => counts[outcome]++);
-  const failed = counts.map((count, outcome) => [count, WHY[outcome]]).filter(([count, why]) => count > 0 && why);
-  const total = failed.reduce((sum, [count]) => sum + count, 0), said = [];
+  const failed = counts
+    .map((count, outcome) => [count, WHY[outcome]])
+    .filter(([count, why]) => count > 0 && why);
+  const total = failed.reduce((sum, [count]) => sum + count, 0);
+  const said = [];
   if (total === 0) said.push("No check-out failed. ");
   else {
     const i = data.markKind.indexOf(CHECK_OUT_FAILED);
-    said.push(`${plural(total, "check-out")} failed: ${failed.map(([count, why]) => `${many(count)} ${why}`).join(", ")}`);
-    said.push(...i < 0 ? [] : ["; the first at ", linkTo(markItem(i), shown(seconds(data.markAt[i]), 1e-3))], ". ");
+    said.push(
+      `${plural(total, "check-out")} failed: ${failed.map(([count, why]) => `${many(count)} ${why}`).join(", ")}`,
+    );
+    said.push(
+      ...(i < 0 ? [] : ["; the first at ", linkTo(markItem(i), shown(seconds(data.markAt[i]), 1e-3))]),
+      ". ",
+    );
   }
-  const [slowest] = longest(waits, () => true, 0, last, 1);
+  const [slowest] = longest(waits, hasWaited, 0, last, 1);
   if (slowest === undefined) return [...said, "No request waited. "];
-  said.push(`At most ${plural(series[3].max, "request")} waited at once, `, linkTo(waitItem(slowest), `for ${span(data.waitLength[slowest])} at the longest`));
+  said.push(
+    `At most ${plural(series[3].max, "request")} waited at once, `,
+    linkTo(waitItem(slowest), `for ${span(data.waitLength[slowest])} at the longest`),
+  );
   const way = mostlyInTheWay();
-  said.push(way ? `, mostly behind ${way}. ` : ". ");
+  said.push(way ? `; mostly in the way: ${way}. ` : ". ");
   let leaks = 0;
-  data.markText.forEach((text, i) => { if (data.markKind[i] === HELD && texts[text].startsWith("looks leaked")) leaks++; });
-  const leak = data.markText.findIndex((text, i) => data.markKind[i] === HELD && texts[text].startsWith("looks leaked"));
-  if (leaks > 0) said.push(linkTo(markItem(leak), `${plural(leaks, "connection looks", "connections look")} leaked`), ".");
+  data.markText.forEach((text, i) => {
+    if (data.markKind[i] === HELD && texts[text].startsWith("looks leaked")) leaks++;
+  });
+  const leak = data.markText.findIndex(
+    (text, i) => data.markKind[i] === HELD && texts[text].startsWith("looks leaked"),
+  );
+  if (leaks > 0)
+    said.push(linkTo(markItem(leak), `${plural(leaks, "connection looks", "connections look")} leaked`), ".");
   return said;
 }
 
 function paintLegend() {
-  const kinds = new Set(data.markKind), useKinds = new Set(data.useKind), list = element("legend");
+  const kinds = new Set(data.markKind);
+  const useKinds = new Set(data.useKind);
+  const list = element("legend");
   const box = (colour) => {
     const made = document.createElement("i");
     made.style.background = colours[colour];
     return made;
   };
-  const item = (...parts) => { const made = document.createElement("li"); made.append(...parts); return made; };
+  const item = (...parts) => {
+    const made = document.createElement("li");
+    made.append(...parts);
+    return made;
+  };
   list.replaceChildren(item(box("--idle"), "idle"));
-  const limits = shadeLimits.length ? ["≤ " + span(shadeLimits[0]), "≤ " + span(shadeLimits[1]), "≤ " + span(shadeLimits[2]), "longer"] : [];
-  if (limits.length) list.append(item("in use ", ...limits.flatMap((text, i) => [box(SHADES[i]), text, " "])));
+  const limits = shadeLimits.length
+    ? ["≤ " + span(shadeLimits[0]), "≤ " + span(shadeLimits[1]), "≤ " + span(shadeLimits[2]), "longer"]
+    : [];
+  if (limits.length)
+    list.append(item("in use ", ...limits.flatMap((text, i) => [box(SHADES[i]), text, " "])));
   if (useKinds.has(PENDING)) list.append(item(box("--pending"), "being established"));
   if (useKinds.has(2)) list.append(item(box("--draining"), "draining a late reply"));
-  list.append(item(box("--waiting"), "waiting"), item(box("--served"), "wait, served"), item(box("--failed"), "wait, failed"));
+  list.append(
+    item(box("--waiting"), "waiting"),
+    item(box("--served"), "wait, served"),
+    item(box("--failed"), "wait, failed"),
+  );
   KINDS.forEach((kind, number) => {
     if (!kinds.has(number)) return;
     const shape = document.createElement("canvas");
@@ -59,19 +93,24 @@ function paintLegend() {
     button.title = "the next one";
     list.append(item(shape, button));
   });
-  if (troubles.length) list.append(item(box("--trouble"), "hatched: injected troubles"));
+  if (faults.length) list.append(item(box("--fault"), "hatched: injected faults"));
   list.append(item("dashed: limits"));
 }
 
 element("title").textContent = `Pool of ${about.address ?? "an unknown address"}`;
 document.title = element("title").textContent;
 const recorded = hasClock ? `, recorded ${new Date(about.origin + begin * 1000).toISOString()}` : "";
-element("subtitle").textContent = `${plural(about.steps, "step")}, ${plural(lanes, "slot")}` +
-  (about.program ? `, by ${about.program}` : "") + recorded + (about.isNew ? "" : ", from a state");
+element("subtitle").textContent =
+  `${plural(about.steps, "step")}, ${plural(lanes, "slot")}` +
+  (about.program ? `, by ${about.program}` : "") +
+  recorded +
+  (about.isNew ? "" : ", from a state");
 element("axis").hidden = !hasClock;
 document.documentElement.classList.toggle("beside", isBeside);
 element("summary").append(...linked(about.summary));
-element("summary").addEventListener("click", (event) => { if (event.target.tagName === "BUTTON") element("explained").close(); });
+element("summary").addEventListener("click", (event) => {
+  if (event.target.tagName === "BUTTON") element("explained").close();
+});
 const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 prefersDark.addEventListener("change", (event) => theme(event.matches));
 theme(prefersDark.matches);

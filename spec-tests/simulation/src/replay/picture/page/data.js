@@ -1,6 +1,8 @@
 const about = JSON.parse(document.getElementById("about").textContent);
 const element = (id) => document.getElementById(id);
-const main = element("main"), canvas = element("canvas"), tip = element("tip");
+const main = element("main");
+const canvas = element("canvas");
+const tip = element("tip");
 const draw2d = canvas.getContext("2d");
 const texts = about.texts;
 
@@ -38,10 +40,12 @@ data.noteAt.forEach((index, place) => notes.set(index, texts[data.noteText[place
 
 /// The first place of a sorted column with at least this number.
 function lowerBound(column, number) {
-  let low = 0, high = column.length;
+  let low = 0;
+  let high = column.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (column[middle] < number) low = middle + 1; else high = middle;
+    if (column[middle] < number) low = middle + 1;
+    else high = middle;
   }
   return low;
 }
@@ -54,7 +58,8 @@ function rows(row, end, length) {
   const starts = new Uint32Array(count + 1);
   for (let i = 0; i < row.length; i++) starts[row[i] + 1]++;
   for (let r = 0; r < count; r++) starts[r + 1] += starts[r];
-  const order = new Uint32Array(row.length), next = starts.slice(0, count);
+  const order = new Uint32Array(row.length);
+  const next = starts.slice(0, count);
   for (let i = 0; i < row.length; i++) order[next[row[i]]++] = i;
   return { count, starts, order, end, length };
 }
@@ -69,7 +74,8 @@ function firstAfter(set, row, time, low) {
   let high = set.starts[row + 1];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (set.end[set.order[middle]] <= time) low = middle + 1; else high = middle;
+    if (set.end[set.order[middle]] <= time) low = middle + 1;
+    else high = middle;
   }
   return low;
 }
@@ -90,9 +96,11 @@ function each(set, row, draw) {
   const end = set.starts[row + 1];
   let at = firstAfter(set, row, view.from, set.starts[row]);
   while (at < end) {
-    const i = set.order[at], start = startOf(set, i);
+    const i = set.order[at];
+    const start = startOf(set, i);
     if (start > view.to) return;
-    const left = x(start), right = x(set.end[i]);
+    const left = x(start);
+    const right = x(set.end[i]);
     if (right - left >= 1) {
       draw(left, right, i, at, 1);
       at++;
@@ -123,10 +131,16 @@ for (const one of series) {
   one.max = blocks.reduce((a, b) => Math.max(a, b), 0);
 }
 function largest(one, from, to) {
-  let max = 0, i = from;
+  let max = 0;
+  let i = from;
   while (i < to) {
-    if (i % BLOCK === 0 && i + BLOCK <= to) { max = Math.max(max, one.blocks[i / BLOCK]); i += BLOCK; }
-    else { max = Math.max(max, one.column[i]); i++; }
+    if (i % BLOCK === 0 && i + BLOCK <= to) {
+      max = Math.max(max, one.blocks[i / BLOCK]);
+      i += BLOCK;
+    } else {
+      max = Math.max(max, one.column[i]);
+      i++;
+    }
   }
   return max;
 }

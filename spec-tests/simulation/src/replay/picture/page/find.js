@@ -4,8 +4,10 @@
 /// view stays.
 function select(item, how = "") {
   [selected, range] = [item, null];
-  const length = item.to - item.from, inView = item.to >= view.from && item.from <= view.to;
-  const middle = (item.from + item.to) / 2, now = view.to - view.from;
+  const length = item.to - item.from;
+  const inView = item.to >= view.from && item.from <= view.to;
+  const middle = (item.from + item.to) / 2;
+  const now = view.to - view.from;
   if (how === "closely") {
     const half = Math.max(length * 1.5, length === 0 ? Math.min(now, (last - first) / 40) / 2 : SHORTEST);
     show(middle - half, middle + half);
@@ -19,7 +21,8 @@ function select(item, how = "") {
   redraw();
 }
 function scrollTo(lane) {
-  const room = height - layout().lanes, top = lane * view.lane;
+  const room = height - layout().lanes;
+  const top = lane * view.lane;
   if (top < view.top || top + view.lane > view.top + room) view.top = Math.max(0, top - room / 2);
   scroll(0);
 }
@@ -31,7 +34,11 @@ function find(query) {
   const after = found?.text === text ? found.item : null;
   const item = locate(text, after) ?? locate(text, null);
   found = item && { text, item };
-  if (item) select(item, "closely"); else { status(`“${query}” was not found`); redraw(); }
+  if (item) select(item, "closely");
+  else {
+    status(`“${query}” was not found`);
+    redraw();
+  }
 }
 /// What a text means: c3, w17, 17, 1.5s, 03:07:12, longest, or part of a mark; the next one `after` an item.
 function locate(text, after) {
@@ -42,40 +49,53 @@ function locate(text, after) {
     if (item || named[1]) return item;
   }
   if (/^(longest|slowest|worst)$/.test(text)) {
-    const all = longest(waits, () => true, 0, last, 50), next = all.findIndex((i) => isSame(waitItem(i), after)) + 1;
+    const all = longest(waits, hasWaited, 0, last, 50);
+    const next = all.findIndex((i) => isSame(waitItem(i), after)) + 1;
     return all.length ? waitItem(all[next % all.length]) : null;
   }
   const at = parseTime(text);
   if (at !== null) return ticksOf(at) < first - 1 || ticksOf(at) > last + 1 ? null : timeItem(ticksOf(at));
   const begin = after?.kind === "mark" ? after.index + 1 : 0;
   for (let i = begin; i < data.markAt.length; i++) {
-    if (`${KINDS[data.markKind[i]].name} ${texts[data.markText[i]]}`.toLowerCase().includes(text)) return markItem(i);
+    if (`${KINDS[data.markKind[i]].name} ${texts[data.markText[i]]}`.toLowerCase().includes(text))
+      return markItem(i);
   }
-  const trouble = troubles.findIndex((one) => one.name.includes(text));
-  return trouble < 0 ? null : troubleItem(trouble);
+  const fault = faults.findIndex((one) => one.name.includes(text));
+  return fault < 0 ? null : faultItem(fault);
 }
-const connection = (number) => { const i = lifeOf(number); return i < 0 ? null : lifeItem(i); };
+const connection = (number) => {
+  const i = lifeOf(number);
+  return i < 0 ? null : lifeItem(i);
+};
 /// Its wait, and then its use.
 function request(number, after) {
-  const wait = waitOf(number), use = useOf(number);
+  const wait = waitOf(number);
+  const use = useOf(number);
   if (wait >= 0 && !(use >= 0 && after?.kind === "wait" && after.index === wait)) return waitItem(wait);
   return use < 0 ? null : useItem(use);
 }
 
 // ---- Walking from one failure to the next.
 
-/// The marks of these kinds, and troubles, in the order of time.
-function walk(forwards, isWanted = (kind) => KINDS[kind].walked, withTroubles = true) {
+/// The marks of these kinds, and faults, in the order of time.
+function walk(forwards, isWanted = (kind) => KINDS[kind].walked, withFaults = true) {
   const here = selected && !range ? selected.from : forwards ? view.from - 1 : view.to + 1;
   const step = forwards ? 1 : -1;
   // All marks of one time are one stop: the panel lists them.
-  let i = forwards ? lowerBound(data.markAt, Math.floor(here) + 1) : lowerBound(data.markAt, Math.ceil(here)) - 1;
+  let i = forwards
+    ? lowerBound(data.markAt, Math.floor(here) + 1)
+    : lowerBound(data.markAt, Math.ceil(here)) - 1;
   while (i >= 0 && i < data.markAt.length && !isWanted(data.markKind[i])) i += step;
   const mark = i >= 0 && i < data.markAt.length ? markAt(data.markAt[i], 0.5, isWanted) : null;
-  const ahead = troubles.map((_, i) => troubleItem(i)).filter(({ from }) => withTroubles && (forwards ? from > here : from < here));
-  const trouble = (forwards ? ahead[0] : ahead.at(-1)) ?? null;
-  const isTroubleNext = trouble && (!mark || (forwards ? trouble.from < mark.from : trouble.from > mark.from));
-  const next = isTroubleNext ? trouble : mark;
-  if (!next) { status(`no ${forwards ? "later" : "earlier"} failure`); return; }
+  const ahead = faults
+    .map((_, i) => faultItem(i))
+    .filter(({ from }) => withFaults && (forwards ? from > here : from < here));
+  const fault = (forwards ? ahead[0] : ahead.at(-1)) ?? null;
+  const isFaultNext = fault && (!mark || (forwards ? fault.from < mark.from : fault.from > mark.from));
+  const next = isFaultNext ? fault : mark;
+  if (!next) {
+    status(`no ${forwards ? "later" : "earlier"} failure`);
+    return;
+  }
   select(next, next.from < view.from || next.from > view.to ? "near" : "");
 }

@@ -15,17 +15,20 @@ function paintLanes(top) {
   }
 }
 function paintPosition(top) {
-  const room = height - top, all = lanes * view.lane;
+  const room = height - top;
+  const all = lanes * view.lane;
   if (all <= room) return;
   draw2d.fillStyle = colours["--faint"];
-  draw2d.fillRect(width - 6, top + view.top / all * room, 4, Math.max(12, room / all * room));
+  draw2d.fillRect(width - 6, top + (view.top / all) * room, 4, Math.max(12, (room / all) * room));
 }
 
 function paintLane(lane, y) {
-  const pad = view.lane > 5 ? 1 : 0, tall = view.lane - 2 * pad;
+  const pad = view.lane > 5 ? 1 : 0;
+  const tall = view.lane - 2 * pad;
   const bar = (left, right, colour, share = 1) => {
     // Whole pixels: colours stay what they are.
-    const a = Math.max(LEFT, Math.round(left)), b = Math.min(width - RIGHT, Math.max(Math.round(right), Math.round(left) + 1));
+    const a = Math.max(LEFT, Math.round(left));
+    const b = Math.min(width - RIGHT, Math.max(Math.round(right), Math.round(left) + 1));
     if (b <= a) return;
     draw2d.fillStyle = colour;
     const high = Math.max(1, share * tall);
@@ -46,14 +49,18 @@ function paintLane(lane, y) {
   });
 }
 function paintName(i, left, right, y) {
-  const from = Math.max(LEFT, left) + 3, room = Math.min(width - RIGHT, right) - from - 3;
+  const from = Math.max(LEFT, left) + 3;
+  const room = Math.min(width - RIGHT, right) - from - 3;
   const names = [`c${data.useNumber[i]}`];
   if (data.useHolder[i]) names.unshift(`${names[0]} w${data.useHolder[i]}`);
   draw2d.font = `${view.lane < 20 ? 10 : 12}px system-ui, sans-serif`;
-  draw2d.textAlign = "left"; draw2d.textBaseline = "middle";
+  draw2d.textAlign = "left";
+  draw2d.textBaseline = "middle";
   const fitting = names.find((text) => draw2d.measureText(text).width <= room);
   if (!fitting) return;
   const kind = data.useKind[i];
-  draw2d.fillStyle = textOn(colours[kind === IN_USE ? SHADES[shadeOf(data.useLength[i])] : USE_COLOURS[kind]]);
+  draw2d.fillStyle = textOn(
+    colours[kind === IN_USE ? SHADES[shadeOf(data.useLength[i])] : USE_COLOURS[kind]],
+  );
   draw2d.fillText(fitting, from, y + view.lane / 2);
 }

@@ -2,7 +2,8 @@
 
 /// A row for each kind of duration; each number leads to an interval of that length.
 function percentileTable(from, to) {
-  const table = node("table"), head = node("tr", node("th"));
+  const table = node("table");
+  const head = node("tr", node("th"));
   for (const percent of PERCENTS) head.append(node("th", percent === 100 ? "max" : `p${percent}`));
   table.append(head);
   for (const measured of MEASURED) {
@@ -17,19 +18,32 @@ function percentileTable(from, to) {
   return table;
 }
 function longestWaits(from, to, count = 10) {
-  const found = longest(waits, () => true, from, to, count);
-  return listed("longest waits", found.map((i) => [
-    linkTo(waitItem(i), `w${data.waitId[i]} ${span(data.waitLength[i])}`), ` ${OUTCOMES[data.waitOutcome[i]]}; ${whyWaited(i)}`]), count);
+  const found = longest(waits, hasWaited, from, to, count);
+  return listed(
+    "longest waits",
+    found.map((i) => [
+      linkTo(waitItem(i), `w${data.waitId[i]} ${span(data.waitLength[i])}`),
+      ` ${OUTCOMES[data.waitOutcome[i]]}; ${whyWaited(i)}`,
+    ]),
+    count,
+  );
 }
 function longestUses(from, to) {
   const found = longest(uses, (i) => data.useKind[i] === IN_USE, from, to, 5);
-  return listed("longest uses", found.map((i) => [linkTo(useItem(i)), notes.has(i) ? `: ${notes.get(i)}` : ""]));
+  return listed(
+    "longest uses",
+    found.map((i) => [linkTo(useItem(i)), notes.has(i) ? `: ${notes.get(i)}` : ""]),
+  );
 }
 function marksOf(kind, name, from, to) {
   const found = [];
   const [low, high] = between(data.markAt, from, to);
   for (let i = low; i < high; i++) if (data.markKind[i] === kind) found.push(i);
-  return listed(`${name}: ${many(found.length)}`, found.map((i) => linkTo(markItem(i), `${shown(seconds(data.markAt[i]), 1e-3)} ${title(markItem(i))}`)), 6);
+  return listed(
+    `${name}: ${many(found.length)}`,
+    found.map((i) => linkTo(markItem(i), `${shown(seconds(data.markAt[i]), 1e-3)} ${title(markItem(i))}`)),
+    6,
+  );
 }
 
 /// Counts and percentiles of a time.
@@ -37,11 +51,15 @@ function statistics(from, to) {
   const [low, high] = between(data.waitEnd, from, to);
   const outcomes = new Array(OUTCOMES.length).fill(0);
   for (let i = low; i < high; i++) outcomes[data.waitOutcome[i]]++;
-  const atOnce = servedAtOnce(from, to), marks = new Array(KINDS.length).fill(0);
+  const atOnce = servedAtOnce(from, to);
+  const marks = new Array(KINDS.length).fill(0);
   const [markLow, markHigh] = between(data.markAt, from, to);
   for (let i = markLow; i < markHigh; i++) marks[data.markKind[i]]++;
-  const failed = outcomes.map((count, outcome) => hasFailed(outcome) && count > 0 ? `${many(count)} ${OUTCOMES[outcome]}` : "").filter(Boolean);
-  let created = 0, closed = 0;
+  const failed = outcomes
+    .map((count, outcome) => (hasFailed(outcome) && count > 0 ? `${many(count)} ${OUTCOMES[outcome]}` : ""))
+    .filter(Boolean);
+  let created = 0;
+  let closed = 0;
   for (let i = 0; i < data.lifeEnd.length; i++) {
     const start = startOf(lives, i);
     if (start >= from && start <= to) created++;
@@ -54,28 +72,62 @@ function statistics(from, to) {
       ["requests", `${many(requests)}, ${many(Math.round(requests / ((to - from) * tick)))} a second`],
       ["served", `${many(atOnce)} at once, ${many(outcomes[SERVED])} after a wait`],
       ["failed", failed.length ? failed.join(", ") : "none"],
-      ["in use", `${average(data.pointInUse, from, to).toFixed(1)} on average, ${many(peak(series[1]))} at most`],
-      ["waiting", `${average(data.pointWaiting, from, to).toFixed(1)} on average, ${many(peak(series[3]))} at most`],
+      [
+        "in use",
+        `${average(data.pointInUse, from, to).toFixed(1)} on average, ${many(peak(series[1]))} at most`,
+      ],
+      [
+        "waiting",
+        `${average(data.pointWaiting, from, to).toFixed(1)} on average, ${many(peak(series[3]))} at most`,
+      ],
       ["connections", `${many(created)} created, ${many(closed)} closed`],
-      ["marks", marks.map((count, kind) => count ? `${many(count)} ${KINDS[kind].name}` : "").filter(Boolean).join(", ") || "none"]),
-    percentileTable(from, to), longestWaits(from, to), longestUses(from, to),
+      [
+        "marks",
+        marks
+          .map((count, kind) => (count ? `${many(count)} ${KINDS[kind].name}` : ""))
+          .filter(Boolean)
+          .join(", ") || "none",
+      ],
+    ),
+    percentileTable(from, to),
+    longestWaits(from, to),
+    longestUses(from, to),
   ];
 }
 
 function overview() {
   const explain = link("what happened, explained (e)", () => element("explained").showModal());
-  tell("Overview", node("p", explain), percentileTable(0, Math.ceil(last)), longestWaits(0, Math.ceil(last)),
-    marksOf(HELD, "held for long", 0, last), marksOf(CLEAR, "clears", 0, last),
-    listed(`injected troubles: ${troubles.length}`, troubles.map((_, i) => linkTo(troubleItem(i))), 30),
-    longestUses(0, Math.ceil(last)));
+  tell(
+    "Overview",
+    node("p", explain),
+    percentileTable(0, Math.ceil(last)),
+    longestWaits(0, Math.ceil(last)),
+    marksOf(HELD, "held for long", 0, last),
+    marksOf(CLEAR, "clears", 0, last),
+    listed(
+      `injected faults: ${faults.length}`,
+      faults.map((_, i) => linkTo(faultItem(i))),
+      30,
+    ),
+    longestUses(0, Math.ceil(last)),
+  );
 }
 function aboutRange() {
   const { from, to } = range;
-  tell(`${span(to - from)} from ${both(from)}`,
-    node("p", link("zoom to it (Enter)", zoomToRange), " ", link("forget it (Esc)", () => clearSelection())),
-    ...statistics(from, to));
+  tell(
+    `${span(to - from)} from ${both(from)}`,
+    node(
+      "p",
+      link("zoom to it (Enter)", zoomToRange),
+      " ",
+      link("forget it (Esc)", () => clearSelection()),
+    ),
+    ...statistics(from, to),
+  );
 }
-function zoomToRange() { if (range) show(range.from, range.to); }
+function zoomToRange() {
+  if (range) show(range.from, range.to);
+}
 function chooseRange(from, to) {
   range = { from: Math.max(first, Math.min(from, to)), to: Math.min(last, Math.max(from, to)) };
   selected = null;
@@ -85,11 +137,15 @@ function chooseRange(from, to) {
 function clearSelection() {
   selected = range = null;
   status();
-  if (isWide()) overview(); else hidePanel();
+  if (isWide()) overview();
+  else hidePanel();
   redraw();
 }
 const isWide = () => document.documentElement.clientWidth >= 900;
-function hidePanel() { panel.hidden = true; resize(); }
+function hidePanel() {
+  panel.hidden = true;
+  resize();
+}
 function togglePanel() {
   if (!panel.hidden) hidePanel();
   else if (selected) pin();

@@ -5,10 +5,10 @@ function paint() {
   draw2d.fillStyle = colours["--ground"];
   draw2d.fillRect(0, 0, width, height);
   paintGrid(lanesTop, height);
-  paintTroubles(lanesTop, height, false);
+  paintFaults(lanesTop, height, false);
   paintLanes(lanesTop);
   paintGrid(AXIS, lanesTop - 1);
-  paintTroubles(AXIS, lanesTop, true);
+  paintFaults(AXIS, lanesTop, true);
   paintAxis();
   paintChart(counts, chartHeight(), series.slice(0, 3), "connections", true);
   paintChart(queue, chartHeight() / 2, series.slice(3), "waiting", false);
@@ -20,11 +20,21 @@ function paint() {
 }
 
 /// What is worse is drawn later, on top; of what falls into one pixel together the first is enough.
-const LAYERS = [[CHECK_OUT_FAILED], [READY, KINDS.length - 1], [NOT_ESTABLISHED, LOST], [HELD], [CLEAR, CLOSED]];
+const LAYERS = [
+  [CHECK_OUT_FAILED],
+  [READY, KINDS.length - 1],
+  [NOT_ESTABLISHED, LOST],
+  [HELD],
+  [CLEAR, CLOSED],
+];
 function paintMarks(top) {
   for (const layer of LAYERS) {
     let before = -9;
-    for (let i = lowerBound(data.markAt, view.from); i < data.markAt.length && data.markAt[i] <= view.to; i++) {
+    for (
+      let i = lowerBound(data.markAt, view.from);
+      i < data.markAt.length && data.markAt[i] <= view.to;
+      i++
+    ) {
       const kind = data.markKind[i];
       if (!layer.includes(kind)) continue;
       const left = x(data.markAt[i]);
@@ -35,7 +45,9 @@ function paintMarks(top) {
       before = left;
       drawMark(draw2d, kind, left, top + MARKS / 2);
       if (KINDS[kind].line) {
-        draw2d.globalAlpha = 0.4; draw2d.fillRect(left, top + MARKS, 1, height); draw2d.globalAlpha = 1;
+        draw2d.globalAlpha = 0.4;
+        draw2d.fillRect(left, top + MARKS, 1, height);
+        draw2d.globalAlpha = 1;
       }
     }
   }
@@ -43,13 +55,15 @@ function paintMarks(top) {
 }
 
 /// Hatched, as long as each lasted.
-function paintTroubles(top, bottom, isHatched) {
+function paintFaults(top, bottom, isHatched) {
   draw2d.save();
-  for (const trouble of troubles) {
-    const left = Math.max(LEFT, x(trouble.from)), right = Math.min(width - RIGHT, Math.max(left + 2, x(trouble.to)));
+  for (const fault of faults) {
+    const left = Math.max(LEFT, x(fault.from));
+    const right = Math.min(width - RIGHT, Math.max(left + 2, x(fault.to)));
     if (right <= LEFT || left >= width - RIGHT) continue;
-    draw2d.strokeStyle = draw2d.fillStyle = colours["--trouble"];
-    draw2d.globalAlpha = 0.14; draw2d.fillRect(left, top, right - left, bottom - top);
+    draw2d.strokeStyle = draw2d.fillStyle = colours["--fault"];
+    draw2d.globalAlpha = 0.14;
+    draw2d.fillRect(left, top, right - left, bottom - top);
     draw2d.globalAlpha = 1;
     if (isHatched) hatch(left, right, top);
   }
@@ -58,16 +72,24 @@ function paintTroubles(top, bottom, isHatched) {
 
 function hatch(left, right, top) {
   draw2d.save();
-  draw2d.beginPath(); draw2d.rect(left, top, right - left, MARKS); draw2d.clip();
-  for (let at = left - MARKS; at < right; at += 5) lines(draw2d, 1, [[at, top + MARKS], [at + MARKS, top]]);
+  draw2d.beginPath();
+  draw2d.rect(left, top, right - left, MARKS);
+  draw2d.clip();
+  for (let at = left - MARKS; at < right; at += 5)
+    lines(draw2d, 1, [
+      [at, top + MARKS],
+      [at + MARKS, top],
+    ]);
   draw2d.restore();
 }
 
 function paintRange() {
   if (!range) return;
-  const left = Math.max(LEFT, x(range.from)), right = Math.min(width - RIGHT, x(range.to));
+  const left = Math.max(LEFT, x(range.from));
+  const right = Math.min(width - RIGHT, x(range.to));
   if (right <= left) return;
-  draw2d.globalAlpha = 0.16; draw2d.fillStyle = colours["--found"];
+  draw2d.globalAlpha = 0.16;
+  draw2d.fillStyle = colours["--found"];
   draw2d.fillRect(left, AXIS, right - left, height);
   draw2d.globalAlpha = 1;
 }
@@ -78,13 +100,15 @@ function paintSelected() {
   draw2d.strokeStyle = draw2d.fillStyle = colours["--found"];
   draw2d.lineWidth = 2;
   const { waiting, marks, lanes: lanesTop } = layout();
-  const left = Math.max(LEFT, x(selected.from)), right = Math.min(width - RIGHT, Math.max(left + 2, x(selected.to)));
+  const left = Math.max(LEFT, x(selected.from));
+  const right = Math.min(width - RIGHT, Math.max(left + 2, x(selected.to)));
   if (right < LEFT || left > width - RIGHT) return;
-  let top = marks, tall = MARKS;
+  let top = marks;
+  let tall = MARKS;
   if (selected.lane !== undefined) [top, tall] = [lanesTop + selected.lane * view.lane - view.top, view.lane];
   if (selected.row !== undefined) {
     tall = Math.max(3, waitsHeight() / waits.count);
-    top = waiting + selected.row * waitsHeight() / waits.count;
+    top = waiting + (selected.row * waitsHeight()) / waits.count;
   }
   if (selected.lane !== undefined && top < lanesTop - view.lane) return;
   if (selected.kind === "mark" || selected.kind === "time") draw2d.fillRect(left - 1, AXIS, 2, height);

@@ -1,6 +1,7 @@
 // ---- The panel: all about the pinned item.
 
-const panel = element("panel"), story = element("story");
+const panel = element("panel");
+const story = element("story");
 
 function node(tag, ...children) {
   const made = document.createElement(tag);
@@ -17,7 +18,7 @@ const linkTo = (item, text = title(item)) => link(text, () => select(item, "near
 /// A text in which w17 and c3 lead to that request and that connection.
 function linked(text) {
   const parts = text.split(/\b([wc]\d+)\b/);
-  return parts.map((part, i) => i % 2 === 1 && locate(part, null) ? link(part, () => find(part)) : part);
+  return parts.map((part, i) => (i % 2 === 1 && locate(part, null) ? link(part, () => find(part)) : part));
 }
 function facts(...pairs) {
   const list = node("dl");
@@ -25,6 +26,17 @@ function facts(...pairs) {
     list.append(node("dt", name), node("dd", ...value.flat()));
   }
   return list;
+}
+/// What `--clear` prints: names in the first columns, and texts of one or more lines.
+function printed(text) {
+  const rows = [];
+  for (const line of text.trimEnd().split("\n")) {
+    const name = line.slice(0, 14).trim();
+    const rest = line.slice(14).trim();
+    if (name) rows.push([name, rest]);
+    else rows.at(-1)[1] += ` ${rest}`;
+  }
+  return rows.map(([name, text]) => [name, ...linked(text)]);
 }
 /// A list with a title, of at most `most` items.
 function listed(name, items, most = 10) {
@@ -46,12 +58,19 @@ function tell(heading, ...nodes) {
 
 function pin() {
   const { kind, index } = selected;
-  const nodes = { wait: aboutWait, use: aboutUse, life: aboutLife, mark: aboutMark, trouble: aboutTrouble, time: aboutTime }[kind](index);
+  const nodes = {
+    wait: aboutWait,
+    use: aboutUse,
+    life: aboutLife,
+    mark: aboutMark,
+    fault: aboutFault,
+    time: aboutTime,
+  }[kind](index);
   tell(title(selected), ...nodes);
 }
 
-const useOf = (request) => request === 0 ? -1 : data.useHolder.indexOf(request);
-const waitOf = (request) => request === 0 ? -1 : data.waitId.indexOf(request);
+const useOf = (request) => (request === 0 ? -1 : data.useHolder.indexOf(request));
+const waitOf = (request) => (request === 0 ? -1 : data.waitId.indexOf(request));
 const lifeOf = (connection) => data.lifeNumber.indexOf(connection);
 /// The uses of connections at a time, those that end last first.
 function inUseAt(at) {
@@ -64,66 +83,115 @@ function inUseAt(at) {
 }
 const marksAbout = (number, kinds) => {
   const found = [];
-  data.markAbout.forEach((about, i) => { if (about === number && kinds.includes(data.markKind[i])) found.push(i); });
-  return found.map((i) => linkTo(markItem(i), `${shown(seconds(data.markAt[i]), 1e-3)} ${texts[data.markText[i]]}`));
+  data.markAbout.forEach((about, i) => {
+    if (about === number && kinds.includes(data.markKind[i])) found.push(i);
+  });
+  return found.map((i) =>
+    linkTo(markItem(i), `${shown(seconds(data.markAt[i]), 1e-3)} ${texts[data.markText[i]]}`),
+  );
 };
 
 function aboutWait(i) {
-  const from = startOf(waits, i), to = data.waitEnd[i], request = data.waitId[i];
+  const from = startOf(waits, i);
+  const to = data.waitEnd[i];
+  const request = data.waitId[i];
   const ahead = data.waitAhead[i] === 0 ? "unknown" : plural(data.waitAhead[i] - 1, "request");
-  const limit = data.waitLimit[i] === 0 ? null : ["its limit", span(data.waitLimit[i])];
-  const use = useOf(request), late = data.waitLength[i] - data.waitLimit[i];
+  const limitTicks = (data.waitLimit[i] * 1e-6) / tick;
+  const limit = limitTicks === 0 ? null : ["its limit", span(limitTicks)];
+  const use = useOf(request);
+  const late = data.waitLength[i] - limitTicks;
   const isLate = limit && data.waitOutcome[i] === TIMED_OUT && late * tick > 2e-3;
-  const held = inUseAt(from).map((use) => [linkTo(useItem(use), `c${data.useNumber[use]} by ${holderName(data.useHolder[use])}`),
-    ` for ${span(from - startOf(uses, use))} already, ` + (data.useEnd[use] >= Math.floor(last)
-      ? "not checked in by the end" : `checked in ${span(data.useEnd[use] - from)} later`)]);
+  const held = inUseAt(from).map((use) => [
+    linkTo(useItem(use), `c${data.useNumber[use]} by ${holderName(data.useHolder[use])}`),
+    ` for ${span(from - startOf(uses, use))} already, ` +
+      (data.useEnd[use] >= Math.floor(last)
+        ? "not checked in by the end"
+        : `checked in ${span(data.useEnd[use] - from)} later`),
+  ]);
   return [
-    facts(["from", both(from)], ["until", both(to)], ["in the way", whyWaited(i)], ["ahead of it", ahead], limit,
-      isLate && ["timed out", `${span(late)} after that`], use >= 0 && ["then it", linkTo(useItem(use), `held c${data.useNumber[use]} for ${span(data.useLength[use])}`)]),
+    facts(
+      ["from", both(from)],
+      ["until", both(to)],
+      ["in the way", whyWaited(i)],
+      ["ahead of it", ahead],
+      limit,
+      isLate && ["timed out", `${span(late)} after that`],
+      use >= 0 && [
+        "then it",
+        linkTo(useItem(use), `held c${data.useNumber[use]} for ${span(data.useLength[use])}`),
+      ],
+    ),
     listed(`in use when it came: ${plural(held.length, "connection")}; the last to come back first`, held),
     command(`cenote replay FILE --explain --waiter ${request}`),
   ];
 }
 
 function aboutUse(i) {
-  const from = startOf(uses, i), to = data.useEnd[i], life = lifeOf(data.useNumber[i]), wait = waitOf(data.useHolder[i]);
+  const from = startOf(uses, i);
+  const to = data.useEnd[i];
+  const life = lifeOf(data.useNumber[i]);
+  const wait = waitOf(data.useHolder[i]);
   const isUse = data.useKind[i] === IN_USE;
-  let same = 0, shorter = 0;
+  let same = 0;
+  let shorter = 0;
   for (let other = 0; other < data.useLength.length; other++) {
     if (data.useKind[other] !== data.useKind[i]) continue;
     same++;
     if (data.useLength[other] < data.useLength[i]) shorter++;
   }
-  const share = Math.floor(shorter / same * 1000) / 10;
+  const share = Math.floor((shorter / same) * 1000) / 10;
   return [
-    facts(["from", both(from)], ["until", both(to)],
+    facts(
+      ["from", both(from)],
+      ["until", both(to)],
       isUse && ["ended", notes.has(i) ? linked(notes.get(i)) : "checked in, healthy"],
       ["took longer", `than ${share} % of ${isUse ? "all uses" : "its kind"}`],
-      isUse && ["its wait", wait >= 0 ? linkTo(waitItem(wait), `${span(data.waitLength[wait])}: ${whyWaited(wait)}`)
-        : data.useHolder[i] ? "none: served at once" : "unknown"],
-      life >= 0 && ["connection", linkTo(lifeItem(life))]),
+      isUse && [
+        "its wait",
+        wait >= 0
+          ? linkTo(waitItem(wait), `${span(data.waitLength[wait])}: ${whyWaited(wait)}`)
+          : data.useHolder[i]
+            ? "none: served at once"
+            : "unknown",
+      ],
+      life >= 0 && ["connection", linkTo(lifeItem(life))],
+    ),
     isUse && data.useHolder[i] ? command(`cenote replay FILE --waiter ${data.useHolder[i]}`) : "",
   ];
 }
 
 function aboutLife(i) {
-  const number = data.lifeNumber[i], lane = data.lifeSlot[i];
+  const number = data.lifeNumber[i];
+  const lane = data.lifeSlot[i];
   const mine = [];
   if (lane < uses.count) {
     for (let place = uses.starts[lane]; place < uses.starts[lane + 1]; place++) {
       if (data.useNumber[uses.order[place]] === number) mine.push(uses.order[place]);
     }
   }
-  const used = mine.filter((use) => data.useKind[use] === IN_USE), made = mine.find((use) => data.useKind[use] === PENDING);
+  const used = mine.filter((use) => data.useKind[use] === IN_USE);
+  const made = mine.find((use) => data.useKind[use] === PENDING);
   const busy = used.reduce((sum, use) => sum + data.useLength[use], 0);
   const byLength = [...used].sort((a, b) => data.useLength[b] - data.useLength[a]);
   return [
-    facts(["from", both(startOf(lives, i))], ["until", both(data.lifeEnd[i])],
+    facts(
+      ["from", both(startOf(lives, i))],
+      ["until", both(data.lifeEnd[i])],
       ["closed", data.lifeWhy[i] ? linked(texts[data.lifeWhy[i]]) : "not in this trace"],
       made !== undefined && ["established", linkTo(useItem(made), `in ${span(data.useLength[made])}`)],
-      ["in use", `${plural(used.length, "time")}, ${Math.round(busy / Math.max(1, data.lifeLength[i]) * 100)} % of its time`],
-      ["slot", String(lane)]),
-    listed("longest uses", byLength.map((use) => linkTo(useItem(use), `${holderName(data.useHolder[use])} for ${span(data.useLength[use])}`)), 5),
+      [
+        "in use",
+        `${plural(used.length, "time")}, ${Math.round((busy / Math.max(1, data.lifeLength[i])) * 100)} % of its time`,
+      ],
+      ["slot", String(lane)],
+    ),
+    listed(
+      "longest uses",
+      byLength.map((use) =>
+        linkTo(useItem(use), `${holderName(data.useHolder[use])} for ${span(data.useLength[use])}`),
+      ),
+      5,
+    ),
     listed("what happened to it", marksAbout(number, [NOT_ESTABLISHED, LOST, HELD])),
     command(`cenote replay FILE --connection ${number}`),
   ];
@@ -131,33 +199,56 @@ function aboutLife(i) {
 
 /// The request or the connection that a mark is about.
 function subject(i) {
-  const kind = data.markKind[i], number = data.markAbout[i];
+  const kind = data.markKind[i];
+  const number = data.markAbout[i];
   if (number === 0 || kind === CLEAR) return null;
   const index = kind === CHECK_OUT_FAILED ? waitOf(number) : lifeOf(number);
   return index < 0 ? null : kind === CHECK_OUT_FAILED ? waitItem(index) : lifeItem(index);
 }
 function aboutMark(i) {
-  const kind = data.markKind[i], at = data.markAt[i], item = subject(i);
+  const kind = data.markKind[i];
+  const at = data.markAt[i];
+  const item = subject(i);
   const clear = kind === CLEAR ? about.clears[data.markAbout[i] - 1] : undefined;
   const together = [];
-  for (let other = lowerBound(data.markAt, at); data.markAt[other] === at; other++) if (other !== i) together.push(other);
+  for (let other = lowerBound(data.markAt, at); data.markAt[other] === at; other++)
+    if (other !== i) together.push(other);
   return [
-    facts(["what", KINDS[kind].name], ["at", both(at)], ["step", many(data.markStep[i])], item && ["about", linkTo(item)]),
-    clear === undefined ? "" : node("pre", ...linked(clear.trimEnd())),
-    listed("at the same time", together.map((other) => linkTo(markItem(other)))),
-    command(kind === CLEAR ? `cenote replay FILE --clear ${data.markAbout[i]}` : `cenote replay FILE --until step=${data.markStep[i]}`),
+    facts(
+      ["what", KINDS[kind].name],
+      ["at", both(at)],
+      ["step", many(data.markStep[i])],
+      item && ["about", linkTo(item)],
+    ),
+    clear === undefined ? "" : facts(...printed(clear)),
+    listed(
+      "at the same time",
+      together.map((other) => linkTo(markItem(other))),
+    ),
+    command(
+      kind === CLEAR
+        ? `cenote replay FILE --clear ${data.markAbout[i]}`
+        : `cenote replay FILE --until step=${data.markStep[i]}`,
+    ),
   ];
 }
 
-function aboutTrouble(i) {
-  const { from, to, text } = troubles[i];
-  return [facts(["from", both(from)], ["until", both(to)], ["came of it", text]), ...statistics(from, Math.max(to, from + 1))];
+function aboutFault(i) {
+  const { from, to, text } = faults[i];
+  return [
+    facts(["from", both(from)], ["until", both(to)], ["came of it", text]),
+    ...statistics(from, Math.max(to, from + 1)),
+  ];
 }
 
 function aboutTime() {
-  const at = selected.from, point = pointAt(at);
+  const at = selected.from;
+  const point = pointAt(at);
   return [
     facts(...series.map((one) => [one.name, many(one.column[point])])),
-    listed("in use then, the last to come back first", inUseAt(at).map((use) => linkTo(useItem(use)))),
+    listed(
+      "in use then, the last to come back first",
+      inUseAt(at).map((use) => linkTo(useItem(use))),
+    ),
   ];
 }

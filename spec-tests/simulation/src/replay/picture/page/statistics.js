@@ -1,9 +1,20 @@
 // ---- Durations: percentiles, the longest, shades.
 
-const IN_USE = 1, PENDING = 0;
-const OUTCOMES = ["served", "timed out", "pool cleared or paused", "not established", "pool closed",
-  "cancelled", "still waiting at the end"];
-const SERVED = 0, TIMED_OUT = 1, CANCELLED = 5, WAITING = 6;
+const IN_USE = 1;
+const PENDING = 0;
+const OUTCOMES = [
+  "served",
+  "timed out",
+  "pool cleared or paused",
+  "not established",
+  "pool closed",
+  "cancelled",
+  "still waiting at the end",
+];
+const SERVED = 0;
+const TIMED_OUT = 1;
+const CANCELLED = 5;
+const WAITING = 6;
 const hasFailed = (outcome) => outcome !== SERVED && outcome !== WAITING;
 /// A use that is cut off by the end of the trace has no length.
 const hasEnded = (i) => data.useEnd[i] < Math.floor(last) || !notes.has(i);
@@ -11,21 +22,30 @@ const PERCENTS = [50, 90, 99, 100];
 
 /// The kinds of durations, with the intervals that belong to each.
 const MEASURED = [
-  { name: "wait of a served request", kind: "wait", set: waits, is: (i) => data.waitOutcome[i] === SERVED, atOnce: true },
+  {
+    name: "wait of a served request",
+    kind: "wait",
+    set: waits,
+    is: (i) => data.waitOutcome[i] === SERVED,
+    atOnce: true,
+  },
   { name: "use", kind: "use", set: uses, is: (i) => data.useKind[i] === IN_USE && hasEnded(i) },
   { name: "establishment", kind: "use", set: uses, is: (i) => data.useKind[i] === PENDING },
 ];
 
 /// The indices of a sorted column of times between two of them. The ends of the trace are no whole ticks.
 const between = (column, from, to) => [
-  from <= first + 1 ? 0 : lowerBound(column, from), to >= last - 1 ? column.length : lowerBound(column, Math.floor(to) + 1)];
+  from <= first + 1 ? 0 : lowerBound(column, from),
+  to >= last - 1 ? column.length : lowerBound(column, Math.floor(to) + 1),
+];
 
 /// How many requests that ended in this time were served without a wait: their uses have no wait.
 function servedAtOnce(from, to) {
   let count = 0;
   for (let i = 0; i < data.useKind.length; i++) {
     const start = startOf(uses, i);
-    if (data.useKind[i] === IN_USE && data.useHolder[i] !== 0 && start >= from - 1 && start <= to + 1) count++;
+    if (data.useKind[i] === IN_USE && data.useHolder[i] !== 0 && start >= from - 1 && start <= to + 1)
+      count++;
   }
   const [low, high] = between(data.waitEnd, from, to);
   for (let i = low; i < high; i++) if (data.waitOutcome[i] === SERVED) count--;
@@ -41,16 +61,23 @@ function percentiles(measured, from, to) {
   let count = 0;
   for (let i = low; i < high; i++) if (is(i)) chosen[count++] = set.length[i];
   const sorted = chosen.subarray(0, count).sort();
-  const zeros = measured.atOnce ? servedAtOnce(from, to) : 0, all = zeros + count;
-  const values = all === 0 ? [] : PERCENTS.map((percent) => {
-    const rank = Math.max(0, Math.ceil(all * percent / 100) - 1);
-    if (rank < zeros) return { percent, length: 0, index: -1 };
-    const length = sorted[rank - zeros];
-    for (let i = low; i < high; i++) if (set.length[i] === length && is(i)) return { percent, length, index: i };
-  });
+  const zeros = measured.atOnce ? servedAtOnce(from, to) : 0;
+  const all = zeros + count;
+  const values =
+    all === 0
+      ? []
+      : PERCENTS.map((percent) => {
+          const rank = Math.max(0, Math.ceil((all * percent) / 100) - 1);
+          if (rank < zeros) return { percent, length: 0, index: -1 };
+          const length = sorted[rank - zeros];
+          for (let i = low; i < high; i++)
+            if (set.length[i] === length && is(i)) return { percent, length, index: i };
+        });
   return { measured, count: all, values };
 }
 
+/// Not of a request that failed at once.
+const hasWaited = (i) => data.waitLength[i] > 0;
 /// The longest intervals of a kind that overlap a time, the longest first.
 function longest(set, is, from, to, count) {
   const found = [];
@@ -92,11 +119,18 @@ function average(column, from, to) {
 // ---- A map of hold times: how many uses of each length end in each pixel.
 
 const HEAT_ROWS = 12;
-const heat = usesByLength.length === 0 ? null : (() => {
-  // The shortest and the longest ones are in the last rows.
-  const shortest = Math.max(1, useAt(0.01)), most = Math.max(10 * shortest, useAt(0.999));
-  const low = Math.log(shortest), range = Math.log(most) - low;
-  const rowOf = (length) => Math.floor((Math.log(Math.max(1, length)) - low) / range * HEAT_ROWS);
-  const row = Uint8Array.from(data.useLength, (length) => Math.min(HEAT_ROWS - 1, Math.max(0, rowOf(length))));
-  return { row, shortest, longest: most };
-})();
+const heat =
+  usesByLength.length === 0
+    ? null
+    : (() => {
+        // The shortest and the longest ones are in the last rows.
+        const shortest = Math.max(1, useAt(0.01));
+        const most = Math.max(10 * shortest, useAt(0.999));
+        const low = Math.log(shortest);
+        const range = Math.log(most) - low;
+        const rowOf = (length) => Math.floor(((Math.log(Math.max(1, length)) - low) / range) * HEAT_ROWS);
+        const row = Uint8Array.from(data.useLength, (length) =>
+          Math.min(HEAT_ROWS - 1, Math.max(0, rowOf(length))),
+        );
+        return { row, shortest, longest: most };
+      })();

@@ -1,21 +1,41 @@
 // ---- What lies at a place, and a few words about it.
 
-const waitItem = (i) => ({ kind: "wait", index: i, from: startOf(waits, i), to: data.waitEnd[i], row: data.waitRow[i] });
-const useItem = (i) => ({ kind: "use", index: i, from: startOf(uses, i), to: data.useEnd[i], lane: data.useSlot[i] });
-const lifeItem = (i) => ({ kind: "life", index: i, from: startOf(lives, i), to: data.lifeEnd[i], lane: data.lifeSlot[i] });
+const waitItem = (i) => ({
+  kind: "wait",
+  index: i,
+  from: startOf(waits, i),
+  to: data.waitEnd[i],
+  row: data.waitRow[i],
+});
+const useItem = (i) => ({
+  kind: "use",
+  index: i,
+  from: startOf(uses, i),
+  to: data.useEnd[i],
+  lane: data.useSlot[i],
+});
+const lifeItem = (i) => ({
+  kind: "life",
+  index: i,
+  from: startOf(lives, i),
+  to: data.lifeEnd[i],
+  lane: data.lifeSlot[i],
+});
 const markItem = (i) => ({ kind: "mark", index: i, from: data.markAt[i], to: data.markAt[i] });
-const troubleItem = (i) => ({ kind: "trouble", index: i, from: troubles[i].from, to: troubles[i].to });
+const faultItem = (i) => ({ kind: "fault", index: i, from: faults[i].from, to: faults[i].to });
 const timeItem = (at) => ({ kind: "time", index: 0, from: at, to: at });
 const isSame = (a, b) => a && b && a.kind === b.kind && a.index === b.index && a.from === b.from;
 
 /// What is at these pixels; `reach` pixels beside it count, too. Null if that is nothing.
 function itemAt(px, py, reach = 1) {
   const { marks, counts, waiting, lanes: lanesTop } = layout();
-  const at = time(px), near = time(px + reach) - at;
+  const at = time(px);
+  const near = time(px + reach) - at;
   if (px < LEFT || px > width - RIGHT) return null;
-  if (py >= marks && py < counts) return markAt(at, 5 * near) ?? troubleAt(at, near);
+  if (py >= marks && py < counts) return markAt(at, 5 * near) ?? faultAt(at, near);
   if (py >= waiting && py < waiting + waitsHeight()) {
-    const rowHeight = waitsHeight() / waits.count, row = Math.floor((py - waiting) / rowHeight);
+    const rowHeight = waitsHeight() / waits.count;
+    const row = Math.floor((py - waiting) / rowHeight);
     // Rows may be thinner than a finger.
     for (let away = 0; away * rowHeight <= 3 * reach; away++) {
       for (const candidate of [row - away, row + away]) {
@@ -26,24 +46,29 @@ function itemAt(px, py, reach = 1) {
   }
   if (py < lanesTop) return null;
   const lane = Math.floor((py - lanesTop + view.top) / view.lane);
-  const use = intervalAt(uses, lane, at, near), life = intervalAt(lives, lane, at, near);
+  const use = intervalAt(uses, lane, at, near);
+  const life = intervalAt(lives, lane, at, near);
   return use >= 0 ? useItem(use) : life >= 0 ? lifeItem(life) : null;
 }
 /// The worst mark of these kinds near a time.
 function markAt(at, near, isWanted = () => true) {
   const worst = (i) => LAYERS.findIndex((kinds) => kinds.includes(data.markKind[i]));
   let best = -1;
-  for (let i = lowerBound(data.markAt, at - near); i < data.markAt.length && data.markAt[i] <= at + near; i++) {
+  for (
+    let i = lowerBound(data.markAt, at - near);
+    i < data.markAt.length && data.markAt[i] <= at + near;
+    i++
+  ) {
     if (isWanted(data.markKind[i]) && (best < 0 || worst(i) > worst(best))) best = i;
   }
   return best < 0 ? null : markItem(best);
 }
-function troubleAt(at, near) {
-  const i = troubles.findIndex((trouble) => trouble.from - near <= at && at <= trouble.to + near);
-  return i < 0 ? null : troubleItem(i);
+function faultAt(at, near) {
+  const i = faults.findIndex((fault) => fault.from - near <= at && at <= fault.to + near);
+  return i < 0 ? null : faultItem(i);
 }
 
-const holderName = (holder) => holder ? `w${holder}` : "an unknown request";
+const holderName = (holder) => (holder ? `w${holder}` : "an unknown request");
 /// An item in one line.
 function title({ kind, index: i, from }) {
   switch (kind) {
@@ -52,17 +77,26 @@ function title({ kind, index: i, from }) {
       return `w${data.waitId[i]} waited ${span(data.waitLength[i])}: ${OUTCOMES[data.waitOutcome[i]]}${got}`;
     }
     case "use": {
-      const doing = ["being established", `in use by ${holderName(data.useHolder[i])}`, "draining a late reply"];
+      const doing = [
+        "being established",
+        `in use by ${holderName(data.useHolder[i])}`,
+        "draining a late reply",
+      ];
       return `c${data.useNumber[i]} ${doing[data.useKind[i]]} for ${span(data.useLength[i])}`;
     }
-    case "life": return `connection c${data.lifeNumber[i]}, for ${span(data.lifeLength[i])}`;
+    case "life":
+      return `connection c${data.lifeNumber[i]}, for ${span(data.lifeLength[i])}`;
     case "mark": {
-      const about = data.markAbout[i], kind = data.markKind[i];
-      const name = about === 0 || kind === CLEAR ? "" : kind === CHECK_OUT_FAILED ? `w${about}: ` : `c${about}: `;
+      const about = data.markAbout[i];
+      const kind = data.markKind[i];
+      const name =
+        about === 0 || kind === CLEAR ? "" : kind === CHECK_OUT_FAILED ? `w${about}: ` : `c${about}: `;
       return name + texts[data.markText[i]];
     }
-    case "trouble": return `injected: ${troubles[i].name}, for ${span(troubles[i].to - troubles[i].from)}`;
-    default: return both(from);
+    case "fault":
+      return `injected: ${faults[i].name}, for ${span(faults[i].to - faults[i].from)}`;
+    default:
+      return both(from);
   }
 }
 /// What a wait was for.
@@ -70,22 +104,30 @@ const whyWaited = (i) => texts[data.waitWhy[i]];
 
 /// What the pointer is over, in a few lines.
 function describe(px, py) {
-  const item = itemAt(px, py), at = time(px);
-  const when = shown(seconds(at), (view.to - view.from) * tick / width);
+  const item = itemAt(px, py);
+  const at = time(px);
+  const when = shown(seconds(at), ((view.to - view.from) * tick) / width);
   if (item) {
-    const lines = [title(item), item.kind === "mark" || item.kind === "time" ? both(item.from) : `from ${both(item.from)}`];
+    const lines = [
+      title(item),
+      item.kind === "mark" || item.kind === "time" ? both(item.from) : `from ${both(item.from)}`,
+    ];
     if (item.kind === "wait") lines.push(`in the way: ${whyWaited(item.index)}`);
     if (item.kind === "use" && notes.has(item.index)) lines.push(notes.get(item.index));
-    if (item.kind === "life" && data.lifeWhy[item.index]) lines.push(`closed: ${texts[data.lifeWhy[item.index]]}`);
+    if (item.kind === "life" && data.lifeWhy[item.index])
+      lines.push(`closed: ${texts[data.lifeWhy[item.index]]}`);
     return lines.join("\n");
   }
   const { counts, holds, lanes: lanesTop } = layout();
   if (py >= counts && py < holds) {
-    const i = pointAt(at), limit = limitAt(at);
+    const i = pointAt(at);
+    const limit = limitAt(at);
     const [total, used, pending, waiting] = series.map((one) => one.column[i]);
-    return `${when}\n${many(total)} of ${limit.max ? many(limit.max) : "any number of"} connections (at least ${limit.min}):\n` +
+    return (
+      `${when}\n${many(total)} of ${limit.max ? many(limit.max) : "any number of"} connections (at least ${limit.min}):\n` +
       `${many(used)} in use, ${many(total - used - pending)} idle, ${pending} of ${limit.connecting} being established\n` +
-      `${plural(waiting, "request waits", "requests wait")}`;
+      `${plural(waiting, "request waits", "requests wait")}`
+    );
   }
   if (py >= lanesTop) {
     const lane = Math.floor((py - lanesTop + view.top) / view.lane);
@@ -98,7 +140,8 @@ function hover(px, py) {
   tip.hidden = text === null;
   if (text === null) return;
   tip.textContent = text;
-  const right = px + 16 + tip.offsetWidth > width, below = py + 16 + tip.offsetHeight > height;
+  const right = px + 16 + tip.offsetWidth > width;
+  const below = py + 16 + tip.offsetHeight > height;
   tip.style.left = `${Math.max(0, right ? px - tip.offsetWidth - 10 : px + 16)}px`;
   tip.style.top = `${Math.max(0, below ? py - tip.offsetHeight - 10 : py + 16)}px`;
 }

@@ -1,4 +1,4 @@
-"""`cenote run --chaos --html`: the troubles are drawn and walked, lost connections have marks and reasons, and what
+"""`cenote run --chaos --html`: the faults are drawn and walked, lost connections have marks and reasons, and what
 changes nothing has no mark."""
 
 import re
@@ -13,7 +13,7 @@ def check(browser, drawer, screenshots):
     page = Page(browser, drawn)
     page.load("#axis=seconds")
     browser.screenshot(screenshots / "chaos.png")
-    listed = re.findall(r"^injected: (.+), for ", page.story().partition("injected troubles")[2], re.MULTILINE)
+    listed = re.findall(r"^injected: (.+), for ", page.story().partition("injected faults")[2], re.MULTILINE)
     table = re.findall(r"^[\d.]+ s +(\S.*?)  ", said.partition("trouble")[2], re.MULTILINE)
     assert listed and [one.strip() for one in table][:len(listed)] == listed, (listed, said)
     walked(page, listed)
@@ -27,7 +27,7 @@ def check(browser, drawer, screenshots):
     page.quiet()
 
 
-def walked(page, troubles):
+def walked(page, faults):
     """n stops at each of them, and the panel says what came of it."""
     page.browser.press("home", "escape", "0")
     seen = []
@@ -39,9 +39,9 @@ def walked(page, troubles):
         if heading.startswith("injected: "):
             seen.append(re.match(r"injected: (.+), for ", heading)[1])
             assert "came of it\nhit " in page.story(), page.story()
-            if len(seen) == len(troubles):
+            if len(seen) == len(faults):
                 break
-    assert seen == troubles, (seen, troubles)
+    assert seen == faults, (seen, faults)
 
 
 def lost(page):
