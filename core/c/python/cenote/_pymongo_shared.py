@@ -307,7 +307,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
             self._begin()
             self._return(time.monotonic_ns(), conn)
             self._settle()
-        if self._queue:
+        if self._queue and not self._is_performing:
             self._perform()
 
     def _must_return(self, conn: C, error: BaseException | None) -> bool:
@@ -328,7 +328,7 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
             self._begin()
             inputs(time.monotonic_ns())
             self._settle()
-        if self._queue:
+        if self._queue and not self._is_performing:
             self._perform()
 
     def _begin(self) -> None:
@@ -425,28 +425,33 @@ class DecidedPool(_AgnosticBasePool[C], Generic[C, W]):
             if self._is_performing:
                 return
             self._is_performing = True
-        while (action := self._next()) is not None:
+        has_more = True
+        while has_more:
             try:
-                self._perform_one(action)
+                has_more = self._perform_next()
             except BaseException as error:  # noqa: BLE001: what comes after it must not be lost.
                 failed = failed or error
         if failed is not None:
             raise failed
 
-    def _next(self) -> Action | None:
-        with self._guard:
-            if self._queue:
-                return self._queue.popleft()
-            self._is_performing = False
-            return None
+    def _perform_next(self) -> bool:
+        """Performs an action, if there is one. Takes the lock only if it has to: each time can cost two switches of threads."""
+        queue = self._queue
+        # Nothing else takes from the queue.
+        if not queue or queue[0].kind == _DELIVER:
+            with self._guard:
+                while queue and queue[0].kind == _DELIVER:
+                    self._deliver(queue.popleft())
+                if not queue:
+                    self._is_performing = False
+                    return False
+        self._perform_one(queue.popleft())
+        return True
 
     def _perform_one(self, action: Action) -> None:
         kind, connection = action.kind, action.connection
         if kind == ActionKind.EMIT_EVENT:
             self._publish(action)
-        elif kind == ActionKind.DELIVER:
-            with self._guard:
-                self._deliver(action)
         elif kind == ActionKind.START_ESTABLISH:
             establishment = Establishment(connection, action.generation)
             self._establishments[connection] = establishment

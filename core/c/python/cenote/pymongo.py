@@ -97,7 +97,7 @@ class Pool(DecidedPool[_synchronous.Connection, _Thread], _synchronous.Pool):
         waiter = _Thread(handler)
         self._ask(waiter)
         try:
-            if self._queue:
+            if self._queue and not self._is_performing:
                 self._perform()
             if waiter.outcome is None or waiter.establishment is not None:
                 self._wait(waiter)
@@ -236,7 +236,7 @@ class AsyncPool(DecidedPool[_asynchronous.AsyncConnection, _Task], _asynchronous
         waiter = _Task(handler)
         self._ask(waiter)
         try:
-            if self._queue:
+            if self._queue and not self._is_performing:
                 self._perform()
             if waiter.outcome is None:
                 await self._wait(waiter)
