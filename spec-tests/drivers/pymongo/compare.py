@@ -34,6 +34,7 @@ TESTS = {
     "balancer": ("load_balancer discovery_and_monitoring", "load_balancer discovery_and_monitoring"),
 }
 ROUNDS = 5
+CROWD_SECONDS = 5
 PINGS = {1: 2000, 32: 3200}
 Outcomes = dict[tuple[str, str], str]
 verdicts: list[bool] = []
@@ -177,6 +178,15 @@ def chaos(kind: str, callers: str) -> None:
         print("   ", finding)
 
 
+def crowd(kind: str, callers: str) -> None:
+    with endpoint() as uri:
+        runs = [program(pool, kind, uri, CROWD_SECONDS) for pool in POOLS]
+    title = f"32 {callers} over 8 connections for {CROWD_SECONDS} s: pings done"
+    row(title, [f"{it['done']:,}" for it in runs], runs[1]["fewest"] > 0)
+    row(f"  by the one of the {callers} with the fewest", [f"{it['fewest']:,}" for it in runs])
+    row("  longest ping", [f"{it['longest']:,.1f} ms" for it in runs])
+
+
 def costs(prefix: str, caller: str) -> None:
     figures: dict[tuple[str, int], list[dict[str, float]]] = collections.defaultdict(list)
     with endpoint() as uri:
@@ -184,7 +194,11 @@ def costs(prefix: str, caller: str) -> None:
             for callers, pings in PINGS.items():
                 for pool in POOLS:
                     figures[pool, callers].append(program(pool, f"{prefix}ping", uri, callers, pings))
-        pairs = [[program(pool, f"{prefix}pair", uri, 50_000)["cpu"] for pool in POOLS] for _ in range(ROUNDS)]
+        kinds: dict[str, list[object]] = {"": [50_000], ", with events": [20_000, os.devnull]}
+        pairs = {
+            name: [[program(pool, f"{prefix}pair", uri, *it)["cpu"] for pool in POOLS] for _ in range(ROUNDS)]
+            for name, it in kinds.items()
+        }
     for callers in PINGS:
         for kind, name in (("cpu", "CPU"), ("time", "time")):
             before, after = ([it[kind] for it in figures[pool, callers]] for pool in POOLS)
@@ -192,10 +206,9 @@ def costs(prefix: str, caller: str) -> None:
             title = f"{name} of a ping, {callers} {caller}{'s' if callers > 1 else ''} ({ratio - 1:+.0%})"
             medians = [f"{statistics.median(it):.1f} µs" for it in (before, after)]
             row(title, medians, ratio < 1.5 if kind == "cpu" else None)
-    row(
-        f"CPU of a check-out and a check-in, 1 {caller}",
-        [f"{statistics.median(it):.1f} µs" for it in zip(*pairs, strict=True)],
-    )
+    for name, rounds in pairs.items():
+        medians = [f"{statistics.median(it):.1f} µs" for it in zip(*rounds, strict=True)]
+        row(f"CPU of a check-out and a check-in, 1 {caller}{name}", medians)
 
 
 if __name__ == "__main__":
@@ -207,6 +220,7 @@ if __name__ == "__main__":
             own_tests(kind, folder, names, exceptions if kind == "SecantusDB" else {})
     for prefix, caller in (("", "thread"), ("async_", "task")):
         chaos(f"{prefix}chaos", f"{caller}s")
+        crowd(f"{prefix}crowd", f"{caller}s")
         costs(prefix, caller)
     print(f"{sum(verdicts)} passed, {len(verdicts) - sum(verdicts)} failed")
     sys.exit(not all(verdicts))

@@ -1,5 +1,6 @@
 """What both pools do, for threads and, with `async_` before the kind, for tasks of asyncio. Prints figures as JSON:
-program.py before|after chaos URI SECONDS EVENTS, …ping URI CALLERS PINGS, or …pair URI PAIRS."""
+program.py before|after chaos URI SECONDS EVENTS, …crowd URI SECONDS, …ping URI CALLERS PINGS,
+or …pair URI PAIRS [EVENTS]."""
 
 import asyncio
 import json
@@ -189,6 +190,48 @@ async def async_chaos(uri: str, seconds: str, path: str) -> Document:
     return it.figures()
 
 
+class Crowd:
+    """Patient callers over 8 connections, without faults and subscribers."""
+
+    def __init__(self, seconds: str) -> None:
+        self.end = time.monotonic() + float(seconds)
+        self.done = [0] * CALLERS
+        self.longest = [0.0] * CALLERS
+
+    def finished(self, caller: int, start: float) -> None:
+        self.done[caller] += 1
+        self.longest[caller] = max(self.longest[caller], time.monotonic() - start)
+
+    def figures(self) -> Document:
+        return {"done": sum(self.done), "fewest": min(self.done), "longest": max(self.longest) * 1e3}
+
+
+def crowd(uri: str, seconds: str) -> Document:
+    with client(uri, maxPoolSize=8) as subject:
+        it = Crowd(seconds)
+
+        def work(number: int) -> None:
+            while (start := time.monotonic()) < it.end:
+                subject.admin.command("ping")
+                it.finished(number, start)
+
+        in_threads(CALLERS, work)
+        return it.figures()
+
+
+async def async_crowd(uri: str, seconds: str) -> Document:
+    async with async_client(uri, maxPoolSize=8) as subject:
+        it = Crowd(seconds)
+
+        async def work(number: int) -> None:
+            while (start := time.monotonic()) < it.end:
+                await subject.admin.command("ping")
+                it.finished(number, start)
+
+        await in_tasks(CALLERS, work)
+        return it.figures()
+
+
 class Costs:
     """Microseconds for each of a number of things: of time, and of this process's CPU."""
 
@@ -229,9 +272,9 @@ async def async_ping(uri: str, tasks: str, pings: str) -> Document:
         return costs.figures()
 
 
-def pair(uri: str, pairs: str) -> Document:
+def pair(uri: str, pairs: str, *events: str) -> Document:
     """For a check-out and a check-in by one thread."""
-    with client(uri) as subject:
+    with client(uri, event_listeners=list(map(Recorder, events))) as subject:
         subject.admin.command("ping")
         (server,) = subject._topology._servers.values()
         costs = Costs(int(pairs))
@@ -241,8 +284,8 @@ def pair(uri: str, pairs: str) -> Document:
         return costs.figures()
 
 
-async def async_pair(uri: str, pairs: str) -> Document:
-    async with async_client(uri) as subject:
+async def async_pair(uri: str, pairs: str, *events: str) -> Document:
+    async with async_client(uri, event_listeners=list(map(Recorder, events))) as subject:
         await subject.admin.command("ping")
         (server,) = subject._topology._servers.values()
         costs = Costs(int(pairs))
@@ -253,9 +296,10 @@ async def async_pair(uri: str, pairs: str) -> Document:
 
 
 if __name__ == "__main__":
-    kinds: dict[str, Callable[..., Document]] = {"chaos": chaos, "ping": ping, "pair": pair}
+    kinds: dict[str, Callable[..., Document]] = {"chaos": chaos, "crowd": crowd, "ping": ping, "pair": pair}
     async_kinds: dict[str, Callable[..., Coroutine[Any, Any, Document]]] = {
         "async_chaos": async_chaos,
+        "async_crowd": async_crowd,
         "async_ping": async_ping,
         "async_pair": async_pair,
     }
