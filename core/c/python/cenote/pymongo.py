@@ -252,7 +252,9 @@ class AsyncPool(DecidedPool[_asynchronous.AsyncConnection, _Task], _asynchronous
         wake = waiter.wake = asyncio.Event()
         while waiter.outcome is None:
             wake.clear()
-            if waiter.deadline == NEVER:
+            # `waitQueueTimeoutMS` is for the queue, `timeoutMS` also for a connection that is made.
+            is_limited = waiter.establishment is None or _csot.get_timeout() is not None
+            if waiter.deadline == NEVER or not is_limited:
                 await wake.wait()
             elif (left := waiter.deadline - time.monotonic_ns()) <= 0:
                 self._feed(lambda now: self._machine.cancel(now, waiter.request))

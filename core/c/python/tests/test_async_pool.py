@@ -4,6 +4,7 @@ import asyncio
 import unittest
 from typing import Any
 
+import pymongo
 from cenote.pymongo import AsyncPool
 from pymongo.asynchronous.pool import AsyncConnection
 from pymongo.errors import AutoReconnect, WaitQueueTimeoutError
@@ -126,11 +127,18 @@ class GivenUp(unittest.IsolatedAsyncioTestCase):
         await self.pool.remove_stale_sockets(self.pool.gen.get_overall())
 
     async def test_a_caller_waits_no_longer_than_it_may_for_a_new_connection(self) -> None:
-        await self.make(wait_queue_timeout=0.01)
-        with self.assertRaises(WaitQueueTimeoutError):
+        with self.assertRaises(WaitQueueTimeoutError), pymongo.timeout(0.01):
             await self.pool.checkout().__aenter__()
         await self.connect()
         self.assertEqual(len(self.pool.conns), 1)
+
+    async def test_the_time_for_the_queue_is_not_for_a_new_connection(self) -> None:
+        await self.make(wait_queue_timeout=0.01)
+        task = await self.check_out()
+        await asyncio.sleep(0.05)
+        self.assertFalse(task.done())
+        await self.connect()
+        self.assertEqual(task.result().id, 1)
 
     async def test_a_caller_waits_no_longer_than_it_may_in_the_queue(self) -> None:
         await self.make(wait_queue_timeout=0.01)
