@@ -31,6 +31,8 @@ mod one_line;
 pub mod sdam;
 #[cfg(feature = "std")]
 mod std_time;
+#[cfg(feature = "protocol")]
+pub mod topology;
 #[cfg(feature = "std")]
 pub mod trace;
 #[cfg(feature = "std")]

@@ -6,6 +6,8 @@
 //!   what is wanted    ──▶ Selector         by the last known type of a server
 //!   what is known     ──▶ choose           one of those that fit, or none
 //!                         SelectionError   and why, with every server in it
+//!   a topology        ──▶ suitable         the servers for a ReadPreference
+//!                         in_latency_window, choose_of_two
 //!   time that is left ──▶ with_max_time    how much of it the server gets
 //! ```
 //!
@@ -15,15 +17,19 @@
 mod error;
 mod event;
 mod max_time;
+mod read_preference;
 mod selection;
 mod selector;
 mod settings;
 mod status;
+mod suitable;
 
 pub use error::{ClientError, SelectionError, TimeLimit};
 pub use event::ServerEvent;
 pub use max_time::with_max_time;
+pub use read_preference::{InvalidReadPreference, ReadPreference};
 pub use selection::{Candidate, choose, is_hopeless};
 pub use selector::Selector;
 pub use settings::ClientSettings;
 pub use status::{ServerStatus, seen};
+pub use suitable::{Described, choose_of_two, in_latency_window, suitable};

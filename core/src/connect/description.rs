@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use bson::RawDocument;
 
+use super::Membership;
 use crate::address::ServerAddress;
 use crate::error::{ConnectionError, OneLine, Stage};
 use crate::pool::ServiceId;
@@ -29,6 +30,11 @@ pub struct ConnectionDescription {
     pub set_name: Option<String>,
     /// `logicalSessionTimeoutMinutes`: how long sessions last; `None` when there are none.
     pub session_timeout_minutes: Option<i64>,
+    /// What the server says of its replica set; on the connections of a monitor, if it is a member of one.
+    pub membership: Option<Arc<Membership>>,
+    /// `lastWrite.lastWriteDate`: when the server last wrote, by its own clock, in milliseconds since 1970; on the
+    /// connections of a monitor.
+    pub last_write_ms: Option<i64>,
     /// `connectionId`: how the server's log calls this connection.
     pub connection_id: Option<i64>,
     /// `serviceId`: the service behind the load balancer; always there with `loadBalanced`, and
@@ -94,6 +100,8 @@ impl fmt::Debug for ConnectionDescription {
             limits,
             set_name,
             session_timeout_minutes,
+            membership,
+            last_write_ms,
             connection_id,
             service_id,
             topology_version,
@@ -109,6 +117,8 @@ impl fmt::Debug for ConnectionDescription {
             .field("limits", limits)
             .field("set_name", &set_name.as_deref().map(OneLine::name))
             .field("session_timeout_minutes", session_timeout_minutes)
+            .field("membership", membership)
+            .field("last_write_ms", last_write_ms)
             .field("connection_id", connection_id)
             .field("service_id", service_id)
             .field("topology_version", topology_version)

@@ -105,6 +105,13 @@ pub(super) fn object_id(reply: &Fields<'_>, name: &'static str) -> Field<Option<
     typed(reply, name, "an ObjectId", RawBsonRef::as_object_id)
 }
 
+/// Milliseconds since 1970.
+pub(super) fn date_ms(reply: &Fields<'_>, name: &'static str) -> Field<Option<i64>> {
+    typed(reply, name, "a date", |value| {
+        value.as_datetime().map(bson::DateTime::timestamp_millis).or_else(|| number::as_i64(value))
+    })
+}
+
 pub(super) fn binary<'a>(reply: &Fields<'a>, name: &'static str) -> Field<Option<&'a [u8]>> {
     typed(reply, name, "binary data", |value| value.as_binary().map(|binary| binary.bytes))
 }

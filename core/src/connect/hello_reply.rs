@@ -1,8 +1,11 @@
+use std::sync::Arc;
+
 use bson::{RawBsonRef, RawDocument};
 
 use super::{
-    ConnectionDescription, EstablishOptions, Limits, ServerKind,
+    ConnectionDescription, EstablishOptions, Limits, Membership, ServerKind,
     field::{self, Field, FieldError, Fields},
+    membership::last_write_ms,
 };
 use crate::error::{ConnectionError, Stage};
 use crate::pool::ServiceId;
@@ -65,7 +68,9 @@ impl<'a> HelloReply<'a> {
             return Err(ConnectionError::command(Stage::Hello, error));
         }
         let mut read = Self::read_fields(reply, options).map_err(broken)?;
-        read.description.reply = options.keeps_reply.then(|| reply.as_bytes().into());
+        if options.keeps_reply {
+            read.description.read_for_monitor(reply).map_err(broken)?;
+        }
         if options.load_balanced && read.description.service_id.is_none() {
             return Err(ConnectionError::configuration(Stage::Hello, LOAD_BALANCING_UNSUPPORTED));
         }
@@ -82,6 +87,8 @@ impl<'a> HelloReply<'a> {
             limits: limits(reply)?,
             set_name: field::text(reply, "setName")?.map(str::to_owned),
             session_timeout_minutes: field::whole_number(reply, "logicalSessionTimeoutMinutes")?,
+            membership: None,
+            last_write_ms: None,
             connection_id: field::whole_number(reply, "connectionId")?,
             service_id: service_id(reply, options.load_balanced)?,
             topology_version: topology_version(reply)?,
@@ -94,6 +101,18 @@ impl<'a> HelloReply<'a> {
             speculative: field::document(reply, "speculativeAuthenticate")?,
             offers_scram_sha_256: offers(reply, Mechanism::ScramSha256),
         })
+    }
+}
+
+impl ConnectionDescription {
+    /// What only a monitor needs. Connections of pools do without, because it may be long.
+    fn read_for_monitor(&mut self, reply: &RawDocument) -> Field<()> {
+        if self.set_name.is_some() {
+            self.membership = Some(Arc::new(Membership::read(reply)?));
+        }
+        self.last_write_ms = last_write_ms(reply)?;
+        self.reply = Some(reply.as_bytes().into());
+        Ok(())
     }
 }
 

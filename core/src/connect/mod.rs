@@ -28,6 +28,7 @@ mod establish;
 mod field;
 mod hello;
 mod hello_reply;
+mod membership;
 mod metadata;
 mod nonce;
 mod options;
@@ -41,6 +42,7 @@ pub use self::{
     environment::Environment,
     establish::{Establish, Step},
     hello_reply::LOAD_BALANCING_UNSUPPORTED,
+    membership::Membership,
     metadata::{ClientMetadata, DriverInfo, MetadataError},
     nonce::Nonce,
     options::{EstablishOptions, ServerApi},

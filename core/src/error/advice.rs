@@ -1,6 +1,7 @@
 use core::fmt;
 
 use super::{ConnectionError, Kind, Stage};
+use crate::sdam::StalePrimary;
 
 struct WithAdvice<'a>(&'a ConnectionError);
 
@@ -34,6 +35,10 @@ impl ConnectionError {
     pub fn advice(&self) -> Option<&'static str> {
         if let Some(failure) = self.tls_failure() {
             return Some(failure.advice());
+        }
+        // It passes as soon as the member notices.
+        if self.source_as::<StalePrimary>().is_some() {
+            return None;
         }
         match (self.stage(), self.kind()) {
             // It names the option.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use bson::RawDocument;
 
 use super::action::{Action, ActionSink, Line, SocketId};
+use super::description::wrong_set;
 use super::machine::Connected;
 use super::{Deadline, DeadlineReason, Event, Monitor, MonitorOptions, ServerDescription};
-use crate::connect::{Command, ConnectionDescription, ServerKind};
-use crate::error::{ConnectionError, OneLine, Stage};
+use crate::connect::{Command, ConnectionDescription};
+use crate::error::{ConnectionError, Stage};
 use crate::pool::Instant;
 use crate::sdam::{PoolVerdict, monitor_verdict};
 use crate::wire::Flags;
@@ -190,7 +191,8 @@ impl Monitor {
         more_to_come: bool,
         out: &mut impl ActionSink,
     ) {
-        if let Some(error) = self.wrong_set(&connected.last) {
+        let wanted = self.options.set_name.as_deref();
+        if let Some(error) = wanted.and_then(|wanted| wrong_set(&connected.last, wanted)) {
             return self.check_failed(&error, out);
         }
         let hello = Arc::clone(&connected.last);
@@ -224,33 +226,13 @@ impl Monitor {
         if self.topology_version().is_some_and(|known| known.makes_description_stale(new)) {
             return;
         }
-        let description = ServerDescription {
-            hello: Some(Arc::clone(hello)),
-            error: None,
-            topology_version: hello.topology_version,
-            round_trip: self.round_trips.get(),
-            updated: Some(self.now),
-        };
+        let description =
+            ServerDescription::known(Arc::clone(hello), self.round_trips.get(), self.now);
         let is_ready = self.options.is_direct || description.is_data_bearing();
         self.describe(description, out);
         if is_ready {
             out.act(Action::MarkReady);
         }
-    }
-
-    /// A member that has no configuration yet may still become one of the right set.
-    fn wrong_set(&self, hello: &ConnectionDescription) -> Option<ConnectionError> {
-        let wanted = self.options.set_name.as_deref()?;
-        if hello.set_name.as_deref() == Some(wanted) || hello.kind == ServerKind::RsGhost {
-            return None;
-        }
-        let belongs = match &hello.set_name {
-            Some(set) => format!("belongs to the replica set `{}`", OneLine::name(set)),
-            None => "belongs to no replica set".to_owned(),
-        };
-        let reason =
-            format!("the server {belongs}, not to `{wanted}`: correct the host or replicaSet");
-        Some(ConnectionError::configuration(Stage::Hello, &reason))
     }
 
     fn tell_start_on(

@@ -4,8 +4,8 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::RoundTrip;
-use crate::connect::{ConnectionDescription, ServerKind};
-use crate::error::{ConnectionError, OneLine};
+use crate::connect::{ConnectionDescription, Membership, ServerKind};
+use crate::error::{ConnectionError, OneLine, Stage};
 use crate::pool::Instant;
 use crate::sdam::TopologyVersion;
 
@@ -24,13 +24,58 @@ pub struct ServerDescription {
     pub round_trip: Option<RoundTrip>,
     /// When that became known; `None` before the first check has ended.
     pub updated: Option<Instant>,
+    /// Whether it is a load balancer, which is not monitored and so has no reply.
+    pub is_load_balancer: bool,
 }
 
 impl ServerDescription {
+    /// As a check found it.
+    #[must_use]
+    pub fn known(
+        hello: Arc<ConnectionDescription>,
+        round_trip: Option<RoundTrip>,
+        now: Instant,
+    ) -> Self {
+        let topology_version = hello.topology_version;
+        Self {
+            hello: Some(hello),
+            topology_version,
+            round_trip,
+            updated: Some(now),
+            ..Self::default()
+        }
+    }
+
+    /// As one that is Unknown, for this reason. The version is that of a
+    /// [verdict](crate::sdam::ServerVerdict); after a check has failed there is none.
+    #[must_use]
+    pub fn unknown(
+        error: ConnectionError,
+        topology_version: Option<TopologyVersion>,
+        now: Instant,
+    ) -> Self {
+        Self { error: Some(error), topology_version, updated: Some(now), ..Self::default() }
+    }
+
+    /// A load balancer.
+    #[must_use]
+    pub fn load_balancer() -> Self {
+        Self { is_load_balancer: true, ..Self::default() }
+    }
+
     /// Its type; `None` is Unknown.
     #[must_use]
     pub fn kind(&self) -> Option<ServerKind> {
+        if self.is_load_balancer {
+            return Some(ServerKind::LoadBalancer);
+        }
         self.hello.as_ref().map(|hello| hello.kind)
+    }
+
+    /// What it says of its replica set.
+    #[must_use]
+    pub fn membership(&self) -> Option<&Membership> {
+        self.hello.as_ref()?.membership.as_deref()
     }
 
     /// `setName`: the replica set that it reports.
@@ -42,7 +87,7 @@ impl ServerDescription {
     /// Whether it is of any kind but Unknown.
     #[must_use]
     pub const fn is_known(&self) -> bool {
-        self.hello.is_some()
+        self.hello.is_some() || self.is_load_balancer
     }
 
     /// Whether it serves data: its pool is ready then.
@@ -51,29 +96,47 @@ impl ServerDescription {
         self.kind().is_some_and(ServerKind::is_data_bearing)
     }
 
-    /// As one that is Unknown, for this reason.
-    pub(super) fn unknown(
-        error: ConnectionError,
-        topology_version: Option<TopologyVersion>,
-        now: Instant,
-    ) -> Self {
-        Self { error: Some(error), topology_version, updated: Some(now), ..Self::default() }
+    /// Why it cannot be a server of the replica set of this name; `None` also while it is Unknown, and for a
+    /// member that has no configuration yet, because it may still become one of that set.
+    pub(crate) fn wrong_set(&self, wanted: &str) -> Option<ConnectionError> {
+        self.hello.as_deref().and_then(|hello| wrong_set(hello, wanted))
+    }
+
+    /// The same server as one that is Unknown, because what it says is not accepted.
+    pub(crate) fn refused(&self, error: ConnectionError) -> Self {
+        Self { error: Some(error), updated: self.updated, ..Self::default() }
     }
 
     /// Whether both say the same of the server; times do not count, nor which connection it was.
-    pub(super) fn says_the_same_as(&self, other: &Self) -> bool {
+    pub(crate) fn says_the_same_as(&self, other: &Self) -> bool {
         let said = |description: &Self| {
             description.hello.as_deref().map(|hello| ConnectionDescription {
                 connection_id: None,
+                last_write_ms: None,
                 reply: None,
                 ..hello.clone()
             })
         };
         let why = |description: &Self| description.error.as_ref().map(ToString::to_string);
         self.topology_version == other.topology_version
+            && self.is_load_balancer == other.is_load_balancer
             && why(self) == why(other)
             && said(self) == said(other)
     }
+}
+
+/// Why a server that answers so does not belong to the replica set of this name.
+pub(super) fn wrong_set(hello: &ConnectionDescription, wanted: &str) -> Option<ConnectionError> {
+    if hello.set_name.as_deref() == Some(wanted) || hello.kind == ServerKind::RsGhost {
+        return None;
+    }
+    let belongs = match &hello.set_name {
+        Some(set) => format!("belongs to the replica set `{}`", OneLine::name(set)),
+        None => "belongs to no replica set".to_owned(),
+    };
+    let wanted = OneLine::name(wanted);
+    let reason = format!("the server {belongs}, not to `{wanted}`: correct the host or replicaSet");
+    Some(ConnectionError::configuration(Stage::Hello, &reason))
 }
 
 /// As in `RSPrimary of rs0` or `Unknown: tcp: connection refused`.

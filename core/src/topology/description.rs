@@ -1,0 +1,143 @@
+//! The description of a topology.
+
+use core::fmt;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::address::ServerAddress;
+use crate::connect::ServerKind;
+use crate::error::{ConnectionError, OneLine};
+use crate::monitor::ServerDescription;
+
+/// What is known of a deployment.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TopologyDescription {
+    /// Its type.
+    pub kind: TopologyKind,
+    /// The name of the replica set: that of the connection string, or the first that a member has said.
+    pub set_name: Option<String>,
+    /// The highest `setVersion` that a primary has reported.
+    pub max_set_version: Option<i64>,
+    /// The highest `electionId` that a primary has reported.
+    pub max_election_id: Option<[u8; 12]>,
+    pub(super) servers: BTreeMap<Arc<ServerAddress>, Arc<ServerDescription>>,
+    pub(super) excluded: BTreeMap<Arc<ServerAddress>, ConnectionError>,
+}
+
+/// The type of a topology in Server Discovery and Monitoring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum TopologyKind {
+    /// No server has answered yet.
+    #[default]
+    Unknown,
+    /// One server alone: a standalone server, or that of a direct connection.
+    Single,
+    /// A replica set whose primary is not known.
+    ReplicaSetNoPrimary,
+    /// A replica set with a primary.
+    ReplicaSetWithPrimary,
+    /// The routers of a sharded cluster.
+    Sharded,
+    /// A load balancer.
+    LoadBalanced,
+}
+
+impl TopologyDescription {
+    /// The servers, in the order of their addresses.
+    pub fn servers(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (&Arc<ServerAddress>, &Arc<ServerDescription>)> + Clone {
+        self.servers.iter()
+    }
+
+    /// One of the servers.
+    #[must_use]
+    pub fn server(&self, address: &ServerAddress) -> Option<&Arc<ServerDescription>> {
+        self.servers.get(address)
+    }
+
+    /// The primary of the replica set; there is one at most.
+    #[must_use]
+    pub fn primary(&self) -> Option<(&Arc<ServerAddress>, &Arc<ServerDescription>)> {
+        self.servers().find(|(_, server)| server.kind() == Some(ServerKind::RsPrimary))
+    }
+
+    /// Hosts of the connection string that answer and are not used, each with what to do about it.
+    pub fn excluded(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (&Arc<ServerAddress>, &ConnectionError)> {
+        self.excluded.iter()
+    }
+
+    /// `logicalSessionTimeoutMinutes`: the least of all servers that hold data; `None` as soon as one of them has no
+    /// sessions.
+    #[must_use]
+    pub fn session_timeout_minutes(&self) -> Option<i64> {
+        let replies = self.servers.values().filter(|server| server.is_data_bearing());
+        let timeouts: Option<Vec<i64>> = replies
+            .map(|server| server.hello.as_deref().and_then(|hello| hello.session_timeout_minutes))
+            .collect();
+        timeouts?.into_iter().min()
+    }
+
+    /// Whether this crate supports a wire version of each server.
+    ///
+    /// # Errors
+    ///
+    /// The first server whose versions are too old or too new.
+    pub fn check_wire_versions(&self) -> Result<(), ConnectionError> {
+        self.servers.iter().try_for_each(|(address, server)| match server.hello.as_deref() {
+            Some(hello) => hello.check_wire_versions(address),
+            None => Ok(()),
+        })
+    }
+}
+
+impl TopologyKind {
+    /// As the specifications write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "Unknown",
+            Self::Single => "Single",
+            Self::ReplicaSetNoPrimary => "ReplicaSetNoPrimary",
+            Self::ReplicaSetWithPrimary => "ReplicaSetWithPrimary",
+            Self::Sharded => "Sharded",
+            Self::LoadBalanced => "LoadBalanced",
+        }
+    }
+
+    /// Whether it is a replica set.
+    #[must_use]
+    pub const fn is_replica_set(self) -> bool {
+        matches!(self, Self::ReplicaSetNoPrimary | Self::ReplicaSetWithPrimary)
+    }
+}
+
+impl fmt::Display for TopologyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// As in `ReplicaSetWithPrimary rs0: a:27017: RSPrimary of rs0; b:27017: Unknown: not checked yet`.
+impl fmt::Display for TopologyDescription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)?;
+        if let Some(name) = &self.set_name {
+            write!(f, " {}", OneLine::name(name))?;
+        }
+        let mut separator = ": ";
+        for (address, server) in &self.servers {
+            write!(f, "{separator}{address}: {server}")?;
+            separator = "; ";
+        }
+        for (address, reason) in &self.excluded {
+            write!(f, "{separator}{address} is not used: {reason}")?;
+            separator = "; ";
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,196 @@
+//! The machine: what it remembers, and how its description is edited.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Action, ActionSink, Event, Input, TopologyDescription, TopologyKind, TopologyOptions};
+use crate::address::ServerAddress;
+use crate::error::ConnectionError;
+use crate::monitor::ServerDescription;
+
+/// Discovers the servers of a deployment: what each is, and which are to be monitored and to have a pool.
+///
+/// As with the pool, the same options and inputs always give the same actions. Nothing here blocks or panics, whatever
+/// is fed.
+#[derive(Debug)]
+pub struct Topology {
+    pub(super) description: Arc<TopologyDescription>,
+    /// The hosts of the connection string.
+    pub(super) seeds: BTreeSet<Arc<ServerAddress>>,
+    /// The description before the present input, once that has changed it.
+    previous: Option<Arc<TopologyDescription>>,
+    is_closed: bool,
+}
+
+impl Topology {
+    /// Adds the hosts of the connection string.
+    #[must_use]
+    pub fn new(options: TopologyOptions, out: &mut impl ActionSink) -> Self {
+        let mut topology = Self {
+            description: Arc::default(),
+            seeds: options.seeds(),
+            previous: None,
+            is_closed: false,
+        };
+        topology.open(options, out);
+        topology
+    }
+
+    /// Takes one input and emits what follows from it, all of it, in order.
+    pub fn handle(&mut self, input: Input, out: &mut impl ActionSink) {
+        if self.is_closed {
+            return;
+        }
+        match input {
+            Input::Described { address, description } => {
+                self.described(&address, description, out);
+            }
+            Input::Hosts { hosts } => self.hosts_changed(hosts, out),
+            Input::Close => return self.close(out),
+        }
+        self.tell_change(out);
+    }
+
+    /// What is known of the deployment.
+    #[must_use]
+    pub const fn description(&self) -> &Arc<TopologyDescription> {
+        &self.description
+    }
+
+    /// The events of the beginning tell of the servers first, and then open them.
+    fn open(&mut self, options: TopologyOptions, out: &mut impl ActionSink) {
+        let edited = self.edit();
+        edited.kind = options.kind();
+        edited.set_name = options.set_name;
+        out.act(Action::EmitEvent(Event::TopologyOpening));
+        let seeds = self.seeds.clone();
+        for address in &seeds {
+            self.edit().servers.insert(Arc::clone(address), Arc::default());
+        }
+        self.tell_change(out);
+        for address in seeds {
+            Self::tell_opening(&address, out);
+            if self.description.kind == TopologyKind::LoadBalanced {
+                self.replace(&address, Arc::new(ServerDescription::load_balancer()), out);
+            }
+        }
+        self.tell_change(out);
+    }
+
+    fn hosts_changed(&mut self, hosts: Vec<ServerAddress>, out: &mut impl ActionSink) {
+        let polls = matches!(self.description.kind, TopologyKind::Unknown | TopologyKind::Sharded);
+        if !polls || hosts.is_empty() {
+            return;
+        }
+        self.seeds = hosts.into_iter().map(Arc::new).collect();
+        let seeds = self.seeds.clone();
+        self.keep_only(&seeds, out);
+        if self.description.excluded.keys().any(|address| !seeds.contains(address)) {
+            self.edit().excluded.retain(|address, _| seeds.contains(address));
+        }
+        for address in seeds {
+            self.add(&address, out);
+        }
+    }
+
+    fn close(&mut self, out: &mut impl ActionSink) {
+        self.is_closed = true;
+        self.keep_only(&BTreeSet::new(), out);
+        *self.edit() = TopologyDescription::default();
+        self.tell_change(out);
+        out.act(Action::EmitEvent(Event::TopologyClosed));
+    }
+}
+
+/// How the description is edited. One that somewhere else is still looked at is copied first.
+impl Topology {
+    /// To change something that events tell of.
+    pub(super) fn edit(&mut self) -> &mut TopologyDescription {
+        self.previous.get_or_insert_with(|| Arc::clone(&self.description));
+        Arc::make_mut(&mut self.description)
+    }
+
+    /// To change something that they do not tell of.
+    pub(super) fn edit_silently(&mut self) -> &mut TopologyDescription {
+        Arc::make_mut(&mut self.description)
+    }
+
+    pub(super) fn set_kind(&mut self, kind: TopologyKind) {
+        if self.description.kind != kind {
+            self.edit().kind = kind;
+        }
+    }
+
+    /// Describes a server of this topology.
+    pub(super) fn replace(
+        &mut self,
+        address: &ServerAddress,
+        new: Arc<ServerDescription>,
+        out: &mut impl ActionSink,
+    ) {
+        let found = self.description.servers.get_key_value(address);
+        let Some((address, previous)) = found.map(|(key, it)| (Arc::clone(key), Arc::clone(it)))
+        else {
+            return;
+        };
+        if previous.says_the_same_as(&new) {
+            self.edit_silently().servers.insert(address, new);
+            return;
+        }
+        self.edit().servers.insert(Arc::clone(&address), Arc::clone(&new));
+        out.act(Action::EmitEvent(Event::ServerDescriptionChanged { address, previous, new }));
+    }
+
+    /// Adds a server, unless it is there.
+    pub(super) fn add(&mut self, address: &ServerAddress, out: &mut impl ActionSink) {
+        if self.description.servers.contains_key(address) {
+            return;
+        }
+        let edited = self.edit();
+        edited.excluded.remove(address);
+        let address = Arc::new(address.clone());
+        edited.servers.insert(Arc::clone(&address), Arc::default());
+        Self::tell_opening(&address, out);
+    }
+
+    /// Removes a server. If it is one of the connection string's, the reason is kept.
+    pub(super) fn remove(
+        &mut self,
+        address: &ServerAddress,
+        reason: ConnectionError,
+        out: &mut impl ActionSink,
+    ) {
+        let Some((server, _)) = self.edit().servers.remove_entry(address) else { return };
+        if self.seeds.contains(&server) {
+            self.edit().excluded.insert(Arc::clone(&server), reason);
+        }
+        Self::tell_closed(server, out);
+    }
+
+    fn keep_only(&mut self, kept: &BTreeSet<Arc<ServerAddress>>, out: &mut impl ActionSink) {
+        let servers = self.description.servers.keys();
+        let gone: Vec<_> = servers.filter(|server| !kept.contains(*server)).cloned().collect();
+        for server in gone {
+            self.edit().servers.remove(&server);
+            Self::tell_closed(server, out);
+        }
+    }
+
+    fn tell_opening(address: &Arc<ServerAddress>, out: &mut impl ActionSink) {
+        let event = Event::ServerOpening { address: Arc::clone(address) };
+        out.act(Action::EmitEvent(event));
+        out.act(Action::AddServer { server: Arc::clone(address) });
+    }
+
+    fn tell_closed(address: Arc<ServerAddress>, out: &mut impl ActionSink) {
+        out.act(Action::RemoveServer { server: Arc::clone(&address) });
+        out.act(Action::EmitEvent(Event::ServerClosed { address }));
+    }
+
+    fn tell_change(&mut self, out: &mut impl ActionSink) {
+        if let Some(previous) = self.previous.take() {
+            let new = Arc::clone(&self.description);
+            out.act(Action::EmitEvent(Event::TopologyDescriptionChanged { previous, new }));
+        }
+    }
+}

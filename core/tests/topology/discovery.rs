@@ -1,0 +1,113 @@
+use cenote_core::error::ConnectionError;
+use cenote_core::sdam::StalePrimary;
+use cenote_core::topology::{Input, TopologyKind};
+
+use crate::world::{World, address, elected, member, router};
+
+#[test]
+fn one_seed_finds_the_others() {
+    let mut world = World::new("mongodb://a/?replicaSet=rs");
+    world.events.clear();
+    world.reply("a", &member("rs", "secondary", &["a:27017", "B:27017", "b:27017", "c:1"]));
+    assert_eq!(
+        world.shown(),
+        "ReplicaSetNoPrimary rs: a:27017: RSSecondary of rs; b:27017: Unknown: not checked yet; \
+         c:1: Unknown: not checked yet"
+    );
+    assert_eq!(
+        world.events,
+        [
+            "ServerDescriptionChanged a:27017",
+            "ServerOpening b:27017",
+            "ServerOpening c:1",
+            "TopologyDescriptionChanged"
+        ]
+    );
+    world.reply("b", &member("rs", "primary", &["a:27017", "b:27017"]));
+    assert_eq!(
+        world.shown(),
+        "ReplicaSetWithPrimary rs: a:27017: RSSecondary of rs; b:27017: RSPrimary of rs"
+    );
+}
+
+#[test]
+fn a_step_down_and_an_election() {
+    let mut world = World::new("mongodb://a,b/?replicaSet=rs");
+    let hosts = ["a:27017", "b:27017"];
+    world.reply("a", &elected(&hosts, 1, 1));
+    world.reply("b", &member("rs", "secondary", &hosts));
+    world.reply("a", &member("rs", "secondary", &hosts));
+    assert_eq!(world.topology.description().kind, TopologyKind::ReplicaSetNoPrimary);
+    world.reply("b", &elected(&hosts, 2, 1));
+    assert_eq!(world.topology.description().kind, TopologyKind::ReplicaSetWithPrimary);
+    assert_eq!(*world.topology.description().primary().unwrap().0.as_ref(), address("b"));
+}
+
+/// The old primary comes back from the other side of a partition, and still believes in itself.
+#[test]
+fn a_primary_of_an_older_election_is_not_believed() {
+    let mut world = World::new("mongodb://a,b/?replicaSet=rs");
+    let hosts = ["a:27017", "b:27017"];
+    world.reply("a", &elected(&hosts, 1, 1));
+    world.reply("b", &elected(&hosts, 2, 1));
+    let why = |world: &World, server: &str| {
+        let server = world.topology.description().server(&address(server)).unwrap().clone();
+        let stale: Option<StalePrimary> =
+            server.error.as_ref().and_then(ConnectionError::source_as).copied();
+        assert!(stale.is_none() || server.error.as_ref().unwrap().advice().is_none());
+        stale
+    };
+    assert_eq!(why(&world, "a"), Some(StalePrimary::NewerPrimary));
+    world.reply("a", &elected(&hosts, 1, 1));
+    assert_eq!(why(&world, "a"), Some(StalePrimary::OldElection));
+    assert_eq!(why(&world, "b"), None);
+    world.reply("a", &elected(&hosts, 3, 1));
+    assert_eq!((why(&world, "a"), why(&world, "b")), (None, Some(StalePrimary::NewerPrimary)));
+}
+
+#[test]
+fn the_routers_of_srv_records_come_and_go() {
+    let mut world = World::new("mongodb://a,b");
+    world.reply("a", &router());
+    world.feed(Input::Hosts { hosts: vec![address("b"), address("c"), address("C")] });
+    assert_eq!(
+        world.shown(),
+        "Sharded: b:27017: Unknown: not checked yet; c:27017: Unknown: not checked yet"
+    );
+    world.feed(Input::Hosts { hosts: Vec::new() });
+    assert_eq!(world.servers.len(), 2, "no answer is no reason to give everything up");
+
+    let mut set = World::new("mongodb://a/?replicaSet=rs");
+    set.feed(Input::Hosts { hosts: vec![address("b")] });
+    assert_eq!(set.servers.len(), 1, "a replica set knows its members itself");
+}
+
+#[test]
+fn closing_removes_every_server() {
+    let mut world = World::new("mongodb://a,b/?replicaSet=rs");
+    world.events.clear();
+    world.feed(Input::Close);
+    assert!(world.servers.is_empty());
+    assert_eq!(
+        world.events,
+        [
+            "ServerClosed a:27017",
+            "ServerClosed b:27017",
+            "TopologyDescriptionChanged",
+            "TopologyClosed"
+        ]
+    );
+    world.reply("a", &member("rs", "primary", &["a:27017"]));
+    world.feed(Input::Close);
+    assert!(world.servers.is_empty() && world.events.len() == 4, "{:?}", world.events);
+}
+
+#[test]
+fn what_is_confirmed_is_not_told_again() {
+    let mut world = World::new("mongodb://a/?replicaSet=rs");
+    let primary = elected(&["a:27017"], 1, 1);
+    world.reply("a", &primary);
+    world.events.clear();
+    world.reply("a", &primary);
+    assert!(world.events.is_empty(), "{:?}", world.events);
+}

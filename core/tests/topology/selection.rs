@@ -1,0 +1,68 @@
+//! Server selection on a topology, beyond the official files.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cenote_core::client::{
+    InvalidReadPreference, ReadPreference, choose_of_two, in_latency_window, suitable,
+};
+use cenote_core::uri::{ConnectionString, ReadPreferenceMode};
+
+use crate::world::{World, member};
+
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+#[test]
+fn what_is_shown_of_a_read_preference() {
+    let uri = "mongodb://a/?readPreference=nearest&maxStalenessSeconds=120\
+               &readPreferenceTags=dc:ny,rack:1&readPreferenceTags=";
+    let uri = ConnectionString::parse(uri).unwrap();
+    let preference = ReadPreference::new(&uri.read_write);
+    assert_eq!(preference.to_string(), "nearest {dc: ny, rack: 1} {}, 120s stale at most");
+    assert_eq!(ReadPreference::PRIMARY.to_string(), "primary");
+}
+
+#[test]
+fn a_read_preference_that_cannot_be_followed() {
+    let mut preference = ReadPreference::of_mode(ReadPreferenceMode::Primary);
+    preference.tag_sets = vec![[("dc".to_owned(), "ny".to_owned())].into()];
+    assert_eq!(preference.validate(HEARTBEAT), Err(InvalidReadPreference::TagsOfPrimary));
+    preference.tag_sets = vec![BTreeMap::new()];
+    assert_eq!(preference.validate(HEARTBEAT), Ok(()));
+    preference.max_staleness = Some(Duration::from_secs(120));
+    assert_eq!(preference.validate(HEARTBEAT), Err(InvalidReadPreference::StalenessOfPrimary));
+    preference.mode = ReadPreferenceMode::Nearest;
+    assert_eq!(preference.validate(HEARTBEAT), Ok(()));
+    let refused = preference.validate(Duration::from_secs(111)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "maxStalenessSeconds is 120s, which is less than 121s: set at least 90, and at least \
+         heartbeatFrequencyMS and 10 seconds"
+    );
+}
+
+/// A member that does not say when it wrote might be any time behind.
+#[test]
+fn a_secondary_that_says_nothing_of_its_writes_is_stale() {
+    let mut world = World::new("mongodb://a/?replicaSet=rs");
+    world.reply("a", &member("rs", "secondary", &["a:27017"]));
+    let mut preference = ReadPreference::of_mode(ReadPreferenceMode::Secondary);
+    let topology = world.topology.description();
+    let found = suitable(topology, &preference, HEARTBEAT, &[]).unwrap();
+    assert_eq!(in_latency_window(&found, Duration::ZERO).len(), 1);
+    preference.max_staleness = Some(Duration::from_secs(90));
+    assert!(suitable(topology, &preference, HEARTBEAT, &[]).unwrap().is_empty());
+}
+
+#[test]
+fn two_different_servers_are_drawn() {
+    assert_eq!(choose_of_two(&[] as &[u64], 7, |busy| *busy), None);
+    assert_eq!(choose_of_two(&[5_u64], u64::MAX, |busy| *busy), Some(&5));
+    for draw in [0, u64::MAX, 1 << 63, u64::from(u32::MAX), u64::MAX << 32] {
+        assert_eq!(choose_of_two(&[3, 5_u64], draw, |busy| *busy), Some(&3), "{draw}");
+    }
+    // The busiest of three is never chosen: it would have to be drawn twice.
+    for draw in (0..u64::MAX).step_by(usize::MAX / 1000) {
+        assert_ne!(choose_of_two(&[9, 3, 5_u64], draw, |busy| *busy), Some(&9), "{draw}");
+    }
+}

@@ -1,0 +1,133 @@
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bson::{RawDocument, RawDocumentBuf, rawdoc};
+use cenote_core::address::ServerAddress;
+use cenote_core::connect::{ClientMetadata, ConnectionDescription, Environment, EstablishOptions};
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_core::monitor::ServerDescription;
+use cenote_core::pool::Instant;
+use cenote_core::topology::{Action, Event, Input, Topology, TopologyDescription, TopologyOptions};
+use cenote_core::uri::ConnectionString;
+
+/// A topology, and the servers that its embedder has.
+pub(crate) struct World {
+    pub(crate) topology: Topology,
+    pub(crate) servers: BTreeSet<Arc<ServerAddress>>,
+    /// The events since they were last taken, by name and address.
+    pub(crate) events: Vec<String>,
+    last_told: Option<Arc<TopologyDescription>>,
+}
+
+impl World {
+    pub(crate) fn new(uri: &str) -> Self {
+        let uri = ConnectionString::parse(uri).expect("a connection string");
+        let mut actions = Vec::new();
+        let topology = Topology::new(TopologyOptions::new(&uri), &mut actions);
+        let (servers, events) = (BTreeSet::new(), Vec::new());
+        let mut world = Self { topology, servers, events, last_told: None };
+        world.perform(actions);
+        world
+    }
+
+    pub(crate) fn feed(&mut self, input: Input) {
+        let mut actions = Vec::new();
+        self.topology.handle(input, &mut actions);
+        self.perform(actions);
+    }
+
+    pub(crate) fn reply(&mut self, server: &str, reply: &RawDocument) {
+        let address = Arc::new(address(server));
+        self.feed(Input::Described { address, description: described(reply) });
+    }
+
+    pub(crate) fn fail(&mut self, server: &str) {
+        let error = ConnectionError::network(Stage::Tcp, "refused");
+        let description = Arc::new(ServerDescription::unknown(error, None, Instant::ORIGIN));
+        self.feed(Input::Described { address: Arc::new(address(server)), description });
+    }
+
+    /// As in `ReplicaSetWithPrimary rs: a:27017: RSPrimary of rs`.
+    pub(crate) fn shown(&self) -> String {
+        self.topology.description().to_string()
+    }
+
+    /// The books of an embedder: each server is added once and removed once, and all that is known is told.
+    fn perform(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            match action {
+                Action::AddServer { server } => {
+                    assert!(self.servers.insert(Arc::clone(&server)), "{server} is there already");
+                }
+                Action::RemoveServer { server } => {
+                    assert!(self.servers.remove(&server), "{server} is not there");
+                }
+                Action::EmitEvent(event) => self.told(&event),
+            }
+        }
+        let known: BTreeSet<_> =
+            self.topology.description().servers().map(|(it, _)| Arc::clone(it)).collect();
+        assert_eq!(self.servers, known);
+        let told = self.last_told.as_ref().map(ToString::to_string);
+        assert_eq!(told, Some(self.shown()), "events tell of every change");
+    }
+
+    fn told(&mut self, event: &Event) {
+        let about = match event {
+            Event::TopologyDescriptionChanged { previous, new } => {
+                if let Some(last) = self.last_told.replace(Arc::clone(new)) {
+                    assert_eq!(last.to_string(), previous.to_string(), "no change is left out");
+                }
+                String::new()
+            }
+            Event::ServerDescriptionChanged { address, .. }
+            | Event::ServerOpening { address }
+            | Event::ServerClosed { address } => format!(" {address}"),
+            Event::TopologyOpening | Event::TopologyClosed | _ => String::new(),
+        };
+        self.events.push(format!("{}{about}", event.name()));
+    }
+}
+
+pub(crate) fn address(text: &str) -> ServerAddress {
+    text.parse().expect("an address")
+}
+
+pub(crate) fn described(reply: &RawDocument) -> Arc<ServerDescription> {
+    let client = ClientMetadata::new(None, &Environment::default()).expect("it fits");
+    let options = EstablishOptions::for_client(&client).for_monitor();
+    let now = Instant::ORIGIN;
+    Arc::new(match ConnectionDescription::from_reply(reply, &options) {
+        Ok(hello) => ServerDescription::known(Arc::new(hello), None, now),
+        Err(error) => ServerDescription::unknown(error, None, now),
+    })
+}
+
+/// A member of a set that names these hosts.
+pub(crate) fn member(set: &str, role: &str, hosts: &[&str]) -> RawDocumentBuf {
+    let hosts: bson::RawArrayBuf = hosts.iter().copied().collect();
+    let mut reply = rawdoc! { "ok": 1, "maxWireVersion": 25, "setName": set, "hosts": hosts };
+    let role = match role {
+        "primary" => bson::cstr!("isWritablePrimary"),
+        "secondary" => bson::cstr!("secondary"),
+        other => panic!("no role {other}"),
+    };
+    reply.append(role, true);
+    reply
+}
+
+/// A primary of the set `rs` that was elected so.
+pub(crate) fn elected(hosts: &[&str], election: u8, set_version: i64) -> RawDocumentBuf {
+    let mut reply = member("rs", "primary", hosts);
+    reply.append(bson::cstr!("electionId"), bson::oid::ObjectId::from_bytes([election; 12]));
+    reply.append(bson::cstr!("setVersion"), set_version);
+    reply
+}
+
+pub(crate) fn router() -> RawDocumentBuf {
+    rawdoc! { "ok": 1, "maxWireVersion": 25, "msg": "isdbgrid" }
+}
+
+pub(crate) fn standalone() -> RawDocumentBuf {
+    rawdoc! { "ok": 1, "maxWireVersion": 25, "isWritablePrimary": true }
+}
