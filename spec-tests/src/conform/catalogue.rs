@@ -7,7 +7,7 @@ use cenote_conform::{Document, Unreadable};
 use super::outcome::{Outcome, Reason};
 use super::place::Place;
 use super::target::Target;
-use super::{cmap, connection, monitoring, sdam_errors, unified, uri};
+use super::{cmap, connection, monitoring, topology, unified, uri};
 
 /// What is done with the files of a folder, and of the folders below it.
 #[derive(Clone, Copy, Debug)]
@@ -46,10 +46,15 @@ const FOLDERS: [(&str, Rule); 48] = [
     ("uri-options/tests", URI),
     ("connection-string/tests", URI),
     ("auth/tests/legacy", URI),
-    (
-        "server-discovery-and-monitoring/tests/errors",
-        Played(Runner::OnCore(sdam_errors::play_document)),
-    ),
+    ("server-discovery-and-monitoring/tests/errors", DISCOVERY),
+    ("server-discovery-and-monitoring/tests/load-balanced", DISCOVERY),
+    ("server-discovery-and-monitoring/tests/monitoring", DISCOVERY),
+    ("server-discovery-and-monitoring/tests/rs", DISCOVERY),
+    ("server-discovery-and-monitoring/tests/sharded", DISCOVERY),
+    ("server-discovery-and-monitoring/tests/single", DISCOVERY),
+    ("max-staleness/tests", SELECTION),
+    ("server-selection/tests/in_window", Played(Runner::OnCore(topology::play_choices))),
+    ("server-selection/tests/server_selection", SELECTION),
     ("server-selection/tests/rtt", Played(Runner::OnCore(monitoring::play_round_trips))),
     ("connection-monitoring-and-pooling/tests/logging", UNIFIED),
     ("load-balancers/tests", UNIFIED),
@@ -71,23 +76,12 @@ const FOLDERS: [(&str, Rule); 48] = [
         "initial-dns-seedlist-discovery/tests",
         NotApplicable("the driver resolves mongodb+srv; a connection string of it is refused"),
     ),
-    ("max-staleness/tests", NotApplicable(READ_PREFERENCES)),
-    ("server-selection/tests/in_window", NotApplicable(READ_PREFERENCES)),
-    ("server-selection/tests/server_selection", NotApplicable(READ_PREFERENCES)),
     ("open-telemetry/tests", NotApplicable("spans of operations are the driver's")),
     (
         "read-write-concern/tests",
         NotApplicable(
             "read and write concerns are the driver's, which puts them into its commands",
         ),
-    ),
-    ("server-discovery-and-monitoring/tests/load-balanced", NotApplicable(DISCOVERY)),
-    ("server-discovery-and-monitoring/tests/monitoring", NotApplicable(DISCOVERY)),
-    ("server-discovery-and-monitoring/tests/rs", NotApplicable(DISCOVERY)),
-    ("server-discovery-and-monitoring/tests/sharded", NotApplicable(DISCOVERY)),
-    (
-        "server-discovery-and-monitoring/tests/single",
-        Played(Runner::OnCore(monitoring::play_descriptions)),
     ),
     ("unified-test-format", NotApplicable("tests and schemas of test runners, not of drivers")),
     ("retryable-reads/tests", LeftOut(OPERATIONS)),
@@ -112,17 +106,15 @@ const FOLDERS: [(&str, Rule); 48] = [
 
 const CMAP: Rule = Played(Runner::Everywhere(cmap::play_document));
 const UNIFIED: Rule = Played(Runner::OnShells(unified::play_document));
+const DISCOVERY: Rule = Played(Runner::OnCore(topology::play_discovery));
+const SELECTION: Rule = Played(Runner::OnCore(topology::play_selection));
 const URI: Rule = Played(Runner::OnCore(uri::play_document));
 
-const READ_PREFERENCES: &str =
-    "read preferences are the driver's: `Client` selects a server by its type and its load";
-const DISCOVERY: &str =
-    "the driver discovers servers: `Client` watches those of the connection string";
 const NO_POOLS: &str = "about a driver's operations, not about pools";
 const OPERATIONS: &str = "needs a driver's operations, sessions and retries";
 
 /// Single files that are not played in folders that are, whether they are JSON or YAML.
-const FILES: [(&str, &[&str], Rule); 10] = [
+const FILES: [(&str, &[&str], Rule); 9] = [
     (
         "client-backpressure/tests",
         &["backpressure-retry-loop", "backpressure-retry-max-attempts"],
@@ -167,14 +159,9 @@ const FILES: [(&str, &[&str], Rule); 10] = [
         LeftOut("needs a driver's retries under timeoutMS"),
     ),
     (
-        "server-discovery-and-monitoring/tests/single",
-        &["standalone_removed"],
-        NotApplicable(DISCOVERY),
-    ),
-    (
         "server-discovery-and-monitoring/tests/unified",
         &["rediscover-quickly-after-step-down"],
-        NotApplicable(DISCOVERY),
+        NotApplicable("`Client` watches the servers of the connection string alone"),
     ),
     (
         "server-discovery-and-monitoring/tests/unified",

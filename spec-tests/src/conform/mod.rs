@@ -11,8 +11,8 @@
 //!   ├ connection  what a client and a server say to each other (our own format)
 //!   ├ unified   whole drivers, as far as pools are concerned
 //!   ├ uri       connection strings
-//!   ├ monitoring  what monitors learn about a server
-//!   └ sdam_errors  what errors do to servers and pools
+//!   ├ monitoring  round-trip times
+//!   └ topology    discovery, errors of applications, and selection
 //! shell         the shells with real sockets, behind one trait
 //! target, outcome, place, logs, cpu_time   what several of them use
 //! ```
@@ -27,9 +27,9 @@ mod monitoring;
 mod outcome;
 mod place;
 mod play;
-pub mod sdam_errors;
 mod shell;
 mod target;
+mod topology;
 pub mod unified;
 pub mod uri;
 
