@@ -1,27 +1,30 @@
-use std::time::Instant;
-
-use cenote_core::pool::Snapshot;
+use std::sync::Arc;
+#[cfg(feature = "metrics")]
+use std::sync::Weak;
+use std::time::{Duration, Instant};
 
 use super::PoolPlan;
+use crate::connection::Connector;
 #[cfg(feature = "metrics")]
 use crate::metrics;
+use crate::pool::PoolDriver;
+use crate::runtime::Runtime;
 
 /// A pool that is measured with OpenTelemetry, if it was asked for (feature `metrics`).
-#[derive(Debug)]
-pub struct Measured(#[cfg(feature = "metrics")] metrics::Measured);
+#[derive(Clone, Debug)]
+pub(crate) struct Measured(#[cfg(feature = "metrics")] Arc<metrics::Measured>);
 
 impl<K> PoolPlan<K> {
     /// Has events measured as they happen. The counts are those of the pool, once it is there:
     /// [`Measured::observe`]. `clock` says for how long connections are out: that of the shell, which
     /// may be a test's.
-    ///
-    /// Every shell does this, whatever its features: another crate may have turned the feature on,
-    /// with which every builder takes a meter.
-    pub fn measure(&mut self, clock: fn() -> Instant) -> Measured {
+    pub(crate) fn measure(&mut self, clock: fn() -> Instant) -> Measured {
         #[cfg(feature = "metrics")]
         {
             let metrics = std::mem::take(&mut self.metrics);
-            Measured(metrics::Measured::begin(metrics, &self.address, clock, &mut self.subscribers))
+            let subscribers = &mut self.subscribers;
+            let measured = metrics::Measured::begin(metrics, &self.address, clock, subscribers);
+            Measured(Arc::new(measured))
         }
         #[cfg(not(feature = "metrics"))]
         {
@@ -32,12 +35,30 @@ impl<K> PoolPlan<K> {
 }
 
 impl Measured {
-    /// Has the counts of the pool looked up with `look` whenever a meter's reader asks. `None`: the
-    /// pool is gone.
-    pub fn observe(&self, look: impl Fn() -> Option<Snapshot> + Clone + Send + Sync + 'static) {
+    /// Has the figures of the pool looked up for as long as it is there.
+    pub(crate) fn observe<R: Runtime, K: Connector<R>>(&self, pool: &Arc<PoolDriver<R, K>>) {
         #[cfg(feature = "metrics")]
-        self.0.observe(look);
+        {
+            let pool: Weak<dyn metrics::Observed> = Arc::<PoolDriver<R, K>>::downgrade(pool);
+            self.0.observe(&pool);
+        }
         #[cfg(not(feature = "metrics"))]
-        drop(look);
+        let _ = pool;
+    }
+
+    /// Whether nothing is measured.
+    pub(crate) fn is_empty(&self) -> bool {
+        #[cfg(feature = "metrics")]
+        return self.0.is_empty();
+        #[cfg(not(feature = "metrics"))]
+        true
+    }
+
+    /// A stage of an establishment has ended: well, or with this `error.type`.
+    pub(crate) fn stage(&self, stage: &'static str, took: Duration, error: Option<&'static str>) {
+        #[cfg(feature = "metrics")]
+        self.0.stage(stage, took, error);
+        #[cfg(not(feature = "metrics"))]
+        let _ = (stage, took, error);
     }
 }

@@ -27,7 +27,7 @@ use crate::metrics::Metrics;
 use crate::trace::TraceOptions;
 
 pub use self::error::BuildError;
-pub use self::measured::Measured;
+pub(crate) use self::measured::Measured;
 pub use self::plan::{Begun, PoolPlan};
 
 /// A pool that a [`Builder`] builds.

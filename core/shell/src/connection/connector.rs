@@ -8,6 +8,7 @@ use cenote_core::pool::ServiceId;
 
 use crate::interrupt::Interrupter;
 use crate::runtime::Runtime;
+use crate::stages::Stages;
 
 /// Makes and judges connections: what a driver implements that has sockets and a handshake of its
 /// own.
@@ -179,11 +180,23 @@ pub struct Target<R: Runtime> {
 }
 
 /// Tells the pool what a connector learns before the connection is ready.
-pub struct HandshakeReporter(Box<dyn Fn(ServiceId) + Send + Sync>);
+pub struct HandshakeReporter {
+    handshaken: Box<dyn Fn(ServiceId) + Send + Sync>,
+    stages: Stages,
+}
 
 impl HandshakeReporter {
-    pub(crate) fn new(report: impl Fn(ServiceId) + Send + Sync + 'static) -> Self {
-        Self(Box::new(report))
+    pub(crate) fn new(
+        handshaken: impl Fn(ServiceId) + Send + Sync + 'static,
+        stages: Stages,
+    ) -> Self {
+        Self { handshaken: Box::new(handshaken), stages }
+    }
+
+    /// The connection enters a stage of its establishment, which ends the stage before it. For the durations of the
+    /// stages in metrics: without these calls there are none. A call in the same stage does nothing.
+    pub fn entered(&self, stage: Stage) {
+        self.stages.enter(stage);
     }
 
     /// Hello is done, and the server belongs to this service. To be called once, and only in
@@ -193,7 +206,12 @@ impl HandshakeReporter {
     ///
     /// On the second call, and for a pool that is not load-balanced.
     pub fn handshaken(&self, service: ServiceId) {
-        (self.0)(service);
+        (self.handshaken)(service);
+    }
+
+    #[cfg(feature = "tls")]
+    pub(super) const fn stages(&self) -> &Stages {
+        &self.stages
     }
 }
 

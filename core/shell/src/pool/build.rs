@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 #[cfg(feature = "tls")]
 use cenote_core::connect::DriverInfo;
 #[cfg(feature = "tls")]
@@ -46,12 +44,17 @@ impl<R: Runtime, K: Connector<R>> Pool<R, K> {
             ..
         } = plan;
         let subscribers = Subscribers::new(subscribers, log);
-        let observers = Observers { subscribers, failure_handler, leak_callback, traces };
+        let observers = Observers {
+            subscribers,
+            failure_handler,
+            leak_callback,
+            traces,
+            measured: measured.clone(),
+        };
         let inner = PoolInner::new(state, first, event_queue);
         let driver = PoolDriver::new(address, connector, timeout, observers, runtime, inner);
         trace::watch(&driver);
-        let pool = Arc::downgrade(&driver);
-        measured.observe(move || Some(pool.upgrade()?.snapshot()));
+        measured.observe(&driver);
         timer::start(&driver, 0);
         Ok(Self::new(driver))
     }

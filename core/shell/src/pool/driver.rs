@@ -20,6 +20,7 @@ use super::inner::{ConnectionTask, PoolInner, TaskKey};
 use super::runtime_handle::RuntimeHandle;
 use super::types::{CheckOutResult, Types};
 use super::{drain, establish};
+use crate::builder::Measured;
 use crate::connection::Connector;
 use crate::event::{Notification, Subscribers};
 use crate::failure::{DeferredEffects, FailureHandler};
@@ -71,6 +72,7 @@ pub struct PoolDriver<R: Runtime, K: Connector<R>> {
     failure_handler: Option<FailureHandler>,
     leak_detector: LeakDetector,
     traces: Traces,
+    measured: Measured,
     timeout: Option<Duration>,
     /// In nanoseconds.
     min_round_trip: AtomicU64,
@@ -105,6 +107,7 @@ pub(super) struct Observers {
     pub(super) failure_handler: Option<FailureHandler>,
     pub(super) leak_callback: Option<LeakCallback>,
     pub(super) traces: Traces,
+    pub(super) measured: Measured,
 }
 
 /// Feeding the machine.
@@ -117,7 +120,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         runtime: R,
         inner: PoolInner<R, K>,
     ) -> Arc<Self> {
-        let Observers { subscribers, failure_handler, leak_callback, traces } = observers;
+        let Observers { subscribers, failure_handler, leak_callback, traces, measured } = observers;
         let driver = Arc::new(Self {
             address: Arc::new(address),
             connector,
@@ -127,6 +130,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             failure_handler,
             leak_detector: LeakDetector::new(inner.state.options(), leak_callback),
             traces,
+            measured,
             timeout: timeout.filter(|timeout| !timeout.is_zero()),
             min_round_trip: AtomicU64::new(0),
             drained: Signal::default(),
@@ -590,6 +594,10 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
 
     pub(super) const fn traces(&self) -> &Traces {
         &self.traces
+    }
+
+    pub(super) const fn measured(&self) -> &Measured {
+        &self.measured
     }
 
     /// What the connector finds wrong with a connection. After a panic the connection is not trusted.

@@ -16,6 +16,7 @@ use crate::connection::{Connector, HandshakeReporter, Target};
 use crate::failure::FailingPool;
 use crate::interrupt::Interrupt;
 use crate::runtime::{Runtime, timeout_at};
+use crate::stages::{ABORTED, Stages, error_type};
 
 /// Opens a connection on the pool's runtime.
 pub(super) fn start<R: Runtime, K: Connector<R>>(
@@ -33,7 +34,9 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
     }
     let runtime = driver.runtime();
     let key = driver.add_task(id);
-    let establishment = Establishment { driver: Arc::clone(driver), key, is_answered: false };
+    let stages = Stages::begin(driver.measured(), R::now);
+    let establishment =
+        Establishment { driver: Arc::clone(driver), key, stages, is_answered: false };
     let deadline = deadline.and_then(|deadline| driver.time_of(deadline));
     let target = Target {
         address: Arc::clone(driver.address()),
@@ -49,18 +52,21 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
 struct Establishment<R: Runtime, K: Connector<R>> {
     driver: Arc<PoolDriver<R, K>>,
     key: TaskKey,
+    stages: Stages,
     is_answered: bool,
 }
 
 impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
     async fn run(mut self, target: Target<R>, deadline: Option<std::time::Instant>) {
         let (driver, id) = (Arc::clone(&self.driver), self.key.id);
-        let reporter = HandshakeReporter::new(move |service| {
+        let handshaken = move |service| {
             driver.feed(Input::Handshaken { id, service: Some(service), clears_at_hello: None });
-        });
+        };
+        let reporter = HandshakeReporter::new(handshaken, self.stages.clone());
         let runtime = target.runtime.clone();
         let connecting = self.driver.connector().connect(target, reporter);
         let outcome = by_deadline(&runtime, deadline, connecting).await;
+        self.stages.end(outcome.as_ref().err().map(error_type));
         match outcome.and_then(|connection| self.check_service().map(|()| connection)) {
             Ok(connection) => self.succeed(connection),
             Err(cause) => {
@@ -104,6 +110,7 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
 
     /// The task was aborted, the connector panicked, or the runtime shut down.
     fn answer_for_lost_task(&mut self) {
+        self.stages.end(Some(ABORTED));
         if self.driver.is_aborted(self.key) || thread::panicking() {
             let reason = "given up: the task that opened it was aborted or has panicked";
             self.fail(ConnectionError::network(Stage::Tcp, reason));

@@ -34,6 +34,8 @@ mod guard;
 mod handle;
 mod idle_sockets;
 mod inner;
+#[cfg(feature = "metrics")]
+mod observed;
 mod request;
 mod runtime_handle;
 mod timer;

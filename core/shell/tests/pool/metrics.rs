@@ -2,16 +2,28 @@
 //! possible and the time that the test took.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cenote_shell::metrics::Metrics;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::MeterProvider;
+use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::metrics::data::{
     AggregatedMetrics, Metric, MetricData, ResourceMetrics, ScopeMetrics,
 };
-use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
+use opentelemetry_sdk::metrics::reader::MetricReader;
+use opentelemetry_sdk::metrics::{
+    InstrumentKind, ManualReader, Pipeline, SdkMeterProvider, Temporality,
+};
+
+use bson::rawdoc;
+use cenote_core::error::{ConnectionError, Stage};
+use cenote_endpoint::{Endpoint, Fault, ListenOptions, Script, Settings, User};
+use cenote_shell::builder::Builder;
+use cenote_shell::connection::MongoConnector;
+use cenote_shell::runtime::Network;
 
 use crate::blocking::{TestConnection, TestPool, TestRuntime, on_all_runtimes};
 use crate::world::{Gate, at_most, builder, failure, until};
@@ -20,31 +32,61 @@ on_all_runtimes!(
     every_metric_of_a_run,
     pools_with_names,
     pools_of_a_client,
+    what_became_of_connections,
+    stages_of_an_establishment,
+    a_stage_that_fails,
     failed_connections_are_not_measured,
 );
 
-/// The prefix of all names.
+/// OpenTelemetry's prefix, which is left out of the names; ours is `cenote.connection.`, and is not.
 const PREFIX: &str = "db.client.connection.";
 
-/// A provider whose metrics are read when the test asks.
+/// A provider whose metrics are read when the test asks, on its own thread: elsewhere its clock does not stand still.
 pub(crate) struct Readings {
     provider: SdkMeterProvider,
-    exporter: InMemoryMetricExporter,
+    reader: Reader,
 }
 
-/// Counts and sums by name and attributes; histograms as a number and seconds.
+#[derive(Clone, Debug)]
+struct Reader(Arc<ManualReader>);
+
+impl MetricReader for Reader {
+    fn register_pipeline(&self, pipeline: Weak<Pipeline>) {
+        self.0.register_pipeline(pipeline);
+    }
+
+    fn collect(&self, metrics: &mut ResourceMetrics) -> OTelSdkResult {
+        self.0.collect(metrics)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.0.force_flush()
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.0.shutdown_with_timeout(timeout)
+    }
+
+    fn temporality(&self, kind: InstrumentKind) -> Temporality {
+        self.0.temporality(kind)
+    }
+}
+
+/// Counts and sums by name and attributes; histograms as a number and seconds; times that run as seconds.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     numbers: BTreeMap<String, i64>,
     times: BTreeMap<String, (u64, f64)>,
+    ages: BTreeMap<String, f64>,
+    /// Counters that have counted nothing, which are not among the numbers.
+    zeros: Vec<String>,
 }
 
 impl Readings {
     pub(crate) fn new() -> Self {
-        let exporter = InMemoryMetricExporter::default();
-        let reader = PeriodicReader::builder(exporter.clone());
-        let reader = reader.with_interval(Duration::from_secs(3600)).build();
-        Self { provider: SdkMeterProvider::builder().with_reader(reader).build(), exporter }
+        let reader = Reader(Arc::new(ManualReader::builder().build()));
+        let provider = SdkMeterProvider::builder().with_reader(reader.clone()).build();
+        Self { provider, reader }
     }
 
     pub(crate) fn metrics(&self) -> Metrics {
@@ -52,11 +94,10 @@ impl Readings {
     }
 
     pub(crate) fn take(&self) -> Figures {
-        self.exporter.reset();
-        self.provider.force_flush().expect("it is read");
-        let all = self.exporter.get_finished_metrics().expect("they are there");
+        let mut all = ResourceMetrics::default();
+        self.reader.collect(&mut all).expect("it is read");
         let mut figures = Figures::default();
-        let scopes = all.iter().flat_map(ResourceMetrics::scope_metrics);
+        let scopes = all.scope_metrics();
         scopes.flat_map(ScopeMetrics::metrics).for_each(|metric| figures.add(metric));
         figures
     }
@@ -64,8 +105,7 @@ impl Readings {
 
 impl Figures {
     fn add(&mut self, metric: &Metric) {
-        let name = metric.name().strip_prefix(PREFIX).expect("all begin so");
-        let name = format!("{name} {}", metric.unit());
+        let name = format!("{} {}", without_prefix(metric.name()), metric.unit());
         match metric.data() {
             AggregatedMetrics::I64(MetricData::Sum(sum)) => {
                 assert!(!sum.is_monotonic(), "{name} goes up and down");
@@ -76,9 +116,12 @@ impl Figures {
             AggregatedMetrics::U64(MetricData::Sum(sum)) => {
                 assert!(sum.is_monotonic(), "{name} is a counter");
                 let points = sum.data_points();
-                let value = |value: u64| i64::try_from(value).expect("a few");
-                self.numbers
-                    .extend(points.map(|it| (keyed(&name, it.attributes()), value(it.value()))));
+                for (name, value) in points.map(|it| (keyed(&name, it.attributes()), it.value())) {
+                    match i64::try_from(value).expect("a few") {
+                        0 => self.zeros.push(name),
+                        value => drop(self.numbers.insert(name, value)),
+                    }
+                }
             }
             AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {
                 for it in histogram.data_points() {
@@ -87,17 +130,28 @@ impl Figures {
                     self.times.insert(keyed(&name, it.attributes()), (it.count(), it.sum()));
                 }
             }
+            AggregatedMetrics::F64(MetricData::Gauge(gauge)) => {
+                let points = gauge.data_points();
+                self.ages.extend(points.map(|it| (keyed(&name, it.attributes()), it.value())));
+            }
             other @ (AggregatedMetrics::F64(_)
             | AggregatedMetrics::U64(_)
             | AggregatedMetrics::I64(_)) => panic!("{name}: {other:?}"),
         }
     }
 
+    /// The counters that have counted nothing, sorted.
+    pub(crate) fn zeros(mut self) -> Vec<String> {
+        self.zeros.sort();
+        self.zeros
+    }
+
     /// A line for each metric, sorted.
     pub(crate) fn lines(&self) -> Vec<String> {
         let times =
             self.times.iter().map(|(name, (count, sum))| format!("{name}: {count} in {sum} s"));
-        let mut lines: Vec<_> = self.numbers().into_iter().chain(times).collect();
+        let ages = self.ages.iter().map(|(name, seconds)| format!("{name}: {seconds} s"));
+        let mut lines: Vec<_> = self.numbers().into_iter().chain(times).chain(ages).collect();
         lines.sort();
         lines
     }
@@ -115,10 +169,15 @@ impl Figures {
     }
 }
 
+fn without_prefix(name: &str) -> &str {
+    assert!(name.starts_with(PREFIX) || name.starts_with("cenote.connection."), "{name}");
+    name.strip_prefix(PREFIX).unwrap_or(name)
+}
+
 fn keyed<'a>(name: &str, attributes: impl Iterator<Item = &'a KeyValue>) -> String {
-    let word = |it: &KeyValue| {
-        let key = it.key.as_str().strip_prefix(PREFIX).expect("all begin so");
-        format!("{key}={}", it.value)
+    let word = |it: &KeyValue| match it.key.as_str() {
+        key @ "error.type" => format!("{key}={}", it.value),
+        key => format!("{}={}", without_prefix(key), it.value),
     };
     let mut words: Vec<_> = attributes.map(word).collect();
     words.sort();
@@ -162,6 +221,8 @@ fn every_metric_of_a_run<R: TestRuntime>() {
     assert_eq!(
         figures.numbers(),
         [
+            format!("cenote.connection.created {{connection}} {POOL}: 1"),
+            format!("cenote.connection.pending {{connection}} {POOL}: 0"),
             format!("count {{connection}} {POOL} state=idle: 0"),
             format!("count {{connection}} {POOL} state=used: 1"),
             format!("idle.max {{connection}} {POOL}: 1"),
@@ -225,6 +286,137 @@ fn pools_of_a_client<R: TestRuntime>() {
         ["1", "2"].map(|port| format!("max {{connection}} pool.name=orders/127.0.0.1:{port}: 7"));
     assert_eq!(limits, expected.iter().collect::<Vec<_>>());
     close();
+}
+
+/// By why they were closed, and how often the pool was cleared; how long a request waits, and a connection is out.
+fn what_became_of_connections<R: TestRuntime>() {
+    const POOL: &str = "pool.name=db.example.com:27017";
+    let readings = Readings::new();
+    let gate = Gate::closed();
+    let options = at_most(2).with_max_connecting(1);
+    let pool =
+        builder::<R>(&gate, options).metrics(readings.metrics()).build().expect("good options");
+    pool.ready();
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| pool.check_out().expect("a connection"));
+        let pending = format!("cenote.connection.pending {{connection}} {POOL}");
+        until(|| readings.take().numbers[&pending] == 1);
+        let oldest_wait = format!("cenote.connection.oldest_wait s {POOL}");
+        until(|| readings.take().ages[&oldest_wait] >= 0.02);
+        gate.admit(1);
+        let held = waits.join().expect("no panic");
+        let figures = readings.take();
+        assert_eq!((figures.numbers[&pending], figures.ages[&oldest_wait]), (0, 0.0));
+        let oldest_use = format!("cenote.connection.oldest_use s {POOL}");
+        until(|| readings.take().ages[&oldest_use] >= 0.02);
+        drop(held);
+        until(|| readings.take().ages[&oldest_use] == 0.0);
+    });
+    gate.admit(3);
+    let mut broken = pool.check_out().expect("a connection");
+    broken.mark_errored(failure());
+    drop(broken);
+    drop(pool.check_out().expect("a connection"));
+    pool.clear(ConnectionError::network(Stage::Operation, "by the test"), false);
+    pool.ready();
+    let interrupted = pool.check_out().expect("a connection");
+    pool.clear(ConnectionError::network(Stage::Operation, "by the test"), true);
+    drop(interrupted);
+    pool.ready();
+    gate.admit(1);
+    drop(pool.check_out().expect("a connection"));
+    pool.close();
+    let expected = [
+        format!("cenote.connection.clears {{clear}} cenote.connection.interrupt=false {POOL}: 1"),
+        format!("cenote.connection.clears {{clear}} cenote.connection.interrupt=true {POOL}: 1"),
+        format!(
+            "cenote.connection.closed {{connection}} cenote.connection.close_reason=error {POOL}: 2"
+        ),
+        format!(
+            "cenote.connection.closed {{connection}} cenote.connection.close_reason=poolClosed \
+             {POOL}: 1"
+        ),
+        format!(
+            "cenote.connection.closed {{connection}} cenote.connection.close_reason=stale {POOL}: 1"
+        ),
+        format!("cenote.connection.created {{connection}} {POOL}: 4"),
+        format!("cenote.connection.pending {{connection}} {POOL}: 0"),
+    ];
+    until(|| {
+        let mut lines = readings.take().numbers();
+        lines.retain(|line| line.starts_with("cenote."));
+        lines == expected
+    });
+}
+
+/// Each is slow in the endpoint where the endpoint can be slow, and takes at least that long here.
+fn stages_of_an_establishment<R: TestRuntime + Network>() {
+    let pause = Duration::from_millis(20);
+    let users = vec![User::new("app", "pencil")];
+    let settings = Settings { auth: true, users, ..Settings::default() };
+    let endpoint = Endpoint::start(settings, ListenOptions::with_tls()).expect("it starts");
+    let slow = rawdoc! {
+        "configureFailPoint": "failCommand",
+        "mode": "alwaysOn",
+        "data": {
+            "failCommands": ["hello", "isMaster", "saslContinue"],
+            "blockConnection": true,
+            "blockTimeMS": 20,
+        },
+    };
+    endpoint.with(|server, _| server.set_fail_point(&slow)).expect("a fail point");
+    let readings = Readings::new();
+    let began = Instant::now();
+    // By name, so that the name is resolved.
+    let uri = endpoint.uri().replace("127.0.0.1", "localhost");
+    let pool = pool_of::<R>(&uri, &readings);
+    drop(pool.check_out().expect("a connection"));
+    let least = |stage| match stage {
+        "hello" | "authentication" => pause,
+        _ => Duration::ZERO,
+    };
+    let figures = readings.take();
+    for stage in ["dns", "tcp", "tls", "hello", "authentication"] {
+        let name = stage_time(stage, &uri, "");
+        figures.time(&name, 1, least(stage), began.elapsed());
+    }
+    let stages = figures.times.keys().filter(|name| name.starts_with("cenote.")).count();
+    assert_eq!(stages, 5, "{figures:?}");
+    pool.close();
+}
+
+/// It has the error's kind; the stages before it went well, and those after it never came.
+fn a_stage_that_fails<R: TestRuntime + Network>() {
+    let mut scripts = vec![Script::new(Fault::Reset).at_command("isMaster", 0)];
+    scripts[0].connections = 1..=1;
+    let settings = Settings { scripts, ..Settings::default() };
+    let endpoint = Endpoint::start(settings, ListenOptions::default()).expect("it starts");
+    let readings = Readings::new();
+    let pool = pool_of::<R>(&endpoint.uri(), &readings);
+    let began = Instant::now();
+    assert!(pool.check_out().is_err(), "it is reset");
+    let figures = readings.take();
+    let stages: Vec<_> = figures.times.keys().filter(|it| it.starts_with("cenote.")).collect();
+    let failed = stage_time("hello", &endpoint.uri(), " error.type=network");
+    let connected = stage_time("tcp", &endpoint.uri(), "");
+    assert_eq!(stages, [&failed, &connected]);
+    figures.time(&failed, 1, Duration::ZERO, began.elapsed());
+    pool.close();
+}
+
+fn pool_of<R: TestRuntime + Network>(uri: &str, readings: &Readings) -> R::Pool<MongoConnector<R>> {
+    let builder = Builder::<R::Pool<MongoConnector<R>>>::from_uri(uri).expect("it can be read");
+    let pool = builder.metrics(readings.metrics()).build().expect("good options");
+    pool.ready();
+    pool
+}
+
+/// The name of the durations of a stage in [`Figures`].
+fn stage_time(stage: &str, uri: &str, error: &str) -> String {
+    let uri: cenote_core::uri::ConnectionString = uri.parse().expect("a connection string");
+    let address = &uri.hosts[0];
+    let stage = format!("cenote.connection.stage={stage}{error}");
+    format!("cenote.connection.stage_time s {stage} pool.name={address}")
 }
 
 /// What never comes back, and what fails, is forgotten.

@@ -16,6 +16,7 @@ use super::messages::hold;
 use super::{MongoConnector, proxy, resolve};
 use crate::runtime::{Network, timeout_at};
 use crate::shortage::is_local;
+use crate::stages::Stages;
 
 /// How long one attempt to connect has before the next address is tried as well (RFC 8305, section
 /// 5).
@@ -31,35 +32,41 @@ impl<R: Network> MongoConnector<R> {
         runtime: &R,
         address: &ServerAddress,
         limit: Limit,
+        stages: &Stages,
     ) -> Result<R::Stream, ConnectionError> {
         if let ServerAddress::Unix { path } = address {
+            stages.enter(Stage::Tcp);
             let connected = hold(runtime, limit, runtime.connect_unix(path)).await;
             return connected.map_err(|error| error.at(Stage::Tcp));
         }
         if let Some(proxy) = self.settings.proxy() {
             let port = proxy.port.unwrap_or(ProxyOptions::DEFAULT_PORT);
-            let stages = [Stage::Proxy, Stage::Proxy];
-            let mut stream = self.connect_tcp(runtime, &proxy.host, port, stages, limit).await?;
+            stages.enter(Stage::Proxy);
+            let both = [Stage::Proxy, Stage::Proxy];
+            let target = (proxy.host.as_str(), port);
+            let mut stream = self.connect_tcp(runtime, target, both, limit, stages).await?;
             proxy::tunnel(runtime, &mut stream, address, proxy, limit).await?;
             return Ok(stream);
         }
         let port = address.port().unwrap_or(ServerAddress::DEFAULT_PORT);
-        self.connect_tcp(runtime, address.host(), port, [Stage::Dns, Stage::Tcp], limit).await
+        let target = (address.host(), port);
+        self.connect_tcp(runtime, target, [Stage::Dns, Stage::Tcp], limit, stages).await
     }
 
     /// The stages are those of resolving and of connecting.
     async fn connect_tcp(
         &self,
         runtime: &R,
-        host: &str,
-        port: u16,
+        (host, port): (&str, u16),
         [resolving, connecting]: [Stage; 2],
         limit: Limit,
+        stages: &Stages,
     ) -> Result<R::Stream, ConnectionError> {
         let lookup = async {
             if let Ok(address) = host.parse::<IpAddr>() {
                 return Ok(vec![SocketAddr::new(address, port)]);
             }
+            stages.enter(resolving);
             match &self.resolver {
                 Some(resolver) => resolve::ask(&**resolver, host, port).await,
                 None => runtime.resolve(host, port).await,
@@ -79,6 +86,7 @@ impl<R: Network> MongoConnector<R> {
         if addresses.is_empty() {
             return Err(ConnectionError::network(resolving, "the name has no address"));
         }
+        stages.enter(connecting);
         let connected = hold(runtime, limit, race(runtime, addresses.clone())).await;
         let stream = connected.map_err(|error| error.at(connecting))?;
         self.last_addresses.learn(host, port, addresses);
@@ -166,6 +174,7 @@ mod tests {
     use super::{MongoConnector, alternate, race};
     use crate::connection::Lookup;
     use crate::shortage::codes;
+    use crate::stages::Stages;
 
     #[test]
     fn families_take_turns() {
@@ -192,7 +201,8 @@ mod tests {
             attempts.lock().unwrap().remove(0)
         });
         let limit = connector.settings.opening(begin.into_std(), None);
-        let outcome = connector.dial(&runtime, &"db:7".parse().unwrap(), limit).await;
+        let outcome =
+            connector.dial(&runtime, &"db:7".parse().unwrap(), limit, &Stages::default()).await;
         let error = outcome.err().map(|error| (error.stage(), error.to_string()));
         let begun = begun.lock().unwrap().clone();
         (begun, begin.elapsed().as_millis(), error)
@@ -236,7 +246,8 @@ mod tests {
             let begin = Instant::now();
             let caller = caller.map(|time| (begin + time).into_std());
             let limit = connector.settings.opening(begin.into_std(), caller);
-            let dialled = connector.dial(&runtime, &host.parse().unwrap(), limit).await;
+            let dialled =
+                connector.dial(&runtime, &host.parse().unwrap(), limit, &Stages::default()).await;
             (dialled.map(drop).map_err(|error| error.stage()), begin.elapsed().as_millis())
         };
         assert_eq!(dial("db:7", None).await, (Ok(()), 0));
@@ -279,7 +290,7 @@ mod tests {
         let runtime = TestRuntime::new(|_| Attempt::Refused);
         let limit = connector.settings.opening(Instant::now().into_std(), None);
         let address = uri.trim_start_matches("mongodb://").parse().unwrap();
-        connector.dial(&runtime, &address, limit).await.err().unwrap().stage()
+        connector.dial(&runtime, &address, limit, &Stages::default()).await.err().unwrap().stage()
     }
 
     #[tokio::test(start_paused = true)]

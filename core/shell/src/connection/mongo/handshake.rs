@@ -4,12 +4,12 @@ use std::time::Duration;
 use cenote_core::address::ServerAddress;
 use cenote_core::connect::{ConnectionDescription, Establish, EstablishOptions, Step};
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::ServiceId;
 use cenote_core::wire::{Flags, WireError};
 
 use super::limit::Limit;
 use super::messages::{Messages, hold};
 use super::settings::Settings;
+use crate::connection::HandshakeReporter;
 use crate::platform::nonce;
 use crate::runtime::Network;
 use crate::shortage::opening_failed;
@@ -17,14 +17,14 @@ use crate::tls;
 use crate::transport_error::TransportError;
 
 /// Hello and authentication on an open stream: what the server answered, and how long its last
-/// reply took. `handshaken` is called when hello is done, with the service behind a load balancer.
+/// reply took. The reporter hears of the stages and, when hello is done, of the service behind a load balancer.
 pub(super) async fn handshake<R: Network>(
     messages: &mut Messages<R>,
     settings: &Settings,
     address: &ServerAddress,
     options: Arc<EstablishOptions>,
     limit: Limit,
-    handshaken: impl Fn(ServiceId) + Send,
+    reporter: Option<&HandshakeReporter>,
 ) -> Result<(Box<ConnectionDescription>, Duration), ConnectionError> {
     let mut establish = Establish::new(options, [nonce()?, nonce()?])?;
     // A command and its reply share one time limit.
@@ -32,7 +32,11 @@ pub(super) async fn handshake<R: Network>(
     let mut sent_at = R::now();
     let mut round_trip = Duration::ZERO;
     loop {
-        match establish.next_step()? {
+        let step = establish.next_step()?;
+        if let (Some(reporter), Step::Send(_) | Step::Derive(_)) = (reporter, &step) {
+            reporter.entered(establish.stage());
+        }
+        match step {
             Step::Send(command) => {
                 command_limit = limit.for_command(R::now);
                 let sent = messages.send(command.body(), None, Flags::NONE, command_limit).await;
@@ -57,7 +61,9 @@ pub(super) async fn handshake<R: Network>(
                 server.check_wire_versions(address)?;
                 let (limit, compressor) = settings.agreed(&server);
                 messages.transport.agree(limit, compressor);
-                settings.service(&server).into_iter().for_each(&handshaken);
+                if let (Some(reporter), Some(service)) = (reporter, settings.service(&server)) {
+                    reporter.handshaken(service);
+                }
             }
             Step::Done(server) => return Ok((server, round_trip)),
         }

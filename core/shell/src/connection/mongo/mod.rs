@@ -44,6 +44,7 @@ use crate::interrupt::Interrupter;
 use crate::platform::request_ids;
 use crate::runtime::Network;
 use crate::shortage::opening_failed;
+use crate::stages::Stages;
 use crate::tls;
 use crate::transport_error::TransportError;
 
@@ -208,10 +209,12 @@ impl<R: Network> MongoConnector<R> {
         address: &ServerAddress,
         transport: Transport,
         limit: Limit,
+        stages: &Stages,
     ) -> Result<Messages<R>, ConnectionError> {
         let mut transport = transport.with_request_ids(request_ids()?);
-        let stream = self.dial(runtime, address, limit).await?;
+        let stream = self.dial(runtime, address, limit, stages).await?;
         if let Some(config) = &self.tls {
+            stages.enter(Stage::TlsIo);
             let name = tls::server_name(address)?;
             let tls = ClientConnection::new(Arc::clone(config), name).map_err(tls::refused)?;
             transport.start_tls(tls);
@@ -236,9 +239,9 @@ impl<R: Network> MongoConnector<R> {
         let each_command = settings.each_command(target.deadline.is_some());
         let (limit, options) = (limit.and_each_command(each_command), settings.options());
         let api = options.server_api;
-        let handshaken = |service| reporter.handshaken(service);
         let (description, _) =
-            handshake(&mut messages, settings, &target.address, options, limit, handshaken).await?;
+            handshake(&mut messages, settings, &target.address, options, limit, Some(reporter))
+                .await?;
         messages.transport.declare(api);
         R::Connection::from_opened(Connection::new(messages, description, settings.timeouts()))
             .map_err(|error| opening_failed(Stage::Authentication, error))
@@ -261,7 +264,9 @@ impl<R: Network> Connector<R> for MongoConnector<R> {
         reporter: HandshakeReporter,
     ) -> Result<R::Connection, ConnectionError> {
         let limit = self.limit(&target);
-        let messages = self.open(&target.runtime, &target.address, Transport::new(), limit).await?;
+        let (transport, stages) = (Transport::new(), reporter.stages());
+        let messages =
+            self.open(&target.runtime, &target.address, transport, limit, stages).await?;
         self.finish(messages, &target, limit, &reporter).await
     }
 

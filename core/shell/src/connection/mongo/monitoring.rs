@@ -13,6 +13,7 @@ use super::limit::Limit;
 use super::messages::Messages;
 use super::transport::Transport;
 use crate::runtime::Network;
+use crate::stages::Stages;
 
 /// A monitor's connection after hello: without authentication and compression, and not part of a
 /// pool.
@@ -42,10 +43,11 @@ impl<R: Network> MongoConnector<R> {
         address: &ServerAddress,
     ) -> Result<Greeting<R>, ConnectionError> {
         let limit = self.settings.opening(R::now(), None);
-        let mut messages = self.open(runtime, address, Transport::lenient(), limit).await?;
+        let (transport, stages) = (Transport::lenient(), Stages::default());
+        let mut messages = self.open(runtime, address, transport, limit, &stages).await?;
         let options = self.settings.monitor_options();
         let (hello, round_trip) =
-            handshake(&mut messages, &self.settings, address, options, limit, |_| ()).await?;
+            handshake(&mut messages, &self.settings, address, options, limit, None).await?;
         Ok(Greeting { connection: Monitoring { messages }, hello, round_trip })
     }
 }
