@@ -86,6 +86,7 @@ mod reentrancy;
 pub mod runtime;
 pub mod shortage;
 pub mod signal;
+mod spans;
 mod stages;
 #[cfg(feature = "tls")]
 pub mod tls;

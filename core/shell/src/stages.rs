@@ -1,14 +1,15 @@
-//! The stages of an establishment, for metrics.
+//! The stages of an establishment, for metrics and spans.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use cenote_core::error::{ConnectionError, Kind, Stage};
 
 use crate::builder::Measured;
+use crate::spans::{EstablishSpan, StageSpan};
 
-/// Why a stage ended that the pool, or the end of the runtime, interrupted: an `error.type`.
+/// Why an establishment ended that the pool, or the end of the runtime, interrupted: an `error.type`.
 pub(crate) const ABORTED: &str = "aborted";
 
 /// Follows one connection through the stages of its establishment. Clones follow the same one; the default follows
@@ -19,39 +20,65 @@ pub(crate) struct Stages(Option<Arc<Followed>>);
 struct Followed {
     clock: fn() -> Instant,
     measured: Measured,
-    current: Mutex<Option<(Stage, Instant)>>,
+    span: EstablishSpan,
+    current: Mutex<Option<CurrentStage>>,
+}
+
+struct CurrentStage {
+    name: &'static str,
+    since: Instant,
+    span: StageSpan,
 }
 
 impl Stages {
-    /// Follows nothing if nothing is measured.
-    pub(crate) fn begin(measured: &Measured, clock: fn() -> Instant) -> Self {
-        let followed =
-            || Arc::new(Followed { clock, measured: measured.clone(), current: Mutex::default() });
-        Self((!measured.is_empty()).then(followed))
+    /// Follows nothing if nothing is measured, and there is no span.
+    pub(crate) fn begin(measured: &Measured, span: EstablishSpan, clock: fn() -> Instant) -> Self {
+        if measured.is_empty() && !span.is_some() {
+            return Self::default();
+        }
+        let (measured, current) = (measured.clone(), Mutex::default());
+        Self(Some(Arc::new(Followed { clock, measured, span, current })))
     }
 
     /// Ends the stage before it. Does nothing in that stage.
     pub(crate) fn enter(&self, stage: Stage) {
-        self.change(Some(stage), None);
-    }
-
-    /// Ends the last stage: well, or with this `error.type`.
-    pub(crate) fn end(&self, error: Option<&'static str>) {
-        self.change(None, error);
-    }
-
-    fn change(&self, next: Option<Stage>, error: Option<&'static str>) {
         let Some(followed) = &self.0 else { return };
-        let mut current = followed.current.lock().unwrap_or_else(PoisonError::into_inner);
-        if current.map(|(stage, _)| name(stage)) == next.map(name) {
+        let name = name(stage);
+        let mut current = followed.current();
+        if current.as_ref().is_some_and(|current| current.name == name) {
             return;
         }
         let now = (followed.clock)();
-        let ended = std::mem::replace(&mut *current, next.map(|stage| (stage, now)));
-        drop(current);
-        if let Some((stage, since)) = ended {
-            let duration = now.saturating_duration_since(since);
-            followed.measured.stage(name(stage), duration, error);
+        followed.end(current.take(), now, None);
+        *current = Some(CurrentStage { name, since: now, span: followed.span.stage(stage) });
+    }
+
+    /// The establishment has ended, and its last stage with it.
+    pub(crate) fn end(&self, outcome: Result<(), &ConnectionError>) {
+        let Some(followed) = &self.0 else { return };
+        let last = followed.current().take();
+        followed.end(last, (followed.clock)(), outcome.err().map(error_type));
+        followed.span.end(outcome);
+    }
+
+    /// The establishment was interrupted, unless it has ended.
+    pub(crate) fn abort(&self) {
+        let Some(followed) = &self.0 else { return };
+        let last = followed.current().take();
+        followed.end(last, (followed.clock)(), Some(ABORTED));
+        followed.span.abort();
+    }
+}
+
+impl Followed {
+    fn current(&self) -> MutexGuard<'_, Option<CurrentStage>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end(&self, stage: Option<CurrentStage>, now: Instant, error: Option<&'static str>) {
+        if let Some(CurrentStage { name, since, span }) = stage {
+            span.end(error);
+            self.measured.stage(name, now.saturating_duration_since(since), error);
         }
     }
 }

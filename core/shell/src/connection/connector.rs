@@ -193,8 +193,8 @@ impl HandshakeReporter {
         Self { handshaken: Box::new(handshaken), stages }
     }
 
-    /// The connection enters a stage of its establishment, which ends the stage before it. For the durations of the
-    /// stages in metrics: without these calls there are none. A call in the same stage does nothing.
+    /// The connection enters a stage of its establishment, which ends the stage before it. For the stages
+    /// in metrics and spans: without these calls there are none. A call in the same stage does nothing.
     pub fn entered(&self, stage: Stage) {
         self.stages.enter(stage);
     }

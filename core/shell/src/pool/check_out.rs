@@ -14,6 +14,7 @@ use cenote_core::pool::{Health, Input, Purpose};
 
 use super::driver::{InnerGuard, PoolDriver};
 use super::guard::PooledConnection;
+use super::types::outcome;
 use super::waiters::{WaiterKey, WaiterSlot};
 use crate::connection::Connector;
 use crate::runtime::Runtime;
@@ -48,6 +49,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let Some(WaiterSlot::Answered(result)) = slot else {
             unreachable!("an answer is taken once, and by the caller that waits for it")
         };
+        self.spans.end(key.id, outcome(&result, self.address()));
         let explain =
             |error: PoolError| error.with_wait(self.wait(key, deadline)).with_request(key.id);
         Some(self.guard_after(result, explain, caller))
@@ -66,6 +68,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// The caller stops waiting. A connection that was already delivered to it returns to the pool,
     /// healthy.
     pub fn abandon(self: &Arc<Self>, key: WaiterKey) {
+        self.spans.cancel(key.id);
         let mut inner = self.lock();
         match inner.waiters.get_mut(key.slot) {
             // Of the parent, in a child process.

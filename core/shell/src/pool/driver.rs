@@ -29,6 +29,7 @@ use crate::leak::{LeakCallback, LeakDetector};
 use crate::reentrancy::ReentrancyGuard;
 use crate::runtime::{Lock, Runtime};
 use crate::signal::{Listener, Signal, Wakers};
+use crate::spans::CheckOutSpans;
 use crate::trace::{PanicGuard, Traces};
 use crate::wake_list::WakeList;
 use crate::{error, failure, log, platform};
@@ -73,6 +74,7 @@ pub struct PoolDriver<R: Runtime, K: Connector<R>> {
     leak_detector: LeakDetector,
     traces: Traces,
     measured: Measured,
+    pub(super) spans: CheckOutSpans,
     timeout: Option<Duration>,
     /// In nanoseconds.
     min_round_trip: AtomicU64,
@@ -131,6 +133,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             leak_detector: LeakDetector::new(inner.state.options(), leak_callback),
             traces,
             measured,
+            spans: CheckOutSpans::default(),
             timeout: timeout.filter(|timeout| !timeout.is_zero()),
             min_round_trip: AtomicU64::new(0),
             drained: Signal::default(),
@@ -352,7 +355,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     fn perform(self: &Arc<Self>, action: Action<Types<R, K>>) {
         match action {
             Action::StartEstablish { id, owner, deadline, generation: _ } => {
-                establish::start(self, id, deadline, owner.is_none());
+                establish::start(self, id, deadline, owner);
             }
             Action::AbortEstablish { id } => self.abort_task(id),
             Action::CloseSocket { id, conn } => {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use cenote_core::error::{ConnectionError, Stage};
-use cenote_core::pool::{ConnId, Input, Instant};
+use cenote_core::pool::{ConnId, Input, Instant, WaiterId};
 
 use super::driver::PoolDriver;
 use super::fork::ForkTrigger;
@@ -16,14 +16,14 @@ use crate::connection::{Connector, HandshakeReporter, Target};
 use crate::failure::FailingPool;
 use crate::interrupt::Interrupt;
 use crate::runtime::{Runtime, timeout_at};
-use crate::stages::{ABORTED, Stages, error_type};
+use crate::stages::Stages;
 
 /// Opens a connection on the pool's runtime.
 pub(super) fn start<R: Runtime, K: Connector<R>>(
     driver: &Arc<PoolDriver<R, K>>,
     id: ConnId,
     deadline: Option<Instant>,
-    background: bool,
+    owner: Option<WaiterId>,
 ) {
     if driver.is_inherited() {
         // After a reset the machine has forgotten this connection.
@@ -34,7 +34,8 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
     }
     let runtime = driver.runtime();
     let key = driver.add_task(id);
-    let stages = Stages::begin(driver.measured(), R::now);
+    let span = driver.spans.establish(owner, id.number(), driver.address());
+    let stages = Stages::begin(driver.measured(), span, R::now);
     let establishment =
         Establishment { driver: Arc::clone(driver), key, stages, is_answered: false };
     let deadline = deadline.and_then(|deadline| driver.time_of(deadline));
@@ -42,7 +43,7 @@ pub(super) fn start<R: Runtime, K: Connector<R>>(
         address: Arc::clone(driver.address()),
         connection_id: id.number(),
         deadline: deadline.map(Into::into),
-        background,
+        background: owner.is_none(),
         runtime,
     };
     driver.spawn_task(key, establishment.run(target, deadline));
@@ -66,8 +67,9 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
         let runtime = target.runtime.clone();
         let connecting = self.driver.connector().connect(target, reporter);
         let outcome = by_deadline(&runtime, deadline, connecting).await;
-        self.stages.end(outcome.as_ref().err().map(error_type));
-        match outcome.and_then(|connection| self.check_service().map(|()| connection)) {
+        let outcome = outcome.and_then(|connection| self.check_service().map(|()| connection));
+        self.stages.end(outcome.as_ref().map(drop));
+        match outcome {
             Ok(connection) => self.succeed(connection),
             Err(cause) => {
                 // As in use, the end of the caller's time says nothing about the server.
@@ -110,7 +112,7 @@ impl<R: Runtime, K: Connector<R>> Establishment<R, K> {
 
     /// The task was aborted, the connector panicked, or the runtime shut down.
     fn answer_for_lost_task(&mut self) {
-        self.stages.end(Some(ABORTED));
+        self.stages.abort();
         if self.driver.is_aborted(self.key) || thread::panicking() {
             let reason = "given up: the task that opened it was aborted or has panicked";
             self.fail(ConnectionError::network(Stage::Tcp, reason));

@@ -12,10 +12,11 @@ use cenote_core::pool::{Instant, Purpose};
 use super::driver::{InnerGuard, PoolDriver};
 use super::idle_sockets::IdleFault;
 use super::inner::{CheckOutArgs, PoolInner};
-use super::types::{CheckOutResult, PooledSocket};
+use super::types::{CheckOutResult, PooledSocket, outcome};
 use super::waiters::WaiterKey;
 use crate::connection::Connector;
 use crate::runtime::Runtime;
+use crate::spans::{self, CheckOutSpan, waits_for};
 use crate::trace::PanicGuard;
 use crate::wake_list::WakeList;
 
@@ -37,6 +38,10 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         purpose: Purpose,
         waiter: impl FnOnce() -> R::Waiter,
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        // A request that cannot wait needs no span.
+        if spans::are_wanted() && deadline.is_none_or(|at| at > R::now()) {
+            return self.request_in_span(deadline, purpose, waiter);
+        }
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
         if inner.state.is_recording() {
@@ -58,6 +63,39 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             Ok(None) => self.request_in_turn(inner, deadline, purpose, waiter),
             Err(fault) => self.request_by_input(inner, Some(fault), deadline, purpose, waiter),
         }
+    }
+
+    /// A [request](Self::request) whose wait has a span, if it has to wait.
+    #[inline(never)]
+    fn request_in_span(
+        self: &Arc<Self>,
+        deadline: Option<std::time::Instant>,
+        purpose: Purpose,
+        waiter: impl FnOnce() -> R::Waiter,
+    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        let mut inner = self.lock();
+        let fault = self.next_fault(&mut inner);
+        if fault.is_none() && inner.state.next_available().is_some() {
+            return self.request_by_input(inner, None, deadline, purpose, waiter);
+        }
+        // A collector of spans must not be called under the lock, and an establishment needs the span that is above it.
+        self.close_found(inner, fault);
+        let span = CheckOutSpan::begin(self.address());
+        self.request_by_input_in(self.lock(), None, deadline, purpose, waiter, span)
+    }
+
+    /// Closes a connection that was found broken, and releases the lock.
+    fn close_found(self: &Arc<Self>, inner: InnerGuard<'_, R, K>, broken: Option<IdleFault>) {
+        if broken.is_none() {
+            return;
+        }
+        let panic_guard = PanicGuard::new(&**self);
+        let mut inner = inner; // Released before the guard is dropped.
+        let context = self.context(&inner, true);
+        let mut wakes = WakeList::default();
+        self.close_broken(&mut inner, broken, context, &mut wakes);
+        panic_guard.defuse();
+        self.release_and_run(inner, context, wakes);
     }
 
     /// A [request](Self::request) whose events are wanted.
@@ -120,19 +158,41 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         purpose: Purpose,
         waiter: impl FnOnce() -> R::Waiter,
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
+        let span = CheckOutSpan::default();
+        self.request_by_input_in(inner, broken, deadline, purpose, waiter, span)
+    }
+
+    #[inline(always)]
+    fn request_by_input_in(
+        self: &Arc<Self>,
+        inner: InnerGuard<'_, R, K>,
+        broken: Option<IdleFault>,
+        deadline: Option<std::time::Instant>,
+        purpose: Purpose,
+        waiter: impl FnOnce() -> R::Waiter,
+        span: CheckOutSpan,
+    ) -> Result<CheckOutResult<R, K>, WaiterKey> {
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = inner; // Released before the guard is dropped.
         let context = self.context(&inner, deadline.is_some()).of_use();
         let mut wakes = WakeList::default();
         self.close_broken(&mut inner, broken, context, &mut wakes);
         let args = CheckOutArgs { deadline: deadline.map(|at| self.instant(at)), purpose };
+        let before = span.is_some().then(|| inner.state.snapshot());
         let answer = inner.check_out(context.now, args, R::now, context.wants_events, &mut wakes);
         panic_guard.defuse();
-        let Err(key) = answer else {
-            self.release_and_run(inner, context, wakes);
-            return answer;
+        let key = match answer {
+            Err(key) => key,
+            Ok(result) => {
+                self.release_and_run(inner, context, wakes);
+                span.end(outcome(&result, self.address()));
+                return Ok(result);
+            }
         };
         let parked = inner.waiters.park(key, waiter);
+        if let Some(before) = before {
+            self.spans.insert(key.id, span, waits_for(&before, &inner.state.snapshot()));
+        }
         self.release_and_run(inner, context, wakes);
         Err(self.waiting(key, parked))
     }

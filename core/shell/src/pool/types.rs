@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
 use cenote_core::pool::{CheckOutError, ConnId, PoolTypes};
 
@@ -11,6 +12,7 @@ use super::fork_guarded::ForkGuarded;
 use crate::connection::Connector;
 use crate::interrupt::Interrupt;
 use crate::runtime::Runtime;
+use crate::spans::Outcome;
 
 /// The machine's payloads on the runtime `R` with connections of `K`.
 #[derive(Debug)]
@@ -60,6 +62,14 @@ impl<R: Runtime, K: Connector<R>> PooledSocket<R, K> {
 /// What becomes of a check-out: a connection for [`PoolDriver::guard`](super::PoolDriver::guard), or why
 /// there is none.
 pub type CheckOutResult<R, K> = Result<Box<PooledSocket<R, K>>, CheckOutError<ConnectionError>>;
+
+/// As spans have it.
+pub(super) fn outcome<'a, R: Runtime, K: Connector<R>>(
+    result: &'a CheckOutResult<R, K>,
+    address: &'a ServerAddress,
+) -> Outcome<'a> {
+    result.as_ref().map(|socket| socket.id.number()).map_err(|error| (error, address))
+}
 
 impl<R: Runtime, K: Connector<R>> fmt::Debug for PooledSocket<R, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
