@@ -92,8 +92,7 @@ def private() -> dict[tuple[str, str], str]:
     return {(file, test): f"{file}:{line} {reason}" for file, line, test, reason in listed}
 
 
-def own_tests(kind: str, folder: str, names: str, exceptions: dict[tuple[str, str], str]) -> None:
-    files = [f"{folder}/test_{name}.py" for name in names.split()]
+def own_tests(kind: str, files: list[str], exceptions: dict[tuple[str, str], str]) -> None:
 
     def run(job: tuple[str, str]) -> Outcomes:
         pool, file = job
@@ -104,7 +103,7 @@ def own_tests(kind: str, folder: str, names: str, exceptions: dict[tuple[str, st
     # They sleep most of the time, so some run at once, each with a server of its own.
     jobs = [(pool, file) for file in files for pool in POOLS]
     before, after = Outcomes(), Outcomes()
-    with ThreadPoolExecutor(6) as threads:
+    with ThreadPoolExecutor(8) as threads:
         for (pool, _), outcomes in zip(jobs, threads.map(run, jobs), strict=True):
             (before if pool == "before" else after).update(outcomes)
     lost = {test for test, outcome in before.items() if outcome == "passed" and after.get(test) != "passed"}
@@ -216,8 +215,9 @@ if __name__ == "__main__":
     readme()
     exceptions = private()
     for kind, folders in TESTS.items():
-        for folder, names in zip(("test", "test/asynchronous"), folders, strict=True):
-            own_tests(kind, folder, names, exceptions if kind == "SecantusDB" else {})
+        by_folder = zip(("test", "test/asynchronous"), folders, strict=True)
+        files = [f"{folder}/test_{name}.py" for folder, names in by_folder for name in names.split()]
+        own_tests(kind, files, exceptions if kind == "SecantusDB" else {})
     for prefix, caller in (("", "thread"), ("async_", "task")):
         chaos(f"{prefix}chaos", f"{caller}s")
         crowd(f"{prefix}crowd", f"{caller}s")
