@@ -34,10 +34,10 @@ def too_small(browser, drawer, screenshots):
     for expected in [f"in the way {limit}", f"ahead of it {ahead} requests", "its limit 200 ms",
                      "in use when it came: 10 connections"]:
         assert expected in story, (expected, story)
-    holders = re.findall(r"(c\d+) by (w\d+) for (.*?) already, checked in (.*?) later", told)
+    holders = re.findall(r"(c\d+) by (w\d+)(?: at \S+)? for (\S+ \S+) already, checked in (.*?) later", told)
     assert len(holders) > 3, told
     for connection, holder, before, after in holders:
-        found = re.search(rf"{connection} by {holder} for (.*?) already, checked in (.*?) later", story)
+        found = re.search(rf"{connection} by {holder}(?: at \S+)? for (\S+ \S+) already, checked in (.*?) later", story)
         assert found, story
         for mine, theirs in zip(found.groups(), (before, after)):
             assert abs(milliseconds(mine) / milliseconds(theirs) - 1) < 0.01, (mine, theirs, connection)
