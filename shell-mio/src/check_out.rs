@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use cenote_core::error::PoolError;
 use cenote_core::pool::{Input, Purpose};
-use cenote_shell::pool::{PoolDriver, WaiterKey};
+use cenote_shell::pool::{PoolDriver, Until, WaiterKey};
 use cenote_shell::warm_up::{is_in_vain, to_ask};
 use parking::Parker;
 
@@ -104,8 +104,8 @@ impl<K: Connector<EventLoop>> Pool<K> {
         purpose: Purpose,
         deadline: Option<Instant>,
     ) -> Result<PooledConnection<K>, PoolError> {
-        let deadline = deadline.or_else(|| self.driver().end_of_operation());
-        check_out(self.driver(), Location::caller(), purpose, deadline)
+        let until = deadline.map_or(Until::Timeout, |deadline| Until::Deadline(Some(deadline)));
+        check_out(self.driver(), Location::caller(), purpose, until)
     }
 
     /// Checks out a connection, calls `operation` with it, and checks it in.
@@ -200,7 +200,8 @@ impl<K: Connector<EventLoop>> Pool<K> {
             }
             // All requests before any wait, so that connections are opened in parallel.
             let deadline = self.driver().end_of_operation();
-            let request = |_| Request::new(self.driver(), caller, Purpose::Other, deadline);
+            let until = Until::Deadline(deadline);
+            let request = |_| Request::new(self.driver(), caller, Purpose::Other, until);
             let requests: Vec<_> = (0..batch).map(request).collect();
             let deadline = deadline.or_else(|| self.driver().end_of_wait());
             for request in requests {
@@ -225,11 +226,14 @@ pub(crate) fn check_out<K: Connector<EventLoop>>(
     driver: &Arc<PoolDriver<EventLoop, K>>,
     caller: &'static Location<'static>,
     purpose: Purpose,
-    deadline: Option<Instant>,
+    until: Until,
 ) -> Result<PooledConnection<K>, PoolError> {
-    match Request::new(driver, caller, purpose, deadline) {
+    match Request::new(driver, caller, purpose, until) {
         Ok(answer) => answer,
-        Err(request) => request.wait(deadline.or_else(|| driver.end_of_wait())),
+        Err(request) => {
+            let deadline = request.deadline.or_else(|| driver.end_of_wait());
+            request.wait(deadline)
+        }
     }
 }
 
@@ -255,12 +259,15 @@ impl<'a, K: Connector<EventLoop>> Request<'a, K> {
         driver: &'a Arc<PoolDriver<EventLoop, K>>,
         caller: &'static Location<'static>,
         purpose: Purpose,
-        deadline: Option<Instant>,
+        mut until: Until,
     ) -> Result<Answer<K>, Self> {
         let waiter = || Waiter::Thread(parker().unparker());
-        match driver.request(deadline, purpose, waiter) {
+        match driver.request(&mut until, purpose, caller, waiter) {
             Ok(answer) => Ok(driver.guard(answer, caller).map(PooledConnection::new)),
-            Err(key) => Err(Self { driver, caller, deadline, key, is_answered: false }),
+            Err(key) => {
+                let deadline = until.deadline();
+                Err(Self { driver, caller, deadline, key, is_answered: false })
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use cenote_core::error::PoolError;
 use cenote_core::pool::Purpose;
-use cenote_shell::pool::WaiterKey;
+use cenote_shell::pool::{Until, WaiterKey};
 use mio::Registry;
 use mio::event::Event;
 
@@ -114,17 +114,20 @@ impl<K: Connector<EventLoop>> PoolSource<K> {
 
     /// Requests a connection, as [`Pool::check_out`] does, without waiting for it.
     /// [`next_ready`](Self::next_ready) returns the answer.
+    #[track_caller]
     pub fn check_out(&mut self) -> RequestId {
         self.check_out_for(Purpose::Other, None)
     }
 
     /// As [`check_out`](Self::check_out), and fails at `deadline`: [`Pool::check_out_before`].
+    #[track_caller]
     pub fn check_out_before(&mut self, deadline: Instant) -> RequestId {
         self.check_out_for(Purpose::Other, Some(deadline))
     }
 
     /// As [`check_out_before`](Self::check_out_before), and says what the connection is for:
     /// [`Pool::check_out_for`].
+    #[track_caller]
     pub fn check_out_for(&mut self, purpose: Purpose, deadline: Option<Instant>) -> RequestId {
         let deadline = deadline.or_else(|| self.pool.driver().end_of_operation());
         self.last_request += 1;
@@ -133,7 +136,8 @@ impl<K: Connector<EventLoop>> PoolSource<K> {
             let (queue, event_loop) = (Arc::clone(&self.answered), self.event_loop.clone());
             Waiter::Loop(Answered { request, queue, event_loop })
         };
-        match self.pool.driver().request(deadline, purpose, waiter) {
+        let (mut until, caller) = (Until::Deadline(deadline), Location::caller());
+        match self.pool.driver().request(&mut until, purpose, caller, waiter) {
             Ok(answer) => self.ready.push_back((request, answer)),
             Err(key) => drop(self.waiting.insert(request, (key, deadline))),
         }

@@ -58,10 +58,10 @@ const SCENES: &[Scene] = &[
     ("pair through cenote-tokio, timed, counted", 10_000, Some(1_520), |n| {
         WarmOnTokio::new(timed(), true).pairs(n);
     }),
-    ("pair through cenote-tokio, recorded", 10_000, Some(815), |n| {
+    ("pair through cenote-tokio, recorded", 10_000, Some(840), |n| {
         WarmOnTokio::with_flight_recorder(untimed(), FLIGHT_RECORDER).pairs(n);
     }),
-    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_010), |n| {
+    ("pair through cenote-tokio, timed, recorded", 10_000, Some(1_030), |n| {
         WarmOnTokio::with_flight_recorder(timed(), FLIGHT_RECORDER).pairs(n);
     }),
     ("pair through cenote-mio, events off", 10_000, Some(385), |n| {

@@ -114,6 +114,7 @@ fn bad_usage_is_told_without_the_password() {
         (&["--x509"], "--tls"),
         (&["--load-balanced", "0"], "0"),
         (&["--socket", "/nowhere/at/all.sock"], "/nowhere/at/all.sock"),
+        (&["--socket", "x1"], "its name has to end in .sock"),
         (&["--port", "1", "--socket", "/tmp/a.sock"], "--socket"),
     ] {
         let output = ends(arguments);

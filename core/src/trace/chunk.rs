@@ -6,6 +6,7 @@ use core::fmt;
 use crate::pool::{PoolCheckpoint, PoolState, PoolTypes};
 
 use super::input_log::{Context, InputLog};
+use super::place::Place;
 
 /// A stretch of recorded inputs in the compact form of memory; [`TraceWriter`](super::TraceWriter)
 /// turns it into documents. Plain data without payloads: it may go to another thread.
@@ -39,8 +40,14 @@ impl Chunk {
         self.start.is_none() && self.log.written().is_empty()
     }
 
-    /// Begins again, in the state that the pool is in. The memory of the checkpoint is used again.
-    pub(super) fn restart<S: PoolTypes>(&mut self, pool: &PoolState<S>, lost: u64) {
+    /// Begins again, in the state that the pool is in, with the place of the last check-out. The memory of the
+    /// checkpoint is used again.
+    pub(super) fn restart<S: PoolTypes>(
+        &mut self,
+        pool: &PoolState<S>,
+        lost: u64,
+        place: Option<Place>,
+    ) {
         let start = self.start.get_or_insert_default();
         pool.checkpoint_into(&mut start.checkpoint);
         start.lost = lost;
@@ -48,6 +55,7 @@ impl Chunk {
             now: start.checkpoint.now.as_nanos(),
             waiter: start.checkpoint.last_waiter.map_or(0, |id| id.0),
             allowed: 0,
+            place,
         });
     }
 

@@ -12,12 +12,18 @@ use super::cause::{Cause, stage_name};
 use super::document::Document;
 use super::traced::Traced;
 
-/// An input, as `out`, `in` and so on. Causes are given by their number.
-pub(super) fn input(document: &mut Document<'_>, input: &Input<Traced>, cause: Option<u64>) {
+/// An input, as `out`, `in` and so on. Causes and places are given by their numbers.
+pub(super) fn input(
+    document: &mut Document<'_>,
+    input: &Input<Traced>,
+    cause: Option<u64>,
+    place: Option<u64>,
+) {
     match input {
         Input::CheckOutRequested { id, waiter: _, deadline, purpose } => {
             document.number("out", id.0).number_if("d", deadline.map(Instant::as_nanos));
             self::purpose(document, *purpose);
+            document.number_if("at", place);
         }
         Input::CheckOutCancelled { id } => {
             document.number("cancel", id.0);

@@ -8,6 +8,7 @@ use crate::pool::{Input, Instant, PoolState, PoolTypes};
 
 use super::cause::TraceCause;
 use super::chunk::Chunk;
+use super::place::Place;
 use super::traced::fingerprint_of;
 use super::writer::{TraceInfo, TraceWriter};
 
@@ -28,8 +29,8 @@ impl FlightRecorder {
     pub(super) fn new<S: PoolTypes>(bytes: usize, pool: &PoolState<S>) -> Self {
         let mut present = Chunk::with_capacity(bytes / 2);
         let mut past = Chunk::with_capacity(bytes / 2);
-        present.restart(pool, 0);
-        past.restart(pool, 0);
+        present.restart(pool, 0, None);
+        past.restart(pool, 0, None);
         Self { present, past, has_past: false }
     }
 
@@ -61,6 +62,17 @@ impl FlightRecorder {
         self.present.log.record(now, input);
     }
 
+    /// Records the place of the check-outs that follow, if it is another one.
+    pub(super) fn set_place<S: PoolTypes>(&mut self, pool: &PoolState<S>, place: Option<Place>) {
+        if self.present.log.is_at(place) {
+            return;
+        }
+        if !self.present.log.has_room() {
+            self.turn_over(pool);
+        }
+        self.present.log.record_place(place);
+    }
+
     pub(super) fn refused(&mut self) {
         self.present.log.mark_refused();
     }
@@ -69,7 +81,7 @@ impl FlightRecorder {
     #[inline(never)]
     fn turn_over<S: PoolTypes>(&mut self, pool: &PoolState<S>) {
         core::mem::swap(&mut self.present, &mut self.past);
-        self.present.restart(pool, 0);
+        self.present.restart(pool, 0, self.past.log.context.place);
         self.has_past = true;
     }
 

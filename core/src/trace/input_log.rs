@@ -12,6 +12,7 @@ use crate::pool::{ConnId, Health, Input, Instant, PoolOptions, PoolTypes, Purpos
 
 use super::action::ActionRecord;
 use super::cause::{CauseSummary, TraceCause};
+use super::place::Place;
 use super::string_table::StringTable;
 
 /// What the differences are to.
@@ -21,6 +22,8 @@ pub(super) struct Context {
     pub(super) waiter: u64,
     /// From a request to its deadline.
     pub(super) allowed: u64,
+    /// Of the last check-out.
+    pub(super) place: Option<Place>,
 }
 
 /// See the module.
@@ -38,6 +41,8 @@ pub(super) struct InputLog {
     /// Whether actions are written down, too.
     pub(super) has_actions: bool,
     pub(super) texts: StringTable,
+    /// In the order of their numbers, which begin with 1.
+    pub(super) places: Vec<Place>,
     pub(super) options: Vec<PoolOptions>,
 }
 
@@ -58,7 +63,7 @@ pub(super) enum Tag {
     ResetAfterFork,
     Clear,
     SetOptions,
-    /// Also an action: the flag says so.
+    /// Also an action or a place: the flags say so.
     Fingerprint,
     /// Both compact forms: the flag says which.
     Compact,
@@ -111,6 +116,8 @@ pub(super) const COMPACT_IS_CHECK_IN: u8 = 0x10;
 pub(super) const COMPACT_HAS_DEADLINE: u8 = 0x20;
 /// With the tag `Fingerprint`: an action.
 pub(super) const IS_ACTION: u8 = 0x40;
+/// With the tag `Fingerprint`: the place of the check-outs that follow.
+pub(super) const IS_PLACE: u8 = 0x80;
 pub(super) const ACTION_HAS_CONNECTION: u8 = 0x10;
 pub(super) const ACTION_HAS_NANOS: u8 = 0x20;
 
@@ -125,6 +132,8 @@ pub(super) const COMPACT_TIME_BITS: u32 = 40;
 const COMPACT_ROOM: usize = 16;
 /// Texts have an eighth of a log.
 const TEXTS_SHARE: usize = 8;
+/// Places that a log can hold.
+const PLACES_MAX: usize = 255;
 /// Sets of options that a log can hold.
 const OPTIONS_MAX: usize = 16;
 
@@ -150,6 +159,7 @@ impl InputLog {
             inputs: 0,
             has_actions: false,
             texts: StringTable::with_capacity((bytes / TEXTS_SHARE).max(StringTable::TEXT_MAX)),
+            places: Vec::with_capacity(PLACES_MAX),
             options: Vec::with_capacity(OPTIONS_MAX),
         }
     }
@@ -159,6 +169,8 @@ impl InputLog {
         (self.start, self.context) = (context, context);
         (self.len, self.last, self.inputs) = (0, 0, 0);
         self.texts.clear();
+        self.places.clear();
+        self.places.extend(context.place);
         self.options.clear();
     }
 
@@ -280,6 +292,35 @@ impl InputLog {
     pub(super) fn record_fingerprint(&mut self, fingerprint: u64) {
         let numbers = [fingerprint, 0, 0];
         self.put(Record { head: Tag::Fingerprint as u8, numbers, ..Record::default() });
+    }
+
+    /// Whether a check-out at this place needs no record of the place before it.
+    #[inline(always)]
+    pub(super) fn is_at(&self, place: Option<Place>) -> bool {
+        match (self.context.place, place) {
+            (Some(known), Some(place)) => known.is(place),
+            (known, place) => known.is_none() && place.is_none(),
+        }
+    }
+
+    /// Records the place of the check-outs that follow. There must be room.
+    pub(super) fn record_place(&mut self, place: Option<Place>) {
+        self.context.place = place;
+        let number = place.map_or(0, |place| self.number_of(place));
+        let head = Tag::Fingerprint as u8 | IS_PLACE;
+        self.put(Record { head, numbers: [number, 0, 0], ..Record::default() });
+    }
+
+    /// 0 for a place for which there is no room.
+    fn number_of(&mut self, place: Place) -> u64 {
+        if let Some(index) = self.places.iter().position(|known| known.is(place)) {
+            return index as u64 + 1;
+        }
+        if self.places.len() == PLACES_MAX {
+            return 0;
+        }
+        self.places.push(place);
+        self.places.len() as u64
     }
 
     /// Records an action. There must be room.
@@ -474,7 +515,9 @@ mod tests {
     fn back(log: &InputLog) -> Vec<Input<Traced>> {
         let inputs = log.entries().map(|entry| match entry {
             Entry::Input { input, .. } => input,
-            Entry::Fingerprint(_) | Entry::Action(_) => panic!("there are inputs only"),
+            Entry::Fingerprint(_) | Entry::Action(_) | Entry::Place(_) => {
+                panic!("there are inputs only")
+            }
         });
         inputs.collect()
     }

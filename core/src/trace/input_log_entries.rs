@@ -10,17 +10,23 @@ use super::input_log::{
     ACTION_HAS_CONNECTION, ACTION_HAS_NANOS, CHECK_IN_ERRORED, CHECK_IN_PENDING_RESPONSE,
     CHECK_OUT_HAS_DEADLINE, CLEAR_INTERRUPTS, COMPACT_CHECK_IN_BYTES, COMPACT_CHECK_OUT_BYTES,
     COMPACT_HAS_DEADLINE, COMPACT_IS_CHECK_IN, COMPACT_TIME_BITS, Context, DRAIN_GOES_ON,
-    ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, InputLog, REFUSED, RETIRES, Tag, purpose_of,
-    unzigzag,
+    ENDS_DRAIN, HAS_CLEARS, HAS_SERVICE, IS_ACTION, IS_PLACE, InputLog, REFUSED, RETIRES, Tag,
+    purpose_of, unzigzag,
 };
 use super::traced::Traced;
 
 /// One record of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Entry {
-    Input { now: Instant, input: Input<Traced>, refused: bool },
+    Input {
+        now: Instant,
+        input: Input<Traced>,
+        refused: bool,
+    },
     Fingerprint(u64),
     Action(ActionRecord),
+    /// The number of the place of the check-outs that follow; 0 if it is unknown.
+    Place(u64),
 }
 
 /// Goes through a log from front to back.
@@ -57,8 +63,11 @@ impl Iterator for Entries<'_> {
         // Above the slot there can be the id of a request.
         let id = ConnId::from_parts(a, b as u32);
         if tag == Tag::Fingerprint {
-            let is_action = head & IS_ACTION != 0;
-            return if is_action { action(head, time, id, c) } else { Some(Entry::Fingerprint(a)) };
+            return match head {
+                head if head & IS_ACTION != 0 => action(head, time, id, c),
+                head if head & IS_PLACE != 0 => Some(Entry::Place(a)),
+                _ => Some(Entry::Fingerprint(a)),
+            };
         }
         let now = self.context.now.wrapping_add(unzigzag(time));
         self.context.now = now;

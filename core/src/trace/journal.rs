@@ -8,6 +8,7 @@ use crate::pool::{Input, Instant, PoolState, PoolTypes};
 use super::action::ActionRecord;
 use super::cause::TraceCause;
 use super::chunk::Chunk;
+use super::place::Place;
 
 /// The options of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +72,7 @@ pub(super) struct Journal {
 impl Journal {
     pub(super) fn new<S: PoolTypes>(options: JournalOptions, pool: &PoolState<S>) -> Self {
         let mut present = Chunk::with_capacity(options.chunk_bytes);
-        present.restart(pool, 0);
+        present.restart(pool, 0, None);
         present.log.has_actions = options.actions;
         let (full, spare) = (VecDeque::new(), Vec::new());
         Self { options, present, full, spare, since_fingerprint: 0 }
@@ -93,6 +94,14 @@ impl Journal {
         if !self.present.log.record_if_compact(now, input) {
             self.make_room(pool);
             self.present.log.record(now, input);
+        }
+    }
+
+    /// Records the place of the check-outs that follow, if it is another one.
+    pub(super) fn set_place<S: PoolTypes>(&mut self, pool: &PoolState<S>, place: Option<Place>) {
+        if !self.present.log.is_at(place) {
+            self.make_room(pool);
+            self.present.log.record_place(place);
         }
     }
 
@@ -159,7 +168,8 @@ impl Journal {
             return false;
         }
         let lost_before = self.present.start.as_ref().map_or(0, |start| start.lost);
-        self.present.restart(pool, lost_before + self.present.inputs());
+        let place = self.present.log.context.place;
+        self.present.restart(pool, lost_before + self.present.inputs(), place);
         self.since_fingerprint = 0;
         true
     }
@@ -184,8 +194,11 @@ impl Journal {
 
     fn fingerprint<S: PoolTypes>(&mut self, pool: &PoolState<S>) {
         self.since_fingerprint = 0;
-        self.make_room(pool);
-        self.present.log.record_fingerprint(pool.fingerprint());
+        // Inputs are worth more than a fingerprint of them.
+        if self.present.log.has_room() || self.full.len() < self.options.backlog {
+            self.make_room(pool);
+            self.present.log.record_fingerprint(pool.fingerprint());
+        }
     }
 }
 

@@ -14,7 +14,7 @@
 //! inputs to a pool without sockets, and compares fingerprints and actions.
 //!
 //! A trace holds no payload: of sockets and waiters nothing, of causes their stage, kind, labels
-//! and one line of text, which can be hashed or left out.
+//! and one line of text, of check-outs the place in the program. Texts and places can be hashed or left out.
 
 mod action;
 mod cause;
@@ -33,6 +33,7 @@ mod flight;
 mod input_log;
 mod input_log_entries;
 mod journal;
+mod place;
 #[cfg(feature = "protocol")]
 mod reader;
 mod recorder;
@@ -50,6 +51,7 @@ pub use chunk::Chunk;
 pub use error::{ActionDifference, TraceError, TraceProblem};
 pub use flight::FlightRecording;
 pub use journal::JournalOptions;
+pub use place::Place;
 #[cfg(feature = "protocol")]
 pub use reader::TraceHeader;
 pub use recorder::Recorder;

@@ -3,6 +3,7 @@
 use alloc::borrow::ToOwned as _;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use std::io::Read;
 
@@ -18,7 +19,7 @@ use super::documents::Documents;
 use super::error::{TraceError, TraceProblem};
 use super::fields::{Fields, Found, absent, shown, wrong};
 use super::traced::Traced;
-use super::writer::CAUSES_MAX;
+use super::writer::{CAUSES_MAX, PLACES_MAX};
 use super::{FORMAT, VERSION};
 
 /// The first document of a trace.
@@ -46,7 +47,7 @@ pub struct TraceHeader {
 /// The content of a document, or of several that belong together.
 #[derive(Debug)]
 pub(super) enum Record {
-    Input { now: Instant, input: Input<Traced>, refused: bool },
+    Input { now: Instant, input: Input<Traced>, refused: bool, place: Option<Arc<str>> },
     Fingerprint { fingerprint: u64, inputs: u64 },
     Actions(Vec<ActionRecord>),
     Restart { lost: u64, checkpoint: Box<PoolCheckpoint> },
@@ -61,6 +62,7 @@ pub(super) struct Reader<R> {
     inputs: u64,
     now: Instant,
     causes: Vec<Option<Cause>>,
+    places: Vec<Option<Arc<str>>>,
     has_ended: bool,
 }
 
@@ -70,8 +72,15 @@ impl<R: Read> Reader<R> {
         source: R,
     ) -> Result<(Self, TraceHeader, Option<PoolCheckpoint>), TraceError> {
         let documents = Documents::new(source);
-        let (now, causes) = (Instant::ORIGIN, Vec::new());
-        let mut reader = Self { documents, byte: 0, inputs: 0, now, causes, has_ended: false };
+        let mut reader = Self {
+            documents,
+            byte: 0,
+            inputs: 0,
+            now: Instant::ORIGIN,
+            causes: Vec::new(),
+            places: Vec::new(),
+            has_ended: false,
+        };
         let (header, checkpoint) = reader.begin().map_err(|problem| reader.error(problem))?;
         Ok((reader, header, checkpoint))
     }
@@ -151,15 +160,20 @@ impl<R: Read> Reader<R> {
             let fields = Fields::of(document)?;
             match fields.key(0) {
                 Some(b"t") => {
-                    let (causes, before) = (&self.causes, self.now);
-                    let (now, record) = input(&fields, causes, before)?;
+                    let (now, record) = input(&fields, &self.causes, &self.places, self.now)?;
                     self.now = now;
                     self.inputs += 1;
                     return Ok(Some(record));
                 }
                 Some(b"cause") => {
                     let (number, cause) = decode::cause(&fields)?;
-                    keep(&mut self.causes, number, cause)?;
+                    keep(&mut self.causes, ("cause", number, CAUSES_MAX), cause)?;
+                }
+                Some(b"place") => {
+                    let text = fields.text_if("text")?.ok_or_else(|| absent("text"))?;
+                    let text = OneLine::text(text).to_string().into();
+                    let number = fields.number("place")?;
+                    keep(&mut self.places, ("place", number, PLACES_MAX), text)?;
                 }
                 Some(b"fp") => {
                     let fingerprint = fields.number("fp")?;
@@ -242,6 +256,7 @@ fn start(fields: &Fields<'_>) -> Found<(PoolCheckpoint, Option<decode::Parts>)> 
 fn input(
     fields: &Fields<'_>,
     causes: &[Option<Cause>],
+    places: &[Option<Arc<str>>],
     before: Instant,
 ) -> Found<(Instant, Record)> {
     let now = fields.time("t")?;
@@ -249,21 +264,36 @@ fn input(
         let (now, before) = (now.as_nanos(), before.as_nanos());
         return Err(TraceProblem::TimeOrder { now, before });
     }
-    let cause = |number| causes.get(usize::try_from(number).ok()?)?.clone();
-    let input = decode::input(fields, cause)?;
-    Ok((now, Record::Input { now, input, refused: fields.flag("refused")? }))
+    let input = decode::input(fields, |number| known(causes, number))?;
+    let place = match (&input, fields.number_if("at")?) {
+        (Input::CheckOutRequested { .. }, Some(number)) => {
+            let place = known(places, number);
+            Some(place.ok_or_else(|| wrong("at", "names a place that was not told"))?)
+        }
+        _ => None,
+    };
+    Ok((now, Record::Input { now, input, refused: fields.flag("refused")?, place }))
 }
 
-fn keep(causes: &mut Vec<Option<Cause>>, number: u64, cause: Cause) -> Found<()> {
-    if number >= CAUSES_MAX {
-        return Err(wrong("cause", "is above the highest number that a cause can have"));
+fn known<T: Clone>(all: &[Option<T>], number: u64) -> Option<T> {
+    all.get(usize::try_from(number).ok()?)?.clone()
+}
+
+/// Keeps the content of the document that begins with this key and number, which has to be below the limit.
+fn keep<T: Clone>(
+    all: &mut Vec<Option<T>>,
+    (key, number, limit): (&str, u64, u64),
+    content: T,
+) -> Found<()> {
+    if number >= limit {
+        return Err(wrong(key, "is above the highest number that it can be"));
     }
-    let place = number as usize;
-    if causes.len() <= place {
-        causes.resize(place + 1, None);
+    let index = number as usize;
+    if all.len() <= index {
+        all.resize(index + 1, None);
     }
-    if let Some(place) = causes.get_mut(place) {
-        *place = Some(cause);
+    if let Some(kept) = all.get_mut(index) {
+        *kept = Some(content);
     }
     Ok(())
 }

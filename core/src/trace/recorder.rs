@@ -9,6 +9,7 @@ use super::cause::TraceCause;
 use super::chunk::Chunk;
 use super::flight::{FlightRecorder, FlightRecording};
 use super::journal::{Journal, JournalOptions};
+use super::place::Place;
 use super::recording::Recording;
 
 /// A [`PoolState`] with a recorder around it. It has the same [`handle`](Self::handle), and
@@ -109,6 +110,14 @@ where
         // without a recorder.
         self.pool.proceed(now, input, out);
         Ok(())
+    }
+
+    /// Records where in the program the check-outs that follow are called; `None` if that is not known. Costs
+    /// five bytes where it is another place than before. A log of some thousand check-outs has room for 255
+    /// different places.
+    #[inline(never)]
+    pub fn set_place(&mut self, place: Option<Place>) {
+        self.recording.set_place(&self.pool, place);
     }
 
     /// Whether anything is recorded: there is a flight recorder or a journal.

@@ -9,6 +9,7 @@ use super::action::ActionRecord;
 use super::cause::TraceCause;
 use super::flight::FlightRecorder;
 use super::journal::Journal;
+use super::place::Place;
 
 /// What is recorded. Boxed, so that a pool that is not recorded is as small as ever.
 pub(super) enum Recording {
@@ -57,6 +58,20 @@ impl Recording {
         match self {
             Self::Nothing | Self::Flight(_) => None,
             Self::Journal(both) => Some(&mut both.journal),
+        }
+    }
+
+    /// Records the place of the check-outs that follow, if it is another one.
+    pub(super) fn set_place<S: PoolTypes>(&mut self, pool: &PoolState<S>, place: Option<Place>) {
+        match self {
+            Self::Nothing => {}
+            Self::Flight(flight) => flight.set_place(pool, place),
+            Self::Journal(both) => {
+                both.journal.set_place(pool, place);
+                if let Some(flight) = &mut both.flight {
+                    flight.set_place(pool, place);
+                }
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Replaying a trace, and comparing it with the recorded pool.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use std::io::Read;
@@ -29,12 +30,20 @@ pub struct Step {
     pub refused: bool,
     /// How many inputs before this one were not recorded. The state of the pool is from after them.
     pub lost_before: Option<u64>,
+    /// Where in the program a check-out was called, as in `src/orders.rs:41:32`, if that was recorded.
+    pub place: Option<Arc<str>>,
 }
 
 impl Step {
     /// A step of no file, for programs that hold the inputs of a trace and show them.
     pub const fn new(number: u64, at: Instant, input: Input<Traced>, refused: bool) -> Self {
-        Self { number, byte: 0, at, input, refused, lost_before: None }
+        Self { number, byte: 0, at, input, refused, lost_before: None, place: None }
+    }
+
+    /// Sets [`place`](Self::place).
+    #[must_use]
+    pub fn with_place(self, place: Option<Arc<str>>) -> Self {
+        Self { place, ..self }
     }
 }
 
@@ -127,11 +136,19 @@ impl<R: Read> Replay<R> {
         loop {
             let record = if self.has_ended { None } else { self.reader.next()? };
             match record {
-                Some(Record::Input { now, input, refused }) => {
+                Some(Record::Input { now, input, refused, place }) => {
                     self.expect_no_more_actions()?;
                     let number = self.steps();
                     let byte = self.reader.byte();
-                    return Ok(Some(Step { number, byte, at: now, input, refused, lost_before }));
+                    return Ok(Some(Step {
+                        number,
+                        byte,
+                        at: now,
+                        input,
+                        refused,
+                        lost_before,
+                        place,
+                    }));
                 }
                 Some(Record::Fingerprint { fingerprint, inputs }) => {
                     self.count(inputs)?;

@@ -1,7 +1,7 @@
 //! From chunks to a file of documents.
 
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 use std::io;
@@ -27,7 +27,7 @@ pub struct TraceInfo {
     pub program: String,
     /// Milliseconds since 1970 at [`Instant::ORIGIN`].
     pub origin: i64,
-    /// How the texts of causes are written.
+    /// How the texts of causes and the places of check-outs are written.
     pub texts: Disclosure,
     /// How the address is written.
     pub addresses: Disclosure,
@@ -82,6 +82,7 @@ pub struct TraceWriter<W> {
     actions: Vec<ActionRecord>,
     causes: BTreeMap<CauseKey, u64>,
     next_cause: u64,
+    places: BTreeMap<String, u64>,
 }
 
 type CauseKey = (u64, Option<alloc::sync::Arc<str>>);
@@ -100,6 +101,7 @@ impl<W: io::Write> TraceWriter<W> {
             actions: Vec::new(),
             causes: BTreeMap::new(),
             next_cause: 0,
+            places: BTreeMap::new(),
         }
     }
 
@@ -126,9 +128,16 @@ impl<W: io::Write> TraceWriter<W> {
 
     /// What is in a chunk, which begins where the one before it ended.
     pub(super) fn go_on(&mut self, chunk: &Chunk) -> io::Result<()> {
+        let places = chunk.log.places.iter();
+        let places: Vec<_> = places.map(|place| self.place(&place.to_string())).collect();
+        let place_of = |number: u64| *places.get((number as usize).checked_sub(1)?)?;
+        let mut place = place_of(u64::from(chunk.log.start.place.is_some()));
         for entry in chunk.log.entries() {
             match entry {
-                Entry::Input { now, input, refused } => self.input(now, &input, refused)?,
+                Entry::Input { now, input, refused } => {
+                    self.write_input(now, &input, refused, place)?;
+                }
+                Entry::Place(number) => place = place_of(number),
                 Entry::Fingerprint(fingerprint) => self.fingerprint(fingerprint)?,
                 Entry::Action(action) => self.actions.push(action),
             }
@@ -142,6 +151,33 @@ impl<W: io::Write> TraceWriter<W> {
     ///
     /// Those of the sink.
     pub fn input(&mut self, now: Instant, input: &Input<Traced>, refused: bool) -> io::Result<()> {
+        self.write_input(now, input, refused, None)
+    }
+
+    /// As [`input`](Self::input), with where in the program a check-out is called, as in `src/orders.rs:41:32`.
+    /// A trace has 1024 different places at most; others are left out.
+    ///
+    /// # Errors
+    ///
+    /// Those of the sink.
+    pub fn input_at(
+        &mut self,
+        place: &str,
+        now: Instant,
+        input: &Input<Traced>,
+        refused: bool,
+    ) -> io::Result<()> {
+        let place = self.place(place);
+        self.write_input(now, input, refused, place)
+    }
+
+    fn write_input(
+        &mut self,
+        now: Instant,
+        input: &Input<Traced>,
+        refused: bool,
+        place: Option<u64>,
+    ) -> io::Result<()> {
         self.flush_actions();
         let cause = encode::cause_of(input).map(|cause| self.cause(cause));
         let backwards = now < self.now;
@@ -149,7 +185,7 @@ impl<W: io::Write> TraceWriter<W> {
         self.inputs += 1;
         let mut document = Document::new(&mut self.buffer);
         document.long("t", now.as_nanos() as i64);
-        encode::input(&mut document, input, cause);
+        encode::input(&mut document, input, cause, place);
         document.flag("back", backwards).flag("refused", refused);
         document.end();
         self.pass_on(BUFFER)
@@ -276,6 +312,21 @@ impl<W: io::Write> TraceWriter<W> {
         number
     }
 
+    /// The number of a place, which is written first if it is new; `None` if there are too many.
+    fn place(&mut self, place: &str) -> Option<u64> {
+        if let Some(&number) = self.places.get(place) {
+            return Some(number);
+        }
+        let text = self.info.texts.apply(place)?;
+        let number = Some(self.places.len() as u64).filter(|&number| number < PLACES_MAX)?;
+        self.places.insert(place.into(), number);
+        self.flush_actions();
+        let mut document = Document::new(&mut self.buffer);
+        document.number("place", number).text("text", &text);
+        document.end();
+        Some(number)
+    }
+
     /// Writes the actions of the last input.
     fn flush_actions(&mut self) {
         for actions in self.actions.chunks(ACTIONS_MAX) {
@@ -329,5 +380,7 @@ const BUFFER: usize = 64 << 10;
 const ACTIONS_MAX: usize = 1000;
 /// Numbers of causes.
 pub(super) const CAUSES_MAX: u64 = 1024;
+/// Places in a trace.
+pub(super) const PLACES_MAX: u64 = 1024;
 
 const _: () = assert!(CauseSummary::CODE_BITS <= 16);

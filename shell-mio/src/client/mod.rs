@@ -16,6 +16,7 @@ use cenote_core::pool::Purpose;
 use cenote_core::uri::Credential;
 use cenote_shell::client::{self, BuiltClient, ClientInner, ClientLimit, ClientPlan, Server};
 use cenote_shell::operation::OperationOptions;
+use cenote_shell::pool::Until;
 
 use crate::check_out::check_out;
 use crate::connection::MongoConnector;
@@ -250,7 +251,8 @@ impl Client {
     ) -> Result<(&Arc<Server<EventLoop>>, PooledConnection<MongoConnector>), ClientError> {
         let server = self.inner.wait_for_server_blocking(selector, limit.check_out);
         let server = server.map_err(|error| limit.named_before_command(error))?;
-        let checked_out = check_out(server.pool().driver(), caller, purpose, limit.check_out);
+        let checked_out =
+            check_out(server.pool().driver(), caller, purpose, Until::Deadline(limit.check_out));
         Ok((server, checked_out.map_err(|error| limit.named_before_command(error))?))
     }
 

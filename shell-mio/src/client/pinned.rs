@@ -6,6 +6,7 @@ use cenote_core::client::{ClientError, Selector};
 use cenote_core::pool::Purpose;
 use cenote_shell::client::PinnedState;
 use cenote_shell::operation::OperationOptions;
+use cenote_shell::pool::Until;
 
 use super::Client;
 use crate::check_out::check_out;
@@ -78,7 +79,7 @@ impl Pinned {
             None => {
                 let (server, purpose) = (self.state.server(), self.state.purpose());
                 let driver = server.pool().driver();
-                let checked_out = check_out(driver, caller, purpose, driver.end_of_operation());
+                let checked_out = check_out(driver, caller, purpose, Until::Timeout);
                 checked_out.map_err(ClientError::from)?
             }
         };

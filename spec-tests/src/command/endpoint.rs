@@ -28,7 +28,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     port: u16,
     /// Listen on this UNIX domain socket instead; its name must end in .sock
-    #[arg(long, value_name = "PATH", conflicts_with = "port")]
+    #[arg(long, value_name = "PATH", conflicts_with = "port", value_parser = socket)]
     socket: Option<PathBuf>,
     /// Use TLS, with certificates of a throw-away authority
     #[arg(long)]
@@ -149,6 +149,12 @@ fn settings(arguments: &Arguments) -> Result<Settings, EndpointError> {
         compressors: arguments.compressors.clone(),
         ..Settings::default()
     })
+}
+
+/// In a connection string, what does not end so is the name of a host.
+fn socket(path: &str) -> Result<PathBuf, String> {
+    let is_socket = path.ends_with(".sock");
+    is_socket.then(|| path.into()).ok_or_else(|| "its name has to end in .sock".to_owned())
 }
 
 fn login(arguments: &Arguments) -> Result<Option<Login>, EndpointError> {

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use serde_json::Value;
+
 use super::{Folder, bad, cenote, good, text};
 
 /// What the command says of the trace of a case, with these arguments.
@@ -23,7 +25,7 @@ fn the_first_lines_say_what_happened_and_why() {
         (
             "too-small",
             &[
-                "by cenote 0.1.0: 40,667 steps, 15 s from 2026-01-01 03:07:00.000 UTC",
+                "by cenote 0.1.0: 40,667 steps, 15 s from 2026-01-01 03:07:00 UTC",
                 "requests 20,683: 11,950 served at once, 6,536 after a wait, 1,659 failed, 538 waiting \
                  at the end; at most 575 waited at once",
                 "failed 1,659 timed out, maxPoolSize: 10 of 10 in use, up to 200 ms; 03:07:12.240 to \
@@ -35,8 +37,10 @@ fn the_first_lines_say_what_happened_and_why() {
         (
             "leak",
             &[
-                "-> a leak: 9 of 10 connections were checked out and not checked in; --leaks lists them",
-                "leaks 9 connections not checked in, held for longer than any use that ended: c10, c2,",
+                " of 10 connections were checked out and not checked in; --leaks lists them",
+                "-> a leak: ",
+                " connections not checked in, held for longer than any use that ended: ",
+                "; checked out at src/report.rs:88:27 (",
             ],
         ),
         (
@@ -80,14 +84,15 @@ fn the_first_lines_say_what_happened_and_why() {
 #[test]
 fn one_wait_is_explained_whatever_its_outcome() {
     let waited = |case: &str, waiter: &str| told(case, &["--explain", "--waiter", waiter]);
-    let timed_out = waited("slow-server", "10204");
+    let timed_out = flat(&waited("slow-server", "10204"));
     for expected in [
-        "w10204         timed out after 200 ms: from 03:07:10.023 (10.023320 s), step 20397, until",
-        "when it came   in the way was maxPoolSize: 10 of 10 in use; 11 requests were ahead of it",
-        "  c1     by w10191 for 18 ms already, checked in 282 ms later",
-        "meanwhile      7 connections became free or established",
-        "  03:07:10.051  c8 checked in by w10189 after 48 ms; c8 to w10193",
-        "in the end     it timed out;",
+        "w10204 timed out after 200 ms: from 03:07:10.023 (10.023320 s), step 20397, at \
+         src/orders.rs:41:32, until 03:07:10.223",
+        "when it came in the way was maxPoolSize: 10 of 10 in use; 11 requests were ahead of it",
+        "c1 by w10191 at src/orders.rs:41:32 for 18 ms already, checked in 282 ms later",
+        "meanwhile 7 connections became free or established",
+        "03:07:10.051 c8 checked in by w10189 at src/stock.rs:19:24 after 48 ms; c8 to w10193",
+        "in the end it timed out;",
     ] {
         assert!(timed_out.contains(expected), "{expected}: {timed_out}");
     }
@@ -101,14 +106,87 @@ fn one_wait_is_explained_whatever_its_outcome() {
     ] {
         assert!(served.contains(expected), "{expected}: {served}");
     }
-    let leaked = waited("leak", "12410");
-    assert!(leaked.contains(", not checked in, "), "{leaked}");
+    // Requests are numbered from 1, and the last one still waits.
+    let requests = findings("leak")["requests"].clone();
+    let count = |key: &str| requests[key].as_u64().expect("a number");
+    let last = ["servedAtOnce", "servedAfterWait", "failed", "waitingAtEnd"].map(count);
+    let leaked = waited("leak", &last.iter().sum::<u64>().to_string());
+    let holder = " at src/report.rs:88:27 for ";
+    assert!(leaked.contains(holder) && leaked.contains(", not checked in, "), "{leaked}");
     assert!(leaked.contains("still waits at the end of the trace"), "{leaked}");
     let at_once = waited("cleared", "12200");
     assert!(
         at_once.contains("failed: pool cleared (hello: timed out after 10s) at once"),
         "{at_once}"
     );
+}
+
+/// The findings in the trace of a case.
+fn findings(case: &str) -> Value {
+    let told = told(case, &["--explain", "--json"]);
+    assert_eq!(told.lines().count(), 1, "one object");
+    serde_json::from_str(&told).expect("JSON")
+}
+
+#[test]
+fn scripts_get_all_that_was_found() {
+    let leak = findings("leak");
+    let leaked = leak["leaks"]["leaked"].as_array().expect("a list");
+    assert!(!leaked.is_empty() && leaked.iter().all(|it| it["place"] == "src/report.rs:88:27"));
+    assert!(leaked.iter().all(|it| it["checkedIn"].is_null() && it["held"].as_f64() > Some(2.0)));
+    assert_eq!(leak["start"]["time"], "2026-01-01T03:07:00.000Z");
+    let failed = &leak["groups"][0];
+    assert_eq!(failed["outcome"], "failed");
+    assert!(
+        failed["cause"].as_str().is_some_and(|cause| cause.starts_with("a leak: ")),
+        "{failed}"
+    );
+    assert_eq!(failed["count"], leak["requests"]["failed"]);
+    let slowest = leak["slowest"].as_array().expect("a list");
+    let waited: Vec<_> = slowest.iter().map(|wait| wait["waited"].as_f64()).collect();
+    assert!(slowest.len() == 20 && waited.is_sorted_by(|a, b| a >= b), "{waited:?}");
+    let cleared = findings("cleared");
+    let clear = &cleared["clears"][0];
+    assert_eq!([&clear["failedAtOnce"], &clear["interrupted"]], [3_441, 8]);
+    assert_eq!(clear["ready"]["at"], 15.0);
+    // With --all, each failure.
+    let all = told("leak", &["--explain", "--json", "--all"]);
+    assert_eq!(all.lines().count() as u64, leak["requests"]["failed"].as_u64().expect("a number"));
+}
+
+#[test]
+fn requests_that_were_cleared_while_they_waited_have_a_cause() {
+    let folder = Folder::new();
+    let trace = folder.path("a.bson");
+    let traffic = ["--connections", "5", "--tasks", "40", "--failure-every", "100"];
+    good(&[&["record", text(&trace), "--steps", "3000"][..], &traffic].concat());
+    let summary = flat(&good(&["replay", text(&trace), "--explain"]));
+    let cause = "-> the pool was cleared at ";
+    let group = summary.split("cleared while they waited").nth(1).expect("there are some");
+    assert!(group.split(" failed ").next().is_some_and(|it| it.contains(cause)), "{summary}");
+}
+
+#[test]
+fn a_connection_that_was_held_too_long_is_found_by_name() {
+    let reports = told("leak", &["--type", "ReportLeak"]);
+    let count = findings("leak")["leaks"]["leaked"].as_array().expect("a list").len();
+    assert_eq!(
+        reports.lines().filter(|line| line.contains("report c")).count(),
+        count,
+        "{reports}"
+    );
+    assert!(
+        reports.lines().last().is_some_and(|it| it.ends_with(&format!(", {count} steps shown")))
+    );
+    let until = told("leak", &["--until", "action=ReportLeak", "--quiet"]);
+    assert!(until.ends_with(", stopped by --until\n"), "{until}");
+    for (arguments, told) in [
+        (["--type", "HeldTooLong"], "did you mean ReportLeak?"),
+        (["--until", "event=ConectionClosed"], "did you mean ConnectionClosed?"),
+    ] {
+        let (status, error) = bad(&[&["replay", "a.bson"][..], &arguments].concat());
+        assert!(status == 2 && error.contains(told), "{error}");
+    }
 }
 
 #[test]
@@ -126,7 +204,7 @@ fn the_longest_waits_are_listed() {
 #[test]
 fn leaks_are_told_from_slow_uses_by_what_happened_next() {
     let leaks = told("leak", &["--leaks"]);
-    assert!(leaks.starts_with("9 look leaked: not checked in, and held for longer"), "{leaks}");
+    assert!(leaks.contains(" look leaked: not checked in, and held for longer"), "{leaks}");
     assert!(leaks.contains(", reported at 03:07:"), "{leaks}");
     let slow = told("slow-server", &["--leaks"]);
     assert_eq!(slow.lines().next(), Some("1 only slow: checked in"), "{slow}");

@@ -185,9 +185,12 @@ fn each_kind_of_damage_has_its_message() {
             "there were 3 inputs up to here when this was recorded, but 0 are in it",
         ),
         (doc! { "end": 5 }, "there were 5 inputs up to here"),
+        (doc! { "cause": 5000 }, "damaged: `cause` is above the highest number that it can be"),
+        (doc! { "t": 1_i64, "out": 1, "at": 7 }, "damaged: `at` names a place that was not told"),
+        (doc! { "place": 0 }, "damaged: `text` is missing"),
         (
-            doc! { "cause": 5000 },
-            "damaged: `cause` is above the highest number that a cause can have",
+            doc! { "place": 5000, "text": "src/orders.rs:41:32" },
+            "damaged: `place` is above the highest number that it can be",
         ),
         (doc! { "lost": 5, "t": 0_i64, "options": {} }, "damaged: `state` is missing"),
         (

@@ -4,4 +4,5 @@ mod damage;
 mod flight;
 mod golden;
 mod journal;
+mod places;
 mod recorded;

@@ -116,9 +116,9 @@ pub struct CheckOut<'a, R: Runtime, K: Connector<R>> {
 }
 
 /// How long a check-out may take.
-#[derive(Clone, Copy)]
-pub(crate) enum Until {
-    /// `timeoutMS` of its pool, from its first poll on.
+#[derive(Clone, Copy, Debug)]
+pub enum Until {
+    /// `timeoutMS` of its pool, from the [request](PoolDriver::request) on.
     Timeout,
     /// The caller's deadline; `None` leaves it to `waitQueueTimeoutMS`.
     Deadline(Option<Instant>),
@@ -139,18 +139,27 @@ impl<'a, R: Runtime<Waiter = Waker>, K: Connector<R>> CheckOut<'a, R, K> {
     ) -> Self {
         Self { driver, until, purpose, caller, stage: Stage::New }
     }
+}
 
-    /// The deadline of a check-out that begins now, or of one that waits.
-    fn deadline(&self) -> Option<Instant> {
-        match self.until {
-            Until::Timeout => self.driver.end_of_operation(),
-            Until::Deadline(deadline) => deadline,
+impl Until {
+    /// The deadline of a check-out that begins now, which is kept for one that has to wait.
+    pub(super) fn begin<R: Runtime, K: Connector<R>>(
+        &mut self,
+        driver: &PoolDriver<R, K>,
+    ) -> Option<Instant> {
+        if matches!(self, Self::Timeout) {
+            *self = Self::Deadline(driver.end_of_operation());
         }
+        self.deadline()
     }
 
-    fn answered(&mut self, output: <Self as Future>::Output) -> Poll<<Self as Future>::Output> {
-        self.stage = Stage::Answered;
-        Poll::Ready(output)
+    /// The deadline of a check-out that waits.
+    #[must_use]
+    pub const fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Timeout => None,
+            Self::Deadline(deadline) => deadline,
+        }
     }
 }
 
@@ -158,30 +167,31 @@ impl<R: Runtime<Waiter = Waker>, K: Connector<R>> Future for CheckOut<'_, R, K> 
     type Output = Result<PooledConnection<R, K>, PoolError>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match self.stage {
+        let Self { driver, until, purpose, caller, stage } = &mut *self;
+        match *stage {
             // A task whose check-outs are all served at once has to yield now and then, or a timeout around
             // it would never be looked at.
             Stage::New => R::poll_cooperatively(cx, |waker| {
-                let deadline = self.deadline();
-                let answer = self.driver.request(deadline, self.purpose, || waker.clone());
-                match answer {
+                match driver.request(until, *purpose, caller, || waker.clone()) {
                     Ok(result) => {
-                        let output = self.driver.guard(result, self.caller);
-                        self.answered(output)
+                        let output = driver.guard(result, caller);
+                        *stage = Stage::Answered;
+                        Poll::Ready(output)
                     }
                     Err(key) => {
-                        self.until = Until::Deadline(deadline);
-                        self.stage = Stage::Waiting(key);
+                        *stage = Stage::Waiting(key);
                         Poll::Pending
                     }
                 }
             }),
             Stage::Waiting(key) => {
-                let answer = self.driver.take_answer(key, self.deadline(), self.caller, |waker| {
+                let answer = driver.take_answer(key, until.deadline(), caller, |waker| {
                     let is_same = waker.will_wake(cx.waker());
                     (!is_same).then(|| mem::replace(waker, cx.waker().clone()))
                 });
-                answer.map_or(Poll::Pending, |output| self.answered(output))
+                let Some(output) = answer else { return Poll::Pending };
+                *stage = Stage::Answered;
+                Poll::Ready(output)
             }
             Stage::Answered => panic!("a check-out is polled after it was answered"),
         }

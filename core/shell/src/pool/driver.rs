@@ -47,15 +47,16 @@ use crate::{error, failure, log, platform};
 /// use cenote_core::error::PoolError;
 /// use cenote_core::pool::Purpose;
 /// use cenote_shell::connection::Connector;
-/// use cenote_shell::pool::{PoolDriver, PooledConnection};
+/// use cenote_shell::pool::{PoolDriver, PooledConnection, Until};
 /// use cenote_shell::runtime::Runtime;
 ///
 /// /// A connection that is there at once, without waiting for one.
 /// fn available<R: Runtime<Waiter = Waker>, K: Connector<R>>(
 ///     driver: &Arc<PoolDriver<R, K>>,
 /// ) -> Option<Result<PooledConnection<R, K>, PoolError>> {
-///     match driver.request(None, Purpose::Other, || Waker::noop().clone()) {
-///         Ok(answer) => Some(driver.guard(answer, Location::caller())),
+///     let (mut until, caller) = (Until::Deadline(None), Location::caller());
+///     match driver.request(&mut until, Purpose::Other, caller, || Waker::noop().clone()) {
+///         Ok(answer) => Some(driver.guard(answer, caller)),
 ///         Err(key) => {
 ///             driver.abandon(key);
 ///             None

@@ -2,6 +2,8 @@
 //! released.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::Location;
+use std::ptr;
 use std::sync::Arc;
 
 use cenote_core::outbox::Outbox;
@@ -22,6 +24,8 @@ pub(super) struct PoolInner<R: Runtime, K: Connector<R>> {
     pub(super) state: RecordedPool<Types<R, K>>,
     /// The number of the last check-out.
     check_outs: u64,
+    /// Where the last check-out that is recorded was called.
+    place: Option<&'static Location<'static>>,
     pub(super) waiters: Waiters<R, K>,
     pub(super) pending: Pending<R, K>,
     pub(super) timer: TimerState,
@@ -69,6 +73,7 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         Self {
             state,
             check_outs: 0,
+            place: None,
             waiters: Waiters::new(),
             pending,
             timer: TimerState::default(),
@@ -184,6 +189,14 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
         let mut events = EventCollector::<R, K, false>(&mut self.pending);
         let (slot, conn) = pool.hand_over_at_once(now, conn.id, conn, &mut events)?;
         Ok(self.waiters.answer(slot, Ok(conn)))
+    }
+
+    /// Records where the next check-out is called.
+    pub(super) fn set_place(&mut self, caller: &'static Location<'static>) {
+        if !self.place.is_some_and(|known| ptr::eq(known, caller)) {
+            self.place = Some(caller);
+            self.state.set_place(Some(caller.into()));
+        }
     }
 
     /// Feeds a check-out. Returns the answer if there is one at once; otherwise the key of a slot, into

@@ -45,9 +45,7 @@ mod types;
 mod waiters;
 mod warm_up;
 
-pub use self::check_out::CheckOut;
-#[cfg(feature = "tls")]
-pub(crate) use self::check_out::Until;
+pub use self::check_out::{CheckOut, Until};
 pub use self::close::CLOSE_GRACE;
 pub use self::driver::PoolDriver;
 pub use self::guard::{GuardParts, PooledConnection};

@@ -3,12 +3,13 @@
 //! The machine decides the usual cases [at once](cenote_core::pool::PoolState::check_out_at_once); each of them is a
 //! function here. Whatever else there is goes through an input.
 
-use std::panic::resume_unwind;
+use std::panic::{Location, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
 use cenote_core::pool::{Instant, Purpose};
 
+use super::check_out::Until;
 use super::driver::{InnerGuard, PoolDriver};
 use super::idle_sockets::IdleFault;
 use super::inner::{CheckOutArgs, PoolInner};
@@ -21,9 +22,10 @@ use crate::trace::PanicGuard;
 use crate::wake_list::WakeList;
 
 impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
-    /// Asks for a connection. Returns the answer if there is one at once; otherwise the caller waits:
-    /// `waiter` is called, under the lock, for what wakes it, and the key is for
-    /// [`take_answer`](Self::take_answer) or [`abandon`](Self::abandon), one of which must follow.
+    /// Asks for a connection for a caller at `caller`, which a recording names. Returns the answer if there is one
+    /// at once; otherwise the caller waits: `waiter` is called, under the lock, for what wakes it, and the key is
+    /// for [`take_answer`](Self::take_answer) or [`abandon`](Self::abandon), one of which must follow. For a caller
+    /// that waits, [`Until::Timeout`] becomes its deadline.
     ///
     /// # Errors
     ///
@@ -34,23 +36,25 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
     /// When `waiter` does. The check-out is cancelled then.
     pub fn request(
         self: &Arc<Self>,
-        deadline: Option<std::time::Instant>,
+        until: &mut Until,
         purpose: Purpose,
+        caller: &'static Location<'static>,
         waiter: impl FnOnce() -> R::Waiter,
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
         // A request that cannot wait needs no span.
-        if spans::are_wanted() && deadline.is_none_or(|at| at > R::now()) {
-            return self.request_in_span(deadline, purpose, waiter);
+        if spans::are_wanted() && until.begin(self).is_none_or(|at| at > R::now()) {
+            return self.request_in_span(until.begin(self), purpose, caller, waiter);
         }
         let panic_guard = PanicGuard::new(&**self);
         let mut inner = self.lock();
         if inner.state.is_recording() {
+            inner.set_place(caller);
             panic_guard.defuse();
-            return self.request_by_input(inner, None, deadline, purpose, waiter);
+            return self.request_by_input(inner, None, until.begin(self), purpose, waiter);
         }
         if self.wants_events() {
             panic_guard.defuse();
-            return self.request_with_events(inner, deadline, purpose, waiter);
+            return self.request_with_events(inner, until.begin(self), purpose, waiter);
         }
         let now = self.now_at_once(&inner);
         let checked_out = self.check_out_at_once::<false>(&mut inner, now, purpose);
@@ -60,8 +64,10 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
                 Self::release_at_once(inner);
                 Ok(Ok(conn))
             }
-            Ok(None) => self.request_in_turn(inner, deadline, purpose, waiter),
-            Err(fault) => self.request_by_input(inner, Some(fault), deadline, purpose, waiter),
+            Ok(None) => self.request_in_turn(inner, until.begin(self), purpose, waiter),
+            Err(fault) => {
+                self.request_by_input(inner, Some(fault), until.begin(self), purpose, waiter)
+            }
         }
     }
 
@@ -71,9 +77,11 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         self: &Arc<Self>,
         deadline: Option<std::time::Instant>,
         purpose: Purpose,
+        caller: &'static Location<'static>,
         waiter: impl FnOnce() -> R::Waiter,
     ) -> Result<CheckOutResult<R, K>, WaiterKey> {
         let mut inner = self.lock();
+        inner.set_place(caller);
         let fault = self.next_fault(&mut inner);
         if fault.is_none() && inner.state.next_available().is_some() {
             return self.request_by_input(inner, None, deadline, purpose, waiter);
@@ -81,7 +89,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         // A collector of spans must not be called under the lock, and an establishment needs the span that is above it.
         self.close_found(inner, fault);
         let span = CheckOutSpan::begin(self.address());
-        self.request_by_input_in(self.lock(), None, deadline, purpose, waiter, span)
+        let mut inner = self.lock();
+        inner.set_place(caller);
+        self.request_by_input_in(inner, None, deadline, purpose, waiter, span)
     }
 
     /// Closes a connection that was found broken, and releases the lock.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use cenote_core::error::PoolError;
 use cenote_core::pool::{CheckOutError, Purpose};
 
+use super::check_out::Until;
 use super::driver::PoolDriver;
 use super::guard::PooledConnection;
 use super::handle::Pool;
@@ -56,8 +57,9 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         caller: &'static Location<'static>,
     ) -> Result<Option<PooledConnection<R, K>>, PoolError> {
         // A deadline that has passed asks for what is there or nothing.
+        let mut until = Until::Deadline(Some(self.time_zero()));
         let waiter = || unreachable!("a check-out whose time is over does not wait");
-        let Ok(result) = self.request(Some(self.time_zero()), Purpose::Other, waiter) else {
+        let Ok(result) = self.request(&mut until, Purpose::Other, caller, waiter) else {
             unreachable!("a check-out whose time is over does not wait")
         };
         match result {

@@ -52,7 +52,7 @@ pub(crate) fn the_first_timeout_is_dumped_with_what_led_to_it<S: Subject>() {
     pool.end_recording().expect("what is under way is written");
     let [dump] = dumps(&inner, "-wait-queue-timeout.bson").try_into().expect("one dump");
     let mut replay = Replay::new(fs::File::open(&dump).expect("a file")).expect("a trace");
-    let (mut failed, mut at, mut request) = (0, None, None);
+    let (mut failed, mut at, mut request, mut places) = (0, None, None, Vec::new());
     loop {
         let mut fails = false;
         let step = replay.step(&mut |action| {
@@ -63,6 +63,7 @@ pub(crate) fn the_first_timeout_is_dumped_with_what_led_to_it<S: Subject>() {
             fails |= detail.is_some_and(|detail| detail.contains("waitQueueTimeout"));
         });
         let Some(step) = step.expect("it goes the way it went") else { break };
+        places.extend(step.place);
         if fails {
             (failed, at) = (failed + 1, Some(step.at));
         }
@@ -70,6 +71,9 @@ pub(crate) fn the_first_timeout_is_dumped_with_what_led_to_it<S: Subject>() {
     // Of the one that did not wait, and of the first that did, which is the last step.
     assert_eq!(failed, 2);
     assert!(request.is_some() && request == errors[0].request(), "its number leads to the trace");
+    // The calls of `subject.rs`: of the first check-out, of the one that did not wait, and of the others.
+    assert!(places.iter().all(|place| place.contains("recording/subject.rs:")), "{places:?}");
+    assert!(places.len() == 3 && places[0] == places[2] && places[0] != places[1], "{places:?}");
     assert!(at.is_some_and(|at| u128::from(at.as_nanos()) >= PATIENCE.as_nanos()), "{at:?}");
     assert_eq!(replay.pool().snapshot().waiting, 0);
     drop(held);

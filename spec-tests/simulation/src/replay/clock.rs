@@ -58,10 +58,12 @@ impl Clock {
         Some(format!("{}T{}Z", date(utc), time_of_day(utc)))
     }
 
-    /// The date and the time of the start, with the zone.
+    /// The date and the time of the start, in whole seconds, with the zone.
     pub fn beginning(&self) -> Option<String> {
         let start = self.milliseconds(self.start)?;
-        Some(format!("{} {} {}", date(start), time_of_day(start), self.offset))
+        let time = time_of_day(start);
+        let (time, _) = time.split_once('.')?;
+        Some(format!("{} {time} {}", date(start), self.offset))
     }
 
     /// The time in nanoseconds since the origin, 0 for what is before it.
@@ -311,7 +313,7 @@ mod tests {
         assert_eq!(clock(0, "Z").both(at), "12.684500 s");
         assert_eq!(clock(NIGHT, "+02:00").iso(at).as_deref(), Some("2026-01-01T03:07:12.684Z"));
         let clock = clock(NIGHT, "-03:30");
-        assert_eq!(clock.beginning().as_deref(), Some("2025-12-31 23:37:02.000 -03:30"));
+        assert_eq!(clock.beginning().as_deref(), Some("2025-12-31 23:37:02 -03:30"));
         let next = Instant::from_nanos(3_600_000_000_000);
         assert_eq!(clock.time(next).as_deref(), Some("2026-01-01 00:37:00.000"));
     }

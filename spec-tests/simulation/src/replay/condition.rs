@@ -7,6 +7,7 @@ use cenote_core::pool::{Action, Input, Instant, Snapshot, Status};
 use cenote_core::trace::Traced;
 
 use super::clock::{Clock, NoClock, TimePoint};
+use super::filter::{ACTIONS, name_of, similar};
 use cenote_check::event_json;
 
 /// A condition on a step and its result.
@@ -20,6 +21,8 @@ pub enum Condition {
     Event(String),
     /// The input has this name.
     Input(String),
+    /// An action of this name, other than an event.
+    Action(String),
     /// The number of the step, compared with a number.
     Step(Comparison, u64),
     /// The time of the step: `=` is the first step at or after it. A wall-clock time has to be
@@ -90,6 +93,7 @@ impl Condition {
                 |action| matches!(action, Action::EmitEvent(event) if event.name() == name.as_str()),
             ),
             Self::Input(name) => result.input.name() == name.as_str(),
+            Self::Action(name) => result.actions.iter().any(|action| name_of(action) == name.as_str()),
             Self::Step(comparison, number) => comparison.holds(result.step, *number),
             Self::At(comparison, TimePoint::Seconds(nanos)) => {
                 let is_equal = *comparison == Comparison::Equal;
@@ -187,6 +191,7 @@ impl fmt::Display for Condition {
             Self::Status(status) => write!(f, "status={status}"),
             Self::Event(name) => write!(f, "event={name}"),
             Self::Input(name) => write!(f, "input={name}"),
+            Self::Action(name) => write!(f, "action={name}"),
             Self::Step(comparison, number) => write!(f, "step{}{number}", comparison.sign()),
             Self::At(comparison, time) => write!(f, "at{}{time}", comparison.sign()),
         }
@@ -203,9 +208,18 @@ impl fmt::Display for InvalidCondition {
             f,
             "`{}` is not a condition: write waiting>100, total, idle, in-use, pending, generation or \
              created the same way, status=paused, event=ConnectionCheckOutFailed, input=Clear, \
-             step=40, at=1.5 (seconds) or at=03:07:12",
+             action=ReportLeak, step=40, at=1.5 (seconds) or at=03:07:12",
             self.0
-        )
+        )?;
+        let names: &[&str] = match self.0.split_once('=') {
+            Some(("event", _)) => &event_json::TYPES,
+            Some(("input", _)) => &INPUTS,
+            Some(("action", _)) => &ACTIONS,
+            Some(_) | None => return Ok(()),
+        };
+        let (_, name) = self.0.split_once('=').unwrap_or_default();
+        similar(name, names.iter().copied())
+            .map_or(Ok(()), |name| write!(f, "; did you mean {name}?"))
     }
 }
 
@@ -236,6 +250,9 @@ fn parse(text: &str) -> Option<Condition> {
             event_json::TYPES.contains(&value).then(|| Condition::Event(value.to_owned()))
         }
         "input" if is_equal => INPUTS.contains(&value).then(|| Condition::Input(value.to_owned())),
+        "action" if is_equal => {
+            ACTIONS.contains(&value).then(|| Condition::Action(value.to_owned()))
+        }
         "status" if is_equal => [Status::Paused, Status::Ready, Status::Closed]
             .into_iter()
             .find(|status| status.to_string() == value)
@@ -281,6 +298,7 @@ mod tests {
             ("status=paused", Condition::Status(Status::Paused)),
             ("event=ConnectionClosed", Condition::Event("ConnectionClosed".to_owned())),
             ("input=Clear", Condition::Input("Clear".to_owned())),
+            ("action=ReportLeak", Condition::Action("ReportLeak".to_owned())),
             ("step=40", Condition::Step(Comparison::Equal, 40)),
             ("at=1.5s", Condition::At(Comparison::Equal, TimePoint::Seconds(1_500_000_000))),
             ("at>=03:07", Condition::At(Comparison::AtLeast, TimePoint::OfDay(11_220_000_000_000))),
@@ -288,6 +306,9 @@ mod tests {
             assert_eq!(text.parse(), Ok(expected.clone()), "{text}");
             assert_eq!(expected.to_string().parse(), Ok(expected), "{text}");
         }
+        let told = |text: &str| text.parse::<Condition>().expect_err("a wrong name").to_string();
+        assert!(told("event=ConectionClosed").ends_with("; did you mean ConnectionClosed?"));
+        assert!(told("action=HeldTooLong").ends_with("; did you mean ReportLeak?"));
         for text in ["", "waiting", "waiting>x", "event=Nothing", "status>ready", "at=-1", "x=1"] {
             assert!(text.parse::<Condition>().is_err(), "{text}");
         }

@@ -33,7 +33,7 @@ pub fn known_type(name: &str) -> Result<String, String> {
     if known().any(|known| known == name) {
         return Ok(name.to_owned());
     }
-    let similar = similar_name(name, known());
+    let similar = similar(name, known());
     let similar = similar.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
     Err(format!(
         "neither an input (CheckOutRequested, Clear, …) nor an event (ConnectionClosed, …) nor an \
@@ -41,12 +41,24 @@ pub fn known_type(name: &str) -> Result<String, String> {
     ))
 }
 
+/// The name that this one was meant for. What held a connection too long is a leak.
+pub fn similar(
+    name: &str,
+    mut known: impl Iterator<Item = &'static str> + Clone,
+) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    let is_leak = lower.contains("held") || lower.contains("leak");
+    let leak = known.clone().find(|&known| is_leak && known == "ReportLeak");
+    leak.or_else(move || similar_name(name, &mut known))
+}
+
 /// The names of inputs, events and actions.
 pub fn known_types() -> [(&'static str, &'static [&'static str]); 3] {
     [("Inputs", &INPUTS), ("Events", &event_json::TYPES), ("Actions", &ACTIONS)]
 }
 
-const ACTIONS: [&str; 9] = [
+/// The names of actions other than events.
+pub const ACTIONS: [&str; 9] = [
     "StartEstablish",
     "AbortEstablish",
     "Deliver",
@@ -59,7 +71,7 @@ const ACTIONS: [&str; 9] = [
 ];
 
 /// The name of an action; of an event, the event's name.
-fn name_of(action: &Action<Traced>) -> &'static str {
+pub fn name_of(action: &Action<Traced>) -> &'static str {
     match action {
         Action::EmitEvent(event) => event.name(),
         Action::StartEstablish { .. } => "StartEstablish",
@@ -182,7 +194,8 @@ mod tests {
             ("connectionclosed", Some("ConnectionClosed")),
             ("CheckoutRequest", Some("CheckOutRequested")),
             ("ReportLeek", Some("ReportLeak")),
-            ("HeldTooLong", None),
+            ("HeldTooLong", Some("ReportLeak")),
+            ("Nothing", None),
             ("", None),
         ] {
             let error = known_type(name).expect_err("no such name");

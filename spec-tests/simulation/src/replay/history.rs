@@ -2,12 +2,15 @@
 
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use cenote_core::pool::{
     Action, ActionSink, ConnId, Input, Instant, Misuse, PayloadSource, PoolCheckpoint, PoolState,
     ServiceId, WaiterId,
 };
-use cenote_core::trace::{Cause, Replay, TraceError, TraceHeader, TraceInfo, TraceWriter, Traced};
+use cenote_core::trace::{
+    Cause, Replay, Step, TraceError, TraceHeader, TraceInfo, TraceWriter, Traced,
+};
 
 /// The initial state of a trace, and all of its inputs.
 #[derive(Clone, Debug)]
@@ -29,6 +32,8 @@ pub struct Entry {
     pub input: Input<Traced>,
     /// Whether the input was refused.
     pub refused: bool,
+    /// Where in the program a check-out was called, if that is known.
+    pub place: Option<Arc<str>>,
 }
 
 impl History {
@@ -51,7 +56,8 @@ impl History {
                         start = replay.pool().checkpoint();
                         continue;
                     }
-                    inputs.push(Entry { at: step.at, input: step.input, refused: step.refused });
+                    let Step { at, input, refused, place, .. } = step;
+                    inputs.push(Entry { at, input, refused, place });
                 }
                 Ok(None) => break None,
                 Err(error) => break Some(error),
@@ -82,14 +88,18 @@ impl History {
         let mut writer = TraceWriter::new(sink, info);
         writer.begin(&self.start, 0)?;
         let mut pool = self.pool();
-        for Entry { at, input, .. } in &self.inputs {
+        for Entry { at, input, place, .. } in &self.inputs {
             let handled =
                 AssertUnwindSafe(|| pool.handle(*at, input.clone(), &mut Discard).is_err());
-            let Ok(refused) = catch_unwind(handled) else {
-                writer.input(*at, input, false)?;
+            let handled = catch_unwind(handled);
+            let refused = *handled.as_ref().unwrap_or(&false);
+            match place {
+                Some(place) => writer.input_at(place, *at, input, refused)?,
+                None => writer.input(*at, input, refused)?,
+            }
+            if handled.is_err() {
                 break;
-            };
-            writer.input(*at, input, refused)?;
+            }
             writer.fingerprint(pool.fingerprint())?;
         }
         writer.finish()

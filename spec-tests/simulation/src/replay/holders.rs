@@ -2,6 +2,7 @@
 //! itself does not know the holders.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cenote_core::pool::{
     Action, ConnId, ConnectionState, Input, Instant, PoolState, Purpose, WaiterId,
@@ -17,6 +18,8 @@ pub struct Holders {
     pub requests: BTreeMap<WaiterId, Request>,
     /// The last holder of each connection, even if it was checked in since.
     pub last_holder: BTreeMap<u64, WaiterId>,
+    /// Where in the program the requests that wait or hold a connection were called, as far as that is known.
+    pub places: BTreeMap<WaiterId, Arc<str>>,
 }
 
 /// A connection.
@@ -80,6 +83,15 @@ impl Holders {
         holders
     }
 
+    /// The name of a request, with its place if that is known: `w4711 at src/orders.rs:41:32`.
+    pub fn name(&self, request: Option<WaiterId>) -> String {
+        let Some(id) = request else { return "an unknown request".to_owned() };
+        match self.places.get(&id) {
+            Some(place) => format!("{id} at {place}"),
+            None => id.to_string(),
+        }
+    }
+
     /// Updates the state after a step.
     pub fn follow(&mut self, step: &Step, actions: &[Action<Traced>], pool: &PoolState<Traced>) {
         let now = pool.now();
@@ -117,12 +129,16 @@ impl Holders {
             Input::CheckOutRequested { id, purpose, .. } => {
                 let request = Request { started: now, step: step.number, purpose: *purpose };
                 self.requests.insert(*id, request);
+                self.places.extend(step.place.clone().map(|place| (*id, place)));
             }
             Input::CheckedIn { id, .. }
             | Input::DrainSucceeded { id, .. }
             | Input::EstablishSucceeded { id, .. } => {
                 // If it is delivered at once, that is the next action.
                 if let Some(connection) = self.connections.get_mut(&id.number()) {
+                    if let Activity::InUse(Some(holder)) = connection.activity {
+                        self.places.remove(&holder);
+                    }
                     (connection.activity, connection.since) = (Activity::Idle, now);
                 }
             }
@@ -155,6 +171,9 @@ impl Holders {
             }
             Action::Deliver { waiter, outcome } => {
                 self.requests.remove(waiter);
+                if outcome.is_err() {
+                    self.places.remove(waiter);
+                }
                 if let Ok((id, ())) = outcome {
                     self.last_holder.insert(id.number(), *waiter);
                     if let Some(connection) = self.connections.get_mut(&id.number()) {

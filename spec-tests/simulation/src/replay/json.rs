@@ -22,6 +22,9 @@ pub fn step(view: &View<'_>, address: &ServerAddress, clock: &Clock) -> Value {
         object.insert("time".into(), time.into());
     }
     object.insert("input".into(), input(&step.input));
+    if let Some(place) = &step.place {
+        object.insert("place".into(), (**place).into());
+    }
     if step.refused {
         object.insert("refused".into(), true.into());
     }

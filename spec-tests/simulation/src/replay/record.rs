@@ -29,11 +29,14 @@ pub fn traffic<W: io::Write>(
     let checks_in_twice = scene.checks_in_twice;
     let mut traffic = Traffic::new(scene);
     let mut step = 0;
-    // The second check-in of a connection can only follow a first one.
+    // The second check-in of a connection can only follow a first one, which may never come if all leaked.
     let mut may_end = !checks_in_twice;
-    while step < steps || !may_end {
+    while step < steps || (!may_end && step < steps + TOO_LATE) {
         let Some((now, input)) = traffic.next(&run.pool) else { break };
         let returned = returned_by(&input);
+        if let Input::CheckOutRequested { id, .. } = &input {
+            run.pool.set_place(traffic.place(*id));
+        }
         let handled = run.pool.handle(now, input, &mut Watched(&mut traffic));
         handled.expect("simulated traffic is valid");
         step += 1;
@@ -42,8 +45,16 @@ pub fn traffic<W: io::Write>(
         }
         run.drain()?;
     }
+    if !may_end {
+        return Err(io::Error::other(
+            "no connection was checked in at the end, so none could be twice",
+        ));
+    }
     run.finish()
 }
+
+/// So many inputs without a check-in are too many.
+const TOO_LATE: u64 = 10_000;
 
 /// Writes a trace of a new pool without any input.
 ///

@@ -287,7 +287,7 @@ impl Run {
         let at = clock.tell(symbolic, &mut input, pool);
         let mut naming = Naming { names, out };
         let refused = pool.handle(at, input.clone(), &mut naming).is_err();
-        Some(Entry { at, input, refused })
+        Some(Entry { at, input, refused, place: symbolic.place.clone() })
     }
 
     /// As [`take`](Self::take), compared with the model.

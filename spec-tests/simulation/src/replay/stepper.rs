@@ -155,7 +155,8 @@ impl<'a> Stepper<'a> {
     }
 
     fn as_step(&self, entry: &Entry) -> Step {
-        Step::new(self.at as u64, entry.at, entry.input.clone(), entry.refused)
+        let step = Step::new(self.at as u64, entry.at, entry.input.clone(), entry.refused);
+        step.with_place(entry.place.clone())
     }
 
     fn search(&mut self, argument: &str, forwards: bool, out: &mut impl Write) -> io::Result<()> {
@@ -220,13 +221,14 @@ impl<'a> Stepper<'a> {
             let mut actions = Vec::new();
             let refused = feed(&mut pool, entry, &mut actions).is_err();
             let step = Step::new(index as u64 + 1, entry.at, entry.input.clone(), refused);
+            let step = step.with_place(entry.place.clone());
             holders.follow(&step, &actions, &pool);
         }
         for connection in self.pool.connections() {
             let held = holders.connections.get(&connection.id.number());
             let holder = match held.map(|held| held.activity) {
                 Some(super::holders::Activity::InUse(Some(holder))) => {
-                    format!(", held by {holder}")
+                    format!(", held by {}", holders.name(Some(holder)))
                 }
                 Some(_) | None => String::new(),
             };

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use cenote_core::pool::{
     Action, ActionSink, ConnId, ConnectionState, Input, Instant, PoolState, WaiterId,
@@ -20,6 +21,7 @@ pub(super) struct Symbolic {
     since_last: i64,
     pub(super) input: Input<Traced>,
     pub(super) refused: bool,
+    pub(super) place: Option<Arc<str>>,
     about: Option<Role>,
     /// It is about a connection that the pool had aborted by then.
     is_late: bool,
@@ -153,7 +155,7 @@ pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
     let mut names = Names::default();
     let mut all = Vec::with_capacity(history.inputs.len());
     let mut last = history.start.now;
-    for Entry { at, input, refused } in &history.inputs {
+    for Entry { at, input, refused, place } in &history.inputs {
         let about = connection_of(input)
             .map(|number| names.by_number.get(&number).copied().unwrap_or(Role::Itself));
         let since_last = at.as_nanos().wrapping_sub(last.as_nanos()) as i64;
@@ -165,6 +167,7 @@ pub(super) fn symbolic(history: &History) -> Vec<Symbolic> {
             since_last,
             input: input.clone(),
             refused,
+            place: place.clone(),
             about,
             is_late: connection_of(input).is_some_and(is_given_up),
             is_due: pool.next_deadline().is_some_and(|deadline| deadline.at == at),

@@ -17,9 +17,10 @@ use super::step_reader::View;
 pub fn step(view: &View<'_>, clock: &Clock) -> String {
     let step = view.step;
     let refused = if step.refused { " REFUSED" } else { "" };
+    let place = step.place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
     let time = clock.time(step.at).map(|time| format!("  {time}")).unwrap_or_default();
     let mut line =
-        format!("{:>7}  {}{time}  {}{refused}", step.number, step.at, input(&step.input));
+        format!("{:>7}  {}{time}  {}{place}{refused}", step.number, step.at, input(&step.input));
     if let Some(lost) = step.lost_before {
         line = format!("         … {lost} inputs before this were not recorded\n{line}");
     }

@@ -9,6 +9,8 @@ use cenote_core::pool::{
     Status, WaiterId,
 };
 
+use cenote_core::trace::Place;
+
 use super::random::SplitMix;
 
 /// The parameters of the traffic.
@@ -32,6 +34,8 @@ pub struct Scene {
     pub failure_every: u64,
     /// 1 in this many check-outs is leaked; 0: none.
     pub leak_every: u64,
+    /// Check-outs have places, and it is the ones with a multiple of `leak_every` that leak.
+    pub has_places: bool,
     /// At the end, a connection is checked in twice.
     pub checks_in_twice: bool,
     /// Milliseconds since 1970 at the start; 0: unknown.
@@ -73,6 +77,7 @@ impl Scene {
             establish_time: Duration::from_millis(8),
             failure_every: 20_000,
             leak_every: 0,
+            has_places: false,
             checks_in_twice: false,
             origin: 0,
             changes: Vec::new(),
@@ -88,6 +93,7 @@ impl Scene {
             pause: Duration::from_millis(30),
             patience: Some(Duration::from_millis(200)),
             failure_every: 0,
+            has_places: true,
             origin: 1_767_236_820_000,
             duration: Some(Duration::from_secs(20)),
             ..Self::new(seed, 10)
@@ -101,9 +107,9 @@ impl Scene {
         Self { changes, duration, ..Self::quiet(seed) }
     }
 
-    /// One check-out in 1,500 is never checked in.
+    /// One check-out in 1,400 is never checked in, all of them in the same place.
     pub fn leak(seed: u64) -> Self {
-        Self { leak_every: 1_500, ..Self::quiet(seed) }
+        Self { leak_every: 1_400, ..Self::quiet(seed) }
     }
 
     /// At 03:07:12, 300 more tasks begin at once, in a pool for 200 connections that has some 30; to
@@ -205,6 +211,16 @@ impl Traffic {
         }
     }
 
+    /// Where in the service a request is called, if the scene has places.
+    pub fn place(&self, WaiterId(number): WaiterId) -> Option<Place> {
+        let place = match number % 10 {
+            0 => Place::new("src/report.rs", 88, 27),
+            1..6 => Place::new("src/orders.rs", 41, 32),
+            _ => Place::new("src/stock.rs", 19, 24),
+        };
+        self.scene.has_places.then_some(place)
+    }
+
     /// The next input and its time; `None` if nothing is scheduled, or the traffic is over.
     pub fn next(&mut self, pool: &PoolState<Simulated>) -> Option<(Instant, Input<Simulated>)> {
         let end = self.scene.duration.map(|duration| Instant::ORIGIN + duration);
@@ -239,8 +255,8 @@ impl Traffic {
                 self.later(time, Due::Established(*id));
             }
             Action::AbortEstablish { id } => drop(self.aborted.insert(*id, ())),
-            Action::Deliver { outcome: Ok((id, ())), .. } => {
-                let leaks = self.one_of(self.scene.leak_every);
+            Action::Deliver { waiter, outcome: Ok((id, ())) } => {
+                let leaks = self.leaks(*waiter);
                 let time = self.around(self.scene.use_time);
                 if !leaks {
                     self.later(time, Due::Done(*id));
@@ -322,6 +338,11 @@ impl Traffic {
         let share = 20 + u32::try_from(self.random.below(160)).expect("a small number");
         let slow = if self.random.below(50) == 0 { 10 } else { 1 };
         average * share * slow / 100
+    }
+
+    fn leaks(&mut self, WaiterId(number): WaiterId) -> bool {
+        let every = self.scene.leak_every;
+        if self.scene.has_places { every != 0 && number % every == 0 } else { self.one_of(every) }
     }
 
     fn one_of(&mut self, every: u64) -> bool {

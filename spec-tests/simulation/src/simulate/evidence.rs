@@ -51,7 +51,7 @@ fn shrink<T: Transport>(options: &PoolOptions, kept: Vec<Fed<T::Types>>) -> io::
     let (mut history, _) = History::read(bytes.as_slice()).map_err(io::Error::other)?;
     let entry = |(at, input): Fed<T::Types>| {
         let input: Input<Traced> = map_input(input, |id| id, |_| (), T::traced);
-        Entry { at, input, refused: false }
+        Entry { at, input, refused: false, place: None }
     };
     history.inputs = kept.into_iter().map(entry).collect();
     for property in [Property::Invariant, Property::Model] {

@@ -30,8 +30,8 @@ pub struct Arguments {
     #[arg(long, requires = "json", help_heading = PRINTED)]
     pub(super) events: bool,
     /// Say on one screen what happened: failures and waits by cause, leaks, clears, the longest waits. With
-    /// --waiter: what that request waited for, whether it failed or not. With --json: one object per
-    /// failed check-out
+    /// --waiter: what that request waited for, whether it failed or not. With --json: one object with all of
+    /// that
     #[arg(long, conflicts_with = "quiet", help_heading = EXPLAINED)]
     pub(super) explain: bool,
     /// The N longest waits
@@ -55,7 +55,7 @@ pub struct Arguments {
         help_heading = EXPLAINED
     )]
     pub(super) clear: Vec<u64>,
-    /// Everything instead of a screenful; with --explain: one line per failed check-out
+    /// Everything instead of a screenful; with --explain: one line, or JSON object, per failed check-out
     #[arg(long, help_heading = EXPLAINED)]
     pub(super) all: bool,
     /// Show and read wall-clock times with this offset from UTC, as in +02:00
@@ -70,7 +70,7 @@ pub struct Arguments {
     pub(super) utc_offset: UtcOffset,
 
     /// Stop after the first step where this holds: waiting>100, event=ConnectionCheckOutFailed,
-    /// input=Clear, status=paused, step=40, at=1.5, at=03:07:12
+    /// input=Clear, action=ReportLeak, status=paused, step=40, at=1.5, at=03:07:12
     #[arg(long, value_name = "COND", help_heading = CHOSEN)]
     pub(super) until: Option<Condition>,
     /// Only steps about this connection; repeatable
@@ -184,7 +184,7 @@ Events (--type, event=):
   ConnectionCheckOutFailed, ConnectionCheckedOut, ConnectionCheckedIn,
   ConnectionPendingResponseStarted, ConnectionPendingResponseSucceeded,
   ConnectionPendingResponseFailed
-Actions (--type):
+Actions (--type, action=):
   StartEstablish, AbortEstablish, Deliver, CloseSocket, Interrupt, ReportLeak, StartDrain,
   AbortDrain, ReportUnanswered
 
@@ -200,8 +200,8 @@ impl Arguments {
         Ok(Part { clock, from: time(self.from)?, to: time(self.to)?, until })
     }
 
-    /// Whether an explanation was asked for. One line per failed check-out, and JSON, are printed with
-    /// the steps.
+    /// Whether an explanation was asked for. One line per failed check-out, and JSON about one request, are
+    /// printed with the steps.
     pub(super) fn explains(&self) -> bool {
         self.wants_summary()
             || (self.explain && !self.waiter.is_empty() && !self.json)
@@ -213,7 +213,7 @@ impl Arguments {
 
     /// Whether that is the summary.
     pub(super) fn wants_summary(&self) -> bool {
-        self.explain && !self.json && !self.all && self.waiter.is_empty()
+        self.explain && !self.all && self.waiter.is_empty()
     }
 
     /// What is read is not written over, nor anything that is written.

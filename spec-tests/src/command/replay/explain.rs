@@ -70,7 +70,9 @@ pub(super) fn explain(arguments: &Arguments, out: &mut impl Write) -> Result<boo
         }
     }
     let refused = findings.refused();
-    if arguments.wants_summary() {
+    if arguments.wants_summary() && arguments.json {
+        writeln!(out, "{}", findings.json(EXAMPLES))?;
+    } else if arguments.wants_summary() {
         out.write_all(findings.summary().as_bytes())?;
     }
     out.flush()?;

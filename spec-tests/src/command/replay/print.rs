@@ -207,7 +207,11 @@ impl<'a> Printer<'a> {
         }
         let stopped = if self.has_met { ", stopped by --until" } else { "" };
         let summary = summary(watch.steps(), watch.pool().now(), self.failed);
-        writeln!(out, "{summary}{stopped}")?;
+        let shown = match self.shown {
+            shown if self.arguments.quiet || shown == watch.steps() => String::new(),
+            shown => format!(", {} shown", plural(shown, "step", "steps")),
+        };
+        writeln!(out, "{summary}{shown}{stopped}")?;
         out.flush()?;
         Ok(none_refused(path, self.refused) && met)
     }

@@ -219,7 +219,7 @@ fn refused(warning: &UriWarning) -> Option<String> {
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let expected = || format!("expected a number of seconds greater than 0, at most {}", u64::MAX);
+    let expected = || format!("`{text}` is not a number of seconds greater than 0");
     let time = text.parse().ok().and_then(|number| Duration::try_from_secs_f64(number).ok());
     time.filter(|time| !time.is_zero()).ok_or_else(expected)
 }

@@ -1,7 +1,7 @@
 //! Wakers: to call or drop one may run or drop a task and its guards, which use the pool.
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use cenote_core::pool::Purpose;
+use cenote_shell::pool::Until;
 use cenote_tokio::Pool;
 
 use super::world::{Gate, at_most, failure, ready};
@@ -121,7 +122,8 @@ fn a_waker_that_panics_when_it_is_cloned_leaves_no_check_out_behind() {
         let request = || {
             // With a payload and no message, so that nothing is printed.
             let waker = || std::panic::resume_unwind(Box::new("on purpose"));
-            pool.driver().request(None, Purpose::Other, waker).is_ok()
+            let (mut until, caller) = (Until::Timeout, Location::caller());
+            pool.driver().request(&mut until, Purpose::Other, caller, waker).is_ok()
         };
         assert!(catch_unwind(AssertUnwindSafe(request)).is_err());
         assert_eq!(pool.snapshot().waiting, 0);

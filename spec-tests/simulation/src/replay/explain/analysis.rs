@@ -1,6 +1,7 @@
 //! Collects what a trace says about waits, uses, establishments and clears.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::pool::{
@@ -81,12 +82,14 @@ pub(super) struct Members {
 }
 
 /// One use of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Use {
     /// The connection's number.
     pub connection: u64,
     /// `None`: it was checked out before the trace.
     pub holder: Option<WaiterId>,
+    /// Where in the program it was checked out, if that is known.
+    pub place: Option<Arc<str>>,
     /// When it was checked out.
     pub since: Instant,
     /// The step of the check-out; 0 if that was before the trace.
@@ -103,13 +106,20 @@ impl Use {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Asked {
     at: Instant,
     step: u64,
+    place: Option<Arc<str>>,
     ahead: Option<u64>,
     limit: Option<Duration>,
     own: Option<u64>,
+}
+
+impl Asked {
+    const fn before_the_trace(at: Instant) -> Self {
+        Self { at, step: 0, place: None, ahead: None, limit: None, own: None }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -190,7 +200,7 @@ impl Analysis {
         for (&number, connection) in &view.holders.connections {
             let since = connection.since;
             match connection.activity {
-                Activity::InUse(holder) => self.open_use(number, holder, since, 0),
+                Activity::InUse(holder) => self.open_use(number, holder, None, since, 0),
                 Activity::Pending => {
                     self.pending.insert(number, Pending { since, owner: connection.creator });
                 }
@@ -198,7 +208,7 @@ impl Analysis {
             }
         }
         for (&waiter, request) in &view.holders.requests {
-            let asked = Asked { at: request.started, step: 0, ahead: None, limit: None, own: None };
+            let asked = Asked::before_the_trace(request.started);
             self.asked.insert(waiter, asked);
         }
     }
@@ -207,7 +217,7 @@ impl Analysis {
         for connection in pool.connections() {
             let (number, since) = (connection.id.number(), connection.since);
             match connection.state {
-                ConnectionState::InUse { .. } => self.open_use(number, None, since, 0),
+                ConnectionState::InUse { .. } => self.open_use(number, None, None, since, 0),
                 ConnectionState::Pending { owner, .. } => {
                     self.pending.insert(number, Pending { since, owner });
                 }
@@ -217,13 +227,20 @@ impl Analysis {
             }
         }
         for waiter in pool.waiters() {
-            let asked = Asked { at: waiter.started, step: 0, ahead: None, limit: None, own: None };
+            let asked = Asked::before_the_trace(waiter.started);
             self.asked.insert(waiter.id, asked);
         }
     }
 
-    fn open_use(&mut self, connection: u64, holder: Option<WaiterId>, since: Instant, step: u64) {
-        let open = Use { connection, holder, since, step, until: None, reported: None };
+    fn open_use(
+        &mut self,
+        connection: u64,
+        holder: Option<WaiterId>,
+        place: Option<Arc<str>>,
+        since: Instant,
+        step: u64,
+    ) {
+        let open = Use { connection, holder, place, since, step, until: None, reported: None };
         self.open.insert(connection, open);
     }
 
@@ -232,8 +249,8 @@ impl Analysis {
         match &view.step.input {
             Input::CheckOutRequested { id, .. } => {
                 let ahead = Some(view.before.waiting);
-                let (step, limit) = (view.step.number, limit(view));
-                let asked = Asked { at: now, step, ahead, limit, own: None };
+                let (step, limit, place) = (view.step.number, limit(view), view.step.place.clone());
+                let asked = Asked { at: now, step, place, ahead, limit, own: None };
                 self.asked.insert(*id, asked);
                 if counts {
                     self.arrivals.add(now);
@@ -287,14 +304,16 @@ impl Analysis {
             }
             Action::AbortEstablish { id } => drop(self.pending.remove(&id.number())),
             Action::Deliver { waiter, outcome } => {
+                let asked = self.asked.remove(waiter);
                 let outcome = match outcome {
                     Ok((id, ())) => {
-                        self.open_use(id.number(), Some(*waiter), now, view.step.number);
+                        let place = asked.as_ref().and_then(|asked| asked.place.clone());
+                        self.open_use(id.number(), Some(*waiter), place, now, view.step.number);
                         Ok(id.number())
                     }
                     Err(error) => Err(error),
                 };
-                let Some(asked) = self.asked.remove(waiter) else { return };
+                let Some(asked) = asked else { return };
                 if !counts {
                     return;
                 }
@@ -331,7 +350,7 @@ impl Analysis {
         view: &View<'_>,
     ) {
         let now = view.pool.now();
-        let waited = now.saturating_since(asked.at);
+        let (came, waited) = (asked.at, now.saturating_since(asked.at));
         match (&outcome, is_at_once) {
             (Outcome::Served(_), true) => self.counts.at_once += 1,
             (Outcome::Served(_), false) => self.counts.after_wait += 1,
@@ -363,7 +382,7 @@ impl Analysis {
         });
         members.count += 1;
         members.last = now;
-        members.intervals.add((asked.at, now));
+        members.intervals.add((came, now));
         if waited >= members.longest.duration() {
             members.longest = wait;
         }
@@ -383,9 +402,9 @@ impl Analysis {
         } else {
             counts.obstacle()
         };
-        let Asked { at, step, ahead, limit, .. } = asked;
+        let Asked { at: asked, step: asked_step, place, ahead, limit, .. } = asked;
         let ended = view.pool.now();
-        Wait { waiter, asked: at, asked_step: step, ended, ahead, limit, obstacle, counts, outcome }
+        Wait { waiter, asked, asked_step, place, ended, ahead, limit, obstacle, counts, outcome }
     }
 
     /// The waits that ended in the last step. A request that was served at once did not wait.
@@ -407,6 +426,7 @@ impl Analysis {
             waiter,
             asked: asked.at,
             asked_step: asked.step,
+            place: asked.place.clone(),
             ended: self.last,
             ahead: asked.ahead,
             limit: asked.limit,

@@ -24,10 +24,10 @@ pub(super) struct Clears {
 pub(super) struct Clear {
     pub(super) number: u64,
     pub(super) at: Instant,
-    step: u64,
+    pub(super) step: u64,
     pub(super) cause: String,
-    interrupts: bool,
-    service: Option<String>,
+    pub(super) interrupts: bool,
+    pub(super) service: Option<String>,
     /// The counts before it.
     total: u32,
     in_use: u32,
@@ -35,24 +35,24 @@ pub(super) struct Clear {
     /// The number of the last connection before it.
     last_connection: u64,
     /// Requests that failed because of it, and how long they had waited.
-    cleared: Few<(WaiterId, Duration)>,
+    pub(super) cleared: Few<(WaiterId, Duration)>,
     /// Requests that failed since, because the pool was paused.
     pub(super) refused: u64,
     /// Connections, their holders, and for how long they were in use.
-    interrupted: Few<(u64, Option<WaiterId>, Duration)>,
+    pub(super) interrupted: Few<(u64, Option<WaiterId>, Duration)>,
     /// Connections of the time before it that were closed, and when.
-    closed: Few<(u64, Instant)>,
+    pub(super) closed: Few<(u64, Instant)>,
     /// When the pool became ready again.
     pub(super) ready: Option<Instant>,
     /// Connections that were established since the pool became ready.
-    established: u64,
+    pub(super) established: u64,
 }
 
 /// The first of many, and their number.
 #[derive(Clone, Debug)]
-struct Few<T> {
+pub(super) struct Few<T> {
     first: Vec<T>,
-    count: u64,
+    pub(super) count: u64,
 }
 
 impl<T> Default for Few<T> {
@@ -185,6 +185,11 @@ impl Clear {
         }
     }
 
+    /// How many requests failed because of it.
+    pub(super) const fn failed(&self) -> u64 {
+        self.cleared.count + self.refused
+    }
+
     /// Its counts in one line.
     fn line(&self, clock: &Clock) -> String {
         let ready = match (self.ready, &self.service) {
@@ -195,7 +200,7 @@ impl Clear {
         format!(
             "{}  {}, {}, {} closed, {ready} ({})",
             clock.short(self.at),
-            counted(self.cleared.count + self.refused, "request failed", "requests failed"),
+            counted(self.failed(), "request failed", "requests failed"),
             if self.interrupts {
                 counted(self.interrupted.count, "operation interrupted", "operations interrupted")
             } else {

@@ -216,8 +216,7 @@ impl Explainer {
             .iter()
             .take(LISTED)
             .map(|(age, number, holder)| {
-                let holder = holder.map_or("an unknown request".to_owned(), |id| id.to_string());
-                format!("c{number} by {holder} for {}", span(*age))
+                format!("c{number} by {} for {}", holders.name(*holder), span(*age))
             })
             .collect();
         let more = held.len().saturating_sub(LISTED);

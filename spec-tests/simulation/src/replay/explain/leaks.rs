@@ -1,5 +1,7 @@
 //! Connections that were held for long: leaked, or only slow.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -15,12 +17,12 @@ pub(super) struct Leaks {
     /// Uses longer than this.
     pub(super) limit: Duration,
     /// Where that limit is from.
-    source: &'static str,
+    pub(super) source: &'static str,
     /// In use at the end of the trace, longest first.
     pub(super) held: Vec<Use>,
     /// Checked in, longest first.
     pub(super) slow: Vec<Use>,
-    end: Instant,
+    pub(super) end: Instant,
     longest_use: Option<Duration>,
 }
 
@@ -51,13 +53,30 @@ impl Leaks {
         self.held.iter().filter(|open| self.looks_leaked(open))
     }
 
-    fn looks_leaked(&self, open: &Use) -> bool {
+    pub(super) fn looks_leaked(&self, open: &Use) -> bool {
         self.longest_use.is_none_or(|longest| open.held(self.end) > longest)
     }
 
     /// How many of them were held at this time.
     pub(super) fn leaked_at(&self, at: Instant) -> usize {
         self.leaked().filter(|open| open.since <= at).count()
+    }
+
+    /// Where most of the leaked ones were checked out.
+    pub(super) fn places(&self) -> String {
+        let mut counts = BTreeMap::<&str, usize>::new();
+        for place in self.leaked().filter_map(|open| open.place.as_deref()) {
+            *counts.entry(place).or_default() += 1;
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_key(|&(place, count)| (Reverse(count), place));
+        let listed: Vec<_> =
+            counts.iter().take(PLACES).map(|(place, count)| format!("{place} ({count})")).collect();
+        let more = if counts.len() > PLACES { ", …" } else { "" };
+        if listed.is_empty() {
+            return String::new();
+        }
+        format!("; checked out at {}{more}", listed.join(", "))
     }
 
     /// In one line.
@@ -74,9 +93,10 @@ impl Leaks {
                 let more = if count > LISTED { ", …" } else { "" };
                 let listed: Vec<_> = listed.collect();
                 format!(
-                    "{} not checked in, held for longer than any use that ended: {}{more}",
+                    "{} not checked in, held for longer than any use that ended: {}{more}{}",
                     counted(count as u64, "connection", "connections"),
-                    listed.join(", ")
+                    listed.join(", "),
+                    self.places()
                 )
             }
         };
@@ -90,7 +110,7 @@ impl Leaks {
         text
     }
 
-    /// A line for each of them.
+    /// A line for each of them, up to this many.
     pub(super) fn table(&self, clock: &Clock, at_most: usize) -> String {
         let limit = format!("{} ({})", span(self.limit), self.source);
         let mut text = String::new();
@@ -101,17 +121,18 @@ impl Leaks {
             ("in use at the end, but not for longer than the longest use that ended", other),
             ("only slow: checked in", self.slow.iter().collect()),
         ];
-        let mut is_empty = true;
+        let (mut is_empty, mut left) = (true, at_most);
         for (title, uses) in titles.into_iter().filter(|(_, uses)| !uses.is_empty()) {
             is_empty = false;
             let _ = writeln!(text, "{} {title}", uses.len());
-            for one in uses.iter().take(at_most) {
+            for one in uses.iter().take(left) {
                 let _ = writeln!(text, "{}", self.one(one, clock));
             }
-            let more = uses.len().saturating_sub(at_most);
+            let more = uses.len().saturating_sub(left);
             if more > 0 {
-                let _ = writeln!(text, "  and {more} more");
+                let _ = writeln!(text, "  and {more} more: --all lists them");
             }
+            left = left.saturating_sub(uses.len());
         }
         if is_empty {
             let _ = writeln!(text, "no connection was held for more than {limit}");
@@ -124,12 +145,14 @@ impl Leaks {
 
     pub(super) fn one(&self, it: &Use, clock: &Clock) -> String {
         let holder = it.holder.map_or("an unknown request".to_owned(), |id| id.to_string());
+        let place = it.place.as_ref().map(|place| format!(" at {place}")).unwrap_or_default();
         let (held, name) = (span(it.held(self.end)), format!("c{}", it.connection));
         let since = match it.step {
             0 => "before the trace".to_owned(),
             step => format!("{}, step {step}", clock.both(it.since)),
         };
-        let mut line = format!("  {name:<6} by {holder}, checked out at {since}, held for {held}");
+        let mut line =
+            format!("  {name:<6} by {holder}{place}, checked out at {since}, held for {held}");
         if let Some(reported) = it.reported {
             let _ = write!(line, ", reported at {}", clock.short(reported));
         }
@@ -144,3 +167,5 @@ impl Leaks {
 /// Without another limit, a use that is this many times as long as the median is long.
 const LEAK_FACTOR: u32 = 20;
 const LISTED: usize = 8;
+/// Places that are named.
+const PLACES: usize = 3;

@@ -4,6 +4,7 @@
 mod analysis;
 mod clears;
 mod failures;
+mod json;
 mod leaks;
 mod statistics;
 mod story;
@@ -16,13 +17,13 @@ pub use story::Story;
 pub use summary::Findings;
 pub use wait::{Counts, Failure, Obstacle, Outcome, Wait};
 
-/// A text in lines, all of which begin in the same column.
+/// A text in lines, all of which begin in the same column. A line does not end at a no-break space.
 fn paragraph(out: &mut String, head: &str, text: &str) {
     let indent = head.chars().count();
     let (mut line, mut is_empty) = (head.to_owned(), true);
     for word in text.split(' ') {
         if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            out.push_str(&line);
+            out.push_str(&line.replace(NO_BREAK, " "));
             out.push('\n');
             (line, is_empty) = (" ".repeat(indent), true);
         }
@@ -32,9 +33,11 @@ fn paragraph(out: &mut String, head: &str, text: &str) {
         line.push_str(word);
         is_empty = false;
     }
-    out.push_str(&line);
+    out.push_str(&line.replace(NO_BREAK, " "));
     out.push('\n');
 }
+
+const NO_BREAK: char = '\u{a0}';
 
 /// The width of a terminal.
 const WIDTH: usize = 100;

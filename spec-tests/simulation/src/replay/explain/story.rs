@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::pool::{Action, CheckOutError, Event, Health, Input, Instant, Snapshot, WaiterId};
@@ -42,7 +43,9 @@ struct Begin {
     /// The first and the last of the requests before it, and their number.
     ahead: Option<(WaiterId, WaiterId, u64)>,
     /// The connections in use: number, holder, since when.
-    held: Vec<(u64, Option<WaiterId>, Instant)>,
+    held: Vec<(u64, String, Instant)>,
+    /// Where in the program it asked.
+    place: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug)]
@@ -166,12 +169,15 @@ impl Story {
         }
         let held = view.holders.connections.iter().filter_map(|(&number, connection)| {
             match connection.activity {
-                Activity::InUse(holder) => Some((number, holder, connection.since)),
+                Activity::InUse(holder) => {
+                    Some((number, view.holders.name(holder), connection.since))
+                }
                 Activity::Pending | Activity::Idle | Activity::Draining(_) => None,
             }
         });
         let (before, after) = (view.before, view.pool.snapshot());
-        Some(Begin { at, step, limit, before, after, ahead, held: held.collect() })
+        let place = view.step.place.clone().filter(|_| asked);
+        Some(Begin { at, step, limit, before, after, ahead, held: held.collect(), place })
     }
 
     /// Notes what made a connection free, or made the wait longer.
@@ -230,6 +236,8 @@ impl Story {
             0 => "before the trace".to_owned(),
             step => format!("{}, step {step}", clock.both(begin.at)),
         };
+        let place = begin.place.as_ref().map(|place| format!(", at {place}")).unwrap_or_default();
+        let from = from + &place;
         let limit = begin.limit.map(|limit| format!("; its limit was {}", span(limit)));
         let limit = limit.unwrap_or_default();
         match &self.end {
@@ -265,14 +273,13 @@ impl Story {
         let _ = writeln!(text, "in use then    {count}; the last to come back first");
         let mut held = begin.held.clone();
         let returned = |number: u64| self.returned.get(&number).copied();
-        held.sort_by_key(|&(number, _, since)| {
-            let back = returned(number);
-            (back.is_some(), std::cmp::Reverse(back), since)
+        held.sort_by_key(|(number, _, since)| {
+            let back = returned(*number);
+            (back.is_some(), std::cmp::Reverse(back), *since)
         });
-        for &(number, holder, since) in held.iter().take(at_most) {
-            let holder = holder.map_or("an unknown request".to_owned(), |id| id.to_string());
-            let before = span(begin.at.saturating_since(since));
-            let after = match returned(number) {
+        for (number, holder, since) in held.iter().take(at_most) {
+            let before = span(begin.at.saturating_since(*since));
+            let after = match returned(*number) {
                 Some(at) => {
                     format!("checked in {} later", span(at.saturating_since(begin.at)))
                 }
@@ -331,8 +338,8 @@ fn told(view: &View<'_>) -> Option<String> {
     let time = known.map(|it| span(now.saturating_since(it.since))).unwrap_or_default();
     if let Input::CheckedIn { id, health, .. } = &view.step.input {
         let holder = match known.map(|it| it.activity) {
-            Some(Activity::InUse(Some(holder))) => holder.to_string(),
-            Some(_) | None => "an unknown request".to_owned(),
+            Some(Activity::InUse(holder)) => view.holders.name(holder),
+            Some(_) | None => view.holders.name(None),
         };
         let errored = if matches!(health, Health::Healthy) { "" } else { " with an error" };
         Some(format!("{id} checked in by {holder} after {time}{errored}"))

@@ -20,18 +20,21 @@ use crate::replay::text::{counted, grouped, span};
 #[derive(Clone, Debug)]
 pub struct Findings {
     title: String,
-    clock: Clock,
-    requests: Requests,
-    waiting: u64,
-    groups: Vec<(Group, Members)>,
-    slowest: Vec<Wait>,
-    waits: Quantiles,
+    pub(super) address: Option<String>,
+    pub(super) start: Instant,
+    pub(super) steps: u64,
+    pub(super) clock: Clock,
+    pub(super) requests: Requests,
+    pub(super) waiting: u64,
+    pub(super) groups: Vec<(Group, Members)>,
+    pub(super) slowest: Vec<Wait>,
+    pub(super) waits: Quantiles,
     samples: Samples,
-    leaks: Leaks,
-    clears: Clears,
-    refused: u64,
-    lost: u64,
-    waiting_max: u64,
+    pub(super) leaks: Leaks,
+    pub(super) clears: Clears,
+    pub(super) refused: u64,
+    pub(super) lost: u64,
+    pub(super) waiting_max: u64,
     /// For how long the trace was counted.
     duration: Duration,
     max_pool_size: Option<u32>,
@@ -82,6 +85,9 @@ impl Findings {
         let limits = (options.max_pool_size, options.max_connecting);
         Self {
             title: title(header, &clock, analysis.steps, end),
+            address: header.address.clone(),
+            start: header.start,
+            steps: analysis.steps,
             clock,
             requests: analysis.counts,
             waiting: waiting.len() as u64,
@@ -186,7 +192,7 @@ impl Findings {
 
     /// The uses that look like leaks, and a line about each.
     pub fn leaked(&self) -> impl Iterator<Item = (Use, String)> {
-        self.leaks.leaked().map(|leak| (*leak, self.leaks.one(leak, &self.clock)))
+        self.leaks.leaked().map(|leak| (leak.clone(), self.leaks.one(leak, &self.clock)))
     }
 
     /// How many inputs the pool refused.
@@ -226,8 +232,7 @@ impl Findings {
             }
         };
         quantiles("waits", &self.waits, text);
-        let uses = Quantiles::of(self.samples.uses.items().iter().map(|&(_, held)| held));
-        quantiles("uses", &uses, text);
+        quantiles("uses", &self.uses(), text);
         if self.refused > 0 {
             let _ = writeln!(
                 text,
@@ -243,15 +248,26 @@ impl Findings {
         }
     }
 
+    /// The lengths of the uses that ended.
+    pub(super) fn uses(&self) -> Quantiles {
+        Quantiles::of(self.samples.uses.items().iter().map(|&(_, held)| held))
+    }
+
+    /// Why the requests of a group failed, or what they waited for.
+    pub(super) fn reason(&self, group: &Group, members: &Members) -> String {
+        let wait = &members.longest;
+        match group {
+            Group::Failed(failure, obstacle) => failed(failure, *obstacle, wait),
+            Group::Waited(obstacle) => wait.counts.tell(*obstacle),
+        }
+    }
+
     fn group(&self, group: &Group, members: &Members, text: &mut String) {
         let wait = &members.longest;
-        let (name, what) = match group {
-            Group::Failed(failure, obstacle) => ("failed", failed(failure, *obstacle, wait)),
-            Group::Waited(obstacle) => ("waited", wait.counts.tell(*obstacle)),
-        };
+        let name = if matches!(group, Group::Failed(..)) { "failed" } else { "waited" };
+        let what = self.reason(group, members);
         let (first, last) = (self.clock.short(members.first), self.clock.short(members.last));
-        let when =
-            if members.count == 1 { format!("at {first}") } else { format!("{first} to {last}") };
+        let when = if first == last { format!("at {first}") } else { format!("{first} to {last}") };
         let longest = match wait.duration() {
             Duration::ZERO => String::new(),
             longest => format!(", up to {}", span(longest)),
@@ -261,7 +277,7 @@ impl Findings {
     }
 
     /// The cause behind the limit.
-    fn cause(&self, group: &Group, members: &Members) -> Option<String> {
+    pub(super) fn cause(&self, group: &Group, members: &Members) -> Option<String> {
         let obstacle = match group {
             Group::Failed(_, obstacle) => *obstacle,
             Group::Waited(obstacle) => Some(*obstacle),
@@ -338,9 +354,17 @@ impl Findings {
 
     fn paused(&self) -> Option<String> {
         let mut causers: Vec<_> =
-            self.clears.all.iter().filter(|clear| clear.refused > 0).collect();
-        causers.sort_by_key(|clear| std::cmp::Reverse(clear.refused));
+            self.clears.all.iter().filter(|clear| clear.failed() > 0).collect();
+        causers.sort_by_key(|clear| std::cmp::Reverse(clear.failed()));
         let clear = causers.first()?;
+        if let Some(service) = &clear.service {
+            return Some(format!(
+                "service {service} was cleared at {} ({}); --clear {} tells more",
+                self.clock.short(clear.at),
+                clear.cause,
+                clear.number
+            ));
+        }
         let until = clear.ready.map_or("the end of the trace".to_owned(), |ready| {
             format!("{}, for {}", self.clock.short(ready), span(ready.saturating_since(clear.at)))
         });
@@ -400,7 +424,8 @@ fn title(header: &TraceHeader, clock: &Clock, steps: u64, end: Instant) -> Strin
     let address = header.address.as_deref().unwrap_or("an unknown address");
     let program = header.program.as_deref().unwrap_or("an unknown program");
     let length = span(end.saturating_since(header.start));
-    let begin = clock.beginning().map(|begin| format!(" from {begin}")).unwrap_or_default();
+    let begin = clock.beginning().map(|it| format!(" from {}", it.replace(' ', "\u{a0}")));
+    let begin = begin.unwrap_or_default();
     let steps = counted(steps, "step", "steps");
     format!("{address}, by {program}: {steps}, {length}{begin}")
 }

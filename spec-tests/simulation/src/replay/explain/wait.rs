@@ -1,5 +1,6 @@
 //! The wait of a request: how long, for what, and how it ended.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cenote_core::pool::{CheckOutError, Input, Instant, Snapshot, WaiterId};
@@ -16,6 +17,8 @@ pub struct Wait {
     pub asked: Instant,
     /// The step in which it asked; 0 if that was before the trace.
     pub asked_step: u64,
+    /// Where in the program it asked, if that is known.
+    pub place: Option<Arc<str>>,
     /// When the wait ended.
     pub ended: Instant,
     /// How many requests were in the queue before it when it asked; `None` if that is unknown.
