@@ -18,7 +18,7 @@ use cenote_core::error::{CommandError, ConnectionError, OneLine, PoolError, Stag
 use cenote_core::log::{LogRecord, LogSettings};
 use cenote_core::monitor::{Event as Heartbeat, ServerDescription, SocketId};
 use cenote_core::pool::{
-    Action, CheckOutError, Event, Instant, NoPayload, PoolOptions, PoolState, Snapshot,
+    Action, CheckOutError, Event, Instant, NoPayload, PoolOptions, PoolState, Snapshot, WaiterId,
 };
 use cenote_core::trace::{Cause, Replay};
 use cenote_core::uri::ConnectionString;
@@ -129,7 +129,8 @@ fn errors_and_events() {
             let cause = CheckOutError::EstablishFailed { cause: error.clone() };
             let address: ServerAddress = "db:1".parse().expect("an address");
             check_both("a check-out", &PoolError::new(Arc::new(address.clone()), cause.clone()));
-            let failed = Event::ConnectionCheckOutFailed { error: cause, duration: Duration::ZERO };
+            let (request, duration) = (WaiterId(1), Duration::ZERO.into());
+            let failed = Event::ConnectionCheckOutFailed { request, error: cause, duration };
             check("an event", &format!("{failed:?}"));
             let settings = LogSettings::default();
             check_both("a log record", &LogRecord::new(&failed, &address, &settings));

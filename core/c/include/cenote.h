@@ -330,7 +330,7 @@ enum cenote_event_kind
     CENOTE_EVENT_KIND_CONNECTION_CLOSED = 7,
     // A caller asked for a connection.
     CENOTE_EVENT_KIND_CHECK_OUT_STARTED = 8,
-    // A request ended without a connection: `error`, `duration`; `reason` is a `cenote_failed_reason`.
+    // A request ended without a connection: `owner`, `error`, `duration`; `reason` is a `cenote_failed_reason`.
     CENOTE_EVENT_KIND_CHECK_OUT_FAILED = 9,
     // A connection is about to be delivered: `duration` since its request.
     CENOTE_EVENT_KIND_CHECKED_OUT = 10,
@@ -585,7 +585,7 @@ typedef struct {
     // How long something took.
     uint64_t duration;
     // The request that the connection is made for, as it was given to `cenote_check_out`. It may end before the
-    // establishment does.
+    // establishment does. In an event, the request that failed.
     uint64_t owner;
     // The pool's generation. Behind a load balancer the connection takes that of its service when hello is done.
     uint64_t generation;

@@ -32,7 +32,7 @@ pub enum EventKind {
     ConnectionClosed = 7,
     /// A caller asked for a connection.
     CheckOutStarted = 8,
-    /// A request ended without a connection: `error`, `duration`; `reason` is a `cenote_failed_reason`.
+    /// A request ended without a connection: `owner`, `error`, `duration`; `reason` is a `cenote_failed_reason`.
     CheckOutFailed = 9,
     /// A connection is about to be delivered: `duration` since its request.
     CheckedOut = 10,
@@ -103,8 +103,9 @@ impl Action {
                 (EventKind::ConnectionClosed, *connection_id)
             }
             Event::ConnectionCheckOutStarted => (EventKind::CheckOutStarted, 0),
-            Event::ConnectionCheckOutFailed { error, duration } => {
-                self.duration = nanos(*duration);
+            Event::ConnectionCheckOutFailed { request, error, duration } => {
+                self.owner = request.0;
+                self.duration = nanos(duration.get());
                 self.set_error(error, address);
                 self.reason = error.reason() as u32;
                 (EventKind::CheckOutFailed, 0)

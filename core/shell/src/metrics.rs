@@ -317,10 +317,10 @@ impl Recorder {
                 self.wait_time.record(duration.as_secs_f64(), &self.name);
                 self.out().insert(*connection_id, (self.clock)());
             }
-            Event::ConnectionCheckOutFailed { error, duration } => {
+            Event::ConnectionCheckOutFailed { error, duration, .. } => {
                 self.pending.fetch_sub(1, Ordering::Relaxed);
                 // A check-out that does not wait, as with `try_check_out`, does not count as a timeout.
-                if error.reason() == CheckOutFailedReason::Timeout && !duration.is_zero() {
+                if error.reason() == CheckOutFailedReason::Timeout && !duration.get().is_zero() {
                     self.timeouts.add(1, &self.name);
                 }
             }

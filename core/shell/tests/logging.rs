@@ -322,7 +322,7 @@ fn expected() -> [String; 13] {
         format!(
             " message=Connection checkout failed {server} durationMS \
              reason=An error occurred while trying to establish a new connection \
-             error={error}"
+             error={error} request=2"
         ),
         format!(" message=Connection checked in {server} driverConnectionId=1"),
         format!(

@@ -107,8 +107,8 @@ impl<C> PoolError<C> {
         self.inner.wait
     }
 
-    /// The number of the request, if it waited and the shell [said so](Self::with_request). A trace of the
-    /// pool has the same number: `cenote replay TRACE --explain --waiter NUMBER` says what was in the way.
+    /// The number of the request, if the shell [said so](Self::with_request). Its events, its log record and a
+    /// trace of the pool have the same number: `cenote replay TRACE --explain --waiter NUMBER` says what was in the way.
     #[must_use]
     pub fn request(&self) -> Option<WaiterId> {
         self.inner.request

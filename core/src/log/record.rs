@@ -67,14 +67,15 @@ impl<'a> LogRecord<'a> {
                     .with(key::ERROR, error)
             }
             Event::ConnectionCheckOutStarted => about(&template::CHECK_OUT_STARTED),
-            Event::ConnectionCheckOutFailed { error, duration } => {
+            Event::ConnectionCheckOutFailed { request, error, duration } => {
                 let reason = error.reason();
                 let message = || text(settings.cut(PoolError::message_of(error, address)));
                 let tells = reason == CheckOutFailedReason::ConnectionError;
                 about(&template::CHECK_OUT_FAILED)
                     .with(key::REASON, text(why_not_checked_out(reason)))
                     .with(key::ERROR, tells.then(message))
-                    .with(key::DURATION_MS, LogValue::milliseconds(*duration))
+                    .with(key::DURATION_MS, LogValue::milliseconds(duration.get()))
+                    .with(key::REQUEST, LogValue::whole(request.0))
             }
             Event::ConnectionCheckedOut { connection_id, duration } => {
                 about(&template::CHECKED_OUT)
@@ -115,7 +116,8 @@ impl<'a> LogRecord<'a> {
     }
 
     /// The keys and values, in the order of the specification: `serverHost` and `serverPort` first,
-    /// the latter except for UNIX sockets.
+    /// the latter except for UNIX sockets. After these, a check-out that failed has `request`, a number that its
+    /// error, its event and traces have, too.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, &LogValue<'a>)> {
         self.fields.iter().map(|(key, value)| (*key, value))
     }

@@ -30,6 +30,8 @@ pub(super) mod key {
     pub(in crate::log) const REASON: &str = "reason";
     pub(in crate::log) const ERROR: &str = "error";
     pub(in crate::log) const REQUEST_ID: &str = "requestId";
+    /// Not a key of the specification.
+    pub(in crate::log) const REQUEST: &str = "request";
     pub(in crate::log) const SERVICE_ID: &str = "serviceId";
     pub(in crate::log) const MAX_IDLE_TIME_MS: &str = "maxIdleTimeMS";
     pub(in crate::log) const MIN_POOL_SIZE: &str = "minPoolSize";

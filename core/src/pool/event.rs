@@ -5,7 +5,7 @@ use core::fmt;
 use core::time::Duration;
 
 use super::error::CheckOutError;
-use super::id::ServiceId;
+use super::id::{ServiceId, WaiterId};
 use super::options::PoolOptions;
 use super::time::nanos;
 
@@ -59,10 +59,12 @@ pub enum Event<C> {
     ConnectionCheckOutStarted,
     /// A request ended without a connection.
     ConnectionCheckOutFailed {
+        /// The request, as in traces. CMAP's event has no such field.
+        request: WaiterId,
         /// The error that the caller gets; [`CheckOutError::reason`] is the event's `reason`.
         error: CheckOutError<C>,
         /// Since its `ConnectionCheckOutStarted`.
-        duration: Duration,
+        duration: Elapsed,
     },
     /// A connection is in use and about to be delivered.
     ConnectionCheckedOut {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use cenote_core::pool::{
     CheckOutError, CloseReason, Event, Instant, NoPayload, PendingResponseFailure, PoolOptions,
-    PoolState, ServiceId, Snapshot,
+    PoolState, ServiceId, Snapshot, WaiterId,
 };
 
 /// One event and its record.
@@ -143,7 +143,8 @@ fn connection_rows() -> Vec<Row> {
 
 fn check_out_rows() -> Vec<Row> {
     let duration = Duration::from_millis(3);
-    let failed = |error| Event::ConnectionCheckOutFailed { error, duration };
+    let (request, elapsed) = (WaiterId(4711), duration.into());
+    let failed = |error| Event::ConnectionCheckOutFailed { request, error, duration: elapsed };
     vec![
         row(
             Event::ConnectionCheckOutStarted,
@@ -154,20 +155,20 @@ fn check_out_rows() -> Vec<Row> {
         row(
             failed(CheckOutError::PoolClosed),
             "Connection checkout failed",
-            r#"reason="Connection pool was closed" durationMS=3.0"#,
+            r#"reason="Connection pool was closed" durationMS=3.0 request=4711"#,
             "Checkout failed for connection to @. Reason: Connection pool was closed. Duration: 3 ms",
         ),
         row(
             failed(CheckOutError::WaitQueueTimeout { snapshot: snapshot() }),
             "Connection checkout failed",
-            r#"reason="Wait queue timeout elapsed without a connection becoming available" durationMS=3.0"#,
+            r#"reason="Wait queue timeout elapsed without a connection becoming available" durationMS=3.0 request=4711"#,
             "Checkout failed for connection to @. Reason: Wait queue timeout elapsed without a \
              connection becoming available. Duration: 3 ms",
         ),
         row(
             failed(CheckOutError::PoolCleared { cause: Some("no primary") }),
             "Connection checkout failed",
-            r#"reason="An error occurred while trying to establish a new connection" error="Connection pool for @ was cleared because another operation failed with: no primary" durationMS=3.0"#,
+            r#"reason="An error occurred while trying to establish a new connection" error="Connection pool for @ was cleared because another operation failed with: no primary" durationMS=3.0 request=4711"#,
             "Checkout failed for connection to @. Reason: An error occurred while trying to \
              establish a new connection. Error: Connection pool for @ was cleared because another \
              operation failed with: no primary. Duration: 3 ms",
@@ -175,14 +176,14 @@ fn check_out_rows() -> Vec<Row> {
         row(
             failed(CheckOutError::EstablishFailed { cause: "refused" }),
             "Connection checkout failed",
-            r#"reason="An error occurred while trying to establish a new connection" error="refused" durationMS=3.0"#,
+            r#"reason="An error occurred while trying to establish a new connection" error="refused" durationMS=3.0 request=4711"#,
             "Checkout failed for connection to @. Reason: An error occurred while trying to \
              establish a new connection. Error: refused. Duration: 3 ms",
         ),
         row(
             failed(CheckOutError::Cancelled),
             "Connection checkout failed",
-            r#"reason="An error occurred while trying to establish a new connection" error="The check-out was given up by its caller" durationMS=3.0"#,
+            r#"reason="An error occurred while trying to establish a new connection" error="The check-out was given up by its caller" durationMS=3.0 request=4711"#,
             "Checkout failed for connection to @. Reason: An error occurred while trying to \
              establish a new connection. Error: The check-out was given up by its caller. \
              Duration: 3 ms",

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, Stage};
 use cenote_core::log::{LogRecord, LogSettings, LogValue};
-use cenote_core::pool::{CheckOutError, CloseReason, Event};
+use cenote_core::pool::{CheckOutError, CloseReason, Event, WaiterId};
 use cenote_core::uri::ConnectionString;
 
 fn address() -> ServerAddress {
@@ -13,10 +13,10 @@ fn address() -> ServerAddress {
 }
 
 fn not_checked_out<C: std::fmt::Display>(error: CheckOutError<C>, settings: LogSettings) -> String {
-    let duration = Duration::from_millis(3);
+    let (request, duration) = (WaiterId(1), Duration::from_millis(3).into());
     let address = address();
-    let record =
-        LogRecord::new(&Event::ConnectionCheckOutFailed { error, duration }, &address, &settings);
+    let failed = Event::ConnectionCheckOutFailed { request, error, duration };
+    let record = LogRecord::new(&failed, &address, &settings);
     record.field("error").map(ToString::to_string).unwrap_or_default()
 }
 

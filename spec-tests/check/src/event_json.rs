@@ -1,7 +1,7 @@
 //! Events as JSON: the one table of which event shows which field under which key.
 //!
 //! There are two renderings. [`official`] is what the official test files compare with: a duration
-//! is called `duration`, and errors are not told. [`line()`] is what the command line writes, one
+//! is called `duration`, and neither errors nor requests are told. [`line()`] is what the command line writes, one
 //! object a line: a duration is called `durationMS`, errors are told, and `at` says when. Keys that
 //! do not apply are absent from both.
 
@@ -42,6 +42,9 @@ pub struct EventJson<'a> {
     pub(crate) address: &'a ServerAddress,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) connection_id: Option<u64>,
+    /// Of a check-out, as in traces. Not a field of the specification.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) request_id: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +98,7 @@ impl From<Milliseconds> for f64 {
 
 /// The event as the official test files see it.
 pub fn official<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJson<'a> {
-    EventJson { duration_ms: None, error: None, ..table(event, address) }
+    EventJson { duration_ms: None, error: None, request: None, ..table(event, address) }
 }
 
 /// The event as a line of the command line's `--events`; `at` counts from the start.
@@ -133,12 +136,13 @@ fn table<'a, C: Display>(event: &Event<C>, address: &'a ServerAddress) -> EventJ
             error: error.as_ref().map(ToString::to_string),
             ..json
         },
-        Event::ConnectionCheckOutFailed { error, duration } => EventJson {
+        Event::ConnectionCheckOutFailed { request, error, duration } => EventJson {
+            request: Some(request.0),
             reason: Some(error.reason().as_str()),
             error: Some(PoolError::explain(error, address).to_string()),
             ..json
         }
-        .lasting(*duration),
+        .lasting(duration.get()),
         Event::ConnectionPendingResponseStarted { connection_id, request_id } => {
             EventJson { connection_id: Some(*connection_id), request_id: Some(*request_id), ..json }
         }
@@ -169,6 +173,7 @@ impl<'a> EventJson<'a> {
             r#type,
             address,
             connection_id: None,
+            request: None,
             request_id: None,
             duration: None,
             duration_ms: None,
@@ -215,7 +220,9 @@ impl From<Duration> for Milliseconds {
 
 #[cfg(test)]
 mod tests {
-    use cenote_core::pool::{CheckOutError, CloseReason, PendingResponseFailure, ServiceId};
+    use cenote_core::pool::{
+        CheckOutError, CloseReason, PendingResponseFailure, ServiceId, WaiterId,
+    };
     use serde_json::json;
 
     use super::*;
@@ -253,12 +260,13 @@ mod tests {
             ]
         );
         let error = CheckOutError::PoolClosed;
-        let failed = Event::ConnectionCheckOutFailed { error, duration: Duration::ZERO };
+        let (request, duration) = (WaiterId(4711), Duration::ZERO.into());
+        let failed = Event::ConnectionCheckOutFailed { request, error, duration };
         assert_eq!(
             both(&failed),
             [
                 r#"{"type":"ConnectionCheckOutFailed","address":"a:1","duration":0,"reason":"poolClosed"}"#,
-                r#"{"at":1.5,"type":"ConnectionCheckOutFailed","address":"a:1","durationMS":0,"reason":"poolClosed","error":"Attempted to check out a connection from closed connection pool [a:1]"}"#,
+                r#"{"at":1.5,"type":"ConnectionCheckOutFailed","address":"a:1","request":4711,"durationMS":0,"reason":"poolClosed","error":"Attempted to check out a connection from closed connection pool [a:1]"}"#,
             ]
         );
     }

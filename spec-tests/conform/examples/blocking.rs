@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use cenote_conform::{CheckOutRequest, Pool, Recorder, Reply, Runner, Setup, Target};
 use cenote_core::address::ServerAddress;
 use cenote_core::error::{ConnectionError, PoolError};
-use cenote_core::pool::{CheckOutError, CloseReason, Event, PoolOptions};
+use cenote_core::pool::{CheckOutError, CloseReason, Event, PoolOptions, WaiterId};
 
 fn main() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/cmap");
@@ -159,7 +159,11 @@ impl ToyPool {
                 continue;
             };
             let duration = begun.elapsed();
-            self.emit(&Event::ConnectionCheckOutFailed { error: error.clone(), duration });
+            self.emit(&Event::ConnectionCheckOutFailed {
+                request: WaiterId(0),
+                error: error.clone(),
+                duration: duration.into(),
+            });
             return Err(PoolError::new(Arc::clone(&self.address), error));
         }
     }

@@ -46,9 +46,11 @@ fn durations_begin_with_the_request(shell: Shell) {
 }
 
 fn duration(event: &Event<ConnectionError>) -> Option<Duration> {
-    let (Event::ConnectionReady { duration, .. }
-    | Event::ConnectionCheckedOut { duration, .. }
-    | Event::ConnectionCheckOutFailed { duration, .. }) = event
+    if let Event::ConnectionCheckOutFailed { duration, .. } = event {
+        return Some(duration.get());
+    }
+    let (Event::ConnectionReady { duration, .. } | Event::ConnectionCheckedOut { duration, .. }) =
+        event
     else {
         return None;
     };

@@ -59,6 +59,7 @@ pub fn event(address: &ServerAddress, event: &Event<ConnectionError>, settings: 
         reason = text("reason"),
         error = text("error"),
         serviceId = text("serviceId"),
+        request = number("request"),
         maxIdleTimeMS = number("maxIdleTimeMS"),
         minPoolSize = number("minPoolSize"),
         maxPoolSize = number("maxPoolSize"),

@@ -49,7 +49,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         let Some(WaiterSlot::Answered(result)) = slot else {
             unreachable!("an answer is taken once, and by the caller that waits for it")
         };
-        self.spans.end(key.id, outcome(&result, self.address()));
+        self.spans.end(key.id, outcome(result.as_ref().map(|socket| socket.id), self.address()));
         let explain =
             |error: PoolError| error.with_wait(self.wait(key, deadline)).with_request(key.id);
         Some(self.guard_after(result, explain, caller))

@@ -3,7 +3,7 @@
 use cenote_core::outbox::Outbox;
 use cenote_core::pool::{Action, ActionSink, CheckOutError};
 
-use super::types::{CheckOutResult, Types};
+use super::types::{Delivery, Types};
 use super::waiters::Waiters;
 use crate::connection::Connector;
 use crate::event::Notification;
@@ -96,7 +96,7 @@ pub(super) struct ActionCollector<'a, R: Runtime, K: Connector<R>> {
     pub(super) wants_events: bool,
     /// The slot of the caller that is checking out, and the answer if there is one at once.
     pub(super) caller: Option<u32>,
-    pub(super) answer: Option<CheckOutResult<R, K>>,
+    pub(super) answer: Option<Delivery<R, K>>,
 }
 
 /// The sink of an input that is handled at once, which has no other action than events.
@@ -148,7 +148,7 @@ impl<R: Runtime, K: Connector<R>> ActionSink<Types<R, K>> for ActionCollector<'_
 
 impl<R: Runtime, K: Connector<R>> ActionCollector<'_, R, K> {
     #[inline(never)]
-    fn deliver(&mut self, slot: u32, outcome: CheckOutResult<R, K>) {
+    fn deliver(&mut self, slot: u32, outcome: Delivery<R, K>) {
         // A caller that cancelled does not come for an answer.
         if matches!(outcome, Err(CheckOutError::Cancelled)) {
             self.waiters.remove(slot);

@@ -18,7 +18,7 @@ use cenote_core::pool::{Action, ConnId, Input, Instant, InvalidOptions, PoolOpti
 use super::guard::PooledConnection;
 use super::inner::{ConnectionTask, PoolInner, TaskKey};
 use super::runtime_handle::RuntimeHandle;
-use super::types::{CheckOutResult, Types};
+use super::types::{CheckOutResult, Delivery, FailedCheckOut, Types};
 use super::{drain, establish};
 use crate::builder::Measured;
 use crate::connection::Connector;
@@ -529,13 +529,22 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
         result: CheckOutResult<R, K>,
         caller: &'static Location<'static>,
     ) -> Result<PooledConnection<R, K>, PoolError> {
-        self.guard_after(result, |error| error.with_wait(Wait::default()), caller)
+        match result {
+            Ok(socket) => Ok(PooledConnection::new(Arc::clone(self), socket, caller)),
+            Err(failed) => Err(self.failed_at_once(failed)),
+        }
+    }
+
+    #[cold]
+    fn failed_at_once(&self, FailedCheckOut { error, request }: FailedCheckOut) -> PoolError {
+        let error = PoolError::new(Arc::clone(&self.address), error);
+        error.with_wait(Wait::default()).with_request(request)
     }
 
     /// As [`guard`](Self::guard), for an answer that came after a wait.
     pub(super) fn guard_after(
         self: &Arc<Self>,
-        result: CheckOutResult<R, K>,
+        result: Delivery<R, K>,
         explain: impl FnOnce(PoolError) -> PoolError,
         caller: &'static Location<'static>,
     ) -> Result<PooledConnection<R, K>, PoolError> {

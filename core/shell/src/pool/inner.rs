@@ -11,7 +11,7 @@ use cenote_core::pool::{Action, ConnId, Input, Instant, Misuse, Purpose, Status,
 
 use super::collector::{ActionCollector, EventCollector, Pending};
 use super::timer::TimerState;
-use super::types::{CheckOutResult, PooledSocket, Types};
+use super::types::{CheckOutResult, FailedCheckOut, PooledSocket, Types};
 use super::waiters::{WaiterKey, Waiters};
 use crate::connection::Connector;
 use crate::event::Notification;
@@ -226,7 +226,7 @@ impl<R: Runtime, K: Connector<R>> PoolInner<R, K> {
             contract_broken(&misuse);
         }
         if let Some(answer) = collector.answer {
-            return Ok(answer);
+            return Ok(answer.map_err(|error| FailedCheckOut { error, request: id }));
         }
         self.waiters.add();
         Err(WaiterKey { slot, id, since: clock() })

@@ -50,5 +50,5 @@ pub use self::close::CLOSE_GRACE;
 pub use self::driver::PoolDriver;
 pub use self::guard::{GuardParts, PooledConnection};
 pub use self::handle::Pool;
-pub use self::types::{CheckOutResult, PooledSocket, Types};
+pub use self::types::{CheckOutResult, FailedCheckOut, PooledSocket, Types};
 pub use self::waiters::WaiterKey;

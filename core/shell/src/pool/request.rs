@@ -195,7 +195,8 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             Err(key) => key,
             Ok(result) => {
                 self.release_and_run(inner, context, wakes);
-                span.end(outcome(&result, self.address()));
+                let told = result.as_ref().map(|socket| socket.id).map_err(|failed| &failed.error);
+                span.end(outcome(told, self.address()));
                 return Ok(result);
             }
         };

@@ -8,6 +8,7 @@ use super::check_out::Until;
 use super::driver::PoolDriver;
 use super::guard::PooledConnection;
 use super::handle::Pool;
+use super::types::FailedCheckOut;
 use crate::connection::Connector;
 use crate::runtime::Runtime;
 
@@ -63,7 +64,7 @@ impl<R: Runtime, K: Connector<R>> PoolDriver<R, K> {
             unreachable!("a check-out whose time is over does not wait")
         };
         match result {
-            Err(CheckOutError::WaitQueueTimeout { .. }) => Ok(None),
+            Err(FailedCheckOut { error: CheckOutError::WaitQueueTimeout { .. }, .. }) => Ok(None),
             found => self.guard(found, caller).map(Some),
         }
     }

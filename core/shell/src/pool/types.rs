@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cenote_core::address::ServerAddress;
 use cenote_core::error::ConnectionError;
-use cenote_core::pool::{CheckOutError, ConnId, PoolTypes};
+use cenote_core::pool::{CheckOutError, ConnId, PoolTypes, WaiterId};
 
 use super::fork_guarded::ForkGuarded;
 use crate::connection::Connector;
@@ -61,14 +61,24 @@ impl<R: Runtime, K: Connector<R>> PooledSocket<R, K> {
 
 /// What becomes of a check-out: a connection for [`PoolDriver::guard`](super::PoolDriver::guard), or why
 /// there is none.
-pub type CheckOutResult<R, K> = Result<Box<PooledSocket<R, K>>, CheckOutError<ConnectionError>>;
+pub type CheckOutResult<R, K> = Result<Box<PooledSocket<R, K>>, FailedCheckOut>;
+
+/// The answer to a request that waited.
+pub(super) type Delivery<R, K> = Result<Box<PooledSocket<R, K>>, CheckOutError<ConnectionError>>;
+
+/// A check-out that failed at once: [`PoolDriver::guard`](super::PoolDriver::guard) makes its error.
+#[derive(Debug)]
+pub struct FailedCheckOut {
+    pub(super) error: CheckOutError<ConnectionError>,
+    pub(super) request: WaiterId,
+}
 
 /// As spans have it.
-pub(super) fn outcome<'a, R: Runtime, K: Connector<R>>(
-    result: &'a CheckOutResult<R, K>,
+pub(super) fn outcome<'a>(
+    result: Result<ConnId, &'a CheckOutError<ConnectionError>>,
     address: &'a ServerAddress,
 ) -> Outcome<'a> {
-    result.as_ref().map(|socket| socket.id.number()).map_err(|error| (error, address))
+    result.map(ConnId::number).map_err(|error| (error, address))
 }
 
 impl<R: Runtime, K: Connector<R>> fmt::Debug for PooledSocket<R, K> {

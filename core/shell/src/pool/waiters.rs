@@ -7,7 +7,7 @@ use std::{mem, thread};
 use cenote_core::pool::WaiterId;
 use slab::Slab;
 
-use super::types::CheckOutResult;
+use super::types::Delivery;
 use crate::connection::Connector;
 use crate::runtime::Runtime;
 
@@ -22,7 +22,7 @@ pub struct WaiterKey {
 /// A check-out that waits, or whose answer waits for it.
 pub(super) enum WaiterSlot<R: Runtime, K: Connector<R>> {
     Waiting(R::Waiter),
-    Answered(CheckOutResult<R, K>),
+    Answered(Delivery<R, K>),
     /// There is no caller: not yet, or not any more. The machine is about to hear of the latter.
     Vacant,
 }
@@ -64,7 +64,7 @@ impl<R: Runtime, K: Connector<R>> Waiters<R, K> {
 
     /// Puts the answer in. Returns what wakes the caller, if there is one.
     #[inline(always)]
-    pub(super) fn answer(&mut self, slot: u32, answer: CheckOutResult<R, K>) -> Option<R::Waiter> {
+    pub(super) fn answer(&mut self, slot: u32, answer: Delivery<R, K>) -> Option<R::Waiter> {
         match mem::replace(&mut self.0[slot as usize], WaiterSlot::Answered(answer)) {
             WaiterSlot::Waiting(waiter) => Some(waiter),
             WaiterSlot::Answered(_) | WaiterSlot::Vacant => None,

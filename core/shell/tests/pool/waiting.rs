@@ -132,7 +132,8 @@ fn a_paused_pool_fails_check_outs<R: TestRuntime>() {
     assert!(matches!(error.error(), CheckOutError::PoolCleared { cause: Some(_) }), "{error}");
     assert!(error.is_retryable());
     assert_eq!(error.wait(), Some(Wait::default()));
-    assert!(error.to_string().ends_with(" [at once]"), "{error}");
+    let request = error.request().expect("known");
+    assert!(error.to_string().ends_with(&format!(" [request {request} | at once]")), "{error}");
     pool.ready();
     assert!(pool.check_out().is_ok());
 }

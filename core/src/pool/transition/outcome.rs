@@ -37,8 +37,9 @@ impl<S: PoolTypes> PoolState<S> {
         out: &mut impl ActionSink<S>,
     ) {
         emit(out, || Event::ConnectionCheckOutFailed {
+            request: request.id,
             error: error.clone(),
-            duration: self.now.saturating_since(request.started),
+            duration: self.now.saturating_since(request.started).into(),
         });
         out.act(Action::Deliver { waiter: request.waiter, outcome: Err(error) });
     }

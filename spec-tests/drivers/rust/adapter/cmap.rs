@@ -342,12 +342,13 @@ impl Pool {
                 ConnectionClosedEvent { address, connection_id, reason, service_id }.into()
             }
             Event::ConnectionCheckOutStarted => ConnectionCheckoutStartedEvent { address }.into(),
-            Event::ConnectionCheckOutFailed { error, duration } => {
+            Event::ConnectionCheckOutFailed { error, duration, .. } => {
                 let reason = match error.reason() {
                     CheckOutFailedReason::PoolClosed => ConnectionCheckoutFailedReason::PoolClosed,
                     CheckOutFailedReason::Timeout => ConnectionCheckoutFailedReason::Timeout,
                     _ => ConnectionCheckoutFailedReason::ConnectionError,
                 };
+                let duration = duration.get();
                 ConnectionCheckoutFailedEvent { address, reason, duration }.into()
             }
             Event::ConnectionCheckedOut { connection_id: id, duration } => {

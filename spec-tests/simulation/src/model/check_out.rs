@@ -226,8 +226,9 @@ impl<S: PoolTypes> Model<S> {
     // OUT-17, DU-04: the event, then the outcome.
     pub(super) fn fail(&mut self, request: Request<S::Waiter>, error: CheckOutError<S::Cause>) {
         self.emit(Event::ConnectionCheckOutFailed {
+            request: request.id,
             error: error.clone(),
-            duration: self.now.saturating_since(request.started),
+            duration: self.now.saturating_since(request.started).into(),
         });
         self.actions.push(Action::Deliver { waiter: request.waiter, outcome: Err(error) });
     }

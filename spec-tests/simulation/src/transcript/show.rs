@@ -66,8 +66,8 @@ fn event(event: &Event<String>) -> String {
             let error = error.as_ref().map(|error| format!(" {error:?}")).unwrap_or_default();
             format!("{name} {connection_id} {}{error}", reason.as_str())
         }
-        Event::ConnectionCheckOutFailed { error, duration } => {
-            format!("{name} {} ({})", error.reason().as_str(), span(*duration))
+        Event::ConnectionCheckOutFailed { error, duration, .. } => {
+            format!("{name} {} ({})", error.reason().as_str(), span(duration.get()))
         }
         Event::ConnectionPendingResponseStarted { connection_id, request_id } => {
             format!("{name} {connection_id} request {request_id}")

@@ -58,8 +58,8 @@ async fn none_is_reported_as_a_timeout_without_a_wait() {
     let heard = Arc::clone(&told);
     let pool = builder(&gate, at_most(1))
         .on_event(move |event| {
-            if let Event::ConnectionCheckOutFailed { error, duration } = &event.event {
-                heard.lock().unwrap().push((error.reason().as_str(), *duration));
+            if let Event::ConnectionCheckOutFailed { error, duration, .. } = &event.event {
+                heard.lock().unwrap().push((error.reason().as_str(), duration.get()));
             }
         })
         .build()

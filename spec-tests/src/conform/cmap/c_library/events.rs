@@ -11,7 +11,7 @@ use cenote_c::status::Status;
 use cenote_c::text::TextKind;
 use cenote_core::error::{ConnectionError, PoolError, RetryWrites};
 use cenote_core::pool::{
-    CheckOutError, CloseReason, Event, Instant, NoPayload, PoolState, ServiceId, Snapshot,
+    CheckOutError, CloseReason, Event, Instant, NoPayload, PoolState, ServiceId, Snapshot, WaiterId,
 };
 
 use super::pool::CPool;
@@ -109,7 +109,8 @@ impl CPool {
             let error = self.error(action).error().clone();
             assert_eq!(self.text(TextKind::Reason), error.reason().as_str());
             assert_eq!(action.reason, error.reason() as u32);
-            Event::ConnectionCheckOutFailed { error, duration }
+            let (request, duration) = (WaiterId(action.owner), duration.into());
+            Event::ConnectionCheckOutFailed { request, error, duration }
         } else if is(EventKind::CheckedOut) {
             Event::ConnectionCheckedOut { connection_id, duration }
         } else if is(EventKind::CheckedIn) {
