@@ -31,7 +31,7 @@ const ERROR_TYPE: &str = "error.type";
 
 /// Which meter a pool's metrics go to, and under which name (feature `metrics`).
 ///
-/// A shell has a pool measured by [`PoolPlan::measure`](crate::builder::PoolPlan::measure).
+/// For [`Builder::metrics`](crate::builder::Builder::metrics).
 #[derive(Clone)]
 pub struct Metrics {
     meter: Meter,
