@@ -34,10 +34,11 @@ def too_small(browser, drawer, screenshots):
     for expected in [f"in the way {limit}", f"ahead of it {ahead} requests", "its limit 200 ms",
                      "in use when it came: 10 connections"]:
         assert expected in story, (expected, story)
-    holders = re.findall(r"(c\d+) by (w\d+)(?: at \S+)? for (\S+ \S+) already, checked in (.*?) later", told)
+    holders = re.findall(r"(c\d+) by (w\d+) at (\S+) for (\S+ \S+) already, checked in (.*?) later", told)
     assert len(holders) > 3, told
-    for connection, holder, before, after in holders:
-        found = re.search(rf"{connection} by {holder}(?: at \S+)? for (\S+ \S+) already, checked in (.*?) later", story)
+    for connection, holder, place, before, after in holders:
+        held = rf"{connection} by {holder} at {place} for (\S+ \S+) already, checked in (.*?) later"
+        found = re.search(held, story)
         assert found, story
         for mine, theirs in zip(found.groups(), (before, after)):
             assert abs(milliseconds(mine) / milliseconds(theirs) - 1) < 0.01, (mine, theirs, connection)
@@ -94,6 +95,8 @@ def leak(browser, drawer, screenshots):
         story = words(page.story())
     assert page.heading().startswith(f"{first[1]} in use by {first[2]} for "), page.heading()
     assert "ended reported: held for 2 s; " in story or "looks leaked" in story, story
+    place = re.search(rf"{first[1]} +by {first[2]} at (\S+),", told)[1]
+    assert f"called at {place} " in story, (place, story)
     browser.screenshot(screenshots / "leak.png")
     page.browser.press("escape", "0", "home")
     seen = set()

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use cenote_core::pool::{
     Action, CloseReason, ConnectionState, Event, Health, Input, PoolOptions, PoolState, Snapshot,
+    WaiterId,
 };
 use cenote_core::trace::{Cause, TraceHeader, Traced};
 
@@ -36,6 +37,7 @@ struct Open {
     start: u64,
     why: u32,
     note: u32,
+    place: u32,
     activity: Option<(UseKind, u64, u64)>,
 }
 
@@ -221,13 +223,16 @@ impl Collector {
         match action {
             Action::StartEstablish { id, .. } => {
                 let activity = Some((UseKind::Pending, 0, now));
-                let open = Open { slot: id.slot(), start: now, why: 0, note: 0, activity };
+                let open =
+                    Open { slot: id.slot(), start: now, why: 0, note: 0, place: 0, activity };
                 self.open.insert(id.number(), open);
             }
             Action::Deliver { waiter, outcome: Ok((id, ())) } => {
                 self.rest(id.number(), now);
+                let place = self.place(place_of(*waiter, view));
                 if let Some(open) = self.open.get_mut(&id.number()) {
                     open.activity = Some((UseKind::InUse, waiter.0, now));
+                    open.place = place;
                 }
             }
             Action::CloseSocket { id, .. }
@@ -274,6 +279,7 @@ impl Collector {
             Outcome::Failed(failure) => (outcome_of(failure), 0),
             Outcome::Waiting => (STILL_WAITING, 0),
         };
+        let place = self.place(wait.place.as_deref());
         self.picture.waits.push(Wait {
             row: 0,
             id: wait.waiter.0,
@@ -284,7 +290,12 @@ impl Collector {
             limit: wait.limit.map_or(0, |limit| u64::try_from(limit.as_nanos()).unwrap_or(0)),
             ahead: wait.ahead.map(|ahead| u32::try_from(ahead).unwrap_or(u32::MAX)),
             why: self.texts.index(&way, brief),
+            place,
         });
+    }
+
+    fn place(&mut self, place: Option<&str>) -> u32 {
+        place.map_or(0, |place| self.texts.index(place, "one of many places"))
     }
 
     /// Says how the use of a connection goes or ends.
@@ -299,8 +310,18 @@ impl Collector {
     fn rest(&mut self, number: u64, now: u64) {
         let Some(open) = self.open.get_mut(&number) else { return };
         let (slot, note) = (open.slot, std::mem::take(&mut open.note));
+        let place = std::mem::take(&mut open.place);
         if let Some((kind, holder, start)) = open.activity.take() {
-            self.picture.uses.push(Use { slot, number, kind, holder, start, end: now, note });
+            self.picture.uses.push(Use {
+                slot,
+                number,
+                kind,
+                holder,
+                start,
+                end: now,
+                note,
+                place,
+            });
         }
     }
 
@@ -336,7 +357,7 @@ impl Collector {
                 ConnectionState::InUse { .. } => Some((UseKind::InUse, 0, since)),
             };
             let (slot, start) = (connection.id.slot(), connection.created.as_nanos());
-            let open = Open { slot, start, why: 0, note: 0, activity };
+            let open = Open { slot, start, why: 0, note: 0, place: 0, activity };
             self.open.insert(connection.id.number(), open);
         }
         self.counts(&pool.snapshot(), pool.now().as_nanos());
@@ -392,6 +413,13 @@ impl Collector {
         let (at, step) = (view.pool.now().as_nanos(), view.step.number);
         self.picture.marks.push(Mark { at, kind, step, text, about });
     }
+}
+
+/// Where the request that is served in this step was called, if the trace says so.
+fn place_of<'a>(waiter: WaiterId, view: &View<'a>) -> Option<&'a str> {
+    let is_its = matches!(&view.step.input, Input::CheckOutRequested { id, .. } if *id == waiter);
+    let place = if is_its { view.step.place.as_ref() } else { view.holders.places.get(&waiter) };
+    place.map(|place| &**place)
 }
 
 const fn outcome_of(failure: &Failure) -> u8 {

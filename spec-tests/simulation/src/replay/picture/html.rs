@@ -127,6 +127,7 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
         UseKind::InUse => 1,
         UseKind::Draining => 2,
     };
+    columns.numbers("usePlace", uses.iter().map(|usage| usage.place))?;
     columns.numbers("useKind", uses.iter().map(|usage| kind(usage.kind)))?;
     let noted = || uses.iter().enumerate().filter(|(_, usage)| usage.note != 0);
     columns.differences("noteAt", noted().map(|(index, _)| index as u32))?;
@@ -146,6 +147,7 @@ fn columns(picture: &Picture) -> io::Result<(Names, Vec<u8>)> {
     let ahead = |ahead: Option<u32>| ahead.map_or(0, |ahead| ahead.saturating_add(1));
     columns.numbers("waitAhead", waits.iter().map(|wait| ahead(wait.ahead)))?;
     columns.numbers("waitWhy", waits.iter().map(|wait| wait.why))?;
+    columns.numbers("waitPlace", waits.iter().map(|wait| wait.place))?;
 
     let points = &picture.points;
     columns.differences("pointAt", points.iter().map(|point| time(point.at)))?;

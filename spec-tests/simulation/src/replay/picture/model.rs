@@ -78,6 +78,8 @@ pub struct Use {
     pub end: u64,
     /// The index of the text that says how it ended; 0 if as usual.
     pub note: u32,
+    /// The index of the place of the check-out; 0 if unknown.
+    pub place: u32,
 }
 
 /// The activity of a connection that is not available.
@@ -113,6 +115,8 @@ pub struct Wait {
     pub ahead: Option<u32>,
     /// The index of the text that says what stood in the way.
     pub why: u32,
+    /// The index of the place of the check-out; 0 if unknown.
+    pub place: u32,
 }
 
 /// The counts from a time on.

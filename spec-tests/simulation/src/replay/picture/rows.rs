@@ -45,6 +45,7 @@ mod tests {
                 limit: 0,
                 ahead: None,
                 why: 0,
+                place: 0,
             }
         });
         assign(&mut waits);

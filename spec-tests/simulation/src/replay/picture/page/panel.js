@@ -103,7 +103,7 @@ function aboutWait(i) {
   const isLate = limit && data.waitOutcome[i] === TIMED_OUT && late * tick > 2e-3;
   const held = inUseAt(from).map((use) => [
     linkTo(useItem(use), `c${data.useNumber[use]} by ${holderName(data.useHolder[use])}`),
-    ` for ${span(from - startOf(uses, use))} already, ` +
+    `${placed(data.usePlace[use])} for ${span(from - startOf(uses, use))} already, ` +
       (data.useEnd[use] >= Math.floor(last)
         ? "not checked in by the end"
         : `checked in ${span(data.useEnd[use] - from)} later`),
@@ -113,6 +113,7 @@ function aboutWait(i) {
       ["from", both(from)],
       ["until", both(to)],
       ["in the way", whyWaited(i)],
+      data.waitPlace[i] !== 0 && ["called at", texts[data.waitPlace[i]]],
       ["ahead of it", ahead],
       limit,
       isLate && ["timed out", `${span(late)} after that`],
@@ -144,6 +145,7 @@ function aboutUse(i) {
     facts(
       ["from", both(from)],
       ["until", both(to)],
+      data.usePlace[i] !== 0 && ["called at", texts[data.usePlace[i]]],
       isUse && ["ended", notes.has(i) ? linked(notes.get(i)) : "checked in, healthy"],
       ["took longer", `than ${share} % of ${isUse ? "all uses" : "its kind"}`],
       isUse && [

@@ -68,6 +68,8 @@ function faultAt(at, near) {
   return i < 0 ? null : faultItem(i);
 }
 
+/// Where a request was called, if the trace says so.
+const placed = (text) => (text === 0 ? "" : ` at ${texts[text]}`);
 const holderName = (holder) => (holder ? `w${holder}` : "an unknown request");
 /// An item in one line.
 function title({ kind, index: i, from }) {
